@@ -1,0 +1,54 @@
+# Everything needs Python >= 3.11 and make, nothing else: each target makes the environment it runs in.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export MAXMARGIN_DATA ?= ../shared/data
+
+.PHONY: demo test test-slow test-interpreted lint format bench reproduce clean
+
+demo: $(VENV)/.ready
+	$(BIN)/maxmargin demo
+
+test: $(VENV)/.ready-dev
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+
+test-slow: $(VENV)/.ready-dev
+	$(BIN)/python -m pytest -m slow
+
+test-interpreted: $(VENV)/.ready-dev
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/test_engine.py tests/test_rules.py -m "not slow"
+
+lint: $(VENV)/.ready-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: $(VENV)/.ready-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.ready-bench
+	$(BIN)/python -m benchmarks
+
+reproduce: $(VENV)/.ready-dev
+	$(BIN)/python -m reproduction
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "maxmargin needs Python >= 3.11; name one: make PYTHON=python3.12 ..."'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ready: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot]"
+	touch $@
+
+$(VENV)/.ready-dev: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	touch $@ $(VENV)/.ready
+
+$(VENV)/.ready-bench: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev,bench]"
+	touch $@ $(VENV)/.ready $(VENV)/.ready-dev

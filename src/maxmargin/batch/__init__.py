@@ -1,0 +1,1 @@
+"""BATCH ALGORITHMS: all patterns at every step; NumPy and BLAS."""

@@ -1,0 +1,93 @@
+"""The dual of every problem here as one small quadratic program.
+
+    minimise 1/2 a'(A A' + D) a - q'a   subject to   E a = e,  0 <= a <= c
+
+with rows y_i x_i in A (scaled to unit mean square, the constant coordinate included), and
+
+* soft, free intercept      q = 1, E = y', e = 0;      otherwise no equation;
+* hard margin               q = 0, E = 1', e = 1;      free intercept: half in each class.
+
+For the hard margin this is the point of the convex hull (of the difference of the hulls) nearest to 0, which
+exists whether or not the classes are separable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..problems import Problem
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """The program of one binary problem; arrays as in the module's docstring."""
+
+    A: np.ndarray
+    D: np.ndarray
+    q: np.ndarray
+    E: np.ndarray
+    e: np.ndarray
+    c: np.ndarray
+    scale: float
+    problem: Problem
+    y: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Patterns, coordinates."""
+        return self.A.shape  # type: ignore[return-value]
+
+    def slacks(self, a: np.ndarray, beta: np.ndarray) -> np.ndarray:
+        """The gradient of the Lagrangian: non-negative where a = 0, zero inside, non-positive at the cap."""
+        return self.A @ (self.A.T @ a) + self.D * a - self.q + self.E.T @ beta
+
+    def primal(self, a: np.ndarray, beta: np.ndarray) -> tuple[np.ndarray, float]:
+        """(w, b) of the problem's own scale."""
+        w = self.A.T @ a
+        problem = self.problem
+        bias = 0.0
+        if problem.hard:
+            # y_i w.x_i >= -(E' beta)_i, with equality on the support
+            one = -float(beta.mean())
+            if problem.free:
+                bias = 0.5 * float(beta[0] - beta[1])
+            if one > 0.0:
+                w, bias = w / one, bias / one
+        elif problem.free:
+            bias = float(beta[0])
+        if problem.rho:
+            return w[:-1] / self.scale, float(w[-1]) * problem.rho / self.scale
+        return w / self.scale, bias
+
+    def dual(self, a: np.ndarray) -> np.ndarray:
+        """Dual weights of the problem's own scale."""
+        return a / self.scale**2
+
+
+def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Quadratic:
+    """The program of a problem on a few rows, all of positive weight."""
+    X = X.toarray() if sp.issparse(X) else X
+    A = np.asarray(X, dtype=float) * y[:, None]
+    if problem.rho:
+        A = np.column_stack([A, problem.rho * y])
+    largest = float(np.abs(A).max(initial=0.0))
+    scale = 1.0
+    if largest > 0.0:
+        scale = largest * float(np.sqrt(np.mean(np.sum((A / largest) ** 2, axis=1))))
+    A = A / scale
+    n = len(y)
+    D = problem.delta2(weights) / scale**2
+    if problem.hard:
+        rows = [y > 0, y < 0] if problem.free else [np.ones(n)]
+        E = np.array(rows, dtype=float)
+        return Quadratic(
+            A, D, np.zeros(n), E, np.full(len(rows), 1.0 / len(rows)), np.full(n, np.inf), scale, problem, y
+        )
+    E = y[None, :] if problem.free else np.zeros((0, n))
+    return Quadratic(
+        A, D, np.ones(n), E, np.zeros(len(E)), problem.caps(weights) * scale**2, scale, problem, y
+    )

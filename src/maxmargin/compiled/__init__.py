@@ -1,0 +1,1 @@
+"""The compiled engine: bare arrays and numbers; imports NumPy and itself only."""

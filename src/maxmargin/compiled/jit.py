@@ -1,0 +1,112 @@
+"""The only module that knows Numba: compiled functions, and records with compiled methods.
+
+A *record* is a ``NamedTuple`` whose ordinary Python methods compiled code may call; a method compiled and
+the same method interpreted (``NUMBA_DISABLE_JIT=1``) are one source. Compiled code is kept on disk, and the
+cache watches every file it depends on: this package, and the files of the records passed in.
+
+Private parts of Numba, all of them here: ``_nrt``, ``_index_key``, ``load_overload``, ``BaseNamedTuple``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba.core import types
+from numba.core.caching import FunctionCache
+from numba.extending import overload_method
+
+_T = TypeVar("_T", bound=type)
+_KERNELS = [str(path) for path in sorted(Path(__file__).parent.glob("*.py"))]
+_EXPOSED: dict[str, inspect.Signature] = {}
+
+# _nrt=False compiles without reference counts, which survive inlining and cost up to ten times the
+# arithmetic; as a consequence compiled code allocates nothing
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
+
+
+def compiled(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Compile at the first call, once per machine: the result is kept on disk."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        if numba.config.DISABLE_JIT:
+            return function
+        dispatcher = numba.njit(nogil=True, **_OPTIONS, **options)(function)
+        dispatcher._cache = _SourceAwareCache(function)
+        return dispatcher
+
+    return decorate
+
+
+def record(cls: _T) -> _T:
+    """Let compiled code call the public methods of this NamedTuple.
+
+    Raises
+    ------
+    TypeError
+        If another record has a method of this name with other parameters: a verb has one signature.
+    """
+    methods = {
+        name: method
+        for name, method in vars(cls).items()
+        if inspect.isfunction(method) and not name.startswith("_")
+    }
+    cls._compiled = methods  # type: ignore[attr-defined]
+    for name, method in methods.items():
+        signature = inspect.signature(method)
+        if name not in _EXPOSED:
+            _EXPOSED[name] = signature
+            _expose(name, signature)
+        elif list(_EXPOSED[name].parameters) != list(signature.parameters):
+            raise TypeError(f"{cls.__name__}.{name}{signature}: elsewhere it is {name}{_EXPOSED[name]}")
+    return cls
+
+
+def _expose(name: str, signature: inspect.Signature) -> None:
+    """Numba asks for an implementation of self.name(...): give it the method's own function."""
+
+    def implementation(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self.instance_class, "_compiled", {}).get(name)
+
+    implementation.__name__ = name
+    implementation.__signature__ = signature  # type: ignore[attr-defined]
+    overload_method(types.BaseNamedTuple, name, jit_options={"forceinline": True, **_OPTIONS})(implementation)
+
+
+class _SourceAwareCache(FunctionCache):
+    """Numba's cache watches one file; this one watches the kernels and the records used."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except (AttributeError, ImportError):  # the index names a record that has moved or gone
+            self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except (AttributeError, ImportError):  # the old index is read before the new one is written
+            self.flush()
+            super().save_overload(sig, data)
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        files = sorted({*_KERNELS, *_record_files(sig)})
+        return (*super()._index_key(sig, codegen), *map(_digest, files))
+
+
+def _record_files(signature: Any) -> Iterator[str]:
+    for kind in signature:
+        if isinstance(kind, types.BaseNamedTuple):
+            yield inspect.getfile(kind.instance_class)
+            yield from _record_files(kind.types)
+
+
+@cache
+def _digest(file: str) -> str:
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()

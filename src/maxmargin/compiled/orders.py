@@ -1,0 +1,53 @@
+"""Orders of presentation: random permutations and strides, made from one seed each."""
+
+from __future__ import annotations
+
+from math import gcd
+
+import numpy as np
+
+from .jit import compiled
+
+LEFT1, RIGHT, LEFT2 = np.uint64(13), np.uint64(7), np.uint64(17)
+HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+
+
+@compiled()
+def _shuffle(seed, out):
+    """Fisher-Yates, inside out, on xorshift numbers."""
+    x = seed
+    for j in range(out.size):
+        x ^= x << LEFT1
+        x ^= x >> RIGHT
+        x ^= x << LEFT2
+        i = ((x & LOW) * np.uint64(j + 1)) >> HALF
+        out[j] = out[i]
+        out[i] = np.uint32(j)
+
+
+@compiled()
+def _stride(start, step, out):
+    k = start
+    for j in range(out.size):
+        out[j] = np.uint32(k)
+        k += step
+        if k >= out.size:
+            k -= out.size
+
+
+def shuffled(n: int, rng: np.random.Generator) -> np.ndarray:
+    """A random permutation of range(n)."""
+    out = np.zeros(n, np.uint32)
+    with np.errstate(over="ignore"):  # the generator wraps around, also where it is interpreted
+        _shuffle(np.uint64(rng.integers(1, 2**63)), out)
+    return out
+
+
+def strides(n: int, rng: np.random.Generator) -> np.ndarray:
+    """A random start and a random stride: enough for rows that already stand in random order."""
+    out = np.empty(n, np.uint32)
+    step = int(rng.integers(1, max(n, 2)))
+    while gcd(step, n) != 1:
+        step = step + 1 if step + 1 < n else 1
+    _stride(int(rng.integers(max(n, 1))), step, out)
+    return out

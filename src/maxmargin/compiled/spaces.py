@@ -1,0 +1,99 @@
+"""How a pattern is scored and added: dense rows, sparse rows, binary rows; and a constant coordinate.
+
+``put`` takes the vector as an argument, so that one row loop serves w and any scratch vector.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .jit import record
+from .vectors import ONE, dot_binary, dot_row, dot_sparse
+
+
+@record
+class Dense(NamedTuple):
+    """Rows of a C-ordered matrix."""
+
+    X: Any
+    vector: Any
+
+    def dot(self, i):
+        return dot_row(self.X, i, self.vector.w)
+
+    def put(self, i, c, vector):
+        for j in range(self.X.shape[1]):
+            vector.move(j, c * self.X[i, j])
+
+    def copy(self, k, source, i):
+        for j in range(self.X.shape[1]):  # a loop, not a slice: compiled code runs without reference counts
+            self.X[k, j] = source.X[i, j]
+
+
+@record
+class Sparse(NamedTuple):
+    """Rows of a CSR matrix; unsigned indices."""
+
+    indptr: Any
+    indices: Any
+    data: Any
+    vector: Any
+
+    def dot(self, i):
+        return dot_sparse(self.indptr, self.indices, self.data, i, self.vector.w)
+
+    def put(self, i, c, vector):
+        for j in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
+            vector.move(self.indices[j], c * self.data[j])
+
+    def copy(self, k, source, i):
+        end = np.uint64(self.indptr[k])
+        for j in range(np.uint64(source.indptr[i]), np.uint64(source.indptr[i + 1])):
+            self.indices[end] = source.indices[j]
+            self.data[end] = source.data[j]
+            end += ONE
+        self.indptr[k + 1] = end
+
+
+@record
+class Binary(NamedTuple):
+    """Rows of a CSR matrix whose stored values are all 1."""
+
+    indptr: Any
+    indices: Any
+    vector: Any
+
+    def dot(self, i):
+        return dot_binary(self.indptr, self.indices, i, self.vector.w)
+
+    def put(self, i, c, vector):
+        for j in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
+            vector.move(self.indices[j], c)
+
+    def copy(self, k, source, i):
+        end = np.uint64(self.indptr[k])
+        for j in range(np.uint64(source.indptr[i]), np.uint64(source.indptr[i + 1])):
+            self.indices[end] = source.indices[j]
+            end += ONE
+        self.indptr[k + 1] = end
+
+
+@record
+class Biased(NamedTuple):
+    """Every pattern of the base has one more coordinate, rho: the last one of the vector."""
+
+    base: Any
+    vector: Any
+    rho: float
+
+    def dot(self, i):
+        return self.base.dot(i) + self.rho * self.vector.w[self.vector.w.size - 1]
+
+    def put(self, i, c, vector):
+        self.base.put(i, c, vector)
+        vector.move(vector.w.size - 1, c * self.rho)
+
+    def copy(self, k, source, i):
+        self.base.copy(k, source.base, i)

@@ -1,0 +1,44 @@
+"""The only hot loops: rows are presented in turn, the rule decides, the weight obeys."""
+
+from __future__ import annotations
+
+from .jit import compiled
+
+
+@compiled(forceinline=True)
+def sweep(rule, h, order, scores, moved):
+    """Present rows order[k] in turn; note every score, and list the rows that made a step."""
+    steps = 0
+    limit = rule.threshold(h)
+    for k in range(order.size):
+        i = order[k]
+        s = h.score(i)
+        scores[k] = s
+        if rule.wrong(h, i, s, limit):
+            rule.step(h, i, s)
+            limit = rule.threshold(h)
+            moved[steps] = i
+            steps += 1
+    return steps
+
+
+@compiled()
+def repeat(rule, h, order, scores, moved, passes):
+    """Sweep again and again over the same rows until all are right; (steps of the last sweep, sweeps, steps)."""
+    made = 0
+    steps = 0
+    n = 0
+    while n < passes:
+        steps = sweep(rule, h, order, scores, moved)
+        made += steps
+        n += 1
+        if steps == 0:
+            break
+    return steps, n, made
+
+
+@compiled()
+def look(h, order, scores):
+    """The score of every row at one and the same w."""
+    for k in range(order.size):
+        scores[k] = h.score(order[k])

@@ -1,0 +1,165 @@
+"""The door: data are made ready for the engine here, and only here (the only `issparse` of the solvers)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .compiled.spaces import Biased, Binary, Dense, Sparse
+from .compiled.vectors import Plain, squares_dense, squares_sparse
+from .compiled.weights import Elastic, Rigid, Shifted, Unit, Weight, pack
+from .problems import Problem
+
+_SMALL_INDEX = 2**32 - 1  # above, indices take 64 bits
+
+
+class Patterns:
+    """The rows of one data set, shared by all classes of a problem.
+
+    Dense and CSR, float32 and float64, 32-bit and 64-bit indices are kept as they come; read-only arrays and
+    memory maps are not copied. Rows of a CSR matrix with unsorted or repeated entries are put in order (a copy).
+
+    Attributes
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    square : ndarray of shape (n,)
+        |x_i|^2, in float64.
+    """
+
+    def __init__(self, X: Any) -> None:
+        if sp.issparse(X):
+            X = X.tocsr()
+            if not X.has_canonical_format:
+                X = X.copy()
+                X.sum_duplicates()
+        else:
+            X = np.ascontiguousarray(X)
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        self.X = X
+        self.n, self.d = X.shape
+        self.square = np.empty(self.n)
+        if sp.issparse(X):
+            index = np.uint32 if max(X.nnz, self.d) <= _SMALL_INDEX else np.uint64
+            self._indptr, self._indices = _unsigned(X.indptr, index), _unsigned(X.indices, index)
+            self._data = _writable(X.data)
+            squares_sparse(self._indptr, self._data, self.square)
+        else:
+            self._dense = _writable(X)
+            squares_dense(self._dense, self.square)
+
+    @property
+    def sparse(self) -> bool:
+        """Are rows stored as lists of non-zeros?"""
+        return sp.issparse(self.X)
+
+    def weight(self, problem: Problem, y: np.ndarray, weights: np.ndarray, unit: float, rho: float) -> Weight:
+        """The engine's one state for a problem, at w = 0.
+
+        `unit` is the score that stands for a margin of one; `rho` the constant coordinate of every pattern
+        (0 for none), which is the regularised intercept or a step of the free one.
+        """
+        vector = Plain(np.zeros(self.d + (1 if rho else 0)))
+        if not self.sparse:
+            space: Any = Dense(self._dense, vector)
+        elif self._data.size and np.all(self._data == 1.0):
+            space = Binary(self._indptr, self._indices, vector)
+        else:
+            space = Sparse(self._indptr, self._indices, self._data, vector)
+        square = self.square
+        if rho:
+            space, square = Biased(space, vector, float(rho)), square + rho * rho
+        alpha, number = np.zeros(self.n), np.zeros(1)
+        delta2 = problem.delta2(weights)
+        slack: Any = Rigid(alpha)
+        if delta2.any():
+            slack, square = Elastic(alpha, delta2), square + delta2
+        return Weight(
+            space=space,
+            scale=(Shifted if problem.free else Unit)(number),
+            slack=slack,
+            y=np.asarray(y, dtype=float),
+            square=square,
+            cap=problem.caps(weights) * unit,
+            ids=np.arange(self.n, dtype=np.uint32),
+            alpha=alpha,
+            number=number,
+        )
+
+
+class Room:
+    """Memory for packed rows of a weight; vector, dual weights and numbers stay shared.
+
+    It grows to what is asked of it: an active set is seldom as large as the data.
+    """
+
+    def __init__(self) -> None:
+        self._held: Weight | None = None
+        self._rows = self._entries = 0
+
+    def pack(self, h: Weight, rows: np.ndarray) -> Weight:
+        """Copy these rows of h, in this order, into contiguous memory."""
+        entries = _entries(h.space, rows)
+        if self._held is None or rows.size > self._rows or entries > self._entries:
+            self._rows, self._entries = int(rows.size * 1.25) + 1, int(entries * 1.25) + 1
+            self._held = h._replace(
+                space=_like(h.space, self._rows, self._entries),
+                y=np.empty(self._rows),
+                square=np.empty(self._rows),
+                cap=np.empty(self._rows),
+                ids=np.empty(self._rows, np.uint32),
+            )
+        pack(self._held, h, rows)
+        return self._held
+
+
+def _entries(space: Any, rows: np.ndarray) -> int:
+    if isinstance(space, Biased):
+        return _entries(space.base, rows)
+    if isinstance(space, Dense):
+        return 0
+    ends = np.asarray(space.indptr)
+    return int((ends[rows + np.uint32(1)] - ends[rows]).sum(dtype=np.int64))
+
+
+def _like(space: Any, rows: int, entries: int) -> Any:
+    if isinstance(space, Biased):
+        return space._replace(base=_like(space.base, rows, entries))
+    if isinstance(space, Dense):
+        return space._replace(X=np.empty((rows, space.X.shape[1]), space.X.dtype))
+    index = {
+        "indptr": np.zeros(rows + 1, space.indptr.dtype),
+        "indices": np.empty(entries, space.indices.dtype),
+    }
+    if isinstance(space, Binary):
+        return space._replace(**index)
+    return space._replace(**index, data=np.empty(entries, space.data.dtype))
+
+
+class _Shared:
+    """The same memory under another description; holds on to the owner."""
+
+    def __init__(self, owner: np.ndarray, interface: dict[str, Any]) -> None:
+        self.owner, self.__array_interface__ = owner, interface
+
+
+def _writable(a: np.ndarray) -> np.ndarray:
+    """A view of the same memory whose type does not say read-only; the engine never writes to it.
+
+    Numba compiles read-only arrays anew; one type for both spares the second compilation.
+    """
+    a = np.asarray(a)  # a memory map is an array of its own class
+    if a.flags.writeable and a.flags.aligned:
+        return a
+    if not a.flags.aligned or not a.size:
+        return a.copy()
+    interface = dict(a.__array_interface__)
+    interface["data"] = (interface["data"][0], False)
+    return np.asarray(_Shared(a, interface))
+
+
+def _unsigned(a: np.ndarray, index: type[np.unsignedinteger]) -> np.ndarray:
+    """Non-negative indices as unsigned ones: without a copy where the size is right already."""
+    return _writable(a).view(index) if a.dtype.itemsize == np.dtype(index).itemsize else a.astype(index)

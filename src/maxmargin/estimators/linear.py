@@ -1,0 +1,414 @@
+"""MaxMarginClassifier: the linear classifier with a certificate."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from numbers import Integral, Real
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from ..certificates import Certificate, Certificates, project
+from ..data import Patterns
+from ..problems import Problem
+from ..rules import RULES, Algorithm
+from ..solve import Report, Solution, Whole, solve
+from ..status import Status
+from ..watch import Watch
+
+_ORDER = [  # from good news to bad; a model of several classes has the worst status of its parts
+    Status.CERTIFIED,
+    Status.CONVERGED,
+    Status.MAX_ITER,
+    Status.MAX_TIME,
+    Status.INTERRUPTED,
+    Status.UNDECIDED,
+    Status.INSEPARABLE,
+    Status.NOT_FINITE,
+]
+
+
+class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
+    """Linear maximum-margin classification with a proof.
+
+    Minimises ``1/2 |w|^2 + C sum s_i max(0, 1 - y_i (w.x_i + b))`` (hinge) or the same with squared losses, or
+    finds the largest margin (``C=inf``). The intercept is not regularised. Several classes are solved one
+    against the rest. The answer comes with a lower and an upper bound on the best possible objective (or
+    margin); `tol` is their certified relative gap.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses; ``inf`` is the hard margin.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+    p : float, default=2
+        Norm in which distance is measured. Only 2 so far.
+    tol : float, default=1e-3
+        Certified relative gap at which the fit ends. Soft problems: (primal - dual) / dual. Hard margin:
+        1 - lower / upper. Several classes: the largest.
+    fit_intercept : bool, default=True
+    intercept : {"free", "augmented"}, default="free"
+        ``"free"`` is the unregularised intercept; ``"augmented"`` a feature of constant value
+        `intercept_scaling`, whose weight is regularised, as in LinearSVC.
+    intercept_scaling : float, default=1.0
+        Used with ``intercept="augmented"``.
+    class_weight : dict or "balanced", default=None
+        Every row's weight is multiplied by that of its class. ``"balanced"`` counts sample weights.
+    algorithm : str or Algorithm, default="auto"
+        A name from `maxmargin.rules.RULES` or an object such as ``MPU(delta=1e-5)``. It never changes the
+        problem, only the way to its solution. ``"auto"`` is dual coordinate descent.
+    max_iter : int, default=1000
+        Most rounds (a full look at the data and the sweeps after it) per class.
+    max_time : float, default=None
+        Seconds after which the best model so far is kept, with its gap.
+    callback : callable, default=None
+        Called with a `Report` after every round; a true answer ends the fit with the best model so far.
+    warm_start : bool, default=False
+        Begin with the dual weights of the last fit, if it had as many rows and the same classes.
+    n_jobs : int, default=None
+        Classes solved at the same time (threads). The model does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Order of presentation. None takes a fresh seed.
+    verbose : int, default=0
+        1 prints a line a round to standard error.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    class_weight_ : ndarray of shape (n_classes,)
+        The factor on every row of a class.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only where X had string column names.
+    n_iter_ : int
+        Rounds; the most of all classes.
+    status_ : Status
+        How the fit ended; the worst of all classes.
+    certificate_ : Certificate or Certificates
+        The bounds and the dual weights that prove them; `verify` rechecks them from the data.
+    history_ : list of Report
+
+    Raises
+    ------
+    ValueError
+        If data or parameters cannot be used; the message says what to do.
+
+    See Also
+    --------
+    verify : Recompute every number of the certificate from the data.
+
+    Notes
+    -----
+    The first Ctrl-C ends the fit with the best model so far, as `max_time` does; the second raises
+    KeyboardInterrupt. Small problems (up to 2000 rows, see `docs/architecture.md`) end with a step that solves
+    the optimality conditions on the support exactly: the answer is then the optimum to rounding, the same for
+    any row order, for copies and weights, and for any seed.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import MaxMarginClassifier, verify
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = MaxMarginClassifier(random_state=0).fit(X, y)
+    >>> clf.status_
+    <Status.CERTIFIED: 'CERTIFIED'>
+    >>> verify(clf, X, y).gap < 1e-8
+    True
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: str = "squared_hinge",
+        p: float = 2,
+        tol: float = 1e-3,
+        fit_intercept: bool = True,
+        intercept: str = "free",
+        intercept_scaling: float = 1.0,
+        class_weight: Any = None,
+        algorithm: str | Algorithm = "auto",
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        callback: Callable[[Report], Any] | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.p = p
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept = intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.algorithm = algorithm
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.callback = callback
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginClassifier:
+        """Find the maximum-margin classifier and prove how good it is.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            float32 and float64 are kept as they come.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factor on each row's loss; weight k is k copies of the row, 0 leaves it out. With ``C=inf`` a
+            weight only keeps or drops a row.
+
+        Returns
+        -------
+        self : MaxMarginClassifier
+        """
+        problem = self._problem()
+        algorithm = self._algorithm(problem)
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_large_sparse=True,
+        )
+        check_classification_targets(y)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        kept = weights > 0.0
+        classes = np.unique(y[kept])
+        if classes.size < 2:
+            what = (
+                "no row has a positive weight"
+                if classes.size == 0
+                else f"all rows are of class {classes[0]!r}"
+            )
+            raise ValueError(
+                f"A classifier needs rows of at least 2 classes with positive weight, but {what} (one class)."
+            )
+        index = np.searchsorted(classes, y)
+        index[~kept] = 0
+        factors = self._class_factors(classes, np.bincount(index, weights=weights, minlength=classes.size))
+        weights = weights * factors[index]
+        whole, projection = X, project(X)
+        rows = None
+        if not (weights > 0.0).all():
+            rows = np.flatnonzero(weights > 0.0)
+            X = X[rows]
+        present = np.unique(index if rows is None else index[rows])
+        if present.size < 2:
+            raise ValueError(
+                "class_weight leaves rows of only one class with a positive weight: raise the zero weights."
+            )
+        patterns = Patterns(X)
+        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=classes.size)
+        labels: list[Any] = [None] if classes.size == 2 else list(classes)
+        last = self._last_dual(X.shape[0] if rows is None else whole.shape[0], classes)
+        lock = Lock()
+
+        def one(k: int, watch: Watch) -> Solution:
+            positive = 1 if classes.size == 2 else k
+            signs = np.where(index == positive, 1.0, -1.0)
+            start = None if last is None else last[k]
+
+            def heard(report: Report) -> None:
+                with lock:
+                    self._hear(report, watch)
+
+            return solve(
+                problem,
+                patterns,
+                signs if rows is None else signs[rows],
+                weights if rows is None else weights[rows],
+                algorithm,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                watch=watch,
+                rng=np.random.default_rng(seeds[k]),
+                on_report=heard,
+                label=labels[k],
+                start=start if start is None or rows is None else start[rows],
+                whole=Whole(whole, signs, weights, projection, rows),
+            )
+
+        with Watch(self.max_time) as watch:
+            if len(labels) > 1 and self.n_jobs not in (None, 1):
+                solutions = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                    delayed(one)(k, watch) for k in range(len(labels))
+                )
+            else:
+                solutions = [one(k, watch) for k in range(len(labels))]
+        self._keep(classes, factors, labels, solutions)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed distance to the hyperplane, times |w|.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    # parameters
+
+    def _problem(self) -> Problem:
+        if not isinstance(self.C, Real) or isinstance(self.C, bool) or not self.C > 0:
+            raise ValueError(f"C must be a positive number, or inf for the hard margin; got C={self.C!r}.")
+        if not isinstance(self.tol, Real) or not 0 < self.tol < np.inf:
+            raise ValueError(
+                f"tol must be positive: it is the certified gap, and a gap of 0 cannot be proved; got tol={self.tol!r}."
+            )
+        if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
+            raise ValueError(f"max_iter must be a whole number of rounds, at least 1; got {self.max_iter!r}.")
+        if self.max_time is not None and not (isinstance(self.max_time, Real) and self.max_time > 0):
+            raise ValueError(
+                f"max_time must be a positive number of seconds, or None; got {self.max_time!r}."
+            )
+        if self.intercept not in ("free", "augmented"):
+            raise ValueError(f'intercept must be "free" or "augmented"; got {self.intercept!r}.')
+        return Problem(
+            loss=self.loss,
+            C=float(self.C),
+            p=float(self.p),
+            intercept=self.intercept if self.fit_intercept else "none",
+            intercept_scaling=float(self.intercept_scaling),
+        )
+
+    def _algorithm(self, problem: Problem) -> Algorithm:
+        algorithm = self.algorithm
+        if isinstance(algorithm, str):
+            name = "dcd" if algorithm == "auto" else algorithm
+            if name not in RULES:
+                raise ValueError(
+                    f"algorithm must be 'auto', one of {', '.join(map(repr, RULES))}, or an object such as "
+                    f"MPU(); got {algorithm!r}."
+                )
+            algorithm = RULES[name]()
+        elif not isinstance(algorithm, Algorithm):
+            raise ValueError(f"algorithm must be a name or a rule object such as MPU(); got {algorithm!r}.")
+        if algorithm.schedule not in algorithm.schedules:
+            raise ValueError(
+                f"{algorithm.name} has the schedules {', '.join(map(repr, algorithm.schedules))}; "
+                f"got {algorithm.schedule!r}."
+            )
+        instead = algorithm.refuses(problem)
+        if instead is not None:
+            raise ValueError(
+                f"algorithm {algorithm.name!r} does not solve loss={problem.loss!r} with C={problem.C:g}: "
+                f"use {instead}, or another algorithm ({', '.join(_who_solves(problem))})."
+            )
+        return algorithm
+
+    def _class_factors(self, classes: np.ndarray, totals: np.ndarray) -> np.ndarray:
+        if self.class_weight is None:
+            return np.ones(classes.size)
+        if isinstance(self.class_weight, str):
+            if self.class_weight != "balanced":
+                raise ValueError(
+                    f'class_weight must be a dict, "balanced" or None; got {self.class_weight!r}.'
+                )
+            return totals.sum() / (classes.size * totals)
+        if not isinstance(self.class_weight, dict):
+            raise ValueError(f'class_weight must be a dict, "balanced" or None; got {self.class_weight!r}.')
+        unknown = [name for name in self.class_weight if name not in set(classes.tolist())]
+        if unknown:
+            raise ValueError(f"class_weight names classes that y does not hold: {unknown}.")
+        factors = np.array([float(self.class_weight.get(name, 1.0)) for name in classes.tolist()])
+        if not (np.isfinite(factors) & (factors >= 0.0)).all():
+            raise ValueError(
+                f"class_weight must hold finite numbers of at least 0; got {self.class_weight!r}."
+            )
+        return factors
+
+    def _last_dual(self, n: int, classes: np.ndarray) -> list[np.ndarray] | None:
+        if not (self.warm_start and hasattr(self, "certificate_")):
+            return None
+        if not np.array_equal(classes, self.classes_):
+            return None
+        last = self.certificate_
+        parts = (last,) if isinstance(last, Certificate) else last.parts
+        if parts[0].rows != n:
+            return None
+        duals = []
+        for part in parts:
+            alpha = np.zeros(n)
+            alpha[part.support] = part.dual
+            duals.append(alpha)
+        return duals
+
+    # reports and results
+
+    def _hear(self, report: Report, watch: Watch) -> None:
+        if self.verbose:
+            name = "" if report.label is None else f"[{report.label}] "
+            print(
+                f"{name}round {report.round:4d}  {report.seconds:8.2f} s  {report.lower:.9g} .. {report.upper:.9g}"
+                f"  gap {report.gap:.3g}  ({report.stage})",
+                file=sys.stderr,
+            )
+        if self.callback is not None and self.callback(report):
+            watch.stop()
+
+    def _keep(
+        self, classes: np.ndarray, factors: np.ndarray, labels: list[Any], solutions: list[Solution]
+    ) -> None:
+        self.classes_, self.class_weight_ = classes, factors
+        self.coef_ = np.vstack([solution.w for solution in solutions])
+        self.intercept_ = np.array([solution.b for solution in solutions])
+        self.n_iter_ = max(solution.rounds for solution in solutions)
+        self.status_ = max((solution.status for solution in solutions), key=_ORDER.index)
+        self.history_ = [report for solution in solutions for report in solution.history]
+        if len(solutions) == 1:
+            self.certificate_: Certificate | Certificates = solutions[0].certificate
+        else:
+            self.certificate_ = Certificates(tuple(labels), tuple(s.certificate for s in solutions))
+
+
+def _who_solves(problem: Problem) -> Iterator[str]:
+    for name, cls in RULES.items():
+        if cls().refuses(problem) is None:
+            yield name

@@ -1,0 +1,41 @@
+"""The free intercept: the exact minimiser of the loss in b, and the balance of the dual weights.
+
+For fixed w the loss is convex and piecewise linear (hinge) or piecewise quadratic (squared hinge) in b, with a
+kink at t_i = y_i - w.x_i for every pattern: below it for the positive class, above it for the negative one, the
+pattern costs something.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .problems import Problem
+
+
+def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
+    """The b that is best for these scores z = w.x; the midpoint where an interval is."""
+    if problem.hard:
+        used = weights > 0.0
+        return -0.5 * float(z[used & (y > 0)].min() + z[used & (y < 0)].max())
+    t, c = y - z, problem.C * weights
+    order = np.argsort(t, kind="stable")
+    t, c, positive = t[order], c[order], y[order] > 0
+    if problem.loss == "hinge":
+        slope = np.cumsum(c) - c[positive].sum()  # right of t_k
+        rounding = 1e-12 * float(c.sum())
+        k = int(np.argmax(slope >= -rounding))
+        if abs(slope[k]) > rounding:
+            return float(t[k])
+        # the slope is zero from t_k to the next kink that has a weight
+        later = t[k + 1 :][c[k + 1 :] > 0.0]
+        return 0.5 * float(t[k] + later[0])
+    # slope / 2 at t_k: sum of c (t_k - t_i) over negatives below and positives above
+    plus, minus = np.where(positive, c, 0.0), np.where(positive, 0.0, c)
+    above, below = plus.sum() - np.cumsum(plus), np.cumsum(minus)
+    above_t, below_t = (plus * t).sum() - np.cumsum(plus * t), np.cumsum(minus * t)
+    slope = (above + below) * t - (above_t + below_t)
+    k = int(np.argmax(slope > 0.0)) if slope[-1] > 0.0 else t.size
+    active = np.where(np.arange(t.size) < k, ~positive, positive) & (c > 0.0)
+    if not active.any():  # nothing costs anything between two kinks
+        return 0.5 * float(t[k - 1] + t[min(k, t.size - 1)])
+    return float((c[active] @ t[active]) / c[active].sum())

@@ -1,0 +1,126 @@
+"""The problem record: what is minimised, its dual, and when the two are close enough.
+
+Soft problems (C finite), in scikit-learn's scaling, s_i being the sample weights::
+
+    hinge          1/2 |w|^2 + C sum s_i max(0, 1 - m_i)
+    squared hinge  1/2 |w|^2 + C sum s_i max(0, 1 - m_i)^2,      m_i = y_i (w.x_i + b)
+
+The hard margin (C = inf) maximises min m_i / |w|. An augmented intercept is one more feature of constant
+value ``intercept_scaling``; its weight belongs to the norm. A free intercept does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+LOSSES = ("hinge", "squared_hinge")
+INTERCEPTS = ("none", "free", "augmented")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One binary problem, without its data.
+
+    Parameters
+    ----------
+    loss : {"hinge", "squared_hinge"}
+        Ignored where ``C`` is infinite.
+    C : float
+        Weight of the loss; ``inf`` is the hard margin.
+    p : float, default=2
+        Norm in which distance is measured; weights are measured in the dual norm. Only 2 so far.
+    intercept : {"none", "free", "augmented"}, default="free"
+        ``free`` is the unregularised intercept, ``augmented`` a feature of constant value.
+    intercept_scaling : float, default=1
+        That constant value.
+    """
+
+    loss: str
+    C: float
+    p: float = 2.0
+    intercept: str = "free"
+    intercept_scaling: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.loss not in LOSSES:
+            raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}; got {self.loss!r}.")
+        if not (isinstance(self.C, int | float | np.number) and self.C > 0):
+            raise ValueError(f"C must be a positive number, or inf for the hard margin; got {self.C!r}.")
+        if self.intercept not in INTERCEPTS:
+            raise ValueError(
+                f"intercept must be one of {', '.join(map(repr, INTERCEPTS))}; got {self.intercept!r}."
+            )
+        if not (np.isfinite(self.intercept_scaling) and self.intercept_scaling > 0):
+            raise ValueError(
+                f"intercept_scaling must be a positive, finite number; got {self.intercept_scaling!r}."
+            )
+        if self.p != 2:
+            raise ValueError(f"p must be 2: other norms are not solved by this version; got p={self.p!r}.")
+
+    @property
+    def hard(self) -> bool:
+        """Is this the hard margin?"""
+        return bool(np.isinf(self.C))
+
+    @property
+    def free(self) -> bool:
+        """Is the intercept unregularised? Then the dual weights balance: sum alpha_i y_i = 0."""
+        return self.intercept == "free"
+
+    @property
+    def rho(self) -> float:
+        """The constant coordinate of every pattern; 0 where there is none."""
+        return self.intercept_scaling if self.intercept == "augmented" else 0.0
+
+    def caps(self, weights: np.ndarray) -> np.ndarray:
+        """The largest dual weight of each pattern: C s_i for the hinge, else none."""
+        if self.hard or self.loss == "squared_hinge":
+            return np.where(weights > 0.0, np.inf, 0.0)
+        return self.C * weights
+
+    def delta2(self, weights: np.ndarray) -> np.ndarray:
+        """Square of each pattern's own coordinate in the extended space: 1 / (2 C s_i) for squared hinge."""
+        if self.hard or self.loss == "hinge":
+            return np.zeros(len(weights))
+        with np.errstate(divide="ignore"):
+            return np.where(weights > 0.0, 0.5 / (self.C * weights), 0.0)
+
+    def norm2(self, square: float, intercept: float) -> float:
+        """|w|^2, the weight of an augmented intercept included."""
+        return square + (intercept / self.rho) ** 2 if self.rho else square
+
+    def losses(self, margins: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """What each pattern adds to the primal objective."""
+        xi = np.maximum(1.0 - margins, 0.0)
+        return self.C * weights * (xi if self.loss == "hinge" else xi * xi)
+
+    def gains(self, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """What each pattern adds to the dual objective, the norm left aside."""
+        if self.hard or self.loss == "hinge":
+            return alpha
+        return alpha - 0.5 * self.delta2(weights) * alpha * alpha
+
+    def primal(
+        self, norm2: float, margins: np.ndarray, weights: np.ndarray, total: Callable[[Any], float] = np.sum
+    ) -> float:
+        """The objective of a soft problem at a point of squared norm `norm2`."""
+        return float(0.5 * norm2 + total(self.losses(margins, weights)))
+
+    def dual(
+        self, norm2: float, alpha: np.ndarray, weights: np.ndarray, total: Callable[[Any], float] = np.sum
+    ) -> float:
+        """The dual objective of a soft problem; `norm2` is that of sum alpha_i y_i x_i."""
+        return float(total(self.gains(alpha, weights)) - 0.5 * norm2)
+
+    def gap(self, lower: float, upper: float) -> float:
+        """The certified relative gap between a lower and an upper bound.
+
+        Soft: (primal - dual) / dual, infinite while dual <= 0. Hard: 1 - lower / upper of the margin.
+        """
+        if self.hard:
+            return 1.0 - lower / upper if upper > 0.0 else np.inf
+        return max(upper - lower, 0.0) / lower if lower > 0.0 else np.inf

@@ -1,0 +1,43 @@
+"""What every incremental algorithm offers: the field's parameters, and a plan for one problem."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ..problems import Problem
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How an algorithm goes about one problem.
+
+    Attributes
+    ----------
+    rule : record
+        Threshold and step, compiled where they are called from compiled code.
+    unit : float or None
+        The score that stands for a margin of one; None where the rule does not fix it, and the best
+        multiple of its weight is taken instead.
+    """
+
+    rule: Any
+    unit: float | None
+
+
+class Algorithm(ABC):
+    """An incremental algorithm with its parameters; frozen, hashable, comparable."""
+
+    name: ClassVar[str]
+    schedules: ClassVar[tuple[str, ...]]
+    convergent: ClassVar[bool] = True  # to any accuracy; else it ends by its own criterion
+    schedule: str
+
+    def refuses(self, problem: Problem) -> str | None:
+        """What to ask for instead where the algorithm does not solve the problem; None where it does."""
+        return None
+
+    @abstractmethod
+    def plan(self, problem: Problem, radius2: float, tol: float) -> Plan:
+        """The rule for this problem; `radius2` is the largest squared norm of a pattern, slack included."""

@@ -1,0 +1,234 @@
+"""One binary problem under way: the engine's state, and the bounds that can be read off it.
+
+Everything here is in the engine's units, in which a margin of one is a score of `unit`; bounds are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .arithmetic import Plain as Sums
+from .compiled.sweeps import look, repeat
+from .data import Patterns
+from .intercept import best_intercept
+from .problems import Problem
+from .rules import Algorithm
+
+
+class Run:
+    """The state of a solver between two rounds.
+
+    Attributes
+    ----------
+    h : Weight
+        The engine's state: w, dual weights, rows.
+    lower, upper, gap : float
+        The best bounds so far.
+    w, b, alpha : the points that prove them.
+    presentations, steps : int
+        Rows presented so far, and rows that made a step.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        patterns: Patterns,
+        y: np.ndarray,
+        weights: np.ndarray,
+        algorithm: Algorithm,
+        tol: float,
+        rng: np.random.Generator,
+        interrupted: Callable[[], bool],
+        start: np.ndarray | None = None,
+    ) -> None:
+        self.problem, self.patterns, self.weights = problem, patterns, weights
+        self.algorithm, self.tol, self.rng, self.interrupted = algorithm, tol, rng, interrupted
+        self.n, self.y = patterns.n, np.asarray(y, dtype=float)
+        scale = float(patterns.square.mean())
+        self.rho = (scale**0.5 if scale > 0.0 else 1.0) if problem.free else problem.rho
+        delta2 = problem.delta2(weights)
+        plan = algorithm.plan(problem, float((patterns.square + delta2).max()) + self.rho**2, tol)
+        self.rule = plan.rule
+        self.unit = 1.0 if plan.unit is None else plan.unit
+        self._fixed_unit = plan.unit is not None
+        self.h = patterns.weight(problem, y, weights, self.unit, self.rho)
+        self.line = np.arange(self.n, dtype=np.uint32)
+        self.scores, self.moved = np.empty(self.n), np.empty(self.n, np.uint32)
+        self.presentations = self.steps = 0
+        self.lower, self.upper, self.gap = -np.inf, np.inf, np.inf
+        self.converged = False
+        self.w, self.b, self.alpha = np.zeros(patterns.d), 0.0, np.zeros(self.n)
+        if start is not None:
+            self._begin_at(start)
+
+    # what a schedule may ask for
+
+    def sweep(self, h: Any, order: np.ndarray) -> int:
+        """Present these rows once; scores and moved rows are kept."""
+        steps, _, _ = repeat(self.rule, h, order, self.scores, self.moved, 1)
+        self.presentations += order.size
+        self.steps += steps
+        return steps
+
+    def repeat(self, h: Any, size: int, passes: int) -> None:
+        """Present the first rows of h again and again, until all are right."""
+        _, sweeps, made = repeat(self.rule, h, self.line[:size], self.scores, self.moved, passes)
+        self.presentations += size * sweeps
+        self.steps += made
+
+    def look(self) -> None:
+        """Score every row at one w, and improve the bounds."""
+        look(self.h, self.line, self.scores)
+        self.presentations += self.n
+        if self.problem.hard:
+            self._hard_bounds()
+        else:
+            self._soft_bounds()
+        self.gap = self.problem.gap(self.lower, self.upper)
+        if self.problem.free:
+            self._move_intercept()
+
+    def open_rows(self, near: float) -> np.ndarray:
+        """Rows whose dual weight may still move, judged by the last look."""
+        s, a, unit = self.scores, self.h.alpha, self.unit
+        mask = ((s < unit * (1.0 + near)) | (a > 0.0)) & ((s > unit * (1.0 - near)) | (a < self.h.cap))
+        return np.flatnonzero(mask).astype(np.uint32)
+
+    def partial_gap(self, rows: np.ndarray) -> float:
+        """The relative gap as the last sweep saw it, on the rows it presented."""
+        s, a = self.scores[: rows.size], self.h.alpha[rows]
+        if self.problem.hard:
+            length2, total = self.h.space.vector.measure(), a.sum()
+            return 1.0 - float(s.min()) * total / length2 if length2 > 0.0 else np.inf
+        if self.lower <= 0.0:
+            return np.inf
+        return float(self._terms(s / self.unit, a / self.unit, rows).sum()) / self.lower
+
+    def adopt(self, w: np.ndarray, b: float, alpha: np.ndarray, lower: float, upper: float) -> None:
+        """Take over points found elsewhere where they prove more."""
+        whole = self.problem.gap(lower, upper) <= self.gap  # a pair of points belongs together
+        primal_better = lower > self.lower if self.problem.hard else upper < self.upper
+        dual_better = upper < self.upper if self.problem.hard else lower > self.lower
+        if whole or primal_better:
+            self.w, self.b = w, b
+        if whole or dual_better:
+            self.alpha = alpha
+        if whole:
+            self.lower, self.upper = lower, upper
+        else:
+            self.lower, self.upper = max(lower, self.lower), min(upper, self.upper)
+        self.gap = self.problem.gap(self.lower, self.upper)
+
+    # bounds
+
+    def _begin_at(self, alpha: np.ndarray) -> None:
+        """Begin with these dual weights, cut at their caps."""
+        h = self.h
+        h.alpha[:] = np.clip(alpha * self.unit, 0.0, h.cap)
+        c = h.alpha * self.y
+        w = h.space.vector.w
+        w[: self.patterns.d] = Sums.combine(self.patterns.X, c)
+        if self.rho:
+            w[-1] = self.rho * c.sum()
+
+    def _terms(self, s: np.ndarray, a: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """What each pattern adds to primal - dual; zero for one that is right where it is."""
+        if self.problem.loss == "hinge":
+            cap = self.h.cap[rows] / self.unit
+            return np.maximum((1.0 - s) * (cap - a), (s - 1.0) * a)
+        delta2 = self.h.slack.delta2[rows]
+        xi = np.maximum(1.0 - s + delta2 * a, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inside = np.where(delta2 > 0.0, 0.5 * (xi - delta2 * a) ** 2 / delta2, 0.0)
+        return inside + a * np.maximum(s - delta2 * a - 1.0, 0.0)
+
+    def _point(self) -> tuple[np.ndarray, float, np.ndarray]:
+        """w without its constant coordinate, the bias, and y_i w.x_i + slack, all in the engine's units."""
+        full = self.h.space.vector.w
+        bias = float(self.h.number[0])
+        if self.rho:
+            return full[:-1], bias + self.rho * full[-1], self.scores
+        return full, bias, self.scores
+
+    def _soft_bounds(self) -> None:
+        problem, h = self.problem, self.h
+        w, bias, s = self._point()
+        a = h.alpha
+        if not self._fixed_unit:
+            length2 = h.space.vector.measure() + float(problem.delta2(self.weights) @ (a * a))
+            self.unit = length2 / float(a.sum()) if a.any() else 1.0
+        unit = self.unit
+        m = s / unit
+        a = a / unit
+        if problem.loss == "squared_hinge":
+            m = m - h.slack.delta2 * a
+        if problem.free:
+            square = float(w @ w) / unit**2
+            z = self.y * m - bias / unit
+            b = best_intercept(problem, z, self.y, self.weights)
+            upper = problem.primal(square, self.y * (z + b), self.weights)
+            lower = self._balanced(square, z, a)
+        else:
+            square = float(h.space.vector.measure()) / unit**2
+            b = bias / unit
+            upper = problem.primal(square, m, self.weights)
+            lower = problem.dual(square, a, self.weights)
+        if upper < self.upper:
+            self.upper, self.w, self.b = upper, w / unit, b
+        if lower > self.lower:
+            self.lower, self.alpha = lower, a.copy()
+
+    def _balanced(self, square: float, z: np.ndarray, a: np.ndarray) -> float:
+        """The dual value once the heavier class is scaled down to the other's total."""
+        problem, positive = self.problem, self.y > 0
+        plus, minus = float(a[positive].sum()), float(a[~positive].sum())
+        if plus == 0.0 or minus == 0.0:
+            return -np.inf
+        heavy = positive if plus > minus else ~positive
+        cut = 1.0 - min(plus, minus) / max(plus, minus)
+        part = np.where(heavy, a * self.y, 0.0)
+        scaled = np.where(heavy, a * (1.0 - cut), a)
+        linear = square - 2.0 * cut * float(part @ z)
+        # |part|^2 by the triangle inequality first: most often enough
+        size = float(np.abs(part) @ np.sqrt(self.patterns.square))
+        value = problem.dual(linear + (cut * size) ** 2, scaled, self.weights)
+        if 0.5 * (cut * size) ** 2 > 0.1 * self.tol * abs(value):
+            exact = Sums.combine(self.patterns.X, part)
+            value = problem.dual(linear + cut**2 * float(exact @ exact), scaled, self.weights)
+        return value
+
+    def _hard_bounds(self) -> None:
+        w, bias, s = self._point()
+        a = self.h.alpha
+        if self.problem.free:
+            z = self.y * s - bias
+            b = best_intercept(self.problem, z, self.y, self.weights)
+            smallest = float((self.y * (z + b))[self.weights > 0.0].min())
+            length2 = float(w @ w)
+            positive = self.y > 0
+            plus, minus = float(a[positive].sum()), float(a[~positive].sum())
+            if plus > 0.0 and minus > 0.0:
+                v = Sums.combine(self.patterns.X, self.y * a * np.where(positive, 0.5 / plus, 0.5 / minus))
+                upper = float(v @ v) ** 0.5
+            else:
+                upper = np.inf
+        else:
+            b, smallest = bias, float(s[self.weights > 0.0].min())
+            length2, total = float(self.h.space.vector.measure()), float(a.sum())
+            upper = length2**0.5 / total if total > 0.0 else np.inf
+        lower = smallest / length2**0.5 if length2 > 0.0 else -np.inf
+        if lower > self.lower:
+            # canonical scale: the smallest margin is one
+            scale = smallest if smallest > 0.0 else 1.0
+            self.lower, self.w, self.b = lower, w / scale, b / scale
+        if upper < self.upper:
+            self.upper, self.alpha = upper, a / self.unit
+
+    def _move_intercept(self) -> None:
+        """A proximal-point step in b: the bias coordinate of the augmented problem becomes a shift of all margins."""
+        step = self.rho * self.h.space.vector.w[-1]
+        self.h.number[0] += step
+        self.scores += self.y * step

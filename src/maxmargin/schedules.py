@@ -1,0 +1,114 @@
+"""Which rows, in what order, how often: plain Python over what the sweeps saw.
+
+A schedule is a generator: each step of it is one round and ends with `run.look()`, the bounds at one fixed w, so
+that nothing is ever certified on an active set. Every schedule leaves when `run.done()` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .compiled.orders import shuffled, strides
+from .data import Room
+
+if TYPE_CHECKING:
+    from .run import Run
+
+Schedule = Callable[["Run"], Iterator[None]]
+
+NEAR = 0.03  # rows farther from the margin than this share of it, and at their bound, rest for a round
+RATIO = 0.2  # an active set is left when its own gap is this share of the gap of all
+INNER, CORE = 30, 10  # most sweeps of the active set, and of the rows that just moved
+
+
+def plain(run: Run) -> Iterator[None]:
+    """Every row in random order; the end is a full pass without a step."""
+    while True:
+        steps = run.sweep(run.h, shuffled(run.n, run.rng))
+        run.look()
+        if steps == 0:
+            run.converged = True
+        yield
+
+
+def gap_driven(run: Run) -> Iterator[None]:
+    """Look at all; pack, in random order, what may still move; sweep it until its own gap is a fifth."""
+    first, second = Room(), Room()
+    run.sweep(run.h, shuffled(run.n, run.rng))
+    while True:
+        run.look()
+        yield
+        rows = run.open_rows(NEAR)
+        if rows.size == 0:
+            run.sweep(run.h, shuffled(run.n, run.rng))
+            continue
+        rows = rows[shuffled(rows.size, run.rng)]
+        active = first.pack(run.h, rows)
+        goal = max(RATIO * run.gap, 0.7 * run.tol)
+        for _ in range(INNER):
+            order = strides(rows.size, run.rng)
+            steps = run.sweep(active, order)
+            if steps == 0 or run.interrupted() or run.partial_gap(rows[order]) < goal:
+                break
+            moved = run.moved[:steps]
+            run.repeat(second.pack(active, moved), moved.size, CORE)
+
+
+def two_level(run: Run) -> Iterator[None]:
+    """The MPU paper: all rows; Nep1 times {those near the margin or in use; Nep2 times those that just moved}."""
+    algorithm = run.algorithm
+    near, inner, core = algorithm.c_bar - 1.0, algorithm.Nep1, algorithm.Nep2
+    first, second = Room(), Room()
+    while True:
+        order = shuffled(run.n, run.rng)
+        steps = run.sweep(run.h, order)
+        seen = run.scores[: run.n]
+        rows = order[(seen <= run.unit * (1.0 + near)) | (run.h.alpha[order] > 0.0)]
+        run.look()
+        if steps == 0:
+            run.converged = True
+        yield
+        active = first.pack(run.h, rows)
+        for _ in range(inner):
+            steps = run.sweep(active, run.line[: rows.size])
+            some = run.moved[:steps]
+            some = some[run.h.alpha[rows[some]] > 0.0]
+            if some.size == 0 or run.interrupted():
+                break
+            run.repeat(second.pack(active, some), some.size, core)
+
+
+def shrinking(run: Run) -> Iterator[None]:
+    """Hsieh et al., section 3.2: drop what stays at its bound by more than the last sweep's violations."""
+    rows, high, low, eps = run.line, np.inf, -np.inf, 1.0
+    cap = run.h.cap
+    while True:
+        order = rows[shuffled(rows.size, run.rng)]
+        before = run.h.alpha[order]
+        run.sweep(run.h, order)
+        G = run.scores[: order.size] / run.unit - 1.0
+        at_zero, at_cap = before == 0.0, before >= cap[order]
+        out = (at_zero & (high < G)) | (at_cap & (low > G))
+        P = np.where(at_zero, np.minimum(G, 0.0), np.where(at_cap, np.maximum(G, 0.0), G))[~out]
+        rows = order[~out]
+        if rows.size == 0 or P.max() - P.min() <= eps:
+            run.look()
+            yield
+            rows, high, low, eps = run.line, np.inf, -np.inf, 0.5 * eps
+        else:
+            high = P.max() if P.max() > 0.0 else np.inf
+            low = P.min() if P.min() < 0.0 else -np.inf
+            if run.interrupted():
+                run.look()
+                yield
+
+
+SCHEDULES: dict[str, Schedule] = {
+    "plain": plain,
+    "gap": gap_driven,
+    "two-level": two_level,
+    "shrinking": shrinking,
+}

@@ -1,0 +1,234 @@
+"""The outer loop: round -> report -> stop? -> solution. One binary problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .batch.active_set import exact
+from .batch.quadratic import quadratic
+from .certificates import Certificate, certify
+from .data import Patterns
+from .intercept import best_intercept
+from .merge import Merged, merge
+from .problems import Problem
+from .rules import Algorithm
+from .run import Run
+from .schedules import SCHEDULES
+from .status import Status
+from .watch import Watch
+
+FEW_ROWS, FEW_FLOPS = 2000, 2e8  # problems that end with the exact step: rows, and rows x smaller side^2
+PATIENCE = 30  # rounds after which a small problem is handed to the exact step in any case
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is known after a round.
+
+    Attributes
+    ----------
+    round : int
+    seconds : float
+        Since the fit began.
+    lower, upper, gap : float
+        The best bounds so far.
+    presentations, steps : int
+        Rows presented so far, and rows that changed the weight.
+    stage : str
+        The algorithm at work, or "exact" for the active-set step.
+    label : object
+        The class of a one-vs-rest problem; None for two classes.
+    """
+
+    round: int
+    seconds: float
+    lower: float
+    upper: float
+    gap: float
+    presentations: int
+    steps: int
+    stage: str
+    label: Any = None
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The best model so far, and how far it is from the best possible."""
+
+    w: np.ndarray
+    b: float
+    alpha: np.ndarray
+    status: Status
+    rounds: int
+    history: list[Report]
+    certificate: Certificate
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Data as the user gave them: rows of weight 0 are not among the patterns, but count in the certificate.
+
+    Attributes
+    ----------
+    X, y, weights : the data, y in {-1.0, 1.0}
+    projection : ndarray or None
+        `certificates.project(X)`, where it is known.
+    rows : ndarray of int or None
+        Which rows the patterns are; None for all.
+    """
+
+    X: Any
+    y: np.ndarray
+    weights: np.ndarray
+    projection: np.ndarray | None = None
+    rows: np.ndarray | None = None
+
+    def scatter(self, alpha: np.ndarray) -> np.ndarray:
+        """Dual weights of all rows."""
+        if self.rows is None:
+            return alpha
+        out = np.zeros(self.X.shape[0])
+        out[self.rows] = alpha
+        return out
+
+
+def solve(
+    problem: Problem,
+    patterns: Patterns,
+    y: np.ndarray,
+    weights: np.ndarray,
+    algorithm: Algorithm,
+    *,
+    tol: float,
+    max_iter: int,
+    watch: Watch,
+    rng: np.random.Generator,
+    on_report: Callable[[Report], None] = lambda report: None,
+    label: Any = None,
+    start: np.ndarray | None = None,
+    whole: Whole | None = None,
+) -> Solution:
+    """Solve one binary problem until its certified gap is at most `tol`, or something else ends it.
+
+    Parameters
+    ----------
+    problem : Problem
+    patterns : Patterns
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,), positive
+    algorithm : Algorithm
+    tol : float
+        Certified relative gap.
+    max_iter : int
+        Rounds.
+    watch : Watch
+    rng : Generator
+    on_report : callable
+        Sees every report.
+    label : object
+        Goes into the reports.
+    start : ndarray of shape (n,), default=None
+        Dual weights to begin with.
+    whole : Whole, default=None
+        The data that the certificate speaks of, where rows were left out of the patterns.
+    """
+    small = _is_small(problem, patterns)
+    merged: Merged | None = None
+    whole = Whole(patterns.X, y, weights) if whole is None else whole
+    if small:
+        merged = merge(patterns.X, y, weights)
+        patterns, y, weights = Patterns(merged.X), merged.y, merged.weights
+        start = None if start is None else merged.gather(start)
+    history: list[Report] = []
+    run = Run(problem, patterns, y, weights, algorithm, tol, rng, watch.interrupted, start)
+
+    def report(stage: str) -> None:
+        history.append(
+            Report(
+                len(history) + 1, watch.seconds(), run.lower, run.upper, run.gap,
+                run.presentations, run.steps, stage, label,
+            )
+        )  # fmt: skip
+        on_report(history[-1])
+
+    status = Status.MAX_ITER
+    rounds = 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in SCHEDULES[algorithm.schedule](run):
+            rounds += 1
+            report(algorithm.name)
+            ended = _status(run, watch, tol)
+            if ended is not None:
+                status = ended
+                break
+            if rounds >= max_iter or (small and algorithm.convergent and rounds >= PATIENCE):
+                break
+        stopped = status in (Status.MAX_TIME, Status.INTERRUPTED)
+        if small and algorithm.convergent and not stopped:
+            _finish(run, X=patterns.X, y=y, weights=weights)
+            report("exact")
+    alpha = run.alpha if merged is None else merged.scatter(run.alpha)
+    alpha = whole.scatter(alpha)
+    with np.errstate(over="ignore", invalid="ignore"):
+        certificate = certify(problem, whole.X, whole.y, whole.weights, run.w, run.b, alpha, whole.projection)
+    if certificate.gap <= tol:
+        status = Status.CERTIFIED
+    elif status is Status.CERTIFIED:  # the running bounds were off by rounding
+        status = Status.MAX_ITER
+    if problem.hard and status in (Status.MAX_ITER, Status.CONVERGED, Status.NOT_FINITE):
+        status = _verdict(certificate, patterns, status)
+    if not (np.isfinite(run.w).all() and np.isfinite(run.b)):
+        status = Status.NOT_FINITE
+    return Solution(run.w, run.b, alpha, status, rounds, history, certificate)
+
+
+def _status(run: Run, watch: Watch, tol: float) -> Status | None:
+    """Why to end after this round; None to go on."""
+    if run.gap <= tol:
+        return Status.CERTIFIED
+    if not np.isfinite(run.h.space.vector.w).all():
+        return Status.NOT_FINITE
+    if run.converged and not run.algorithm.convergent:
+        return Status.CONVERGED
+    return watch.status()
+
+
+def _verdict(certificate: Certificate, patterns: Patterns, status: Status) -> Status:
+    """What an unfinished hard margin says about separability."""
+    if certificate.lower > 0.0:
+        return status
+    radius = float(np.sqrt(patterns.square.max(initial=0.0)))
+    rounding = 16.0 * np.finfo(float).eps * radius * np.sqrt(certificate.support.size + 1.0)
+    return Status.INSEPARABLE if certificate.upper <= rounding else Status.UNDECIDED
+
+
+def _is_small(problem: Problem, patterns: Patterns) -> bool:
+    side = min(patterns.n, patterns.d + 1)
+    return patterns.n <= FEW_ROWS and patterns.n * side**2 <= FEW_FLOPS
+
+
+def _finish(run: Run, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
+    """End with the active-set step; its answer counts where its own bounds are better."""
+    problem = run.problem
+    try:
+        qp = quadratic(problem, X, y, weights)
+        near = None
+        if run.gap < 0.1:
+            near = run.alpha * qp.scale**2
+            if problem.hard:
+                near = near / near.sum()
+        a, beta = exact(qp, near)
+    except (np.linalg.LinAlgError, FloatingPointError, ValueError):
+        return
+    w, b = qp.primal(a, beta)
+    alpha = qp.dual(a)
+    if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
+        return
+    if problem.free:
+        b = best_intercept(problem, X @ w, y, weights)
+    found = certify(problem, X, y, weights, w, b, alpha)
+    run.adopt(w, b, alpha, found.lower, found.upper)

@@ -1,0 +1,18 @@
+"""How a fit ended."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """Every fit ends in one of these, with a gap; none is a warning."""
+
+    CERTIFIED = "CERTIFIED"  #: the certified gap is at most `tol`
+    CONVERGED = "CONVERGED"  #: the rule ended by its own criterion, with a larger gap
+    MAX_ITER = "MAX_ITER"  #: `max_iter` rounds were made
+    MAX_TIME = "MAX_TIME"  #: `max_time` seconds went by
+    INTERRUPTED = "INTERRUPTED"  #: Ctrl-C, or the callback said so
+    INSEPARABLE = "INSEPARABLE"  #: hard margin: the upper bound of the margin is zero to rounding
+    UNDECIDED = "UNDECIDED"  #: hard margin: stopped with no separator and no proof that there is none
+    NOT_FINITE = "NOT_FINITE"  #: numbers overflowed: the scale of the data is beyond float64

@@ -1,0 +1,65 @@
+"""When to stop early: time, Ctrl-C, a callback. Asked between compiled calls, from any thread."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from types import FrameType
+from typing import Any
+
+from .status import Status
+
+
+class Watch:
+    """A clock and an ear for the first Ctrl-C; the second one raises KeyboardInterrupt.
+
+    Parameters
+    ----------
+    max_time : float or None
+        Seconds from now.
+    """
+
+    def __init__(self, max_time: float | None = None) -> None:
+        self.begin = time.perf_counter()
+        self.deadline = None if max_time is None else self.begin + max_time
+        self._stopped = False
+        self._previous: Any = None
+
+    def __enter__(self) -> Watch:
+        if threading.current_thread() is threading.main_thread():
+            previous = signal.getsignal(signal.SIGINT)
+            if previous is signal.default_int_handler:  # somebody else's handler stays
+                self._previous = previous
+                signal.signal(signal.SIGINT, self._listen)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)
+            self._previous = None
+
+    def _listen(self, signum: int, frame: FrameType | None) -> None:
+        if self._stopped:
+            raise KeyboardInterrupt
+        self._stopped = True
+
+    def stop(self) -> None:
+        """End at the next opportunity, as the first Ctrl-C does."""
+        self._stopped = True
+
+    def seconds(self) -> float:
+        """Since the beginning."""
+        return time.perf_counter() - self.begin
+
+    def interrupted(self) -> bool:
+        """Is it time to stop?"""
+        return self.status() is not None
+
+    def status(self) -> Status | None:
+        """Why to stop; None while there is no reason."""
+        if self._stopped:
+            return Status.INTERRUPTED
+        if self.deadline is not None and time.perf_counter() >= self.deadline:
+            return Status.MAX_TIME
+        return None
