@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .batch.active_set import exact
+from .arithmetic import Plain
+from .batch.active_set import candidates
 from .batch.quadratic import quadratic
 from .certificates import Certificate, certify
 from .data import Patterns
@@ -22,6 +23,7 @@ from .status import Status
 from .watch import Watch
 
 FEW_ROWS, FEW_FLOPS = 2000, 2e8  # problems that end with the exact step: rows, and rows x smaller side^2
+EXACT = 1e-12  # a gap that is rounding
 PATIENCE = 30  # rounds after which a small problem is handed to the exact step in any case
 
 
@@ -214,21 +216,28 @@ def _is_small(problem: Problem, patterns: Patterns) -> bool:
 def _finish(run: Run, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
     """End with the active-set step; its answer counts where its own bounds are better."""
     problem = run.problem
+    qp = quadratic(problem, X, y, weights)
+    near = None
+    if run.gap < 0.1:
+        near = run.alpha * qp.scale**2
+        if problem.hard:
+            near = near / near.sum()
     try:
-        qp = quadratic(problem, X, y, weights)
-        near = None
-        if run.gap < 0.1:
-            near = run.alpha * qp.scale**2
+        for point in candidates(qp, near):
+            w, b = qp.primal(point.w)
+            alpha = qp.dual(point.a)
+            if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
+                continue
+            z = Plain.scores(X, w)
+            if problem.free:
+                b = best_intercept(problem, z, y, weights)
             if problem.hard:
-                near = near / near.sum()
-        a, beta = exact(qp, near)
-    except (np.linalg.LinAlgError, FloatingPointError, ValueError):
+                smallest = float((y * (z + b)).min())
+                if smallest > 0.0:  # canonical scale: the smallest margin is one
+                    w, b = w / smallest, b / smallest
+            found = certify(problem, X, y, weights, w, b, alpha)
+            run.adopt(w, b, alpha, found.lower, found.upper)
+            if found.gap <= EXACT:
+                return
+    except np.linalg.LinAlgError:  # what was found so far stands
         return
-    w, b = qp.primal(a, beta)
-    alpha = qp.dual(a)
-    if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
-        return
-    if problem.free:
-        b = best_intercept(problem, X @ w, y, weights)
-    found = certify(problem, X, y, weights, w, b, alpha)
-    run.adopt(w, b, alpha, found.lower, found.upper)

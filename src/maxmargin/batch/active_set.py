@@ -11,19 +11,30 @@ SIAM J. Optim. 13, 2002.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
-from scipy.linalg import lstsq
+from scipy.linalg import lstsq, qr, solve_triangular
 from scipy.optimize import lsq_linear
 
 from .interior_point import interior_point
 from .quadratic import Quadratic
 
-TURNS = 25  # most changes of the sets
+TURNS = 30  # most changes of the sets
 MANY = 1200  # most free dual weights in one linear system
 
 
-def exact(qp: Quadratic, start: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Dual weights and multipliers of the equations, optimal to rounding where all goes well.
+class Point(NamedTuple):
+    """Dual weights, the w they stand for (computed apart, to more digits), multipliers of the equations."""
+
+    a: np.ndarray
+    w: np.ndarray
+    beta: np.ndarray
+
+
+def candidates(qp: Quadratic, start: np.ndarray | None = None) -> Iterator[Point]:
+    """Points that may be the optimum, the cheapest first; the caller measures each and stops when content.
 
     Parameters
     ----------
@@ -34,14 +45,13 @@ def exact(qp: Quadratic, start: np.ndarray | None = None) -> tuple[np.ndarray, n
     if start is not None:
         a = np.clip(start, 0.0, qp.c)
         beta = _multipliers(qp, a)
-        found = _settle(qp, (a > 0.0) & (a < qp.c), a >= qp.c, beta)
-        if found is not None:
-            return found
+        yield from _settle(qp, (a > 0.0) & (a < qp.c), a >= qp.c, beta)
     a, beta, u, v = interior_point(qp)
+    yield Point(np.clip(a, 0.0, qp.c), qp.A.T @ a, beta)
     natural = np.minimum(qp.c, max(float(a.max()), 1e-300))
     free = (a / natural > u) & ((qp.c - a) / natural > v)
     capped = ~free & np.isfinite(qp.c) & (a > 0.5 * qp.c)
-    return _settle(qp, free, capped, beta) or (np.clip(a, 0.0, qp.c), beta)
+    yield from _settle(qp, free, capped, beta)
 
 
 def _multipliers(qp: Quadratic, a: np.ndarray) -> np.ndarray:
@@ -54,65 +64,82 @@ def _multipliers(qp: Quadratic, a: np.ndarray) -> np.ndarray:
     return lstsq(qp.E[:, free].T, -slack[free])[0] if free.any() else np.zeros(len(qp.e))
 
 
-def _settle(
-    qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarray
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Solve on the free set and correct the sets until nothing contradicts; None where that does not end."""
+def _settle(qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarray) -> Iterator[Point]:
+    """Solve on the free set and correct the sets until nothing contradicts; yield what is found then."""
     seen = set()
     for _ in range(TURNS):
         key = (free.tobytes(), capped.tobytes())
         if key in seen or np.count_nonzero(free) > MANY:
-            return None
+            return
         seen.add(key)
-        a, beta = _solve(qp, free, capped, beta)
-        if not (np.isfinite(a).all() and np.isfinite(beta).all()):
-            return None
-        slack = qp.slacks(a, beta)
-        fuzz = 1e-11 * (1.0 + np.abs(qp.E.T @ beta) + float(np.abs(slack).max()) * 1e-2)
+        a, w, beta = _solve(qp, free, capped, beta)
+        if not (np.isfinite(a).all() and np.isfinite(w).all() and np.isfinite(beta).all()):
+            return
+        slack = qp.slacks(a, beta, w)
+        fuzz = 1e-12 * (np.abs(qp.A) @ np.abs(w) + np.abs(qp.E.T @ beta) + np.abs(qp.q))
         small = 1e-11 * max(float(np.abs(a).max()), 1e-300)
         low, high = free & (a < -small), free & (a > qp.c + small)
         need, much = ~free & ~capped & (slack < -fuzz), capped & (slack > fuzz)
-        if not (low.any() or high.any() or need.any() or much.any()):
-            if np.abs(slack[free]).max(initial=0.0) > 1e-7 * (1.0 + np.abs(beta).max(initial=0.0)):
-                return None  # the conditions contradict each other: the sets are wrong
-            return np.clip(a, 0.0, qp.c), beta
-        if (low.any() or high.any()) and not (need.any() or much.any()):
+        if not (need.any() or much.any()):
+            point = Point(np.clip(a, 0.0, qp.c), w, beta)
+            if not (low.any() or high.any()):
+                yield point
+                return
+            # the same w, from dual weights within their bounds, where tight patterns are dependent
             repaired = _redistribute(qp, a, free, capped)
             if repaired is not None:
-                return repaired, beta
+                yield point._replace(a=repaired)
+                return
         free = (free & ~low & ~high) | need | much
         capped = (capped & ~much) | high
-    return None
 
 
-def _solve(
-    qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The linear conditions: patterns in F tight, equations met; of many solutions the shortest."""
+def _solve(qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarray) -> Point:
+    """The linear conditions: patterns in F tight, equations met.
+
+    By orthogonal factors of the patterns themselves (their products would square the condition number), on the
+    null space of the equations.
+    """
     a = np.where(capped, qp.c, 0.0)
-    k, m = np.count_nonzero(free), len(qp.e)
-    if k == 0:
-        return a, beta
-    A, E = qp.A[free], qp.E[:, free]
-    K = np.zeros((k + m, k + m))
-    K[:k, :k] = A @ A.T
-    K[np.arange(k), np.arange(k)] += qp.D[free]
-    K[:k, k:], K[k:, :k] = E.T, E
     fixed = qp.A.T @ a
-    r = np.concatenate([qp.q[free] - A @ fixed, qp.e - qp.E @ a])
-    x = np.zeros(k + m)
-    size = np.sqrt(np.maximum(np.abs(K).max(axis=1), 1e-300))
-    scaled = K / size[:, None] / size[None, :]
-    for _ in range(2):  # the second turn refines the first
-        residual = (r - K @ x) / size
-        x = x + lstsq(scaled, residual, cond=1e-14, lapack_driver="gelsd", check_finite=False)[0] / size
-    a[free] = x[:k]
-    return a, x[k:] if m else beta
+    k, m, d = np.count_nonzero(free), len(qp.e), qp.A.shape[1]
+    if k == 0:
+        return Point(a, fixed, beta)
+    B = qp.A[free].T
+    if qp.D.any():
+        B = np.vstack([B, np.diag(np.sqrt(qp.D[free]))])
+    size = np.sqrt(np.maximum(np.einsum("ij,ij->j", B, B), 1e-300))
+    B = B / size
+    r = (qp.q[free] - qp.A[free] @ fixed) / size
+    E = qp.E[:, free] / size
+    begin, Z = np.zeros(k), None
+    if m:
+        basis, R, _ = qr(E.T, pivoting=True)
+        rank = int(np.sum(np.abs(np.diag(R)) > 1e-12 * max(abs(R[0, 0]), 1e-300)))
+        begin = lstsq(E, qp.e - qp.E @ a, check_finite=False)[0]
+        Z = basis[:, rank:]
+    x, moved = begin, B @ begin
+    BZ = B if Z is None else B @ Z
+    if BZ.shape[1]:
+        Q, R, order = qr(BZ, mode="economic", pivoting=True, check_finite=False)
+        diagonal = np.abs(np.diag(R))
+        rank = int(np.sum(diagonal > 1e-13 * max(BZ.shape) * max(float(diagonal.max(initial=0.0)), 1e-300)))
+        Q, R, order = Q[:, :rank], R[:rank, :rank], order[:rank]
+        right = (r if Z is None else Z.T @ r)[order]
+        z = solve_triangular(R, right, trans="T", check_finite=False) - Q.T @ moved
+        t = np.zeros(BZ.shape[1])
+        t[order] = solve_triangular(R, z, check_finite=False)
+        x = begin + (t if Z is None else Z @ t)
+        moved = moved + Q @ z
+    a[free] = x / size
+    if m:
+        beta = lstsq(E.T, r - B.T @ moved, check_finite=False)[0]
+    return Point(a, fixed + moved[:d], beta)
 
 
 def _redistribute(qp: Quadratic, a: np.ndarray, free: np.ndarray, capped: np.ndarray) -> np.ndarray | None:
-    """Where tight patterns are linearly dependent: the same w from dual weights within their bounds."""
-    if qp.D[free].any():
+    """Dual weights within their bounds that give the same w."""
+    if qp.D.any():
         return None
     rows = np.vstack([qp.A[free].T, qp.E[:, free]])
     target = rows @ a[free]

@@ -15,9 +15,12 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .quadratic import Quadratic
 
-MOST = 60  # steps; 15 to 30 are usual
+MOST = 80  # steps; 15 to 30 are usual
 CLOSE = 1e-13  # average complementarity, relative, at which nothing more is to be had
 BACK = 0.995  # share of the way to the boundary
+DENSE = 200  # up to so many rows, rows are eliminated: more accurate than columns
+REFINE = 2
+TINY = 1e-30  # a squared margin, R = 1, that is zero
 
 
 def interior_point(qp: Quadratic) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -32,13 +35,17 @@ def interior_point(qp: Quadratic) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
     u, v = start.copy(), np.where(capped, start, 0.0)
     pairs = a.size + np.count_nonzero(capped)
     best = (np.inf, (a, beta, u, v))
+    room = np.where(capped, c - a, 1.0)  # kept apart: c - a would lose its last digits
     for _ in range(MOST):
-        room = np.where(capped, c - a, 1.0)
         rd = qp.slacks(a, beta) - u + v
         re = qp.E @ a - qp.e
         mu = (a @ u + room @ v) / pairs
-        size = 1.0 + abs(float(qp.q @ a))
-        error = mu * pairs / size + np.abs(rd).max() + (np.abs(re).max(initial=0.0)) / (1.0 + a.max())
+        # a margin of one; for the hard margin, with weights of sum one, that of the present w
+        w = qp.A.T @ a
+        one = 1.0 if not qp.problem.hard else max(float(w @ w), TINY)
+        size = one + abs(float(qp.q @ a))
+        off = float(np.abs(rd).max()) / one
+        error = mu * pairs / size + off + float(np.abs(re).max(initial=0.0)) / (1.0 + float(a.max()))
         if not np.isfinite(error):
             break
         if error < best[0]:
@@ -47,7 +54,7 @@ def interior_point(qp: Quadratic) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
             break
         try:
             solve = _newton(qp, qp.D + u / a + v / room)
-        except (LinAlgError, ValueError):
+        except LinAlgError:
             break
 
         def direction(
@@ -71,33 +78,42 @@ def interior_point(qp: Quadratic) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
         t = _longest(a, u, v, room, capped, da, du, dv)
         after = ((a + t * da) @ (u + t * du) + (room - t * da)[capped] @ (v + t * dv)[capped]) / pairs
         centre = mu * (after / mu) ** 3 if mu > 0.0 else 0.0
+        if not np.isfinite(after):
+            break
         da, db, du, dv = direction(centre - da * du, np.where(capped, centre + da * dv, 0.0))
         t = _longest(a, u, v, room, capped, da, du, dv)
         if t < 1e-10:
             break
         a, beta, u, v = a + t * da, beta + t * db, u + t * du, v + t * dv
+        room = np.where(capped, room - t * da, 1.0)
     return best[1]
 
 
 def _newton(qp: Quadratic, T: np.ndarray) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
     """Solve (A A' + T) x + E' z = r, E x = s: by rows or by columns, whichever are fewer."""
     n, d = qp.shape
-    if n <= d:
+    if n <= max(d, DENSE):
         M = qp.A @ qp.A.T
         M[np.diag_indices(n)] += T
-        factor = cho_factor(M, lower=True, overwrite_a=True)
+        factor = cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
 
-        def inverse(r: np.ndarray) -> np.ndarray:
-            return cho_solve(factor, r)
+        def rough(r: np.ndarray) -> np.ndarray:
+            return cho_solve(factor, r, check_finite=False)
     else:
         S = qp.A / np.sqrt(T)[:, None]
         M = S.T @ S
         M[np.diag_indices(d)] += 1.0
-        factor = cho_factor(M, lower=True, overwrite_a=True)
+        factor = cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
 
-        def inverse(r: np.ndarray) -> np.ndarray:
+        def rough(r: np.ndarray) -> np.ndarray:
             x = (r.T / T).T
-            return x - ((qp.A @ cho_solve(factor, qp.A.T @ x)).T / T).T
+            return x - ((qp.A @ cho_solve(factor, qp.A.T @ x, check_finite=False)).T / T).T
+
+    def inverse(r: np.ndarray) -> np.ndarray:
+        x = rough(r)
+        for _ in range(REFINE):  # free patterns have tiny T: the first answer has lost digits
+            x = x + rough(r - qp.A @ (qp.A.T @ x) - (x.T * T).T)
+        return x
 
     if not len(qp.e):
         return lambda r, s: (inverse(r), np.zeros(0))
@@ -106,7 +122,7 @@ def _newton(qp: Quadratic, T: np.ndarray) -> Callable[..., tuple[np.ndarray, np.
 
     def bordered(r: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         x = inverse(r)
-        z = np.linalg.lstsq(G, qp.E @ x - s, rcond=None)[0]
+        z = np.linalg.solve(G, qp.E @ x - s)
         return x - F @ z, z
 
     return bordered

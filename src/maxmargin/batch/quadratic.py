@@ -41,27 +41,16 @@ class Quadratic:
         """Patterns, coordinates."""
         return self.A.shape  # type: ignore[return-value]
 
-    def slacks(self, a: np.ndarray, beta: np.ndarray) -> np.ndarray:
+    def slacks(self, a: np.ndarray, beta: np.ndarray, w: np.ndarray | None = None) -> np.ndarray:
         """The gradient of the Lagrangian: non-negative where a = 0, zero inside, non-positive at the cap."""
-        return self.A @ (self.A.T @ a) + self.D * a - self.q + self.E.T @ beta
+        w = self.A.T @ a if w is None else w
+        return self.A @ w + self.D * a - self.q + self.E.T @ beta
 
-    def primal(self, a: np.ndarray, beta: np.ndarray) -> tuple[np.ndarray, float]:
-        """(w, b) of the problem's own scale."""
-        w = self.A.T @ a
-        problem = self.problem
-        bias = 0.0
-        if problem.hard:
-            # y_i w.x_i >= -(E' beta)_i, with equality on the support
-            one = -float(beta.mean())
-            if problem.free:
-                bias = 0.5 * float(beta[0] - beta[1])
-            if one > 0.0:
-                w, bias = w / one, bias / one
-        elif problem.free:
-            bias = float(beta[0])
-        if problem.rho:
-            return w[:-1] / self.scale, float(w[-1]) * problem.rho / self.scale
-        return w / self.scale, bias
+    def primal(self, w: np.ndarray) -> tuple[np.ndarray, float]:
+        """(w, b) of the problem's own scale; b is 0 unless the intercept is augmented."""
+        if self.problem.rho:
+            return w[:-1] / self.scale, float(w[-1]) * self.problem.rho / self.scale
+        return w / self.scale, 0.0
 
     def dual(self, a: np.ndarray) -> np.ndarray:
         """Dual weights of the problem's own scale."""

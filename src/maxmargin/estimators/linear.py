@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from numbers import Integral, Real
 from threading import Lock
 from typing import Any
@@ -15,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from threadpoolctl import ThreadpoolController
 
 from ..certificates import Certificate, Certificates, project
 from ..data import Patterns
@@ -253,7 +255,8 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
                 whole=Whole(whole, signs, weights, projection, rows),
             )
 
-        with Watch(self.max_time) as watch:
+        # one thread of BLAS a class: spinning threads on shared cores cost more than they give
+        with _blas().limit(limits=1, user_api="blas"), Watch(self.max_time) as watch:
             if len(labels) > 1 and self.n_jobs not in (None, 1):
                 solutions = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                     delayed(one)(k, watch) for k in range(len(labels))
@@ -406,6 +409,11 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
             self.certificate_: Certificate | Certificates = solutions[0].certificate
         else:
             self.certificate_ = Certificates(tuple(labels), tuple(s.certificate for s in solutions))
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _who_solves(problem: Problem) -> Iterator[str]:
