@@ -1,0 +1,135 @@
+"""CSV and TSV with a header."""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import isfinite
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from .files import open_data, require_memory, sample
+from .table import DataError, Expected, Table, columns, labels_of
+
+
+def read_delimited(path: Path, expected: Expected) -> Table:
+    """Read a text table; the line number of the first fault is found by a second, slower look."""
+    start = sample(path)
+    line = start.text.split(b"\n", 1)[0].decode("utf-8-sig")
+    headers = {sign: next(csv.reader([line], delimiter=sign), []) for sign in ",;\t"}
+    delimiter, names = max(headers.items(), key=lambda item: len(item[1]))
+    _check_header(path, names, expected)
+    # numbers grow in arrays of 8 bytes each, with some room, and features are then copied out
+    rows = start.ratio * start.text.count(b"\n")
+    require_memory(path, rows * (20.0 * len(names) + 16.0))
+    features, at = columns(path, names, expected)
+    codes: dict[str, int] = {}
+
+    def code(text: str) -> int:
+        if not text.strip():
+            raise ValueError("no label")
+        return codes.setdefault(text.strip(), len(codes))
+
+    used = features if at is None else [*features, at]
+    every = len(used) == len(names)
+    try:
+        with _opened(path) as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a table without rows is refused below
+            next(csv.reader(file, delimiter=delimiter))
+            values = np.loadtxt(
+                file,
+                delimiter=delimiter,
+                quotechar='"',
+                comments=None,
+                ndmin=2,
+                encoding="utf-8",
+                usecols=None if every else used,  # with None, a short or long line is an error
+                converters=None if at is None else {at: code},
+            )
+        if not values.size:
+            raise DataError(f"{path}: the file holds a header, but no rows.")
+        if every and values.shape[1] != len(names):
+            raise ValueError("lines and header have different numbers of columns")
+        X = np.ascontiguousarray(values[:, features] if every else values[:, : len(features)])
+        y = None
+        if at is not None:
+            y = labels_of(list(codes))[values[:, at if every else -1].astype(np.intp)]
+        if not (np.isfinite(X).all() and (y is None or y.dtype.kind != "f" or np.isfinite(y).all())):
+            raise ValueError("a value is not finite")
+    except DataError:
+        raise
+    except UnicodeDecodeError:
+        raise
+    except ValueError as error:
+        fault = _first_fault(path, delimiter, names, features, at)
+        raise DataError(fault or f"{path}: {str(error).rstrip('.')}.") from None
+    return Table(X, y, [names[k] for k in features], None if at is None else names[at])
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[TextIO]:
+    with open_data(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
+        yield file
+
+
+def _check_header(path: Path, names: list[str], expected: Expected) -> None:
+    if names and all(_number(name) is not None for name in names):
+        raise DataError(
+            f"{path}, line 1: the file needs a header with the names of the columns, and begins with numbers."
+        )
+    if len(names) < (1 if expected.for_model else 2):
+        raise DataError(
+            f"{path}, line 1: the header {names!r} is one column; columns are separated by commas, "
+            "semicolons or tabs, and there have to be a label and a feature."
+        )
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            raise DataError(f"{path}, line 1: two columns are named {name!r}; give each its own name.")
+
+
+def _first_fault(
+    path: Path, delimiter: str, names: list[str], features: list[int], at: int | None
+) -> str | None:
+    """The first line that cannot be read, and why."""
+    with _opened(path) as file:
+        reader = csv.reader(file, delimiter=delimiter)
+        next(reader)
+        for row in reader:
+            fault = _fault(row, names, features, at) if row else None
+            if fault is not None:
+                return f"{path}, line {reader.line_num}: {fault}."
+    return None
+
+
+def _fault(row: list[str], names: list[str], features: list[int], at: int | None) -> str | None:
+    if len(row) != len(names):
+        return f"{len(row)} columns, but the header has {len(names)}"
+    if at is not None and not row[at].strip():
+        return f"the label (column {names[at]!r}) is empty; leave the row out"
+    if at is not None and (label := _number(row[at])) is not None and not isfinite(label):
+        return f"the label (column {names[at]!r}) is {row[at].strip()!r}; leave the row out"
+    for k in features:
+        text = row[k].strip()
+        number = _number(text)
+        if not text:
+            return f"column {names[k]!r} is empty; fill it in or leave the row out"
+        if number is None:
+            return (
+                f"column {names[k]!r}: {text[:40]!r} is not a number; write numbers, leave the "
+                "column out, or name the label column with --label"
+            )
+        if not isfinite(number):
+            return f"column {names[k]!r} is {text!r}; fill it in or leave the row out"
+    return None
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

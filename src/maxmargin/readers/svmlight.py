@@ -1,0 +1,120 @@
+"""Svmlight text: `label index:value index:value ...`, one row a line."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import isfinite
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from .files import open_data, require_memory, sample
+from .table import DataError, Expected, Table, whole
+
+_LARGEST = 2**31 - 1  # the reader's indices are C ints
+
+
+def read_svmlight(path: Path, expected: Expected) -> Table:
+    """Read svmlight text; the line number of the first fault is found by a second, slower look."""
+    from sklearn.datasets import load_svmlight_file
+
+    start = sample(path)
+    # values and indices grow in arrays of 8 bytes an entry each, and are put together in another copy
+    entries, lines = start.text.count(b":"), start.text.count(b"\n")
+    require_memory(path, start.ratio * (26.0 * entries + 24.0 * lines))
+    try:
+        with open_data(path) as file:
+            X, y = load_svmlight_file(file, zero_based=True)  # pyright: ignore[reportArgumentType]
+        if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+            raise ValueError("a value is not finite")
+    except (ValueError, OverflowError) as error:
+        fault = _first_fault(path, Expected(first_index=expected.first_index))
+        raise DataError(fault or f"{path}: {error}") from None
+    if not y.size:
+        raise DataError(f"{path}: the file holds no rows.")
+    first = expected.first_index
+    if first is None:
+        first = 0 if X.nnz and X.indices.min() == 0 else 1
+    width = int(X.indices.max()) + 1 - first if X.nnz else 0
+    if (expected.n_features is not None and width > expected.n_features) or (
+        X.nnz and X.indices.min() < first
+    ):
+        asked = Expected(expected.n_features, first_index=first)
+        raise DataError(_first_fault(path, asked) or f"{path}: the columns do not fit the model.")
+    indices = X.indices
+    indices -= first
+    shape = (X.shape[0], expected.n_features or max(width, 1))
+    return Table(sp.csr_matrix((X.data, indices, X.indptr), shape), whole(y), first_index=first)
+
+
+def _first_fault(path: Path, expected: Expected) -> str | None:
+    """The first line that cannot be read, and why."""
+    with open_data(path) as file:
+        for number, line in enumerate(file, 1):
+            fault = _fault(line, expected)
+            if fault is not None:
+                cut = "" if line.endswith(b"\n") else " (the file seems to be cut short here)"
+                return f"{path}, line {number}: {fault}{cut}."
+    return None
+
+
+def _fault(line: bytes, expected: Expected) -> str | None:
+    words = line.split(b"#", 1)[0].split()
+    if not words:
+        return None
+    fault = _label_fault(words[0])
+    if fault is not None:
+        return fault
+    entries = words[2:] if len(words) > 1 and words[1].startswith(b"qid") else words[1:]
+    indices = []
+    for entry in entries:
+        index, colon, value = entry.partition(b":")
+        if not colon:
+            return f"{_shown(entry)} has no colon; entries are written index:value"
+        try:
+            indices.append(int(index))
+        except ValueError:
+            return f"the index {_shown(index)} of {_shown(entry)} is not a whole number"
+        try:
+            number = float(value)
+        except ValueError:
+            return f"the value {_shown(value)} of {_shown(entry)} is not a number"
+        if not isfinite(number):
+            return f"the value of {_shown(entry)} is not finite; leave the entry or the row out"
+    return _index_fault(indices, expected)
+
+
+def _label_fault(word: bytes) -> str | None:
+    if b":" in word:
+        return f"the row begins with {_shown(word)}, not with a label; write 0 in front where it is not known"
+    if b"," in word:
+        return f"the label {_shown(word)} is a list; a row has one label"
+    try:
+        label = float(word)
+    except ValueError:
+        return f"the label {_shown(word)} is not a number; number the classes, or use CSV"
+    return None if isfinite(label) else f"the label {_shown(word)} is not finite; leave the row out"
+
+
+def _index_fault(indices: list[int], expected: Expected) -> str | None:
+    base = expected.first_index or 0
+    for index in indices:
+        if index < base:
+            return f"the index {index} is below {base}, from which indices count"
+        if index > _LARGEST:
+            return f"the index {index} is too large; number the features up to {_LARGEST}"
+        if expected.n_features is not None and index - base >= expected.n_features:
+            return (
+                f"the index {index} is beyond the {expected.n_features} features that the model knows "
+                f"(indices count from {base})"
+            )
+    for before, after in pairwise(indices):
+        if after <= before:
+            return f"the index {after} comes after {before}; sort the entries of a row, each index once"
+    return None
+
+
+def _shown(word: bytes) -> str:
+    text = word.decode("utf-8", "replace")
+    return repr(text if len(text) <= 40 else text[:37] + "...")

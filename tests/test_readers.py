@@ -1,0 +1,423 @@
+"""Data files: what is read, and what is said about files that cannot be."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from maxmargin.readers import DataError, files, read
+
+TEXT = b"+1 1:0.5 3:-2\n-1 2:1e-3 # a comment\n# nothing but a comment\n+1 qid:4 1:1 4:7\n-1\n"
+DENSE = np.array([[0.5, 0, -2, 0], [0, 1e-3, 0, 0], [1, 0, 0, 7], [0, 0, 0, 0]])
+LABELS = np.array([1, -1, 1, -1])
+OPENERS = {"": open, ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write bytes to a file, compressed as its name says."""
+
+    def write(name, content):
+        path = tmp_path / name
+        with OPENERS.get(path.suffix, open)(path, "wb") as file:
+            file.write(content)
+        return path
+
+    return write
+
+
+def message(path, *args, **kwargs):
+    """What is said about a file; it always begins with the file's name, and is one line."""
+    with pytest.raises(DataError) as caught:
+        read(path, *args, **kwargs)
+    said = str(caught.value)
+    assert said.startswith(str(path))
+    assert "\n" not in said
+    return said.removeprefix(str(path)).lstrip(":, ")
+
+
+class TestSvmlight:
+    @pytest.mark.parametrize("suffix", OPENERS)
+    def test_reads_plain_and_compressed_text(self, write, suffix):
+        table = read(write("a9a.txt" + suffix, TEXT))
+        assert np.array_equal(table.X.toarray(), DENSE)
+        assert np.array_equal(table.y, LABELS)
+        assert table.y.dtype == np.int64
+        assert table.first_index == 1
+        assert table.feature_names is None
+
+    def test_last_line_needs_no_newline(self, write):
+        assert read(write("a", b"1 1:1\n-1 1:2")).X.shape == (2, 1)
+
+    def test_windows_line_ends(self, write):
+        assert np.array_equal(read(write("a", TEXT.replace(b"\n", b"\r\n"))).X.toarray(), DENSE)
+
+    def test_index_zero_means_zero_based(self, write):
+        table = read(write("a", b"1 0:1 2:3\n-1 1:2\n"))
+        assert np.array_equal(table.X.toarray(), [[1, 0, 3], [0, 2, 0]])
+        assert table.first_index == 0
+
+    def test_base_can_be_given(self, write):
+        path = write("a", b"1 1:1\n-1 2:2\n")
+        assert np.array_equal(read(path, first_index=0).X.toarray(), [[0, 1, 0], [0, 0, 2]])
+        zero = write("b", b"1 1:1\n-1 0:1 2:2\n")
+        assert "line 2: the index 0 is below 1" in message(zero, first_index=1)
+
+    def test_model_has_more_features(self, write):
+        assert read(write("a", TEXT), n_features=9).X.shape == (4, 9)
+
+    def test_model_has_fewer_features(self, write):
+        said = message(write("a", TEXT), n_features=3)
+        assert said.startswith("line 4: the index 4 is beyond the 3 features that the model knows")
+
+    def test_rows_without_entries(self, write):
+        table = read(write("a", b"1\n-1\n"), n_features=5)
+        assert table.X.shape == (2, 5)
+        assert table.X.nnz == 0
+
+    def test_labels_that_are_not_whole_stay_floats(self, write):
+        assert np.array_equal(read(write("a", b"0.5 1:1\n1 1:2\n")).y, [0.5, 1.0])
+
+    @pytest.mark.parametrize(
+        ("line", "said"),
+        [
+            (b"1 1:1 12", "'12' has no colon"),
+            (b"1 1:1 12:", "the value '' of '12:' is not a number"),
+            (b"1 1:1 x:2", "the index 'x' of 'x:2' is not a whole number"),
+            (b"1 1:one", "the value 'one' of '1:one' is not a number"),
+            (b"1 3:1 2:1", "the index 2 comes after 3; sort"),
+            (b"1 2:1 2:1", "the index 2 comes after 2"),
+            (b"1 -1:1", "the index -1 is below 0"),
+            (b"1 3000000000:1", "the index 3000000000 is too large"),
+            (b"1 1:nan", "the value of '1:nan' is not finite"),
+            (b"1 1:-inf", "the value of '1:-inf' is not finite"),
+            (b"nan 1:1", "the label 'nan' is not finite"),
+            (b"cat 1:1", "the label 'cat' is not a number"),
+            (b"1,2 1:1", "the label '1,2' is a list"),
+            (b"1:1 2:1", "begins with '1:1', not with a label"),
+        ],
+    )
+    @pytest.mark.parametrize("suffix", ["", ".gz"])
+    def test_malformed_line_is_named(self, write, suffix, line, said):
+        path = write("bad.txt" + suffix, b"# header\n1 1:1\n\n-1 2:3\n" + line + b"\n1 1:1\n")
+        told = message(path)
+        assert told.startswith("line 5: ")
+        assert said in told
+        assert "cut short" not in told
+
+    def test_last_line_cut_short(self, write):
+        told = message(write("a", b"1 1:1\n-1 1:2 12:"))
+        assert told.startswith("line 2: the value '' of '12:'")
+        assert told.endswith("(the file seems to be cut short here).")
+
+    @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+    def test_compressed_file_cut_short(self, write, suffix):
+        text = b"".join(b"%d %d:%d\n" % (k % 2, k % 97 + 1, k * k) for k in range(5000))
+        path = write("a" + suffix, text)
+        path.write_bytes(path.read_bytes()[:-200])
+        assert message(path) == "the compressed file is cut short; copy or fetch it again."
+
+    @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+    def test_name_says_compressed_but_is_not(self, tmp_path, suffix):
+        path = tmp_path / ("a" + suffix)
+        path.write_bytes(TEXT)
+        assert f"not a sound {suffix} file" in message(path)
+
+    def test_damaged_gzip(self, write):
+        path = write("a.gz", TEXT * 100)
+        content = bytearray(path.read_bytes())
+        content[-6] ^= 0xFF  # in the check sum
+        path.write_bytes(content)
+        assert "not a sound .gz file (CRC check failed" in message(path)
+
+    def test_compressed_without_its_name(self, tmp_path):
+        path = tmp_path / "a9a"
+        path.write_bytes(gzip.compress(TEXT))
+        assert "this is a .gz file by its content" in message(path)
+
+    def test_not_text(self, write):
+        assert "this is not a text file" in message(write("model.bin", bytes(range(256))))
+
+    @pytest.mark.parametrize("name", ["a", "a.gz", "a.csv"])
+    @pytest.mark.parametrize("content", [b"", b"\n \n"])
+    def test_empty(self, write, name, content):
+        assert message(write(name, content)) == "the file is empty."
+
+    def test_only_comments(self, write):
+        assert message(write("a", b"# one\n# two\n")) == "the file holds no rows."
+
+    def test_missing_file_and_folder(self, tmp_path):
+        assert message(tmp_path / "nowhere.svm") == "there is no such file."
+        assert message(tmp_path) == "this is a folder; name a file in it."
+
+    @pytest.mark.parametrize("name", ["a", "a.xz", "a.csv"])
+    def test_data_that_do_not_fit_the_memory(self, write, name, monkeypatch):
+        lines = b"1 1:1 2:2 3:3\n" if name != "a.csv" else b"1,2,3\n"
+        path = write(name, (b"a,b,c\n" if name == "a.csv" else b"") + lines * 200_000)
+        read(path)
+        monkeypatch.setattr(files, "available_memory", lambda: 5e6)
+        said = message(path)
+        assert "the data need about " in said
+        assert "of memory, and 5 MB are free; use fewer rows" in said
+
+    def test_memory_that_ends_while_reading(self, write, monkeypatch):
+        import sklearn.datasets
+
+        def no_memory(*args, **kwargs):
+            raise MemoryError
+
+        monkeypatch.setattr(sklearn.datasets, "load_svmlight_file", no_memory)
+        assert message(write("a", TEXT)).startswith("the memory was used up while reading")
+
+    def test_available_memory_is_a_sensible_number(self):
+        assert 1e8 < files.available_memory() < 1e15
+
+
+class TestCsv:
+    @pytest.mark.parametrize("suffix", OPENERS)
+    def test_last_column_is_the_label(self, write, suffix):
+        table = read(write("a.csv" + suffix, b"u,v,kind\n1,2,yes\n3,4.5,no\n\n"))
+        assert np.array_equal(table.X, [[1, 2], [3, 4.5]])
+        assert table.y.tolist() == ["yes", "no"]
+        assert table.feature_names == ["u", "v"]
+        assert table.label_name == "kind"
+
+    @pytest.mark.parametrize("name", ["label", "Target", "class", "y"])
+    def test_column_with_a_usual_name_is_the_label(self, write, name):
+        table = read(write("a.csv", f"{name},u\n1,2\n-1,4\n".encode()))
+        assert table.label_name == name
+        assert np.array_equal(table.y, [1, -1])
+        assert table.y.dtype == np.int64
+
+    def test_label_can_be_named(self, write):
+        table = read(write("a.csv", b"u,y,v\n1,2,3\n4,5,6\n"), label="u")
+        assert np.array_equal(table.y, [1, 4])
+        assert table.feature_names == ["y", "v"]
+
+    def test_quotes_semicolons_and_a_byte_order_mark(self, write):
+        table = read(write("a.csv", '\ufeff"a, b";class\n"1";"x;y"\n2;z\n'.encode()))
+        assert table.feature_names == ["a, b"]
+        assert table.y.tolist() == ["x;y", "z"]
+
+    def test_tabs(self, write):
+        assert np.array_equal(read(write("a.tsv", b"a\ty\n1\t0\n2\t1\n")).X, [[1], [2]])
+
+    def test_model_names_its_columns(self, write):
+        path = write("a.csv", b"id,v,u,kind\np,1,2,yes\nq,3,4,no\n")
+        table = read(path, n_features=2, features=["u", "v"], label="kind")
+        assert np.array_equal(table.X, [[2, 1], [4, 3]])
+        assert table.y.tolist() == ["yes", "no"]
+        assert read(path, n_features=2, features=["u", "v"]).y is None
+        said = message(path, n_features=2, features=["u", "w"])
+        assert said.startswith("the model needs the column 'w', which the file does not hold")
+
+    def test_model_without_names(self, write):
+        path = write("a.csv", b"u,v\n1,2\n3,4\n")
+        assert read(path, n_features=2).y is None
+        assert np.array_equal(read(path, n_features=1).y, [2, 4])
+        assert message(path, n_features=3).startswith("the model knows 3 features, the file holds 1")
+
+    def test_one_feature_and_no_label(self, write):
+        assert read(write("a.csv", b"u\n1\n3\n"), n_features=1).X.shape == (2, 1)
+
+    @pytest.mark.parametrize(
+        ("line", "said"),
+        [
+            (b"1,,x", "column 'v' is empty; fill it in"),
+            (b"1,two,x", "column 'v': 'two' is not a number"),
+            (b"1,nan,x", "column 'v' is 'nan'"),
+            (b"inf,1,x", "column 'u' is 'inf'"),
+            (b"1,2", "2 columns, but the header has 3"),
+            (b"1,2,x,4", "4 columns, but the header has 3"),
+            (b"1,2,", "the label (column 'kind') is empty"),
+        ],
+    )
+    def test_malformed_line_is_named(self, write, line, said):
+        told = message(write("a.csv", b"u,v,kind\n1,2,x\n" + line + b"\n1,2,y\n"))
+        assert told.startswith("line 3: ")
+        assert said in told
+
+    def test_label_that_is_not_finite(self, write):
+        said = message(write("a.csv", b"u,y\n1,1\n2,nan\n"))
+        assert said.startswith("line 3: the label (column 'y') is 'nan'")
+
+    def test_every_line_shorter_than_the_header(self, write):
+        said = message(write("a.csv", b"u,v,kind\n1,2\n3,4\n"))
+        assert said.startswith("line 2: ")
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            (b"1,2\n3,4\n", "line 1: the file needs a header"),
+            (b"only\n1\n", "line 1: the header ['only'] is one column"),
+            (b"u,u,y\n1,2,3\n", "line 1: two columns are named 'u'"),
+            (b"u,y\n", "the file holds a header, but no rows."),
+            ("u,y\n1,\xe9\n".encode("latin-1"), "this is not text in UTF-8"),
+        ],
+    )
+    def test_bad_tables(self, write, content, said):
+        assert message(write("a.csv", content)).startswith(said)
+
+    def test_no_such_label(self, write):
+        said = message(write("a.csv", b"u,v\n1,2\n"), label="kind")
+        assert said == "there is no column 'kind'; the columns are 'u', 'v'."
+
+
+class TestNpz:
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, bool])
+    def test_dense(self, tmp_path, dtype):
+        X = np.arange(6).reshape(3, 2).astype(dtype)
+        np.savez(tmp_path / "a.npz", X=X, y=["a", "b", "a"])
+        table = read(tmp_path / "a.npz")
+        assert np.array_equal(table.X, X)
+        assert table.X.dtype == (np.float32 if dtype is np.float32 else np.float64)
+        assert table.y.tolist() == ["a", "b", "a"]
+
+    @pytest.mark.parametrize("kind", ["csr", "csc"])
+    def test_sparse(self, tmp_path, kind):
+        X = sp.csr_matrix(DENSE).asformat(kind)
+        np.savez_compressed(
+            tmp_path / "a.npz",
+            data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, format=kind.encode(), y=LABELS,
+        )  # fmt: skip
+        table = read(tmp_path / "a.npz", n_features=6)
+        assert table.X.format == "csr"
+        assert np.array_equal(table.X.toarray(), np.hstack([DENSE, np.zeros((4, 2))]))
+        assert np.array_equal(table.y, LABELS)
+
+    def test_scipy_save_npz_has_no_labels(self, tmp_path):
+        sp.save_npz(tmp_path / "a.npz", sp.csr_matrix(DENSE))
+        assert read(tmp_path / "a.npz", n_features=4).y is None
+        assert message(tmp_path / "a.npz") == "there is no array 'y' with the labels."
+
+    @pytest.mark.parametrize(
+        ("arrays", "said"),
+        [
+            ({"a": 1}, "there is neither X nor data, indices, indptr and shape; the arrays are 'a'."),
+            ({"X": np.ones(3), "y": [1, 2, 3]}, "X must have two dimensions"),
+            ({"X": np.ones((3, 2)), "y": [1, 2]}, "y must hold one label for each of the 3 rows"),
+            ({"X": [[1.0], [np.nan]], "y": [1, 2]}, "row 1 (counted from 0), column 0 is nan"),
+            ({"X": [[1.0], [-np.inf]], "y": [1, 2]}, "row 1 (counted from 0), column 0 is -inf"),
+            ({"X": np.ones((2, 2)), "y": [1, np.nan]}, "the label of row 1 (counted from 0) is nan"),
+            ({"X": np.ones((0, 2)), "y": []}, "X is empty: 0 rows, 2 features."),
+            ({"X": [["a"]], "y": [1]}, "the array 'X' must hold real numbers"),
+            ({"X": [[1j]], "y": [1]}, "the array 'X' must hold real numbers; its type is complex128"),
+            (
+                {"data": [1.0], "indices": [7], "indptr": [0, 1], "shape": (1, 2), "y": [1]},
+                "the arrays are no sound CSR matrix",
+            ),
+            (
+                {"data": [np.nan], "indices": [0], "indptr": [0, 1], "shape": (1, 2), "y": [1]},
+                "'data' holds NaN or infinity",
+            ),
+            (
+                {"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": (1, 2), "format": b"bsr"},
+                "the sparse matrix is stored as 'bsr'",
+            ),
+        ],
+    )
+    def test_bad_arrays(self, tmp_path, arrays, said):
+        np.savez(tmp_path / "a.npz", **arrays)
+        assert message(tmp_path / "a.npz").startswith(said)
+
+    def test_large_finite_numbers_pass(self, tmp_path):
+        np.savez(tmp_path / "a.npz", X=np.full((3, 2), 1.7e308), y=[0, 1, 1])
+        assert read(tmp_path / "a.npz").X.max() == 1.7e308
+
+    def test_objects_are_not_loaded(self, tmp_path):
+        np.savez(tmp_path / "a.npz", X=np.ones((1, 1)), y=np.array([{}], dtype=object))
+        assert message(tmp_path / "a.npz").startswith(
+            "the array 'y' holds Python objects, which could run code"
+        )
+
+    def test_cut_short(self, tmp_path):
+        np.savez(tmp_path / "a.npz", X=DENSE, y=LABELS)
+        content = (tmp_path / "a.npz").read_bytes()
+        (tmp_path / "a.npz").write_bytes(content[:-100])
+        assert message(tmp_path / "a.npz").startswith("this is no .npz file, or it is cut short")
+
+    def test_wrong_number_of_features(self, tmp_path):
+        np.savez(tmp_path / "a.npz", X=DENSE, y=LABELS)
+        assert message(tmp_path / "a.npz", 3) == "the model knows 3 features, X holds 4."
+
+    def test_too_large_for_the_memory_is_refused_before_it_is_read(self, tmp_path):
+        with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive, archive.open("X.npy", "w") as file:
+            header = {"descr": "<f8", "fortran_order": False, "shape": (10**9, 10**6)}
+            np.lib.format.write_array_header_1_0(file, header)
+        assert message(tmp_path / "a.npz").startswith("the data need about 8e+03 TB of memory")
+
+
+class TestParquet:
+    @pytest.fixture
+    def write_table(self, tmp_path):
+        pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+
+        def write(**columns):
+            pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+            return tmp_path / "a.parquet"
+
+        return write
+
+    def test_reads_numbers_and_string_labels(self, write_table):
+        table = read(write_table(u=[1, 2], v=[0.5, -1.0], w=[True, False], kind=["a", "b"]))
+        assert np.array_equal(table.X, [[1, 0.5, 1], [2, -1, 0]])
+        assert table.y.tolist() == ["a", "b"]
+        assert table.feature_names == ["u", "v", "w"]
+
+    def test_model_names_its_columns(self, write_table):
+        path = write_table(y=[1.0, 2.0], id=["p", "q"], u=[5, 6], v=[7, 8])
+        table = read(path, 2, features=["v", "u"])
+        assert np.array_equal(table.X, [[7, 5], [8, 6]])
+        assert np.array_equal(table.y, [1, 2])
+
+    def test_categories_and_float32(self, write_table):
+        pa = pytest.importorskip("pyarrow")
+        path = write_table(u=pa.array([1.5, 2.5], pa.float32()), y=pa.array(["a", "b"]).dictionary_encode())
+        table = read(path)
+        assert table.X.dtype == np.float32
+        assert table.y.tolist() == ["a", "b"]
+
+    def test_empty_cells_and_strings(self, write_table):
+        assert message(write_table(u=[1, None], y=[0, 1])).startswith(
+            "row 1 (counted from 0), column 'u' is empty"
+        )
+        assert message(write_table(u=["a", "b"], y=[0, 1])).startswith("column 'u' holds string, not numbers")
+        assert message(write_table(u=[1.0, np.inf], y=[0, 1])).startswith(
+            "row 1 (counted from 0), column 'u' is inf"
+        )
+
+    def test_no_rows(self, write_table):
+        assert message(write_table(u=[], y=[])) == "the file holds no rows."
+
+    def test_cut_short(self, write_table):
+        path = write_table(u=[1, 2], y=[0, 1])
+        path.write_bytes(path.read_bytes()[:-20])
+        assert message(path).startswith("this is no sound Parquet file, or it is cut short")
+
+    def test_memory(self, write_table, monkeypatch):
+        path = write_table(u=[1, 2], y=[0, 1])
+        monkeypatch.setattr(files, "available_memory", lambda: 10)
+        assert "the data need about 64 bytes of memory" in message(path)
+
+    def test_without_pyarrow(self, write_table, monkeypatch):
+        path = write_table(u=[1, 2], y=[0, 1])
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+        assert message(path) == "Parquet needs pyarrow: pip install 'maxmargin[arrow]'."
+
+    def test_compressed_once_more(self, write):
+        assert (
+            message(write("a.parquet.gz", b"x")) == "a .parquet file is read as it is; decompress it first."
+        )
+
+
+def test_real_data(data_folder):
+    table = read(data_folder / "adult" / "a1a.gz", n_features=123)
+    assert table.X.shape == (1605, 123)
+    assert np.bincount(table.y + 1).tolist() == [1210, 0, 395]
