@@ -1,0 +1,26 @@
+"""Real data where they are, and hypothesis made repeatable."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
+settings.load_profile("repeatable")
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """Where the real data sets lie: MAXMARGIN_DATA, or ../shared/data beside the repository's root."""
+    folder = ROOT / os.environ.get("MAXMARGIN_DATA", "../shared/data")
+    if not folder.is_dir():
+        reason = f"no real data in {folder} (set MAXMARGIN_DATA)"
+        if os.environ.get("MAXMARGIN_REQUIRE_DATA") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return folder.resolve()

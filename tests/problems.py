@@ -1,0 +1,155 @@
+"""Small problems of every awkward kind, for hypothesis and for plain loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import scipy.sparse as sp
+from hypothesis import strategies as st
+
+from maxmargin import Problem
+
+BASES = ("gaussian", "integer", "binary", "separable", "line", "few", "scaled", "thin")
+TWISTS = ("copies", "contradiction", "zero_rows", "constant_column", "zero_column", "twin_columns")
+WEIGHTS = ("none", "whole", "real", "some_zero")
+INTERCEPTS = ("none", "free", "augmented")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a problem is made of; the same spec is always the same problem."""
+
+    n: int = 6
+    d: int = 2
+    seed: int = 0
+    base: str = "gaussian"
+    twists: tuple[str, ...] = ()
+    weights: str = "none"
+    loss: str = "hinge"
+    C: float = 1.0
+    intercept: str = "free"
+    sparse: bool = False
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem with its data; y in {-1.0, 1.0}."""
+
+    problem: Problem
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+    spec: Spec = field(default_factory=Spec)
+
+    @property
+    def stored(self):
+        """X as the spec wants it stored."""
+        return sp.csr_matrix(self.X) if self.spec.sparse else self.X
+
+    @property
+    def options(self) -> dict:
+        """The estimator's parameters that say the same."""
+        p = self.problem
+        return {
+            "C": p.C,
+            "loss": p.loss,
+            "fit_intercept": p.intercept != "none",
+            "intercept": "augmented" if p.intercept == "augmented" else "free",
+            "intercept_scaling": p.intercept_scaling,
+        }
+
+
+def rows(spec: Spec) -> tuple[np.ndarray, np.ndarray]:
+    """(X, y) of a spec: a base, then its twists in turn; both classes are there."""
+    rng = np.random.default_rng([spec.seed, spec.n, spec.d])
+    n, d = spec.n, spec.d
+    y = np.where(rng.random(n) < rng.uniform(0.2, 0.8), 1.0, -1.0)
+    i, j = rng.choice(n, 2, replace=False)
+    y[i], y[j] = 1.0, -1.0
+    if spec.base == "integer":
+        X = rng.integers(-3, 4, (n, d)).astype(float)
+    elif spec.base == "binary":
+        X = (rng.random((n, d)) < 0.4).astype(float)
+    elif spec.base == "separable":
+        direction = rng.normal(size=d)
+        X = rng.normal(size=(n, d)) + np.outer(y, direction) * (3.0 / np.linalg.norm(direction) + 2.0)
+    elif spec.base == "line":  # all rows are multiples of one
+        X = np.outer(rng.integers(-4, 5, n), rng.integers(-2, 3, d)).astype(float)
+    elif spec.base == "few":  # few different rows
+        X = rng.integers(-2, 3, (3, d)).astype(float)[rng.integers(0, 3, n)]
+    elif spec.base == "scaled":  # columns from 1e-3 to 1e3
+        X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-3, 3, d)
+    elif spec.base == "thin":  # clouds far from the origin, close to each other
+        X = rng.normal(size=(n, d)) + 20.0 + 0.5 * y[:, None]
+    else:
+        X = rng.normal(size=(n, d)) + 0.8 * y[:, None]
+    for twist in spec.twists:
+        if twist == "copies":
+            k = rng.integers(0, n, n // 2)
+            X[rng.permutation(n)[: n // 2]] = X[k]
+        elif twist == "contradiction":
+            X[j] = X[i]
+        elif twist == "zero_rows":
+            X[rng.random(n) < 0.3] = 0.0
+        elif twist == "constant_column":
+            X[:, 0] = 1.0
+        elif twist == "zero_column":
+            X[:, -1] = 0.0
+        elif twist == "twin_columns":
+            X[:, 0] = X[:, -1]
+    return X, y
+
+
+def weights(spec: Spec, y: np.ndarray) -> np.ndarray:
+    """Sample weights; both classes keep a row of positive weight."""
+    rng = np.random.default_rng([spec.seed, 7])
+    if spec.weights == "none":
+        return np.ones(len(y))
+    if spec.weights == "real":
+        return 10.0 ** rng.uniform(-2, 1, len(y))
+    s = rng.integers(0 if spec.weights == "some_zero" else 1, 4, len(y)).astype(float)
+    s[[np.argmax(y), np.argmin(y)]] = 2.0
+    return s
+
+
+def case(spec: Spec) -> Case:
+    """The problem of a spec."""
+    X, y = rows(spec)
+    problem = Problem(spec.loss, spec.C, intercept=spec.intercept, intercept_scaling=1.5)
+    return Case(problem, X, y, weights(spec, y), spec)
+
+
+def cases(hard: bool = False, **fixed) -> st.SearchStrategy[Case]:
+    """Any small problem; with `hard` the hard margin."""
+    parts = {
+        "n": st.integers(2, 40),
+        "d": st.one_of(st.integers(1, 12), st.sampled_from((60, 300))),
+        "seed": st.integers(0, 2**20),
+        "base": st.sampled_from(BASES),
+        "twists": st.lists(st.sampled_from(TWISTS), unique=True, max_size=2).map(tuple),
+        "weights": st.sampled_from(WEIGHTS),
+        "loss": st.sampled_from(("hinge", "squared_hinge")),
+        "C": st.just(np.inf) if hard else st.integers(-16, 16).map(lambda k: 10.0 ** (k / 4)),
+        "intercept": st.sampled_from(INTERCEPTS),
+        "sparse": st.booleans(),
+    }
+    parts.update({name: st.just(value) for name, value in fixed.items()})
+    return st.builds(Spec, **parts).map(case)
+
+
+def drawn(rng: np.random.Generator, hard: bool = False, **fixed) -> Spec:
+    """A random spec, for plain loops."""
+    spec = Spec(
+        n=int(rng.integers(2, 41)),
+        d=int(rng.choice([*range(1, 13), 60, 300])),
+        seed=int(rng.integers(2**20)),
+        base=str(rng.choice(BASES)),
+        twists=tuple(map(str, rng.choice(TWISTS, rng.integers(3), replace=False))),
+        weights=str(rng.choice(WEIGHTS)),
+        loss=str(rng.choice(["hinge", "squared_hinge"])),
+        C=np.inf if hard else float(10.0 ** (rng.integers(-16, 17) / 4)),
+        intercept=str(rng.choice(INTERCEPTS)),
+        sparse=bool(rng.random() < 0.5),
+    )
+    return replace(spec, **fixed)

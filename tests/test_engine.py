@@ -1,0 +1,405 @@
+"""Storage is not mathematics: every way to hold the same numbers leads to the same bits."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from presenting import packed, plan, present, reflected, scored, start
+
+import maxmargin.data
+from maxmargin import MaxMarginClassifier, Problem
+from maxmargin.compiled.spaces import Binary, Dense, Sparse
+from maxmargin.data import Patterns, Room
+from maxmargin.rules import RULES
+
+HARD = Problem("hinge", np.inf, intercept="none")
+
+
+def problem_for(name: str, intercept: str = "none") -> Problem:
+    """A problem that the rule solves, without slack."""
+    problem = Problem("hinge", 4.0, intercept=intercept)
+    return HARD if RULES[name]().refuses(problem) else problem
+
+
+def signs(n, rng):
+    """Labels of both classes."""
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    return y
+
+
+def exact_rows(name, rng, n=40, d=9, binary=False, entries=4, spare=0.0):
+    """Rows on which the rule's arithmetic has no rounding.
+
+    Integers for rules with whole steps. Dual coordinate descent divides by |x|^2: four entries of +-1 make it
+    a power of two (`spare` is what the problem adds to it), and twenty steps then need fewer than 53 bits.
+    """
+    if name != "dcd":
+        if binary:
+            return (rng.random((n, d)) < 0.5).astype(float)
+        return rng.integers(-3, 4, (n, d)).astype(float)
+    n, X = 10, np.zeros((10, d))
+    for row in X:
+        row[rng.choice(d, int(entries - spare), replace=False)] = 1.0
+    return X if binary else X * rng.choice([-1.0, 1.0], X.shape)
+
+
+def orders(name, n, rng):
+    """Three random orders of all rows; for dual coordinate descent two, which is twenty presentations."""
+    return [rng.permutation(n) for _ in range(2 if name == "dcd" else 3)]
+
+
+def with_indices(X, kind):
+    X = sp.csr_matrix(X)
+    X.indices, X.indptr = X.indices.astype(kind), X.indptr.astype(kind)
+    return X
+
+
+STORAGES = {
+    "csr": sp.csr_matrix,
+    "csr, 64-bit indices": lambda X: with_indices(X, np.int64),
+    "csr array": sp.csr_array,
+    "csc": sp.csc_matrix,
+    "float32": lambda X: X.astype(np.float32),
+    "float32 csr": lambda X: sp.csr_matrix(X.astype(np.float32)),
+    "integers": lambda X: X.astype(np.int8),
+    "column-major": np.asfortranarray,
+    "every second column": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+}
+
+
+def outcome(rule, h, turns):
+    """Everything that a run leaves behind."""
+    moved, scores = present(rule, h, turns)
+    return (
+        moved,
+        scores.tobytes(),
+        np.array(h.space.vector.w).tobytes(),
+        h.alpha.tobytes(),
+        scored(h).tobytes(),
+    )
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("storage", STORAGES)
+def test_every_storage_gives_the_same_bits(name, storage):
+    rng = np.random.default_rng(3)
+    problem = problem_for(name)
+    for _ in range(3):
+        X = exact_rows(name, rng)
+        y = signs(len(X), rng)
+        p = plan(name, problem, X)
+        unit = p.unit or 1.0
+        turns = orders(name, len(X), rng)
+        expected = outcome(p.rule, start(X, y, problem, unit), turns)
+        assert expected == outcome(p.rule, start(STORAGES[storage](X), y, problem, unit), turns)
+        assert len(expected[0]) > len(X) // 2  # something happened
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_binary_rows_give_the_same_bits(name):
+    rng = np.random.default_rng(4)
+    problem = problem_for(name)
+    X = exact_rows(name, rng, binary=True)
+    y = signs(len(X), rng)
+    p = plan(name, problem, X)
+    unit = p.unit or 1.0
+    turns = orders(name, len(X), rng)
+    h = start(sp.csr_matrix(X), y, problem, unit)
+    assert isinstance(h.space, Binary)
+    dense = start(X, y, problem, unit)
+    assert isinstance(dense.space, Dense)
+    assert outcome(p.rule, dense, turns) == outcome(p.rule, h, turns)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_64_bit_index_path(name, monkeypatch):
+    rng = np.random.default_rng(5)
+    problem = problem_for(name)
+    X = exact_rows(name, rng)
+    y = signs(len(X), rng)
+    p = plan(name, problem, X)
+    unit = p.unit or 1.0
+    turns = orders(name, len(X), rng)
+    narrow = start(sp.csr_matrix(X), y, problem, unit)
+    monkeypatch.setattr(maxmargin.data, "_SMALL_INDEX", 0)
+    wide = start(sp.csr_matrix(X), y, problem, unit)
+    assert narrow.space.indices.dtype.itemsize == 4
+    assert wide.space.indices.dtype.itemsize == wide.space.indptr.dtype.itemsize == 8
+    assert outcome(p.rule, narrow, turns) == outcome(p.rule, wide, turns)
+    rows = turns[0][:5]
+    assert outcome(p.rule, packed(narrow, rows), [range(5)]) == outcome(
+        p.rule, packed(wide, rows), [range(5)]
+    )
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_packed_rows_give_the_same_bits(name, sparse):
+    rng = np.random.default_rng(6)
+    problem = problem_for(name)
+    X = exact_rows(name, rng)
+    y = signs(len(X), rng)
+    p = plan(name, problem, X)
+    unit = p.unit or 1.0
+    n = len(X)
+    rows = rng.permutation(n)[: n - 3]
+    stored = sp.csr_matrix(X) if sparse else X
+    loose, tight = start(stored, y, problem, unit), start(stored, y, problem, unit)
+    moved, scores = present(p.rule, loose, [rows, rows])
+    active = packed(tight, rows)
+    moved_there, scores_there = present(p.rule, active, [range(rows.size)] * 2)
+    assert moved == [rows[k] for k in moved_there]
+    assert scores.tobytes() == scores_there.tobytes()
+    # a packed set shares w and the dual weights with the set it was packed from: nothing is copied back
+    assert outcome(p.rule, loose, [range(n)]) == outcome(p.rule, tight, [range(n)])
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_biased_is_an_explicit_column(name, sparse):
+    rng = np.random.default_rng(7)
+    problem = problem_for(name, "augmented")
+    rho = 1.0 if name == "dcd" else 3.0
+    X = exact_rows(name, rng, spare=rho)
+    y = signs(len(X), rng)
+    wide = np.column_stack([X, np.full(len(X), rho)])
+    p = plan(name, problem, wide)
+    unit = p.unit or 1.0
+    turns = orders(name, len(X), rng)
+    store = sp.csr_matrix if sparse else np.asarray
+    biased, explicit = start(store(X), y, problem, unit, rho), start(store(wide), y, problem, unit)
+    assert biased.square.tolist() == explicit.square.tolist()
+    assert outcome(p.rule, biased, turns) == outcome(p.rule, explicit, turns)
+    rows = turns[0][::-1][:6]
+    assert scored(packed(biased, rows), 6).tolist() == scored(packed(explicit, rows), 6).tolist()
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_elastic_is_explicit_columns(name, sparse):
+    """The pattern's own coordinate is delta, here a power of two: 1 / (2 C s) = delta^2."""
+    rng = np.random.default_rng(8)
+    delta = 1.0 if name == "dcd" else 4.0
+    problem = Problem("squared_hinge", 0.5 / delta**2, intercept="none")
+    X = exact_rows(name, rng, spare=1.0)
+    n = len(X)
+    y = signs(n, rng)
+    s = np.ones(n) if name == "dcd" else rng.choice([1.0, 4.0, 0.25], n)  # delta^2 / s is a square as well
+    delta2 = problem.delta2(s)
+    Y = reflected(X, y, delta2=delta2)
+    p = plan(name, problem, X, s)
+    unit = p.unit or 1.0
+    turns = orders(name, n, rng)
+    store = sp.csr_matrix if sparse else np.asarray
+    elastic = start(store(X), y, problem, unit, weights=s)
+    explicit = start(store(Y), np.ones(n), HARD, unit)
+    assert elastic.square.tolist() == explicit.square.tolist()
+    moved, scores = present(p.rule, elastic, turns)
+    assert (moved, scores.tolist()) == tuple(np.asarray(v).tolist() for v in present(p.rule, explicit, turns))
+    assert elastic.alpha.tolist() == explicit.alpha.tolist()
+    # the own coordinates of w are delta alpha: nothing was stored, nothing is lost
+    w = explicit.space.vector.w
+    assert (np.sqrt(delta2) * elastic.alpha).tolist() == w[X.shape[1] :].tolist()
+    assert (
+        elastic.space.vector.w.tolist() == (y[:, None] * Y[:, : X.shape[1]]).T.dot(elastic.alpha * y).tolist()
+    )
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_shifted_adds_the_label_times_the_shift(sparse):
+    rng = np.random.default_rng(9)
+    X = rng.integers(-3, 4, (12, 5)).astype(float)
+    y = signs(12, rng)
+    free = Problem("hinge", 4.0, intercept="free")
+    p = plan("mpu", free, X, rho=1.0)
+    h = start(sp.csr_matrix(X) if sparse else X, y, free, p.unit, rho=1.0)
+    present(p.rule, h, [range(12)])
+    before = scored(h)
+    h.number[0] = 17.0
+    assert scored(h).tolist() == (before + 17.0 * y).tolist()
+    # and a rule decides by the shifted score: what is far beyond the threshold now is not learnt
+    h.alpha[:], h.space.vector.w[:], h.number[0] = 0.0, 0.0, 4.0 * p.unit
+    moved, _ = present(p.rule, h, [[int(np.argmax(y)), int(np.argmin(y))]])
+    assert moved == [int(np.argmin(y))]
+
+
+def test_a_free_intercept_needs_the_shift_and_others_do_not():
+    X, y = np.eye(2), np.array([1.0, -1.0])
+    names = {
+        kind: type(start(X, y, Problem("hinge", 1.0, intercept=kind)).scale).__name__
+        for kind in ("none", "augmented", "free")
+    }
+    assert names == {"none": "Unit", "augmented": "Unit", "free": "Shifted"}
+
+
+def test_float32_values_are_summed_in_float64():
+    """Squares and scores are those of the float64 numbers of the same value."""
+    rng = np.random.default_rng(10)
+    X = rng.normal(size=(7, 50)).astype(np.float32)
+    y = signs(7, rng)
+    for narrow, wide in ((X, X.astype(float)), (sp.csr_matrix(X), sp.csr_matrix(X.astype(float)))):
+        a, b = start(narrow, y, HARD), start(wide, y, HARD)
+        assert a.square.dtype == np.float64
+        assert a.square.tolist() == b.square.tolist()
+        p = plan("perceptron", HARD, X.astype(float))
+        moved, scores = present(p.rule, a, [range(7)] * 3)
+        again, expected = present(p.rule, b, [range(7)] * 3)
+        assert moved == again
+        assert scores.tolist() == expected.tolist()
+        # float32 sums would be wrong in the eighth digit
+        exact = [sum(Fraction(float(v)) ** 2 for v in row) for row in X]
+        assert max(abs(Fraction(v) - e) / e for v, e in zip(a.square.tolist(), exact, strict=True)) < 1e-14
+
+
+def test_unsorted_and_repeated_entries():
+    indptr, n = np.array([0, 4, 4, 7]), 3
+    X = sp.csr_matrix(
+        (np.array([3.0, 1.0, -2.0, 5.0, 4.0, -4.0, 1.0]), np.array([3, 0, 3, 1, 2, 2, 0]), indptr),
+        shape=(n, 4),
+    )
+    plain = np.array([[1.0, 5.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
+    assert (X.toarray() == plain).all()
+    before = X.data.copy(), X.indices.copy(), X.indptr.copy()
+    y = np.array([1.0, -1.0, -1.0])
+    p = plan("perceptron", HARD, plain)
+    assert outcome(p.rule, start(X, y, HARD), [range(n)] * 4) == outcome(
+        p.rule, start(plain, y, HARD), [range(n)] * 4
+    )
+    for was, now in zip(before, (X.data, X.indices, X.indptr), strict=True):
+        assert was.tolist() == now.tolist()  # the caller's matrix is as it came
+
+
+def test_explicit_zeros_change_nothing():
+    X = sp.csr_matrix((np.array([1.0, 0.0, 2.0]), np.array([0, 1, 1]), np.array([0, 2, 3])), shape=(2, 2))
+    y = np.array([1.0, -1.0])
+    p = plan("perceptron", HARD, X.toarray())
+    assert outcome(p.rule, start(X, y, HARD), [range(2)] * 4) == outcome(
+        p.rule, start(X.toarray(), y, HARD), [range(2)] * 4
+    )
+
+
+def test_a_stored_value_other_than_one_is_not_binary():
+    y = np.array([1.0, -1.0])
+    for value in (0.0, 2.0, np.nextafter(1.0, 2.0)):
+        X = sp.csr_matrix((np.array([1.0, value]), np.array([0, 1]), np.array([0, 1, 2])), shape=(2, 2))
+        assert isinstance(start(X, y, HARD).space, Sparse)
+
+
+# memory
+
+
+def test_dense_data_are_not_copied(tmp_path):
+    X = np.arange(12.0).reshape(4, 3)
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    narrow = X.astype(np.float32)
+    for data in (X, frozen, mapped, narrow):
+        h = start(data, np.array([1.0, -1.0, 1.0, -1.0]), HARD)
+        assert np.shares_memory(h.space.X, data)
+        assert type(h.space.X) is np.ndarray
+        present(plan("perceptron", HARD, X).rule, h, [range(4)] * 3)
+        assert np.array_equal(data, X)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_sparse_data_are_not_copied(kind, monkeypatch):
+    """Values never; indices only where their size has to change."""
+    X = with_indices(np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]]), kind)
+    for part in (X.data, X.indices, X.indptr):
+        part.flags.writeable = False
+    monkeypatch.setattr(maxmargin.data, "_SMALL_INDEX", 0 if kind is np.int64 else 2**32 - 1)
+    h = start(X, np.array([1.0, -1.0]), HARD)
+    assert np.shares_memory(h.space.data, X.data)
+    assert np.shares_memory(h.space.indices, X.indices)
+    assert np.shares_memory(h.space.indptr, X.indptr)
+    present(plan("perceptron", HARD, X.toarray()).rule, h, [range(2)] * 3)
+
+
+def test_read_only_arrays_need_no_compilation_of_their_own():
+    X = np.arange(12.0).reshape(4, 3)
+    y = np.array([1.0, -1.0, 1.0, -1.0])
+    rule = plan("perceptron", HARD, X).rule
+    from maxmargin.compiled.sweeps import repeat
+
+    if not hasattr(repeat, "signatures"):
+        pytest.skip("interpreted: nothing is compiled")
+    present(rule, start(X, y, HARD), [range(4)])
+    known = len(repeat.signatures)
+    X.flags.writeable = False
+    present(rule, start(X, y, HARD), [range(4)])
+    assert len(repeat.signatures) == known
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("intercept", ["none", "free", "augmented"])
+@pytest.mark.parametrize("name", RULES)
+def test_fit_never_writes_to_the_callers_data(name, intercept, sparse):
+    rng = np.random.default_rng(11)
+    X = rng.integers(-2, 3, (30, 4)).astype(float)
+    X[3] = X[2]
+    X = sp.csr_matrix(X) if sparse else X
+    y, s = signs(30, rng), rng.integers(0, 3, 30).astype(float)
+    s[:2] = 1.0
+    parts = [X.data, X.indices, X.indptr] if sparse else [X]
+    parts += [y, s]
+    before = [part.tobytes() for part in parts]
+    kind = {"intercept": intercept} if intercept != "none" else {"fit_intercept": False}
+    MaxMarginClassifier(algorithm=name, **kind).fit(X, y, s)
+    assert before == [part.tobytes() for part in parts]
+
+
+# room for packed rows
+
+
+@pytest.mark.parametrize(
+    "store", [np.asarray, sp.csr_matrix, lambda X: sp.csr_matrix((X != 0).astype(float))]
+)
+def test_room_grows_and_is_used_again(store):
+    rng = np.random.default_rng(12)
+    X = rng.integers(-2, 3, (50, 6)).astype(float)
+    y = signs(50, rng)
+    s = rng.integers(1, 4, 50).astype(float)
+    problem = Problem("hinge", 2.0, intercept="augmented")
+    h = start(store(X), y, problem, rho=2.0, weights=s)
+    h.space.vector.w[:] = rng.integers(-4, 5, 7)
+    every = scored(h)
+    room, held = Room(), []
+    for size in (3, 40, 50, 1, 20, 50):
+        rows = rng.permutation(50)[:size].astype(np.uint32)
+        active = room.pack(h, rows)
+        held.append(active)
+        assert scored(active, size).tolist() == every[rows].tolist()
+        for part in ("y", "square", "cap", "ids"):
+            assert getattr(active, part)[:size].tolist() == getattr(h, part)[rows].tolist(), part
+        assert active.alpha is h.alpha
+        assert active.space.vector.w is h.space.vector.w
+    assert held[2] is not held[0]  # three rows were not enough
+    assert held[5] is held[2] is held[3]  # fifty are enough for all that followed
+
+
+def test_room_grows_with_the_entries_as_well():
+    """Few long rows after many short ones: enough rows, too few entries."""
+    X = np.zeros((30, 200))
+    X[:, 0] = 1.0 + np.arange(30.0)
+    X[25:] += 1.0
+    h = start(sp.csr_matrix(X), np.where(np.arange(30) % 2, 1.0, -1.0), HARD)
+    h.space.vector.w[:] = np.arange(200.0) - 70.0
+    room = Room()
+    room.pack(h, np.arange(20, dtype=np.uint32))
+    rows = np.arange(29, 24, -1, dtype=np.uint32)
+    assert scored(room.pack(h, rows), 5).tolist() == scored(h)[rows].tolist()
+
+
+def test_squares_of_rows():
+    rng = np.random.default_rng(13)
+    X = rng.normal(size=(9, 33)) * 10.0 ** rng.uniform(-5, 5, (9, 1))
+    X[4] = 0.0
+    exact = [float(sum(Fraction(v) ** 2 for v in row)) for row in X.tolist()]
+    for stored in (X, sp.csr_matrix(X)):
+        assert Patterns(stored).square == pytest.approx(exact, rel=1e-15 * 34, abs=0.0)
