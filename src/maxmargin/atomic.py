@@ -1,0 +1,71 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+
+@contextmanager
+def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file to write to, that takes its place only when all of it is on the disk.
+
+    An old file of that name is replaced; after a failure it is as it was, and nothing else is left behind.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
+    check_place(path)
+    if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe: it must not be replaced
+        with open(path, "wb") as file:
+            yield file
+        return
+    target = Path(os.path.realpath(path))  # a link stays a link
+    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}")
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    with suppress(OSError):  # not every system lets a folder be opened
+        _sync(target.parent)
+
+
+def check_place(path: str | os.PathLike[str]) -> None:
+    """Raise OSError where a file cannot be written, before there is anything to write."""
+    folder = Path(os.path.realpath(path)).parent
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, "this is a folder; name a file in it", str(path))
+    if os.path.exists(path) and not os.path.isfile(path):
+        return
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(folder))
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(errno.EACCES, "nothing may be written to this folder", str(folder))
+
+
+def _sync(folder: Path) -> None:
+    """Let the new name last, too."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,292 @@
+"""Model files: arrays and plain JSON in the safetensors format. Loading one can run no code."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors import numpy as safetensors
+from sklearn.utils.validation import check_is_fitted
+
+from .atomic import written_whole
+from .certificates import Certificate, Certificates, Fingerprint
+from .estimators.linear import MaxMarginClassifier
+from .problems import Problem
+from .rules import RULES, Algorithm
+from .solve import Report
+from .status import Status
+
+FORMAT = 1  # raised when older versions of maxmargin could not read the file
+_NO_SEAL = "0" * 64  # stands where the seal goes while it is computed
+_SEAL = re.compile(rb'\\"seal\\":\\"([0-9a-f]{64})\\"')  # JSON text within JSON: quotes are escaped
+
+
+class ModelFileError(ValueError):
+    """A model file that cannot be read, or a model that cannot be written; the message says why."""
+
+
+def save(model: MaxMarginClassifier, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to a file, with its certificate and history.
+
+    The file appears whole or not at all: an old file of that name stays until the new one is complete.
+
+    Parameters
+    ----------
+    model : MaxMarginClassifier
+        Fitted. Its `callback` is not saved, and `random_state` only if it is None or an integer.
+    path : str or path-like
+        Usually with the suffix ``.safetensors``.
+
+    Raises
+    ------
+    ModelFileError
+        If the model holds something that JSON cannot.
+    OSError
+        If the file cannot be written.
+    """
+    if type(model) is not MaxMarginClassifier:
+        raise ModelFileError(f"save writes models of MaxMarginClassifier; got {type(model).__name__}.")
+    check_is_fitted(model)
+    arrays: dict[str, np.ndarray] = {}
+    record = {
+        "class": type(model).__name__,
+        "parameters": _parameters(model),
+        "fitted": _fitted(model, arrays),
+    }
+    content = _sealed({name: np.ascontiguousarray(a) for name, a in arrays.items()}, record)
+    with written_whole(path) as file:
+        file.write(content)
+
+
+def load(path: str | os.PathLike[str]) -> MaxMarginClassifier:
+    """Read a model that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    MaxMarginClassifier
+        Fitted: it predicts, and its certificate is verified, as before.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is cut short, altered, of a newer version, or no model file.
+    OSError
+        If there is no such file, or it cannot be read.
+    """
+    content = Path(path).read_bytes()
+    try:
+        record = _record_of(path, content)["model"]
+        if record["class"] != MaxMarginClassifier.__name__:
+            raise ModelFileError(
+                f"{path}: models of class {record['class']!r} are not known to this version."
+            )
+        arrays = {name: a.copy() for name, a in safetensors.load(content).items()}  # writable
+        model = MaxMarginClassifier(**_decoded_parameters(record["parameters"]))
+        _restore(model, record["fitted"], arrays)
+    except ModelFileError:
+        raise
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, SafetensorError) as error:
+        raise ModelFileError(f"{path}: this is no complete model ({error!r}).") from None
+    return model
+
+
+# the file
+
+
+def _sealed(arrays: dict[str, np.ndarray], record: dict[str, Any]) -> bytes:
+    """The bytes of a file; the seal is the SHA-256 of all of them, with zeros in its own place."""
+    text = json.dumps(
+        {"format": FORMAT, "seal": _NO_SEAL, "model": record}, allow_nan=False, separators=(",", ":")
+    )
+    content = safetensors.save(arrays, {"maxmargin": text})
+    place = _SEAL.search(content)
+    assert place is not None
+    at = place.start(1)
+    return content[:at] + _digest(content, at).encode() + content[at + 64 :]
+
+
+def _digest(content: bytes, at: int) -> str:
+    view = memoryview(content)
+    digest = hashlib.sha256(view[:at])
+    digest.update(_NO_SEAL.encode())
+    digest.update(view[at + 64 :])
+    return digest.hexdigest()
+
+
+def _record_of(path: Any, content: bytes) -> dict[str, Any]:
+    """What the header says of the model, if the file is whole and as it was written."""
+    if not content:
+        raise ModelFileError(f"{path}: the file is empty.")
+    end = 8 + int.from_bytes(content[:8], "little")
+    if not content[8:].startswith(b'{"__metadata__":{"maxmargin":"'):
+        raise ModelFileError(f"{path}: this is no model file of maxmargin, or its beginning is damaged.")
+    if len(content) < end:
+        raise ModelFileError(f"{path}: the file is cut short; save or copy it again.")
+    try:
+        header = json.loads(content[8:end])
+        record = json.loads(header.pop("__metadata__")["maxmargin"])
+        number = int(record["format"])
+        size = max(array["data_offsets"][1] for array in header.values())
+    except (ValueError, KeyError, TypeError):
+        raise ModelFileError(
+            f"{path}: the file was altered after it was saved; its header cannot be read."
+        ) from None
+    if number > FORMAT:
+        raise ModelFileError(
+            f"{path}: the file has format {number}, and this version of maxmargin reads up to {FORMAT}; "
+            "install a newer maxmargin."
+        )
+    if len(content) < end + size:
+        raise ModelFileError(f"{path}: the file is cut short; save or copy it again.")
+    seal = _SEAL.search(content, 0, end)
+    if seal is None or seal[1].decode() != _digest(content, seal.start(1)):
+        raise ModelFileError(f"{path}: the file was altered after it was saved; its seal does not fit.")
+    return record
+
+
+# the model, to JSON and back; numbers that JSON does not know are written as "inf", "-inf" and "nan"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise ModelFileError(f"a model file holds numbers and strings; {value!r} is neither.")
+
+
+def _record(instance: Any) -> dict[str, Any]:
+    """The fields of a dataclass."""
+    return {field.name: _plain(getattr(instance, field.name)) for field in dataclasses.fields(instance)}
+
+
+def _instance(cls: type, record: dict[str, Any]) -> Any:
+    """The dataclass again."""
+    for field in dataclasses.fields(cls):
+        value = record[field.name]
+        if isinstance(value, str) and "float" in str(field.type):
+            record[field.name] = float(value)
+    return cls(**record)
+
+
+def _parameters(model: MaxMarginClassifier) -> dict[str, Any]:
+    parameters = model.get_params(deep=False)
+    del parameters["callback"]
+    algorithm, weights, seed = (
+        parameters.pop(name) for name in ("algorithm", "class_weight", "random_state")
+    )
+    record = {name: _plain(value) for name, value in parameters.items()}
+    record["random_state"] = _plain(seed) if isinstance(seed, int | np.integer) else None
+    record["algorithm"] = algorithm
+    if isinstance(algorithm, Algorithm):
+        if RULES.get(algorithm.name) is not type(algorithm):
+            raise ModelFileError(
+                f"a model file cannot name the algorithm {type(algorithm).__name__}, which is not one of "
+                f'{", ".join(RULES)}; call model.set_params(algorithm="auto") before it is saved.'
+            )
+        record["algorithm"] = {"name": algorithm.name, "fields": _record(algorithm)}
+    record["class_weight"] = weights
+    if isinstance(weights, dict):  # keys of JSON objects could only be strings
+        record["class_weight"] = [[_plain(key), _plain(value)] for key, value in weights.items()]
+    return record
+
+
+def _decoded_parameters(record: dict[str, Any]) -> dict[str, Any]:
+    for name in ("C", "p", "tol", "intercept_scaling", "max_time"):
+        if isinstance(record[name], str):
+            record[name] = float(record[name])
+    if isinstance(record["algorithm"], dict):
+        record["algorithm"] = _instance(RULES[record["algorithm"]["name"]], record["algorithm"]["fields"])
+    if isinstance(record["class_weight"], list):
+        record["class_weight"] = {key: float(value) for key, value in record["class_weight"]}
+    return record
+
+
+def _fitted(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    classes, certificate = model.classes_, model.certificate_
+    arrays["coef"], arrays["intercept"] = model.coef_, model.intercept_
+    arrays["class_weight"] = model.class_weight_
+    record: dict[str, Any] = {
+        "n_features_in": model.n_features_in_,
+        "n_iter": int(model.n_iter_),
+        "status": model.status_.value,
+        "source": getattr(model, "source_", None),
+    }
+    if classes.dtype.kind in "biuf":
+        arrays["classes"] = classes
+    else:
+        if not all(isinstance(name, str) for name in classes):
+            raise ModelFileError("a model file holds classes that are numbers, booleans or strings.")
+        kind = classes.dtype.str if classes.dtype.kind == "U" else "O"
+        record["classes"] = {"dtype": kind, "names": [str(name) for name in classes]}
+    if hasattr(model, "feature_names_in_"):
+        record["feature_names_in"] = [str(name) for name in model.feature_names_in_]
+    parts = (certificate,) if isinstance(certificate, Certificate) else certificate.parts
+    record["one_vs_rest"] = isinstance(certificate, Certificates)
+    record["certificates"] = []
+    for k, part in enumerate(parts):
+        arrays[f"certificate.{k}.support"], arrays[f"certificate.{k}.dual"] = part.support, part.dual
+        record["certificates"].append(
+            {
+                "problem": _record(part.problem),
+                "lower": _plain(part.lower),
+                "upper": _plain(part.upper),
+                "fingerprint": _record(part.fingerprint),
+            }
+        )
+    place = {name: k for k, name in enumerate(classes.tolist())}  # reports name a class by its place
+    record["history"] = [
+        _record(dataclasses.replace(report, label=None if report.label is None else place[report.label]))
+        for report in model.history_
+    ]
+    return record
+
+
+def _restore(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    if "classes" in record:
+        model.classes_ = np.array(record["classes"]["names"], dtype=record["classes"]["dtype"])
+    else:
+        model.classes_ = arrays["classes"]
+    model.coef_, model.intercept_ = arrays["coef"], arrays["intercept"]
+    model.class_weight_ = arrays["class_weight"]
+    rows = len(model.classes_) if record["one_vs_rest"] else 1
+    if model.coef_.shape != (rows, record["n_features_in"]) or model.intercept_.shape != (rows,):
+        raise ValueError(f"coefficients have shape {model.coef_.shape}")
+    model.n_features_in_ = record["n_features_in"]
+    model.n_iter_ = record["n_iter"]
+    model.status_ = Status(record["status"])
+    if record["source"] is not None:
+        model.source_ = record["source"]
+    if "feature_names_in" in record:
+        model.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
+    parts = tuple(
+        Certificate(
+            _instance(Problem, part["problem"]),
+            float(part["lower"]),
+            float(part["upper"]),
+            arrays[f"certificate.{k}.support"],
+            arrays[f"certificate.{k}.dual"],
+            _instance(Fingerprint, part["fingerprint"]),
+        )
+        for k, part in enumerate(record["certificates"])
+    )
+    labels = list(model.classes_)
+    model.certificate_ = Certificates(tuple(labels), parts) if record["one_vs_rest"] else parts[0]
+    model.history_ = [_instance(Report, report) for report in record["history"]]
+    for k, report in enumerate(model.history_):
+        if report.label is not None:
+            model.history_[k] = dataclasses.replace(report, label=labels[report.label])

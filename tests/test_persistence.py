@@ -1,0 +1,360 @@
+"""Model files: what is written is what is read, and nothing else is believed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import stat
+import sys
+
+import numpy as np
+import pytest
+from safetensors.numpy import load as load_arrays
+from safetensors.numpy import save as save_arrays
+from sklearn.exceptions import NotFittedError
+
+from maxmargin import MPU, MaxMarginClassifier, Perceptron, persistence, verify
+from maxmargin.atomic import check_place, written_whole
+from maxmargin.persistence import FORMAT, ModelFileError, load, save
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3))
+Y = np.where(X[:, 0] + 0.3 * RNG.normal(size=40) > 0.0, 1, -1)
+THREE = np.digitize(X[:, 0], [-0.5, 0.5])
+
+
+@pytest.fixture(scope="module")
+def model():
+    return MaxMarginClassifier(random_state=0).fit(X, Y)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.safetensors"
+
+
+@pytest.fixture
+def saved(model, path):
+    save(model, path)
+    return path
+
+
+def same_certificate(one, two):
+    assert one.problem == two.problem
+    assert (one.lower, one.upper, one.fingerprint) == (two.lower, two.upper, two.fingerprint)
+    assert np.array_equal(one.support, two.support)
+    assert np.array_equal(one.dual, two.dual)
+
+
+def check_round_trip(model, path, y):
+    """Save, load, and compare everything; the copy's certificate holds for the data."""
+    save(model, path)
+    copy = load(path)
+    parameters, copied = model.get_params(deep=False), copy.get_params(deep=False)
+    parameters.update(callback=None)
+    assert copied == parameters
+    assert {name: type(value) for name, value in copied.items()} == {
+        name: type(value) for name, value in parameters.items()
+    }
+    for name in ("coef_", "intercept_", "classes_", "class_weight_"):
+        mine, theirs = getattr(model, name), getattr(copy, name)
+        assert mine.dtype == theirs.dtype
+        assert np.array_equal(mine, theirs)
+        assert theirs.flags.writeable
+    assert (copy.n_features_in_, copy.n_iter_) == (model.n_features_in_, model.n_iter_)
+    assert copy.status_ is model.status_
+    assert copy.history_ == model.history_
+    assert np.array_equal(copy.decision_function(X), model.decision_function(X))
+    assert np.array_equal(copy.predict(X), model.predict(X))
+    now, then = verify(copy, X, y), verify(model, X, y)
+    assert str(now) == str(then)
+    if hasattr(copy.certificate_, "parts"):
+        assert copy.certificate_.classes == model.certificate_.classes
+        for one, two in zip(copy.certificate_, model.certificate_, strict=True):
+            same_certificate(one, two)
+    else:
+        same_certificate(copy.certificate_, model.certificate_)
+    return copy
+
+
+class TestRoundTrip:
+    def test_default(self, model, path):
+        check_round_trip(model, path, Y)
+
+    def test_every_save_writes_the_same_bytes(self, model, path):
+        save(model, path)
+        first = path.read_bytes()
+        save(load(path), path)
+        assert path.read_bytes() == first
+
+    def test_hard_margin(self, path):
+        y = np.where(X[:, 0] > 0.0, 1, -1)
+        copy = check_round_trip(MaxMarginClassifier(C=np.inf, random_state=3).fit(X, y), path, y)
+        assert np.isinf(copy.C)
+        assert copy.certificate_.problem.hard
+
+    def test_bounds_that_are_not_finite(self, path):
+        model = MaxMarginClassifier(C=np.inf, max_iter=1, algorithm=Perceptron()).fit(np.ones((2, 1)), [0, 1])
+        certificate = dataclasses.replace(model.certificate_, lower=-np.inf)
+        report = dataclasses.replace(model.history_[0], lower=-np.inf, gap=np.inf)
+        model.certificate_, model.history_ = certificate, [report]
+        save(model, path)
+        assert load(path).certificate_.lower == -np.inf
+        assert load(path).history_ == [report]
+
+    @pytest.mark.parametrize(
+        "names",
+        [
+            np.array([3, 5, 9]),
+            np.array([-1, 0, 2], np.float32),
+            np.array(["red", "green", "blå"]),
+            np.array(["inf", "nan", "1"], dtype=object),
+        ],
+    )
+    def test_several_classes_of_any_type(self, path, names):
+        y = names[THREE]
+        check_round_trip(MaxMarginClassifier(max_iter=3, random_state=0).fit(X, y), path, y)
+
+    def test_booleans(self, path):
+        check_round_trip(MaxMarginClassifier(random_state=0).fit(X, Y > 0), path, Y > 0)
+
+    @pytest.mark.parametrize(
+        ("y", "weights"),
+        [
+            (Y, {1: 2.0, -1: np.float64(0.5)}),
+            (Y.astype(float), {1.0: 3}),
+            (np.where(Y > 0, "inf", "nan"), {"inf": 2.0}),
+            (Y > 0, {True: 2.0}),
+            (Y, "balanced"),
+        ],
+    )
+    def test_class_weight(self, path, y, weights):
+        model = MaxMarginClassifier(class_weight=weights, random_state=0).fit(X, y)
+        save(model, path)
+        copy = load(path)
+        assert copy.class_weight == weights
+        if isinstance(weights, dict):
+            assert [type(key) for key in copy.class_weight] == [type(key) for key in weights]
+        assert verify(copy, X, y).gap <= 1e-3
+
+    @pytest.mark.parametrize(
+        "algorithm", ["mpu", MPU(delta=1e-3), MPU(c_bar=float("inf")), Perceptron(b=2.0)]
+    )
+    def test_algorithm(self, path, algorithm):
+        model = MaxMarginClassifier(algorithm=algorithm, random_state=0, max_iter=5).fit(X, Y)
+        assert check_round_trip(model, path, Y).algorithm == algorithm
+
+    def test_other_parameters(self, path):
+        model = MaxMarginClassifier(
+            C=np.float64(2.0),
+            loss="hinge",
+            tol=1e-2,
+            intercept="augmented",
+            intercept_scaling=3.0,
+            max_iter=np.int64(50),
+            max_time=60.0,
+            random_state=np.random.RandomState(0),
+            callback=lambda report: False,
+        ).fit(X, Y)
+        save(model, path)
+        copy = load(path)
+        assert copy.callback is None
+        assert copy.random_state is None
+        assert (copy.C, copy.max_iter, copy.max_time, copy.intercept_scaling) == (2.0, 50, 60.0, 3.0)
+
+    def test_feature_names(self, path):
+        pandas = pytest.importorskip("pandas")
+        frame = pandas.DataFrame(X, columns=["a", "b", "ç"])
+        model = MaxMarginClassifier(random_state=0).fit(frame, Y)
+        save(model, path)
+        copy = load(path)
+        assert copy.feature_names_in_.tolist() == ["a", "b", "ç"]
+        assert copy.feature_names_in_.dtype == object
+        assert np.array_equal(copy.predict(frame), model.predict(frame))
+
+    def test_copy_goes_on_from_its_dual_weights(self, model, saved):
+        copy = load(saved).set_params(warm_start=True).fit(X, Y)
+        assert copy.certificate_.gap <= 1e-3
+
+    def test_where_the_data_came_from(self, model, path):
+        model.source_ = {"first_index": 0}
+        try:
+            save(model, path)
+        finally:
+            del model.source_
+        assert load(path).source_ == {"first_index": 0}
+
+    def test_file_is_a_safetensors_file(self, saved, model):
+        assert np.array_equal(load_arrays(saved.read_bytes())["coef"], model.coef_)
+
+
+class TestWhatCannotBeSaved:
+    def test_other_objects(self, path):
+        with pytest.raises(ModelFileError, match="save writes models of MaxMarginClassifier; got int"):
+            save(3, path)
+
+    def test_not_fitted(self, path):
+        with pytest.raises(NotFittedError):
+            save(MaxMarginClassifier(), path)
+        assert not path.exists()
+
+    def test_algorithm_that_is_not_registered(self, model, path):
+        @dataclasses.dataclass(frozen=True)
+        class Mine(MPU):
+            pass
+
+        mine = load_copy(model, path).set_params(algorithm=Mine())
+        with pytest.raises(ModelFileError, match=r'cannot name the algorithm Mine.*algorithm="auto"'):
+            save(mine, path)
+
+    def test_parameter_that_is_no_number(self, model, path):
+        strange = load_copy(model, path).set_params(max_time=object())
+        with pytest.raises(ModelFileError, match="a model file holds numbers and strings"):
+            save(strange, path)
+
+
+def load_copy(model, path):
+    save(model, path)
+    return load(path)
+
+
+class TestDamage:
+    def test_every_altered_byte_is_noticed(self, saved):
+        content = saved.read_bytes()
+        for k in range(len(content)):
+            altered = bytearray(content)
+            altered[k] ^= 0x29  # a space becomes a tab, which the header's format would allow
+            saved.write_bytes(altered)
+            with pytest.raises(ModelFileError) as caught:
+                load(saved)
+            assert str(caught.value).startswith(f"{saved}: ")
+
+    def test_altered_number(self, saved):
+        content = bytearray(saved.read_bytes())
+        content[-3] ^= 1
+        saved.write_bytes(content)
+        with pytest.raises(ModelFileError, match="was altered after it was saved; its seal does not fit"):
+            load(saved)
+
+    def test_something_appended(self, saved):
+        saved.write_bytes(saved.read_bytes() + b"\0")
+        with pytest.raises(ModelFileError, match="was altered after it was saved"):
+            load(saved)
+
+    def test_every_cut_is_noticed(self, saved):
+        content = saved.read_bytes()
+        for k in range(0, len(content), 7):
+            saved.write_bytes(content[:k])
+            with pytest.raises(ModelFileError) as caught:
+                load(saved)
+            said = str(caught.value).removeprefix(f"{saved}: ")
+            assert said.startswith(
+                "the file is cut short" if k > 40 else ("the file is empty", "this is no model")
+            )
+
+    @pytest.mark.parametrize("content", [b"\x80\x04N.", b"hello", b"1 1:1\n" * 50, b"\xff" * 100])
+    def test_other_files(self, path, content):
+        path.write_bytes(content)
+        with pytest.raises(ModelFileError, match="this is no model file of maxmargin"):
+            load(path)
+
+    def test_other_safetensors_files(self, path):
+        path.write_bytes(save_arrays({"coef": X}, {"made by": "somebody else"}))
+        with pytest.raises(ModelFileError, match="this is no model file of maxmargin"):
+            load(path)
+
+    def test_newer_version(self, saved):
+        content = saved.read_bytes()
+        newer = rb"\"format\":%d" % (FORMAT + 1)
+        saved.write_bytes(content.replace(rb"\"format\":%d" % FORMAT, newer, 1))
+        with pytest.raises(
+            ModelFileError, match=f"has format {FORMAT + 1}, and this .* reads up to {FORMAT}; install"
+        ):
+            load(saved)
+
+    def test_missing_file(self, path):
+        with pytest.raises(FileNotFoundError):
+            load(path)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda record: record.pop("fitted"),
+            lambda record: record["parameters"].pop("C"),
+            lambda record: record["parameters"].update(price=3),
+            lambda record: record["parameters"].update(algorithm={"name": "os.system", "fields": {}}),
+            lambda record: record["fitted"].update(status="FINE"),
+            lambda record: record["fitted"].update(n_features_in=4),
+            lambda record: record["fitted"]["certificates"].append({}),
+            lambda record: record.update({"class": "Popen"}),
+        ],
+    )
+    def test_forged_but_well_sealed(self, model, path, change):
+        arrays = {}
+        record = {
+            "class": "MaxMarginClassifier",
+            "parameters": persistence._parameters(model),
+            "fitted": persistence._fitted(model, arrays),
+        }
+        path.write_bytes(persistence._sealed(arrays, record))
+        load(path)
+        record = json.loads(json.dumps(record))
+        change(record)
+        path.write_bytes(persistence._sealed(arrays, record))
+        with pytest.raises(
+            ModelFileError, match=r"this is no complete model|models of class 'Popen' are not known"
+        ):
+            load(path)
+
+
+class TestAtomicWriting:
+    @pytest.mark.parametrize("call", ["fsync", "replace"])
+    def test_failure_leaves_the_old_file_and_nothing_else(self, saved, call, monkeypatch):
+        before = saved.read_bytes()
+
+        def fail(*args):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, call, fail)
+        with pytest.raises(OSError, match="No space left"):
+            save(MaxMarginClassifier(C=0.5, random_state=0).fit(X, Y), saved)
+        assert saved.read_bytes() == before
+        assert [file.name for file in saved.parent.iterdir()] == [saved.name]
+
+    def test_interruption_in_the_middle(self, path):
+        path.write_bytes(b"old")
+
+        def write():
+            with written_whole(path) as file:
+                file.write(b"ne")
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            write()
+        assert path.read_bytes() == b"old"
+        assert list(path.parent.iterdir()) == [path]
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="no such permissions on Windows")
+    def test_keeps_permissions_and_links(self, path, tmp_path):
+        path.write_bytes(b"old")
+        path.chmod(0o600)
+        link = tmp_path / "link"
+        link.symlink_to(path)
+        with written_whole(link) as file:
+            file.write(b"new")
+        assert link.is_symlink()
+        assert path.read_bytes() == b"new"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes that have a name")
+    def test_devices_are_written_to_not_replaced(self):
+        with written_whole(os.devnull) as file:
+            file.write(b"gone")
+        assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+    def test_places_that_cannot_be_written(self, tmp_path):
+        with pytest.raises(IsADirectoryError, match="this is a folder; name a file in it"):
+            check_place(tmp_path)
+        with pytest.raises(FileNotFoundError, match="there is no such folder"):
+            check_place(tmp_path / "nowhere" / "file")
