@@ -19,7 +19,7 @@ class Run(NamedTuple):
     weights: np.ndarray
     dual: np.ndarray
     moved: list[int]  # rows that made a step, in the order of the steps
-    nearest: float  # smallest distance of any score from a threshold
+    nearest: float  # how near the nearest decision was: rounding could turn one that is within 1e-9
 
 
 def perceptron(Y, order, caps, b):
@@ -41,10 +41,13 @@ def mpu(Y, order, caps, b, db):
         p, y2, old = a @ Y[k], Y[k] @ Y[k], I[k]
         nearest = min(nearest, abs(p - b), abs(p - b - db))
         if p <= b and I[k] < caps[k]:
-            I[k] = min(I[k] + floor((b - p) / y2) + 1, caps[k]) if y2 else caps[k]
+            times = (b - p) / y2 if y2 else np.inf
+            I[k] = min(I[k] + floor(times) + 1, caps[k]) if y2 else caps[k]
         elif p >= b + db and I[k] > 0:
-            I[k] = max(I[k] - floor((p - (b + db)) / y2) - 1, 0)
+            times = (p - (b + db)) / y2
+            I[k] = max(I[k] - floor(times) - 1, 0)
         if I[k] != old:
+            nearest = min(nearest, abs(times - np.rint(times))) if y2 else nearest
             a = a + (I[k] - old) * Y[k]
             moved.append(k)
     return Run(a, I, moved, nearest)

@@ -73,7 +73,7 @@ def optimum(problem: Problem, X: np.ndarray, y: np.ndarray, weights: np.ndarray)
             else:
                 lower, upper = _soft_bounds(problem, data, signs, s, w, b, alpha, free)
             best = Optimum(lower, upper) if best is None else best.meet(lower, upper)
-        if best.e <= CLOSE * best.upper:
+        if best.e <= CLOSE * max(best.upper, Fraction(np.abs(X).max()) if np.isinf(problem.C) else 0):
             break
     return best
 
@@ -141,18 +141,13 @@ def _hard_points(X, y, free, tol):
     for w in (A.T @ alpha, x[:d] * unit):
         z = X @ w
         yield w, (-0.5 * (z[y > 0].min() + z[y < 0].max()) if free else 0.0), alpha
-    # 1/2 |w|^2, A w + y b >= 1: only where there is a separator
+    # 1/2 |w|^2, A w + y b >= 1: only where there is a separator; columns are scaled, the norm with them
     bias = y[:, None] if free else np.zeros((n, 0))
-    P = sp.block_diag([sp.eye(d), sp.csc_matrix((bias.shape[1],) * 2)])
-    x, z = _solve(
-        P,
-        np.zeros(P.shape[0]),
-        -np.hstack([A / unit, bias]),
-        -np.ones(n),
-        [clarabel.NonnegativeConeT(n)],
-        tol,
-    )
-    yield x[:d] / unit, (x[d] if free else 0.0), np.maximum(z, 0.0)
+    size = np.maximum(np.abs(A).max(axis=0), 1e-3 * unit)
+    P = sp.block_diag([sp.diags((size.min() / size) ** 2), sp.csc_matrix((bias.shape[1],) * 2)])
+    G = -np.hstack([A / size, bias])
+    x, z = _solve(P, np.zeros(P.shape[0]), G, -np.ones(n), [clarabel.NonnegativeConeT(n)], tol)
+    yield x[:d] / size, (x[d] if free else 0.0), np.maximum(z, 0.0)
 
 
 # bounds, in rational arithmetic

@@ -1,0 +1,408 @@
+"""Every rule does what its statement says, step for step, and keeps what its theorems promise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from naive import NAIVE, dual_descent
+from oracle import optimum
+from presenting import packed, plan, present, reflected, scored, start
+
+from maxmargin import MPU, MaxMarginClassifier, Perceptron, Problem
+from maxmargin.rules import RULES
+from maxmargin.rules.dual_descent import Descend
+from maxmargin.rules.mpu import Unlearn
+from maxmargin.rules.perceptron import Learn
+
+STORES = {"dense": np.asarray, "csr": sp.csr_matrix}
+PROBLEMS = [
+    Problem("hinge", np.inf, intercept="none"),
+    Problem("hinge", 0.75, intercept="none"),
+    Problem("hinge", 2.0, intercept="augmented", intercept_scaling=1.5),
+    Problem("squared_hinge", 0.5, intercept="none"),
+    Problem("squared_hinge", 2.0, intercept="augmented", intercept_scaling=1.5),
+]
+ODD = {"mpu": {"delta": 0.0123, "delta_b": 2.7}}  # numbers of no simple ratio: no ties
+COVERED = [(name, p) for name in RULES for p in PROBLEMS if RULES[name]().refuses(p) is None]
+
+
+def cloud(rng, n, d, shift=0.5, whole=False):
+    """Rows of two overlapping classes."""
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    X = rng.normal(size=(n, d)) + shift * y[:, None]
+    return (np.rint(2.0 * X) if whole else X), y
+
+
+def turns_of(rng, n, count):
+    """Random orders of all rows; no row comes twice running, which would put it on its threshold exactly."""
+    turns = [rng.permutation(n)]
+    while len(turns) < count:
+        order = rng.permutation(n)
+        if order[0] != turns[-1][-1]:
+            turns.append(order)
+    return turns
+
+
+def test_every_rule_has_a_naive_twin():
+    assert set(NAIVE) == set(RULES)
+
+
+@pytest.mark.parametrize("storage", STORES)
+@pytest.mark.parametrize(("name", "problem"), COVERED)
+def test_trajectory_is_the_naive_one(name, problem, storage):
+    """The same rows make a step in the same order, and w and the dual weights agree to rounding.
+
+    A decision within 1e-9 of its threshold could go either way by rounding alone: the naive run says how near
+    the nearest was, and data on which one is are passed over.
+    """
+    steps = compared = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, y = cloud(rng, 30, 6)
+        s = 10.0 ** rng.uniform(-1, 1, 30)
+        p = plan(name, problem, X, s, problem.rho, **ODD.get(name, {}))
+        unit = p.unit or 1.0
+        delta2 = problem.delta2(s)
+        turns = turns_of(rng, 30, 4)
+        Y = reflected(X, y, problem.rho, delta2 if delta2.any() else None)
+        expected = NAIVE[name](Y, np.concatenate(turns), problem.caps(s) * unit, *p.rule)
+        if expected.nearest <= 1e-9:
+            continue
+        compared += 1
+        h = start(STORES[storage](X), y, problem, unit, problem.rho, s)
+        moved, _ = present(p.rule, h, turns)
+        assert moved == expected.moved
+        steps += len(moved)
+        w = h.space.vector.w
+        assert w == pytest.approx(
+            expected.weights[: w.size], rel=0, abs=1e-12 * np.abs(expected.weights).max()
+        )
+        assert h.alpha == pytest.approx(expected.dual, rel=0, abs=1e-12 * expected.dual.max())
+        assert (h.alpha <= h.cap).all()  # a cap is reached exactly, not nearly
+    assert compared >= 5
+    assert steps >= 30 * compared
+
+
+@pytest.mark.parametrize("storage", STORES)
+@pytest.mark.parametrize("name", [name for name in RULES if name != "dcd"])
+@pytest.mark.parametrize("problem", [p for p in PROBLEMS if p.hard or p.C == 2.0], ids=str)
+def test_trajectory_is_the_naive_one_exactly(name, storage, problem):
+    """On integers there is no rounding, and ties (a.y = b) are decided as the statement says."""
+    if RULES[name]().refuses(problem):
+        pytest.skip("not solved by this rule")
+    ties = 0
+    for seed in range(5):
+        rng = np.random.default_rng(100 + seed)
+        X, y = cloud(rng, 40, 5, whole=True)
+        problem = Problem(problem.loss, problem.C, intercept=problem.intercept, intercept_scaling=2.0)
+        s = rng.integers(1, 4, 40).astype(float)
+        delta2 = problem.delta2(s)
+        if delta2.any():
+            s[:], delta2 = 1.0, problem.delta2(np.ones(40))
+        rule = (Learn(24.0),) if name == "perceptron" else (Unlearn(256.0, 128.0),)
+        turns = [rng.permutation(40) for _ in range(6)]
+        Y = reflected(X, y, problem.rho, delta2 if delta2.any() else None)
+        h = start(STORES[storage](X), y, problem, 256.0, problem.rho, s)
+        expected = NAIVE[name](Y, np.concatenate(turns), h.cap, *rule[0])
+        ties += expected.nearest == 0.0
+        moved, _ = present(rule[0], h, turns)
+        assert moved == expected.moved
+        w = h.space.vector.w
+        assert w.tolist() == expected.weights[: w.size].tolist()
+        assert h.alpha.tolist() == expected.dual.tolist()
+    assert ties  # the case that this test is for occurred
+
+
+@pytest.mark.parametrize("storage", STORES)
+@pytest.mark.parametrize(("name", "problem"), COVERED)
+def test_packed_rows_follow_the_same_trajectory(name, problem, storage):
+    rng = np.random.default_rng(17)
+    X, y = cloud(rng, 30, 6)
+    p = plan(name, problem, X, rho=problem.rho, **ODD.get(name, {}))
+    unit = p.unit or 1.0
+    h = start(STORES[storage](X), y, problem, unit, problem.rho)
+    first, rows = [rng.permutation(30)], rng.permutation(30)[:17]
+    present(p.rule, h, first)
+    moved, _ = present(p.rule, packed(h, rows), [range(17)] * 3)
+    Y = reflected(X, y, problem.rho, problem.delta2(np.ones(30)))
+    order = np.concatenate([*first, rows, rows, rows])
+    expected = NAIVE[name](Y, order, h.cap, *p.rule)
+    assert expected.nearest > 1e-9
+    assert [rows[k] for k in moved] == expected.moved[-len(moved) :]
+    assert h.alpha == pytest.approx(expected.dual, rel=0, abs=1e-12 * expected.dual.max())
+
+
+def test_own_coordinates_are_the_diagonal_of_dual_descent():
+    """Squared hinge two ways: explicit coordinates, and D on the diagonal as the DCD paper has it."""
+    rng = np.random.default_rng(18)
+    X, y = cloud(rng, 20, 5)
+    order = np.concatenate([rng.permutation(20) for _ in range(4)])
+    D, caps = 1.0 / (2.0 * 3.0), np.full(20, np.inf)
+    diagonal = dual_descent(reflected(X, y), order, caps, 1.0, D)
+    columns = dual_descent(reflected(X, y, delta2=np.full(20, D)), order, caps, 1.0)
+    assert diagonal.moved == columns.moved
+    assert diagonal.dual == pytest.approx(columns.dual, rel=1e-12)
+
+
+@pytest.mark.parametrize("storage", STORES)
+@pytest.mark.parametrize("name", ["mpu", "dcd"])
+def test_a_zero_pattern_costs_its_cap_at_once(name, storage):
+    """It cannot be learnt: its dual weight is its cap after one presentation, and w does not change."""
+    X, y = np.array([[1.0, 2.0], [0.0, 0.0], [-1.0, 1.0]]), np.array([1.0, 1.0, -1.0])
+    s = np.array([1.0, 3.0, 1.0])
+    problem = Problem("hinge", 0.5, intercept="none")
+    p = plan(name, problem, X, s)
+    h = start(STORES[storage](X), y, problem, p.unit, weights=s)
+    moved, _ = present(p.rule, h, [[1], [1]])
+    assert moved == [1]
+    assert h.alpha[1] == 1.5 * p.unit
+    assert not h.space.vector.w.any()
+
+
+def test_mpu_learns_as_often_as_it_takes():
+    """One presentation with multiple updates ends where single updates would."""
+    rng = np.random.default_rng(19)
+    X, y = cloud(rng, 12, 3, whole=True)
+    problem = Problem("hinge", np.inf, intercept="none")
+    b, db = 500.0, 300.0
+    h = start(X, y, problem)
+    Y, a, I = reflected(X, y), np.zeros(3), np.zeros(12)
+    for k in [*range(12), *range(12), *reversed(range(12))]:
+        present(Unlearn(b, db), h, [[k]])
+        while Y[k].any() and a @ Y[k] <= b:
+            a, I[k] = a + Y[k], I[k] + 1
+        while a @ Y[k] >= b + db and I[k] > 0:
+            a, I[k] = a - Y[k], I[k] - 1
+        if Y[k].any():
+            assert h.alpha[k] == I[k]
+            assert h.space.vector.w.tolist() == a.tolist()
+
+
+# theorems
+
+
+def separable(rng_seed, n, d):
+    """A separable set of reflected integer patterns with its R^2 and its largest directional margin."""
+    rng = np.random.default_rng(rng_seed)
+    u = rng.normal(size=d)
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    X = np.rint(3.0 * (rng.normal(size=(n, d)) + 1.5 * y[:, None] * u / np.linalg.norm(u)))
+    problem = Problem("hinge", np.inf, intercept="none")
+    truth = optimum(problem, X, y, np.ones(n))
+    R2 = float((X * X).sum(axis=1).max())
+    assume(truth.lower > 0 and truth.lower**2 > Fraction(R2) / 400)
+    assert truth.e < 1e-9 * truth.upper
+    return X, y, problem, R2, truth
+
+
+def updates_until_right(rule, h, n, rng, bound):
+    """Sweep in random orders until a full pass makes no update or the bound is passed; count updates."""
+    t = 0.0
+    while True:
+        before = h.alpha.copy()
+        moved, _ = present(rule, h, [rng.permutation(n)])
+        if not moved:
+            return t
+        t += np.abs(h.alpha - before).sum()  # in a sweep a pattern is presented once
+        assert t <= bound
+
+
+seeds = st.integers(0, 2**20)
+
+
+@settings(max_examples=60)
+@given(seeds, st.integers(3, 30), st.integers(1, 6), st.sampled_from([0.0, 0.3, 1.0, 5.0, 30.0]))
+def test_perceptron_bound(seed, n, d, share):
+    """t <= (R^2 + 2b) / gamma_d^2, and a margin of at least gamma_d b / (R^2 + 2b)."""
+    X, y, problem, R2, truth = separable(seed, n, d)
+    b = float(np.rint(share * R2))
+    bound = (R2 + 2.0 * b) / float(truth.lower) ** 2
+    h = start(X, y, problem)
+    t = updates_until_right(Learn(b), h, n, np.random.default_rng(seed), bound)
+    assert t == h.alpha.sum()
+    a = h.space.vector.w
+    margin, length = scored(h).min(), np.sqrt(a @ a)
+    assert margin > b
+    assert margin / length >= float(truth.lower) * b / (R2 + 2.0 * b)
+    assert float(truth.upper) <= length / t * (
+        1.0 + 1e-12
+    )  # after the run: the dual weights are a certificate
+
+
+@settings(max_examples=60)
+@given(
+    seeds,
+    st.integers(3, 30),
+    st.integers(1, 6),
+    st.sampled_from([0.5, 3.0, 20.0, 100.0]),
+    st.sampled_from([1.25, 2.0, 3.0, 10.0]),
+)
+def test_mpu_theorem_1(seed, n, d, b_share, db_share):
+    """Hard margin: the bound (10) on updates, the fraction before the run (11) and after it (12)."""
+    X, y, problem, R2, truth = separable(seed, n, d)
+    b, db = np.rint(b_share * R2) + 1.0, np.rint(db_share * R2) + 1.0
+    gamma = float(truth.lower)
+    bound = (R2 + 2.0 * b) / gamma**2 * (1.0 + (R2 + 2.0 * b) / (4.0 * (db - R2)))
+    h = start(X, y, problem)
+    t = updates_until_right(Unlearn(b, db), h, n, np.random.default_rng(seed), bound)
+    a = h.space.vector.w
+    length, total = np.sqrt(a @ a), h.alpha.sum()
+    assert t >= total > 0
+    achieved = scored(h).min() / length
+    assert achieved / float(truth.upper) > 1.0 / (1.0 + min(db, b + R2) / b)
+    # f >= gamma' (t+ - t-) / |a|
+    assert achieved / gamma >= achieved * total / length * (1.0 - 1e-12)
+
+
+def soft(seed, n, d):
+    rng = np.random.default_rng(seed)
+    X, y = cloud(rng, n, d, shift=0.3, whole=True)
+    R2 = float((X * X).sum(axis=1).max())
+    assume(R2 > 0.0)
+    return X, y, R2
+
+
+@settings(max_examples=60)
+@given(
+    seeds,
+    st.integers(2, 30),
+    st.integers(1, 6),
+    st.integers(3, 9),
+    st.sampled_from([1.25, 2.0, 3.0]),
+    st.sampled_from([1, 5, 64, 1000]),
+)
+@example(0, 20, 3, 12, 3.0, 1000)
+def test_mpu_theorem_2(seed, n, d, doublings, db_share, I):
+    """1-norm soft margin: the bound (22) on updates, the accuracy before the run (23) and after it (24)."""
+    X, y, R2 = soft(seed, n, d)
+    db = np.rint(db_share * R2) + 1.0
+    b = 2.0 ** (np.ceil(np.log2(db)) + doublings)  # so that C = I / b is exact
+    problem = Problem("hinge", I / b, intercept="none")
+    truth = optimum(problem, X, y, np.ones(n))
+    h = start(X, y, problem, unit=b)
+    assert (h.cap == I).all()
+    bound = n * I * (2.0 * b + db) / (db - R2)
+    rng, rule, t = np.random.default_rng(seed), Unlearn(b, db), 0.0
+
+    def after_run():
+        a, scores = h.space.vector.w, scored(h)
+        primal = 0.5 * (a @ a) + I * np.maximum(b - scores, 0.0).sum()
+        dual = b * h.alpha.sum() - 0.5 * (a @ a)
+        return primal / b**2, primal / dual - 1.0 if dual > 0.0 else np.inf
+
+    def excess(J):
+        return float((Fraction(J) - truth.upper) / truth.upper), float(
+            (Fraction(J) - truth.lower) / truth.lower
+        )
+
+    while True:
+        before = h.alpha.copy()
+        moved, _ = present(rule, h, [rng.permutation(n)])
+        assert h.alpha.min() >= 0.0
+        assert h.alpha.max() <= I
+        J, accuracy = after_run()
+        assert excess(J)[0] <= accuracy * (1.0 + 1e-12) + 1e-14  # (24), at any time
+        if not moved:
+            break
+        t += np.abs(h.alpha - before).sum()
+        assert t <= bound  # (22)
+    assert excess(J)[1] < 2.0 * (db / b) / (1.0 - db / b)  # (23)
+
+
+@settings(max_examples=30)
+@given(seeds, st.floats(-4, 4), st.floats(-5, -1), st.sampled_from([1.5, 3.0, 10.0]))
+def test_mpu_plans_the_accuracy_it_is_asked_for(seed, c, digits, delta_b):
+    """b and I = C b from the wanted accuracy delta: 2 (delta_b/b) / (1 - delta_b/b) <= delta; I is whole."""
+    C, delta = 10.0**c, 10.0**digits
+    _, _, R2 = soft(seed, 10, 3)
+    p = MPU(delta=delta, delta_b=delta_b).plan(Problem("hinge", C, intercept="none"), R2, 0.1)
+    b, db = p.rule
+    assert p.unit == b
+    assert db == delta_b * R2
+    assert 2.0 * (db / b) / (1.0 - db / b) <= delta * (1.0 + 1e-12)
+    I = C * b
+    assert abs(I - np.rint(I)) <= 1e-12 * I
+    hard = MPU(delta=delta, delta_b=delta_b).plan(Problem("hinge", np.inf, intercept="none"), R2, 0.1)
+    b, db = hard.rule
+    assert 1.0 / (1.0 + min(db, b + R2) / b) >= (1.0 - delta) * (1.0 - 1e-12)
+
+
+@settings(max_examples=60)
+@given(seeds, st.sampled_from(["hinge", "squared_hinge"]), st.sampled_from([0.01, 1.0, 100.0]), st.booleans())
+def test_dual_descent_never_goes_down(seed, loss, C, sparse):
+    """Every single step is an exact ascent: D(alpha) does not fall, in rational arithmetic."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(2, 10)), int(rng.integers(1, 5))
+    X, y = cloud(rng, n, d)
+    s = rng.integers(1, 4, n).astype(float)
+    problem = Problem(loss, C, intercept="none")
+    h = start(sp.csr_matrix(X) if sparse else X, y, problem, weights=s)
+    delta2 = [Fraction(v) for v in problem.delta2(s)]
+    Y = [[Fraction(v) for v in row] for row in reflected(X, y).tolist()]
+
+    def dual():
+        alpha = [Fraction(v) for v in h.alpha.tolist()]
+        v = [sum(a * row[j] for a, row in zip(alpha, Y, strict=True)) for j in range(d)]
+        return sum(a - D * a * a / 2 for a, D in zip(alpha, delta2, strict=True)) - sum(c * c for c in v) / 2
+
+    last = dual()
+    for k in np.concatenate([rng.permutation(n) for _ in range(4)]):
+        present(Descend(1.0), h, [[k]])
+        now = dual()
+        assert now >= last - Fraction(1e-15) * max(1, abs(last))
+        last = now
+    assert last > 0
+
+
+# what a rule does not do
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_refusals_name_the_remedy(name):
+    """A combination that is not covered is refused before anything runs, and the message says what to use."""
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0, 1])
+    for loss in ("hinge", "squared_hinge"):
+        for C in (1.0, np.inf):
+            model = MaxMarginClassifier(loss=loss, C=C, algorithm=name)
+            if RULES[name]().refuses(Problem(loss, C)) is None:
+                model.fit(X, y)
+                continue
+            with pytest.raises(
+                ValueError, match=rf"algorithm '{name}' does not solve loss='{loss}'"
+            ) as caught:
+                model.fit(X, y)
+            assert "use " in str(caught.value)
+            assert not hasattr(model, "coef_")
+
+
+def test_the_perceptron_has_no_hinge():
+    model = MaxMarginClassifier(loss="hinge", algorithm=Perceptron(b=2.0))
+    with pytest.raises(ValueError, match='use loss="squared_hinge" or C=inf, or another algorithm') as caught:
+        model.fit([[0.0], [1.0]], [0, 1])
+    assert "dcd" in str(caught.value)
+    assert "mpu" in str(caught.value)
+    assert "perceptron)" not in str(caught.value)  # it does not recommend itself
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (MPU(delta=0.0), "delta must lie between 0 and 1; got 0.0"),
+        (MPU(delta=1.0), "delta must lie between 0 and 1; got 1.0"),
+        (MPU(delta_b=1.0), r"delta_b must be above 1 \(in units of R\^2\); got 1.0"),
+        (MPU(c_bar=0.5), "c_bar must be at least 1; got 0.5"),
+        (MPU(Nep1=0), "Nep1 and Nep2 must be at least 1; got 0 and 10"),
+        (MPU(schedule="shrinking"), "mpu has the schedules 'gap', 'two-level'; got 'shrinking'"),
+        (Perceptron(b=-1.0), r"b must be at least 0 \(in units of R\^2\); got -1.0"),
+        (Perceptron(b=float("nan")), r"b must be at least 0 \(in units of R\^2\); got nan"),
+    ],
+)
+def test_parameters_of_rules_are_checked(rule, message):
+    with pytest.raises(ValueError, match=message):
+        MaxMarginClassifier(algorithm=rule).fit([[0.0], [1.0]], [0, 1])
