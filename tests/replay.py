@@ -1,0 +1,111 @@
+"""Run the engine on fixed data and print every bit of what comes out: `python replay.py`.
+
+Started by test_jit.py with and without NUMBA_DISABLE_JIT=1, and on copies of the package.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import scipy.sparse as sp
+
+import maxmargin
+from maxmargin import Problem
+from maxmargin.compiled import sweeps
+from maxmargin.compiled.orders import shuffled, strides
+from maxmargin.data import Patterns, Room
+from maxmargin.rules.dual_descent import Descend
+from maxmargin.rules.mpu import Unlearn
+from maxmargin.rules.perceptron import Learn
+
+HARD = Problem("hinge", np.inf, intercept="none")
+
+
+def bits(a) -> str:
+    return np.ascontiguousarray(a).tobytes().hex()
+
+
+def run(rule, X, y, problem, unit=1.0, rho=0.0, passes=30):
+    """Full sweeps, packed sweeps, and what they leave."""
+    rng = np.random.default_rng(0)
+    n = len(y)
+    h = Patterns(X).weight(problem, y, np.ones(n), unit, rho)
+    scores, moved = np.empty(n), np.empty(n, np.uint32)
+    line, seen, steps = np.arange(n, dtype=np.uint32), [], []
+    room = Room()
+    for k in range(passes):
+        order = (strides if k % 2 else shuffled)(n, rng)
+        if k % 3 == 2:
+            active = room.pack(h, order[: n // 2])
+            made, _, _ = sweeps.repeat(rule, active, line[: n // 2], scores, moved, 1)
+            steps.append(order[moved[:made]])
+        else:
+            made, _, _ = sweeps.repeat(rule, h, order, scores, moved, 1)
+            steps.append(moved[:made].copy())
+        seen.append(scores[: n // 2].copy())
+    sweeps.look(h, line, scores)
+    return {
+        "w": bits(h.space.vector.w),
+        "alpha": bits(h.alpha),
+        "scores": bits(np.concatenate([*seen, scores])),
+        "steps": np.concatenate(steps).tolist(),
+        "values": h.space.vector.w.tolist(),
+    }
+
+
+def data():
+    rng = np.random.default_rng(1)
+    y = np.where(np.arange(40) % 3 == 0, 1.0, -1.0)
+    whole = rng.integers(-3, 4, (40, 7)).astype(float)
+    binary = (rng.random((40, 7)) < 0.5).astype(float)
+    dyadic = np.zeros((10, 9))  # four entries of +-1 in a row: |x|^2 = 4, and every step is a short fraction
+    for row in dyadic:
+        row[rng.choice(9, 4, replace=False)] = rng.choice([-1.0, 1.0], 4)
+    real = rng.normal(size=(40, 7))
+    return y, whole, binary, dyadic, real
+
+
+def everything() -> dict:
+    y, whole, binary, dyadic, real = data()
+    soft = Problem("hinge", 0.5, intercept="none")
+    squared = Problem("squared_hinge", 0.5, intercept="augmented")
+    free = Problem("hinge", 0.5, intercept="free")
+    learn, unlearn, descend = Learn(50.0), Unlearn(512.0, 128.0), Descend(1.0)
+    out = {}
+    for name, store in (("dense", np.asarray), ("csr", sp.csr_matrix)):
+        out[f"perceptron, hard, {name}"] = run(learn, store(whole), y, HARD)
+        out[f"perceptron, squared, {name}"] = run(learn, store(whole), y, squared, rho=1.0)
+        out[f"mpu, hard, {name}"] = run(unlearn, store(whole), y, HARD, 512.0)
+        out[f"mpu, hinge, {name}"] = run(unlearn, store(whole), y, soft, 512.0)
+        out[f"mpu, free, {name}"] = run(unlearn, store(whole), y, free, 512.0, rho=1.0)
+        out[f"dcd, dyadic, {name}"] = run(descend, store(dyadic), y[:10], soft, passes=2)
+        out[f"dcd, real, {name}"] = run(descend, store(real), y, soft, passes=3)
+    out["perceptron, hard, binary"] = run(learn, sp.csr_matrix(binary), y, HARD)
+    out["mpu, hinge, binary"] = run(unlearn, sp.csr_matrix(binary), y, soft, 512.0)
+    rng = np.random.default_rng(2)
+    out["orders"] = {"steps": np.concatenate([shuffled(100, rng), strides(100, rng)]).tolist()}
+    return out
+
+
+def three() -> dict:
+    """One run for each rule, and which compiled functions were not in the cache."""
+    y, whole, *_ = data()
+    out = {
+        "Learn": run(Learn(50.0), whole, y, HARD),
+        "Unlearn": run(Unlearn(512.0, 128.0), whole, y, HARD, 512.0),
+        "Descend": run(Descend(1.0), whole, y, HARD),
+    }
+    found = {"hits": [], "misses": []}
+    for module in (sweeps, maxmargin.compiled.weights, maxmargin.compiled.orders, maxmargin.compiled.vectors):
+        for name, function in vars(module).items():
+            if hasattr(function, "stats") and function.py_func.__module__ == module.__name__:
+                for kind in found:
+                    for signature, count in getattr(function.stats, f"cache_{kind}").items():
+                        found[kind] += [f"{name} {signature}"] * count
+    return {"file": maxmargin.__file__, "runs": out, **found}
+
+
+if __name__ == "__main__":
+    print(json.dumps(three() if sys.argv[1:] == ["three"] else everything()))

@@ -1,0 +1,270 @@
+"""The machine room: verbs, the cache on disk, no allocation, and one source for compiled and interpreted."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import os
+import pkgutil
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import pytest
+from numba.core.errors import NumbaError
+from presenting import plan, start
+
+import maxmargin.compiled
+from maxmargin import Problem
+from maxmargin.compiled.jit import compiled, record
+from maxmargin.compiled.sweeps import repeat
+
+HERE = Path(__file__).resolve().parent
+SOURCE = Path(maxmargin.__file__).resolve().parent
+
+needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="interpreted: nothing is compiled")
+
+
+# verbs
+
+
+def test_a_verb_has_one_signature():
+    with pytest.raises(TypeError, match=r"Odd\.score\(self, i, j\): elsewhere it is score\(self, i\)"):
+
+        @record
+        class Odd(NamedTuple):
+            a: Any
+
+            def score(self, i, j):
+                return self.a
+
+
+def test_the_same_signature_is_welcome():
+    @record
+    class Even(NamedTuple):
+        a: float
+
+        def threshold(self, h):
+            return self.a
+
+    assert Even(2.0).threshold(None) == 2.0
+
+
+# who imports numba
+
+
+def imported(file: Path) -> set[str]:
+    """Top-level names of everything that a file imports."""
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names.add(node.module.split(".")[0])
+    return names
+
+
+def test_only_one_file_knows_numba():
+    knowing = {file for file in SOURCE.rglob("*.py") if imported(file) & {"numba", "llvmlite"}}
+    assert knowing == {SOURCE / "compiled" / "jit.py"}
+
+
+def test_compiled_code_imports_numpy_and_itself():
+    for file in (SOURCE / "compiled").glob("*.py"):
+        if file.name != "jit.py":
+            assert imported(file) <= {"__future__", "math", "typing", "numpy"}, file.name
+
+
+# no allocation
+
+REFUSED = "NRT required|Only accept returning of array passed into the function"
+
+
+@needs_jit
+def test_compiled_code_cannot_allocate():
+    """The private option _nrt=False does what it is there for; without it the same function compiles."""
+
+    def grab(n):
+        return np.zeros(n).sum()
+
+    assert numba.njit(grab)(3) == 0.0
+    with pytest.raises(NumbaError, match=REFUSED):
+        compiled()(grab)(3)
+
+
+@needs_jit
+def test_methods_of_records_cannot_allocate_either():
+    @record
+    class Greedy(NamedTuple):
+        a: float
+
+        def devour(self, size):
+            return np.zeros(size).sum()
+
+    @compiled()
+    def eat(greedy, n):
+        return greedy.devour(n)
+
+    with pytest.raises(NumbaError, match=REFUSED):
+        eat(Greedy(1.0), 3)
+
+
+@needs_jit
+def test_every_compiled_function_runs_without_reference_counts():
+    dispatchers = []
+    for info in pkgutil.iter_modules(maxmargin.compiled.__path__):
+        module = importlib.import_module(f"maxmargin.compiled.{info.name}")
+        dispatchers += [f for f in vars(module).values() if hasattr(f, "targetoptions")]
+    assert len(dispatchers) >= 10
+    for function in dispatchers:
+        assert function.targetoptions["_nrt"] is False, function
+        assert function.targetoptions["nogil"] is True, function
+        assert type(function._cache).__name__ == "_SourceAwareCache", function
+
+
+@needs_jit
+def test_the_machine_code_of_a_sweep_counts_no_references():
+    problem = Problem("squared_hinge", 1.0, intercept="augmented")
+    h = start(np.eye(3), np.array([1.0, -1.0, 1.0]), problem, rho=1.0)
+    rule = plan("mpu", problem, np.eye(3), rho=1.0).rule
+    arguments = rule, h, np.arange(3, dtype=np.uint32), np.empty(3), np.empty(3, np.uint32), 1
+
+    def code(**options):
+        fresh = numba.njit(**options)(repeat.py_func)
+        fresh(*arguments)
+        (text,) = fresh.inspect_llvm().values()
+        return text
+
+    assert "NRT_incref" in code(error_model="numpy")  # so the word is the right one to look for
+    assert "NRT_" not in code(error_model="numpy", _nrt=False)
+
+
+# one source, compiled and interpreted
+
+
+def replayed(*arguments: str, **environment: str) -> dict:
+    """What replay.py prints; warnings are errors there, too."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(HERE / "replay.py"), *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def both() -> tuple[dict, dict]:
+    return replayed(NUMBA_DISABLE_JIT="0"), replayed(NUMBA_DISABLE_JIT="1")
+
+
+def test_compiled_and_interpreted_agree_bit_for_bit(both):
+    """Perceptron and MPU on integers, dual coordinate descent on short dyadic fractions, and orders."""
+    machine, python = both
+    assert machine.keys() == python.keys()
+    for name in machine:
+        if name != "dcd, real, dense":
+            assert machine[name] == python[name], name
+            assert len(machine[name]["steps"]) >= 10, name
+
+
+def test_storage_does_not_matter_either_way(both):
+    for runs in both:
+        for name in runs:
+            if name.endswith("dense") and "real" not in name:
+                assert runs[name] == runs[name.replace("dense", "csr")], name
+
+
+def test_dense_sums_in_another_order_lead_to_the_same_decisions(both):
+    """Compiled dense sums are reassociated: the last bits differ, the steps do not (none was near)."""
+    machine, python = (runs["dcd, real, dense"] for runs in both)
+    assert machine["steps"] == python["steps"] == both[0]["dcd, real, csr"]["steps"]
+    assert machine["values"] == pytest.approx(python["values"], rel=1e-12)
+
+
+# the cache on disk
+
+
+class Copy:
+    """A copy of the package with a cache of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        shutil.copytree(SOURCE, folder / "maxmargin", ignore=shutil.ignore_patterns("__pycache__"))
+
+    def run(self) -> dict:
+        seen = replayed(
+            "three",
+            PYTHONPATH=str(self.folder),
+            NUMBA_CACHE_DIR=str(self.folder / "cache"),
+            NUMBA_DISABLE_JIT="0",
+        )
+        assert Path(seen["file"]).is_relative_to(self.folder)
+        return seen
+
+    def edit(self, file: str, *changes: tuple[str, str]) -> None:
+        path = self.folder / "maxmargin" / file
+        text = path.read_text()
+        for old, new in changes:
+            assert old in text, f"{file} does not hold {old!r}"
+            text = text.replace(old, new)
+        path.write_text(text)
+
+
+def test_the_cache_follows_the_sources(tmp_path):
+    package = Copy(tmp_path)
+    cold = package.run()
+    assert not cold["hits"]
+    assert {line.split()[0] for line in cold["misses"]} >= {
+        "repeat",
+        "look",
+        "pack",
+        "_shuffle",
+        "squares_dense",
+    }
+
+    warm = package.run()
+    assert not warm["misses"]
+    assert set(warm["hits"]) <= set(cold["misses"])
+    assert warm["runs"] == cold["runs"]
+
+    # a rule: its own functions are compiled again, nothing else
+    package.edit("rules/perceptron.py", ("h.add(i, 1.0)", "h.add(i, 2.0)"))
+    edited = package.run()
+    assert edited["runs"]["Learn"] != cold["runs"]["Learn"]
+    assert edited["runs"]["Unlearn"] == cold["runs"]["Unlearn"]
+    assert edited["runs"]["Descend"] == cold["runs"]["Descend"]
+    assert edited["misses"]
+    assert all("Learn(" in line and "Unlearn(" not in line for line in edited["misses"])
+    assert set(warm["hits"]) - set(edited["misses"]) <= set(edited["hits"])
+
+    # a leaf: everything is compiled again, the functions of other files included
+    package.edit("rules/perceptron.py", ("h.add(i, 2.0)", "h.add(i, 1.0)"))
+    package.edit("compiled/vectors.py", ("self.w[j] += step", "self.w[j] += 2.0 * step"))
+    leaf = package.run()
+    assert not leaf["hits"]
+    assert all(leaf["runs"][name]["w"] != cold["runs"][name]["w"] for name in cold["runs"])
+
+
+def test_a_renamed_record_discards_the_old_cache(tmp_path):
+    """Old indexes name a class that is no more: no error, no warning, the same result."""
+    package = Copy(tmp_path)
+    before = package.run()
+    package.edit("rules/perceptron.py", ("class Learn(", "class Study("), ("rule=Learn(", "rule=Study("))
+    with (package.folder / "maxmargin" / "rules" / "perceptron.py").open("a") as file:
+        file.write("\n\ndef Learn(b):\n    return Study(b)\n")
+    after = package.run()
+    assert after["runs"] == before["runs"]
+    assert any("Study(" in line for line in after["misses"])
+    again = package.run()  # the new cache is whole
+    assert not again["misses"]
+    assert again["runs"] == before["runs"]
