@@ -13,6 +13,7 @@ import numpy as np
 from .arithmetic import Plain as Sums
 from .compiled.sweeps import look, repeat
 from .data import Patterns
+from .extrapolation import DEPTH, Extrapolation
 from .intercept import best_intercept
 from .problems import Problem
 from .rules import Algorithm
@@ -52,6 +53,7 @@ class Run:
         delta2 = problem.delta2(weights)
         plan = algorithm.plan(problem, float((patterns.square + delta2).max()) + self.rho**2, tol)
         self.rule = plan.rule
+        self._extrapolation = Extrapolation() if plan.real else None
         self.unit = 1.0 if plan.unit is None else plan.unit
         self._fixed_unit = plan.unit is not None
         self.h = patterns.weight(problem, y, weights, self.unit, self.rho)
@@ -75,9 +77,14 @@ class Run:
 
     def repeat(self, h: Any, size: int, passes: int) -> None:
         """Present the first rows of h again and again, until all are right."""
-        _, sweeps, made = repeat(self.rule, h, self.line[:size], self.scores, self.moved, passes)
+        extrapolate = self._extrapolation is not None and self._extrapolation.due(size)
+        if extrapolate:
+            passes -= DEPTH
+        steps, sweeps, made = repeat(self.rule, h, self.line[:size], self.scores, self.moved, passes)
         self.presentations += size * sweeps
         self.steps += made
+        if extrapolate and steps:
+            self._extrapolation(self, h, size)
 
     def look(self) -> None:
         """Score every row at one w, and improve the bounds."""

@@ -42,3 +42,13 @@ def look(h, order, scores):
     """The score of every row at one and the same w."""
     for k in range(order.size):
         scores[k] = h.score(order[k])
+
+
+@compiled()
+def reach(h, rows, target):
+    """Bring the dual weight of each row to its target, cut at 0 and at its cap."""
+    for k in range(rows.size):
+        i = rows[k]
+        a = min(max(target[k], 0.0), h.room(i))
+        if a != h.dual(i):
+            h.reach(i, a)

@@ -232,7 +232,7 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
 
         def one(k: int, watch: Watch) -> Solution:
             positive = 1 if classes.size == 2 else k
-            signs = np.where(index == positive, 1.0, -1.0)
+            signs = np.where(y == classes[positive], 1.0, -1.0)
             start = None if last is None else last[k]
 
             def heard(report: Report) -> None:

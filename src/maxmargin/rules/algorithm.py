@@ -20,10 +20,13 @@ class Plan:
     unit : float or None
         The score that stands for a margin of one; None where the rule does not fix it, and the best
         multiple of its weight is taken instead.
+    real : bool, default=False
+        May dual weights be moved to any real number between sweeps? The Perceptrons count updates.
     """
 
     rule: Any
     unit: float | None
+    real: bool = False
 
 
 class Algorithm(ABC):

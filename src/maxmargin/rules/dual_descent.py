@@ -56,4 +56,4 @@ class DualCoordinateDescent(Algorithm):
     schedules: ClassVar[tuple[str, ...]] = ("gap", "shrinking")
 
     def plan(self, problem: Problem, radius2: float, tol: float) -> Plan:
-        return Plan(rule=Descend(1.0), unit=1.0)
+        return Plan(rule=Descend(1.0), unit=1.0, real=True)

@@ -1,0 +1,41 @@
+"""maxmargin check: recompute a model's certificate from its data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from .exits import one_sentence
+
+
+def check(
+    model: Annotated[Path, Argument(help="A file that `maxmargin fit` wrote.")],
+    data: Annotated[Path, Argument(help="The data that it was fitted to.")],
+    label: Annotated[str | None, Option(help="The label column of a .csv or .parquet file.")] = None,
+    as_json: Annotated[bool, Option("--json", help="One JSON object on standard output.")] = False,
+) -> None:
+    """Recompute every bound of a model from the data; exit code 2 if one does not hold, and which."""
+    with one_sentence():
+        from ..certificates import CertificateError, verify
+        from ..readers import DataError
+        from .stored import model_and_data
+        from .summary import as_json as to_json
+        from .summary import summary
+
+        fitted, table = model_and_data(model, data, label)
+        if table.y is None:
+            raise DataError(f"{data}: a certificate is about labels too, and the file holds none.")
+        try:
+            certificate = verify(fitted, table.X, table.y)
+        except CertificateError as error:
+            if as_json:
+                typer.echo(to_json({"verified": False, "reason": str(error)}))
+            raise
+        if as_json:
+            typer.echo(to_json({"verified": True, **summary(fitted, certificate)}))
+        else:
+            typer.echo(f"verified: recomputed from the {len(table.y)} rows of {data}, every bound holds")
+            typer.echo(str(certificate))

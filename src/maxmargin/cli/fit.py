@@ -1,0 +1,98 @@
+"""maxmargin fit: data in, a model with its certificate out."""
+
+from __future__ import annotations
+
+from math import isinf
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Argument, Option
+
+from .exits import STOPPED, one_sentence
+
+if TYPE_CHECKING:
+    from ..readers import Table
+    from .progress import Progress
+
+
+def fit(
+    data: Annotated[
+        Path, Argument(help="svmlight text, .csv, .npz or .parquet; text also as .gz, .bz2 or .xz.")
+    ],
+    output: Annotated[Path, Option("--output", "-o", help="The model file to write.")],
+    C: Annotated[float, Option("--C", help="Weight of the losses; inf is the hard margin.")] = 1.0,
+    loss: Annotated[str, Option(help="squared_hinge or hinge.")] = "squared_hinge",
+    tol: Annotated[float, Option(help="Certified relative gap at which the fit ends.")] = 1e-3,
+    algorithm: Annotated[str, Option(help="auto, or a rule: dcd, mpu, perceptron.")] = "auto",
+    fit_intercept: Annotated[bool, Option("--fit-intercept/--no-intercept")] = True,
+    intercept: Annotated[str, Option(help="free, or augmented (regularised).")] = "free",
+    intercept_scaling: Annotated[float, Option(help="With an augmented intercept.")] = 1.0,
+    class_weight: Annotated[str | None, Option(help='"balanced", or none.')] = None,
+    max_iter: Annotated[int, Option(help="Most rounds.")] = 1000,
+    max_time: Annotated[float | None, Option(help="Seconds; then the best model so far is kept.")] = None,
+    seed: Annotated[int | None, Option(help="Order of presentation; none takes a fresh one.")] = None,
+    n_jobs: Annotated[int | None, Option(help="Classes solved at the same time.")] = None,
+    label: Annotated[str | None, Option(help="The label column of a .csv or .parquet file.")] = None,
+    as_json: Annotated[bool, Option("--json", help="One JSON object on standard output.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="No live line and no report.")] = False,
+) -> None:
+    """Learn a classifier, prove how good it is, and write both to a file.
+
+    Ctrl-C ends the fit with the best model so far, which is written; a second Ctrl-C gives up.
+    """
+    with one_sentence():
+        from ..atomic import check_place
+        from ..readers import read
+
+        check_place(output)
+        table = read(data, label=label)
+
+        from ..estimators.linear import MaxMarginClassifier
+        from ..persistence import save
+        from ..status import Status
+        from .progress import Progress
+        from .summary import as_json as to_json
+        from .summary import summary
+
+        model = MaxMarginClassifier(
+            C=C,
+            loss=loss,
+            tol=tol,
+            fit_intercept=fit_intercept,
+            intercept=intercept,
+            intercept_scaling=intercept_scaling,
+            class_weight=class_weight,
+            algorithm=algorithm,
+            max_iter=max_iter,
+            max_time=max_time,
+            n_jobs=n_jobs,
+            random_state=seed,
+        )
+        with Progress("margin" if isinf(C) else "objective", max_time, quiet) as progress:
+            seconds = _fit(model, table, progress)
+        save(model, output)
+        if as_json:
+            facts = {**summary(model, model.certificate_), "seconds": seconds, "model": str(output)}
+            typer.echo(to_json(facts))
+        elif not quiet:
+            typer.echo(f"{model.status_.value} in {model.n_iter_} rounds, {seconds:.3g} s: {output}")
+            typer.echo(str(model.certificate_))
+    if model.status_ is not Status.CERTIFIED:
+        raise typer.Exit(STOPPED)
+
+
+def _fit(model: Any, table: Table, progress: Progress) -> float:
+    """Fit; the model remembers the names of the columns, and how the file was written."""
+    import time
+
+    import numpy as np
+
+    begin = time.perf_counter()
+    model.set_params(callback=progress).fit(table.X, table.y)
+    seconds = time.perf_counter() - begin
+    model.set_params(callback=None)
+    if table.feature_names is not None:
+        model.feature_names_in_ = np.array(table.feature_names, dtype=object)
+    model.source_ = {"label": table.label_name, "first_index": table.first_index}
+    return seconds

@@ -1,0 +1,55 @@
+"""What a fit or a check found, for people and for machines."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+
+def summary(model: Any, certificate: Any) -> dict[str, Any]:
+    """The facts of a model and its certificate, as plain values."""
+    parts = list(getattr(certificate, "parts", (certificate,)))
+    labels = list(getattr(certificate, "classes", [None]))
+    problem = parts[0].problem
+    return {
+        "status": model.status_.value,
+        "gap": certificate.gap,
+        "tol": model.tol,
+        "rounds": model.n_iter_,
+        "rows": parts[0].rows,
+        "features": model.n_features_in_,
+        "classes": list(model.classes_),
+        "problem": {name: getattr(problem, name) for name in ("loss", "C", "p", "intercept")},
+        "bounds": [
+            {
+                "class": label,
+                "lower": part.lower,
+                "upper": part.upper,
+                "gap": part.gap,
+                "proved_by_rows": part.support.size,
+            }
+            for label, part in zip(labels, parts, strict=True)
+        ],
+    }
+
+
+def as_json(facts: dict[str, Any]) -> str:
+    """One JSON object; numbers that JSON does not know are the strings "inf", "-inf" and "nan"."""
+    return json.dumps(_plain(facts), allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    if hasattr(value, "item"):  # a number of NumPy's
+        value = value.item()
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def text_of(label: Any) -> str:
+    """A label as it was written: 1 rather than 1.0."""
+    value = label.item() if hasattr(label, "item") else label
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

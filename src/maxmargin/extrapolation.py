@@ -1,0 +1,87 @@
+"""Anderson extrapolation of dual weights that are swept again and again in one order.
+
+Repeated sweeps are, as long as no dual weight meets its bounds, a linear iteration; a combination of the last few
+iterates lies much nearer to its limit than the last one. The step is cut by an exact line search on the dual, so that
+it never does harm, and where it is often cut short (many weights at their bounds) it is tried less often.
+
+References
+----------
+Q. Bertrand, M. Massias, "Anderson acceleration of coordinate descent", AISTATS 2021.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .compiled.sweeps import reach, repeat
+
+if TYPE_CHECKING:
+    from .run import Run
+
+DEPTH = 5  # iterates in the combination
+SMALLEST = 20  # rows below which plain sweeps are as good
+HALF = 0.5  # a step cut below this share of itself was not worth it
+PATIENCE = 31  # most turns to wait after it was not
+
+
+class Extrapolation:
+    """Sweeps over one list of rows, with an extrapolation at their end."""
+
+    def __init__(self) -> None:
+        self._wait = self._back = 0
+
+    def due(self, size: int) -> bool:
+        """Is it worth trying this time?"""
+        if size < SMALLEST:
+            return False
+        self._wait -= 1
+        return self._wait < 0
+
+    def __call__(self, run: Run, h: Any, size: int) -> None:
+        """`DEPTH` sweeps of the first rows of h, and the step from their iterates."""
+        rows, ids = run.line[:size], h.ids[:size]
+        iterates = np.empty((DEPTH + 1, size))
+        iterates[0] = h.alpha[ids]
+        for k in range(DEPTH):
+            steps, _, made = repeat(run.rule, h, rows, run.scores, run.moved, 1)
+            run.presentations += size
+            run.steps += made
+            iterates[k + 1] = h.alpha[ids]
+            if steps == 0:
+                return
+        target = _combination(iterates)
+        if target is None:
+            return
+        last, w = iterates[-1], h.space.vector.w
+        before = w.copy()
+        reach(h, rows, target)
+        run.presentations += size
+        step, dw = h.alpha[ids] - last, w - before
+        # along the step the dual changes by t slope - t^2 curvature / 2
+        slope = run.unit * step.sum() - before @ dw - h.number[0] * (h.y[:size] @ step)
+        curvature = dw @ dw
+        delta2 = getattr(h.slack, "delta2", None)
+        if delta2 is not None:
+            pull = delta2[ids] * step
+            slope, curvature = slope - pull @ last, curvature + pull @ step
+        t = min(max(slope / curvature, 0.0), 1.0) if curvature > 0.0 else 0.0
+        if t < 1.0:
+            w[:] = before + t * dw
+            h.alpha[ids] = last + t * step
+        self._back = 0 if t >= HALF else min(2 * self._back + 1, PATIENCE)
+        self._wait = self._back
+
+
+def _combination(iterates: np.ndarray) -> np.ndarray | None:
+    """The combination of iterates whose residual is smallest; None where there is none."""
+    residuals = np.diff(iterates, axis=0)
+    G = residuals @ residuals.T
+    size = float(np.trace(G))
+    if not (np.isfinite(size) and size > 0.0):
+        return None
+    G[np.diag_indices(DEPTH)] += 1e-10 * size
+    c = np.linalg.solve(G / size, np.ones(DEPTH))
+    total = float(c.sum())
+    return (c / total) @ iterates[1:] if np.isfinite(total) and total != 0.0 else None
