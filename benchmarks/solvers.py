@@ -1,0 +1,103 @@
+"""The solvers: each call is timed and returns w; nothing here judges how good it is."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from liblinear.liblinear import parameter, problem
+from liblinear.liblinearutil import train
+from sklearn.svm import LinearSVC
+
+from maxmargin import MaxMarginClassifier, Status
+
+from .datasets import Dataset
+
+TOL = 1e-4
+
+# six tolerances a decade, from loose to tight: a peer is counted at the loosest that is good enough
+LADDER = tuple(
+    float(f"{mantissa * 10.0**-decade:.2g}")
+    for decade in range(7)
+    for mantissa in (1.0, 0.7, 0.5, 0.3, 0.2, 0.15)
+    if mantissa * 10.0**-decade >= 1e-6
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One fit: seconds of the thread and of the wall, w, and what the solver says (None where nothing)."""
+
+    seconds: float
+    wall: float
+    w: np.ndarray
+    certified: bool = False
+    gap: float | None = None
+    rounds: int | None = None
+
+
+Peer = Callable[[float, int], Answer]
+
+
+class _Stopwatch:
+    """Seconds this thread worked, and seconds that went by: they differ where cores are shared."""
+
+    def __init__(self) -> None:
+        self.begin = time.thread_time(), time.perf_counter()
+
+    def read(self) -> tuple[float, float]:
+        return time.thread_time() - self.begin[0], time.perf_counter() - self.begin[1]
+
+
+def ours(data: Dataset, C: float, algorithm: Any, seed: int, max_time: float = 600.0) -> Answer:
+    """One fit of MaxMarginClassifier: validation, packing and the certificate are inside."""
+    model = MaxMarginClassifier(
+        C=C,
+        loss="hinge",
+        fit_intercept=False,
+        tol=TOL,
+        algorithm=algorithm,
+        random_state=seed,
+        max_time=max_time,
+    )
+    watch = _Stopwatch()
+    model.fit(data.X, data.y)
+    seconds = watch.read()
+    certified = model.status_ is Status.CERTIFIED and model.certificate_.gap <= TOL
+    return Answer(*seconds, model.coef_.ravel(), certified, model.certificate_.gap, model.n_iter_)
+
+
+def linear_svc(data: Dataset, C: float) -> Peer:
+    """LinearSVC of scikit-learn."""
+
+    def fit(tol: float, seed: int) -> Answer:
+        model = LinearSVC(loss="hinge", fit_intercept=False, C=C, tol=tol, max_iter=10**6, random_state=seed)
+        watch = _Stopwatch()
+        model.fit(data.X, data.y)
+        return Answer(*watch.read(), model.coef_.ravel())
+
+    return fit
+
+
+def liblinear(data: Dataset, C: float) -> Peer:
+    """liblinear-official; building its problem object is not counted, which favours it."""
+    built = problem(data.y, data.X)
+    libc = ctypes.CDLL(None)
+
+    def fit(tol: float, seed: int) -> Answer:
+        libc.srand(seed)
+        options = parameter(f"-s 3 -B -1 -c {C!r} -e {tol!r} -q")
+        watch = _Stopwatch()
+        model = train(built, options)
+        seconds = watch.read()
+        w = np.ctypeslib.as_array(model.w, (data.X.shape[1],)).copy()
+        return Answer(*seconds, w if model.label[0] == 1 else -w)  # w belongs to the class seen first
+
+    return fit
+
+
+PEERS: dict[str, Callable[[Dataset, float], Peer]] = {"LinearSVC": linear_svc, "liblinear": liblinear}
