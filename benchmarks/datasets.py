@@ -12,6 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
+ROOT = Path(__file__).parents[1]
+
 
 class MissingDataError(FileNotFoundError):
     """A file of the data folder is not there."""
@@ -43,7 +45,7 @@ class Dataset:
 
 def data_folder() -> Path:
     """The folder of the data files: the environment's MAXMARGIN_DATA, or the one beside the checkout."""
-    return Path(os.environ.get("MAXMARGIN_DATA", "../shared/data"))
+    return ROOT / os.environ.get("MAXMARGIN_DATA", "../shared/data")
 
 
 def _path(name: str) -> Path:

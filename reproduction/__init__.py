@@ -1,0 +1,1 @@
+"""Published tables beside our own numbers: `python -m reproduction`, or `make reproduce`."""
