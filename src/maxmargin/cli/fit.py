@@ -33,6 +33,9 @@ def fit(
     max_time: Annotated[float | None, Option(help="Seconds; then the best model so far is kept.")] = None,
     seed: Annotated[int | None, Option(help="Order of presentation; none takes a fresh one.")] = None,
     n_jobs: Annotated[int | None, Option(help="Classes solved at the same time.")] = None,
+    n_features: Annotated[
+        int | None, Option(help="Columns of a sparse file, where not all of them occur in it.")
+    ] = None,
     label: Annotated[str | None, Option(help="The label column of a .csv or .parquet file.")] = None,
     as_json: Annotated[bool, Option("--json", help="One JSON object on standard output.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No live line and no report.")] = False,
@@ -43,10 +46,12 @@ def fit(
     """
     with one_sentence():
         from ..atomic import check_place
-        from ..readers import read
+        from ..readers import DataError, read
 
         check_place(output)
-        table = read(data, label=label)
+        table = read(data, n_features, label=label)
+        if table.y is None:
+            raise DataError(f"{data}: there are no labels to learn from.")
 
         from ..estimators.linear import MaxMarginClassifier
         from ..persistence import save

@@ -107,7 +107,7 @@ def _index_fault(indices: list[int], expected: Expected) -> str | None:
         if expected.n_features is not None and index - base >= expected.n_features:
             return (
                 f"the index {index} is beyond the {expected.n_features} features that the model knows "
-                f"(indices count from {base})"
+                f"(indices count from {base}); fit it with --n-features where its data lack the last columns"
             )
     for before, after in pairwise(indices):
         if after <= before:

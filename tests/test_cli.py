@@ -1,0 +1,430 @@
+"""The command line: what it prints, what it writes, and how it ends."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load as load_arrays
+from sklearn.datasets import dump_svmlight_file
+from typer.testing import CliRunner
+
+from maxmargin import MaxMarginClassifier, Status, verify
+from maxmargin.cli.app import app
+from maxmargin.cli.fit import fit
+from maxmargin.cli.progress import Progress
+from maxmargin.persistence import load, save
+from maxmargin.solve import Report
+
+RNG = np.random.default_rng(0)
+X = np.round(RNG.normal(size=(60, 4)), 3)
+Y = np.where(X[:, 0] + 0.4 * RNG.normal(size=60) > 0.0, 1, -1)
+COMMAND = [sys.executable, "-c", "from maxmargin.cli import main; main()"]
+
+
+def run(*arguments):
+    """What a command prints on both streams, and its exit code; no traceback may be among it."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert "Traceback" not in result.stderr
+    return result
+
+
+def refused(*arguments):
+    """The one sentence about bad input."""
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith("maxmargin: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr.removeprefix("maxmargin: ").rstrip()
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "train.svm"
+    dump_svmlight_file(X, Y, str(path), zero_based=False)
+    return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    """The same data as CSV, with the labels in words."""
+    path = tmp_path / "train.csv"
+    lines = [",".join([*map(str, row), "yes" if y > 0 else "no"]) for row, y in zip(X, Y, strict=True)]
+    path.write_text("\n".join(["a,b,c,d,answer", *lines]) + "\n")
+    return path
+
+
+@pytest.fixture
+def model(data, tmp_path):
+    path = tmp_path / "model.safetensors"
+    assert run("fit", data, "-o", path, "--seed", 0).exit_code == 0
+    return path
+
+
+class TestFit:
+    def test_writes_a_model_with_its_certificate(self, data, tmp_path):
+        path = tmp_path / "m"
+        result = run("fit", data, "-o", path, "--seed", "0")
+        assert result.exit_code == 0
+        fitted = load(path)
+        assert fitted.status_ is Status.CERTIFIED
+        assert result.stdout.startswith(f"CERTIFIED in {fitted.n_iter_} rounds, ")
+        assert str(fitted.certificate_) in result.stdout
+        assert result.stderr == ""
+        assert np.array_equal(fitted.predict(X), MaxMarginClassifier(random_state=0).fit(X, Y).predict(X))
+        assert verify(fitted, X, Y).gap <= 1e-3
+
+    def test_options_are_fields_of_the_estimator(self, data, tmp_path):
+        options = {
+            "C": 0.5, "loss": "hinge", "tol": 0.01, "algorithm": "mpu", "intercept": "augmented",
+            "intercept_scaling": 2.0, "class_weight": "balanced", "max_iter": 77, "max_time": 60.0,
+            "n_jobs": 1,
+        }  # fmt: skip
+        words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
+        assert run("fit", data, "-o", tmp_path / "m", *words, "--seed", 5, "--fit-intercept").exit_code == 0
+        parameters = load(tmp_path / "m").get_params()
+        assert {name: parameters[name] for name in options} == options
+        assert parameters["random_state"] == 5
+        run("fit", data, "-o", tmp_path / "m", "--no-intercept")
+        assert load(tmp_path / "m").intercept_[0] == 0.0
+
+    def test_defaults_are_those_of_the_estimator(self):
+        estimator = MaxMarginClassifier().get_params()
+        estimator["seed"] = estimator["random_state"]
+        for name, parameter in inspect.signature(fit).parameters.items():
+            if name not in ("data", "output", "label", "n_features", "as_json", "quiet"):
+                assert parameter.default == estimator[name], name
+
+    def test_json(self, data, tmp_path):
+        result = run("fit", data, "-o", tmp_path / "m", "--json")
+        facts = json.loads(result.stdout)
+        assert facts["status"] == "CERTIFIED"
+        assert facts["gap"] <= facts["tol"] == 1e-3
+        assert (facts["rows"], facts["features"], facts["classes"]) == (60, 4, [-1, 1])
+        assert facts["bounds"][0]["lower"] <= facts["bounds"][0]["upper"]
+        assert facts["problem"] == {"loss": "squared_hinge", "C": 1.0, "p": 2.0, "intercept": "free"}
+        assert facts["seconds"] > 0.0
+        assert facts["model"] == str(tmp_path / "m")
+
+    def test_infinity_in_json_is_a_string(self, data, tmp_path):
+        result = run("fit", data, "-o", tmp_path / "m", "--json", "--C", "inf")
+        assert result.exit_code == 3
+        facts = json.loads(result.stdout, parse_constant=pytest.fail)
+        assert facts["problem"]["C"] == "inf"
+        assert facts["status"] in ("INSEPARABLE", "UNDECIDED")
+
+    def test_quiet(self, data, tmp_path):
+        result = run("fit", data, "-o", tmp_path / "m", "--quiet")
+        assert (result.exit_code, result.output) == (0, "")
+
+    def test_stopped_before_the_tolerance(self, data, tmp_path):
+        path = tmp_path / "m"
+        result = run("fit", data, "-o", path, "--algorithm", "perceptron", "--max-iter", "1", "--tol", "1e-9")
+        assert result.exit_code == 3
+        assert result.stdout.startswith(("MAX_ITER in 1 rounds", "CONVERGED in 1 rounds"))
+        assert load(path).certificate_.gap > 1e-9
+
+    def test_table_with_labels_in_words(self, table, tmp_path):
+        assert run("fit", table, "-o", tmp_path / "m").exit_code == 0
+        fitted = load(tmp_path / "m")
+        assert fitted.classes_.tolist() == ["no", "yes"]
+        assert fitted.feature_names_in_.tolist() == ["a", "b", "c", "d"]
+
+    def test_label_column(self, table, tmp_path):
+        table.write_text(table.read_text().replace("answer", "d2").replace("a,", "kind,", 1))
+        assert "there is no column 'b2'" in refused("fit", table, "-o", tmp_path / "m", "--label", "b2")
+        assert "line 2: column 'd2'" in refused("fit", table, "-o", tmp_path / "m", "--label", "kind")
+
+    def test_features_that_do_not_occur(self, data, tmp_path):
+        assert run("fit", data, "-o", tmp_path / "m", "--n-features", "9").exit_code == 0
+        assert load(tmp_path / "m").n_features_in_ == 9
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (["--C", "-1"], "C must be a positive number, or inf for the hard margin; got C=-1.0."),
+            (["--C", "nan"], "C must be a positive number"),
+            (["--tol", "0"], "tol must be positive"),
+            (["--loss", "log"], "loss must be one of 'hinge', 'squared_hinge'; got 'log'."),
+            (["--algorithm", "magic"], "algorithm must be 'auto', one of "),
+            (
+                ["--algorithm", "perceptron", "--loss", "hinge"],
+                "algorithm 'perceptron' does not solve loss='hinge'",
+            ),
+            (["--class-weight", "heavy"], 'class_weight must be a dict, "balanced" or None'),
+            (["--max-iter", "0"], "max_iter must be a whole number of rounds"),
+            (["--max-time", "-1"], "max_time must be a positive number of seconds"),
+            (["--n-features", "2"], "is beyond the 2 features"),
+        ],
+    )
+    def test_bad_options(self, data, tmp_path, options, said):
+        assert said in refused("fit", data, "-o", tmp_path / "m", *options)
+        assert not (tmp_path / "m").exists()
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            ("", "the file is empty."),
+            ("1 1:1\n-1 2:x\n", "line 2: the value 'x' of '2:x' is not a number."),
+            ("1 1:1\n1 2:1\n", "(one class)"),
+            ("0.1 1:1\n0.2 1:2\n0.3 1:4\n", "Unknown label type: continuous"),
+        ],
+    )
+    def test_bad_data(self, tmp_path, content, said):
+        (tmp_path / "bad").write_text(content)
+        assert said in refused("fit", tmp_path / "bad", "-o", tmp_path / "m")
+
+    def test_places_that_cannot_be_written_are_refused_at_once(self, data, tmp_path):
+        assert "there is no such folder" in refused("fit", data, "-o", tmp_path / "nowhere" / "m")
+        assert "this is a folder" in refused("fit", tmp_path / "no data either", "-o", tmp_path)
+
+    def test_wrong_usage(self, data):
+        assert run("fit", data).exit_code == 2  # no --output
+        assert run("fit", data, "-o", "m", "--C", "much").exit_code == 2
+        assert run("unheard-of").exit_code == 2
+
+
+class TestPredict:
+    def test_writes_a_label_a_line(self, model, data):
+        result = run("predict", model, data)
+        assert result.exit_code == 0
+        labels = load(model).predict(X)
+        assert result.stdout.split("\n") == [*map(str, labels), ""]
+        assert result.stderr == f"accuracy {np.mean(labels == Y):.6g} ({np.sum(labels == Y)} of 60 rows)\n"
+
+    def test_writes_a_file(self, model, data, tmp_path):
+        result = run("predict", model, data, "-o", tmp_path / "out")
+        assert result.stdout == ""
+        assert (tmp_path / "out").read_text() == "".join(f"{label}\n" for label in load(model).predict(X))
+
+    def test_scores(self, model, data):
+        rows = [line.split("\t") for line in run("predict", model, data, "--scores").stdout.splitlines()]
+        assert np.allclose([float(score) for _, score in rows], load(model).decision_function(X), rtol=1e-12)
+
+    def test_scores_of_several_classes(self, tmp_path):
+        dump_svmlight_file(X, np.digitize(X[:, 0], [-0.5, 0.5]), str(tmp_path / "a"), zero_based=False)
+        fitted = run("fit", tmp_path / "a", "-o", tmp_path / "m", "--json")
+        assert [part["class"] for part in json.loads(fitted.stdout)["bounds"]] == [0, 1, 2]
+        line = run("predict", tmp_path / "m", tmp_path / "a", "--scores").stdout.splitlines()[0].split("\t")
+        assert len(line) == 4
+        assert int(line[0]) == np.argmax([float(score) for score in line[1:]])
+
+    def test_columns_are_found_by_name(self, table, tmp_path):
+        run("fit", table, "-o", tmp_path / "m")
+        expected = run("predict", tmp_path / "m", table).stdout.split()[:2]
+        (tmp_path / "new.csv").write_text(
+            "id,d,c,b,a\n" + "".join(f"p{k},{x[3]},{x[2]},{x[1]},{x[0]}\n" for k, x in enumerate(X[:2]))
+        )
+        result = run("predict", tmp_path / "m", tmp_path / "new.csv")
+        assert result.stdout.split() == expected
+        assert result.stderr == ""  # there are no labels
+        (tmp_path / "new.csv").write_text("a,b,c\n1,2,3\n")
+        assert "needs the column 'd'" in refused("predict", tmp_path / "m", tmp_path / "new.csv")
+        said = refused("predict", tmp_path / "m", table, "--label", "question")
+        assert said == f"{table}: there is no column 'question' for the labels."
+
+    def test_rows_without_labels_have_a_zero_in_front(self, model, tmp_path):
+        (tmp_path / "new").write_text("0 1:1\n0 1:-3 2:1\n")
+        result = run("predict", model, tmp_path / "new")
+        assert result.stdout.split() == ["1", "-1"]
+        assert result.stderr == "accuracy unknown: the labels of the data are none of the model's classes\n"
+
+    def test_model_remembers_that_indices_count_from_zero(self, tmp_path):
+        dump_svmlight_file(X, Y, str(tmp_path / "zero"), zero_based=True)
+        run("fit", tmp_path / "zero", "-o", tmp_path / "m")
+        (tmp_path / "new").write_text("1 1:1 2:1\n")
+        score = float(run("predict", tmp_path / "m", tmp_path / "new", "--scores").stdout.split()[1])
+        expected = load(tmp_path / "m").decision_function([[0.0, 1.0, 1.0, 0.0]])[0]
+        assert score == pytest.approx(expected, rel=1e-12)
+
+    def test_bad_input(self, model, data, tmp_path):
+        (tmp_path / "wide").write_text("1 1:1\n1 2:1 5:1\n")
+        assert "line 2: the index 5 is beyond the 4 features" in refused("predict", model, tmp_path / "wide")
+        assert refused("predict", tmp_path / "m", data) == f"{tmp_path / 'm'}: No such file or directory"
+        assert "this is no model file of maxmargin" in refused("predict", data, data)
+        assert "there is no such file" in refused("predict", model, tmp_path / "m")
+
+
+class TestCheck:
+    def test_verifies(self, model, data):
+        result = run("check", model, data)
+        assert result.exit_code == 0
+        assert result.stdout.startswith("verified: recomputed from the 60 rows")
+        assert "<= best objective <=" in result.stdout
+        facts = json.loads(run("check", model, data, "--json").stdout)
+        assert facts["verified"] is True
+        assert facts["gap"] <= 1e-3
+
+    def test_verifies_tables(self, table, tmp_path):
+        run("fit", table, "-o", tmp_path / "m", "--class-weight", "balanced")
+        assert run("check", tmp_path / "m", table).exit_code == 0
+
+    def test_other_data(self, model, tmp_path):
+        dump_svmlight_file(X, -Y, str(tmp_path / "other"), zero_based=False)
+        said = refused("check", model, tmp_path / "other")
+        assert said.startswith("this certificate was made for other data")
+
+    @pytest.mark.parametrize("bound", ["lower", "upper"])
+    def test_bound_that_fails_is_named(self, model, data, bound):
+        fitted = load(model)
+        lower, upper = fitted.certificate_.lower, fitted.certificate_.upper
+        forged = {"lower": (lower * 1.01, upper * 1.02), "upper": (lower * 0.98, upper * 0.99)}[bound]
+        object.__setattr__(fitted.certificate_, "lower", forged[0])
+        object.__setattr__(fitted.certificate_, "upper", forged[1])
+        save(fitted, model)
+        assert f"the {bound} bound fails" in refused("check", model, data)
+        result = run("check", model, data, "--json")
+        assert result.exit_code == 2
+        facts = json.loads(result.stdout)
+        assert facts["verified"] is False
+        assert f"the {bound} bound fails" in facts["reason"]
+
+    def test_data_without_labels(self, table, tmp_path):
+        run("fit", table, "-o", tmp_path / "m")
+        (tmp_path / "new.csv").write_text("a,b,c,d\n1,2,3,4\n")
+        assert "the file holds none" in refused("check", tmp_path / "m", tmp_path / "new.csv")
+
+
+class TestDemo:
+    def test_prints_bounds_and_draws_them(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        result = run("demo")
+        assert result.exit_code == 0
+        for words in ("lower bound", "CERTIFIED", "<= best objective <=", "verified", "test accuracy: 0.9"):
+            assert words in result.stdout
+        pytest.importorskip("matplotlib")
+        assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
+
+    def test_json_without_matplotlib(self, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+        result = run("demo", "--json", "--picture", tmp_path / "a.png")
+        facts = json.loads(result.stdout)
+        assert facts["status"] == "CERTIFIED"
+        assert facts["rounds"] >= 3
+        assert facts["test_accuracy"] > 0.9
+        assert facts["verified"] is True
+        assert facts["picture"] is None
+        assert not (tmp_path / "a.png").exists()
+
+
+class TestProgress:
+    def test_line(self):
+        progress = Progress("objective", max_time=10.0, quiet=False)
+        assert progress.line().startswith("first round ...   0.")
+        progress(Report(3, 0.5, 1.25, 1.5, 0.2, 10, 5, "dcd", "cat"))
+        line = progress.line()
+        assert line.startswith("class cat   round 3   1.25 ≤ objective ≤ 1.5   gap 0.2   0.0 s, 10.0 s left")
+        assert line.endswith("(dcd)")
+        assert progress.__rich__().plain == line
+
+    def test_nothing_is_shown_without_a_terminal(self, capsys):
+        with Progress("margin", None, quiet=False) as progress:
+            progress(Report(1, 0.5, 1.0, 2.0, 0.5, 10, 5, "dcd"))
+        assert capsys.readouterr() == ("", "")
+
+
+class TestProcess:
+    def test_predict_loads_no_more_than_it_needs(self, model, data):
+        code = (
+            "import sys; from maxmargin.cli.app import app; app(sys.argv[1:], standalone_mode=False); "
+            "print([name for name in ('matplotlib', 'pyarrow.parquet') if name in sys.modules])"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, "predict", model, data], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.splitlines()[60] == "[]"
+
+    def test_reader_of_the_output_goes_away(self, model, data):
+        pipe, end = os.pipe()
+        os.close(pipe)
+        with os.fdopen(end, "w") as gone:
+            done = subprocess.run(
+                [*COMMAND, "predict", model, data],
+                stdout=gone,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+        assert "Traceback" not in done.stderr
+        assert done.returncode != 0
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+    def test_first_ctrl_c_keeps_the_best_model_so_far(self, tmp_path):
+        """The live line is shown on a terminal, and Ctrl-C after it ends the fit with a model."""
+        path = tmp_path / "hard.npz"
+        np.savez(path, X=RNG.normal(size=(4000, 20)), y=RNG.integers(0, 2, 4000))
+        words = [
+            "--loss",
+            "hinge",
+            "--C",
+            "1e4",
+            "--tol",
+            "1e-14",
+            "--max-iter",
+            "10000000",
+            "--max-time",
+            "120",
+        ]
+        ours, theirs = os.openpty()
+        process = subprocess.Popen(
+            [*COMMAND, "fit", path, "-o", tmp_path / "m", *words],
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+            text=True,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # as a shell starts it
+        )
+        os.close(theirs)
+        shown = read_until(ours, "≤ objective ≤", seconds=60.0)
+        assert " s left" in shown
+        process.send_signal(signal.SIGINT)
+        printed = drain(process, ours)
+        assert process.returncode == 3
+        assert printed.startswith("INTERRUPTED in ")
+        assert load(tmp_path / "m").status_ is Status.INTERRUPTED
+        assert np.isfinite(load_arrays((tmp_path / "m").read_bytes())["coef"]).all()
+
+
+def read_until(terminal, words, seconds):
+    """What appears on a terminal until the words do."""
+    seen, deadline = "", time.monotonic() + seconds
+    while words not in seen or "left" not in seen:
+        assert time.monotonic() < deadline, seen
+        if select.select([terminal], [], [], 1.0)[0]:
+            seen += os.read(terminal, 4096).decode("utf-8", "replace")
+    return seen
+
+
+def drain(process, terminal):
+    """Wait for the end of a process while reading its terminal, whose buffer would fill; what it printed."""
+    while process.poll() is None:
+        if select.select([terminal], [], [], 0.1)[0]:
+            try:
+                os.read(terminal, 4096)
+            except OSError:  # the other end is closed
+                break
+    printed = process.communicate(timeout=30)[0]
+    os.close(terminal)
+    return printed
+
+
+def test_real_data_end_to_end(data_folder: Path, tmp_path: Path):
+    train, test = data_folder / "adult" / "a1a.gz", data_folder / "adult" / "a1a.t.gz"
+    path = tmp_path / "a1a.safetensors"
+    result = run("fit", train, "-o", path, "--n-features", "123", "--loss", "hinge", "--seed", "0")
+    assert result.exit_code == 0
+    assert run("check", path, train).exit_code == 0
+    assert "this certificate was made for other data" in refused("check", path, test)
+    predicted = run("predict", path, test, "-o", tmp_path / "labels")
+    accuracy = float(predicted.stderr.split()[1])
+    assert 0.83 < accuracy < 0.85
