@@ -76,9 +76,7 @@ class Compensated:
         parts = []
         for rows, block in _small_blocks(X):
             lines, columns, values = _entries(block)
-            parts.append(_grouped(values, c[rows][lines], columns, X.shape[1]))
-        if len(parts) == 1:
-            return parts[0]
+            parts.extend(_parts(values, c[rows][lines], columns, X.shape[1]))
         stack = np.concatenate(parts)
         return _grouped(stack, np.ones(stack.size), np.tile(np.arange(X.shape[1]), len(parts)), X.shape[1])
 
@@ -114,10 +112,17 @@ def _entries(block: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _grouped(a: np.ndarray, b: np.ndarray, groups: np.ndarray, size: int) -> np.ndarray:
     """Sums of a_k b_k over the members of each group."""
+    first, second, third = _parts(a, b, groups, size)
+    return first + (second + third)
+
+
+def _parts(
+    a: np.ndarray, b: np.ndarray, groups: np.ndarray, size: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same as unevaluated sums of three, the first two without rounding error."""
     product, error = _two_product(a, b)
     high, rest = _exact_sums(product, groups, size)
-    low = np.bincount(groups, weights=rest + error, minlength=size)
-    return high[0] + (high[1] + low)
+    return *high, np.bincount(groups, weights=rest + error, minlength=size)
 
 
 def _exact_sums(

@@ -184,8 +184,10 @@ def certify(
         Any non-negative numbers; best, those of a solver.
     """
     alpha = feasible(problem, y, weights, alpha)
-    alpha = alpha * _best_multiple(problem, X, y, weights, alpha)
-    lower, upper = bounds(problem, X, y, weights, w, b, alpha)
+    v2 = _combined(problem, X, alpha * y, Plain)
+    multiple = _best_multiple(problem, weights, alpha, v2)
+    alpha, v2 = alpha * multiple, v2 * multiple * multiple
+    lower, upper = bounds(problem, X, y, weights, w, b, alpha, v2=v2)
     support = np.flatnonzero(alpha).astype(np.int64)
     return Certificate(problem, lower, upper, support, alpha[support], fingerprint(X, y, weights, projection))
 
@@ -199,11 +201,12 @@ def bounds(
     b: float,
     alpha: np.ndarray,
     arithmetic: type[Plain] | type[Compensated] = Plain,
+    v2: float | None = None,
 ) -> tuple[float, float]:
-    """(lower, upper) from the data; alpha must be feasible."""
+    """(lower, upper) from the data; alpha must be feasible. `v2` is |sum alpha_i y_i x_i|^2, if known."""
     margins = y * (arithmetic.scores(X, w) + b)
     length2 = problem.norm2(arithmetic.square(w), b)
-    v2 = _combined(problem, X, alpha * y, arithmetic)
+    v2 = _combined(problem, X, alpha * y, arithmetic) if v2 is None else v2
     if problem.hard:
         total = arithmetic.total(alpha)
         upper = float(np.sqrt(v2)) / total if total > 0.0 else np.inf
@@ -219,17 +222,17 @@ def _combined(problem: Problem, X: Any, c: np.ndarray, arithmetic: type[Plain] |
     return v2 + (problem.rho * arithmetic.total(c)) ** 2 if problem.rho else v2
 
 
-def _best_multiple(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, alpha: np.ndarray) -> float:
+def _best_multiple(problem: Problem, weights: np.ndarray, alpha: np.ndarray, v2: float) -> float:
     """The multiple of alpha with the largest dual value; of no account for the hard margin."""
     total = float(alpha.sum())
     if problem.hard or total == 0.0:
         return 1.0
-    quadratic = _combined(problem, X, alpha * y, Plain) + float(problem.delta2(weights) @ (alpha * alpha))
-    best = total / quadratic if quadratic > 0.0 else np.inf
-    caps = problem.caps(weights)
+    quadratic = v2
     used = alpha > 0.0
-    room = float(np.min(caps[used] / alpha[used]))
-    best = min(best, room)
+    if problem.loss == "squared_hinge":
+        quadratic += float(problem.delta2(weights) @ (alpha * alpha))
+    best = total / quadratic if quadratic > 0.0 else np.inf
+    best = min(best, float(np.min(problem.caps(weights)[used] / alpha[used])))
     return best if np.isfinite(best) else 1.0
 
 

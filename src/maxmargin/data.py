@@ -55,6 +55,11 @@ class Patterns:
         """Are rows stored as lists of non-zeros?"""
         return sp.issparse(self.X)
 
+    @property
+    def entries(self) -> int:
+        """Stored entries of all rows."""
+        return int(self.X.nnz) if self.sparse else self.n * self.d
+
     def weight(self, problem: Problem, y: np.ndarray, weights: np.ndarray, unit: float, rho: float) -> Weight:
         """The engine's one state for a problem, at w = 0.
 

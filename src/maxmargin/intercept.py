@@ -29,13 +29,13 @@ def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.n
         # the slope is zero from t_k to the next kink that has a weight
         later = t[k + 1 :][c[k + 1 :] > 0.0]
         return 0.5 * float(t[k] + later[0])
+    free_from, free_to = float(t[positive & (c > 0.0)].max()), float(t[~positive & (c > 0.0)].min())
+    if free_from <= free_to:  # nothing costs anything in between
+        return 0.5 * (free_from + free_to)
     # slope / 2 at t_k: sum of c (t_k - t_i) over negatives below and positives above
     plus, minus = np.where(positive, c, 0.0), np.where(positive, 0.0, c)
     above, below = plus.sum() - np.cumsum(plus), np.cumsum(minus)
     above_t, below_t = (plus * t).sum() - np.cumsum(plus * t), np.cumsum(minus * t)
-    slope = (above + below) * t - (above_t + below_t)
-    k = int(np.argmax(slope > 0.0)) if slope[-1] > 0.0 else t.size
+    k = int(np.argmax((above + below) * t - (above_t + below_t) > 0.0))
     active = np.where(np.arange(t.size) < k, ~positive, positive) & (c > 0.0)
-    if not active.any():  # nothing costs anything between two kinks
-        return 0.5 * float(t[k - 1] + t[min(k, t.size - 1)])
     return float((c[active] @ t[active]) / c[active].sum())

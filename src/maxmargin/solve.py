@@ -23,8 +23,10 @@ from .status import Status
 from .watch import Watch
 
 FEW_ROWS, FEW_FLOPS = 2000, 2e8  # problems that end with the exact step: rows, and rows x smaller side^2
+NEAR_ENOUGH = 3e-3  # gap below which the rule's own dual weights show the way
 EXACT = 1e-12  # a gap that is rounding
-PATIENCE = 30  # rounds after which a small problem is handed to the exact step in any case
+SHARE = 2.5  # entries presented in the time of n side^2 / entries operations of the exact step
+PATIENCE = 3  # rounds that the rule has at least, before a small problem is handed to the exact step
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,8 @@ def solve(
 
     status = Status.MAX_ITER
     rounds = 0
+    handed = small and algorithm.convergent
+    enough = _fair_share(patterns)
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in SCHEDULES[algorithm.schedule](run):
             rounds += 1
@@ -167,10 +171,10 @@ def solve(
             if ended is not None:
                 status = ended
                 break
-            if rounds >= max_iter or (small and algorithm.convergent and rounds >= PATIENCE):
+            if rounds >= max_iter or (handed and rounds >= PATIENCE and run.presentations >= enough):
                 break
         stopped = status in (Status.MAX_TIME, Status.INTERRUPTED)
-        if small and algorithm.convergent and not stopped:
+        if handed and not stopped:
             _finish(run, X=patterns.X, y=y, weights=weights)
             report("exact")
     alpha = run.alpha if merged is None else merged.scatter(run.alpha)
@@ -213,12 +217,19 @@ def _is_small(problem: Problem, patterns: Patterns) -> bool:
     return patterns.n <= FEW_ROWS and patterns.n * side**2 <= FEW_FLOPS
 
 
+def _fair_share(patterns: Patterns) -> float:
+    """Presentations that cost as much as the exact step: the rule has that much to come near by itself."""
+    side = min(patterns.n, patterns.d + 1)
+    entries = patterns.entries / max(patterns.n, 1)
+    return SHARE * patterns.n * side * side / max(entries, 1.0) + 20.0 * patterns.n
+
+
 def _finish(run: Run, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
     """End with the active-set step; its answer counts where its own bounds are better."""
     problem = run.problem
     qp = quadratic(problem, X, y, weights)
     near = None
-    if run.gap < 0.1:
+    if run.gap < NEAR_ENOUGH:
         near = run.alpha * qp.scale**2
         if problem.hard:
             near = near / near.sum()

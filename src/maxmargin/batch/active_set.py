@@ -67,6 +67,7 @@ def _multipliers(qp: Quadratic, a: np.ndarray) -> np.ndarray:
 def _settle(qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarray) -> Iterator[Point]:
     """Solve on the free set and correct the sets until nothing contradicts; yield what is found then."""
     seen = set()
+    size = np.abs(qp.A)
     for _ in range(TURNS):
         key = (free.tobytes(), capped.tobytes())
         if key in seen or np.count_nonzero(free) > MANY:
@@ -76,12 +77,14 @@ def _settle(qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarra
         if not (np.isfinite(a).all() and np.isfinite(w).all() and np.isfinite(beta).all()):
             return
         slack = qp.slacks(a, beta, w)
-        fuzz = 1e-12 * (np.abs(qp.A) @ np.abs(w) + np.abs(qp.E.T @ beta) + np.abs(qp.q))
+        # rounding of the score, and of w, which may be a small difference of large terms
+        noise = 4e-16 * (size.T @ np.abs(a))
+        fuzz = size @ (1e-12 * np.abs(w) + noise) + 1e-12 * (np.abs(qp.E.T @ beta) + np.abs(qp.q))
         small = 1e-11 * max(float(np.abs(a).max()), 1e-300)
         low, high = free & (a < -small), free & (a > qp.c + small)
         need, much = ~free & ~capped & (slack < -fuzz), capped & (slack > fuzz)
         if not (need.any() or much.any()):
-            point = Point(np.clip(a, 0.0, qp.c), w, beta)
+            point = _tighten(qp, free, Point(np.clip(a, 0.0, qp.c), w, beta))
             if not (low.any() or high.any()):
                 yield point
                 return
@@ -135,6 +138,17 @@ def _solve(qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarray
     if m:
         beta = lstsq(E.T, r - B.T @ moved, check_finite=False)[0]
     return Point(a, fixed + moved[:d], beta)
+
+
+def _tighten(qp: Quadratic, free: np.ndarray, point: Point) -> Point:
+    """Make free patterns tight to the last digit: w came as a sum, whose rounding its largest terms decide."""
+    if qp.D.any() or not free.any():
+        return point
+    a, w, beta = point
+    slack = qp.slacks(a, beta, w)[free]
+    rows = np.hstack([qp.A[free], qp.E[:, free].T])
+    move = lstsq(rows, -slack, lapack_driver="gelsy", check_finite=False)[0]
+    return Point(a, w + move[: w.size], beta + move[w.size :])
 
 
 def _redistribute(qp: Quadratic, a: np.ndarray, free: np.ndarray, capped: np.ndarray) -> np.ndarray | None:

@@ -19,7 +19,7 @@ MOST = 80  # steps; 15 to 30 are usual
 CLOSE = 1e-13  # average complementarity, relative, at which nothing more is to be had
 BACK = 0.995  # share of the way to the boundary
 DENSE = 200  # up to so many rows, rows are eliminated: more accurate than columns
-REFINE = 2
+REFINE, LATE = 2, 1e-2  # corrections of each solution, once the error is below this
 TINY = 1e-30  # a squared margin, R = 1, that is zero
 
 
@@ -53,7 +53,7 @@ def interior_point(qp: Quadratic) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
         if (mu * pairs <= CLOSE * size and np.abs(rd).max() < 1e-12) or error > 1e6 * max(best[0], 1e-9):
             break
         try:
-            solve = _newton(qp, qp.D + u / a + v / room)
+            solve = _newton(qp, qp.D + u / a + v / room, REFINE if error < LATE else 0)
         except LinAlgError:
             break
 
@@ -89,7 +89,7 @@ def interior_point(qp: Quadratic) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
     return best[1]
 
 
-def _newton(qp: Quadratic, T: np.ndarray) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+def _newton(qp: Quadratic, T: np.ndarray, refinements: int) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
     """Solve (A A' + T) x + E' z = r, E x = s: by rows or by columns, whichever are fewer."""
     n, d = qp.shape
     if n <= max(d, DENSE):
@@ -111,7 +111,7 @@ def _newton(qp: Quadratic, T: np.ndarray) -> Callable[..., tuple[np.ndarray, np.
 
     def inverse(r: np.ndarray) -> np.ndarray:
         x = rough(r)
-        for _ in range(REFINE):  # free patterns have tiny T: the first answer has lost digits
+        for _ in range(refinements):  # free patterns have tiny T: the first answer has lost digits
             x = x + rough(r - qp.A @ (qp.A.T @ x) - (x.T * T).T)
         return x
 
