@@ -224,7 +224,7 @@ def _fitted(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         "n_features_in": model.n_features_in_,
         "n_iter": int(model.n_iter_),
         "status": model.status_.value,
-        "source": getattr(model, "source_", None),
+        "source": getattr(model, "source_", None),  # where the command line had the data from
     }
     if classes.dtype.kind in "biuf":
         arrays["classes"] = classes

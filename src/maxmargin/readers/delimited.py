@@ -24,9 +24,9 @@ def read_delimited(path: Path, expected: Expected) -> Table:
     headers = {sign: next(csv.reader([line], delimiter=sign), []) for sign in ",;\t"}
     delimiter, names = max(headers.items(), key=lambda item: len(item[1]))
     _check_header(path, names, expected)
-    # numbers grow in arrays of 8 bytes each, with some room, and features are then copied out
+    # numbers of 8 bytes each, an array that grows, and a copy of its features
     rows = start.ratio * start.text.count(b"\n")
-    require_memory(path, rows * (20.0 * len(names) + 16.0))
+    require_memory(path, rows * (30.0 * len(names) + 16.0))
     features, at = columns(path, names, expected)
     codes: dict[str, int] = {}
 
