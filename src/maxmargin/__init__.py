@@ -2,6 +2,7 @@
 
 from .certificates import Certificate, CertificateError, Certificates, verify
 from .estimators.linear import MaxMarginClassifier
+from .persistence import ModelFileError, load, save
 from .problems import Problem
 from .rules import MPU, DualCoordinateDescent, Perceptron
 from .solve import Report
@@ -16,9 +17,12 @@ __all__ = [
     "Certificates",
     "DualCoordinateDescent",
     "MaxMarginClassifier",
+    "ModelFileError",
     "Perceptron",
     "Problem",
     "Report",
     "Status",
+    "load",
+    "save",
     "verify",
 ]

@@ -88,7 +88,12 @@ class Compensated:
     @staticmethod
     def square(v: np.ndarray) -> float:
         """|v|^2."""
-        return float(_grouped(v, v, np.zeros(v.size, np.intp), 1)[0])
+        top = float(np.abs(v).max(initial=0.0))
+        if not (np.isfinite(top) and top > 0.0):
+            return top
+        scale = 2.0 ** np.floor(np.log2(top))  # squares overflow long before their sum has to
+        v = v / scale
+        return float(_grouped(v, v, np.zeros(v.size, np.intp), 1)[0] * scale * scale)
 
 
 def _small_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
@@ -112,8 +117,11 @@ def _entries(block: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _grouped(a: np.ndarray, b: np.ndarray, groups: np.ndarray, size: int) -> np.ndarray:
     """Sums of a_k b_k over the members of each group."""
-    first, second, third = _parts(a, b, groups, size)
-    return first + (second + third)
+    first, second, rest = _parts(a, b, groups, size)
+    total = first + second  # they may cancel: what this addition loses is kept
+    back = total - first
+    lost = (first - (total - back)) + (second - back)
+    return total + (lost + rest)
 
 
 def _parts(

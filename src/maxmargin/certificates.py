@@ -275,6 +275,19 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
     weights = weights * _class_weights(model, labels)
     coef, intercept, classes = np.asarray(model.coef_, float), np.ravel(model.intercept_), model.classes_
     certificate = model.certificate_
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _recheck_all(certificate, X, labels, weights, coef, intercept, classes)
+
+
+def _recheck_all(
+    certificate: Certificate | Certificates,
+    X: Any,
+    labels: np.ndarray,
+    weights: np.ndarray,
+    coef: np.ndarray,
+    intercept: np.ndarray,
+    classes: Any,
+) -> Certificate | Certificates:
     if isinstance(certificate, Certificate):
         return _recheck(
             certificate, X, np.where(labels == classes[1], 1.0, -1.0), weights, coef[0], intercept[0]

@@ -77,14 +77,16 @@ class Run:
 
     def repeat(self, h: Any, size: int, passes: int) -> None:
         """Present the first rows of h again and again, until all are right."""
-        extrapolate = self._extrapolation is not None and self._extrapolation.due(size)
-        if extrapolate:
+        extrapolate = self._extrapolation
+        if extrapolate is not None and extrapolate.due(size):
             passes -= DEPTH
+        else:
+            extrapolate = None
         steps, sweeps, made = repeat(self.rule, h, self.line[:size], self.scores, self.moved, passes)
         self.presentations += size * sweeps
         self.steps += made
-        if extrapolate and steps:
-            self._extrapolation(self, h, size)
+        if extrapolate is not None and steps:
+            extrapolate(self, h, size)
 
     def look(self) -> None:
         """Score every row at one w, and improve the bounds."""
@@ -182,7 +184,7 @@ class Run:
             square = float(h.space.vector.measure()) / unit**2
             b = bias / unit
             upper = problem.primal(square, m, self.weights)
-            lower = problem.dual(square, a, self.weights)
+            lower = self._dual(square, a)
         if upper < self.upper:
             self.upper, self.w, self.b = upper, w / unit, b
         if lower > self.lower:
@@ -190,7 +192,7 @@ class Run:
 
     def _balanced(self, square: float, z: np.ndarray, a: np.ndarray) -> float:
         """The dual value once the heavier class is scaled down to the other's total."""
-        problem, positive = self.problem, self.y > 0
+        positive = self.y > 0
         plus, minus = float(a[positive].sum()), float(a[~positive].sum())
         if plus == 0.0 or minus == 0.0:
             return -np.inf
@@ -201,11 +203,18 @@ class Run:
         linear = square - 2.0 * cut * float(part @ z)
         # |part|^2 by the triangle inequality first: most often enough
         size = float(np.abs(part) @ np.sqrt(self.patterns.square))
-        value = problem.dual(linear + (cut * size) ** 2, scaled, self.weights)
+        value = self._dual(linear + (cut * size) ** 2, scaled)
         if 0.5 * (cut * size) ** 2 > 0.1 * self.tol * abs(value):
             exact = Sums.combine(self.patterns.X, part)
-            value = problem.dual(linear + cut**2 * float(exact @ exact), scaled, self.weights)
+            value = self._dual(linear + cut**2 * float(exact @ exact), scaled)
         return value
+
+    def _dual(self, norm2: float, a: np.ndarray) -> float:
+        """The dual value, of the best smaller multiple of these dual weights."""
+        value = self.problem.dual(norm2, a, self.weights)
+        total = float(a.sum())
+        quadratic = 2.0 * (total - value)  # the value of t a is t total - t^2 quadratic / 2
+        return 0.5 * total * total / quadratic if quadratic > total > 0.0 else value
 
     def _hard_bounds(self) -> None:
         w, bias, s = self._point()

@@ -1,7 +1,7 @@
 """Which rows, in what order, how often: plain Python over what the sweeps saw.
 
-A schedule is a generator: each step of it is one round and ends with `run.look()`, the bounds at one fixed w, so
-that nothing is ever certified on an active set. Every schedule leaves when `run.done()` says so.
+A schedule is a generator: each step of it is one round and ends with `run.look()`, the bounds at one fixed w,
+so that nothing is ever certified on an active set.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from .compiled.orders import shuffled, strides
 from .data import Room
+from .rules import MPU
 
 if TYPE_CHECKING:
     from .run import Run
@@ -58,8 +59,9 @@ def gap_driven(run: Run) -> Iterator[None]:
 
 
 def two_level(run: Run) -> Iterator[None]:
-    """The MPU paper: all rows; Nep1 times {those near the margin or in use; Nep2 times those that just moved}."""
+    """The MPU paper: all rows; Nep1 times {those near the margin or in use; Nep2 times those that moved}."""
     algorithm = run.algorithm
+    assert isinstance(algorithm, MPU)  # no other rule offers this schedule
     near, inner, core = algorithm.c_bar - 1.0, algorithm.Nep1, algorithm.Nep2
     first, second = Room(), Room()
     while True:

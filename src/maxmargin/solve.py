@@ -18,6 +18,7 @@ from .merge import Merged, merge
 from .problems import Problem
 from .rules import Algorithm
 from .run import Run
+from .scaling import units
 from .schedules import SCHEDULES
 from .status import Status
 from .watch import Watch
@@ -147,14 +148,17 @@ def solve(
         merged = merge(patterns.X, y, weights)
         patterns, y, weights = Patterns(merged.X), merged.y, merged.weights
         start = None if start is None else merged.gather(start)
+    scale = units(patterns)
+    patterns, inner = scale.patterns(patterns), scale.problem(problem)
+    start = None if start is None else start * scale.sigma**2
     history: list[Report] = []
-    run = Run(problem, patterns, y, weights, algorithm, tol, rng, watch.interrupted, start)
+    run = Run(inner, patterns, y, weights, algorithm, tol, rng, watch.interrupted, start)
 
     def report(stage: str) -> None:
         history.append(
             Report(
-                len(history) + 1, watch.seconds(), run.lower, run.upper, run.gap,
-                run.presentations, run.steps, stage, label,
+                len(history) + 1, watch.seconds(), scale.bound(problem, run.lower),
+                scale.bound(problem, run.upper), run.gap, run.presentations, run.steps, stage, label,
             )
         )  # fmt: skip
         on_report(history[-1])
@@ -177,19 +181,20 @@ def solve(
         if handed and not stopped:
             _finish(run, X=patterns.X, y=y, weights=weights)
             report("exact")
-    alpha = run.alpha if merged is None else merged.scatter(run.alpha)
-    alpha = whole.scatter(alpha)
+    w, alpha = scale.primal(run.w), scale.dual(run.alpha)
+    alpha = whole.scatter(alpha if merged is None else merged.scatter(alpha))
     with np.errstate(over="ignore", invalid="ignore"):
-        certificate = certify(problem, whole.X, whole.y, whole.weights, run.w, run.b, alpha, whole.projection)
+        certificate = certify(problem, whole.X, whole.y, whole.weights, w, run.b, alpha, whole.projection)
     if certificate.gap <= tol:
         status = Status.CERTIFIED
     elif status is Status.CERTIFIED:  # the running bounds were off by rounding
         status = Status.MAX_ITER
     if problem.hard and status in (Status.MAX_ITER, Status.CONVERGED, Status.NOT_FINITE):
-        status = _verdict(certificate, patterns, status)
-    if not (np.isfinite(run.w).all() and np.isfinite(run.b)):
+        radius = float(np.sqrt(patterns.square.max(initial=0.0))) * scale.sigma
+        status = _verdict(certificate, radius, status)
+    if not (np.isfinite(w).all() and np.isfinite(run.b)):
         status = Status.NOT_FINITE
-    return Solution(run.w, run.b, alpha, status, rounds, history, certificate)
+    return Solution(w, run.b, alpha, status, rounds, history, certificate)
 
 
 def _status(run: Run, watch: Watch, tol: float) -> Status | None:
@@ -203,11 +208,10 @@ def _status(run: Run, watch: Watch, tol: float) -> Status | None:
     return watch.status()
 
 
-def _verdict(certificate: Certificate, patterns: Patterns, status: Status) -> Status:
+def _verdict(certificate: Certificate, radius: float, status: Status) -> Status:
     """What an unfinished hard margin says about separability."""
     if certificate.lower > 0.0:
         return status
-    radius = float(np.sqrt(patterns.square.max(initial=0.0)))
     rounding = 16.0 * np.finfo(float).eps * radius * np.sqrt(certificate.support.size + 1.0)
     return Status.INSEPARABLE if certificate.upper <= rounding else Status.UNDECIDED
 

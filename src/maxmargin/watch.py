@@ -20,9 +20,10 @@ class Watch:
         Seconds from now.
     """
 
-    def __init__(self, max_time: float | None = None) -> None:
-        self.begin = time.perf_counter()
-        self.deadline = None if max_time is None else self.begin + max_time
+    def __init__(self, max_time: float | None = None, parent: Watch | None = None) -> None:
+        self.begin = time.perf_counter() if parent is None else parent.begin
+        self.deadline = None if max_time is None else time.perf_counter() + max_time
+        self._parent = parent
         self._stopped = False
         self._previous: Any = None
 
@@ -44,9 +45,17 @@ class Watch:
             raise KeyboardInterrupt
         self._stopped = True
 
+    def part(self, shares: int) -> Watch:
+        """A watch for one of several parts of the work: an equal share of the time that is left."""
+        if self.deadline is None:
+            return Watch(None, parent=self)
+        return Watch(max(self.deadline - time.perf_counter(), 0.0) / shares, parent=self)
+
     def stop(self) -> None:
         """End at the next opportunity, as the first Ctrl-C does."""
         self._stopped = True
+        if self._parent is not None:
+            self._parent.stop()
 
     def seconds(self) -> float:
         """Since the beginning."""
@@ -58,7 +67,7 @@ class Watch:
 
     def status(self) -> Status | None:
         """Why to stop; None while there is no reason."""
-        if self._stopped:
+        if self._stopped or (self._parent is not None and self._parent._stopped):
             return Status.INTERRUPTED
         if self.deadline is not None and time.perf_counter() >= self.deadline:
             return Status.MAX_TIME

@@ -1,7 +1,8 @@
 """The exact finish for small problems: solve the optimality conditions on the support.
 
-Given which dual weights are free (F), zero (Z) and capped (U), the conditions are linear. Solving them, moving every
-pattern that contradicts its set, and repeating is a semismooth Newton method; it ends with the optimum to rounding.
+Given which dual weights are free (F), zero (Z) and capped (U), the conditions are linear. Solving them, moving
+every pattern that contradicts its set, and repeating is a semismooth Newton method; it ends with the optimum to
+rounding.
 
 References
 ----------
@@ -12,14 +13,16 @@ SIAM J. Optim. 13, 2002.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import lstsq, qr, solve_triangular
+import scipy.linalg
 from scipy.optimize import lsq_linear
 
 from .interior_point import interior_point
 from .quadratic import Quadratic
+
+_linalg: Any = scipy.linalg  # its annotations speak of every case at once
 
 TURNS = 30  # most changes of the sets
 MANY = 1200  # most free dual weights in one linear system
@@ -46,12 +49,12 @@ def candidates(qp: Quadratic, start: np.ndarray | None = None) -> Iterator[Point
         a = np.clip(start, 0.0, qp.c)
         beta = _multipliers(qp, a)
         yield from _settle(qp, (a > 0.0) & (a < qp.c), a >= qp.c, beta)
-    a, beta, u, v = interior_point(qp)
-    yield Point(np.clip(a, 0.0, qp.c), qp.A.T @ a, beta)
+    inner = interior_point(qp)
+    a = inner.a
+    yield Point(np.clip(a, 0.0, qp.c), qp.A.T @ a, inner.beta)
     natural = np.minimum(qp.c, max(float(a.max()), 1e-300))
-    free = (a / natural > u) & ((qp.c - a) / natural > v)
-    capped = ~free & np.isfinite(qp.c) & (a > 0.5 * qp.c)
-    yield from _settle(qp, free, capped, beta)
+    free = (a / natural > inner.u) & (~inner.capped | (inner.room / natural > inner.v))
+    yield from _settle(qp, free, ~free & inner.capped & (a > 0.5 * qp.c), inner.beta)
 
 
 def _multipliers(qp: Quadratic, a: np.ndarray) -> np.ndarray:
@@ -61,7 +64,7 @@ def _multipliers(qp: Quadratic, a: np.ndarray) -> np.ndarray:
     free = (a > 0.0) & (a < qp.c)
     free = free if free.any() else a > 0.0
     slack = qp.slacks(a, np.zeros(len(qp.e)))
-    return lstsq(qp.E[:, free].T, -slack[free])[0] if free.any() else np.zeros(len(qp.e))
+    return _linalg.lstsq(qp.E[:, free].T, -slack[free])[0] if free.any() else np.zeros(len(qp.e))
 
 
 def _settle(qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarray) -> Iterator[Point]:
@@ -100,8 +103,8 @@ def _settle(qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarra
 def _solve(qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarray) -> Point:
     """The linear conditions: patterns in F tight, equations met.
 
-    By orthogonal factors of the patterns themselves (their products would square the condition number), on the
-    null space of the equations.
+    By orthogonal factors of the patterns themselves (their products would square the condition number), on
+    the null space of the equations.
     """
     a = np.where(capped, qp.c, 0.0)
     fixed = qp.A.T @ a
@@ -117,26 +120,26 @@ def _solve(qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarray
     E = qp.E[:, free] / size
     begin, Z = np.zeros(k), None
     if m:
-        basis, R, _ = qr(E.T, pivoting=True)
+        basis, R = _linalg.qr(E.T, pivoting=True)[:2]
         rank = int(np.sum(np.abs(np.diag(R)) > 1e-12 * max(abs(R[0, 0]), 1e-300)))
-        begin = lstsq(E, qp.e - qp.E @ a, check_finite=False)[0]
+        begin = _linalg.lstsq(E, qp.e - qp.E @ a, check_finite=False)[0]
         Z = basis[:, rank:]
     x, moved = begin, B @ begin
     BZ = B if Z is None else B @ Z
     if BZ.shape[1]:
-        Q, R, order = qr(BZ, mode="economic", pivoting=True, check_finite=False)
+        Q, R, order = _linalg.qr(BZ, mode="economic", pivoting=True, check_finite=False)
         diagonal = np.abs(np.diag(R))
         rank = int(np.sum(diagonal > 1e-13 * max(BZ.shape) * max(float(diagonal.max(initial=0.0)), 1e-300)))
         Q, R, order = Q[:, :rank], R[:rank, :rank], order[:rank]
         right = (r if Z is None else Z.T @ r)[order]
-        z = solve_triangular(R, right, trans="T", check_finite=False) - Q.T @ moved
+        z = _linalg.solve_triangular(R, right, trans="T", check_finite=False) - Q.T @ moved
         t = np.zeros(BZ.shape[1])
-        t[order] = solve_triangular(R, z, check_finite=False)
+        t[order] = _linalg.solve_triangular(R, z, check_finite=False)
         x = begin + (t if Z is None else Z @ t)
         moved = moved + Q @ z
     a[free] = x / size
     if m:
-        beta = lstsq(E.T, r - B.T @ moved, check_finite=False)[0]
+        beta = _linalg.lstsq(E.T, r - B.T @ moved, check_finite=False)[0]
     return Point(a, fixed + moved[:d], beta)
 
 
@@ -147,7 +150,7 @@ def _tighten(qp: Quadratic, free: np.ndarray, point: Point) -> Point:
     a, w, beta = point
     slack = qp.slacks(a, beta, w)[free]
     rows = np.hstack([qp.A[free], qp.E[:, free].T])
-    move = lstsq(rows, -slack, lapack_driver="gelsy", check_finite=False)[0]
+    move = _linalg.lstsq(rows, -slack, lapack_driver="gelsy", check_finite=False)[0]
     return Point(a, w + move[: w.size], beta + move[w.size :])
 
 

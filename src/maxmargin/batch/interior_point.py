@@ -3,111 +3,183 @@
 References
 ----------
 S. Mehrotra, "On the implementation of a primal-dual interior point method", SIAM J. Optim. 2, 1992;
-M. C. Ferris, T. S. Munson, "Interior-point methods for massive support vector machines", SIAM J. Optim. 13, 2002.
+M. C. Ferris, T. S. Munson, "Interior-point methods for massive support vector machines", SIAM J. Optim. 13,
+2002.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+import scipy.linalg
 
 from .quadratic import Quadratic
 
 MOST = 80  # steps; 15 to 30 are usual
-CLOSE = 1e-13  # average complementarity, relative, at which nothing more is to be had
+CLOSE = 1e-13  # complementarity, relative, at which nothing more is to be had
+FLAT = 1e-12  # and the same for the gradient
 BACK = 0.995  # share of the way to the boundary
+SHORT = 1e-10  # a step that is none
 DENSE = 200  # up to so many rows, rows are eliminated: more accurate than columns
 REFINE, LATE = 2, 1e-2  # corrections of each solution, once the error is below this
 TINY = 1e-30  # a squared margin, R = 1, that is zero
 
+Solver = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
-def interior_point(qp: Quadratic) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Solve to about 1e-10: (a, beta, u, v), multipliers u of a >= 0 and v of a <= c."""
+_linalg: Any = scipy.linalg  # its annotations speak of every case at once
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """A point inside: weights a, multipliers beta of the equations, u of a >= 0, v of a <= c.
+
+    `room` is c - a, kept apart since the difference would lose its last digits. Where there is no cap, v is 0
+    and room is 1.
+    """
+
+    a: np.ndarray
+    beta: np.ndarray
+    u: np.ndarray
+    v: np.ndarray
+    room: np.ndarray
+    capped: np.ndarray
+
+    def complementarity(self) -> float:
+        """The sum of all products that are zero at the optimum."""
+        return float(self.a @ self.u + self.room @ self.v)
+
+    def moved(self, t: float, step: Step) -> Iterate:
+        """The point t steps on."""
+        return Iterate(
+            self.a + t * step.a,
+            self.beta + t * step.beta,
+            self.u + t * step.u,
+            self.v + t * step.v,
+            np.where(self.capped, self.room - t * step.a, 1.0),
+            self.capped,
+        )
+
+    def longest(self, step: Step) -> float:
+        """How many steps, at most one, keep everything positive."""
+        t = 1.0
+        capped = self.capped
+        for x, dx in (
+            (self.a, step.a),
+            (self.u, step.u),
+            (self.room[capped], -step.a[capped]),
+            (self.v[capped], step.v[capped]),
+        ):
+            falling = dx < 0.0
+            if falling.any():
+                t = min(t, BACK * float(np.min(-x[falling] / dx[falling])))
+        return t
+
+
+@dataclass(frozen=True)
+class Step:
+    """A direction, in the same parts."""
+
+    a: np.ndarray
+    beta: np.ndarray
+    u: np.ndarray
+    v: np.ndarray
+
+
+def interior_point(qp: Quadratic) -> Iterate:
+    """The best point found: 1e-10 from the optimum where numbers allow."""
+    point = _start(qp)
+    pairs = point.a.size + np.count_nonzero(point.capped)
+    best, least = point, np.inf
+    for _ in range(MOST):
+        gradient = qp.slacks(point.a, point.beta) - point.u + point.v
+        broken = qp.E @ point.a - qp.e
+        error, done = _error(qp, point, gradient, broken)
+        if not np.isfinite(error) or error > 1e6 * max(least, 1e-9):
+            break
+        if error < least:
+            best, least = point, error
+        if done:
+            break
+        T = qp.D + point.u / point.a + point.v / point.room
+        try:
+            newton = _newton(qp, T, REFINE if error < LATE else 0)
+        except np.linalg.LinAlgError:
+            break
+        mu = point.complementarity() / pairs
+        predictor = _direction(point, gradient, broken, newton, 0.0, 0.0)
+        after = point.moved(point.longest(predictor), predictor).complementarity() / pairs
+        if not np.isfinite(after):
+            break
+        centre = mu * (after / mu) ** 3
+        second = predictor.a * predictor.u, -predictor.a * predictor.v
+        step = _direction(point, gradient, broken, newton, centre - second[0], centre - second[1])
+        t = point.longest(step)
+        if t < SHORT:
+            break
+        point = point.moved(t, step)
+    return best
+
+
+def _start(qp: Quadratic) -> Iterate:
     capped = np.isfinite(qp.c)
     c = np.where(capped, qp.c, 1.0)
     a = np.where(capped, np.minimum(0.5 * c, 1.0), 1.0)
     if qp.e.any():  # begin on the equations of the hard margin
         a = qp.E.T @ (qp.e / qp.E.sum(axis=1))
     beta = np.zeros(len(qp.e))
-    start = np.maximum(1.0, np.abs(qp.slacks(a, beta)))
-    u, v = start.copy(), np.where(capped, start, 0.0)
-    pairs = a.size + np.count_nonzero(capped)
-    best = (np.inf, (a, beta, u, v))
-    room = np.where(capped, c - a, 1.0)  # kept apart: c - a would lose its last digits
-    for _ in range(MOST):
-        rd = qp.slacks(a, beta) - u + v
-        re = qp.E @ a - qp.e
-        mu = (a @ u + room @ v) / pairs
-        # a margin of one; for the hard margin, with weights of sum one, that of the present w
-        w = qp.A.T @ a
-        one = 1.0 if not qp.problem.hard else max(float(w @ w), TINY)
-        size = one + abs(float(qp.q @ a))
-        off = float(np.abs(rd).max()) / one
-        error = mu * pairs / size + off + float(np.abs(re).max(initial=0.0)) / (1.0 + float(a.max()))
-        if not np.isfinite(error):
-            break
-        if error < best[0]:
-            best = (error, (a.copy(), beta.copy(), u.copy(), v.copy()))
-        if (mu * pairs <= CLOSE * size and np.abs(rd).max() < 1e-12) or error > 1e6 * max(best[0], 1e-9):
-            break
-        try:
-            solve = _newton(qp, qp.D + u / a + v / room, REFINE if error < LATE else 0)
-        except LinAlgError:
-            break
-
-        def direction(
-            target: np.ndarray,
-            target_room: np.ndarray,
-            solve: Callable[..., tuple[np.ndarray, np.ndarray]] = solve,
-            a: np.ndarray = a,
-            u: np.ndarray = u,
-            v: np.ndarray = v,
-            room: np.ndarray = room,
-            rd: np.ndarray = rd,
-            re: np.ndarray = re,
-        ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-            """The step for which a u -> target and (c - a) v -> target_room, linearised."""
-            ru, rv = target - a * u, target_room - room * v
-            da, db = solve(-rd + ru / a - np.where(capped, rv / room, 0.0), -re)
-            return da, db, (ru - u * da) / a, np.where(capped, (rv + v * da) / room, 0.0)
-
-        zero = np.zeros_like(a)
-        da, db, du, dv = direction(zero, zero)
-        t = _longest(a, u, v, room, capped, da, du, dv)
-        after = ((a + t * da) @ (u + t * du) + (room - t * da)[capped] @ (v + t * dv)[capped]) / pairs
-        centre = mu * (after / mu) ** 3 if mu > 0.0 else 0.0
-        if not np.isfinite(after):
-            break
-        da, db, du, dv = direction(centre - da * du, np.where(capped, centre + da * dv, 0.0))
-        t = _longest(a, u, v, room, capped, da, du, dv)
-        if t < 1e-10:
-            break
-        a, beta, u, v = a + t * da, beta + t * db, u + t * du, v + t * dv
-        room = np.where(capped, room - t * da, 1.0)
-    return best[1]
+    u = np.maximum(1.0, np.abs(qp.slacks(a, beta)))
+    return Iterate(a, beta, u, np.where(capped, u, 0.0), np.where(capped, c - a, 1.0), capped)
 
 
-def _newton(qp: Quadratic, T: np.ndarray, refinements: int) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+def _error(qp: Quadratic, point: Iterate, gradient: np.ndarray, broken: np.ndarray) -> tuple[float, bool]:
+    """How far from optimal, relative, and whether nothing more is to be had."""
+    # in units of a margin of one; for the hard margin, with weights of sum one, that is |w|^2
+    w = qp.A.T @ point.a
+    one = max(float(w @ w), TINY) if qp.problem.hard else 1.0
+    products = point.complementarity() / (one + abs(float(qp.q @ point.a)))
+    slope = float(np.abs(gradient).max()) / one
+    equations = float(np.abs(broken).max(initial=0.0)) / (1.0 + float(point.a.max()))
+    return products + slope + equations, products <= CLOSE and slope < FLAT
+
+
+def _direction(
+    point: Iterate,
+    gradient: np.ndarray,
+    broken: np.ndarray,
+    newton: Solver,
+    target: float | np.ndarray,
+    target_room: float | np.ndarray,
+) -> Step:
+    """The step after which a u = target and (c - a) v = target_room, linearised."""
+    ru = target - point.a * point.u
+    rv = np.where(point.capped, target_room - point.room * point.v, 0.0)
+    a, beta = newton(-gradient + ru / point.a - rv / point.room, -broken)
+    v = np.where(point.capped, (rv + point.v * a) / point.room, 0.0)
+    return Step(a, beta, (ru - point.u * a) / point.a, v)
+
+
+def _newton(qp: Quadratic, T: np.ndarray, refinements: int) -> Solver:
     """Solve (A A' + T) x + E' z = r, E x = s: by rows or by columns, whichever are fewer."""
     n, d = qp.shape
     if n <= max(d, DENSE):
         M = qp.A @ qp.A.T
         M[np.diag_indices(n)] += T
-        factor = cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
+        factor = _linalg.cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
 
         def rough(r: np.ndarray) -> np.ndarray:
-            return cho_solve(factor, r, check_finite=False)
+            return _linalg.cho_solve(factor, r, check_finite=False)
     else:
         S = qp.A / np.sqrt(T)[:, None]
         M = S.T @ S
         M[np.diag_indices(d)] += 1.0
-        factor = cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
+        factor = _linalg.cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
 
         def rough(r: np.ndarray) -> np.ndarray:
             x = (r.T / T).T
-            return x - ((qp.A @ cho_solve(factor, qp.A.T @ x, check_finite=False)).T / T).T
+            return x - ((qp.A @ _linalg.cho_solve(factor, qp.A.T @ x, check_finite=False)).T / T).T
 
     def inverse(r: np.ndarray) -> np.ndarray:
         x = rough(r)
@@ -126,22 +198,3 @@ def _newton(qp: Quadratic, T: np.ndarray, refinements: int) -> Callable[..., tup
         return x - F @ z, z
 
     return bordered
-
-
-def _longest(
-    a: np.ndarray,
-    u: np.ndarray,
-    v: np.ndarray,
-    room: np.ndarray,
-    capped: np.ndarray,
-    da: np.ndarray,
-    du: np.ndarray,
-    dv: np.ndarray,
-) -> float:
-    """The longest step that keeps everything positive."""
-    t = 1.0
-    for x, dx in ((a, da), (u, du), (room[capped], -da[capped]), (v[capped], dv[capped])):
-        falling = dx < 0.0
-        if falling.any():
-            t = min(t, BACK * float(np.min(-x[falling] / dx[falling])))
-    return t

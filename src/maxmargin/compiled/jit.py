@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
-from numba.core import types
+from numba.core import config, types
 from numba.core.caching import FunctionCache
 from numba.extending import overload_method
 
@@ -34,9 +34,9 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
     """Compile at the first call, once per machine: the result is kept on disk."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        if numba.config.DISABLE_JIT:
+        if config.DISABLE_JIT:  # type: ignore[attr-defined]
             return function
-        dispatcher = numba.njit(nogil=True, **_OPTIONS, **options)(function)
+        dispatcher: Any = numba.njit(nogil=True, **_OPTIONS, **options)(function)
         dispatcher._cache = _SourceAwareCache(function)
         return dispatcher
 
@@ -75,7 +75,8 @@ def _expose(name: str, signature: inspect.Signature) -> None:
 
     implementation.__name__ = name
     implementation.__signature__ = signature  # type: ignore[attr-defined]
-    overload_method(types.BaseNamedTuple, name, jit_options={"forceinline": True, **_OPTIONS})(implementation)
+    expose: Any = overload_method
+    expose(types.BaseNamedTuple, name, jit_options={"forceinline": True, **_OPTIONS})(implementation)
 
 
 class _SourceAwareCache(FunctionCache):
@@ -103,8 +104,9 @@ class _SourceAwareCache(FunctionCache):
 def _record_files(signature: Any) -> Iterator[str]:
     for kind in signature:
         if isinstance(kind, types.BaseNamedTuple):
-            yield inspect.getfile(kind.instance_class)
-            yield from _record_files(kind.types)
+            named: Any = kind
+            yield inspect.getfile(named.instance_class)
+            yield from _record_files(named.types)
 
 
 @cache

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
@@ -205,7 +205,7 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
             what = (
                 "no row has a positive weight"
                 if classes.size == 0
-                else f"all rows are of class {classes[0]!r}"
+                else f"all rows are of class {classes.tolist()[0]!r}"
             )
             raise ValueError(
                 f"A classifier needs rows of at least 2 classes with positive weight, but {what} (one class)."
@@ -230,7 +230,11 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
         last = self._last_dual(X.shape[0] if rows is None else whole.shape[0], classes)
         lock = Lock()
 
+        jobs = min(effective_n_jobs(self.n_jobs or 1), len(labels))
+
         def one(k: int, watch: Watch) -> Solution:
+            # classes that are left share the time that is left
+            watch = watch.part(-(-(len(labels) - k) // jobs))
             positive = 1 if classes.size == 2 else k
             signs = np.where(y == classes[positive], 1.0, -1.0)
             start = None if last is None else last[k]
@@ -257,10 +261,9 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
 
         # one thread of BLAS a class: spinning threads on shared cores cost more than they give
         with _blas().limit(limits=1, user_api="blas"), Watch(self.max_time) as watch:
-            if len(labels) > 1 and self.n_jobs not in (None, 1):
-                solutions = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                    delayed(one)(k, watch) for k in range(len(labels))
-                )
+            if jobs > 1:
+                parallel: Any = Parallel(n_jobs=jobs, prefer="threads")
+                solutions = list(parallel(delayed(one)(k, watch) for k in range(len(labels))))
             else:
                 solutions = [one(k, watch) for k in range(len(labels))]
         self._keep(classes, factors, labels, solutions)

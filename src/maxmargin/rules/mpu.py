@@ -12,6 +12,8 @@ from ..compiled.jit import record
 from ..problems import Problem
 from .algorithm import Algorithm, Plan
 
+FARTHEST = 1e100  # largest b; C is then so small that I = 1 and every pattern is at its cap
+
 
 @record
 class Unlearn(NamedTuple):
@@ -87,6 +89,8 @@ class MPU(Algorithm):
         else:
             I = np.floor(problem.C * db * (2.0 + delta) / delta) + 1.0
             b = float(I / problem.C)
+            if b > FARTHEST:  # a cap below one update, in numbers that float64 can square
+                b = db * (2.0 + delta) / delta
         return Plan(rule=Unlearn(b, db), unit=b)
 
     def _check(self) -> None:
