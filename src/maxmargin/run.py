@@ -170,23 +170,21 @@ class Run:
             length2 = h.space.vector.measure() + float(problem.delta2(self.weights) @ (a * a))
             self.unit = length2 / float(a.sum()) if a.any() else 1.0
         unit = self.unit
-        m = s / unit
-        a = a / unit
+        w, bias, m, a = w / unit, bias / unit, s / unit, a / unit
+        square = float(w @ w)
         if problem.loss == "squared_hinge":
             m = m - h.slack.delta2 * a
         if problem.free:
-            square = float(w @ w) / unit**2
-            z = self.y * m - bias / unit
+            z = self.y * m - bias
             b = best_intercept(problem, z, self.y, self.weights)
             upper = problem.primal(square, self.y * (z + b), self.weights)
             lower = self._balanced(square, z, a)
         else:
-            square = float(h.space.vector.measure()) / unit**2
-            b = bias / unit
+            b, square = bias, problem.norm2(square, bias)
             upper = problem.primal(square, m, self.weights)
             lower = self._dual(square, a)
         if upper < self.upper:
-            self.upper, self.w, self.b = upper, w / unit, b
+            self.upper, self.w, self.b = upper, w, b
         if lower > self.lower:
             self.lower, self.alpha = lower, a.copy()
 

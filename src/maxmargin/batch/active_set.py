@@ -51,7 +51,7 @@ def candidates(qp: Quadratic, start: np.ndarray | None = None) -> Iterator[Point
         yield from _settle(qp, (a > 0.0) & (a < qp.c), a >= qp.c, beta)
     inner = interior_point(qp)
     a = inner.a
-    yield Point(np.clip(a, 0.0, qp.c), qp.A.T @ a, inner.beta)
+    yield Point(np.clip(a, 0.0, qp.c), inner.w, inner.beta)
     natural = np.minimum(qp.c, max(float(a.max()), 1e-300))
     free = (a / natural > inner.u) & (~inner.capped | (inner.room / natural > inner.v))
     yield from _settle(qp, free, ~free & inner.capped & (a > 0.5 * qp.c), inner.beta)

@@ -23,11 +23,11 @@ CLOSE = 1e-13  # complementarity, relative, at which nothing more is to be had
 FLAT = 1e-12  # and the same for the gradient
 BACK = 0.995  # share of the way to the boundary
 SHORT = 1e-10  # a step that is none
-DENSE = 200  # up to so many rows, rows are eliminated: more accurate than columns
+FEW_COLUMNS = 300  # up to so many columns, columns are eliminated even where rows are fewer
 REFINE, LATE = 2, 1e-2  # corrections of each solution, once the error is below this
 TINY = 1e-30  # a squared margin, R = 1, that is zero
 
-Solver = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+Solver = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 _linalg: Any = scipy.linalg  # its annotations speak of every case at once
 
@@ -36,11 +36,12 @@ _linalg: Any = scipy.linalg  # its annotations speak of every case at once
 class Iterate:
     """A point inside: weights a, multipliers beta of the equations, u of a >= 0, v of a <= c.
 
-    `room` is c - a, kept apart since the difference would lose its last digits. Where there is no cap, v is 0
+    w is a variable of its own, equal to A'a at the end: caps of 1e16 can then be begun at. `room` is c - a, kept apart since the difference would lose its last digits. Where there is no cap, v is 0
     and room is 1.
     """
 
     a: np.ndarray
+    w: np.ndarray
     beta: np.ndarray
     u: np.ndarray
     v: np.ndarray
@@ -55,6 +56,7 @@ class Iterate:
         """The point t steps on."""
         return Iterate(
             self.a + t * step.a,
+            self.w + t * step.w,
             self.beta + t * step.beta,
             self.u + t * step.u,
             self.v + t * step.v,
@@ -83,6 +85,7 @@ class Step:
     """A direction, in the same parts."""
 
     a: np.ndarray
+    w: np.ndarray
     beta: np.ndarray
     u: np.ndarray
     v: np.ndarray
@@ -94,9 +97,10 @@ def interior_point(qp: Quadratic) -> Iterate:
     pairs = point.a.size + np.count_nonzero(point.capped)
     best, least = point, np.inf
     for _ in range(MOST):
-        gradient = qp.slacks(point.a, point.beta) - point.u + point.v
+        gradient = qp.slacks(point.a, point.beta, point.w) - point.u + point.v
+        apart = point.w - qp.A.T @ point.a
         broken = qp.E @ point.a - qp.e
-        error, done = _error(qp, point, gradient, broken)
+        error, done = _error(qp, point, gradient, apart, broken)
         if not np.isfinite(error) or error > 1e6 * max(least, 1e-9):
             break
         if error < least:
@@ -109,13 +113,14 @@ def interior_point(qp: Quadratic) -> Iterate:
         except np.linalg.LinAlgError:
             break
         mu = point.complementarity() / pairs
-        predictor = _direction(point, gradient, broken, newton, 0.0, 0.0)
+        residuals = gradient, apart, broken
+        predictor = _direction(point, residuals, newton, 0.0, 0.0)
         after = point.moved(point.longest(predictor), predictor).complementarity() / pairs
         if not np.isfinite(after):
             break
         centre = mu * (after / mu) ** 3
         second = predictor.a * predictor.u, -predictor.a * predictor.v
-        step = _direction(point, gradient, broken, newton, centre - second[0], centre - second[1])
+        step = _direction(point, residuals, newton, centre - second[0], centre - second[1])
         t = point.longest(step)
         if t < SHORT:
             break
@@ -126,29 +131,32 @@ def interior_point(qp: Quadratic) -> Iterate:
 def _start(qp: Quadratic) -> Iterate:
     capped = np.isfinite(qp.c)
     c = np.where(capped, qp.c, 1.0)
-    a = np.where(capped, np.minimum(0.5 * c, 1.0), 1.0)
+    a = np.where(capped, 0.5 * c, 1.0 / (1.0 + qp.D))
     if qp.e.any():  # begin on the equations of the hard margin
         a = qp.E.T @ (qp.e / qp.E.sum(axis=1))
-    beta = np.zeros(len(qp.e))
-    u = np.maximum(1.0, np.abs(qp.slacks(a, beta)))
-    return Iterate(a, beta, u, np.where(capped, u, 0.0), np.where(capped, c - a, 1.0), capped)
+    u = np.ones_like(a)
+    v, room = np.where(capped, u, 0.0), np.where(capped, c - a, 1.0)
+    return Iterate(a, np.zeros(qp.shape[1]), np.zeros(len(qp.e)), u, v, room, capped)
 
 
-def _error(qp: Quadratic, point: Iterate, gradient: np.ndarray, broken: np.ndarray) -> tuple[float, bool]:
+def _error(
+    qp: Quadratic, point: Iterate, gradient: np.ndarray, apart: np.ndarray, broken: np.ndarray
+) -> tuple[float, bool]:
     """How far from optimal, relative, and whether nothing more is to be had."""
     # in units of a margin of one; for the hard margin, with weights of sum one, that is |w|^2
-    w = qp.A.T @ point.a
+    w = point.w - apart
     one = max(float(w @ w), TINY) if qp.problem.hard else 1.0
     products = point.complementarity() / (one + abs(float(qp.q @ point.a)))
     slope = float(np.abs(gradient).max()) / one
+    size = one**0.5 + float(np.abs(w).max(initial=0.0))
     equations = float(np.abs(broken).max(initial=0.0)) / (1.0 + float(point.a.max()))
+    equations += float(np.abs(apart).max(initial=0.0)) / size
     return products + slope + equations, products <= CLOSE and slope < FLAT
 
 
 def _direction(
     point: Iterate,
-    gradient: np.ndarray,
-    broken: np.ndarray,
+    residuals: tuple[np.ndarray, np.ndarray, np.ndarray],
     newton: Solver,
     target: float | np.ndarray,
     target_room: float | np.ndarray,
@@ -156,45 +164,55 @@ def _direction(
     """The step after which a u = target and (c - a) v = target_room, linearised."""
     ru = target - point.a * point.u
     rv = np.where(point.capped, target_room - point.room * point.v, 0.0)
-    a, beta = newton(-gradient + ru / point.a - rv / point.room, -broken)
+    gradient, apart, broken = residuals
+    a, w, beta = newton(ru / point.a - rv / point.room - gradient, -apart, -broken)
     v = np.where(point.capped, (rv + point.v * a) / point.room, 0.0)
-    return Step(a, beta, (ru - point.u * a) / point.a, v)
+    return Step(a, w, beta, (ru - point.u * a) / point.a, v)
 
 
 def _newton(qp: Quadratic, T: np.ndarray, refinements: int) -> Solver:
-    """Solve (A A' + T) x + E' z = r, E x = s: by rows or by columns, whichever are fewer."""
+    """Solve A w + T a + E' beta = r, w - A' a = s, E a = t for (a, w, beta)."""
     n, d = qp.shape
-    if n <= max(d, DENSE):
-        M = qp.A @ qp.A.T
-        M[np.diag_indices(n)] += T
-        factor = _linalg.cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
+    rough = _by_columns(qp, T) if d <= max(n, FEW_COLUMNS) else _by_rows(qp, T)
 
-        def rough(r: np.ndarray) -> np.ndarray:
-            return _linalg.cho_solve(factor, r, check_finite=False)
-    else:
-        S = qp.A / np.sqrt(T)[:, None]
-        M = S.T @ S
-        M[np.diag_indices(d)] += 1.0
-        factor = _linalg.cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
-
-        def rough(r: np.ndarray) -> np.ndarray:
-            x = (r.T / T).T
-            return x - ((qp.A @ _linalg.cho_solve(factor, qp.A.T @ x, check_finite=False)).T / T).T
-
-    def inverse(r: np.ndarray) -> np.ndarray:
-        x = rough(r)
+    def solve(r: np.ndarray, s: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        a, w, beta = rough(r, s, t)
         for _ in range(refinements):  # free patterns have tiny T: the first answer has lost digits
-            x = x + rough(r - qp.A @ (qp.A.T @ x) - (x.T * T).T)
-        return x
+            da, dw, db = rough(r - qp.A @ w - T * a - qp.E.T @ beta, s - w + qp.A.T @ a, t - qp.E @ a)
+            a, w, beta = a + da, w + dw, beta + db
+        return a, w, beta
 
-    if not len(qp.e):
-        return lambda r, s: (inverse(r), np.zeros(0))
-    F = inverse(qp.E.T)
+    return solve
+
+
+def _by_columns(qp: Quadratic, T: np.ndarray) -> Solver:
+    """Eliminate a: one equation a coordinate of w and one a multiplier."""
+    d = qp.shape[1]
+    B = np.hstack([qp.A, qp.E.T]) if len(qp.e) else qp.A
+    S = B / np.sqrt(T)[:, None]
+    M = S.T @ S
+    M[np.arange(d), np.arange(d)] += 1.0
+    factor = _linalg.cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
+
+    def rough(r: np.ndarray, s: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        z = _linalg.cho_solve(factor, B.T @ (r / T) + np.concatenate([s, -t]), check_finite=False)
+        return (r - B @ z) / T, z[:d], z[d:]
+
+    return rough
+
+
+def _by_rows(qp: Quadratic, T: np.ndarray) -> Solver:
+    """Eliminate w: one equation a pattern."""
+    M = qp.A @ qp.A.T
+    M[np.diag_indices(len(M))] += T
+    factor = _linalg.cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
+    F = _linalg.cho_solve(factor, qp.E.T, check_finite=False)
     G = qp.E @ F
 
-    def bordered(r: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        x = inverse(r)
-        z = np.linalg.solve(G, qp.E @ x - s)
-        return x - F @ z, z
+    def rough(r: np.ndarray, s: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        a = _linalg.cho_solve(factor, r - qp.A @ s, check_finite=False)
+        beta = np.linalg.solve(G, qp.E @ a - t) if len(t) else t
+        a = a - F @ beta
+        return a, qp.A.T @ a + s, beta
 
-    return bordered
+    return rough
