@@ -47,7 +47,7 @@ class Fingerprint:
             if mine != theirs:
                 word = "positive labels" if name == "positives" else name
                 return f"{mine} {word} then, {theirs} now"
-        if abs(self.checksum - other.checksum) > 1e-9 * max(self.scale, other.scale):
+        if abs(self.checksum - other.checksum) > 1e-11 * max(self.scale, other.scale):
             return "sizes agree, values, labels, weights or row order do not"
         return None
 
@@ -272,6 +272,7 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
     weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     if weights.shape != labels.shape:
         raise CertificateError(f"sample_weight must hold one number a row; got shape {weights.shape}.")
+    _check_labels(model, labels, weights)
     weights = weights * _class_weights(model, labels)
     coef, intercept, classes = np.asarray(model.coef_, float), np.ravel(model.intercept_), model.classes_
     certificate = model.certificate_
@@ -298,8 +299,13 @@ def _recheck_all(
             signs = np.where(labels == classes[k], 1.0, -1.0)
             parts.append(_recheck(part, X, signs, weights, coef[k], intercept[k % intercept.size]))
         except CertificateError as error:
-            raise CertificateError(f"class {classes[k]!r}: {error}") from None
+            raise CertificateError(f"class {_plain(classes[k])!r}: {error}") from None
     return Certificates(certificate.classes, tuple(parts))
+
+
+def _plain(label: Any) -> Any:
+    """A label as Python prints it."""
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def _class_weights(model: Any, labels: np.ndarray) -> np.ndarray:
@@ -307,6 +313,14 @@ def _class_weights(model: Any, labels: np.ndarray) -> np.ndarray:
     for name, factor in zip(model.classes_, model.class_weight_, strict=True):
         factors[labels == name] = factor
     return factors
+
+
+def _check_labels(model: Any, labels: np.ndarray, weights: np.ndarray) -> None:
+    strange = ~np.isin(labels, model.classes_) & (weights > 0.0)
+    if strange.any():
+        raise CertificateError(
+            f"y holds a label that the model does not know: {_plain(labels[strange][0])!r}."
+        )
 
 
 def _recheck(
@@ -317,9 +331,22 @@ def _recheck(
     if difference is not None:
         raise CertificateError(f"this certificate was made for other data: {difference}.")
     problem = claim.problem
-    alpha = np.zeros(now.rows)
-    alpha[claim.support] = claim.dual
     side = "upper" if problem.hard else "lower"
+    support, dual = np.asarray(claim.support), np.asarray(claim.dual)
+    if support.shape != dual.shape or support.ndim != 1:
+        raise CertificateError(
+            f"the {side} bound fails: there must be one dual weight for each row it names."
+        )
+    if support.size and not (support[0] >= 0 and support[-1] < now.rows and (np.diff(support) > 0).all()):
+        raise CertificateError(
+            f"the {side} bound fails: it names rows that the data do not have, or one twice."
+        )
+    if w.shape != (now.features,):
+        raise CertificateError(
+            f"the model has {w.size} weights for {now.features} features: they do not fit."
+        )
+    alpha = np.zeros(now.rows)
+    alpha[support] = dual
     if not np.all(alpha >= 0.0):
         raise CertificateError(f"the {side} bound fails: a dual weight is negative or not a number.")
     if np.any(alpha > problem.caps(weights) * (1.0 + 1e-12)):
