@@ -97,50 +97,39 @@ class Patterns:
 class Room:
     """Memory for packed rows of a weight; vector, dual weights and numbers stay shared.
 
-    It grows to what is asked of it: an active set is seldom as large as the data.
+    As large as the data, but memory that nothing is written to is never taken from the machine.
     """
 
     def __init__(self) -> None:
         self._held: Weight | None = None
-        self._rows = self._entries = 0
 
     def pack(self, h: Weight, rows: np.ndarray) -> Weight:
         """Copy these rows of h, in this order, into contiguous memory."""
-        entries = _entries(h.space, rows)
-        if self._held is None or rows.size > self._rows or entries > self._entries:
-            self._rows, self._entries = int(rows.size * 1.25) + 1, int(entries * 1.25) + 1
+        if self._held is None:
+            n = h.y.size
             self._held = h._replace(
-                space=_like(h.space, self._rows, self._entries),
-                y=np.empty(self._rows),
-                square=np.empty(self._rows),
-                cap=np.empty(self._rows),
-                ids=np.empty(self._rows, np.uint32),
+                space=_like(h.space, n),
+                y=np.empty(n),
+                square=np.empty(n),
+                cap=np.empty(n),
+                ids=np.empty(n, np.uint32),
             )
         pack(self._held, h, rows)
         return self._held
 
 
-def _entries(space: Any, rows: np.ndarray) -> int:
+def _like(space: Any, rows: int) -> Any:
     if isinstance(space, Biased):
-        return _entries(space.base, rows)
-    if isinstance(space, Dense):
-        return 0
-    ends = np.asarray(space.indptr)
-    return int((ends[rows + np.uint32(1)] - ends[rows]).sum(dtype=np.int64))
-
-
-def _like(space: Any, rows: int, entries: int) -> Any:
-    if isinstance(space, Biased):
-        return space._replace(base=_like(space.base, rows, entries))
+        return space._replace(base=_like(space.base, rows))
     if isinstance(space, Dense):
         return space._replace(X=np.empty((rows, space.X.shape[1]), space.X.dtype))
     index = {
         "indptr": np.zeros(rows + 1, space.indptr.dtype),
-        "indices": np.empty(entries, space.indices.dtype),
+        "indices": np.empty_like(space.indices),
     }
     if isinstance(space, Binary):
         return space._replace(**index)
-    return space._replace(**index, data=np.empty(entries, space.data.dtype))
+    return space._replace(**index, data=np.empty_like(space.data))
 
 
 class _Shared:

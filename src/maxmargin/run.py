@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import Plain as Sums
-from .compiled.sweeps import look, repeat
+from .compiled.sweeps import excess, look, repeat, unsettled
 from .data import Patterns
 from .extrapolation import DEPTH, Extrapolation
 from .intercept import best_intercept
@@ -102,19 +102,17 @@ class Run:
 
     def open_rows(self, near: float) -> np.ndarray:
         """Rows whose dual weight may still move, judged by the last look."""
-        s, a, unit = self.scores, self.h.alpha, self.unit
-        mask = ((s < unit * (1.0 + near)) | (a > 0.0)) & ((s > unit * (1.0 - near)) | (a < self.h.cap))
-        return np.flatnonzero(mask).astype(np.uint32)
+        low, high = self.unit * (1.0 - near), self.unit * (1.0 + near)
+        return self.moved[: unsettled(self.h, self.scores, low, high, self.moved)]
 
-    def partial_gap(self, rows: np.ndarray) -> float:
-        """The relative gap as the last sweep saw it, on the rows it presented."""
-        s, a = self.scores[: rows.size], self.h.alpha[rows]
+    def partial_gap(self, h: Any, order: np.ndarray) -> float:
+        """The relative gap as the last sweep saw it, on the rows of h that it presented."""
         if self.problem.hard:
-            length2, total = self.h.space.vector.measure(), a.sum()
-            return 1.0 - float(s.min()) * total / length2 if length2 > 0.0 else np.inf
+            length2, total = self.h.space.vector.measure(), self.h.alpha.sum()
+            return 1.0 - float(self.scores[: order.size].min()) * total / length2 if length2 > 0.0 else np.inf
         if self.lower <= 0.0:
             return np.inf
-        return float(self._terms(s / self.unit, a / self.unit, rows).sum()) / self.lower
+        return excess(h, order, self.scores, self.unit) / self.unit / self.unit / self.lower
 
     def adopt(self, w: np.ndarray, b: float, alpha: np.ndarray, lower: float, upper: float) -> None:
         """Take over points found elsewhere where they prove more."""
@@ -143,17 +141,6 @@ class Run:
         if self.rho:
             w[-1] = self.rho * c.sum()
 
-    def _terms(self, s: np.ndarray, a: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """What each pattern adds to primal - dual; zero for one that is right where it is."""
-        if self.problem.loss == "hinge":
-            cap = self.h.cap[rows] / self.unit
-            return np.maximum((1.0 - s) * (cap - a), (s - 1.0) * a)
-        delta2 = self.h.slack.delta2[rows]
-        xi = np.maximum(1.0 - s + delta2 * a, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            inside = np.where(delta2 > 0.0, 0.5 * (xi - delta2 * a) ** 2 / delta2, 0.0)
-        return inside + a * np.maximum(s - delta2 * a - 1.0, 0.0)
-
     def _point(self) -> tuple[np.ndarray, float, np.ndarray]:
         """w without its constant coordinate, the bias, and y_i w.x_i + slack, all in the engine's units."""
         full = self.h.space.vector.w
@@ -170,19 +157,22 @@ class Run:
             length2 = h.space.vector.measure() + float(problem.delta2(self.weights) @ (a * a))
             self.unit = length2 / float(a.sum()) if a.any() else 1.0
         unit = self.unit
-        w, bias, m, a = w / unit, bias / unit, s / unit, a / unit
+        w, bias, a = w / unit, bias / unit, a / unit
         square = float(w @ w)
-        if problem.loss == "squared_hinge":
-            m = m - h.slack.delta2 * a
         if problem.free:
+            m = s / unit
+            if problem.loss == "squared_hinge":
+                m = m - h.slack.delta2 * a
             z = self.y * m - bias
             b = best_intercept(problem, z, self.y, self.weights)
             upper = problem.primal(square, self.y * (z + b), self.weights)
             lower = self._balanced(square, z, a)
         else:
+            # sum alpha_i m_i = |w|^2, so that what the patterns add to primal - dual is known one by one
             b, square = bias, problem.norm2(square, bias)
-            upper = problem.primal(square, m, self.weights)
-            lower = self._dual(square, a)
+            dual = problem.dual(square, a, self.weights)
+            upper = dual + excess(h, self.line, self.scores, unit) / unit / unit
+            lower = self._best_multiple(dual, float(a.sum()))
         if upper < self.upper:
             self.upper, self.w, self.b = upper, w, b
         if lower > self.lower:
@@ -208,11 +198,13 @@ class Run:
         return value
 
     def _dual(self, norm2: float, a: np.ndarray) -> float:
-        """The dual value, of the best smaller multiple of these dual weights."""
-        value = self.problem.dual(norm2, a, self.weights)
-        total = float(a.sum())
-        quadratic = 2.0 * (total - value)  # the value of t a is t total - t^2 quadratic / 2
-        return 0.5 * total * total / quadratic if quadratic > total > 0.0 else value
+        return self._best_multiple(self.problem.dual(norm2, a, self.weights), float(a.sum()))
+
+    @staticmethod
+    def _best_multiple(dual: float, total: float) -> float:
+        """The dual value of the best t <= 1 times the dual weights: t total - t^2 quadratic / 2."""
+        quadratic = 2.0 * (total - dual)
+        return 0.5 * total * total / quadratic if quadratic > total > 0.0 else dual
 
     def _hard_bounds(self) -> None:
         w, bias, s = self._point()

@@ -52,7 +52,7 @@ def gap_driven(run: Run) -> Iterator[None]:
         for _ in range(INNER):
             order = strides(rows.size, run.rng)
             steps = run.sweep(active, order)
-            if steps == 0 or run.interrupted() or run.partial_gap(rows[order]) < goal:
+            if steps == 0 or run.interrupted() or run.partial_gap(active, order) < goal:
                 break
             moved = run.moved[:steps]
             run.repeat(second.pack(active, moved), moved.size, CORE)

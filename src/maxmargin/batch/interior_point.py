@@ -36,7 +36,8 @@ _linalg: Any = scipy.linalg  # its annotations speak of every case at once
 class Iterate:
     """A point inside: weights a, multipliers beta of the equations, u of a >= 0, v of a <= c.
 
-    w is a variable of its own, equal to A'a at the end: caps of 1e16 can then be begun at. `room` is c - a, kept apart since the difference would lose its last digits. Where there is no cap, v is 0
+    w is a variable of its own, equal to A'a at the end: caps of 1e16 can then be begun at. `room` is c - a,
+    kept apart since the difference would lose its last digits. Where there is no cap, v is 0
     and room is 1.
     """
 

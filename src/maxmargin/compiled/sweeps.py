@@ -45,6 +45,30 @@ def look(h, order, scores):
 
 
 @compiled()
+def excess(h, order, scores, unit):
+    """Primal minus dual objective, in units of unit^2, as the scores of these rows tell it."""
+    total = 0.0
+    for k in range(order.size):
+        i = order[k]
+        g = h.ids[i]
+        total += h.slack.excess(scores[k], h.alpha[g], h.cap[i], g, unit)
+    return total
+
+
+@compiled()
+def unsettled(h, scores, low, high, out):
+    """List the rows whose dual weight may still move: not at a bound that a score beyond low or high holds."""
+    count = 0
+    for i in range(scores.size):
+        a = h.alpha[h.ids[i]]
+        s = scores[i]
+        if (s < high or a > 0.0) and (s > low or a < h.cap[i]):
+            out[count] = i
+            count += 1
+    return count
+
+
+@compiled()
 def reach(h, rows, target):
     """Bring the dual weight of each row to its target, cut at 0 and at its cap."""
     for k in range(rows.size):

@@ -48,6 +48,10 @@ class Rigid(NamedTuple):
     def pull(self, s, g, scale):
         return s
 
+    def excess(self, s, a, cap, g, unit):
+        """(1 - m) (cap - a) or (m - 1) a: both vanish where the pattern is right."""
+        return (unit - s) * (cap - a) if s < unit else (s - unit) * a
+
 
 @record
 class Elastic(NamedTuple):
@@ -61,6 +65,13 @@ class Elastic(NamedTuple):
 
     def pull(self, s, g, scale):
         return s + scale.real(self.delta2[g] * self.alpha[g])
+
+    def excess(self, s, a, cap, g, unit):
+        """The same with losses xi^2 / (2 delta^2), whose best dual weight is xi / delta^2."""
+        delta2 = self.delta2[g]
+        margin = s - delta2 * a
+        off = max(unit - margin, 0.0) - delta2 * a
+        return 0.5 * off * off / delta2 + a * max(margin - unit, 0.0)
 
 
 @record
