@@ -33,29 +33,41 @@ class Merged:
 
 def merge(X: Any, y: np.ndarray, weights: np.ndarray) -> Merged:
     """Merge identical rows of the same label."""
-    keys = _keys(X, y)
-    places: dict[bytes, int] = {}
-    first: list[int] = []
-    for i in sorted(range(len(keys)), key=keys.__getitem__):
-        if keys[i] not in places:
-            places[keys[i]] = len(first)
-            first.append(i)
-    groups = np.array([places[key] for key in keys])
-    total = np.bincount(groups, weights=weights, minlength=len(first))
+    signature = np.where(y > 0, ~_signatures(X), _signatures(X))
+    order = np.lexsort((y, signature))
+    fresh = np.ones(order.size, bool)
+    fresh[1:] = signature[order[1:]] != signature[order[:-1]]
+    twins = np.flatnonzero(~fresh)
+    if twins.size:  # a signature is not yet a proof
+        leaders = order[np.maximum.accumulate(np.where(fresh, np.arange(order.size), 0))[twins]]
+        fresh[twins] = _differ(X, order[twins], leaders) | (y[order[twins]] != y[leaders])
+    groups = np.empty(order.size, np.intp)
+    groups[order] = np.cumsum(fresh) - 1
+    first = order[fresh]
+    total = np.bincount(groups, weights=weights, minlength=first.size)
     return Merged(X[first], y[first], total, groups, weights / total[groups])
 
 
-def _keys(X: Any, y: np.ndarray) -> list[bytes]:
-    """One string of bytes a row, the same for equal rows."""
-    signs = [b"+" if label > 0 else b"-" for label in y]
+def _signatures(X: Any) -> np.ndarray:
+    """One number a row, whatever the storage: the bits of its entries times odd numbers, modulo 2^64."""
+    multipliers = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64) * np.uint64(2)
+    multipliers += np.uint64(1)
+    values = X.data if sp.issparse(X) else X
+    bits = (values + 0.0).astype(np.float64, copy=False).view(np.uint64)  # no negative zeros
+    if not sp.issparse(X):
+        return (_mixed(bits) * multipliers).sum(axis=1, dtype=np.uint64)
+    sums = np.concatenate([[np.uint64(0)], np.cumsum(_mixed(bits) * multipliers[X.indices], dtype=np.uint64)])
+    return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+
+
+def _mixed(bits: np.ndarray) -> np.ndarray:
+    """Bits spread over the whole word; zero stays zero."""
+    bits = (bits ^ (bits >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
+    return bits ^ (bits >> np.uint64(29))
+
+
+def _differ(X: Any, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Which of these rows are not equal to their counterparts?"""
     if sp.issparse(X):
-        if not X.data.all():
-            X = X.copy()
-            X.eliminate_zeros()
-        ends = X.indptr
-        return [
-            sign + X.indices[ends[i] : ends[i + 1]].tobytes() + X.data[ends[i] : ends[i + 1]].tobytes()
-            for i, sign in enumerate(signs)
-        ]
-    X = X + X.dtype.type(0)  # no negative zeros
-    return [sign + row.tobytes() for sign, row in zip(signs, X, strict=True)]
+        return np.asarray((X[rows] != X[others]).sum(axis=1)).ravel() > 0
+    return (X[rows] != X[others]).any(axis=1)

@@ -26,7 +26,7 @@ from .watch import Watch
 FEW_ROWS, FEW_FLOPS = 2000, 2e8  # problems that end with the exact step: rows, and rows x smaller side^2
 NEAR_ENOUGH = 3e-3  # gap below which the rule's own dual weights show the way
 EXACT = 1e-12  # a gap that is rounding
-SHARE = 2.5  # entries presented in the time of n side^2 / entries operations of the exact step
+SHARE = 0.4  # a quarter of the time of the exact step, in entries presented for each n side^2 of it
 PATIENCE = 3  # rounds that the rule has at least, before a small problem is handed to the exact step
 
 
@@ -152,7 +152,13 @@ def solve(
     patterns, inner = scale.patterns(patterns), scale.problem(problem)
     start = None if start is None else start * scale.sigma**2
     history: list[Report] = []
-    run = Run(inner, patterns, y, weights, algorithm, tol, rng, watch.interrupted, start)
+    handed = small and algorithm.convergent
+    enough = _fair_share(patterns) if handed else np.inf
+
+    def enough_said() -> bool:
+        return run.presentations >= enough or watch.interrupted()
+
+    run = Run(inner, patterns, y, weights, algorithm, tol, rng, enough_said, start)
 
     def report(stage: str) -> None:
         history.append(
@@ -165,8 +171,6 @@ def solve(
 
     status = Status.MAX_ITER
     rounds = 0
-    handed = small and algorithm.convergent
-    enough = _fair_share(patterns)
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in SCHEDULES[algorithm.schedule](run):
             rounds += 1
@@ -222,10 +226,10 @@ def _is_small(problem: Problem, patterns: Patterns) -> bool:
 
 
 def _fair_share(patterns: Patterns) -> float:
-    """Presentations that cost as much as the exact step: the rule has that much to come near by itself."""
+    """Presentations that cost a share of the exact step: the rule has that much to come near by itself."""
     side = min(patterns.n, patterns.d + 1)
     entries = patterns.entries / max(patterns.n, 1)
-    return SHARE * patterns.n * side * side / max(entries, 1.0) + 20.0 * patterns.n
+    return SHARE * patterns.n * side * side / max(entries, 1.0) + 5.0 * patterns.n
 
 
 def _finish(run: Run, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
@@ -248,8 +252,9 @@ def _finish(run: Run, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
                 b = best_intercept(problem, z, y, weights)
             if problem.hard:
                 smallest = float((y * (z + b)).min())
-                if smallest > 0.0:  # canonical scale: the smallest margin is one
-                    w, b = w / smallest, b / smallest
+                if smallest <= 0.0:  # no separator: the rule's own w is of more use
+                    w, b, smallest = run.w, run.b, 1.0
+                w, b = w / smallest, b / smallest  # canonical scale: the smallest margin is one
             found = certify(problem, X, y, weights, w, b, alpha)
             run.adopt(w, b, alpha, found.lower, found.upper)
             if found.gap <= EXACT:

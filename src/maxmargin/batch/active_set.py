@@ -24,7 +24,8 @@ from .quadratic import Quadratic
 
 _linalg: Any = scipy.linalg  # its annotations speak of every case at once
 
-TURNS = 30  # most changes of the sets
+TURNS, FEW_TURNS = 30, 6  # most changes of the sets: near the optimum, and from a rule's dual weights
+INSEPARABLE = 1e-6  # a margin, R = 1, that may be zero
 MANY = 1200  # most free dual weights in one linear system
 
 
@@ -48,13 +49,34 @@ def candidates(qp: Quadratic, start: np.ndarray | None = None) -> Iterator[Point
     if start is not None:
         a = np.clip(start, 0.0, qp.c)
         beta = _multipliers(qp, a)
-        yield from _settle(qp, (a > 0.0) & (a < qp.c), a >= qp.c, beta)
+        yield from _settle(qp, (a > 0.0) & (a < qp.c), a >= qp.c, beta, FEW_TURNS)
     inner = interior_point(qp)
     a = inner.a
     yield Point(np.clip(a, 0.0, qp.c), inner.w, inner.beta)
+    if qp.problem.hard and np.linalg.norm(inner.w) < INSEPARABLE:
+        cancelled = _cancel(qp, a)
+        yield Point(cancelled, qp.A.T @ cancelled, inner.beta)
     natural = np.minimum(qp.c, max(float(a.max()), 1e-300))
     free = (a / natural > inner.u) & (~inner.capped | (inner.room / natural > inner.v))
-    yield from _settle(qp, free, ~free & inner.capped & (a > 0.5 * qp.c), inner.beta)
+    yield from _settle(qp, free, ~free & inner.capped & (a > 0.5 * qp.c), inner.beta, TURNS)
+
+
+def _cancel(qp: Quadratic, a: np.ndarray) -> np.ndarray:
+    """Dual weights whose patterns cancel to the last digit, each changed in proportion to itself."""
+    B = np.hstack([qp.A, qp.E.T])
+    target = np.concatenate([np.zeros(qp.shape[1]), qp.e])
+    for _ in range(TURNS):
+        scaled = np.sqrt(a)[:, None] * B
+        step = _linalg.lstsq(scaled.T @ scaled, B.T @ a - target, check_finite=False)[0]
+        change = B @ step
+        largest = float(change.max())
+        if not np.isfinite(largest):
+            return a
+        whole = largest <= 0.5
+        a = a * (1.0 - change * (1.0 if whole else 0.5 / largest))
+        if whole and largest < 1e-15:
+            return a
+    return a
 
 
 def _multipliers(qp: Quadratic, a: np.ndarray) -> np.ndarray:
@@ -67,11 +89,13 @@ def _multipliers(qp: Quadratic, a: np.ndarray) -> np.ndarray:
     return _linalg.lstsq(qp.E[:, free].T, -slack[free])[0] if free.any() else np.zeros(len(qp.e))
 
 
-def _settle(qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarray) -> Iterator[Point]:
+def _settle(
+    qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarray, turns: int
+) -> Iterator[Point]:
     """Solve on the free set and correct the sets until nothing contradicts; yield what is found then."""
     seen = set()
     size = np.abs(qp.A)
-    for _ in range(TURNS):
+    for _ in range(turns):
         key = (free.tobytes(), capped.tobytes())
         if key in seen or np.count_nonzero(free) > MANY:
             return
