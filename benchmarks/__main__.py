@@ -49,7 +49,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(report.startup(started), flush=True)
     if options.write:
         command = " ".join(["python -m benchmarks", *(sys.argv[1:] if arguments is None else arguments)])
-        PAGE.write_text(report.document(command, results, profiles, compiled, memory, started))
+        PAGE.write_text(
+            report.document(command, options.repeats, results, profiles, compiled, memory, started)
+        )
         print(f"written: {PAGE}")
     return 0
 
