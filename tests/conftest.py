@@ -6,9 +6,15 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
-settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
+settings.register_profile(
+    "repeatable",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate, Phase.shrink],
+)
 settings.load_profile("repeatable")
 
 ROOT = Path(__file__).resolve().parents[1]

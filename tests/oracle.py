@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from maxmargin import Problem
 
 TOLERANCES = (1e-9, 1e-11, 1e-13)  # Clarabel gives up early where it is asked for too much, so ask in turn
-CLOSE = Fraction(1, 10**13)
+CLOSE = Fraction(1, 10**12)
 
 
 @dataclass(frozen=True)
@@ -58,23 +58,21 @@ def optimum(problem: Problem, X: np.ndarray, y: np.ndarray, weights: np.ndarray)
     free = problem.intercept == "free"
     data = [[Fraction(v) for v in row] for row in X.tolist()]
     signs = [int(v) for v in y]
-    best = None
+    best, hard, size = None, bool(np.isinf(problem.C)), Fraction(float(np.abs(X).max()))
     for tol in TOLERANCES:
-        points = (
-            _hard_points(X, y, free, tol)
-            if np.isinf(problem.C)
-            else _soft_points(problem, X, y, s, free, tol)
-        )
+        points = _hard_points(X, y, free, tol) if hard else _soft_points(problem, X, y, s, free, tol)
         for w, b, alpha in points:
             if not (np.isfinite(w).all() and np.isfinite(b) and np.isfinite(alpha).all()):
                 continue
-            if np.isinf(problem.C):
+            if hard:
                 lower, upper = _hard_bounds(data, signs, w, b, alpha, free)
             else:
                 lower, upper = _soft_bounds(problem, data, signs, s, w, b, alpha, free)
             best = Optimum(lower, upper) if best is None else best.meet(lower, upper)
-        if best.e <= CLOSE * max(best.upper, Fraction(np.abs(X).max()) if np.isinf(problem.C) else 0):
-            break
+            if best.e <= CLOSE * best.upper or (
+                hard and best.upper <= CLOSE * size and tol == TOLERANCES[-1]
+            ):
+                return best
     return best
 
 
@@ -82,13 +80,20 @@ def optimum(problem: Problem, X: np.ndarray, y: np.ndarray, weights: np.ndarray)
 
 
 def _soft_points(problem, X, y, s, free, tol):
+    """In three scales: patterns of unit length, as they are, and C = 1."""
+    length = float(np.sqrt(np.mean(np.sum(X * X, axis=1)))) or 1.0
+    for unit in (length, 1.0, problem.C**-0.5):
+        yield from _scaled_points(problem, X, y, s, free, tol, unit)
+
+
+def _scaled_points(problem, X, y, s, free, tol, unit):
     """Clarabel on the primal form, and on the dual form."""
     n, d = X.shape
     hinge = problem.loss == "hinge"
-    A = y[:, None] * X
+    A = y[:, None] * X / unit
     bias = y[:, None] if free else np.zeros((n, 0))
     k = bias.shape[1]
-    cost = problem.C * s
+    cost = problem.C * s * unit**2
     # (w, b, xi): 1/2 |w|^2 + cost . xi (or xi^2);  A w + y b + xi >= 1,  xi >= 0
     P = sp.block_diag([sp.eye(d), sp.csc_matrix((k, k)), sp.diags(np.zeros(n) if hinge else 2.0 * cost)])
     q = np.concatenate([np.zeros(d + k), cost if hinge else np.zeros(n)])
@@ -100,15 +105,15 @@ def _soft_points(problem, X, y, s, free, tol):
     )
     h = np.concatenate([-np.ones(n), np.zeros(n)])
     x, z = _solve(P, q, G, h, [clarabel.NonnegativeConeT(2 * n)], tol)
-    yield x[:d], (x[d] if free else 0.0), z[:n]
+    yield x[:d] / unit, (x[d] if free else 0.0), z[:n] / unit**2
     # (v, alpha / cost): v = A' alpha; 1/2 |v|^2 + 1/2 sum D alpha^2 - sum alpha, 0 <= alpha <= cost
-    unit = cost if hinge else np.full(n, max(float(np.abs(z[:n]).max()), 1e-12))
+    size = cost if hinge else np.full(n, max(float(np.abs(z[:n]).max()), 1e-12))
     D = np.zeros(n) if hinge else 0.5 / cost
-    P = sp.block_diag([sp.eye(d), sp.diags(D * unit * unit)])
-    q = np.concatenate([np.zeros(d), -unit])
-    equal = [sp.hstack([sp.eye(d), -A.T * unit])]
+    P = sp.block_diag([sp.eye(d), sp.diags(D * size * size)])
+    q = np.concatenate([np.zeros(d), -size])
+    equal = [sp.hstack([sp.eye(d), -A.T * size])]
     if free:
-        equal.append(sp.hstack([sp.csc_matrix((1, d)), sp.csc_matrix(y * unit)]))
+        equal.append(sp.hstack([sp.csc_matrix((1, d)), sp.csc_matrix(y * size)]))
     inner = [sp.hstack([sp.csc_matrix((n, d)), -sp.eye(n)])]
     h = [np.zeros(d + k), np.zeros(n)]
     if hinge:
@@ -116,8 +121,8 @@ def _soft_points(problem, X, y, s, free, tol):
         h.append(np.ones(n))
     cones = [clarabel.ZeroConeT(d + k), clarabel.NonnegativeConeT(n * len(inner))]
     x, z = _solve(P, q, sp.vstack([*equal, *inner]), np.concatenate(h), cones, tol)
-    alpha = np.maximum(x[d:], 0.0) * unit
-    yield A.T @ alpha, (-z[d] if free else 0.0), alpha
+    alpha = np.maximum(x[d:], 0.0) * size
+    yield A.T @ alpha / unit, (-z[d] if free else 0.0), alpha / unit**2
 
 
 def _hard_points(X, y, free, tol):

@@ -1,0 +1,143 @@
+"""Sums against rational arithmetic: plain ones within n eps, compensated ones as in twice the precision."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import maxmargin.arithmetic
+from maxmargin.arithmetic import Compensated, Plain
+
+EPS = Fraction(np.finfo(float).eps)
+
+
+def exact_sum(a, b):
+    """(sum a_k b_k, sum |a_k b_k|) exactly."""
+    terms = [Fraction(p) * Fraction(q) for p, q in zip(a, b, strict=True)]
+    return sum(terms, Fraction(0)), sum((abs(t) for t in terms), Fraction(0))
+
+
+def check(arithmetic, computed, a, b):
+    """The error of sum a_k b_k is what the arithmetic promises."""
+    exact, size = exact_sum(a, b)
+    n = len(a) + 2
+    error = abs(Fraction(float(computed)) - exact)
+    if arithmetic is Compensated:
+        assert error <= EPS * abs(exact) + (n * EPS) ** 2 * size
+    else:
+        assert error <= n * EPS * size
+
+
+def cancelling(rng, n, condition):
+    """Two vectors whose products are about 1 and sum to about 1 / condition."""
+    a, b = rng.normal(size=n), rng.normal(size=n)
+    half = n // 2
+    a[half : 2 * half], b[half : 2 * half] = -a[:half], b[:half]
+    b[half : 2 * half] *= 1.0 + rng.normal(size=half) / condition
+    order = rng.permutation(n)
+    return a[order], b[order]
+
+
+def matrices(rng):
+    """Rows that cancel in every degree, in every storage: (X as exact float64 values, stored)."""
+    X = np.vstack([cancelling(rng, 24, 10.0**k)[0] for k in range(0, 18, 2)])
+    X[3] = 0.0
+    X[:, 5] = 0.0
+    X *= 10.0 ** rng.uniform(-8, 8, (len(X), 1))
+    narrow = X.astype(np.float32)
+    yield X, X
+    yield X, sp.csr_matrix(X)
+    yield narrow.astype(float), narrow
+    yield narrow.astype(float), sp.csr_matrix(narrow)
+
+
+@pytest.mark.parametrize("block", [None, 1, 50])
+@pytest.mark.parametrize("arithmetic", [Plain, Compensated])
+def test_matrix_times_vector(arithmetic, block, monkeypatch):
+    if block is not None:
+        monkeypatch.setattr(maxmargin.arithmetic, "_BLOCK", block)
+    rng = np.random.default_rng(0)
+    for condition in (1.0, 1e8, 1e16, 1e22):
+        for values, stored in matrices(rng):
+            n, d = values.shape
+            # weights under which each row, each column almost cancels
+            w = rng.normal(size=d)
+            w[-1] = -(values[1, :-1] @ w[:-1]) / values[1, -1] * (1.0 + 1.0 / condition)
+            c = rng.normal(size=n)
+            c[-1] = -(values[:-1, 1] @ c[:-1]) / values[-1, 1] * (1.0 + 1.0 / condition)
+            scores, combined = arithmetic.scores(stored, w), arithmetic.combine(stored, c)
+            assert scores.dtype == combined.dtype == np.float64
+            assert (scores.shape, combined.shape) == ((n,), (d,))
+            for i in range(n):
+                check(arithmetic, scores[i], values[i].tolist(), w.tolist())
+            for j in range(d):
+                check(arithmetic, combined[j], values[:, j].tolist(), c.tolist())
+
+
+@pytest.mark.parametrize("arithmetic", [Plain, Compensated])
+def test_totals_and_squares(arithmetic):
+    rng = np.random.default_rng(1)
+    for k in range(60):
+        a, b = cancelling(rng, 40, 10.0 ** (k % 30))
+        v = np.concatenate([a * b, -b * a, rng.normal(size=3) * 10.0 ** -(k % 30)])
+        check(arithmetic, arithmetic.total(v), v.tolist(), [1.0] * v.size)
+        check(arithmetic, arithmetic.square(v), v.tolist(), v.tolist())
+
+
+numbers = st.lists(st.floats(-1e60, 1e60).filter(lambda v: v == 0.0 or abs(v) > 1e-60), max_size=30)
+
+
+@given(numbers)
+def test_compensated_totals(values):
+    v = np.array(values)
+    check(Compensated, Compensated.total(v), values, [1.0] * len(values))
+    check(Compensated, Compensated.square(v), values, values)
+
+
+@given(numbers.filter(bool), st.randoms(use_true_random=False))
+def test_compensated_total_of_what_cancels(values, random):
+    """v and -v in any order, and one number over: the number is the sum."""
+    mixed = [*values, *(-v for v in values), 1.0]
+    random.shuffle(mixed)
+    check(Compensated, Compensated.total(np.array(mixed)), mixed, [1.0] * len(mixed))
+
+
+def test_plain_sums_would_not_do():
+    """The data above are hard enough: plain sums fail the compensated bound."""
+    a, b = cancelling(np.random.default_rng(2), 40, 1e16)
+    with pytest.raises(AssertionError):
+        check(Compensated, Plain.scores(a[None, :], b)[0], a.tolist(), b.tolist())
+
+
+@pytest.mark.parametrize("arithmetic", [Plain, Compensated])
+def test_nothing_to_sum(arithmetic):
+    for X in (np.zeros((3, 2)), sp.csr_matrix((3, 2)), np.zeros((3, 2), np.float32)):
+        assert arithmetic.scores(X, np.ones(2)).tolist() == [0.0] * 3
+        assert arithmetic.combine(X, np.ones(3)).tolist() == [0.0] * 2
+    assert arithmetic.total(np.zeros(0)) == 0.0
+    assert arithmetic.square(np.zeros(0)) == 0.0
+
+
+@pytest.mark.parametrize("arithmetic", [Plain, Compensated])
+def test_large_and_small_columns_side_by_side(arithmetic):
+    """A column of 1e-150 keeps its digits beside one of 1e150."""
+    X = np.array([[1e150, 1e-150], [-1e150, 3e-150], [2e150, 5e-150]])
+    for stored in (X, sp.csr_matrix(X)):
+        combined = arithmetic.combine(stored, np.array([1.0, 2.0, 3.0]))
+        assert combined == pytest.approx([5e150, 22e-150], rel=1e-15)
+
+
+@pytest.mark.parametrize("arithmetic", [Plain, Compensated])
+def test_infinities_are_not_hidden(arithmetic):
+    """An overflow is seen in the result: a bound must never be finite by accident."""
+    with np.errstate(all="ignore"):
+        for bad in (np.inf, np.nan):
+            assert not np.isfinite(arithmetic.total(np.array([1.0, bad])))
+            assert not np.isfinite(arithmetic.square(np.array([1.0, bad])))
+            assert not np.isfinite(arithmetic.scores(np.array([[1.0, 2.0]]), np.array([1.0, bad]))[0])
+        assert not np.isfinite(arithmetic.square(np.array([1e200, 1e200])))

@@ -1,0 +1,471 @@
+"""Certificates hold whatever they are made of, and verification finds every lie."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import optimum
+from problems import Case, cases
+
+from maxmargin import CertificateError, MaxMarginClassifier, Problem, verify
+from maxmargin.certificates import bounds, certify, feasible, fingerprint
+
+EPS = float(np.finfo(float).eps)
+
+
+def rounding(c: Case, alpha, value: float) -> float:
+    """What a few thousand additions of float64 numbers may be off by."""
+    size = np.abs(c.X).max(initial=0.0) + c.problem.rho
+    terms = sum(c.X.shape) + 16
+    if c.problem.hard:
+        return terms * EPS * size
+    v = np.minimum(alpha, c.problem.caps(c.weights)) if alpha.size else alpha
+    return terms * EPS * abs(value) + (terms * EPS * size * float(v[np.isfinite(v)].sum())) ** 2
+
+
+# weak duality: any point will do
+
+
+multipliers = st.sampled_from((0.0, 1e-9, 1e-3, 1.0, 1.0, 1.0, 1e3, 1e9))
+
+
+@settings(max_examples=300)
+@given(
+    st.booleans().flatmap(lambda hard: cases(hard=hard)),
+    st.integers(0, 2**20),
+    multipliers,
+    multipliers,
+    st.sampled_from((0.0, 0.3, 1.0)),
+)
+def test_any_point_brackets_the_optimum(c, seed, length, weight, share):
+    """Non-negative dual weights and any (w, b): lower <= optimum <= upper."""
+    rng = np.random.default_rng(seed)
+    n, d = c.X.shape
+    alpha = weight * rng.exponential(size=n) * (rng.random(n) < share)
+    w, b = length * rng.normal(size=d), length * rng.normal()
+    if rng.random() < 0.5:  # or the weight that belongs to these dual weights
+        w = c.X.T @ (alpha * c.y)
+    b = b if c.problem.intercept != "none" else 0.0
+    truth = optimum(c.problem, c.X, c.y, c.weights)
+    found = certify(c.problem, c.stored, c.y, c.weights, w, b, alpha)
+    slack = rounding(c, alpha, float(truth.upper))
+    assert found.lower <= float(truth.upper) + slack
+    assert found.upper >= float(truth.lower) - slack
+    assert found.gap >= 0.0 or c.problem.hard
+    assert (found.dual > 0.0).all()
+    assert (found.dual <= c.problem.caps(c.weights)[found.support]).all()
+
+
+@settings(max_examples=200)
+@given(st.booleans().flatmap(lambda hard: cases(hard=hard)), st.integers(0, 2**20))
+def test_what_is_made_feasible_is_feasible(c, seed):
+    rng = np.random.default_rng(seed)
+    n = len(c.y)
+    caps = np.where(np.isfinite(c.problem.caps(c.weights)), c.problem.caps(c.weights), 1.0)
+    alpha = 2.0 * caps * rng.random(n) * (rng.random(n) < 0.8) - 0.1
+    out = feasible(c.problem, c.y, c.weights, alpha)
+    assert (out >= 0.0).all()
+    assert (out <= c.problem.caps(c.weights)).all()
+    assert (out <= np.maximum(alpha, 0.0)).all()  # scaled down, never up
+    if c.problem.free:
+        exact = [Fraction(v) for v in out.tolist()]
+        balance = sum(v * int(l) for v, l in zip(exact, c.y, strict=True))
+        assert abs(balance) <= Fraction(2 * n * EPS) * sum(exact)
+
+
+@settings(max_examples=100)
+@given(cases(), st.integers(0, 2**20))
+def test_bounds_are_the_definitions(c, seed):
+    """The two values against rational arithmetic, formula by formula."""
+    rng = np.random.default_rng(seed)
+    n, d = c.X.shape
+    p, s = c.problem, c.weights
+    alpha = feasible(p, c.y, s, rng.exponential(size=n))
+    w, b = rng.normal(size=d), 0.0 if p.intercept == "none" else 1.25
+    lower, upper = bounds(p, c.stored, c.y, s, w, b, alpha)
+    X = [[Fraction(v) for v in row] for row in c.X.tolist()]
+    w_, b_ = [Fraction(v) for v in w.tolist()], Fraction(b)
+    a, cost = [Fraction(v) for v in alpha.tolist()], [Fraction(p.C) * Fraction(v) for v in s.tolist()]
+    y = [int(v) for v in c.y]
+    rho = Fraction(p.rho)
+    margins = [
+        l * (sum(u * v for u, v in zip(row, w_, strict=True)) + b_) for row, l in zip(X, y, strict=True)
+    ]
+    xi = [max(1 - m, Fraction(0)) for m in margins]
+    hinge = p.loss == "hinge"
+    primal = sum(v * v for v in w_) / 2 + sum(
+        k * (x if hinge else x * x) for k, x in zip(cost, xi, strict=True)
+    )
+    if rho:
+        primal += (b_ / rho) ** 2 / 2
+    v = [sum(x * l * t for x, l, t in zip(col, y, a, strict=True)) for col in zip(*X, strict=True)]
+    if rho:
+        v.append(rho * sum(l * t for l, t in zip(y, a, strict=True)))
+    dual = sum(a) - sum(t * t for t in v) / 2
+    if not hinge:
+        dual -= sum((t * t / (4 * k) for t, k in zip(a, cost, strict=True) if k), Fraction(0))
+    terms = (n + d + 16) * EPS
+    size = float(sum(a) + sum(t * t for t in v))
+    spread = float(sum(sum(abs(x) for x in col) for col in zip(*X, strict=True))) * float(max(a))
+    assert upper == pytest.approx(float(primal), rel=100 * terms, abs=1e-300)
+    assert lower == pytest.approx(
+        float(dual), rel=0, abs=terms * (size + spread**2) + 1e-13 * abs(float(dual))
+    )
+
+
+# fitted models
+
+
+def two_clouds(n=40, d=5, seed=0, gap=0.6):
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 2, 1, 0)
+    return rng.normal(size=(n, d)) + gap * (2 * y - 1)[:, None], y
+
+
+SOFT = {"loss": "hinge", "C": 0.7}
+MODELS = {
+    "hinge": SOFT,
+    "squared": {"loss": "squared_hinge", "C": 2.0},
+    "no intercept": {"fit_intercept": False, **SOFT},
+    "augmented": {"intercept": "augmented", "intercept_scaling": 2.0, **SOFT},
+    "hard": {"C": np.inf},
+    "hard, no intercept": {"C": np.inf, "fit_intercept": False},
+    "hard, augmented": {"C": np.inf, "intercept": "augmented"},
+}
+
+
+def fitted(name, **data):
+    """A model and its data; the hard margin gets separable ones."""
+    X, y = two_clouds(**{"gap": 3.0 if name.startswith("hard") else 0.6, **data})
+    return MaxMarginClassifier(random_state=0, tol=1e-3, **MODELS[name]).fit(X, y), X, y
+
+
+def altered(model, **changes):
+    """The same model with other contents, as a file from elsewhere might hold it."""
+    names = ("coef_", "intercept_", "classes_", "class_weight_", "certificate_")
+    return SimpleNamespace(**{**{name: getattr(model, name) for name in names}, **changes})
+
+
+def with_certificate(model, **changes):
+    return altered(model, certificate_=replace(model.certificate_, **changes))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_fitted_model_verifies(name):
+    model, X, y = fitted(name)
+    again = verify(model, X, y)
+    claim = model.certificate_
+    assert again.lower == pytest.approx(claim.lower, rel=1e-12)
+    assert again.upper == pytest.approx(claim.upper, rel=1e-12)
+    assert again.gap <= 1e-3
+    signs = np.where(y == 1, 1.0, -1.0)
+    truth = optimum(claim.problem, X, signs, np.ones(len(y)))
+    assert again.lower <= float(truth.upper) * (1 + 1e-13)
+    assert again.upper >= float(truth.lower) * (1 - 1e-13)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_storage_is_no_part_of_a_certificate(name):
+    model, X, y = fitted(name)
+    narrow = X.astype(np.float32)
+    other = MaxMarginClassifier(random_state=0, **MODELS[name]).fit(narrow, y)
+    for claim, values in ((model, X), (other, narrow)):
+        for data in (
+            values,
+            sp.csr_matrix(values),
+            sp.csc_matrix(values),
+            sp.coo_array(values),
+            values.astype(float),
+        ):
+            assert verify(claim, data, y).lower == pytest.approx(claim.certificate_.lower, rel=1e-12)
+    with pytest.raises(CertificateError):
+        verify(model, narrow, y)  # other numbers, from the eighth digit on
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_another_weight_fails_the_primal_side(name):
+    """Soft: w proves the upper bound. Hard: it proves the lower one."""
+    model, X, y = fitted(name)
+    side = "lower" if name.startswith("hard") else "upper"
+    for coef in (model.coef_ * [1.0, 1.0, 1.01, 1.0, 1.0], model.coef_[:, ::-1], np.zeros_like(model.coef_)):
+        with pytest.raises(CertificateError, match=rf"the {side} bound fails: .* is claimed, the data give"):
+            verify(altered(model, coef_=coef), X, y)
+    if "no intercept" not in name:
+        with pytest.raises(CertificateError, match=rf"the {side} bound fails"):
+            verify(altered(model, intercept_=model.intercept_ + 0.05), X, y)
+    with pytest.raises(CertificateError, match=rf"the {side} bound fails"):
+        verify(altered(model, coef_=model.coef_ * np.nan), X, y)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_weight_of_another_length_is_refused(name):
+    model, X, y = fitted(name)
+    with pytest.raises(CertificateError):
+        verify(altered(model, coef_=model.coef_[:, :-1]), X, y)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_dual_weights_that_are_not_feasible(name):
+    model, X, y = fitted(name)
+    side = "upper" if name.startswith("hard") else "lower"
+    dual = model.certificate_.dual
+    for bad in (-1e-9, np.nan):
+        wrong = dual.copy()
+        wrong[0] = bad
+        with pytest.raises(
+            CertificateError, match=f"the {side} bound fails: a dual weight is negative or not a"
+        ):
+            verify(with_certificate(model, dual=wrong), X, y)
+    if name in ("hinge", "no intercept", "augmented"):
+        wrong = dual.copy()
+        wrong[np.argmax(dual)] = 0.7 * 1.001
+        with pytest.raises(CertificateError, match="the lower bound fails: a dual weight is above its cap"):
+            verify(with_certificate(model, dual=wrong), X, y)
+    if name in ("hinge", "squared", "hard"):
+        wrong = dual.copy()
+        wrong[np.argmin(dual)] *= 0.99
+        with pytest.raises(CertificateError, match=f"the {side} bound fails: dual weights are not balanced"):
+            verify(with_certificate(model, dual=wrong), X, y)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_support_that_is_not_there(name):
+    model, X, y = fitted(name)
+    for bad in (len(y), -1):
+        support = model.certificate_.support.copy()
+        support[0] = bad
+        with pytest.raises(CertificateError):
+            verify(with_certificate(model, support=support), X, y)
+    with pytest.raises(CertificateError):  # a row named twice would count once here and twice elsewhere
+        verify(
+            with_certificate(
+                model,
+                support=np.append(model.certificate_.support, model.certificate_.support[0]),
+                dual=np.append(model.certificate_.dual, model.certificate_.dual[0]),
+            ),
+            X,
+            y,
+        )
+    with pytest.raises(CertificateError):
+        verify(with_certificate(model, dual=model.certificate_.dual[:-1]), X, y)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_bounds_that_claim_too_much(name):
+    model, X, y = fitted(name)
+    claim = model.certificate_
+    with pytest.raises(CertificateError, match=r"the lower bound fails: .* is claimed, the data give"):
+        verify(with_certificate(model, lower=claim.lower * (1 + 1e-9)), X, y)
+    with pytest.raises(CertificateError, match=r"the upper bound fails: .* is claimed, the data give"):
+        verify(with_certificate(model, upper=claim.upper * (1 - 1e-9)), X, y)
+    for nonsense in (np.nan, np.inf):
+        with pytest.raises(CertificateError, match="the lower bound fails"):
+            verify(with_certificate(model, lower=nonsense), X, y)
+        with pytest.raises(CertificateError, match="the upper bound fails"):
+            verify(with_certificate(model, upper=-nonsense), X, y)
+    # claiming less is no lie
+    weaker = verify(with_certificate(model, lower=claim.lower * 0.5, upper=claim.upper * 2.0), X, y)
+    assert weaker.lower == pytest.approx(claim.lower, rel=1e-12)
+    assert weaker.upper == pytest.approx(claim.upper, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_another_problem_has_other_bounds(name):
+    """The same dual weights and w do not prove the claim for another C."""
+    model, X, y = fitted(name)
+    if name.startswith("hard"):
+        pytest.skip("no C to change")
+    problem = model.certificate_.problem
+    with pytest.raises(CertificateError, match="bound fails"):
+        verify(with_certificate(model, problem=replace(problem, C=problem.C * 0.9)), X, y)
+
+
+@pytest.mark.parametrize("name", ["hinge", "hard"])
+def test_other_data_are_named(name):
+    model, X, y = fitted(name)
+    other = "this certificate was made for other data: "
+    with pytest.raises(CertificateError, match=other + "40 rows then, 39 now"):
+        verify(model, X[:-1], y[:-1])
+    with pytest.raises(CertificateError, match=other + "5 features then, 4 now"):
+        verify(model, X[:, :-1], y)
+    flipped = y.copy()
+    flipped[3] = 1 - flipped[3]
+    with pytest.raises(CertificateError, match=other + "20 positive labels then, 19 now"):
+        verify(model, X, flipped)
+    swapped = y.copy()
+    swapped[[2, 3]] = swapped[[3, 2]]
+    changed = X.copy()
+    changed[7, 2] += 1e-5
+    order = np.random.default_rng(0).permutation(40)
+    beside = order.copy()
+    beside[:] = np.arange(40)
+    beside[[4, 6]] = 6, 4  # two rows of one class change places
+    negative = X.copy()
+    negative[0] *= -1.0
+    for X_, y_ in (
+        (X, swapped),
+        (changed, y),
+        (X[order], y[order]),
+        (X[beside], y[beside]),
+        (X[:, ::-1], y),
+        (negative, y),
+    ):
+        with pytest.raises(
+            CertificateError, match=other + "sizes agree, values, labels, weights or row order"
+        ):
+            verify(model, X_, y_)
+    heavy = np.ones(40)
+    heavy[5] = 1.01
+    with pytest.raises(CertificateError, match=other + "sizes agree, values, labels, weights or row order"):
+        verify(model, X, y, heavy)
+    verify(model, X, y, np.ones(40))
+
+
+def test_labels_that_the_model_does_not_know():
+    model, X, y = fitted("hinge")
+    with pytest.raises(CertificateError):
+        verify(model, X, np.where(y == 0, 7, y))
+
+
+@pytest.mark.parametrize("name", ["hinge", "squared", "hard"])
+def test_sample_weights_are_part_of_the_data(name):
+    X, y = two_clouds(gap=3.0 if name == "hard" else 0.6)
+    s = np.random.default_rng(1).integers(0, 4, 40).astype(float)
+    s[:2] = 1.0
+    model = MaxMarginClassifier(random_state=0, **MODELS[name]).fit(X, y, s)
+    assert verify(model, X, y, s).gap <= 1e-3
+    for wrong in (None, s + (np.arange(40) == 9), s * 2.0, s[::-1]):
+        with pytest.raises(CertificateError, match="made for other data"):
+            verify(model, X, y, wrong)
+    truth = optimum(model.certificate_.problem, X, np.where(y == 1, 1.0, -1.0), s)
+    assert model.certificate_.lower <= float(truth.upper) * (1 + 1e-13)
+    assert model.certificate_.upper >= float(truth.lower) * (1 - 1e-13)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0, 2.0], [0, 1]), "X must have two dimensions"),
+        (([[1.0], [2.0]], [0, 1, 1]), "y must hold one label for each of the 2 rows"),
+        (([[1.0], [2.0]], [[0], [1]]), "y must hold one label for each of the 2 rows"),
+        (([[1.0], [2.0]], [0, 1], [1.0]), "sample_weight must hold one number a row"),
+    ],
+)
+def test_data_of_wrong_shape(arguments, message):
+    model, *_ = fitted("hinge")
+    with pytest.raises(CertificateError, match=message):
+        verify(model, *arguments)
+
+
+def test_class_weights_are_part_of_the_problem():
+    X, y = two_clouds()
+    model = MaxMarginClassifier(class_weight={0: 3.0}, random_state=0, **SOFT).fit(X, y)
+    assert verify(model, X, y).gap <= 1e-3
+    with pytest.raises(CertificateError, match="made for other data"):
+        verify(altered(model, class_weight_=np.ones(2)), X, y)
+    plain = MaxMarginClassifier(random_state=0, **SOFT).fit(X, y, np.where(y == 0, 3.0, 1.0))
+    assert plain.certificate_.upper == pytest.approx(model.certificate_.upper, rel=1e-12)
+
+
+# several classes
+
+
+def three_clouds():
+    rng = np.random.default_rng(3)
+    y = np.arange(45) % 3
+    return rng.normal(size=(45, 4)) + 1.5 * np.eye(4)[y], np.array(["ant", "bee", "cat"])[y]
+
+
+def test_one_certificate_a_class():
+    X, y = three_clouds()
+    model = MaxMarginClassifier(random_state=0).fit(X, y)
+    claim = model.certificate_
+    assert len(claim) == 3
+    assert claim.gap == max(part.gap for part in claim) <= 1e-3
+    again = verify(model, X, y)
+    for part, name in zip(again, claim.classes, strict=True):
+        truth = optimum(part.problem, X, np.where(y == name, 1.0, -1.0), np.ones(45))
+        assert part.lower <= float(truth.upper) * (1 + 1e-13)
+        assert part.upper >= float(truth.lower) * (1 - 1e-13)
+    coef = model.coef_.copy()
+    coef[1] *= 1.1
+    with pytest.raises(CertificateError, match="class 'bee': the upper bound fails"):
+        verify(altered(model, coef_=coef), X, y)
+    with pytest.raises(CertificateError, match="class 'ant': this certificate was made for other data"):
+        verify(model, X, np.roll(y, 1))
+    liar = replace(claim, parts=(claim[0], claim[1], replace(claim[2], lower=claim[2].lower * 1.01)))
+    with pytest.raises(CertificateError, match="class 'cat': the lower bound fails"):
+        verify(altered(model, certificate_=liar), X, y)
+    assert len(str(claim).splitlines()) == 4
+    assert all(name in str(claim) for name in ("ant", "bee", "cat"))
+
+
+# what is printed and kept
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_certificate_prints_in_a_few_lines(name):
+    model, *_ = fitted(name)
+    claim = model.certificate_
+    text = str(claim)
+    assert len(text.splitlines()) <= 4
+    assert max(map(len, text.splitlines())) <= 100
+    assert f"{claim.lower:.12g} <= best {'margin' if claim.problem.hard else 'objective'} <=" in text
+    assert f"{claim.upper:.12g}" in text
+    assert f"gap {claim.gap:.3g}" in text
+    assert f"{claim.support.size} of 40 rows" in text
+    assert claim.rows == 40
+    assert claim.support.dtype == np.int64
+    assert (np.diff(claim.support) > 0).all()
+
+
+def test_gaps_are_defined_once():
+    soft, hard = Problem("hinge", 1.0), Problem("hinge", np.inf)
+    assert soft.gap(2.0, 3.0) == 0.5  # (primal - dual) / dual
+    assert soft.gap(0.0, 3.0) == soft.gap(-1.0, 3.0) == np.inf
+    assert hard.gap(2.0, 4.0) == 0.5  # 1 - lower / upper
+    assert hard.gap(-2.0, 4.0) == 1.5
+    assert hard.gap(0.0, 0.0) == np.inf
+
+
+@given(st.integers(0, 2**20), st.integers(0, 39), st.integers(0, 4), st.sampled_from((1e-6, 1e-3, 1.0, -2.0)))
+@settings(max_examples=100)
+def test_every_entry_counts_in_the_fingerprint(seed, i, j, change):
+    X, y = two_clouds(seed=seed)
+    signs, ones = np.where(y == 1, 1.0, -1.0), np.ones(40)
+    before = fingerprint(X, signs, ones)
+    assert before.difference(fingerprint(sp.csr_matrix(X), signs, ones)) is None
+    X[i, j] += change
+    assert before.difference(fingerprint(X, signs, ones)) is not None
+
+
+def test_certificates_need_no_compiler():
+    """The module that proves is not the one that solves: it runs where numba and the solvers are missing."""
+    code = """
+import sys, types
+for name in ("numba", "llvmlite", "sklearn"):
+    sys.modules[name] = None  # an import of it fails
+import importlib.util
+root = sys.argv[1]
+package = types.ModuleType("maxmargin"); package.__path__ = [root]
+sys.modules["maxmargin"] = package
+import numpy as np
+from maxmargin.certificates import certify
+from maxmargin.problems import Problem
+X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
+c = certify(Problem("hinge", 1.0), X, y, np.ones(2), np.array([1.0]), 0.0, np.array([0.5, 0.5]))
+assert (c.lower, c.upper) == (0.5, 0.5)
+"""
+    import maxmargin
+
+    root = maxmargin.__path__[0]
+    subprocess.run([sys.executable, "-c", code, root], check=True, timeout=120)

@@ -1,0 +1,105 @@
+"""The intercept for given scores: the minimiser, and the midpoint where there are many."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from maxmargin import Problem
+from maxmargin.intercept import best_intercept
+
+
+def loss(problem, z, y, s, b):
+    """The loss at b, exactly; C s_i is a factor."""
+    xi = [max(1 - l * (v + b), Fraction(0)) for v, l in zip(z, y, strict=True)]
+    return sum(
+        (w * (x if problem.loss == "hinge" else x * x) for w, x in zip(s, xi, strict=True)), Fraction(0)
+    )
+
+
+def minimisers(problem, z, y, s):
+    """(first, last) of the b that minimise the loss, exactly: by trying every kink and every segment."""
+    rows = [row for row in zip(z, y, s, strict=True) if row[2] > 0]
+    kinks = sorted({l - v for v, l, _ in rows})
+    tried = list(kinks)
+    if problem.loss == "squared_hinge":
+        for low, high in zip([kinks[0] - 1, *kinks], [*kinks, kinks[-1] + 1], strict=True):
+            # between two kinks the same patterns cost something, and the best b is their mean kink
+            inside = (low + high) / 2
+            active = [(l - v, w) for v, l, w in rows if l * (v + inside) < 1]
+            if active:
+                best = sum(t * w for t, w in active) / sum(w for _, w in active)
+                if low <= best <= high:
+                    tried.append(best)
+    values = {b: loss(problem, z, y, s, b) for b in tried}
+    best = min(values.values())
+    found = [b for b, value in values.items() if value == best]
+    return min(found), max(found)
+
+
+eighths = st.integers(-40, 40).map(lambda k: k / 8)
+patterns = st.lists(
+    st.tuples(eighths, st.sampled_from((-1.0, 1.0)), st.sampled_from((0.0, 0.5, 1.0, 1.0, 2.0))),
+    min_size=2,
+    max_size=12,
+).filter(lambda rows: {l for _, l, s in rows if s > 0} == {-1.0, 1.0})
+
+
+@settings(max_examples=500)
+@given(patterns, st.sampled_from(("hinge", "squared_hinge")), st.sampled_from((0.25, 1.0, 64.0)))
+@example([(0.0, 1.0, 1.0), (0.0, -1.0, 1.0)], "hinge", 1.0)  # flat between the two kinks
+@example([(3.0, 1.0, 1.0), (-3.0, -1.0, 1.0)], "squared_hinge", 1.0)  # nothing costs anything in between
+@example([(0.0, 1.0, 1.0), (1.0, 1.0, 0.0), (0.0, -1.0, 1.0)], "hinge", 1.0)  # a weightless kink inside
+@example([(3.0, 1.0, 1.0), (2.0, 1.0, 0.0), (-3.0, -1.0, 1.0)], "squared_hinge", 1.0)
+def test_midpoint_of_the_minimisers(rows, loss_name, C):
+    z, y, s = (np.array(column) for column in zip(*rows, strict=True))
+    problem = Problem(loss_name, C, intercept="free")
+    exact = [[Fraction(v) for v in column] for column in (z.tolist(), y.tolist(), s.tolist())]
+    first, last = minimisers(problem, *exact)
+    assert best_intercept(problem, z, y, s) == pytest.approx(float((first + last) / 2), rel=1e-13, abs=1e-13)
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 2**20), st.integers(2, 40), st.sampled_from(("hinge", "squared_hinge")))
+def test_no_other_intercept_is_better(seed, n, loss_name):
+    """Real scores and weights, sizes far apart: the loss at b is the least there is, to rounding."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=n) * 10.0 ** rng.uniform(-3, 3)
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    s = 10.0 ** rng.uniform(-3, 3, n)
+    problem = Problem(loss_name, 10.0 ** rng.uniform(-4, 4), intercept="free")
+    exact = [[Fraction(v) for v in column] for column in (z.tolist(), y.tolist(), s.tolist())]
+    best = loss(problem, *exact, minimisers(problem, *exact)[0])
+    found = loss(problem, *exact, Fraction(best_intercept(problem, z, y, s)))
+    # a loss of zero is met to the rounding of the scores
+    rounding = sum(exact[2]) * (Fraction(1e-15) * Fraction(1.0 + float(np.abs(z).max()))) ** (
+        1 if loss_name == "hinge" else 2
+    )
+    assert best <= found <= best * (1 + Fraction(1, 10**11)) + rounding
+
+
+@settings(max_examples=100)
+@given(patterns)
+def test_hard_margin_makes_the_smallest_margins_equal(rows):
+    """b maximises min y_i (z_i + b); rows of weight 0 have no say."""
+    z, y, s = (np.array(column) for column in zip(*rows, strict=True))
+    b = best_intercept(Problem("hinge", np.inf, intercept="free"), z, y, s)
+    margins, used = y * (z + b), s > 0
+    plus, minus = margins[used & (y > 0)].min(), margins[used & (y < 0)].min()
+    assert plus == pytest.approx(minus, abs=1e-14)
+
+
+@settings(max_examples=100)
+@given(patterns, st.sampled_from(("hinge", "squared_hinge")), eighths)
+def test_shift_and_mirror(rows, loss_name, shift):
+    """Scores moved by t move b by -t; labels and scores of the other sign turn b round."""
+    z, y, s = (np.array(column) for column in zip(*rows, strict=True))
+    problem = Problem(loss_name, 1.0, intercept="free")
+    b = best_intercept(problem, z, y, s)
+    assert best_intercept(problem, z + shift, y, s) == pytest.approx(b - shift, abs=1e-12)
+    assert best_intercept(problem, -z, -y, s) == pytest.approx(-b, abs=1e-12)
