@@ -146,9 +146,12 @@ class Certificates:
 def feasible(problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     """The dual weights nearest at hand that the bound allows: capped, and balanced between the classes.
 
-    The heavier class is scaled down, which no cap forbids.
+    The heavier class is scaled down, which no cap forbids. Those of the hard margin, of which only the
+    proportions count, get the sum one.
     """
     alpha = np.clip(alpha, 0.0, problem.caps(weights))
+    if problem.hard:
+        alpha = _proportions(alpha)
     if problem.free:
         positive = y > 0
         plus, minus = float(alpha[positive].sum()), float(alpha[~positive].sum())
@@ -156,7 +159,16 @@ def feasible(problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.nda
             alpha = alpha * np.where(positive, min(1.0, minus / plus), min(1.0, plus / minus))
         else:
             alpha = np.zeros_like(alpha)
-    return alpha
+    return _proportions(alpha) if problem.hard else alpha
+
+
+def _proportions(alpha: np.ndarray) -> np.ndarray:
+    """Divided by their sum: tiny numbers would lose their squares."""
+    largest = float(alpha.max(initial=0.0))
+    if not (np.isfinite(largest) and largest > 0.0):
+        return np.zeros_like(alpha)
+    alpha = alpha / largest
+    return alpha / alpha.sum()
 
 
 def certify(
@@ -184,7 +196,7 @@ def certify(
         Any non-negative numbers; best, those of a solver.
     """
     alpha = feasible(problem, y, weights, alpha)
-    v2 = _combined(problem, X, alpha * y, Plain)
+    v2 = _combined(problem, X, alpha * y, Plain)  # (hard: of weights that sum to one already)
     multiple = _best_multiple(problem, weights, alpha, v2)
     alpha, v2 = alpha * multiple, v2 * multiple * multiple
     lower, upper = bounds(problem, X, y, weights, w, b, alpha, v2=v2)
@@ -204,6 +216,8 @@ def bounds(
     v2: float | None = None,
 ) -> tuple[float, float]:
     """(lower, upper) from the data; alpha must be feasible. `v2` is |sum alpha_i y_i x_i|^2, if known."""
+    if problem.hard:
+        alpha = _proportions(alpha)  # whoever made them: tiny ones would make |v|^2 vanish, and a false bound
     margins = y * (arithmetic.scores(X, w) + b)
     length2 = problem.norm2(arithmetic.square(w), b)
     v2 = _combined(problem, X, alpha * y, arithmetic) if v2 is None else v2

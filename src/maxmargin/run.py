@@ -114,9 +114,11 @@ class Run:
             return np.inf
         return excess(h, order, self.scores, self.unit) / self.unit / self.unit / self.lower
 
-    def adopt(self, w: np.ndarray, b: float, alpha: np.ndarray, lower: float, upper: float) -> None:
-        """Take over points found elsewhere where they prove more."""
-        whole = self.problem.gap(lower, upper) <= self.gap  # a pair of points belongs together
+    def adopt(
+        self, w: np.ndarray, b: float, alpha: np.ndarray, lower: float, upper: float, rounding: float
+    ) -> None:
+        """Take over points found elsewhere where they prove more, or as much but for rounding."""
+        whole = self.problem.gap(lower, upper) <= max(self.gap, rounding)  # a pair of points belongs together
         primal_better = lower > self.lower if self.problem.hard else upper < self.upper
         dual_better = upper < self.upper if self.problem.hard else lower > self.lower
         if whole or primal_better:

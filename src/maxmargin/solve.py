@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .arithmetic import Plain
+from .arithmetic import Compensated, Plain
 from .batch.active_set import candidates
 from .batch.quadratic import quadratic
 from .certificates import Certificate, certify
@@ -26,6 +26,7 @@ from .watch import Watch
 FEW_ROWS, FEW_FLOPS = 2000, 2e8  # problems that end with the exact step: rows, and rows x smaller side^2
 NEAR_ENOUGH = 3e-3  # gap below which the rule's own dual weights show the way
 EXACT = 1e-12  # a gap that is rounding
+TIGHT = 1e-9  # a margin as near to one is one
 SHARE = 0.4  # a quarter of the time of the exact step, in entries presented for each n side^2 of it
 PATIENCE = 3  # rounds that the rule has at least, before a small problem is handed to the exact step
 
@@ -247,17 +248,38 @@ def _finish(run: Run, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
             alpha = qp.dual(point.a)
             if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
                 continue
-            z = Plain.scores(X, w)
-            if problem.free:
-                b = best_intercept(problem, z, y, weights)
-            if problem.hard:
-                smallest = float((y * (z + b)).min())
-                if smallest <= 0.0:  # no separator: the rule's own w is of more use
-                    w, b, smallest = run.w, run.b, 1.0
-                w, b = w / smallest, b / smallest  # canonical scale: the smallest margin is one
-            found = certify(problem, X, y, weights, w, b, alpha)
-            run.adopt(w, b, alpha, found.lower, found.upper)
-            if found.gap <= EXACT:
+            rounding = EXACT if point.settled else 0.0
+            found = np.inf
+            for v, bias in _primal_points(run, X, y, weights, w, b, point.settled):
+                certificate = certify(problem, X, y, weights, v, bias, alpha)
+                run.adopt(v, bias, alpha, certificate.lower, certificate.upper, rounding)
+                found = min(found, certificate.gap)
+            if point.settled and found <= EXACT:
                 return
     except np.linalg.LinAlgError:  # what was found so far stands
         return
+
+
+def _primal_points(
+    run: Run, X: Any, y: np.ndarray, weights: np.ndarray, w: np.ndarray, b: float, settled: bool
+) -> Iterator[tuple[np.ndarray, float]]:
+    """(w, b) with the best intercept and scale; for the hinge also with tight margins just above one."""
+    problem = run.problem
+    z = Compensated.scores(X, w) if settled else Plain.scores(X, w)
+    if problem.free:
+        b = best_intercept(problem, z, y, weights)
+    margins = y * (z + b)
+    if problem.hard:
+        smallest = float(margins.min())
+        if smallest > 0.0:
+            yield w / smallest, b / smallest  # canonical scale: the smallest margin is one
+        else:
+            yield run.w, run.b  # no separator: the rule's own w is of more use
+        return
+    yield w, b
+    tight = np.abs(margins - 1.0) < TIGHT
+    if settled and problem.loss == "hinge" and tight.any():
+        # a margin that rounding leaves below one costs C times as much as it is
+        terms = float((Plain.scores(abs(X[tight]), np.abs(w)) + abs(b)).max())
+        grow = 1.0 + max(1.0 - float(margins[tight].min()), 0.0) + 2.0 * np.finfo(float).eps * terms
+        yield w * grow, b * grow

@@ -30,11 +30,16 @@ MANY = 1200  # most free dual weights in one linear system
 
 
 class Point(NamedTuple):
-    """Dual weights, the w they stand for (computed apart, to more digits), multipliers of the equations."""
+    """Dual weights, the w they stand for (computed apart, to more digits), multipliers of the equations.
+
+    `settled`: the optimality conditions hold to rounding. That says more of w than a gap, which is quadratic in
+    its error.
+    """
 
     a: np.ndarray
     w: np.ndarray
     beta: np.ndarray
+    settled: bool = False
 
 
 def candidates(qp: Quadratic, start: np.ndarray | None = None) -> Iterator[Point]:
@@ -57,7 +62,8 @@ def candidates(qp: Quadratic, start: np.ndarray | None = None) -> Iterator[Point
         cancelled = _cancel(qp, a)
         yield Point(cancelled, qp.A.T @ cancelled, inner.beta)
     natural = np.minimum(qp.c, max(float(a.max()), 1e-300))
-    free = (a / natural > inner.u) & (~inner.capped | (inner.room / natural > inner.v))
+    one = max(float(inner.w @ inner.w), 1e-300) if qp.problem.hard else 1.0  # a margin of one
+    free = (a / natural > inner.u / one) & (~inner.capped | (inner.room / natural > inner.v))
     yield from _settle(qp, free, ~free & inner.capped & (a > 0.5 * qp.c), inner.beta, TURNS)
 
 
@@ -100,9 +106,11 @@ def _settle(
         if key in seen or np.count_nonzero(free) > MANY:
             return
         seen.add(key)
-        a, w, beta = _solve(qp, free, capped, beta)
+        a, w, beta, _ = _solve(qp, free, capped, beta)
         if not (np.isfinite(a).all() and np.isfinite(w).all() and np.isfinite(beta).all()):
             return
+        if np.abs(qp.E @ a - qp.e).max(initial=0.0) > 1e-9 * (1.0 + float(np.abs(a).max())):
+            return  # the free set cannot meet the equations
         slack = qp.slacks(a, beta, w)
         # rounding of the score, and of w, which may be a small difference of large terms
         noise = 4e-16 * (size.T @ np.abs(a))
@@ -112,6 +120,7 @@ def _settle(
         need, much = ~free & ~capped & (slack < -fuzz), capped & (slack > fuzz)
         if not (need.any() or much.any()):
             point = _tighten(qp, free, Point(np.clip(a, 0.0, qp.c), w, beta))
+            point = point._replace(settled=True)
             if not (low.any() or high.any()):
                 yield point
                 return
@@ -171,7 +180,7 @@ def _tighten(qp: Quadratic, free: np.ndarray, point: Point) -> Point:
     """Make free patterns tight to the last digit: w came as a sum, whose rounding its largest terms decide."""
     if qp.D.any() or not free.any():
         return point
-    a, w, beta = point
+    a, w, beta, _ = point
     slack = qp.slacks(a, beta, w)[free]
     rows = np.hstack([qp.A[free], qp.E[:, free].T])
     move = _linalg.lstsq(rows, -slack, lapack_driver="gelsy", check_finite=False)[0]

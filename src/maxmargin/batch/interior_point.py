@@ -23,7 +23,7 @@ CLOSE = 1e-13  # complementarity, relative, at which nothing more is to be had
 FLAT = 1e-12  # and the same for the gradient
 BACK = 0.995  # share of the way to the boundary
 SHORT = 1e-10  # a step that is none
-FEW_COLUMNS = 300  # up to so many columns, columns are eliminated even where rows are fewer
+FEW_COLUMNS = 100  # up to so many columns, columns are eliminated even where rows are fewer
 REFINE, LATE = 2, 1e-2  # corrections of each solution, once the error is below this
 TINY = 1e-30  # a squared margin, R = 1, that is zero
 
