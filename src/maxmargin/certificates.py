@@ -11,6 +11,7 @@ distance between the convex hulls). This module knows no solver: it imports NumP
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -157,9 +158,18 @@ def feasible(problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.nda
         plus, minus = float(alpha[positive].sum()), float(alpha[~positive].sum())
         if plus > 0.0 and minus > 0.0:
             alpha = alpha * np.where(positive, min(1.0, minus / plus), min(1.0, plus / minus))
+            _balance(alpha, y)
         else:
             alpha = np.zeros_like(alpha)
     return _proportions(alpha) if problem.hard else alpha
+
+
+def _balance(alpha: np.ndarray, y: np.ndarray) -> None:
+    """Take what rounding left between the classes from the largest dual weight of the heavier one."""
+    for _ in range(2):
+        excess = math.fsum((alpha * y)[alpha > 0.0].tolist())
+        k = int(np.argmax(np.where(y * excess > 0.0, alpha, -1.0)))
+        alpha[k] = max(alpha[k] - abs(excess), 0.0)
 
 
 def _proportions(alpha: np.ndarray) -> np.ndarray:
@@ -227,6 +237,8 @@ def bounds(
         smallest = float(margins[weights > 0.0].min())
         return (smallest / float(np.sqrt(length2)) if length2 > 0.0 else -np.inf), upper
     lower = problem.dual(v2, alpha, weights, arithmetic.total)
+    if problem.free and b != 0.0:  # balanced but for rounding, which the intercept multiplies
+        lower -= abs(b * arithmetic.total(alpha * y))
     return lower, problem.primal(length2, margins, weights, arithmetic.total)
 
 

@@ -66,6 +66,12 @@ class Run:
         if start is not None:
             self._begin_at(start)
 
+    def look_for_zero_rows(self) -> None:
+        """Hard margin without intercept: a row of zeros alone proves that there is no separator."""
+        empty = self.patterns.square == 0.0
+        if self.problem.hard and self.problem.intercept == "none" and empty.any():
+            self.upper, self.alpha = 0.0, np.where(empty, 1.0, 0.0)
+
     # what a schedule may ask for
 
     def sweep(self, h: Any, order: np.ndarray) -> int:

@@ -160,6 +160,7 @@ def solve(
         return run.presentations >= enough or watch.interrupted()
 
     run = Run(inner, patterns, y, weights, algorithm, tol, rng, enough_said, start)
+    run.look_for_zero_rows()
 
     def report(stage: str) -> None:
         history.append(
@@ -206,6 +207,8 @@ def _status(run: Run, watch: Watch, tol: float) -> Status | None:
     """Why to end after this round; None to go on."""
     if run.gap <= tol:
         return Status.CERTIFIED
+    if run.problem.hard and run.upper <= 0.0:
+        return Status.INSEPARABLE
     if not np.isfinite(run.h.space.vector.w).all():
         return Status.NOT_FINITE
     if run.converged and not run.algorithm.convergent:

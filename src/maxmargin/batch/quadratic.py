@@ -21,6 +21,8 @@ import scipy.sparse as sp
 
 from ..problems import Problem
 
+BEYOND = 1e20  # a cap, R = 1, that float64 cannot meet: either no dual weight comes near it, or none is found
+
 
 @dataclass(frozen=True)
 class Quadratic:
@@ -77,6 +79,6 @@ def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Q
             A, D, np.zeros(n), E, np.full(len(rows), 1.0 / len(rows)), np.full(n, np.inf), scale, problem, y
         )
     E = y[None, :] if problem.free else np.zeros((0, n))
-    return Quadratic(
-        A, D, np.ones(n), E, np.zeros(len(E)), problem.caps(weights) * scale**2, scale, problem, y
-    )
+    caps = problem.caps(weights) * scale**2
+    caps = np.where(caps > BEYOND, np.inf, caps)
+    return Quadratic(A, D, np.ones(n), E, np.zeros(len(E)), caps, scale, problem, y)

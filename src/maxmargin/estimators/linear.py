@@ -186,6 +186,22 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
         -------
         self : MaxMarginClassifier
         """
+        known = {
+            name: getattr(self, name)
+            for name in ("n_features_in_", "feature_names_in_")
+            if hasattr(self, name)
+        }
+        try:
+            return self._fit(X, y, sample_weight)
+        except BaseException:  # a fit that fails leaves the estimator as it was
+            for name in ("n_features_in_", "feature_names_in_"):
+                if name in known:
+                    setattr(self, name, known[name])
+                elif hasattr(self, name):
+                    delattr(self, name)
+            raise
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> MaxMarginClassifier:
         problem = self._problem()
         algorithm = self._algorithm(problem)
         X, y = validate_data(
@@ -200,7 +216,14 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         kept = weights > 0.0
-        classes = np.unique(y[kept])
+        try:
+            classes = np.unique(y[kept])
+        except TypeError:
+            kinds = sorted({type(label).__name__ for label in y.tolist()})
+            raise ValueError(
+                f"Labels cannot be compared with one another: y holds {' and '.join(kinds)}. Give all classes "
+                "names of one type."
+            ) from None
         if classes.size < 2:
             what = (
                 "no row has a positive weight"

@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 
 from ..problems import Problem
 
+INFINITE = float("inf")
+
 
 @dataclass(frozen=True)
 class Plan:

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from ..compiled.jit import record
 from ..problems import Problem
-from .algorithm import Algorithm, Plan
+from .algorithm import INFINITE, Algorithm, Plan
 
 
 @record
@@ -26,8 +26,8 @@ class Descend(NamedTuple):
         cap = h.room(i)
         if h.length2(i) > 0.0:
             h.reach(i, min(max(h.dual(i) + (self.unit - s) / h.length2(i), 0.0), cap))
-        else:
-            h.reach(i, cap)
+        else:  # no step changes its score: its cap at once, or, where there is none, any weight
+            h.reach(i, cap if cap < INFINITE else self.unit)
 
 
 @dataclass(frozen=True)

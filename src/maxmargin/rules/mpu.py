@@ -10,7 +10,7 @@ import numpy as np
 
 from ..compiled.jit import record
 from ..problems import Problem
-from .algorithm import Algorithm, Plan
+from .algorithm import INFINITE, Algorithm, Plan
 
 FARTHEST = 1e100  # largest b; C is then so small that I = 1 and every pattern is at its cap
 
@@ -31,8 +31,10 @@ class Unlearn(NamedTuple):
     def step(self, h, i, s):
         old, cap, square = h.dual(i), h.room(i), h.length2(i)
         if s <= self.b:
-            # square = 0: a pattern that cannot be learnt costs its cap at once
-            new = min(old + floor((self.b - s) / square) + 1.0, cap) if square > 0.0 else cap
+            if square > 0.0:
+                new = min(old + floor((self.b - s) / square) + 1.0, cap)
+            else:  # no step changes its score: its cap at once, or, where there is none, any weight
+                new = cap if cap < INFINITE else 1.0
         else:
             new = max(old - floor((s - self.b - self.db) / square) - 1.0, 0.0) if square > 0.0 else 0.0
         h.reach(i, new)
