@@ -1,0 +1,811 @@
+"""MaxMarginClassifier as its user meets it: scikit-learn's checks, bad input, hard but legal input, and stopping."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from oracle import optimum
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from maxmargin import (
+    MPU,
+    DualCoordinateDescent,
+    MaxMarginClassifier,
+    Perceptron,
+    Problem,
+    Report,
+    Status,
+    verify,
+)
+from maxmargin.rules import RULES
+
+
+@parametrize_with_checks(
+    [
+        MaxMarginClassifier(),
+        MaxMarginClassifier(loss="hinge", algorithm="mpu"),
+        MaxMarginClassifier(loss="hinge", intercept="augmented", class_weight="balanced"),
+    ]
+)
+def test_scikit_learn(estimator, check):
+    """Every check, with no expected failure."""
+    check(estimator)
+
+
+def clouds(n=60, d=4, seed=0, gap=0.6, classes=2):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % classes
+    return rng.normal(size=(n, d)) + gap * np.eye(max(d, classes))[y][:, :d] * 2.0, y
+
+
+@pytest.fixture(scope="module")
+def data():
+    return clouds()
+
+
+def signs(y):
+    return np.where(np.asarray(y) == np.max(y), 1.0, -1.0)
+
+
+def truth_holds(model, X, y, weights=None):
+    """The certificate of a two-class model brackets the oracle's optimum, and verifies."""
+    weights = np.ones(len(y)) if weights is None else weights
+    verify(model, X, y, weights)
+    dense = X.toarray() if sp.issparse(X) else np.asarray(X, float)
+    truth = optimum(model.certificate_.problem, dense, signs(y), weights)
+    slack = float(truth.e) + 1e-12 * float(truth.upper)
+    assert model.certificate_.lower <= float(truth.upper) + slack
+    assert model.certificate_.upper >= float(truth.lower) - slack
+    return truth
+
+
+# bad input: every message is read
+
+
+def bad(value, message, **parameters):
+    return pytest.param({**parameters, **value}, message, id=message[:50])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        bad({"C": -1.0}, r"C must be a positive number, or inf for the hard margin; got C=-1\.0"),
+        bad({"C": 0}, r"C must be a positive number, or inf for the hard margin; got C=0"),
+        bad({"C": np.nan}, r"C must be a positive number, or inf for the hard margin; got C=nan"),
+        bad({"C": "1"}, r"C must be a positive number, or inf for the hard margin; got C='1'"),
+        bad(
+            {"tol": 0},
+            "tol must be positive: it is the certified gap, and a gap of 0 cannot be proved; got tol=0",
+        ),
+        bad({"tol": -1e-3}, r"tol must be positive: .* got tol=-0\.001"),
+        bad({"tol": np.nan}, "tol must be positive: .* got tol=nan"),
+        bad({"loss": "log"}, "loss must be one of 'hinge', 'squared_hinge'; got 'log'"),
+        bad({"p": 1}, r"p must be 2: other norms are not solved by this version; got p=1"),
+        bad({"intercept": "real"}, 'intercept must be "free" or "augmented"; got \'real\''),
+        bad(
+            {"intercept": "augmented", "intercept_scaling": 0},
+            "intercept_scaling must be a positive, finite number",
+        ),
+        bad({"max_iter": 0}, "max_iter must be a whole number of rounds, at least 1; got 0"),
+        bad({"max_iter": 2.5}, "max_iter must be a whole number of rounds, at least 1; got 2.5"),
+        bad({"max_time": 0}, "max_time must be a positive number of seconds, or None; got 0"),
+        bad({"max_time": -3.0}, r"max_time must be a positive number of seconds, or None; got -3\.0"),
+        bad(
+            {"algorithm": "smo"},
+            "algorithm must be 'auto', one of 'dcd', 'mpu', 'perceptron', or an object such as",
+        ),
+        bad({"algorithm": 3}, r"algorithm must be a name or a rule object such as MPU\(\); got 3"),
+        bad({"algorithm": MPU}, r"algorithm must be a name or a rule object such as MPU\(\)"),
+        bad(
+            {"algorithm": "perceptron", "loss": "hinge"},
+            "algorithm 'perceptron' does not solve loss='hinge' with C=1",
+        ),
+        bad({"class_weight": "even"}, "class_weight must be a dict, \"balanced\" or None; got 'even'"),
+        bad({"class_weight": [1.0, 2.0]}, 'class_weight must be a dict, "balanced" or None; got'),
+        bad({"class_weight": {2: 1.0}}, r"class_weight names classes that y does not hold: \[2\]"),
+        bad({"class_weight": {0: -1.0}}, "class_weight must hold finite numbers of at least 0"),
+        bad({"class_weight": {0: np.inf}}, "class_weight must hold finite numbers of at least 0"),
+        bad({"class_weight": {0: 0.0}}, "class_weight leaves rows of only one class with a positive weight"),
+    ],
+)
+def test_bad_parameters(parameters, message, data):
+    with pytest.raises(ValueError, match=message):
+        MaxMarginClassifier(**parameters).fit(*data)
+
+
+X4 = [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([[0.0, np.nan], *X4[1:]], [0, 1, 0, 1], "contains NaN"),
+        ([[0.0, np.inf], *X4[1:]], [0, 1, 0, 1], "contains infinity"),
+        (sp.csr_matrix([[0.0, np.nan], *X4[1:]]), [0, 1, 0, 1], "contains NaN"),
+        (np.zeros((0, 2)), [], r"Found array with 0 sample\(s\)"),
+        (np.zeros((4, 0)), [0, 1, 0, 1], r"Found array with 0 feature\(s\)"),
+        ([1.0, 2.0, 3.0, 4.0], [0, 1, 0, 1], "Expected 2D array, got 1D array instead"),
+        (
+            X4,
+            [1, 1, 1, 1],
+            r"A classifier needs rows of at least 2 classes .* all rows are of class 1 \(one class\)",
+        ),
+        (
+            X4,
+            ["a"] * 4,
+            r"A classifier needs rows of at least 2 classes .* all rows are of class 'a' \(one class\)",
+        ),
+        (X4, [0.1, 1.3, 2.7, 0.4], "Unknown label type: continuous"),
+        (X4, [[0, 1], [1, 0], [0, 1], [1, 1]], r"y should be a 1d array, got an array of shape \(4, 2\)"),
+        (X4, [0, 1, np.nan, 1], "Input y contains NaN"),
+        (X4, None, "requires y to be passed, but the target y is None"),
+        (X4, [0, 1, 0], r"Found input variables with inconsistent numbers of samples: \[4, 3\]"),
+        ([["a", "b"], ["c", "d"]], [0, 1], "could not convert string to float"),
+        (np.array(X4) + 1j, [0, 1, 0, 1], "Complex data not supported"),
+    ],
+)
+def test_bad_data(X, y, message):
+    with pytest.raises(ValueError, match=message):
+        MaxMarginClassifier().fit(X, y)
+
+
+def test_labels_that_cannot_be_ordered():
+    """None among strings: an error that says what labels may be, not one from inside a sort."""
+    with pytest.raises((ValueError, TypeError), match=r"label"):
+        MaxMarginClassifier().fit(X4, np.array(["a", None, "b", "a"], dtype=object))
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0, 1.0, 1.0], r"sample_weight.shape == \(3,\), expected \(4,\)"),
+        ([1.0, -1.0, 1.0, 1.0], "Negative values in data passed to `sample_weight`"),
+        ([1.0, np.nan, 1.0, 1.0], "Input sample_weight contains NaN"),
+        ([1.0, np.inf, 1.0, 1.0], "Input sample_weight contains infinity"),
+        ([0.0, 0.0, 0.0, 0.0], "Sample weights must contain at least one non-zero number"),
+        ([1.0, 0.0, 1.0, 0.0], r"needs rows of at least 2 classes .* all rows are of class 0 \(one class\)"),
+    ],
+)
+def test_bad_weights(weights, message):
+    with pytest.raises(ValueError, match=message):
+        MaxMarginClassifier().fit(X4, [0, 1, 0, 1], weights)
+
+
+def test_bad_data_at_prediction(data):
+    X, y = data
+    model = MaxMarginClassifier()
+    with pytest.raises(ValueError, match="not fitted yet"):
+        model.predict(X)
+    model.fit(X, y)
+    with pytest.raises(ValueError, match="X has 3 features, but MaxMarginClassifier is expecting 4 features"):
+        model.predict(X[:, :3])
+    with pytest.raises(ValueError, match="contains NaN"):
+        model.decision_function(np.full((1, 4), np.nan))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda model, X, y: model.set_params(C=-1.0).fit(X, y),
+        lambda model, X, y: model.set_params(algorithm="nothing").fit(X, y),
+        lambda model, X, y: model.fit(X[:, :2], y[:-1]),
+        lambda model, X, y: model.fit(np.full_like(X, np.nan), y),
+        lambda model, X, y: model.fit(X[:, :3], np.zeros(len(y))),
+        lambda model, X, y: model.fit(X[:, :3], y, np.zeros(len(y))),
+        lambda model, X, y: model.set_params(class_weight={7: 1.0}).fit(X[:, :3], y),
+    ],
+)
+def test_a_failed_fit_leaves_the_fitted_model_as_it_was(spoil, data):
+    X, y = data
+    model = MaxMarginClassifier(random_state=0).fit(X, y)
+    before, scores = {k: v for k, v in vars(model).items() if k.endswith("_")}, model.decision_function(X)
+    with pytest.raises(ValueError, match=r"\w"):
+        spoil(model, X, y)
+    after = {k: v for k, v in vars(model).items() if k.endswith("_")}
+    assert after.keys() == before.keys()
+    assert all(after[k] is before[k] for k in before if k != "n_features_in_")
+    assert model.n_features_in_ == 4
+    assert model.decision_function(X).tolist() == scores.tolist()
+
+
+# hard but legal input: solved and certified
+
+
+def hard_but_legal(rng):
+    """Names and data; y in {0, 1}."""
+    X, y = clouds(30, 5)
+    zero = X.copy()
+    zero[rng.random(30) < 0.5] = 0.0
+    both = np.vstack([X, X[:10]]), np.append(y, 1 - y[:10])
+    constant = X.copy()
+    constant[:, 2] = 7.0
+    yield "all-zero rows", zero, y
+    yield "nothing but zeros", np.zeros((6, 3)), np.array([0, 1, 0, 1, 1, 1])
+    yield "identical rows with opposite labels", *both
+    yield "nothing but identical rows", np.ones((6, 3)), np.array([0, 1, 0, 1, 1, 1])
+    yield "duplicate columns", np.hstack([X, X]), y
+    yield "a constant column", constant, y
+    yield "nothing but constant columns", np.full((6, 2), 3.0), np.array([0, 1, 0, 1, 0, 1])
+    yield "two rows", np.array([[1.0], [2.0]]), np.array([0, 1])
+    yield "one against many", X, (np.arange(30) == 3).astype(int)
+    yield "large numbers", X * 1e6, y
+    yield "small numbers", X * 1e-6, y
+
+
+LEGAL = {name: (X, y) for name, X, y in hard_but_legal(np.random.default_rng(0))}
+
+
+@pytest.mark.parametrize("algorithm", [name for name in RULES if RULES[name].convergent])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("name", LEGAL)
+def test_hard_but_legal(name, loss, algorithm):
+    X, y = LEGAL[name]
+    for C in (1e-3, 1.0, 1e3):
+        for stored in (X, sp.csr_matrix(X)):
+            model = MaxMarginClassifier(C, loss=loss, algorithm=algorithm, random_state=0).fit(stored, y)
+            assert model.status_ is Status.CERTIFIED
+            assert model.certificate_.gap <= 1e-3
+            truth_holds(model, stored, y)
+
+
+def test_a_zero_row_costs_what_a_weight_of_zero_leaves_it():
+    """Hinge without intercept: each all-zero row costs exactly C, whatever w is."""
+    X, y = clouds(40, 3)
+    padded = np.vstack([X, np.zeros((7, 3))])
+    labels = np.append(y, [0, 1, 1, 0, 1, 1, 1])
+    options = {"loss": "hinge", "C": 0.3, "fit_intercept": False, "random_state": 0, "tol": 1e-8}
+    plain, more = MaxMarginClassifier(**options).fit(X, y), MaxMarginClassifier(**options).fit(padded, labels)
+    assert more.coef_ == pytest.approx(plain.coef_, rel=1e-9)
+    assert more.certificate_.lower == pytest.approx(plain.certificate_.lower + 7 * 0.3, rel=1e-9)
+    assert more.certificate_.dual[-7:].tolist() == [0.3] * 7
+
+
+def test_a_zero_row_makes_the_hard_margin_impossible():
+    X, y = clouds(40, 3, gap=4.0)
+    X[5] = 0.0
+    model = MaxMarginClassifier(np.inf, fit_intercept=False, random_state=0).fit(X, y)
+    assert model.status_ is Status.INSEPARABLE
+    assert model.certificate_.support.tolist() == [5]  # the whole proof: this row is the origin
+    assert model.certificate_.upper == 0.0
+
+
+@pytest.mark.parametrize("algorithm", RULES)
+def test_a_zero_row_among_thousands(algorithm):
+    """Too many rows for the exact step: the rules themselves have to cope (hard margin: it is impossible)."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 2500)
+    X = sp.csr_matrix(
+        (rng.normal(size=(2500, 3)) + 6.0 * (2 * y - 1)[:, None]) * (np.arange(2500) != 17)[:, None]
+    )
+    for stored in (X, X.toarray()):
+        model = MaxMarginClassifier(
+            np.inf, fit_intercept=False, algorithm=algorithm, random_state=0, max_iter=20
+        ).fit(stored, y)
+        assert model.status_ in (Status.INSEPARABLE, Status.UNDECIDED)
+        assert np.isfinite(model.coef_).all()
+        assert model.certificate_.lower <= 0.0
+        verify(model, stored, y)
+    if RULES[algorithm]().refuses(Problem("hinge", 1.0)) is None:
+        soft = MaxMarginClassifier(1.0, loss="hinge", fit_intercept=False, algorithm=algorithm).fit(X, y)
+        assert soft.status_ is Status.CERTIFIED
+        assert soft.certificate_.lower >= 1.0 - 1e-9  # the row costs C
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("C", [1.0, np.inf])
+def test_ten_thousand_times_more_features_than_rows(loss, C):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(10, 100_000)), np.arange(10) % 2
+    for stored in (X, sp.random_array((10, 100_000), density=0.001, rng=rng, format="csr")):
+        begin = time.perf_counter()
+        model = MaxMarginClassifier(C, loss=loss, random_state=0, tol=1e-6).fit(stored, y)
+        assert time.perf_counter() - begin < 20.0
+        assert model.status_ is Status.CERTIFIED
+        assert (model.predict(stored) == y).all()
+        verify(model, stored, y)
+
+
+@pytest.mark.parametrize("power", [-60, -20, 20, 60])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_any_scale(power, loss):
+    """k x with C / k^2 is the same problem."""
+    X, y = clouds(20, 3)
+    scale = 2.0 ** round(power * np.log2(10.0))
+    plain = MaxMarginClassifier(1.0, loss=loss, random_state=0).fit(X, y)
+    scaled = MaxMarginClassifier(scale**-2.0, loss=loss, random_state=0).fit(X * scale, y)
+    assert scaled.status_ is Status.CERTIFIED
+    assert scaled.coef_ * scale == pytest.approx(plain.coef_, rel=1e-9)
+    assert scaled.intercept_ == pytest.approx(plain.intercept_, rel=1e-9)
+    verify(scaled, X * scale, y)
+
+
+SCALES = {
+    "all tiny": (0.6, np.full(5, -150.0)),
+    "all huge": (4.0, np.full(5, 150.0)),
+    "from tiny to one": (0.6, np.array([-150.0, -100.0, -50.0, -5.0, 0.0])),
+    "from one to huge": (8.0, np.array([0.0, 5.0, 50.0, 100.0, 150.0])),
+    "from tiny to huge": (8.0, np.array([-150.0, -75.0, 0.0, 75.0, 150.0])),
+}
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("name", SCALES)
+def test_feature_scales_far_apart(name, loss, intercept):
+    """Columns from 1e-150 to 1e150, C = 1: certified. Where they are huge the largest of them separates."""
+    gap, powers = SCALES[name]
+    rng = np.random.default_rng(0)
+    y = np.arange(20) % 2
+    X = (rng.normal(size=(20, 5)) + gap * (2 * y - 1)[:, None]) * 10.0**powers
+    model = MaxMarginClassifier(1.0, loss=loss, fit_intercept=intercept, random_state=0).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.intercept_).all()
+    if gap > 1.0:
+        assert model.score(X, y) == 1.0
+    verify(model, X, y)
+
+
+@pytest.mark.parametrize("C", [1.0, np.inf])
+def test_feature_scales_beyond_proof(C):
+    """Huge columns that do not separate: their part of sum alpha y x must vanish to 1e-150, which float64 dual
+    weights cannot do. An end, finite numbers, and bounds that hold all the same.
+    """
+    X, y = clouds(20, 5)
+    X = X * 10.0 ** np.array([-150.0, -75.0, 0.0, 75.0, 150.0])
+    model = MaxMarginClassifier(C, random_state=0, max_iter=50).fit(X, y)
+    assert model.status_ is not Status.NOT_FINITE
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.intercept_).all()
+    verify(model, X, y)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
+def test_hard_margin_at_any_scale(scale):
+    X, y = clouds(20, 3, gap=4.0)
+    model = MaxMarginClassifier(np.inf, random_state=0, tol=1e-6).fit(X * scale, y)
+    assert model.status_ is Status.CERTIFIED
+    truth = optimum(Problem("hinge", np.inf), X, signs(y), np.ones(20))
+    assert model.certificate_.lower / scale == pytest.approx(float(truth.lower), rel=1e-5)
+    assert model.certificate_.lower / scale <= float(truth.upper) * (1.0 + 1e-12)
+
+
+# the hard margin always ends
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("algorithm", RULES)
+def test_the_hard_margin_ends_on_inseparable_data(algorithm, intercept):
+    for n in (60, 2500):  # with the exact step and without
+        X, y = clouds(n, 3, gap=0.3)
+        model = MaxMarginClassifier(
+            np.inf, algorithm=algorithm, fit_intercept=intercept, random_state=0, max_iter=30
+        ).fit(X, y)
+        assert model.status_ in (Status.INSEPARABLE, Status.UNDECIDED)
+        assert model.certificate_.lower <= 0.0
+        assert model.certificate_.upper >= 0.0
+        verify(model, X, y)
+        if n == 60 and RULES[algorithm].convergent:
+            assert model.status_ is Status.INSEPARABLE
+            # the proof: weights whose combination is the origin, to rounding
+            assert model.certificate_.upper <= 1e-13 * np.abs(X).max()
+
+
+def test_separable_data_are_never_called_inseparable():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(12, 2)) * 10.0 ** rng.uniform(-6, 6), np.arange(12) % 2
+        X[:, 0] = np.where(y == 1, 1.0, -1.0) * 10.0 ** rng.uniform(-9, 0) * np.abs(X).max()
+        model = MaxMarginClassifier(np.inf, random_state=0).fit(X, y)
+        assert model.status_ is Status.CERTIFIED
+        truth_holds(model, X, y)
+
+
+# what the parameters mean
+
+
+def objective(model, X, y, C, loss, weights=None):
+    """1/2 |w|^2 + C sum s_i loss: straight from the definition."""
+    xi = np.maximum(0.0, 1.0 - signs(y) * (X @ model.coef_[0] + model.intercept_[0]))
+    s = np.ones(len(y)) if weights is None else weights
+    return 0.5 * model.coef_[0] @ model.coef_[0] + C * (s @ (xi if loss == "hinge" else xi**2))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_the_objective_is_the_documented_one(loss, data):
+    X, y = data
+    model = MaxMarginClassifier(0.7, loss=loss, random_state=0).fit(X, y)
+    value = objective(model, X, y, 0.7, loss)
+    assert value == pytest.approx(model.certificate_.upper, rel=1e-12)
+    rng = np.random.default_rng(0)
+    for _ in range(50):  # nothing near is better, the intercept included
+        other = clone(model)
+        other.coef_ = model.coef_ + 1e-3 * rng.normal(size=(1, 4))
+        other.intercept_ = model.intercept_ + 1e-3 * rng.normal(size=1)
+        assert objective(other, X, y, 0.7, loss) >= model.certificate_.lower
+
+
+def test_attributes(data):
+    X, y = data
+    model = MaxMarginClassifier(random_state=0).fit(X, np.array(["no", "yes"])[y])
+    assert model.coef_.shape == (1, 4)
+    assert model.intercept_.shape == (1,)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.n_features_in_ == 4
+    assert model.n_iter_ >= 1
+    assert model.status_ is Status.CERTIFIED
+    assert model.decision_function(X) == pytest.approx(X @ model.coef_[0] + model.intercept_[0], rel=1e-12)
+    assert (model.predict(X) == np.where(model.decision_function(X) > 0, "yes", "no")).all()
+    rounds = [report.round for report in model.history_]
+    assert rounds == list(range(1, len(rounds) + 1))
+    for before, after in zip(model.history_, model.history_[1:], strict=False):
+        assert after.lower >= before.lower or after.gap <= before.gap
+        assert after.seconds >= before.seconds
+        assert after.presentations >= before.presentations
+
+
+def test_intercepts(data):
+    """None is zero; free is unregularised; augmented is a feature of constant value whose weight counts."""
+    X, y = data
+    X = X + 5.0
+    options = {"loss": "hinge", "C": 0.5, "tol": 1e-9, "random_state": 0}
+    none = MaxMarginClassifier(fit_intercept=False, **options).fit(X, y)
+    assert none.intercept_.tolist() == [0.0]
+    augmented = MaxMarginClassifier(intercept="augmented", intercept_scaling=3.0, **options).fit(X, y)
+    explicit = MaxMarginClassifier(fit_intercept=False, **options).fit(
+        np.column_stack([X, np.full(60, 3.0)]), y
+    )
+    assert np.append(augmented.coef_, augmented.intercept_ / 3.0) == pytest.approx(
+        explicit.coef_[0], rel=1e-8
+    )
+    assert augmented.certificate_.upper == pytest.approx(explicit.certificate_.upper, rel=1e-8)
+    free = MaxMarginClassifier(**options).fit(X, y)
+    assert free.certificate_.upper < augmented.certificate_.lower < none.certificate_.lower
+    wide = MaxMarginClassifier(intercept="augmented", intercept_scaling=1e4, **options).fit(X, y)
+    assert wide.certificate_.upper == pytest.approx(free.certificate_.upper, rel=1e-4)
+
+
+def test_sample_weights(data):
+    X, y = data
+    s = np.random.default_rng(0).integers(0, 4, 60)
+    s[:2] = 1
+    options = {"loss": "hinge", "tol": 1e-9, "random_state": 0}
+    weighted = MaxMarginClassifier(**options).fit(X, y, s)
+    copies = MaxMarginClassifier(**options).fit(np.repeat(X, s, axis=0), np.repeat(y, s))
+    assert weighted.coef_ == pytest.approx(copies.coef_, rel=1e-9)
+    assert weighted.intercept_ == pytest.approx(copies.intercept_, rel=1e-9)
+    half = MaxMarginClassifier(C=2.0, **options).fit(X, y, s / 2.0)
+    assert half.coef_ == pytest.approx(weighted.coef_, rel=1e-9)
+    hard = MaxMarginClassifier(np.inf, **options)
+    X, y = clouds(gap=4.0)
+    s = np.where(np.arange(60) % 5, 0.01 + np.arange(60), 0.0)
+    kept = s > 0
+    assert hard.fit(X, y, s).coef_ == pytest.approx(clone(hard).fit(X[kept], y[kept]).coef_, rel=1e-9)
+
+
+def test_weight_zero_removes_a_whole_class():
+    X, y = clouds(60, 4, classes=3)
+    s = (y != 1).astype(float)
+    model = MaxMarginClassifier(random_state=0).fit(X, y, s)
+    assert model.classes_.tolist() == [0, 2]
+    assert model.coef_.shape == (1, 4)
+    alone = MaxMarginClassifier(random_state=0).fit(X[y != 1], y[y != 1])
+    assert model.coef_ == pytest.approx(alone.coef_, rel=1e-9)
+    assert model.certificate_.rows == 60
+    verify(model, X, y, s)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_class_weights(classes):
+    rng = np.random.default_rng(0)
+    X, y = clouds(60, 4, classes=classes)
+    y = np.where(rng.random(60) < 0.4, 0, y)  # unequal classes
+    s = rng.integers(1, 4, 60).astype(float)
+    options = {"loss": "hinge", "tol": 1e-9, "random_state": 0}
+    counts = np.bincount(y, weights=s)
+    factors = s.sum() / (classes * counts)
+    balanced = MaxMarginClassifier(class_weight="balanced", **options).fit(X, y, s)
+    explicit = MaxMarginClassifier(**options).fit(X, y, s * factors[y])
+    named = MaxMarginClassifier(class_weight=dict(enumerate(factors)), **options).fit(X, y, s)
+    assert balanced.class_weight_ == pytest.approx(factors, rel=1e-14)
+    for other in (explicit, named):
+        assert balanced.coef_ == pytest.approx(other.coef_, rel=1e-8, abs=1e-10)
+        assert balanced.intercept_ == pytest.approx(other.intercept_, rel=1e-8)
+    verify(balanced, X, y, s)
+    partial = MaxMarginClassifier(class_weight={1: 3.0}, **options).fit(X, y)
+    assert partial.class_weight_.tolist() == [1.0, 3.0, 1.0][:classes]
+
+
+def test_class_weight_zero_removes_a_class():
+    X, y = clouds(60, 4, classes=3)
+    model = MaxMarginClassifier(class_weight={1: 0.0}, loss="hinge", tol=1e-8, random_state=0).fit(X, y)
+    verify(model, X, y)
+    two = MaxMarginClassifier(loss="hinge", tol=1e-8, random_state=0).fit(X[y != 1], y[y != 1])
+    assert model.coef_[model.classes_.tolist().index(2)] == pytest.approx(two.coef_[0], rel=1e-8)
+
+
+# several classes
+
+
+def test_one_against_the_rest():
+    X, y = load_iris(return_X_y=True)
+    model = MaxMarginClassifier(loss="hinge", random_state=0, tol=1e-8).fit(X, y)
+    assert model.coef_.shape == (3, 4)
+    for k in range(3):
+        alone = MaxMarginClassifier(loss="hinge", random_state=0, tol=1e-8).fit(X, y == k)
+        assert model.coef_[k] == pytest.approx(alone.coef_[0], rel=1e-8)
+        assert model.intercept_[k] == pytest.approx(alone.intercept_[0], rel=1e-8)
+    scores = model.decision_function(X)
+    assert scores.shape == (150, 3)
+    assert (model.predict(X) == scores.argmax(axis=1)).all()
+    assert model.score(X, y) > 0.9
+    verify(model, X, y)
+    assert {report.label for report in model.history_} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("n", [150, 2500])
+def test_the_number_of_jobs_does_not_matter(n):
+    X, y = clouds(n, 4, classes=3)
+    one, two = (MaxMarginClassifier(random_state=5, n_jobs=jobs, max_iter=20).fit(X, y) for jobs in (1, 2))
+    assert one.coef_.tolist() == two.coef_.tolist()
+    assert one.intercept_.tolist() == two.intercept_.tolist()
+    assert one.certificate_.gap == two.certificate_.gap
+
+
+# rules, searches, copies
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_names_and_objects_mean_the_same(name, data):
+    by_name = MaxMarginClassifier(algorithm=name, random_state=0).fit(*data)
+    by_object = MaxMarginClassifier(algorithm=RULES[name](), random_state=0).fit(*data)
+    assert by_name.coef_.tolist() == by_object.coef_.tolist()
+    assert RULES[name]() == RULES[name]()
+    assert hash(RULES[name]()) == hash(RULES[name]())
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_every_schedule_of_every_rule(name):
+    """More rows than the exact step takes: the schedule itself has to get there."""
+    X, y = clouds(2500, 4)
+    C = 0.05
+    for schedule in RULES[name].schedules:
+        for stored in (X, sp.csr_matrix(X)):
+            model = MaxMarginClassifier(C, algorithm=RULES[name](schedule=schedule), random_state=0).fit(
+                stored, y
+            )
+            if RULES[name].convergent:
+                assert model.status_ is Status.CERTIFIED
+                assert model.certificate_.gap <= 1e-3
+            verify(model, stored, y)
+
+
+def radius(model) -> float:
+    """How far w is from the best one at most: the objective is 1-strongly convex."""
+    return float(np.sqrt(2.0 * (model.certificate_.upper - model.certificate_.lower))) + 1e-9
+
+
+def test_the_same_seed_is_the_same_run():
+    X, y = clouds(2500, 4)
+    first, second, other = (MaxMarginClassifier(random_state=seed).fit(X, y) for seed in (3, 3, 4))
+    assert first.coef_.tolist() == second.coef_.tolist()
+    assert [r.presentations for r in first.history_] == [r.presentations for r in second.history_]
+    # another seed: too many rows for the exact step, so only as near as the gaps say
+    assert first.coef_.tolist() != other.coef_.tolist()
+    assert np.linalg.norm(first.coef_ - other.coef_) <= radius(first) + radius(other)
+
+
+def test_clone_pickle_and_search(data):
+    X, y = data
+    model = MaxMarginClassifier(2.0, loss="hinge", algorithm=MPU(delta=1e-5), random_state=0)
+    assert clone(model).get_params() == model.get_params()
+    model.fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.decision_function(X).tolist() == model.decision_function(X).tolist()
+    assert verify(again, X, y).lower == verify(model, X, y).lower
+    assert again.status_ is Status.CERTIFIED
+    rules = [DualCoordinateDescent(), MPU(), Perceptron(), "auto"]
+    search = GridSearchCV(MaxMarginClassifier(random_state=0), {"algorithm": rules, "C": [0.1, 1.0]}, cv=3)
+    search.fit(X, y)
+    assert search.best_params_["algorithm"] in rules
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    make_pipeline(StandardScaler(), MaxMarginClassifier()).fit(X, y).predict(X)
+
+
+def test_warm_start(data):
+    """It begins where the last fit ended, so a second fit has nothing left to do."""
+    X, y = clouds(2500, 4)
+    model = MaxMarginClassifier(warm_start=True, random_state=0, tol=1e-4).fit(X, y)
+    cold = model.history_[-1].presentations
+    first, before = model.coef_.copy(), radius(model)
+    model.fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    assert model.history_[-1].presentations < 0.5 * cold
+    assert np.linalg.norm(model.coef_ - first) <= radius(model) + before
+    model.set_params(C=1.5).fit(X, y)
+    truth = MaxMarginClassifier(1.5, tol=1e-4, random_state=1).fit(X, y)
+    assert model.certificate_.lower <= truth.certificate_.upper
+    assert truth.certificate_.lower <= model.certificate_.upper
+    small, labels = data  # other data: it begins anew
+    model.fit(small, labels)
+    assert model.certificate_.rows == 60
+    verify(model, small, labels)
+
+
+def test_verbose_writes_to_standard_error(data, capsys):
+    MaxMarginClassifier(verbose=1, random_state=0).fit(*data)
+    out, err = capsys.readouterr()
+    assert not out
+    assert err.startswith("round    1")
+    assert len(err.splitlines()) >= 2
+    assert all("gap" in line for line in err.splitlines())
+    MaxMarginClassifier().fit(*data)
+    assert capsys.readouterr() == ("", "")
+
+
+# stopping
+
+
+def slow_problem():
+    """Rounds without end: a gap that cannot be reached, on rows too many for the exact step."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 4000)
+    return rng.normal(size=(4000, 40)) + 0.05 * (2 * y - 1)[:, None], y
+
+
+ENDLESS = {"C": 1e4, "loss": "hinge", "tol": 1e-15, "max_iter": 10**9, "random_state": 0}
+
+
+def best_so_far(model, X, y):
+    """What a fit that was stopped leaves: a whole model with an honest gap."""
+    assert model.certificate_.gap > 1e-15
+    assert model.coef_.any()
+    assert verify(model, X, y).gap == pytest.approx(model.certificate_.gap, rel=1e-6)
+    assert model.certificate_.upper <= min(report.upper for report in model.history_) * (1 + 1e-9)
+
+
+def test_max_time():
+    X, y = slow_problem()
+    MaxMarginClassifier(**{**ENDLESS, "max_iter": 1}).fit(X, y)  # compiled by now
+    begin = time.perf_counter()
+    model = MaxMarginClassifier(**ENDLESS, max_time=0.3).fit(X, y)
+    assert 0.3 <= time.perf_counter() - begin < 3.0
+    assert model.status_ is Status.MAX_TIME
+    best_so_far(model, X, y)
+
+
+def test_max_iter():
+    X, y = slow_problem()
+    model = MaxMarginClassifier(**{**ENDLESS, "max_iter": 3}).fit(X, y)
+    assert model.status_ is Status.MAX_ITER
+    assert model.n_iter_ == 3
+    best_so_far(model, X, y)
+
+
+def test_callback():
+    X, y = slow_problem()
+    seen = []
+
+    def enough(report):
+        seen.append(report)
+        return len(seen) == 4
+
+    model = MaxMarginClassifier(**ENDLESS, callback=enough).fit(X, y)
+    assert model.status_ is Status.INTERRUPTED
+    assert model.n_iter_ == 4
+    assert all(isinstance(report, Report) for report in seen)
+    assert seen == model.history_
+    best_so_far(model, X, y)
+
+
+def test_a_callback_that_raises_is_heard(data):
+    def broken(report):
+        raise RuntimeError("the callback's own")
+
+    with pytest.raises(RuntimeError, match="the callback's own"):
+        MaxMarginClassifier(callback=broken).fit(*data)
+
+
+CTRL_C = """
+    import os, signal, sys, threading, time
+    import numpy as np
+    sys.path.insert(0, {tests!r})
+    from test_estimator import ENDLESS, best_so_far, slow_problem
+    from maxmargin import MaxMarginClassifier, Status
+    X, y = slow_problem()
+    times = {times}
+
+    def press(report):
+        # Ctrl-C while the fit is running: a real signal to the process itself
+        if report.round in (3, 4)[:times]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    {body}
+"""
+
+
+def run_and_interrupt(times: int, body: str) -> subprocess.CompletedProcess:
+    from pathlib import Path
+
+    code = textwrap.dedent(CTRL_C).format(
+        tests=str(Path(__file__).parent), times=times, body=textwrap.dedent(body).replace("\n", "\n")
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_the_first_ctrl_c_keeps_the_best_model():
+    done = run_and_interrupt(
+        1,
+        """
+model = MaxMarginClassifier(**ENDLESS, callback=press).fit(X, y)
+assert model.status_ is Status.INTERRUPTED, model.status_
+best_so_far(model, X, y)
+assert signal.getsignal(signal.SIGINT) is before
+print("kept")
+""",
+    )
+    assert done.stdout == "kept\n", done.stderr
+
+
+def test_the_second_ctrl_c_raises():
+    """Pressed twice before the fit could end."""
+    done = run_and_interrupt(
+        2,
+        """
+def twice(report):
+    if report.round == 3:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+try:
+    MaxMarginClassifier(**ENDLESS, callback=twice).fit(X, y)
+except KeyboardInterrupt:
+    assert signal.getsignal(signal.SIGINT) is before
+    print("raised")
+""",
+    )
+    assert done.stdout == "raised\n", done.stderr
+
+
+def test_ctrl_c_from_outside():
+    """A signal at no particular moment, as a terminal sends it."""
+    done = run_and_interrupt(
+        1,
+        """
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+MaxMarginClassifier(**{**ENDLESS, "max_iter": 1}).fit(X, y)
+model = MaxMarginClassifier(**ENDLESS).fit(X, y)
+assert model.status_ is Status.INTERRUPTED, model.status_
+print("kept")
+""",
+    )
+    # the first, short fit may have been over, or not, when the signal came; the long one never is
+    assert done.stdout == "kept\n" or "KeyboardInterrupt" in done.stderr, done.stderr
+
+
+def test_a_handler_of_the_user_stays():
+    done = run_and_interrupt(
+        1,
+        """
+heard = []
+signal.signal(signal.SIGINT, lambda *a: heard.append(a))
+model = MaxMarginClassifier(**{**ENDLESS, "max_iter": 6}, callback=press).fit(X, y)
+assert len(heard) == 1 and model.status_ is Status.MAX_ITER
+print("stays")
+""",
+    )
+    assert done.stdout == "stays\n", done.stderr
