@@ -147,10 +147,11 @@ def _solve(qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarray
     B = qp.A[free].T
     if qp.D.any():
         B = np.vstack([B, np.diag(np.sqrt(qp.D[free]))])
-    size = np.sqrt(np.maximum(np.einsum("ij,ij->j", B, B), 1e-300))
+    E = qp.E[:, free]
+    size = np.sqrt(np.maximum((B * B).sum(axis=0) + (E * E).sum(axis=0), 1e-300))
     B = B / size
     r = (qp.q[free] - qp.A[free] @ fixed) / size
-    E = qp.E[:, free] / size
+    E = E / size
     begin, Z = np.zeros(k), None
     if m:
         basis, R = _linalg.qr(E.T, pivoting=True)[:2]
