@@ -25,6 +25,7 @@ BACK = 0.995  # share of the way to the boundary
 SHORT = 1e-10  # a step that is none
 FEW_COLUMNS = 100  # up to so many columns, columns are eliminated even where rows are fewer
 REFINE, LATE = 2, 1e-2  # corrections of each solution, once the error is below this
+NOTHING = 1e-15  # a margin, R = 1, that is zero
 TINY = 1e-30  # a squared margin, R = 1, that is zero
 
 Solver = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -152,7 +153,12 @@ def _error(
     size = one**0.5 + float(np.abs(w).max(initial=0.0))
     equations = float(np.abs(broken).max(initial=0.0)) / (1.0 + float(point.a.max()))
     equations += float(np.abs(apart).max(initial=0.0)) / size
-    return products + slope + equations, products <= CLOSE and slope < FLAT
+    done = products <= CLOSE and slope < FLAT
+    if qp.problem.hard:  # the bound itself: where it tends to zero, so does the unit of everything else
+        v = qp.A.T @ point.a
+        bound = float(np.sqrt(v @ v))
+        return bound + float(np.abs(broken).max()), done or bound < NOTHING
+    return products + slope + equations, done
 
 
 def _direction(

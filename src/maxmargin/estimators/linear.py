@@ -213,10 +213,10 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
             order="C",
             accept_large_sparse=True,
         )
-        check_classification_targets(y)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         kept = weights > 0.0
         try:
+            check_classification_targets(y)
             classes = np.unique(y[kept])
         except TypeError:
             kinds = sorted({type(label).__name__ for label in y.tolist()})
