@@ -12,15 +12,19 @@ import numpy as np
 import scipy.sparse as sp
 
 import maxmargin
-from maxmargin import Problem
+from maxmargin import Perceptron, Problem
 from maxmargin.compiled import sweeps
 from maxmargin.compiled.orders import shuffled, strides
 from maxmargin.data import Patterns, Room
 from maxmargin.rules.dual_descent import Descend
 from maxmargin.rules.mpu import Unlearn
-from maxmargin.rules.perceptron import Learn
 
 HARD = Problem("hinge", np.inf, intercept="none")
+
+
+def learn():
+    """The Perceptron's rule with threshold 50, by whatever name its record goes."""
+    return Perceptron(b=50.0 / 64.0).plan(HARD, 64.0, 0.1).rule
 
 
 def bits(a) -> str:
@@ -72,17 +76,17 @@ def everything() -> dict:
     soft = Problem("hinge", 0.5, intercept="none")
     squared = Problem("squared_hinge", 0.5, intercept="augmented")
     free = Problem("hinge", 0.5, intercept="free")
-    learn, unlearn, descend = Learn(50.0), Unlearn(512.0, 128.0), Descend(1.0)
+    unlearn, descend = Unlearn(512.0, 128.0), Descend(1.0)
     out = {}
     for name, store in (("dense", np.asarray), ("csr", sp.csr_matrix)):
-        out[f"perceptron, hard, {name}"] = run(learn, store(whole), y, HARD)
-        out[f"perceptron, squared, {name}"] = run(learn, store(whole), y, squared, rho=1.0)
+        out[f"perceptron, hard, {name}"] = run(learn(), store(whole), y, HARD)
+        out[f"perceptron, squared, {name}"] = run(learn(), store(whole), y, squared, rho=1.0)
         out[f"mpu, hard, {name}"] = run(unlearn, store(whole), y, HARD, 512.0)
         out[f"mpu, hinge, {name}"] = run(unlearn, store(whole), y, soft, 512.0)
         out[f"mpu, free, {name}"] = run(unlearn, store(whole), y, free, 512.0, rho=1.0)
         out[f"dcd, dyadic, {name}"] = run(descend, store(dyadic), y[:10], soft, passes=2)
         out[f"dcd, real, {name}"] = run(descend, store(real), y, soft, passes=3)
-    out["perceptron, hard, binary"] = run(learn, sp.csr_matrix(binary), y, HARD)
+    out["perceptron, hard, binary"] = run(learn(), sp.csr_matrix(binary), y, HARD)
     out["mpu, hinge, binary"] = run(unlearn, sp.csr_matrix(binary), y, soft, 512.0)
     rng = np.random.default_rng(2)
     out["orders"] = {"steps": np.concatenate([shuffled(100, rng), strides(100, rng)]).tolist()}
@@ -93,8 +97,8 @@ def two() -> dict:
     """One run for each of two rules, and which compiled functions were not in the cache."""
     y, whole, *_ = data()
     out = {
-        "Learn": run(Learn(50.0), whole, y, HARD),
-        "Unlearn": run(Unlearn(512.0, 128.0), whole, y, HARD, 512.0),
+        "Perceptron": run(learn(), whole, y, HARD),
+        "MPU": run(Unlearn(512.0, 128.0), whole, y, HARD, 512.0),
     }
     found = {"hits": [], "misses": []}
     for module in (sweeps, maxmargin.compiled.weights, maxmargin.compiled.orders, maxmargin.compiled.vectors):

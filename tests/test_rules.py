@@ -165,6 +165,22 @@ def test_a_zero_pattern_costs_its_cap_at_once(name, storage):
     assert not h.space.vector.w.any()
 
 
+@pytest.mark.parametrize("storage", STORES)
+def test_mpu_on_its_thresholds(storage):
+    """a.y = b is learnt and a.y = b + db is unlearnt, both once; what lies between is left alone."""
+    X, y = np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([1.0, -1.0])
+    for score, change in ((40.0, 1.0), (42.0, 0.0), (68.0, 0.0), (70.0, -1.0), (72.0, -1.0), (74.0, -2.0)):
+        h = start(STORES[storage](X), y, PROBLEMS[0])
+        h.space.vector.w[0], h.alpha[0] = score / 2.0, 5.0
+        moved, _ = present(Unlearn(40.0, 30.0), h, [[0]])
+        assert h.alpha[0] == 5.0 + change
+        assert h.space.vector.w[0] == score / 2.0 + 2.0 * change
+        assert moved == ([0] if change else [])
+    h = start(STORES[storage](X), y, PROBLEMS[0])  # nothing to unlearn, however large the score
+    h.space.vector.w[0] = 1000.0
+    assert present(Unlearn(40.0, 30.0), h, [[0]])[0] == []
+
+
 def test_mpu_learns_as_often_as_it_takes():
     """One presentation with multiple updates ends where single updates would."""
     rng = np.random.default_rng(19)
