@@ -59,7 +59,8 @@ def fingerprint(
     """The fingerprint of patterns (X, y) with these weights; `projection` is that of `project(X)`."""
     z = project(X) if projection is None else projection
     n, d = X.shape
-    t = (2.0 + np.cos(np.arange(1.0, n + 1.0))) * (1.0 + weights) * (1.5 + 0.5 * y)
+    shuffle = (np.arange(n, dtype=np.uint32) * np.uint32(2654435769)) >> np.uint32(12)
+    t = (1.0 + shuffle * 2.0**-20) * (1.0 + weights) * (1.5 + 0.5 * y)
     return Fingerprint(n, d, int(np.sum(y > 0)), float(t @ z), float(np.abs(t) @ np.abs(z)))
 
 

@@ -62,9 +62,8 @@ def unsettled(h, scores, low, high, out):
     for i in range(scores.size):
         a = h.alpha[h.ids[i]]
         s = scores[i]
-        if (s < high or a > 0.0) and (s > low or a < h.cap[i]):
-            out[count] = i
-            count += 1
+        out[count] = i  # written in any case and kept or not: a branch here is seldom foreseen
+        count += ((s < high) | (a > 0.0)) & ((s > low) | (a < h.cap[i]))
     return count
 
 

@@ -50,7 +50,7 @@ class Rigid(NamedTuple):
 
     def excess(self, s, a, cap, g, unit):
         """(1 - m) (cap - a) or (m - 1) a: both vanish where the pattern is right."""
-        return (unit - s) * (cap - a) if s < unit else (s - unit) * a
+        return max((unit - s) * (cap - a), (s - unit) * a)  # one of them is positive: no branch
 
 
 @record

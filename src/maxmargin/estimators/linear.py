@@ -214,45 +214,29 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
             accept_large_sparse=True,
         )
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        kept = weights > 0.0
-        try:
-            check_classification_targets(y)
-            classes = np.unique(y[kept])
-        except TypeError:
-            kinds = sorted({type(label).__name__ for label in y.tolist()})
-            raise ValueError(
-                f"Labels cannot be compared with one another: y holds {' and '.join(kinds)}. Give all classes "
-                "names of one type."
-            ) from None
-        if classes.size < 2:
-            what = (
-                "no row has a positive weight"
-                if classes.size == 0
-                else f"all rows are of class {classes.tolist()[0]!r}"
-            )
-            raise ValueError(
-                f"A classifier needs rows of at least 2 classes with positive weight, but {what} (one class)."
-            )
-        index = np.searchsorted(classes, y)
-        index[~kept] = 0
-        factors = self._class_factors(classes, np.bincount(index, weights=weights, minlength=classes.size))
-        weights = weights * factors[index]
+        everything = sample_weight is None or bool((weights > 0.0).all())
+        classes = _classes(y if everything else y[weights > 0.0])
+        factors = self._class_factors(classes, y, weights)
+        if self.class_weight is not None:
+            weights = weights.copy()  # it may be the caller's
+            for name, factor in zip(classes, factors, strict=True):
+                weights[y == name] *= factor
+            everything = bool((weights > 0.0).all())
         whole, projection = X, project(X)
         rows = None
-        if not (weights > 0.0).all():
+        if not everything:
             rows = np.flatnonzero(weights > 0.0)
             X = X[rows]
-        present = np.unique(index if rows is None else index[rows])
-        if present.size < 2:
-            raise ValueError(
-                "class_weight leaves rows of only one class with a positive weight: raise the zero weights."
-            )
+            lost = [name for name in classes.tolist() if not (y[rows] == name).any()]
+            if lost:
+                raise ValueError(
+                    f"class_weight leaves no row of class {lost[0]!r}: give it a positive weight."
+                )
         patterns = Patterns(X)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=classes.size)
         labels: list[Any] = [None] if classes.size == 2 else list(classes)
         last = self._last_dual(X.shape[0] if rows is None else whole.shape[0], classes)
         lock = Lock()
-
         jobs = min(effective_n_jobs(self.n_jobs or 1), len(labels))
 
         def one(k: int, watch: Watch) -> Solution:
@@ -372,7 +356,7 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
             )
         return algorithm
 
-    def _class_factors(self, classes: np.ndarray, totals: np.ndarray) -> np.ndarray:
+    def _class_factors(self, classes: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
         if self.class_weight is None:
             return np.ones(classes.size)
         if isinstance(self.class_weight, str):
@@ -380,6 +364,7 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
                 raise ValueError(
                     f'class_weight must be a dict, "balanced" or None; got {self.class_weight!r}.'
                 )
+            totals = np.array([weights[y == name].sum() for name in classes])
             return totals.sum() / (classes.size * totals)
         if not isinstance(self.class_weight, dict):
             raise ValueError(f'class_weight must be a dict, "balanced" or None; got {self.class_weight!r}.')
@@ -435,6 +420,27 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
             self.certificate_: Certificate | Certificates = solutions[0].certificate
         else:
             self.certificate_ = Certificates(tuple(labels), tuple(s.certificate for s in solutions))
+
+
+def _classes(y: np.ndarray) -> np.ndarray:
+    """The distinct labels, two at least."""
+    try:
+        classes = np.unique(y)
+        # two labels tell as much of their kind as all rows do
+        check_classification_targets(classes if classes.size <= 2 else y)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in y.tolist()})
+        raise ValueError(
+            f"Labels cannot be compared with one another: y holds {' and '.join(kinds)}. Give all classes "
+            "names of one type."
+        ) from None
+    if classes.size < 2:
+        what = "all rows are" if classes.size else "there is no row"
+        name = f" of class {classes.tolist()[0]!r}" if classes.size else ""
+        raise ValueError(
+            f"A classifier needs rows of at least 2 classes with positive weight, but {what}{name} (one class)."
+        )
+    return classes
 
 
 @cache
