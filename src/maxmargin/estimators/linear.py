@@ -227,10 +227,9 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
         if not everything:
             rows = np.flatnonzero(weights > 0.0)
             X = X[rows]
-            lost = [name for name in classes.tolist() if not (y[rows] == name).any()]
-            if lost:
+            if np.unique(y[rows]).size < 2:
                 raise ValueError(
-                    f"class_weight leaves no row of class {lost[0]!r}: give it a positive weight."
+                    "class_weight leaves rows of only one class with a positive weight: raise the zero weights."
                 )
         patterns = Patterns(X)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=classes.size)
@@ -431,7 +430,7 @@ def _classes(y: np.ndarray) -> np.ndarray:
     except TypeError:
         kinds = sorted({type(label).__name__ for label in y.tolist()})
         raise ValueError(
-            f"Labels cannot be compared with one another: y holds {' and '.join(kinds)}. Give all classes "
+            f"The labels cannot be compared with one another: y holds {' and '.join(kinds)}. Give all classes "
             "names of one type."
         ) from None
     if classes.size < 2:
