@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from maxmargin import Problem
 
-BASES = ("gaussian", "integer", "binary", "separable", "line", "few", "scaled", "thin")
+BASES = ("gaussian", "integer", "binary", "separable", "line", "few", "scaled", "thin", "far")
 TWISTS = ("copies", "contradiction", "zero_rows", "constant_column", "zero_column", "twin_columns")
 WEIGHTS = ("none", "whole", "real", "some_zero")
 INTERCEPTS = ("none", "free", "augmented")
@@ -82,6 +82,8 @@ def rows(spec: Spec) -> tuple[np.ndarray, np.ndarray]:
         X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-3, 3, d)
     elif spec.base == "thin":  # clouds far from the origin, close to each other
         X = rng.normal(size=(n, d)) + 20.0 + 0.5 * y[:, None]
+    elif spec.base == "far":  # whole numbers at some distance from the origin
+        X = rng.integers(-2, 3, (n, d)) + rng.choice([-8.0, 8.0, 100.0])
     else:
         X = rng.normal(size=(n, d)) + 0.8 * y[:, None]
     for twist in spec.twists:
