@@ -114,8 +114,10 @@ class Room:
                 cap=np.empty(n),
                 ids=np.empty(n, np.uint32),
             )
-        pack(self._held, h, rows)
-        return self._held
+        held, m = self._held, rows.size
+        packed = held._replace(y=held.y[:m], square=held.square[:m], cap=held.cap[:m], ids=held.ids[:m])
+        pack(packed, h, rows)
+        return packed
 
 
 def _like(space: Any, rows: int) -> Any:
