@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+SUBNORMAL = 1e-290  # squares below have lost digits
 _BLOCK = 1 << 18  # entries at a time: temporaries stay in cache
 
 
@@ -32,12 +33,12 @@ class Plain:
     """Ordinary float64 sums."""
 
     @staticmethod
-    def scores(X: Any, w: np.ndarray) -> np.ndarray:
-        """X w."""
+    def scores(X: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
+        """X w + b."""
         out = np.empty(X.shape[0])
         for rows, block in row_blocks(X):
             out[rows] = block @ w
-        return out
+        return out + b
 
     @staticmethod
     def combine(X: Any, c: np.ndarray) -> np.ndarray:
@@ -55,19 +56,39 @@ class Plain:
     @staticmethod
     def square(v: np.ndarray) -> float:
         """|v|^2."""
-        return float(v @ v)
+        square = float(v @ v)
+        if SUBNORMAL < square < np.inf:
+            return square
+        top = float(np.abs(v).max(initial=0.0))
+        if not (np.isfinite(top) and top > 0.0):
+            return square
+        v = v / top
+        return float(v @ v) * top * top
+
+    @staticmethod
+    def row_squares(X: Any) -> np.ndarray:
+        """|x_i|^2 of every row."""
+        out = np.empty(X.shape[0])
+        for rows, block in row_blocks(X):
+            if sp.issparse(block):
+                out[rows] = np.asarray(block.multiply(block).sum(axis=1)).ravel()
+            else:
+                out[rows] = np.einsum("ij,ij->i", block, block)
+        return out
 
 
 class Compensated:
     """Sums as if carried in a multiple of the working precision."""
 
     @staticmethod
-    def scores(X: Any, w: np.ndarray) -> np.ndarray:
-        """X w."""
+    def scores(X: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
+        """X w + b, in which w.x and b may cancel."""
         out = np.empty(X.shape[0])
         for rows, block in _small_blocks(X):
             lines, columns, values = _entries(block)
-            out[rows] = _grouped(values, w[columns], lines, block.shape[0])
+            n = block.shape[0]
+            terms, factors = np.append(values, np.full(n, b)), np.append(w[columns], np.ones(n))
+            out[rows] = _grouped(terms, factors, np.append(lines, np.arange(n)), n)
         return out
 
     @staticmethod

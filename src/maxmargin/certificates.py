@@ -22,6 +22,7 @@ from .arithmetic import Compensated, Plain
 from .problems import Problem
 
 _EPS = float(np.finfo(float).eps)
+FEW, SEEN_FEW, SEEN = 200_000, 1e-12, 1e-10  # entries; rounding of this share of a bound is avoided
 
 
 class CertificateError(ValueError):
@@ -191,6 +192,7 @@ def certify(
     b: float,
     alpha: np.ndarray,
     projection: np.ndarray | None = None,
+    square: np.ndarray | None = None,
 ) -> Certificate:
     """The certificate of a primal point (w, b) and dual weights alpha, made feasible first.
 
@@ -205,12 +207,21 @@ def certify(
     b : float
     alpha : ndarray of shape (n,)
         Any non-negative numbers; best, those of a solver.
+    projection, square : ndarray of shape (n,), default=None
+        `project(X)` and the squared norms of the rows, where they are known.
+
+    Notes
+    -----
+    Sums are ordinary ones, unless their rounding could be seen in the bounds: then they are compensated.
     """
     alpha = feasible(problem, y, weights, alpha)
     v2 = _combined(problem, X, alpha * y, Plain)  # (hard: of weights that sum to one already)
+    arithmetic = _arithmetic(problem, X, w, b, alpha, v2, square)
+    if arithmetic is not Plain:
+        v2 = _combined(problem, X, alpha * y, arithmetic)
     multiple = _best_multiple(problem, weights, alpha, v2)
     alpha, v2 = alpha * multiple, v2 * multiple * multiple
-    lower, upper = bounds(problem, X, y, weights, w, b, alpha, v2=v2)
+    lower, upper = bounds(problem, X, y, weights, w, b, alpha, arithmetic, v2)
     support = np.flatnonzero(alpha).astype(np.int64)
     return Certificate(problem, lower, upper, support, alpha[support], fingerprint(X, y, weights, projection))
 
@@ -229,7 +240,7 @@ def bounds(
     """(lower, upper) from the data; alpha must be feasible. `v2` is |sum alpha_i y_i x_i|^2, if known."""
     if problem.hard:
         alpha = _proportions(alpha)  # whoever made them: tiny ones would make |v|^2 vanish, and a false bound
-    margins = y * (arithmetic.scores(X, w) + b)
+    margins = y * arithmetic.scores(X, w, b)
     length2 = problem.norm2(arithmetic.square(w), b)
     v2 = _combined(problem, X, alpha * y, arithmetic) if v2 is None else v2
     if problem.hard:
@@ -241,6 +252,24 @@ def bounds(
     if problem.free and b != 0.0:  # balanced but for rounding, which the intercept multiplies
         lower -= abs(b * arithmetic.total(alpha * y))
     return lower, problem.primal(length2, margins, weights, arithmetic.total)
+
+
+def _arithmetic(
+    problem: Problem, X: Any, w: np.ndarray, b: float, alpha: np.ndarray, v2: float, square: np.ndarray | None
+) -> type[Plain] | type[Compensated]:
+    """Ordinary sums where their rounding is far below what a bound says, else compensated ones."""
+    n, d = X.shape
+    norms = np.sqrt(Plain.row_squares(X) if square is None else square) + problem.rho
+    unit = _EPS * (16.0 + np.sqrt(n + d))  # rounding errors of a sum seldom all have one sign
+    total = float(alpha.sum())
+    off_v = unit * float(alpha @ norms)
+    off_margin = unit * (float(norms.max(initial=0.0)) * float(np.sqrt(Plain.square(w))) + abs(b))
+    if problem.hard:
+        off, size = off_v + off_margin * np.sqrt(v2), float(np.sqrt(v2))
+    else:
+        off, size = off_v * (float(np.sqrt(v2)) + off_v) + off_margin * total, abs(total - 0.5 * v2)
+    entries = X.nnz if sp.issparse(X) else n * d
+    return Plain if off <= (SEEN_FEW if entries <= FEW else SEEN) * size else Compensated
 
 
 def _combined(problem: Problem, X: Any, c: np.ndarray, arithmetic: type[Plain] | type[Compensated]) -> float:
@@ -291,6 +320,9 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
         raise CertificateError(f"X must have two dimensions, rows and features; got {X.ndim}.")
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()  # the caller's stays as it is
+        X.sum_duplicates()
     labels = np.asarray(y)
     if labels.shape != (X.shape[0],):
         raise CertificateError(
@@ -358,6 +390,8 @@ def _recheck(
     if difference is not None:
         raise CertificateError(f"this certificate was made for other data: {difference}.")
     problem = claim.problem
+    if problem.intercept == "none" and b != 0.0:
+        raise CertificateError("the upper bound fails: the model has an intercept, its problem has none.")
     side = "upper" if problem.hard else "lower"
     support, dual = np.asarray(claim.support), np.asarray(claim.dual)
     if support.shape != dual.shape or support.ndim != 1:
@@ -391,6 +425,10 @@ def _recheck(
         raise CertificateError(
             f"the upper bound fails: {claim.upper:.17g} is claimed, the data give {upper:.17g}."
         )
+    if lower > upper + below + above:
+        raise CertificateError(
+            f"the bounds cross: the data give {lower:.17g} as lower, {upper:.17g} as upper bound."
+        )
     return Certificate(problem, lower, upper, claim.support, claim.dual, now)
 
 
@@ -416,12 +454,12 @@ def _rounding(
         used = weights > 0.0
         lower = (
             float(off[used].max()) / length
-            + 4.0 * unit_row * float(np.abs(y * (Plain.scores(X, w) + b))[used].min()) / length
+            + 4.0 * unit_row * float(np.abs(Plain.scores(X, w, b))[used].min()) / length
         )
         upper = off2 / max(v2, off2, 1e-300) ** 0.5 / total + 4.0 * unit_column * v2**0.5 / total
         return lower, upper
     gains = float(np.abs(problem.gains(alpha, weights)).sum())
-    margins = y * (Plain.scores(X, w) + b)
+    margins = y * Plain.scores(X, w, b)
     worst = problem.losses(margins - off, weights)
     upper = float((worst - problem.losses(margins, weights)).sum()) + unit_column * (
         float(worst.sum()) + 0.5 * length2

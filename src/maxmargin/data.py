@@ -106,7 +106,7 @@ class Room:
     def pack(self, h: Weight, rows: np.ndarray) -> Weight:
         """Copy these rows of h, in this order, into contiguous memory."""
         if self._held is None:
-            n = h.y.size
+            n = h.alpha.size  # of all patterns: h may be packed itself, and smaller
             self._held = h._replace(
                 space=_like(h.space, n),
                 y=np.empty(n),

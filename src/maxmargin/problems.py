@@ -19,6 +19,7 @@ import numpy as np
 
 LOSSES = ("hinge", "squared_hinge")
 INTERCEPTS = ("none", "free", "augmented")
+LARGEST = 1e290  # 1 / (2 C s_i) of a row whose weight is next to nothing
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,8 @@ class Problem:
         """Square of each pattern's own coordinate in the extended space: 1 / (2 C s_i) for squared hinge."""
         if self.hard or self.loss == "hinge":
             return np.zeros(len(weights))
-        with np.errstate(divide="ignore"):
-            return np.where(weights > 0.0, 0.5 / (self.C * weights), 0.0)
+        with np.errstate(divide="ignore", over="ignore"):
+            return np.where(weights > 0.0, np.minimum(0.5 / (self.C * weights), LARGEST), 0.0)
 
     def norm2(self, square: float, intercept: float) -> float:
         """|w|^2, the weight of an augmented intercept included."""

@@ -85,6 +85,8 @@ class Whole:
         `certificates.project(X)`, where it is known.
     rows : ndarray of int or None
         Which rows the patterns are; None for all.
+    square : ndarray or None
+        Squared norms of the rows, where they are known.
     """
 
     X: Any
@@ -92,6 +94,7 @@ class Whole:
     weights: np.ndarray
     projection: np.ndarray | None = None
     rows: np.ndarray | None = None
+    square: np.ndarray | None = None
 
     def scatter(self, alpha: np.ndarray) -> np.ndarray:
         """Dual weights of all rows."""
@@ -190,7 +193,9 @@ def solve(
     w, alpha = scale.primal(run.w), scale.dual(run.alpha)
     alpha = whole.scatter(alpha if merged is None else merged.scatter(alpha))
     with np.errstate(over="ignore", invalid="ignore"):
-        certificate = certify(problem, whole.X, whole.y, whole.weights, w, run.b, alpha, whole.projection)
+        certificate = certify(
+            problem, whole.X, whole.y, whole.weights, w, run.b, alpha, whole.projection, whole.square
+        )
     if certificate.gap <= tol:
         status = Status.CERTIFIED
     elif status is Status.CERTIFIED:  # the running bounds were off by rounding
@@ -271,7 +276,7 @@ def _primal_points(
     z = Compensated.scores(X, w) if settled else Plain.scores(X, w)
     if problem.free:
         b = best_intercept(problem, z, y, weights)
-    margins = y * (z + b)
+    margins = y * (Compensated if settled else Plain).scores(X, w, b)
     if problem.hard:
         smallest = float(margins.min())
         if smallest > 0.0:

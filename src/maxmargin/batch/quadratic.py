@@ -62,7 +62,10 @@ class Quadratic:
 def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Quadratic:
     """The program of a problem on a few rows, all of positive weight."""
     X = X.toarray() if sp.issparse(X) else X
-    A = np.asarray(X, dtype=float) * y[:, None]
+    X = np.asarray(X, dtype=float)
+    if problem.free:  # balanced dual weights do not see a shift of all rows; numbers do
+        X = X - X.mean(axis=0)
+    A = X * y[:, None]
     if problem.rho:
         A = np.column_stack([A, problem.rho * y])
     largest = float(np.abs(A).max(initial=0.0))

@@ -262,7 +262,9 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
                 on_report=heard,
                 label=labels[k],
                 start=start if start is None or rows is None else start[rows],
-                whole=Whole(whole, signs, weights, projection, rows),
+                whole=Whole(
+                    whole, signs, weights, projection, rows, patterns.square if rows is None else None
+                ),
             )
 
         # one thread of BLAS a class: spinning threads on shared cores cost more than they give
