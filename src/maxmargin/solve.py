@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .arithmetic import Compensated, Plain
+from .arithmetic import Plain
 from .batch.active_set import candidates
 from .batch.quadratic import quadratic
 from .certificates import Certificate, certify
@@ -273,10 +273,10 @@ def _primal_points(
 ) -> Iterator[tuple[np.ndarray, float]]:
     """(w, b) with the best intercept and scale; for the hinge also with tight margins just above one."""
     problem = run.problem
-    z = Compensated.scores(X, w) if settled else Plain.scores(X, w)
+    z = Plain.scores(X, w)
     if problem.free:
         b = best_intercept(problem, z, y, weights)
-    margins = y * (Compensated if settled else Plain).scores(X, w, b)
+    margins = y * (z + b)
     if problem.hard:
         smallest = float(margins.min())
         if smallest > 0.0:
@@ -289,5 +289,5 @@ def _primal_points(
     if settled and problem.loss == "hinge" and tight.any():
         # a margin that rounding leaves below one costs C times as much as it is
         terms = float((Plain.scores(abs(X[tight]), np.abs(w)) + abs(b)).max())
-        grow = 1.0 + max(1.0 - float(margins[tight].min()), 0.0) + 2.0 * np.finfo(float).eps * terms
+        grow = 1.0 + max(1.0 - float(margins[tight].min()), 0.0) + 4.0 * np.finfo(float).eps * terms
         yield w * grow, b * grow
