@@ -1,6 +1,6 @@
 """Run the engine on fixed data and print every bit of what comes out: `python replay.py`.
 
-Started by test_jit.py with and without NUMBA_DISABLE_JIT=1, and on copies of the package.
+Started by test_jit.py with and without NUMBA_DISABLE_JIT=1, with bounds checks, and on copies of the package.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 
 import maxmargin
-from maxmargin import Perceptron, Problem
+from maxmargin import MaxMarginClassifier, Perceptron, Problem
 from maxmargin.compiled import sweeps
 from maxmargin.compiled.orders import shuffled, strides
 from maxmargin.data import Patterns, Room
+from maxmargin.rules import RULES
 from maxmargin.rules.dual_descent import Descend
 from maxmargin.rules.mpu import Unlearn
 
@@ -110,5 +111,24 @@ def two() -> dict:
     return {"file": maxmargin.__file__, "runs": out, **found}
 
 
+def fits() -> dict:
+    """Whole fits by every schedule: more rows than the exact step takes, sets that grow and shrink."""
+    rng = np.random.default_rng(3)
+    n = int(sys.argv[2])
+    y = rng.integers(0, 2, n)
+    X = np.rint(rng.normal(size=(n, 6)) + 0.4 * (2 * y - 1)[:, None]) * (rng.random((n, 6)) < 0.7)
+    out = {}
+    for name, rule in RULES.items():
+        for schedule in rule.schedules:
+            for store in (np.asarray, sp.csr_matrix):
+                loss = "squared_hinge" if name == "perceptron" else "hinge"
+                model = MaxMarginClassifier(
+                    0.1, loss=loss, algorithm=rule(schedule=schedule), max_iter=8, random_state=0
+                ).fit(store(X), y)
+                out[f"{name}, {schedule}, {store.__name__}"] = model.certificate_.gap
+    return out
+
+
 if __name__ == "__main__":
-    print(json.dumps(two() if sys.argv[1:] == ["two"] else everything()))
+    what = {"two": two, "fits": fits}[sys.argv[1]] if sys.argv[1:] else everything
+    print(json.dumps(what()))
