@@ -428,3 +428,32 @@ def test_real_data_end_to_end(data_folder: Path, tmp_path: Path):
     predicted = run("predict", path, test, "-o", tmp_path / "labels")
     accuracy = float(predicted.stderr.split()[1])
     assert 0.83 < accuracy < 0.85
+
+
+def test_nothing_is_written_over_what_is_read(tmp_path):
+    runner = CliRunner()
+    data = tmp_path / "data.svm"
+    data.write_text("+1 1:2\n-1 1:-2\n+1 1:3\n-1 1:-1\n")
+    before = data.read_bytes()
+    told = runner.invoke(app, ["fit", str(data), "-o", str(data)])
+    assert told.exit_code == 2
+    assert "this file is read from" in told.stderr
+    model = tmp_path / "model.safetensors"
+    assert runner.invoke(app, ["fit", str(data), "-o", str(model)]).exit_code == 0
+    for output in (data, model):
+        assert runner.invoke(app, ["predict", str(model), str(data), "-o", str(output)]).exit_code == 2
+    assert data.read_bytes() == before
+
+
+def test_check_of_an_unfinished_model_ends_with_three(tmp_path):
+    runner = CliRunner()
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(3000, 30)), rng.integers(2, size=3000)
+    data = tmp_path / "noise.npz"
+    np.savez(data, X=X, y=y)
+    model = tmp_path / "model.safetensors"
+    fit = ["fit", str(data), "-o", str(model), "--C", "1e4", "--loss", "hinge", "--max-iter", "1"]
+    assert runner.invoke(app, fit).exit_code == 3
+    told = runner.invoke(app, ["check", str(model), str(data)])
+    assert told.exit_code == 3
+    assert "above the tolerance" in told.stdout

@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxmargin import (
     MPU,
+    CertificateError,
     DualCoordinateDescent,
     MaxMarginClassifier,
     Perceptron,
@@ -809,3 +810,46 @@ print("stays")
 """,
     )
     assert done.stdout == "stays\n", done.stderr
+
+
+def test_every_schedule_comes_to_an_end():
+    """A round ends, and with it max_iter counts, also where the schedule's own criterion is never met."""
+    X, y = clouds(2500, 3, gap=0.3)
+    for name, cls in RULES.items():
+        for schedule in cls.schedules:
+            model = MaxMarginClassifier(
+                np.inf, algorithm=cls(schedule=schedule), max_iter=3, random_state=0
+            ).fit(X, y)
+            assert model.n_iter_ <= 3, name
+            assert model.status_ in (Status.INSEPARABLE, Status.UNDECIDED)
+
+
+def test_bounds_of_data_far_from_the_origin_do_not_cross():
+    """Where ordinary sums lose digits, the bounds are summed with compensation."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 3))
+    y = X[:, 0] + rng.normal(size=20) > 0
+    for shift in (1e4, 1e8, 1e12):
+        for loss in ("hinge", "squared_hinge"):
+            model = MaxMarginClassifier(1e3, loss=loss, random_state=0).fit(X + shift, y)
+            assert model.status_ is Status.CERTIFIED
+            assert model.certificate_.lower <= model.certificate_.upper * (1.0 + 1e-12)
+            verify(model, X + shift, y)
+
+
+def test_verify_leaves_the_data_alone():
+    rng = np.random.default_rng(0)
+    columns = np.array([3, 1, 3, 0, 2, 2] * 4)
+    X = sp.csr_matrix((rng.normal(size=24), columns, np.arange(0, 25, 6)), shape=(4, 4))
+    y = np.array([0, 1, 0, 1])
+    model = MaxMarginClassifier(random_state=0).fit(X, y)
+    verify(model, X, y)
+    assert X.nnz == 24
+
+
+def test_a_model_without_intercept_cannot_be_given_one():
+    X, y = clouds(30, 2)
+    model = MaxMarginClassifier(fit_intercept=False, random_state=0).fit(X, y)
+    model.intercept_[:] = -0.1
+    with pytest.raises(CertificateError, match="the model has an intercept"):
+        verify(model, X, y)

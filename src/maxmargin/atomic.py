@@ -49,8 +49,16 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         _sync(target.parent)
 
 
-def check_place(path: str | os.PathLike[str]) -> None:
-    """Raise OSError where a file cannot be written, before there is anything to write."""
+def check_place(path: str | os.PathLike[str], *others: str | os.PathLike[str]) -> None:
+    """Raise OSError where a file cannot be written, before there is anything to write.
+
+    Nor may it be one of the `others`, from which something is read.
+    """
+    for other in others:
+        if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
+            raise FileExistsError(
+                errno.EEXIST, "this file is read from; name another one to write to", str(path)
+            )
     folder = Path(os.path.realpath(path)).parent
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, "this is a folder; name a file in it", str(path))

@@ -216,7 +216,7 @@ def certify(
     """
     alpha = feasible(problem, y, weights, alpha)
     v2 = _combined(problem, X, alpha * y, Plain)  # (hard: of weights that sum to one already)
-    arithmetic = _arithmetic(problem, X, w, b, alpha, v2, square)
+    arithmetic = _arithmetic(problem, X, weights, w, b, alpha, v2, square)
     if arithmetic is not Plain:
         v2 = _combined(problem, X, alpha * y, arithmetic)
     multiple = _best_multiple(problem, weights, alpha, v2)
@@ -255,7 +255,14 @@ def bounds(
 
 
 def _arithmetic(
-    problem: Problem, X: Any, w: np.ndarray, b: float, alpha: np.ndarray, v2: float, square: np.ndarray | None
+    problem: Problem,
+    X: Any,
+    weights: np.ndarray,
+    w: np.ndarray,
+    b: float,
+    alpha: np.ndarray,
+    v2: float,
+    square: np.ndarray | None,
 ) -> type[Plain] | type[Compensated]:
     """Ordinary sums where their rounding is far below what a bound says, else compensated ones."""
     n, d = X.shape
@@ -268,6 +275,8 @@ def _arithmetic(
         off, size = off_v + off_margin * np.sqrt(v2), float(np.sqrt(v2))
     else:
         off, size = off_v * (float(np.sqrt(v2)) + off_v) + off_margin * total, abs(total - 0.5 * v2)
+        if problem.loss == "squared_hinge":  # the losses of margins that rounding leaves below one
+            off += float(problem.losses(np.full(n, 1.0 - off_margin), weights) @ (alpha > 0.0))
     entries = X.nnz if sp.issparse(X) else n * d
     return Plain if off <= (SEEN_FEW if entries <= FEW else SEEN) * size else Compensated
 

@@ -87,7 +87,9 @@ def shrinking(run: Run) -> Iterator[None]:
     """Hsieh et al., section 3.2: drop what stays at its bound by more than the last sweep's violations."""
     rows, high, low, eps = run.line, np.inf, -np.inf, 1.0
     cap = run.h.cap
+    passes = 0
     while True:
+        passes += 1
         order = rows[shuffled(rows.size, run.rng)]
         before = run.h.alpha[order]
         run.sweep(run.h, order)
@@ -99,13 +101,14 @@ def shrinking(run: Run) -> Iterator[None]:
         if rows.size == 0 or P.max() - P.min() <= eps:
             run.look()
             yield
-            rows, high, low, eps = run.line, np.inf, -np.inf, 0.5 * eps
+            rows, high, low, eps, passes = run.line, np.inf, -np.inf, 0.5 * eps, 0
         else:
             high = P.max() if P.max() > 0.0 else np.inf
             low = P.min() if P.min() < 0.0 else -np.inf
-            if run.interrupted():
+            if passes >= INNER or run.interrupted():  # a round ends, whether or not it comes to eps
                 run.look()
                 yield
+                passes = 0
 
 
 SCHEDULES: dict[str, Schedule] = {

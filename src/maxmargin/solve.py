@@ -271,7 +271,7 @@ def _finish(run: Run, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
 def _primal_points(
     run: Run, X: Any, y: np.ndarray, weights: np.ndarray, w: np.ndarray, b: float, settled: bool
 ) -> Iterator[tuple[np.ndarray, float]]:
-    """(w, b) with the best intercept and scale; for the hinge also with tight margins just above one."""
+    """(w, b) with the best intercept and scale, and also with tight margins just above one."""
     problem = run.problem
     z = Plain.scores(X, w)
     if problem.free:
@@ -286,8 +286,8 @@ def _primal_points(
         return
     yield w, b
     tight = np.abs(margins - 1.0) < TIGHT
-    if settled and problem.loss == "hinge" and tight.any():
-        # a margin that rounding leaves below one costs C times as much as it is
+    if settled and tight.any():
+        # a margin that rounding leaves below one can cost more than all the rest
         terms = float((Plain.scores(abs(X[tight]), np.abs(w)) + abs(b)).max())
         grow = 1.0 + max(1.0 - float(margins[tight].min()), 0.0) + 4.0 * np.finfo(float).eps * terms
         yield w * grow, b * grow

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from .exits import one_sentence
+from .exits import STOPPED, one_sentence
 
 
 def check(
@@ -17,7 +17,10 @@ def check(
     label: Annotated[str | None, Option(help="The label column of a .csv or .parquet file.")] = None,
     as_json: Annotated[bool, Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
-    """Recompute every bound of a model from the data; exit code 2 if one does not hold, and which."""
+    """Recompute every bound of a model from the data; exit code 2 if one does not hold, and which.
+
+    Exit code 3 if they hold, but are farther apart than the tolerance of the fit.
+    """
     with one_sentence():
         from ..certificates import CertificateError, verify
         from ..readers import DataError
@@ -39,3 +42,7 @@ def check(
         else:
             typer.echo(f"verified: recomputed from the {len(table.y)} rows of {data}, every bound holds")
             typer.echo(str(certificate))
+        if certificate.gap > fitted.tol:
+            if not as_json:
+                typer.echo(f"the gap is above the tolerance of the fit, {fitted.tol:g}")
+            raise typer.Exit(STOPPED)

@@ -48,7 +48,7 @@ def fit(
         from ..atomic import check_place
         from ..readers import DataError, read
 
-        check_place(output)
+        check_place(output, data)
         table = read(data, n_features, label=label)
         if table.y is None:
             raise DataError(f"{data}: there are no labels to learn from.")

@@ -29,6 +29,10 @@ def predict(
         from .stored import model_and_data
         from .summary import text_of
 
+        if output is not None:
+            from ..atomic import check_place
+
+            check_place(output, model, data)
         fitted, table = model_and_data(model, data, label)
         labels = [text_of(name) for name in fitted.predict(table.X)]
         lines = _with_scores(labels, fitted.decision_function(table.X)) if scores else labels
