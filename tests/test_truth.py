@@ -62,7 +62,7 @@ def test_soft_problems(name, tol, c):
         c = replace(c, problem=replace(c.problem, loss="squared_hinge"))
     truth = truth_of(c)
     assert truth.e <= 1e-9 * truth.upper  # else nothing would be tested
-    model = fit(c, name, tol)
+    model = fit(c, name, tol, max_iter=1000 if name in CONVERGENT else 100)
     if name in CONVERGENT:
         assert model.status_ is Status.CERTIFIED
     else:  # it ends by its own criterion, or, where the margin is tiny, by the number of rounds
@@ -85,7 +85,7 @@ def test_soft_problems(name, tol, c):
 def test_hard_margin(name, tol, c):
     """Separable: certified. Not separable: an end, and the word for it; never a margin that is not there."""
     truth = truth_of(c)
-    model = fit(c, name, tol)
+    model = fit(c, name, tol, max_iter=1000 if name in CONVERGENT else 100)
     if truth.lower > 0:
         assert truth.e <= 1e-9 * truth.upper
         if name in CONVERGENT:

@@ -22,7 +22,7 @@ from .arithmetic import Compensated, Plain
 from .problems import Problem
 
 _EPS = float(np.finfo(float).eps)
-FEW, SEEN_FEW, SEEN = 200_000, 1e-12, 1e-10  # entries; rounding of this share of a bound is avoided
+FEW, SEEN_FEW, SEEN = 20_000, 1e-12, 1e-10  # entries; rounding of this share of a bound is avoided
 
 
 class CertificateError(ValueError):
@@ -332,12 +332,18 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()  # the caller's stays as it is
         X.sum_duplicates()
+    if not hasattr(model, "certificate_"):
+        raise CertificateError(
+            "this model is not fitted, so that there is nothing to verify: call fit first."
+        )
     labels = np.asarray(y)
     if labels.shape != (X.shape[0],):
         raise CertificateError(
             f"y must hold one label for each of the {X.shape[0]} rows; got shape {labels.shape}."
         )
     weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    if weights.ndim == 0:
+        weights = np.full(labels.shape, float(weights))
     if weights.shape != labels.shape:
         raise CertificateError(f"sample_weight must hold one number a row; got shape {weights.shape}.")
     _check_labels(model, labels, weights)

@@ -12,6 +12,7 @@ from .compiled.vectors import Plain, squares_dense, squares_sparse
 from .compiled.weights import Elastic, Rigid, Shifted, Unit, Weight, pack
 from .problems import Problem
 
+LARGE_DATA, LARGE_SET = 32e6, 0.5  # of data of so many bytes, no set of more than this share is copied
 _SMALL_INDEX = 2**32 - 1  # above, indices take 64 bits
 
 
@@ -60,6 +61,12 @@ class Patterns:
         """Stored entries of all rows."""
         return int(self.X.nnz) if self.sparse else self.n * self.d
 
+    def room(self) -> Room:
+        """Memory for packed rows: two of them take no more than the data, where these are large."""
+        if self.entries * self.X.dtype.itemsize < LARGE_DATA:
+            return Room()
+        return Room(int(LARGE_SET * self.n))
+
     def weight(self, problem: Problem, y: np.ndarray, weights: np.ndarray, unit: float, rho: float) -> Weight:
         """The engine's one state for a problem, at w = 0.
 
@@ -98,10 +105,22 @@ class Room:
     """Memory for packed rows of a weight; vector, dual weights and numbers stay shared.
 
     As large as the data, but memory that nothing is written to is never taken from the machine.
+
+    Parameters
+    ----------
+    most : int, default=None
+        Rows above which `gather` leaves a set where it is.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
         self._held: Weight | None = None
+
+    def gather(self, h: Weight, rows: np.ndarray) -> tuple[Weight, np.ndarray]:
+        """A weight, and where these rows are in it: packed, unless they are more than `most`."""
+        if self._most is not None and rows.size > self._most:
+            return h, rows
+        return self.pack(h, rows), np.arange(rows.size, dtype=np.uint32)
 
     def pack(self, h: Weight, rows: np.ndarray) -> Weight:
         """Copy these rows of h, in this order, into contiguous memory."""

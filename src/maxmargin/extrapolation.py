@@ -39,9 +39,9 @@ class Extrapolation:
         self._wait -= 1
         return self._wait < 0
 
-    def __call__(self, run: Run, h: Any, size: int) -> None:
-        """`DEPTH` sweeps of the first rows of h, and the step from their iterates."""
-        rows, ids = run.line[:size], h.ids[:size]
+    def __call__(self, run: Run, h: Any, rows: np.ndarray) -> None:
+        """`DEPTH` sweeps of these rows of h, and the step from their iterates."""
+        size, ids = rows.size, h.ids[rows]
         iterates = np.empty((DEPTH + 1, size))
         iterates[0] = h.alpha[ids]
         for k in range(DEPTH):
@@ -60,7 +60,7 @@ class Extrapolation:
         run.presentations += size
         step, dw = h.alpha[ids] - last, w - before
         # along the step the dual changes by t slope - t^2 curvature / 2
-        slope = run.unit * step.sum() - before @ dw - h.number[0] * (h.y[:size] @ step)
+        slope = run.unit * step.sum() - before @ dw - h.number[0] * (h.y[rows] @ step)
         curvature = dw @ dw
         delta2 = getattr(h.slack, "delta2", None)
         if delta2 is not None:

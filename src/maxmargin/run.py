@@ -81,18 +81,18 @@ class Run:
         self.steps += steps
         return steps
 
-    def repeat(self, h: Any, size: int, passes: int) -> None:
-        """Present the first rows of h again and again, until all are right."""
+    def repeat(self, h: Any, rows: np.ndarray, passes: int) -> None:
+        """Present these rows of h again and again, until all are right."""
         extrapolate = self._extrapolation
-        if extrapolate is not None and extrapolate.due(size):
+        if extrapolate is not None and extrapolate.due(rows.size):
             passes -= DEPTH
         else:
             extrapolate = None
-        steps, sweeps, made = repeat(self.rule, h, self.line[:size], self.scores, self.moved, passes)
-        self.presentations += size * sweeps
+        steps, sweeps, made = repeat(self.rule, h, rows, self.scores, self.moved, passes)
+        self.presentations += rows.size * sweeps
         self.steps += made
         if extrapolate is not None and steps:
-            extrapolate(self, h, size)
+            extrapolate(self, h, rows)
 
     def look(self) -> None:
         """Score every row at one w, and improve the bounds."""

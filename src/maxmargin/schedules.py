@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .compiled.orders import shuffled, strides
-from .data import Room
 from .rules import MPU
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def plain(run: Run) -> Iterator[None]:
 
 def gap_driven(run: Run) -> Iterator[None]:
     """Look at all; pack, in random order, what may still move; sweep it until its own gap is a fifth."""
-    first, second = Room(), Room()
+    first, second = run.patterns.room(), run.patterns.room()
     run.sweep(run.h, shuffled(run.n, run.rng))
     while True:
         run.look()
@@ -47,15 +46,16 @@ def gap_driven(run: Run) -> Iterator[None]:
             run.sweep(run.h, shuffled(run.n, run.rng))
             continue
         rows = rows[shuffled(rows.size, run.rng)]
-        active = first.pack(run.h, rows)
+        active, places = first.gather(run.h, rows)
         goal = max(RATIO * run.gap, 0.7 * run.tol)
         for _ in range(INNER):
-            order = strides(rows.size, run.rng)
+            order = places[strides(rows.size, run.rng)]
             steps = run.sweep(active, order)
+            if steps == 0 and run.sweep(run.h, shuffled(run.n, run.rng)) == 0:
+                run.converged = not run.problem.free  # every row is right: nothing would ever change
             if steps == 0 or run.interrupted() or run.partial_gap(active, order) < goal:
                 break
-            moved = run.moved[:steps]
-            run.repeat(second.pack(active, moved), moved.size, CORE)
+            run.repeat(*second.gather(active, run.moved[:steps].copy()), CORE)
 
 
 def two_level(run: Run) -> Iterator[None]:
@@ -63,7 +63,7 @@ def two_level(run: Run) -> Iterator[None]:
     algorithm = run.algorithm
     assert isinstance(algorithm, MPU)  # no other rule offers this schedule
     near, inner, core = algorithm.c_bar - 1.0, algorithm.Nep1, algorithm.Nep2
-    first, second = Room(), Room()
+    first, second = run.patterns.room(), run.patterns.room()
     while True:
         order = shuffled(run.n, run.rng)
         steps = run.sweep(run.h, order)
@@ -73,14 +73,14 @@ def two_level(run: Run) -> Iterator[None]:
         if steps == 0:
             run.converged = True
         yield
-        active = first.pack(run.h, rows)
+        active, places = first.gather(run.h, rows)
         for _ in range(inner):
-            steps = run.sweep(active, run.line[: rows.size])
+            steps = run.sweep(active, places)
             some = run.moved[:steps]
-            some = some[run.h.alpha[rows[some]] > 0.0]
+            some = some[run.h.alpha[active.ids[some]] > 0.0]
             if some.size == 0 or run.interrupted():
                 break
-            run.repeat(second.pack(active, some), some.size, core)
+            run.repeat(*second.gather(active, some), core)
 
 
 def shrinking(run: Run) -> Iterator[None]:

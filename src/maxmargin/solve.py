@@ -216,7 +216,7 @@ def _status(run: Run, watch: Watch, tol: float) -> Status | None:
         return Status.INSEPARABLE
     if not np.isfinite(run.h.space.vector.w).all():
         return Status.NOT_FINITE
-    if run.converged and not run.algorithm.convergent:
+    if run.converged:
         return Status.CONVERGED
     return watch.status()
 

@@ -1,0 +1,5 @@
+"""python -m maxmargin: the command line."""
+
+from .cli import main
+
+main()
