@@ -56,10 +56,15 @@ def inputs() -> Iterator[tuple[str, Callable[[], tuple[Any, np.ndarray]]]]:
 
         return build
 
+    def noise() -> tuple[Any, np.ndarray]:
+        rng = np.random.default_rng(0)  # every row matters to the end: nothing can be left out
+        return rng.standard_normal((60_000, 120)), np.where(rng.random(60_000) < 0.5, -1.0, 1.0)
+
     yield "mnist, dense, float64", mnist_dense
     yield "mnist, dense, float32", narrow
     yield "mnist, CSR", sparse(mnist)
     yield "generated, CSR", sparse(generated)
+    yield "noise, dense, float64", noise
 
 
 def peaks(solvers: tuple[str, ...] = SOLVERS) -> list[Peak]:
