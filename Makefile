@@ -29,10 +29,10 @@ format: $(VENV)/.ready-dev
 	$(BIN)/ruff check --fix .
 
 bench: $(VENV)/.ready-bench
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --write
 
 reproduce: $(VENV)/.ready-dev
-	$(BIN)/python -m reproduction
+	$(BIN)/python -m reproduction --write
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

@@ -852,3 +852,45 @@ def test_a_model_without_intercept_cannot_be_given_one():
     model.intercept_[:] = -0.1
     with pytest.raises(CertificateError, match="the model has an intercept"):
         verify(model, X, y)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_tiny_C_is_certified_truly(loss):
+    """Everything costs C: the bounds lie next to C times the losses of w = 0 and the best intercept."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), rng.integers(3, size=60) > 0
+    model = MaxMarginClassifier(1e-300, loss=loss, random_state=0).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    b = np.linspace(-1.0, 1.0, 20001)[:, None]
+    xi = np.maximum(0.0, 1.0 - np.where(y, 1.0, -1.0) * b)
+    best = (xi if loss == "hinge" else xi**2).sum(axis=1).min()
+    assert model.certificate_.lower <= best * 1e-300 * (1.0 + 1e-12)
+    assert model.certificate_.upper == pytest.approx(best * 1e-300, rel=1e-6)
+
+
+def test_tiny_contradictory_data_are_verified():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(15, 1)) * 1e-140, rng.random(15) < 0.5
+        y[:2] = (True, False)
+        model = MaxMarginClassifier(np.inf, random_state=0).fit(X, y)
+        verify(model, X, y)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_class_without_weight_among_three_is_certified(loss):
+    X, y = clouds(60, 4, classes=3)
+    model = MaxMarginClassifier(class_weight={2: 0.0}, loss=loss, random_state=0).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    assert not (model.predict(X) == 2).any()
+    verify(model, X, y)
+
+
+def test_classes_in_threads_whatever_the_backend():
+    import joblib
+
+    X, y = clouds(60, 4, classes=3)
+    one = MaxMarginClassifier(random_state=0).fit(X, y)
+    with joblib.parallel_config("loky"):
+        two = MaxMarginClassifier(random_state=0, n_jobs=2).fit(X, y)
+    assert np.array_equal(one.coef_, two.coef_)

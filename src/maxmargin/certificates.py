@@ -106,6 +106,9 @@ class Certificate:
         """How many rows the data had."""
         return self.fingerprint.rows
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         problem = self.problem
         what = "margin" if problem.hard else "objective"
@@ -138,6 +141,9 @@ class Certificates:
 
     def __getitem__(self, k: int) -> Certificate:
         return self.parts[k]
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         lines = [f"{len(self)} classes, one against the rest; largest gap {self.gap:.3g}"]
@@ -221,6 +227,10 @@ def certify(
         v2 = _combined(problem, X, alpha * y, arithmetic)
     multiple = _best_multiple(problem, weights, alpha, v2)
     alpha, v2 = alpha * multiple, v2 * multiple * multiple
+    if arithmetic is not Plain:  # the multiple has rounded the dual weights once more
+        if problem.free:
+            _balance(alpha, y)
+        v2 = None
     lower, upper = bounds(problem, X, y, weights, w, b, alpha, arithmetic, v2)
     support = np.flatnonzero(alpha).astype(np.int64)
     return Certificate(problem, lower, upper, support, alpha[support], fingerprint(X, y, weights, projection))
@@ -447,6 +457,12 @@ def _recheck(
     return Certificate(problem, lower, upper, claim.support, claim.dual, now)
 
 
+def _norm(v: np.ndarray) -> float:
+    """|v|, also where squares would vanish."""
+    top = float(np.abs(v).max(initial=0.0))
+    return top * float(np.sqrt(np.sum((v / top) ** 2))) if top > 0.0 else 0.0
+
+
 def _rounding(
     problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, w: np.ndarray, b: float, alpha: np.ndarray
 ) -> tuple[float, float]:
@@ -471,7 +487,7 @@ def _rounding(
             float(off[used].max()) / length
             + 4.0 * unit_row * float(np.abs(Plain.scores(X, w, b))[used].min()) / length
         )
-        upper = off2 / max(v2, off2, 1e-300) ** 0.5 / total + 4.0 * unit_column * v2**0.5 / total
+        upper = (_norm(spread) + 4.0 * unit_column * _norm(v)) / total
         return lower, upper
     gains = float(np.abs(problem.gains(alpha, weights)).sum())
     margins = y * Plain.scores(X, w, b)

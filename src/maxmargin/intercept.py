@@ -14,6 +14,11 @@ from .problems import Problem
 
 def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
     """The b that is best for these scores z = w.x; the midpoint where an interval is."""
+    counted = weights > 0.0
+    for sign in (1.0, -1.0):
+        if not (counted & (y == sign)).any():  # one class only: any b far enough on its side
+            rest = z[counted]
+            return -sign * (1.0 + float(np.abs(rest).max(initial=0.0)))
     if problem.hard:
         used = weights > 0.0
         return -0.5 * float(z[used & (y > 0)].min() + z[used & (y < 0)].max())

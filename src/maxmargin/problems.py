@@ -19,7 +19,8 @@ import numpy as np
 
 LOSSES = ("hinge", "squared_hinge")
 INTERCEPTS = ("none", "free", "augmented")
-LARGEST = 1e290  # 1 / (2 C s_i) of a row whose weight is next to nothing
+CROSSED = 1e-6  # share by which rounding may have bounds cross; beyond, one of them is wrong
+LARGEST = 1e305  # 1 / (2 C s_i) of a row whose weight is next to nothing
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,9 @@ class Problem:
         """What each pattern adds to the dual objective, the norm left aside."""
         if self.hard or self.loss == "hinge":
             return alpha
-        return alpha - 0.5 * self.delta2(weights) * alpha * alpha
+        # alpha^2 / (4 C s_i), with no number that could overflow where alpha is small
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            return alpha - np.where(alpha > 0.0, alpha * (alpha / (4.0 * self.C * weights)), 0.0)
 
     def primal(
         self, norm2: float, margins: np.ndarray, weights: np.ndarray, total: Callable[[Any], float] = np.sum
@@ -124,4 +127,8 @@ class Problem:
         """
         if self.hard:
             return 1.0 - lower / upper if upper > 0.0 else np.inf
+        if upper < lower - CROSSED * abs(lower):
+            return np.inf  # bounds that contradict each other prove nothing
+        if upper == 0.0:
+            return 0.0
         return max(upper - lower, 0.0) / lower if lower > 0.0 else np.inf

@@ -21,6 +21,7 @@ import scipy.sparse as sp
 
 from ..problems import Problem
 
+FAR = 0.1  # a column whose spread is less than this share of its size is centred
 BEYOND = 1e20  # a cap, R = 1, that float64 cannot meet: either no dual weight comes near it, or none is found
 
 
@@ -63,8 +64,10 @@ def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Q
     """The program of a problem on a few rows, all of positive weight."""
     X = X.toarray() if sp.issparse(X) else X
     X = np.asarray(X, dtype=float)
-    if problem.free:  # balanced dual weights do not see a shift of all rows; numbers do
-        X = X - X.mean(axis=0)
+    if problem.free:  # balanced dual weights do not see a shift of a column; numbers do, if it is far off
+        mean = X.mean(axis=0)
+        far = np.abs(X - mean).max(axis=0) <= FAR * np.abs(X).max(axis=0)
+        X = X - np.where(far, mean, 0.0)
     A = X * y[:, None]
     if problem.rho:
         A = np.column_stack([A, problem.rho * y])

@@ -270,7 +270,7 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
         # one thread of BLAS a class: spinning threads on shared cores cost more than they give
         with _blas().limit(limits=1, user_api="blas"), Watch(self.max_time) as watch:
             if jobs > 1:
-                parallel: Any = Parallel(n_jobs=jobs, prefer="threads")
+                parallel: Any = Parallel(n_jobs=jobs, require="sharedmem")
                 solutions = list(parallel(delayed(one)(k, watch) for k in range(len(labels))))
             else:
                 solutions = [one(k, watch) for k in range(len(labels))]

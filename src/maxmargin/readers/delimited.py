@@ -66,6 +66,8 @@ def read_delimited(path: Path, expected: Expected) -> Table:
     except UnicodeDecodeError:
         raise
     except ValueError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # pressed in the middle of a number
+            raise KeyboardInterrupt from None
         fault = _first_fault(path, delimiter, names, features, at)
         raise DataError(fault or f"{path}: {str(error).rstrip('.')}.") from None
     return Table(X, y, [names[k] for k in features], None if at is None else names[at])

@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 
 from ..problems import Problem
 
-INFINITE = float("inf")
-
 
 @dataclass(frozen=True)
 class Plan:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+import numpy as np
+
 from ..compiled.jit import record
 from ..problems import Problem
-from .algorithm import INFINITE, Algorithm, Plan
+from .algorithm import Algorithm, Plan
 
 
 @record
@@ -27,7 +29,7 @@ class Descend(NamedTuple):
         if h.length2(i) > 0.0:
             h.reach(i, min(max(h.dual(i) + (self.unit - s) / h.length2(i), 0.0), cap))
         else:  # no step changes its score: its cap at once, or, where there is none, any weight
-            h.reach(i, cap if cap < INFINITE else self.unit)
+            h.reach(i, cap if cap < np.inf else self.unit)
 
 
 @dataclass(frozen=True)

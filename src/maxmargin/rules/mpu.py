@@ -10,7 +10,7 @@ import numpy as np
 
 from ..compiled.jit import record
 from ..problems import Problem
-from .algorithm import INFINITE, Algorithm, Plan
+from .algorithm import Algorithm, Plan
 
 FARTHEST = 1e100  # largest b; C is then so small that I = 1 and every pattern is at its cap
 
@@ -34,7 +34,7 @@ class Unlearn(NamedTuple):
             if square > 0.0:
                 new = min(old + floor((self.b - s) / square) + 1.0, cap)
             else:  # no step changes its score: its cap at once, or, where there is none, any weight
-                new = cap if cap < INFINITE else 1.0
+                new = cap if cap < np.inf else 1.0
         else:
             new = max(old - floor((s - self.b - self.db) / square) - 1.0, 0.0) if square > 0.0 else 0.0
         h.reach(i, new)
