@@ -9,6 +9,7 @@ import textwrap
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from oracle import optimum
@@ -455,6 +456,17 @@ def test_attributes(data):
         assert after.lower >= before.lower or after.gap <= before.gap
         assert after.seconds >= before.seconds
         assert after.presentations >= before.presentations
+
+
+def test_feature_names(data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    model = MaxMarginClassifier(random_state=0).fit(frame, y)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c", "d"]
+    assert model.coef_.tolist() == MaxMarginClassifier(random_state=0).fit(X, y).coef_.tolist()
+    verify(model, frame, y)
+    with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
+        model.predict(frame[["b", "a", "c", "d"]])
 
 
 def test_intercepts(data):

@@ -101,6 +101,24 @@ def test_hard_margin(name, tol, c):
     bracketed(c, verify(model, c.stored, c.y, c.weights), truth, model)
 
 
+@pytest.mark.parametrize("name", CONVERGENT)
+@settings(max_examples=60)
+@given(
+    c=st.sampled_from((60, 300, 1500)).flatmap(
+        lambda n: st.booleans().flatmap(lambda hard: cases(hard=hard, n=n))
+    )
+)
+def test_larger_problems(name, c):
+    """Too large for the oracle, not for the certificate, which is a proof of its own."""
+    model = fit(c, name)
+    if model.certificate_.lower > 0.0:
+        assert model.status_ is Status.CERTIFIED
+    else:
+        assert c.problem.hard
+        assert model.status_ in (Status.INSEPARABLE, Status.UNDECIDED)
+    verify(model, c.stored, c.y, c.weights)
+
+
 def test_every_kind_of_problem_was_among_them():
     """The strategy reaches what it is for: counted on as many random specs as one rule sees."""
     rng = np.random.default_rng(0)
