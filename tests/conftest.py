@@ -30,3 +30,10 @@ def data_folder() -> Path:
             pytest.fail(reason)
         pytest.skip(reason)
     return folder.resolve()
+
+
+@pytest.fixture
+def rules_alone(monkeypatch):
+    """No problem is small enough for the exact step: the rules have to get there by themselves."""
+    monkeypatch.setattr("maxmargin.solve.FEW_ROWS", 0)
+    monkeypatch.setattr("maxmargin.solve.MANY_ROWS", 0)

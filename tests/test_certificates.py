@@ -284,12 +284,10 @@ def test_bounds_that_claim_too_much(name):
     assert weaker.upper == pytest.approx(claim.upper, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [name for name in MODELS if not name.startswith("hard")])
 def test_another_problem_has_other_bounds(name):
     """The same dual weights and w do not prove the claim for another C."""
     model, X, y = fitted(name)
-    if name.startswith("hard"):
-        pytest.skip("no C to change")
     problem = model.certificate_.problem
     with pytest.raises(CertificateError, match="bound fails"):
         verify(with_certificate(model, problem=replace(problem, C=problem.C * 0.9)), X, y)

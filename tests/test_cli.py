@@ -362,7 +362,7 @@ class TestProcess:
     def test_first_ctrl_c_keeps_the_best_model_so_far(self, tmp_path):
         """The live line is shown on a terminal, and Ctrl-C after it ends the fit with a model."""
         path = tmp_path / "hard.npz"
-        np.savez(path, X=RNG.normal(size=(4000, 20)), y=RNG.integers(0, 2, 4000))
+        np.savez(path, X=RNG.normal(size=(4000, 100)), y=RNG.integers(0, 2, 4000))
         words = [
             "--loss",
             "hinge",
@@ -448,7 +448,7 @@ def test_nothing_is_written_over_what_is_read(tmp_path):
 def test_check_of_an_unfinished_model_ends_with_three(tmp_path):
     runner = CliRunner()
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(3000, 30)), rng.integers(2, size=3000)
+    X, y = rng.normal(size=(3000, 100)), rng.integers(2, size=3000)
     data = tmp_path / "noise.npz"
     np.savez(data, X=X, y=y)
     model = tmp_path / "model.safetensors"

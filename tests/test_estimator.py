@@ -284,6 +284,7 @@ def test_a_zero_row_makes_the_hard_margin_impossible():
 
 
 @pytest.mark.parametrize("algorithm", RULES)
+@pytest.mark.usefixtures("rules_alone")
 def test_a_zero_row_among_thousands(algorithm):
     """Too many rows for the exact step: the rules themselves have to cope (hard margin: it is impossible)."""
     rng = np.random.default_rng(0)
@@ -389,8 +390,10 @@ def test_hard_margin_at_any_scale(scale):
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("algorithm", RULES)
-def test_the_hard_margin_ends_on_inseparable_data(algorithm, intercept):
+def test_the_hard_margin_ends_on_inseparable_data(algorithm, intercept, request):
     for n in (60, 2500):  # with the exact step and without
+        if n == 2500:
+            request.getfixturevalue("rules_alone")
         X, y = clouds(n, 3, gap=0.3)
         model = MaxMarginClassifier(
             np.inf, algorithm=algorithm, fit_intercept=intercept, random_state=0, max_iter=30
@@ -569,6 +572,7 @@ def test_one_against_the_rest():
 
 
 @pytest.mark.parametrize("n", [150, 2500])
+@pytest.mark.usefixtures("rules_alone")
 def test_the_number_of_jobs_does_not_matter(n):
     X, y = clouds(n, 4, classes=3)
     one, two = (MaxMarginClassifier(random_state=5, n_jobs=jobs, max_iter=20).fit(X, y) for jobs in (1, 2))
@@ -590,6 +594,7 @@ def test_names_and_objects_mean_the_same(name, data):
 
 
 @pytest.mark.parametrize("name", RULES)
+@pytest.mark.usefixtures("rules_alone")
 def test_every_schedule_of_every_rule(name):
     """More rows than the exact step takes: the schedule itself has to get there."""
     X, y = clouds(2500, 4)
@@ -610,6 +615,7 @@ def radius(model) -> float:
     return float(np.sqrt(2.0 * (model.certificate_.upper - model.certificate_.lower))) + 1e-9
 
 
+@pytest.mark.usefixtures("rules_alone")
 def test_the_same_seed_is_the_same_run():
     X, y = clouds(2500, 4)
     first, second, other = (MaxMarginClassifier(random_state=seed).fit(X, y) for seed in (3, 3, 4))
@@ -637,6 +643,7 @@ def test_clone_pickle_and_search(data):
     make_pipeline(StandardScaler(), MaxMarginClassifier()).fit(X, y).predict(X)
 
 
+@pytest.mark.usefixtures("rules_alone")
 def test_warm_start(data):
     """It begins where the last fit ended, so a second fit has nothing left to do."""
     X, y = clouds(2500, 4)
@@ -689,6 +696,7 @@ def best_so_far(model, X, y):
     assert model.certificate_.upper <= min(report.upper for report in model.history_) * (1 + 1e-9)
 
 
+@pytest.mark.usefixtures("rules_alone")
 def test_max_time():
     X, y = slow_problem()
     MaxMarginClassifier(**{**ENDLESS, "max_iter": 1}).fit(X, y)  # compiled by now
@@ -699,6 +707,7 @@ def test_max_time():
     best_so_far(model, X, y)
 
 
+@pytest.mark.usefixtures("rules_alone")
 def test_max_iter():
     X, y = slow_problem()
     model = MaxMarginClassifier(**{**ENDLESS, "max_iter": 3}).fit(X, y)
@@ -707,6 +716,7 @@ def test_max_iter():
     best_so_far(model, X, y)
 
 
+@pytest.mark.usefixtures("rules_alone")
 def test_callback():
     X, y = slow_problem()
     seen = []
@@ -737,6 +747,8 @@ CTRL_C = """
     sys.path.insert(0, {tests!r})
     from test_estimator import ENDLESS, best_so_far, slow_problem
     from maxmargin import MaxMarginClassifier, Status
+    import maxmargin.solve
+    maxmargin.solve.FEW_ROWS = maxmargin.solve.MANY_ROWS = 0  # no exact step
     X, y = slow_problem()
     times = {times}
 
@@ -823,6 +835,7 @@ print("stays")
     assert done.stdout == "stays\n", done.stderr
 
 
+@pytest.mark.usefixtures("rules_alone")
 def test_every_schedule_comes_to_an_end():
     """A round ends, and with it max_iter counts, also where the schedule's own criterion is never met."""
     X, y = clouds(2500, 3, gap=0.3)

@@ -33,7 +33,8 @@ class Merged:
 
 def merge(X: Any, y: np.ndarray, weights: np.ndarray) -> Merged:
     """Merge identical rows of the same label."""
-    signature = np.where(y > 0, ~_signatures(X), _signatures(X))
+    signature = _signatures(X)
+    signature = np.where(y > 0, ~signature, signature)
     order = np.lexsort((y, signature))
     fresh = np.ones(order.size, bool)
     fresh[1:] = signature[order[1:]] != signature[order[:-1]]

@@ -23,7 +23,9 @@ from .schedules import SCHEDULES
 from .status import Status
 from .watch import Watch
 
-FEW_ROWS, FEW_FLOPS = 2000, 2e8  # problems that end with the exact step: rows, and rows x smaller side^2
+# problems that end with the exact step: rows, and rows x smaller side^2
+FEW_ROWS, FEW_FLOPS = 2000, 2e8
+MANY_ROWS, NEXT_TO_NONE = 50_000, 2e7
 NEAR_ENOUGH = 3e-3  # gap below which the rule's own dual weights show the way
 EXACT = 1e-12  # a gap that is rounding
 TIGHT = 1e-9  # a margin as near to one is one
@@ -231,7 +233,10 @@ def _verdict(certificate: Certificate, radius: float, status: Status) -> Status:
 
 def _is_small(problem: Problem, patterns: Patterns) -> bool:
     side = min(patterns.n, patterns.d + 1)
-    return patterns.n <= FEW_ROWS and patterns.n * side**2 <= FEW_FLOPS
+    flops = patterns.n * side**2
+    return (patterns.n <= FEW_ROWS and flops <= FEW_FLOPS) or (
+        patterns.n <= MANY_ROWS and flops <= NEXT_TO_NONE
+    )
 
 
 def _fair_share(patterns: Patterns) -> float:
