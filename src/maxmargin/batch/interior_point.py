@@ -157,7 +157,12 @@ def _error(
     if qp.problem.hard:  # the bound itself: where it tends to zero, so does the unit of everything else
         v = qp.A.T @ point.a
         bound = float(np.sqrt(v @ v))
-        return bound + float(np.abs(broken).max()), done or bound < NOTHING
+        off = (
+            float(np.abs(broken).max())
+            + float(np.abs(gradient).max())
+            + float(np.abs(apart).max(initial=0.0))
+        )
+        return bound + off, done or bound + off < NOTHING
     return products + slope + equations, done
 
 
