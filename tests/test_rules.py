@@ -410,16 +410,21 @@ def test_the_perceptron_has_no_hinge():
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        (MPU(delta=0.0), "delta must lie between 0 and 1; got 0.0"),
-        (MPU(delta=1.0), "delta must lie between 0 and 1; got 1.0"),
-        (MPU(delta_b=1.0), r"delta_b must be above 1 \(in units of R\^2\); got 1.0"),
-        (MPU(c_bar=0.5), "c_bar must be at least 1; got 0.5"),
-        (MPU(Nep1=0), "Nep1 and Nep2 must be at least 1; got 0 and 10"),
-        (MPU(schedule="shrinking"), "mpu has the schedules 'gap', 'two-level'; got 'shrinking'"),
-        (Perceptron(b=-1.0), r"b must be at least 0 \(in units of R\^2\); got -1.0"),
-        (Perceptron(b=float("nan")), r"b must be at least 0 \(in units of R\^2\); got nan"),
+        (lambda: MPU(delta=0.0), "delta must lie between 0 and 1; got 0.0"),
+        (lambda: MPU(delta=1.0), "delta must lie between 0 and 1; got 1.0"),
+        (lambda: MPU(delta="x"), "delta must be a number; got 'x'"),
+        (lambda: MPU(delta_b=1.0), r"delta_b must be above 1 \(in units of R\^2\); got 1.0"),
+        (lambda: MPU(c_bar=0.5), "c_bar must be at least 1; got 0.5"),
+        (lambda: MPU(Nep1=0), "Nep1 and Nep2 must be at least 1; got 0 and 10"),
+        (lambda: MPU(Nep1=1.5), "Nep1 must be a whole number; got 1.5"),
+        (lambda: MPU(schedule="shrinking"), "mpu has the schedules 'gap', 'two-level'; got 'shrinking'"),
+        (lambda: Perceptron(b=-1.0), r"b must be a number of at least 0 \(in units of R\^2\); got -1.0"),
+        (
+            lambda: Perceptron(b=float("nan")),
+            r"b must be a number of at least 0 \(in units of R\^2\); got nan",
+        ),
     ],
 )
 def test_parameters_of_rules_are_checked(rule, message):
     with pytest.raises(ValueError, match=message):
-        MaxMarginClassifier(algorithm=rule).fit([[0.0], [1.0]], [0, 1])
+        MaxMarginClassifier(algorithm=rule()).fit([[0.0], [1.0]], [0, 1])

@@ -52,7 +52,7 @@ class Run:
         self.rho = (scale**0.5 if scale > 0.0 else 1.0) if problem.free else problem.rho
         delta2 = problem.delta2(weights)
         plan = algorithm.plan(problem, float((patterns.square + delta2).max()) + self.rho**2, tol)
-        self.rule = plan.rule
+        self.rule, self.levels = plan.rule, plan.levels
         self._extrapolation = Extrapolation() if plan.real else None
         self.unit = 1.0 if plan.unit is None else plan.unit
         self._fixed_unit = plan.unit is not None

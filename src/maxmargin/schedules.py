@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .compiled.orders import shuffled, strides
-from .rules import MPU
 
 if TYPE_CHECKING:
     from .run import Run
@@ -60,9 +59,7 @@ def gap_driven(run: Run) -> Iterator[None]:
 
 def two_level(run: Run) -> Iterator[None]:
     """The MPU paper: all rows; Nep1 times {those near the margin or in use; Nep2 times those that moved}."""
-    algorithm = run.algorithm
-    assert isinstance(algorithm, MPU)  # no other rule offers this schedule
-    near, inner, core = algorithm.c_bar - 1.0, algorithm.Nep1, algorithm.Nep2
+    near, inner, core = run.levels
     first, second = run.patterns.room(), run.patterns.room()
     while True:
         order = shuffled(run.n, run.rng)

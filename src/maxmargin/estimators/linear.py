@@ -312,18 +312,24 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
     # parameters
 
     def _problem(self) -> Problem:
+        for name in ("p", "intercept_scaling"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) or isinstance(value, bool):
+                raise ValueError(f"{name} must be a number; got {name}={value!r}.")
         if not isinstance(self.C, Real) or isinstance(self.C, bool) or not self.C > 0:
             raise ValueError(f"C must be a positive number, or inf for the hard margin; got C={self.C!r}.")
-        if not isinstance(self.tol, Real) or not 0 < self.tol < np.inf:
+        if not isinstance(self.tol, Real) or isinstance(self.tol, bool) or not 0 < self.tol < np.inf:
             raise ValueError(
                 f"tol must be positive: it is the certified gap, and a gap of 0 cannot be proved; got tol={self.tol!r}."
             )
-        if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
+        if not isinstance(self.max_iter, Integral) or isinstance(self.max_iter, bool) or self.max_iter < 1:
             raise ValueError(f"max_iter must be a whole number of rounds, at least 1; got {self.max_iter!r}.")
         if self.max_time is not None and not (isinstance(self.max_time, Real) and self.max_time > 0):
             raise ValueError(
                 f"max_time must be a positive number of seconds, or None; got {self.max_time!r}."
             )
+        if self.callback is not None and not callable(self.callback):
+            raise ValueError(f"callback must be a function of a report, or None; got {self.callback!r}.")
         if self.intercept not in ("free", "augmented"):
             raise ValueError(f'intercept must be "free" or "augmented"; got {self.intercept!r}.')
         return Problem(

@@ -22,11 +22,14 @@ class Plan:
         multiple of its weight is taken instead.
     real : bool, default=False
         May dual weights be moved to any real number between sweeps? The Perceptrons count updates.
+    levels : (float, int, int), default=(0.01, 3, 10)
+        For the two-level schedule: how near to the margin, and the most epochs on the first and second set.
     """
 
     rule: Any
     unit: float | None
     real: bool = False
+    levels: tuple[float, int, int] = (0.01, 3, 10)
 
 
 class Algorithm(ABC):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import floor
+from numbers import Integral, Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -80,8 +81,24 @@ class MPU(Algorithm):
     name: ClassVar[str] = "mpu"
     schedules: ClassVar[tuple[str, ...]] = ("gap", "two-level")
 
+    def __post_init__(self) -> None:
+        for name in ("delta", "delta_b", "c_bar"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) and not (name == "delta" and value is None):
+                raise ValueError(f"{name} must be a number; got {value!r}.")
+        for name in ("Nep1", "Nep2"):
+            if not isinstance(getattr(self, name), Integral):
+                raise ValueError(f"{name} must be a whole number; got {getattr(self, name)!r}.")
+        if self.delta is not None and not 0.0 < self.delta < 1.0:
+            raise ValueError(f"delta must lie between 0 and 1; got {self.delta!r}.")
+        if not self.delta_b > 1.0:
+            raise ValueError(f"delta_b must be above 1 (in units of R^2); got {self.delta_b!r}.")
+        if not self.c_bar >= 1.0:
+            raise ValueError(f"c_bar must be at least 1; got {self.c_bar!r}.")
+        if self.Nep1 < 1 or self.Nep2 < 1:
+            raise ValueError(f"Nep1 and Nep2 must be at least 1; got {self.Nep1!r} and {self.Nep2!r}.")
+
     def plan(self, problem: Problem, radius2: float, tol: float) -> Plan:
-        self._check()
         delta = 0.1 * tol if self.delta is None else self.delta
         R2 = radius2 if radius2 > 0.0 else 1.0
         db = self.delta_b * R2
@@ -93,14 +110,4 @@ class MPU(Algorithm):
             b = float(I / problem.C)
             if b > FARTHEST:  # a cap below one update, in numbers that float64 can square
                 b = db * (2.0 + delta) / delta
-        return Plan(rule=Unlearn(b, db), unit=b)
-
-    def _check(self) -> None:
-        if self.delta is not None and not 0.0 < self.delta < 1.0:
-            raise ValueError(f"delta must lie between 0 and 1; got {self.delta!r}.")
-        if not self.delta_b > 1.0:
-            raise ValueError(f"delta_b must be above 1 (in units of R^2); got {self.delta_b!r}.")
-        if not self.c_bar >= 1.0:
-            raise ValueError(f"c_bar must be at least 1; got {self.c_bar!r}.")
-        if self.Nep1 < 1 or self.Nep2 < 1:
-            raise ValueError(f"Nep1 and Nep2 must be at least 1; got {self.Nep1!r} and {self.Nep2!r}.")
+        return Plan(rule=Unlearn(b, db), unit=b, levels=(self.c_bar - 1.0, self.Nep1, self.Nep2))

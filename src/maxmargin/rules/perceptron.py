@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import ClassVar, NamedTuple
 
 from ..compiled.jit import record
@@ -54,12 +55,14 @@ class Perceptron(Algorithm):
     schedules: ClassVar[tuple[str, ...]] = ("plain",)
     convergent: ClassVar[bool] = False
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.b, Real) or not self.b >= 0.0:
+            raise ValueError(f"b must be a number of at least 0 (in units of R^2); got {self.b!r}.")
+
     def refuses(self, problem: Problem) -> str | None:
         if not problem.hard and problem.loss == "hinge":
             return 'loss="squared_hinge" or C=inf'
         return None
 
     def plan(self, problem: Problem, radius2: float, tol: float) -> Plan:
-        if not self.b >= 0.0:
-            raise ValueError(f"b must be at least 0 (in units of R^2); got {self.b!r}.")
         return Plan(rule=Learn(self.b * radius2), unit=None)
