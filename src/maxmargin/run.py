@@ -12,6 +12,7 @@ import numpy as np
 
 from .arithmetic import Plain as Sums
 from .compiled.sweeps import excess, look, repeat, unsettled
+from .compiled.weights import SHIFT
 from .data import Patterns
 from .extrapolation import DEPTH, Extrapolation
 from .intercept import best_intercept
@@ -149,17 +150,17 @@ class Run:
         if self.rho:
             w[-1] = self.rho * c.sum()
 
-    def _point(self) -> tuple[np.ndarray, float, np.ndarray]:
-        """w without its constant coordinate, the bias, and y_i w.x_i + slack, all in the engine's units."""
+    def _point(self) -> tuple[np.ndarray, float]:
+        """w without its constant coordinate, and the bias, in the engine's units."""
         full = self.h.space.vector.w
-        bias = float(self.h.number[0])
+        bias = float(self.h.number[SHIFT])
         if self.rho:
-            return full[:-1], bias + self.rho * full[-1], self.scores
-        return full, bias, self.scores
+            return full[:-1], bias + self.rho * full[-1]
+        return full, bias
 
     def _soft_bounds(self) -> None:
         problem, h = self.problem, self.h
-        w, bias, s = self._point()
+        w, bias = self._point()
         a = h.alpha
         if not self._fixed_unit:
             length2 = h.space.vector.measure() + float(problem.delta2(self.weights) @ (a * a))
@@ -168,7 +169,7 @@ class Run:
         w, bias, a = w / unit, bias / unit, a / unit
         square = float(w @ w)
         if problem.free:
-            m = s / unit
+            m = self.scores / unit
             if problem.loss == "squared_hinge":
                 m = m - h.slack.delta2 * a
             z = self.y * m - bias
@@ -215,12 +216,12 @@ class Run:
         return 0.5 * total * total / quadratic if quadratic > total > 0.0 else dual
 
     def _hard_bounds(self) -> None:
-        w, bias, s = self._point()
-        a = self.h.alpha
+        w, bias = self._point()
+        s, a = self.scores, self.h.alpha
         if self.problem.free:
             z = self.y * s - bias
             b = best_intercept(self.problem, z, self.y, self.weights)
-            smallest = float((self.y * (z + b))[self.weights > 0.0].min())
+            smallest = float((self.y * (z + b)).min())
             length2 = float(w @ w)
             positive = self.y > 0
             plus, minus = float(a[positive].sum()), float(a[~positive].sum())
@@ -230,7 +231,7 @@ class Run:
             else:
                 upper = np.inf
         else:
-            b, smallest = bias, float(s[self.weights > 0.0].min())
+            b, smallest = bias, float(s.min())
             length2, total = float(self.h.space.vector.measure()), float(a.sum())
             upper = length2**0.5 / total if total > 0.0 else np.inf
         lower = smallest / length2**0.5 if length2 > 0.0 else -np.inf
@@ -244,5 +245,5 @@ class Run:
     def _move_intercept(self) -> None:
         """A proximal-point step in b: the bias coordinate of the augmented problem becomes a shift of all margins."""
         step = self.rho * self.h.space.vector.w[-1]
-        self.h.number[0] += step
+        self.h.number[SHIFT] += step
         self.scores += self.y * step
