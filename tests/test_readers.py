@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
 import sys
 import zipfile
 
@@ -75,7 +76,10 @@ class TestSvmlight:
 
     def test_model_has_fewer_features(self, write):
         said = message(write("a", TEXT), n_features=3)
-        assert said.startswith("line 4: the index 4 is beyond the 3 features that the model knows")
+        assert said.startswith(
+            "line 4: the index 4 is beyond the 3 features of the model (indices count from 1)"
+        )
+        assert said.endswith("; fit with a larger --n-features.")
 
     def test_rows_without_entries(self, write):
         table = read(write("a", b"1\n-1\n"), n_features=5)
@@ -153,6 +157,19 @@ class TestSvmlight:
     def test_only_comments(self, write):
         assert message(write("a", b"# one\n# two\n")) == "the file holds no rows."
 
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes that have a name")
+    @pytest.mark.parametrize("name", ["a", "a.csv", "a.npz", "a.parquet"])
+    def test_pipe(self, tmp_path, name):
+        os.mkfifo(tmp_path / name)
+        said = message(tmp_path / name)
+        assert said == "a pipe or device can be read only once; write the data to a file first."
+
+    def test_csv_under_another_name(self, write):
+        said = message(write("a.txt", b"u,v,y\n1,2,3\n"))
+        assert said.startswith(
+            "line 1: the label 'u,v,y' is a list; a row has one label, and CSV a name that"
+        )
+
     def test_missing_file_and_folder(self, tmp_path):
         assert message(tmp_path / "nowhere.svm") == "there is no such file."
         assert message(tmp_path) == "this is a folder; name a file in it."
@@ -222,7 +239,7 @@ class TestCsv:
         path = write("a.csv", b"u,v\n1,2\n3,4\n")
         assert read(path, n_features=2).y is None
         assert np.array_equal(read(path, n_features=1).y, [2, 4])
-        assert message(path, n_features=3).startswith("the model knows 3 features, the file holds 1")
+        assert message(path, n_features=3).startswith("the model has 3 features, the file holds 1")
 
     def test_one_feature_and_no_label(self, write):
         assert read(write("a.csv", b"u\n1\n3\n"), n_features=1).X.shape == (2, 1)
@@ -260,10 +277,26 @@ class TestCsv:
             (b"u,u,y\n1,2,3\n", "line 1: two columns are named 'u'"),
             (b"u,y\n", "the file holds a header, but no rows."),
             ("u,y\n1,\xe9\n".encode("latin-1"), "this is not text in UTF-8"),
+            ("u,y\n1,2\n".encode("utf-16"), "this is text in UTF-16; save it in UTF-8."),
+            (b",u,y\n0,1,2\n", "line 1: column 1 has no name; give it one, or leave the column out"),
+            (b"u,y,\n1,2,\n", "line 1: column 3 has no name"),
         ],
     )
     def test_bad_tables(self, write, content, said):
         assert message(write("a.csv", content)).startswith(said)
+
+    def test_row_instead_of_a_header(self, write):
+        said = message(write("a.csv", b"1.5,2,yes\n3,4,no\n5,6,yes\n"))
+        assert said == (
+            "line 1: the file needs a header with the names of the columns, and begins with a row, whose label "
+            "'yes' occurs again."
+        )
+
+    def test_columns_named_by_numbers(self, write):
+        assert read(write("a.csv", b"0,1,kind\n3,4,no\n5,6,yes\n")).feature_names == ["0", "1"]
+
+    def test_label_named_like_one_of_its_classes(self, write):
+        assert read(write("a.csv", b"u,spam\n3,spam\n5,ham\n")).label_name == "spam"
 
     def test_no_such_label(self, write):
         said = message(write("a.csv", b"u,v\n1,2\n"), label="kind")
@@ -295,12 +328,15 @@ class TestNpz:
     def test_scipy_save_npz_has_no_labels(self, tmp_path):
         sp.save_npz(tmp_path / "a.npz", sp.csr_matrix(DENSE))
         assert read(tmp_path / "a.npz", n_features=4).y is None
-        assert message(tmp_path / "a.npz") == "there is no array 'y' with the labels."
+        assert message(tmp_path / "a.npz") == "there is no array 'y' with the labels; save them beside X."
 
     @pytest.mark.parametrize(
         ("arrays", "said"),
         [
-            ({"a": 1}, "there is neither X nor data, indices, indptr and shape; the arrays are 'a'."),
+            (
+                {"a": 1},
+                "there is neither X nor data, indices, indptr and shape; name the arrays so, which are 'a'.",
+            ),
             ({"X": np.ones(3), "y": [1, 2, 3]}, "X must have two dimensions"),
             ({"X": np.ones((3, 2)), "y": [1, 2]}, "y must hold one label for each of the 3 rows"),
             ({"X": [[1.0], [np.nan]], "y": [1, 2]}, "row 1 (counted from 0), column 0 is nan"),
@@ -345,7 +381,7 @@ class TestNpz:
 
     def test_wrong_number_of_features(self, tmp_path):
         np.savez(tmp_path / "a.npz", X=DENSE, y=LABELS)
-        assert message(tmp_path / "a.npz", 3) == "the model knows 3 features, X holds 4."
+        assert message(tmp_path / "a.npz", 3) == "the model has 3 features, X holds 4."
 
     def test_too_large_for_the_memory_is_refused_before_it_is_read(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive, archive.open("X.npy", "w") as file:

@@ -12,7 +12,7 @@ from .parquet import read_parquet
 from .svmlight import read_svmlight
 from .table import DataError, Expected, Table
 
-__all__ = ["DataError", "Expected", "Table", "read"]
+__all__ = ["DataError", "Expected", "Table", "names_columns", "read"]
 
 
 def read(
@@ -60,9 +60,11 @@ def read(
     expected = Expected(n_features, label, features, first_index)
     with plain_sentences(path):
         look(path)
-        suffixes = [suffix.lower() for suffix in path.suffixes]
-        compressed = bool(suffixes) and suffixes[-1] in COMPRESSED
-        kind = (suffixes[-2] if len(suffixes) > 1 else "") if compressed else (suffixes or [""])[-1]
+        if not path.is_file():
+            raise DataError(
+                f"{path}: a pipe or device can be read only once; write the data to a file first."
+            )
+        kind, compressed = _kind(path)
         if kind in (".npz", ".parquet") and compressed:
             raise DataError(f"{path}: a {kind} file is read as it is; decompress it first.")
         if kind == ".npz":
@@ -72,3 +74,14 @@ def read(
         if kind in (".csv", ".tsv"):
             return read_delimited(path, expected)
         return read_svmlight(path, expected)
+
+
+def names_columns(path: str | os.PathLike[str]) -> bool:
+    """Have the columns of this kind of file names?"""
+    return _kind(Path(path))[0] in (".csv", ".tsv", ".parquet")
+
+
+def _kind(path: Path) -> tuple[str, bool]:
+    """The end of the name that says what the file holds, and whether that is compressed."""
+    compressed = path.suffix.lower() in COMPRESSED
+    return (path.with_suffix("") if compressed else path).suffix.lower(), compressed

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .files import require_memory
-from .table import DataError, Expected, Table, check_finite, check_labels, whole
+from .table import DataError, Expected, Table, check_finite, check_labels, listed, whole
 
 _SPARSE = ("data", "indices", "indptr", "shape")
 
@@ -35,11 +35,11 @@ def read_npz(path: Path, expected: Expected) -> Table:
             X = _sparse(path, archive, headers, expected)
         else:
             raise DataError(
-                f"{path}: there is neither X nor data, indices, indptr and shape; the arrays are "
-                f"{', '.join(map(repr, headers)) or 'none'}."
+                f"{path}: there is neither X nor data, indices, indptr and shape; name the arrays so, which "
+                f"are {listed(list(headers)) or 'none'}."
             )
     if y is None and not expected.for_model:
-        raise DataError(f"{path}: there is no array 'y' with the labels.")
+        raise DataError(f"{path}: there is no array 'y' with the labels; save them beside X.")
     if X.shape[0] == 0 or X.shape[1] == 0:
         raise DataError(f"{path}: X is empty: {X.shape[0]} rows, {X.shape[1]} features.")
     if y is not None:
@@ -83,7 +83,7 @@ def _dense(path: Path, X: np.ndarray, expected: Expected) -> np.ndarray:
     if X.ndim != 2:
         raise DataError(f"{path}: X must have two dimensions, rows and features; its shape is {X.shape}.")
     if expected.n_features is not None and X.shape[1] != expected.n_features:
-        raise DataError(f"{path}: the model knows {expected.n_features} features, X holds {X.shape[1]}.")
+        raise DataError(f"{path}: the model has {expected.n_features} features, X holds {X.shape[1]}.")
     X = _numbers(path, "X", X)
     check_finite(path, X)
     return X
@@ -108,7 +108,7 @@ def _sparse(path: Path, archive: Any, headers: dict[str, Any], expected: Expecte
     X = X.tocsr()
     if expected.n_features is not None:
         if X.shape[1] > expected.n_features:
-            raise DataError(f"{path}: the model knows {expected.n_features} features, X holds {X.shape[1]}.")
+            raise DataError(f"{path}: the model has {expected.n_features} features, X holds {X.shape[1]}.")
         X.resize(X.shape[0], expected.n_features)
     return X
 

@@ -58,6 +58,11 @@ def read_delimited(path: Path, expected: Expected) -> Table:
         X = np.ascontiguousarray(values[:, features] if every else values[:, : len(features)])
         y = None
         if at is not None:
+            if names[at] in codes and all(_number(names[k]) is not None for k in features):
+                raise DataError(
+                    f"{path}, line 1: the file needs a header with the names of the columns, and begins with a "
+                    f"row, whose label {names[at]!r} occurs again."
+                )
             y = labels_of(list(codes))[values[:, at if every else -1].astype(np.intp)]
         if not (np.isfinite(X).all() and (y is None or y.dtype.kind != "f" or np.isfinite(y).all())):
             raise ValueError("a value is not finite")
@@ -90,8 +95,15 @@ def _check_header(path: Path, names: list[str], expected: Expected) -> None:
             "semicolons or tabs, and there have to be a label and a feature."
         )
     for k, name in enumerate(names):
+        if not name.strip() and expected.features is None:
+            raise DataError(
+                f"{path}, line 1: column {k + 1} has no name; give it one, or leave the column out "
+                "(pandas numbers the rows there unless told index=False)."
+            )
         if name in names[:k]:
-            raise DataError(f"{path}, line 1: two columns are named {name!r}; give each its own name.")
+            raise DataError(
+                f"{path}, line 1: two columns are named {name!r}; a header gives each its own name."
+            )
 
 
 def _first_fault(

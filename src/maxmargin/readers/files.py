@@ -91,8 +91,12 @@ def sample(path: Path) -> Sample:
     for magic, suffix in _MAGIC.items():
         if text.startswith(magic):
             raise DataError(f"{path}: this is a {suffix} file by its content; give it a name that ends so.")
+    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DataError(f"{path}: this is text in UTF-16; save it in UTF-8.")
     if b"\0" in text[:4096]:
-        raise DataError(f"{path}: this is not a text file, nor a known kind (.npz, .parquet) by its name.")
+        raise DataError(
+            f"{path}: this is not a text file; other kinds have names that end in .npz or .parquet."
+        )
     if not text.strip():
         if len(text) < _SAMPLE:
             raise DataError(f"{path}: the file is empty.")

@@ -89,7 +89,7 @@ def _label_fault(word: bytes) -> str | None:
     if b":" in word:
         return f"the row begins with {_shown(word)}, not with a label; write 0 in front where it is not known"
     if b"," in word:
-        return f"the label {_shown(word)} is a list; a row has one label"
+        return f"the label {_shown(word)} is a list; a row has one label, and CSV a name that ends in .csv"
     try:
         label = float(word)
     except ValueError:
@@ -106,8 +106,8 @@ def _index_fault(indices: list[int], expected: Expected) -> str | None:
             return f"the index {index} is too large; number the features up to {_LARGEST}"
         if expected.n_features is not None and index - base >= expected.n_features:
             return (
-                f"the index {index} is beyond the {expected.n_features} features that the model knows "
-                f"(indices count from {base}); fit it with --n-features where its data lack the last columns"
+                f"the index {index} is beyond the {expected.n_features} features of the model "
+                f"(indices count from {base}); fit with a larger --n-features"
             )
     for before, after in pairwise(indices):
         if after <= before:

@@ -83,7 +83,7 @@ def columns(path: Any, names: list[str], expected: Expected) -> tuple[list[int],
         if missing:
             raise DataError(
                 f"{path}: the model needs the column {missing[0]!r}"
-                + (f" and {len(missing) - 1} others" if len(missing) > 1 else "")
+                + (f" (and {len(missing) - 1} more)" if len(missing) > 1 else "")
                 + f", which the file does not hold; its columns are {listed(names)}."
             )
         chosen = [names.index(name) for name in expected.features]
@@ -100,7 +100,7 @@ def columns(path: Any, names: list[str], expected: Expected) -> tuple[list[int],
     chosen = [k for k in range(len(names)) if k != at]
     if expected.n_features is not None and len(chosen) != expected.n_features:
         raise DataError(
-            f"{path}: the model knows {expected.n_features} features, the file holds {len(chosen)}"
+            f"{path}: the model has {expected.n_features} features, the file holds {len(chosen)}"
             + ("." if at is None else f" (and the label column {names[at]!r}).")
         )
     if not chosen:
