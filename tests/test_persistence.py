@@ -259,6 +259,12 @@ class TestDamage:
         with pytest.raises(ModelFileError, match="this is no model file of maxmargin"):
             load(path)
 
+    def test_header_that_goes_too_deep(self, path):
+        header = b'{"__metadata__":{"maxmargin":"' + b"x" * 8 + b'"},"a":' + b"[" * 100_000
+        path.write_bytes(len(header).to_bytes(8, "little") + header)
+        with pytest.raises(ModelFileError, match="its header cannot be read"):
+            load(path)
+
     def test_other_safetensors_files(self, path):
         path.write_bytes(save_arrays({"coef": X}, {"made by": "somebody else"}))
         with pytest.raises(ModelFileError, match="this is no model file of maxmargin"):
@@ -281,7 +287,7 @@ class TestDamage:
         "change",
         [
             lambda record: record.pop("fitted"),
-            lambda record: record["parameters"].pop("C"),
+            lambda record: record["parameters"].pop("algorithm"),
             lambda record: record["parameters"].update(price=3),
             lambda record: record["parameters"].update(algorithm={"name": "os.system", "fields": {}}),
             lambda record: record["fitted"].update(status="FINE"),

@@ -131,15 +131,18 @@ def _record_of(path: Any, content: bytes) -> dict[str, Any]:
         raise ModelFileError(f"{path}: the file is empty.")
     end = 8 + int.from_bytes(content[:8], "little")
     if not content[8:].startswith(b'{"__metadata__":{"maxmargin":"'):
-        raise ModelFileError(f"{path}: this is no model file of maxmargin, or its beginning is damaged.")
+        raise ModelFileError(
+            f"{path}: this is no model file of maxmargin, or its beginning is damaged; "
+            "name one that `save` or `maxmargin fit` wrote."
+        )
     if len(content) < end:
         raise ModelFileError(f"{path}: the file is cut short; save or copy it again.")
     try:
         header = json.loads(content[8:end])
-        record = json.loads(header.pop("__metadata__")["maxmargin"])
+        record = json.loads(header.pop("__metadata__")["maxmargin"], object_hook=_decoded)
         number = int(record["format"])
         size = max(array["data_offsets"][1] for array in header.values())
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise ModelFileError(
             f"{path}: the file was altered after it was saved; its header cannot be read."
         ) from None
@@ -156,31 +159,26 @@ def _record_of(path: Any, content: bytes) -> dict[str, Any]:
     return record
 
 
-# the model, to JSON and back; numbers that JSON does not know are written as "inf", "-inf" and "nan"
+# the model, to JSON and back; numbers that JSON does not know are written as {"float": "inf"}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
+        return {"float": str(value)}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise ModelFileError(f"a model file holds numbers and strings; {value!r} is neither.")
 
 
+def _decoded(value: dict[str, Any]) -> Any:
+    return float(value["float"]) if value.keys() == {"float"} else value
+
+
 def _record(instance: Any) -> dict[str, Any]:
     """The fields of a dataclass."""
     return {field.name: _plain(getattr(instance, field.name)) for field in dataclasses.fields(instance)}
-
-
-def _instance(cls: type, record: dict[str, Any]) -> Any:
-    """The dataclass again."""
-    for field in dataclasses.fields(cls):
-        value = record[field.name]
-        if isinstance(value, str) and "float" in str(field.type):
-            record[field.name] = float(value)
-    return cls(**record)
 
 
 def _parameters(model: MaxMarginClassifier) -> dict[str, Any]:
@@ -206,13 +204,11 @@ def _parameters(model: MaxMarginClassifier) -> dict[str, Any]:
 
 
 def _decoded_parameters(record: dict[str, Any]) -> dict[str, Any]:
-    for name in ("C", "p", "tol", "intercept_scaling", "max_time"):
-        if isinstance(record[name], str):
-            record[name] = float(record[name])
-    if isinstance(record["algorithm"], dict):
-        record["algorithm"] = _instance(RULES[record["algorithm"]["name"]], record["algorithm"]["fields"])
-    if isinstance(record["class_weight"], list):
-        record["class_weight"] = {key: float(value) for key, value in record["class_weight"]}
+    algorithm, weights = record["algorithm"], record["class_weight"]
+    if isinstance(algorithm, dict):
+        record["algorithm"] = RULES[algorithm["name"]](**algorithm["fields"])
+    if isinstance(weights, list):
+        record["class_weight"] = dict(weights)
     return record
 
 
@@ -275,18 +271,18 @@ def _restore(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) 
         model.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
     parts = tuple(
         Certificate(
-            _instance(Problem, part["problem"]),
-            float(part["lower"]),
-            float(part["upper"]),
+            Problem(**part["problem"]),
+            part["lower"],
+            part["upper"],
             arrays[f"certificate.{k}.support"],
             arrays[f"certificate.{k}.dual"],
-            _instance(Fingerprint, part["fingerprint"]),
+            Fingerprint(**part["fingerprint"]),
         )
         for k, part in enumerate(record["certificates"])
     )
     labels = list(model.classes_)
     model.certificate_ = Certificates(tuple(labels), parts) if record["one_vs_rest"] else parts[0]
-    model.history_ = [_instance(Report, report) for report in record["history"]]
+    model.history_ = [Report(**report) for report in record["history"]]
     for k, report in enumerate(model.history_):
         if report.label is not None:
             model.history_[k] = dataclasses.replace(report, label=labels[report.label])
