@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import pickle
 import select
 import signal
 import subprocess
@@ -16,12 +17,15 @@ import numpy as np
 import pytest
 from safetensors.numpy import load as load_arrays
 from sklearn.datasets import dump_svmlight_file
+from typer.main import get_command
 from typer.testing import CliRunner
 
+import maxmargin
 from maxmargin import MaxMarginClassifier, Status, verify
 from maxmargin.cli.app import app
 from maxmargin.cli.fit import fit
 from maxmargin.cli.progress import Progress
+from maxmargin.cli.summary import as_json
 from maxmargin.persistence import load, save
 from maxmargin.solve import Report
 
@@ -123,6 +127,14 @@ class TestFit:
         assert facts["problem"]["C"] == "inf"
         assert facts["status"] in ("INSEPARABLE", "UNDECIDED")
 
+    def test_every_number_has_its_json(self):
+        facts = {
+            "gap": np.inf,
+            "bounds": [{"lower": -np.inf, "upper": np.float64("nan"), "rows": np.int64(3)}],
+        }
+        plain = {"gap": "inf", "bounds": [{"lower": "-inf", "upper": "nan", "rows": 3}]}
+        assert json.loads(as_json(facts), parse_constant=pytest.fail) == plain
+
     def test_quiet(self, data, tmp_path):
         result = run("fit", data, "-o", tmp_path / "m", "--quiet")
         assert (result.exit_code, result.output) == (0, "")
@@ -145,6 +157,17 @@ class TestFit:
         assert "there is no column 'b2'" in refused("fit", table, "-o", tmp_path / "m", "--label", "b2")
         assert "line 2: column 'd2'" in refused("fit", table, "-o", tmp_path / "m", "--label", "kind")
 
+    def test_column_of_fractions_is_no_label(self, table, tmp_path):
+        said = refused("fit", table, "-o", tmp_path / "m", "--label", "a")
+        assert "line 2: column 'answer': " in said
+        table.write_text("a,b\n1,0.5\n2,0.25\n")
+        said = refused("fit", table, "-o", tmp_path / "m")
+        assert said.endswith("are fractions, not classes; name another column than 'b' with --label.")
+
+    def test_number_of_features_of_a_table(self, table, tmp_path):
+        said = refused("fit", table, "-o", tmp_path / "m", "--n-features", "9")
+        assert said.endswith("the header says which features there are; leave --n-features out.")
+
     def test_features_that_do_not_occur(self, data, tmp_path):
         assert run("fit", data, "-o", tmp_path / "m", "--n-features", "9").exit_code == 0
         assert load(tmp_path / "m").n_features_in_ == 9
@@ -164,7 +187,10 @@ class TestFit:
             (["--class-weight", "heavy"], 'class_weight must be a dict, "balanced" or None'),
             (["--max-iter", "0"], "max_iter must be a whole number of rounds"),
             (["--max-time", "-1"], "max_time must be a positive number of seconds"),
-            (["--n-features", "2"], "is beyond the 2 features"),
+            (["--n-features", "2"], "is beyond the 2 features of the model"),
+            (["--n-features", "0"], "--n-features must be at least 1, got 0; leave it out to count those"),
+            (["--n-features", "-3"], "--n-features must be at least 1, got -3; leave it out"),
+            (["--label", "y"], "--label names a column of a .csv or .parquet file"),
         ],
     )
     def test_bad_options(self, data, tmp_path, options, said):
@@ -177,7 +203,7 @@ class TestFit:
             ("", "the file is empty."),
             ("1 1:1\n-1 2:x\n", "line 2: the value 'x' of '2:x' is not a number."),
             ("1 1:1\n1 2:1\n", "(one class)"),
-            ("0.1 1:1\n0.2 1:2\n0.3 1:4\n", "Unknown label type: continuous"),
+            ("0.1 1:1\n0.2 1:2\n0.3 1:4\n", "the labels are fractions, not classes; number the classes."),
         ],
     )
     def test_bad_data(self, tmp_path, content, said):
@@ -192,6 +218,45 @@ class TestFit:
         assert run("fit", data).exit_code == 2  # no --output
         assert run("fit", data, "-o", "m", "--C", "much").exit_code == 2
         assert run("unheard-of").exit_code == 2
+
+
+def test_version():
+    result = run("--version")
+    assert (result.exit_code, result.stdout) == (0, f"maxmargin {maxmargin.__version__}\n")
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "check", "demo"])
+def test_every_option_is_explained(command):
+    """Each has words of its own in the help text."""
+    parameters = get_command(app).commands[command].params
+    assert [option.name for option in parameters if not option.help] == []
+
+
+class TestPackage:
+    """Names are loaded when they are first asked for; nobody notices."""
+
+    def test_names(self):
+        homes = maxmargin._HOMES.values()
+        assert sorted(name for names in homes for name in names) == sorted(maxmargin.__all__)
+        everything = {}
+        exec("from maxmargin import *", everything)
+        for name in maxmargin.__all__:
+            assert everything[name] is getattr(maxmargin, name)
+        assert {*maxmargin.__all__, "__version__"} <= {*dir(maxmargin)}
+        with pytest.raises(AttributeError, match="module 'maxmargin' has no attribute 'Magic'"):
+            maxmargin.Magic  # noqa: B018
+        with pytest.raises(ImportError, match="Magic"):
+            exec("from maxmargin import Magic")
+
+    def test_a_pickle_loads_in_a_process_that_knows_nothing(self, tmp_path):
+        fitted = maxmargin.MaxMarginClassifier(random_state=0).fit(X, Y)
+        (tmp_path / "pickle").write_bytes(pickle.dumps((fitted, maxmargin.verify)))
+        code = (
+            "import pickle, sys; import maxmargin; assert 'numba' not in sys.modules\n"
+            "model, verify = pickle.load(open(sys.argv[1], 'rb'))\n"
+            "assert type(model) is maxmargin.MaxMarginClassifier and verify is maxmargin.verify"
+        )
+        subprocess.run([sys.executable, "-c", code, tmp_path / "pickle"], check=True)
 
 
 class TestPredict:
@@ -239,6 +304,16 @@ class TestPredict:
         assert result.stdout.split() == ["1", "-1"]
         assert result.stderr == "accuracy unknown: the labels of the data are none of the model's classes\n"
 
+    def test_label_where_columns_have_no_names(self, model, data):
+        for command in ("predict", "check"):
+            said = refused(command, model, data, "--label", "y")
+            assert said.startswith(f"{data}: --label names a column of a .csv or .parquet file")
+            assert said.endswith("leave --label out.")
+
+    def test_model_of_a_table_reads_other_files(self, table, data, tmp_path):
+        run("fit", table, "-o", tmp_path / "m")
+        assert run("predict", tmp_path / "m", data).stdout == run("predict", tmp_path / "m", table).stdout
+
     def test_model_remembers_that_indices_count_from_zero(self, tmp_path):
         dump_svmlight_file(X, Y, str(tmp_path / "zero"), zero_based=True)
         run("fit", tmp_path / "zero", "-o", tmp_path / "m")
@@ -250,7 +325,9 @@ class TestPredict:
     def test_bad_input(self, model, data, tmp_path):
         (tmp_path / "wide").write_text("1 1:1\n1 2:1 5:1\n")
         assert "line 2: the index 5 is beyond the 4 features" in refused("predict", model, tmp_path / "wide")
-        assert refused("predict", tmp_path / "m", data) == f"{tmp_path / 'm'}: No such file or directory"
+        assert refused("predict", tmp_path / "m", data) == f"{tmp_path / 'm'}: there is no such file."
+        assert refused("predict", tmp_path, data) == f"{tmp_path}: this is a folder; name a file in it."
+        assert "this is not a text file" in refused("fit", model, "-o", tmp_path / "m")
         assert "this is no model file of maxmargin" in refused("predict", data, data)
         assert "there is no such file" in refused("predict", model, tmp_path / "m")
 
@@ -305,6 +382,23 @@ class TestDemo:
         pytest.importorskip("matplotlib")
         assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
 
+    def test_picture_of_another_kind(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("maxmargin.cli.demo._data", pytest.fail)  # told before anything is done
+        said = refused("demo", "--picture", tmp_path / "x.foo")
+        assert said == f"{tmp_path / 'x.foo'}: a picture is a .png, .pdf or .svg; give it a name that ends so"
+
+    @pytest.mark.parametrize(("name", "begin"), [("a.PDF", b"%PDF"), ("a", b"\x89PNG"), ("a.svg", b"<?xml")])
+    def test_kinds_of_pictures(self, tmp_path, name, begin):
+        pytest.importorskip("matplotlib")
+        assert run("demo", "--json", "--picture", tmp_path / name).exit_code == 0
+        assert (tmp_path / name).read_bytes().startswith(begin)
+
+    def test_missing_matplotlib_is_told_first(self, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+        output = run("demo", "--picture", tmp_path / "a.png").output
+        assert output.startswith("There will be no picture: it needs pip install 'maxmargin[plot]'.")
+        assert "picture: " not in output.split("\n", 1)[1]
+
     def test_json_without_matplotlib(self, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
         result = run("demo", "--json", "--picture", tmp_path / "a.png")
@@ -334,6 +428,30 @@ class TestProgress:
 
 
 class TestProcess:
+    @pytest.mark.parametrize("words", [["--help"], ["--version"], ["fit", "--help"], ["unheard-of"]])
+    def test_words_about_the_command_need_no_compiler(self, words):
+        code = (
+            "import sys; from maxmargin.cli import main\n"
+            "try: main()\n"
+            "finally: print([name for name in ('numba', 'sklearn', 'numpy') if name in sys.modules])"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False
+        )
+        assert done.stdout.splitlines()[-1] == "[]"
+
+    def test_standard_input(self, data, tmp_path):
+        """A file that the shell opens is a file; a pipe is refused."""
+        if not os.path.exists("/dev/stdin"):
+            pytest.skip("no /dev/stdin")
+        command = [*COMMAND, "fit", "/dev/stdin", "-o", tmp_path / "m"]
+        done = subprocess.run(command, input=data.read_text(), capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert done.stderr.startswith("maxmargin: /dev/stdin: a pipe or device can be read only once; write")
+        assert not (tmp_path / "m").exists()
+        with open(data) as file:
+            assert subprocess.run(command, stdin=file, capture_output=True, check=False).returncode == 0
+
     def test_predict_loads_no_more_than_it_needs(self, model, data):
         code = (
             "import sys; from maxmargin.cli.app import app; app(sys.argv[1:], standalone_mode=False); "

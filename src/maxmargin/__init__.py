@@ -1,12 +1,16 @@
 """Maximum-margin classification with a proof."""
 
-from .certificates import Certificate, CertificateError, Certificates, verify
-from .estimators.linear import MaxMarginClassifier
-from .persistence import ModelFileError, load, save
-from .problems import Problem
-from .rules import MPU, DualCoordinateDescent, Perceptron
-from .solve import Report
-from .status import Status
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .certificates import Certificate, CertificateError, Certificates, verify
+    from .estimators.linear import MaxMarginClassifier
+    from .persistence import ModelFileError, load, save
+    from .problems import Problem
+    from .rules import MPU, DualCoordinateDescent, Perceptron
+    from .solve import Report
+    from .status import Status
 
 __version__ = "0.1.0"
 
@@ -26,3 +30,25 @@ __all__ = [
     "save",
     "verify",
 ]
+
+_HOMES = {
+    "certificates": ("Certificate", "CertificateError", "Certificates", "verify"),
+    "estimators.linear": ("MaxMarginClassifier",),
+    "persistence": ("ModelFileError", "load", "save"),
+    "problems": ("Problem",),
+    "rules": ("MPU", "DualCoordinateDescent", "Perceptron"),
+    "solve": ("Report",),
+    "status": ("Status",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name when it is first asked for: `maxmargin --help` need not wait for the compiler."""
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f".{module}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

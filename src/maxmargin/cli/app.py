@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import typer
+from typing import Annotated
 
+import typer
+from typer import Option
+
+from .. import __version__
 from .check import check
 from .demo import demo
 from .fit import fit
 from .predict import predict
 
 app = typer.Typer(
-    help="Maximum-margin classification with a proof.",
     epilog="Exit codes: 0 certified, 3 stopped before the tolerance, 2 bad input or a failed check.",
     add_completion=False,
     no_args_is_help=True,
@@ -18,6 +21,21 @@ app = typer.Typer(
 )
 for command in (fit, predict, check, demo):
     app.command()(command)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"maxmargin {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def maxmargin(
+    version: Annotated[
+        bool, Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Maximum-margin classification with a proof."""
 
 
 def main() -> None:

@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
 from .exits import STOPPED, one_sentence
+from .options import AsJson, Label
 
 
 def check(
     model: Annotated[Path, Argument(help="A file that `maxmargin fit` wrote.")],
     data: Annotated[Path, Argument(help="The data that it was fitted to.")],
-    label: Annotated[str | None, Option(help="The label column of a .csv or .parquet file.")] = None,
-    as_json: Annotated[bool, Option("--json", help="One JSON object on standard output.")] = False,
+    label: Label = None,
+    as_json: AsJson = False,
 ) -> None:
     """Recompute every bound of a model from the data; exit code 2 if one does not hold, and which.
 

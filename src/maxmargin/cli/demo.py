@@ -10,11 +10,14 @@ import typer
 from typer import Option
 
 from .exits import STOPPED, one_sentence
+from .options import AsJson
+
+FORMATS = ("png", "pdf", "svg")
 
 
 def demo(
-    picture: Annotated[Path, Option(help="The picture of bounds against time.")] = Path("demo.png"),
-    as_json: Annotated[bool, Option("--json", help="One JSON object on standard output.")] = False,
+    picture: Annotated[Path, Option(help="Bounds against time, as .png, .pdf or .svg.")] = Path("demo.png"),
+    as_json: AsJson = False,
 ) -> None:
     """Fit real data that ship with scikit-learn; prove the result, check the proof, and draw it."""
     with one_sentence():
@@ -25,7 +28,13 @@ def demo(
         from .summary import summary
 
         check_place(picture)
+        kind = picture.suffix.lower().removeprefix(".") or "png"
+        if kind not in FORMATS:
+            raise ValueError(f"{picture}: a picture is a .png, .pdf or .svg; give it a name that ends so")
         say = (lambda line: None) if as_json else typer.echo
+        figure = _figure()
+        if figure is None:
+            typer.echo("There will be no picture: it needs pip install 'maxmargin[plot]'.\n", err=True)
         X, y, X_test, y_test = _data()
         say(f"Breast cancer (Wisconsin, diagnostic): {X.shape[1]} standardised measurements of cell nuclei,")
         say(f"malignant or benign; {len(y)} patients to learn from, {len(y_test)} to test.\n")
@@ -44,16 +53,18 @@ def demo(
             )
         accuracy = float(model.score(X_test, y_test))
         certificate = verify(model, X, y)
-        drawn = _draw(model, picture)
+        if figure is not None:
+            _draw(model, figure, picture, kind)
         say(f"\n{model.status_.value} in {seconds:.2g} s: a gap of at most {model.tol:g} was asked for.")
         say(f"{model.certificate_}\n")
         say("verified: recomputed from the data in compensated sums, both bounds hold.")
         say(f"test accuracy: {accuracy:.4f}")
-        say(f"picture: {drawn}" if drawn else "no picture: pip install 'maxmargin[plot]' draws one.")
+        if figure is not None:
+            say(f"picture: {picture}")
         if as_json:
             facts = summary(model, certificate)
             facts |= {"seconds": seconds, "compile_seconds": compiling, "verified": True}
-            facts |= {"test_accuracy": accuracy, "picture": str(drawn) if drawn else None}
+            facts |= {"test_accuracy": accuracy, "picture": None if figure is None else str(picture)}
             typer.echo(to_json(facts))
     if model.status_ is not Status.CERTIFIED:
         raise typer.Exit(STOPPED)
@@ -84,17 +95,19 @@ def _compile(X: Any, y: Any) -> float:
     return time.perf_counter() - begin
 
 
-def _draw(model: Any, path: Path) -> Path | None:
-    """Draw without a screen; None where matplotlib is not there."""
+def _figure() -> Any:
+    """An empty figure that needs no screen; None where matplotlib is not there."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         return None
+    return Figure(figsize=(7.2, 4.6), layout="constrained")
+
+
+def _draw(model: Any, figure: Any, path: Path, kind: str) -> None:
     from ..atomic import written_whole
     from ..plots import BoundsDisplay
 
-    figure = Figure(figsize=(7.2, 4.6), layout="constrained")
     BoundsDisplay.from_estimator(model, ax=figure.subplots())
     with written_whole(path) as file:
-        figure.savefig(file, format=path.suffix.removeprefix(".") or "png", dpi=150)
-    return path
+        figure.savefig(file, format=kind, dpi=150)

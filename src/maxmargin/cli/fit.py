@@ -10,6 +10,7 @@ import typer
 from typer import Argument, Option
 
 from .exits import STOPPED, one_sentence
+from .options import AsJson, Label, check_label
 
 if TYPE_CHECKING:
     from ..readers import Table
@@ -25,10 +26,14 @@ def fit(
     loss: Annotated[str, Option(help="squared_hinge or hinge.")] = "squared_hinge",
     tol: Annotated[float, Option(help="Certified relative gap at which the fit ends.")] = 1e-3,
     algorithm: Annotated[str, Option(help="auto, or a rule: dcd, mpu, perceptron.")] = "auto",
-    fit_intercept: Annotated[bool, Option("--fit-intercept/--no-intercept")] = True,
+    fit_intercept: Annotated[
+        bool, Option("--fit-intercept/--no-intercept", help="Is there an intercept?")
+    ] = True,
     intercept: Annotated[str, Option(help="free, or augmented (regularised).")] = "free",
     intercept_scaling: Annotated[float, Option(help="With an augmented intercept.")] = 1.0,
-    class_weight: Annotated[str | None, Option(help='"balanced", or none.')] = None,
+    class_weight: Annotated[
+        str | None, Option(help="balanced: every class counts as much as any other.")
+    ] = None,
     max_iter: Annotated[int, Option(help="Most rounds.")] = 1000,
     max_time: Annotated[float | None, Option(help="Seconds; then the best model so far is kept.")] = None,
     seed: Annotated[int | None, Option(help="Order of presentation; none takes a fresh one.")] = None,
@@ -36,8 +41,8 @@ def fit(
     n_features: Annotated[
         int | None, Option(help="Columns of a sparse file, where not all of them occur in it.")
     ] = None,
-    label: Annotated[str | None, Option(help="The label column of a .csv or .parquet file.")] = None,
-    as_json: Annotated[bool, Option("--json", help="One JSON object on standard output.")] = False,
+    label: Label = None,
+    as_json: AsJson = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No live line and no report.")] = False,
 ) -> None:
     """Learn a classifier, prove how good it is, and write both to a file.
@@ -49,9 +54,15 @@ def fit(
         from ..readers import DataError, read
 
         check_place(output, data)
+        _check_options(data, n_features, label)
         table = read(data, n_features, label=label)
         if table.y is None:
             raise DataError(f"{data}: there are no labels to learn from.")
+        if table.y.dtype.kind == "f":
+            remedy = "number the classes"
+            if table.label_name is not None:
+                remedy = f"name another column than {table.label_name!r} with --label"
+            raise DataError(f"{data}: the labels are fractions, not classes; {remedy}.")
 
         from ..estimators.linear import MaxMarginClassifier
         from ..persistence import save
@@ -85,6 +96,19 @@ def fit(
             typer.echo(str(model.certificate_))
     if model.status_ is not Status.CERTIFIED:
         raise typer.Exit(STOPPED)
+
+
+def _check_options(data: Path, n_features: int | None, label: str | None) -> None:
+    """Refuse what this kind of file has no use for."""
+    from ..readers import DataError, names_columns
+
+    check_label(data, label)
+    if n_features is not None and n_features < 1:
+        raise DataError(
+            f"--n-features must be at least 1, got {n_features}; leave it out to count those that occur."
+        )
+    if n_features is not None and names_columns(data):
+        raise DataError(f"{data}: the header says which features there are; leave --n-features out.")
 
 
 def _fit(model: Any, table: Table, progress: Progress) -> float:

@@ -9,6 +9,7 @@ import typer
 from typer import Argument, Option
 
 from .exits import one_sentence
+from .options import Label
 
 
 def predict(
@@ -22,7 +23,7 @@ def predict(
     scores: Annotated[
         bool, Option("--scores", help="After each label, and tabs, the score, or that of every class.")
     ] = False,
-    label: Annotated[str | None, Option(help="The label column of a .csv or .parquet file.")] = None,
+    label: Label = None,
 ) -> None:
     """Write the class of each row, one a line; tell the accuracy on standard error where labels are known."""
     with one_sentence():

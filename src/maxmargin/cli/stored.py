@@ -7,10 +7,14 @@ from typing import Any
 
 from ..persistence import load
 from ..readers import DataError, Table, read
+from ..readers.files import look
+from .options import check_label
 
 
 def model_and_data(model_path: Path, data: Path, label: str | None) -> tuple[Any, Table]:
     """Read both; columns with names are put in the model's order."""
+    look(model_path)
+    check_label(data, label)
     model: Any = load(model_path)
     source = getattr(model, "source_", {})
     names = getattr(model, "feature_names_in_", None)
