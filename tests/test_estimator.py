@@ -118,6 +118,12 @@ def bad(value, message, **parameters):
         bad({"p": "2"}, "p must be a number; got p='2'"),
         bad({"intercept_scaling": "x"}, "intercept_scaling must be a number; got intercept_scaling='x'"),
         bad({"tol": True}, "tol must be positive"),
+        bad({"n_jobs": "all"}, "n_jobs must be a whole number of threads, -1 for as many as .* got 'all'"),
+        bad({"n_jobs": 0}, "n_jobs must be a whole number of threads, .* or None; got 0"),
+        bad(
+            {"intercept": "augmented", "intercept_scaling": 1e200},
+            r"The square of intercept_scaling=1e\+200 is beyond float64 numbers: take one of the size of the features",
+        ),
         bad({"max_iter": True}, "max_iter must be a whole number of rounds"),
         bad({"callback": 3}, "callback must be a function of a report, or None; got 3"),
         bad({"class_weight": "even"}, "class_weight must be a dict, \"balanced\" or None; got 'even'"),
@@ -162,6 +168,27 @@ X4 = [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]
         (X4, [0, 1, 0], r"Found input variables with inconsistent numbers of samples: \[4, 3\]"),
         ([["a", "b"], ["c", "d"]], [0, 1], "could not convert string to float"),
         (np.array(X4) + 1j, [0, 1, 0, 1], "Complex data not supported"),
+        (X4, [b"a", b"b", b"a", b"b"], r"The labels are bytes: decode them, y.astype\(str\)"),
+        (
+            X4,
+            np.array([0, 1, 0, 1], dtype=object),
+            r"objects that are all int; give it their type, y.astype\(int\)",
+        ),
+        (
+            X4,
+            np.array([False, True, False, True], dtype=object),
+            r"Unknown label type: .* give it their type, y.astype\(bool\)",
+        ),
+        (
+            np.array(X4) * 1e-200,
+            [0, 1, 0, 1],
+            "The largest entry of X is 3e-200, and its square is beyond float64",
+        ),
+        (
+            sp.csr_matrix(X4) * 1e300,
+            [0, 1, 0, 1],
+            r"entry of X is 3e\+300, .*: scale the features first, with Stand",
+        ),
     ],
 )
 def test_bad_data(X, y, message):

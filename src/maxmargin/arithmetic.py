@@ -1,9 +1,10 @@
 """Sums over data, plain and compensated, for dense and CSR matrices of any float type.
 
-Both classes answer the same four questions, so that a bound is one formula with two arithmetics: `Plain`
-is as fast as BLAS, `Compensated` is as accurate as if every sum had been carried in several times the
-working precision (error-free transformation of the products, then extraction of high-order parts whose
-sums are exact in any order: Rump, Ogita, Oishi, "Accurate floating-point summation", 2008).
+Both classes answer the same questions, and know by how much their answers may be off, so that a bound is
+one formula with two arithmetics: `Plain` is as fast as BLAS, `Compensated` is as accurate as if every sum
+had been carried in several times the working precision (error-free transformation of the products, then
+extraction of high-order parts whose sums are exact in any order: Rump, Ogita, Oishi, "Accurate floating-point
+summation", 2008).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 SUBNORMAL = 1e-290  # squares below have lost digits
+_EPS = float(np.finfo(float).eps)
 _BLOCK = 1 << 18  # entries at a time: temporaries stay in cache
 
 
@@ -31,6 +33,11 @@ def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
 
 class Plain:
     """Ordinary float64 sums."""
+
+    @staticmethod
+    def error(result: Any, size: Any, terms: float) -> Any:
+        """By how much a sum of so many terms may be off at most; `size` is the sum of their absolute values."""
+        return (terms + 4.0) * _EPS * size
 
     @staticmethod
     def scores(X: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
@@ -66,6 +73,22 @@ class Plain:
         return float(v @ v) * top * top
 
     @staticmethod
+    def norm(v: np.ndarray) -> float:
+        """|v|, also where squares would over- or underflow."""
+        scale = _power_of_two(v)
+        return float(np.sqrt(np.square(v / scale).sum())) * scale
+
+    @staticmethod
+    def row_norms(X: Any) -> np.ndarray:
+        """|x_i| of every row, also where squares would over- or underflow."""
+        squares = Plain.row_squares(X)
+        top = float(squares.max(initial=0.0))
+        if SUBNORMAL < top < np.inf or not X.shape[0]:
+            return np.sqrt(squares)
+        top = float(abs(X).max()) if min(X.shape) else 0.0
+        return np.sqrt(Plain.row_squares(X / top)) * top if top > 0.0 else np.sqrt(squares)
+
+    @staticmethod
     def row_squares(X: Any) -> np.ndarray:
         """|x_i|^2 of every row."""
         out = np.empty(X.shape[0])
@@ -79,6 +102,11 @@ class Plain:
 
 class Compensated:
     """Sums as if carried in a multiple of the working precision."""
+
+    @staticmethod
+    def error(result: Any, size: Any, terms: float) -> Any:
+        """By how much a sum of so many terms may be off at most; `size` is the sum of their absolute values."""
+        return 2.0 * _EPS * np.abs(result) + 8.0 * (terms + 8.0) * _EPS * _EPS * size
 
     @staticmethod
     def scores(X: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
@@ -109,12 +137,23 @@ class Compensated:
     @staticmethod
     def square(v: np.ndarray) -> float:
         """|v|^2."""
-        top = float(np.abs(v).max(initial=0.0))
-        if not (np.isfinite(top) and top > 0.0):
-            return top
-        scale = 2.0 ** np.floor(np.log2(top))  # squares overflow long before their sum has to
+        scale = _power_of_two(v)  # squares overflow long before their sum has to
+        if not np.isfinite(v).all():
+            return float(np.abs(v).max())
         v = v / scale
         return float(_grouped(v, v, np.zeros(v.size, np.intp), 1)[0] * scale * scale)
+
+    @staticmethod
+    def norm(v: np.ndarray) -> float:
+        """|v|, also where squares would over- or underflow."""
+        scale = _power_of_two(v)
+        return float(np.sqrt(Compensated.square(v / scale))) * scale
+
+
+def _power_of_two(v: np.ndarray) -> float:
+    """About the size of the largest entry: to divide by it rounds nothing."""
+    top = float(np.abs(v).max(initial=0.0))
+    return float(2.0 ** np.floor(np.log2(top))) if np.isfinite(top) and top > 0.0 else 1.0
 
 
 def _small_blocks(X: Any) -> Iterator[tuple[slice, Any]]:

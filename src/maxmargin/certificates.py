@@ -12,17 +12,17 @@ distance between the convex hulls). This module knows no solver: it imports NumP
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from .arithmetic import Compensated, Plain
-from .problems import Problem
+from .problems import Problem, best_multiple
 
 _EPS = float(np.finfo(float).eps)
-FEW, SEEN_FEW, SEEN = 20_000, 1e-12, 1e-10  # entries; rounding of this share of a bound is avoided
+SEEN = 1e-4  # rounding that takes more than this share of the gap is avoided
 
 
 class CertificateError(ValueError):
@@ -54,12 +54,10 @@ class Fingerprint:
         return None
 
 
-def fingerprint(
-    X: Any, y: np.ndarray, weights: np.ndarray, projection: np.ndarray | None = None
-) -> Fingerprint:
-    """The fingerprint of patterns (X, y) with these weights; `projection` is that of `project(X)`."""
-    z = project(X) if projection is None else projection
-    n, d = X.shape
+def fingerprint(sample: Sample) -> Fingerprint:
+    """The fingerprint of patterns with their labels and weights."""
+    z, y, weights = sample.projection, sample.y, sample.weights
+    n, d = sample.X.shape
     shuffle = (np.arange(n, dtype=np.uint32) * np.uint32(2654435769)) >> np.uint32(12)
     t = (1.0 + shuffle * 2.0**-20) * (1.0 + weights) * (1.5 + 0.5 * y)
     return Fingerprint(n, d, int(np.sum(y > 0)), float(t @ z), float(np.abs(t) @ np.abs(z)))
@@ -152,32 +150,92 @@ class Certificates:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Patterns, labels and weights, as a certificate sees them.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,)
+        Sample weights; rows of weight 0 take no part.
+    norms, projection : ndarray of shape (n,), default=None
+        |x_i| and `project(X)`, where they are known.
+    """
+
+    X: Any
+    y: np.ndarray
+    weights: np.ndarray
+    norms: Any = None
+    projection: Any = None
+
+    def __post_init__(self) -> None:
+        if self.norms is None:
+            object.__setattr__(self, "norms", Plain.row_norms(self.X))
+        if self.projection is None:
+            object.__setattr__(self, "projection", project(self.X))
+
+    @property
+    def width(self) -> int:
+        """Most terms that the score of a row can have."""
+        if sp.issparse(self.X):
+            return int(np.diff(self.X.indptr).max(initial=0))
+        return self.X.shape[1]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A lower and an upper bound, rounded outwards: `below` and `above` are what that took from each."""
+
+    lower: float
+    upper: float
+    below: float
+    above: float
+
+    @property
+    def rounding(self) -> float:
+        """What rounding took from both together."""
+        return self.below + self.above
+
+
 def feasible(problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     """The dual weights nearest at hand that the bound allows: capped, and balanced between the classes.
 
-    The heavier class is scaled down, which no cap forbids. Those of the hard margin, of which only the
-    proportions count, get the sum one.
+    Soft problems: the heavier class is scaled down, which no cap forbids. Of the hard margin only the
+    proportions count: their sum is made one.
     """
-    alpha = np.clip(alpha, 0.0, problem.caps(weights))
+    caps = problem.caps(weights)
+    alpha = np.clip(alpha, 0.0, caps)
     if problem.hard:
         alpha = _proportions(alpha)
     if problem.free:
-        positive = y > 0
-        plus, minus = float(alpha[positive].sum()), float(alpha[~positive].sum())
-        if plus > 0.0 and minus > 0.0:
-            alpha = alpha * np.where(positive, min(1.0, minus / plus), min(1.0, plus / minus))
-            _balance(alpha, y)
-        else:
-            alpha = np.zeros_like(alpha)
-    return _proportions(alpha) if problem.hard else alpha
+        factors = problem.balance(y, alpha)
+        if factors is None:
+            return np.zeros_like(alpha)
+        alpha = alpha * np.where(y > 0, *factors)
+        _even_out(alpha, y, caps)
+    return alpha
 
 
-def _balance(alpha: np.ndarray, y: np.ndarray) -> None:
-    """Take what rounding left between the classes from the largest dual weight of the heavier one."""
-    for _ in range(2):
+def _even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
+    """Take what rounding left between the classes from a large dual weight, and its own rounding from a small one.
+
+    All are multiples of the last digit of the smallest, so that most often nothing at all is left.
+    """
+    for attempt in range(4):
         excess = math.fsum((alpha * y)[alpha > 0.0].tolist())
-        k = int(np.argmax(np.where(y * excess > 0.0, alpha, -1.0)))
-        alpha[k] = max(alpha[k] - abs(excess), 0.0)
+        if excess == 0.0:
+            return
+        heavy, r = y * excess > 0.0, abs(excess)
+        if attempt == 0:
+            k = int(np.argmax(np.where(heavy, alpha, -1.0)))
+        else:
+            room = np.where(heavy, alpha >= r, (alpha > 0.0) & (alpha + r <= caps))
+            if not room.any():
+                return
+            k = int(np.argmin(np.where(room, alpha, np.inf)))
+        alpha[k] = max(alpha[k] - r, 0.0) if heavy[k] else alpha[k] + r
 
 
 def _proportions(alpha: np.ndarray) -> np.ndarray:
@@ -189,126 +247,159 @@ def _proportions(alpha: np.ndarray) -> np.ndarray:
     return alpha / alpha.sum()
 
 
-def certify(
-    problem: Problem,
-    X: Any,
-    y: np.ndarray,
-    weights: np.ndarray,
-    w: np.ndarray,
-    b: float,
-    alpha: np.ndarray,
-    projection: np.ndarray | None = None,
-    square: np.ndarray | None = None,
-) -> Certificate:
+def certify(problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np.ndarray) -> Certificate:
     """The certificate of a primal point (w, b) and dual weights alpha, made feasible first.
 
     Parameters
     ----------
     problem : Problem
-    X : ndarray or CSR matrix of shape (n, d)
-    y : ndarray of shape (n,), entries -1.0 and 1.0
-    weights : ndarray of shape (n,)
-        Sample weights; rows of weight 0 take no part.
+    sample : Sample
     w : ndarray of shape (d,)
     b : float
     alpha : ndarray of shape (n,)
         Any non-negative numbers; best, those of a solver.
-    projection, square : ndarray of shape (n,), default=None
-        `project(X)` and the squared norms of the rows, where they are known.
 
     Notes
     -----
-    Sums are ordinary ones, unless their rounding could be seen in the bounds: then they are compensated.
+    Bounds are rounded outwards: they hold for the numbers as they are. Sums are ordinary ones where that costs
+    next to nothing of the gap, else compensated ones.
     """
+    X, y, weights = sample.X, sample.y, sample.weights
     alpha = feasible(problem, y, weights, alpha)
-    v2 = _combined(problem, X, alpha * y, Plain)  # (hard: of weights that sum to one already)
-    arithmetic = _arithmetic(problem, X, weights, w, b, alpha, v2, square)
-    if arithmetic is not Plain:
-        v2 = _combined(problem, X, alpha * y, arithmetic)
-    multiple = _best_multiple(problem, weights, alpha, v2)
-    alpha, v2 = alpha * multiple, v2 * multiple * multiple
-    if arithmetic is not Plain:  # the multiple has rounded the dual weights once more
-        if problem.free:
-            _balance(alpha, y)
-        v2 = None
-    lower, upper = bounds(problem, X, y, weights, w, b, alpha, arithmetic, v2)
+    v = Plain.combine(X, alpha * y)
+    v2 = Plain.square(v) + (problem.rho * Plain.total(alpha * y)) ** 2
+    multiple = _best_multiple(problem, sample, alpha, v2)
+    alpha = np.minimum(alpha * multiple, problem.caps(weights))
+    found = bounds(problem, sample, w, b, alpha, Plain, v * multiple)
+    if not found.rounding <= SEEN * (found.upper - found.lower):
+        if problem.free:  # the multiple has rounded the dual weights once more
+            _even_out(alpha, y, problem.caps(weights))
+        found = bounds(problem, sample, w, b, alpha, Compensated)
     support = np.flatnonzero(alpha).astype(np.int64)
-    return Certificate(problem, lower, upper, support, alpha[support], fingerprint(X, y, weights, projection))
+    return Certificate(problem, found.lower, found.upper, support, alpha[support], fingerprint(sample))
 
 
 def bounds(
     problem: Problem,
-    X: Any,
-    y: np.ndarray,
-    weights: np.ndarray,
+    sample: Sample,
     w: np.ndarray,
     b: float,
     alpha: np.ndarray,
     arithmetic: type[Plain] | type[Compensated] = Plain,
-    v2: float | None = None,
-) -> tuple[float, float]:
-    """(lower, upper) from the data; alpha must be feasible. `v2` is |sum alpha_i y_i x_i|^2, if known."""
-    if problem.hard:
-        alpha = _proportions(alpha)  # whoever made them: tiny ones would make |v|^2 vanish, and a false bound
-    margins = y * arithmetic.scores(X, w, b)
-    length2 = problem.norm2(arithmetic.square(w), b)
-    v2 = _combined(problem, X, alpha * y, arithmetic) if v2 is None else v2
-    if problem.hard:
-        total = arithmetic.total(alpha)
-        upper = float(np.sqrt(v2)) / total if total > 0.0 else np.inf
-        smallest = float(margins[weights > 0.0].min())
-        return (smallest / float(np.sqrt(length2)) if length2 > 0.0 else -np.inf), upper
-    lower = problem.dual(v2, alpha, weights, arithmetic.total)
-    if problem.free and b != 0.0:  # balanced but for rounding, which the intercept multiplies
-        lower -= abs(b * arithmetic.total(alpha * y))
-    return lower, problem.primal(length2, margins, weights, arithmetic.total)
+    v: np.ndarray | None = None,
+) -> Bounds:
+    """Bounds from the data; alpha must be feasible. `v` is sum alpha_i y_i x_i, if known."""
+    if problem.hard:  # whoever made them: tiny ones would make |v|^2 vanish, and a false bound
+        alpha, v = _proportions(alpha), None
+    with np.errstate(over="ignore", invalid="ignore"):
+        margins, off = _margins(problem, sample, w, b, arithmetic)
+        dual = _dual_point(problem, sample, alpha, arithmetic, v)
+        bounds_of = _hard_bounds if problem.hard else _soft_bounds
+        return bounds_of(problem, sample.weights, arithmetic, (w, b), margins, off, alpha, dual)
 
 
-def _arithmetic(
+@dataclass(frozen=True)
+class _DualPoint:
+    """v = sum alpha_i y_i x_i, the constant coordinate included, and how far it is from what would prove the bound.
+
+    `off` is what rounding may add to |v|; so may `uneven`, the difference of the classes' totals that is left
+    where they should be equal: the heavier one scaled down moves v by so much times the longest pattern.
+    """
+
+    v: np.ndarray
+    off: float
+    uneven: float
+
+
+def _dual_point(
     problem: Problem,
-    X: Any,
-    weights: np.ndarray,
-    w: np.ndarray,
-    b: float,
+    sample: Sample,
     alpha: np.ndarray,
-    v2: float,
-    square: np.ndarray | None,
-) -> type[Plain] | type[Compensated]:
-    """Ordinary sums where their rounding is far below what a bound says, else compensated ones."""
-    n, d = X.shape
-    norms = np.sqrt(Plain.row_squares(X) if square is None else square) + problem.rho
-    unit = _EPS * (16.0 + np.sqrt(n + d))  # rounding errors of a sum seldom all have one sign
-    total = float(alpha.sum())
-    off_v = unit * float(alpha @ norms)
-    off_margin = unit * (float(norms.max(initial=0.0)) * float(np.sqrt(Plain.square(w))) + abs(b))
-    if problem.hard:
-        off, size = off_v + off_margin * np.sqrt(v2), float(np.sqrt(v2))
-    else:
-        off, size = off_v * (float(np.sqrt(v2)) + off_v) + off_margin * total, abs(total - 0.5 * v2)
-        if problem.loss == "squared_hinge":  # the losses of margins that rounding leaves below one
-            off += float(problem.losses(np.full(n, 1.0 - off_margin), weights) @ (alpha > 0.0))
-    entries = X.nnz if sp.issparse(X) else n * d
-    return Plain if off <= (SEEN_FEW if entries <= FEW else SEEN) * size else Compensated
+    arithmetic: type[Plain] | type[Compensated],
+    v: np.ndarray | None,
+) -> _DualPoint:
+    signed, terms = alpha * sample.y, int(np.count_nonzero(alpha))
+    v = arithmetic.combine(sample.X, signed) if v is None else v
+    norms, uneven = sample.norms, 0.0
+    if problem.rho:
+        v, norms = np.append(v, problem.rho * arithmetic.total(signed)), norms + problem.rho
+    off = arithmetic.error(arithmetic.norm(v), float(alpha @ norms), terms + v.size)
+    if problem.free:
+        uneven = abs(arithmetic.total(signed))
+        uneven += arithmetic.error(uneven, float(alpha.sum()), terms)
+        off += uneven * float(norms.max(initial=0.0))
+    return _DualPoint(v, off, uneven)
 
 
-def _combined(problem: Problem, X: Any, c: np.ndarray, arithmetic: type[Plain] | type[Compensated]) -> float:
-    """|sum c_i x_i|^2, the augmented coordinate included."""
-    v2 = arithmetic.square(arithmetic.combine(X, c))
-    return v2 + (problem.rho * arithmetic.total(c)) ** 2 if problem.rho else v2
+def _margins(
+    problem: Problem, sample: Sample, w: np.ndarray, b: float, arithmetic: type[Plain] | type[Compensated]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The margins, and by how much each may be off."""
+    margins = sample.y * arithmetic.scores(sample.X, w, b)
+    size = 1.01 * sample.norms * Plain.norm(w) + abs(b)
+    size += 1e-5 * float(size.max(initial=0.0))  # compensated sums are taken over many rows at a time
+    return margins, arithmetic.error(margins, size, sample.width + 1)
 
 
-def _best_multiple(problem: Problem, weights: np.ndarray, alpha: np.ndarray, v2: float) -> float:
+def _soft_bounds(
+    problem: Problem,
+    weights: np.ndarray,
+    arithmetic: type[Plain] | type[Compensated],
+    point: tuple[np.ndarray, float],
+    margins: np.ndarray,
+    off: np.ndarray,
+    alpha: np.ndarray,
+    dual: _DualPoint,
+) -> Bounds:
+    w, b = point
+    v2, size = arithmetic.square(dual.v), float(np.abs(problem.gains(alpha, weights)).sum())
+    lower, terms = (
+        problem.dual(v2, alpha, weights, arithmetic.total),
+        int(np.count_nonzero(alpha)) + dual.v.size,
+    )
+    below = arithmetic.error(lower, size + v2, terms) + 4.0 * _EPS * (size + v2)
+    below += dual.uneven + dual.off * (float(np.sqrt(v2)) + dual.off)
+    length2 = problem.norm2(arithmetic.square(w), b)
+    upper = problem.primal(length2, margins - off, weights, arithmetic.total)
+    above = arithmetic.error(upper, upper, margins.size + w.size) + 4.0 * _EPS * upper
+    lost = upper - problem.primal(length2, margins, weights)
+    return Bounds(lower - below, upper + above, below, above + lost)
+
+
+def _hard_bounds(
+    problem: Problem,
+    weights: np.ndarray,
+    arithmetic: type[Plain] | type[Compensated],
+    point: tuple[np.ndarray, float],
+    margins: np.ndarray,
+    off: np.ndarray,
+    alpha: np.ndarray,
+    dual: _DualPoint,
+) -> Bounds:
+    w, b = point
+    length = arithmetic.norm(np.append(w, b / problem.rho) if problem.rho else w)
+    used = weights > 0.0
+    lower = nominal = -np.inf
+    if length > 0.0:
+        nominal, lower = float(margins[used].min()) / length, float((margins - off)[used].min()) / length
+        lower -= abs(lower) * (arithmetic.error(1.0, 1.0, w.size) + 4.0 * _EPS)
+    below = nominal - lower if np.isfinite(nominal) else 0.0
+    total, size = arithmetic.total(alpha), arithmetic.norm(dual.v)
+    off_total = arithmetic.error(total, total, alpha.size) + dual.uneven
+    if not total > off_total:
+        return Bounds(lower, np.inf, below, 0.0)
+    longest = size + arithmetic.error(size, size, dual.v.size) + dual.off
+    upper = longest / (total - off_total) * (1.0 + 4.0 * _EPS)
+    return Bounds(lower, upper, below, upper - size / total)
+
+
+def _best_multiple(problem: Problem, sample: Sample, alpha: np.ndarray, v2: float) -> float:
     """The multiple of alpha with the largest dual value; of no account for the hard margin."""
-    total = float(alpha.sum())
+    total, used = float(alpha.sum()), alpha > 0.0
     if problem.hard or total == 0.0:
         return 1.0
-    quadratic = v2
-    used = alpha > 0.0
-    if problem.loss == "squared_hinge":
-        quadratic += float(problem.delta2(weights) @ (alpha * alpha))
-    best = total / quadratic if quadratic > 0.0 else np.inf
-    best = min(best, float(np.min(problem.caps(weights)[used] / alpha[used])))
-    return best if np.isfinite(best) else 1.0
+    quadratic = v2 + float(problem.delta2(sample.weights) @ (alpha * alpha))
+    return best_multiple(total, quadratic, float(np.min(problem.caps(sample.weights)[used] / alpha[used])))
 
 
 def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
@@ -361,27 +452,27 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
     coef, intercept, classes = np.asarray(model.coef_, float), np.ravel(model.intercept_), model.classes_
     certificate = model.certificate_
     with np.errstate(over="ignore", invalid="ignore"):
-        return _recheck_all(certificate, X, labels, weights, coef, intercept, classes)
+        sample = Sample(X, np.zeros(labels.size), weights)
+        return _recheck_all(certificate, sample, labels, coef, intercept, classes)
 
 
 def _recheck_all(
     certificate: Certificate | Certificates,
-    X: Any,
+    sample: Sample,
     labels: np.ndarray,
-    weights: np.ndarray,
     coef: np.ndarray,
     intercept: np.ndarray,
     classes: Any,
 ) -> Certificate | Certificates:
+    def against_rest(name: Any) -> Sample:
+        return replace(sample, y=np.where(labels == name, 1.0, -1.0))
+
     if isinstance(certificate, Certificate):
-        return _recheck(
-            certificate, X, np.where(labels == classes[1], 1.0, -1.0), weights, coef[0], intercept[0]
-        )
+        return _recheck(certificate, against_rest(classes[1]), coef[0], intercept[0])
     parts = []
     for k, part in enumerate(certificate):
         try:
-            signs = np.where(labels == classes[k], 1.0, -1.0)
-            parts.append(_recheck(part, X, signs, weights, coef[k], intercept[k % intercept.size]))
+            parts.append(_recheck(part, against_rest(classes[k]), coef[k], intercept[k % intercept.size]))
         except CertificateError as error:
             raise CertificateError(f"class {_plain(classes[k])!r}: {error}") from None
     return Certificates(certificate.classes, tuple(parts))
@@ -407,10 +498,8 @@ def _check_labels(model: Any, labels: np.ndarray, weights: np.ndarray) -> None:
         )
 
 
-def _recheck(
-    claim: Certificate, X: Any, y: np.ndarray, weights: np.ndarray, w: np.ndarray, b: float
-) -> Certificate:
-    now = fingerprint(X, y, weights)
+def _recheck(claim: Certificate, sample: Sample, w: np.ndarray, b: float) -> Certificate:
+    y, weights, now = sample.y, sample.weights, fingerprint(sample)
     difference = claim.fingerprint.difference(now)
     if difference is not None:
         raise CertificateError(f"this certificate was made for other data: {difference}.")
@@ -440,59 +529,17 @@ def _recheck(
     total = Compensated.total(alpha)
     if problem.free and abs(Compensated.total(alpha * y)) > 1e-12 * total:
         raise CertificateError(f"the {side} bound fails: dual weights are not balanced between the classes.")
-    lower, upper = bounds(problem, X, y, weights, w, b, alpha, Compensated)
-    below, above = _rounding(problem, X, y, weights, w, b, alpha)
-    if not lower >= claim.lower - below:
+    found = bounds(problem, sample, w, b, alpha, Compensated)
+    if not found.lower >= claim.lower - found.below:
         raise CertificateError(
-            f"the lower bound fails: {claim.lower:.17g} is claimed, the data give {lower:.17g}."
+            f"the lower bound fails: {claim.lower:.17g} is claimed, the data give {found.lower:.17g}."
         )
-    if not upper <= claim.upper + above:
+    if not found.upper <= claim.upper + found.above:
         raise CertificateError(
-            f"the upper bound fails: {claim.upper:.17g} is claimed, the data give {upper:.17g}."
+            f"the upper bound fails: {claim.upper:.17g} is claimed, the data give {found.upper:.17g}."
         )
-    if lower > upper + below + above:
+    if found.lower > found.upper:
         raise CertificateError(
-            f"the bounds cross: the data give {lower:.17g} as lower, {upper:.17g} as upper bound."
+            f"the bounds cross: the data give {found.lower:.17g} as lower, {found.upper:.17g} as upper bound."
         )
-    return Certificate(problem, lower, upper, claim.support, claim.dual, now)
-
-
-def _norm(v: np.ndarray) -> float:
-    """|v|, also where squares would vanish."""
-    top = float(np.abs(v).max(initial=0.0))
-    return top * float(np.sqrt(np.sum((v / top) ** 2))) if top > 0.0 else 0.0
-
-
-def _rounding(
-    problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, w: np.ndarray, b: float, alpha: np.ndarray
-) -> tuple[float, float]:
-    """By how much ordinary sums may be off (lower, upper): number of terms times eps times their sizes."""
-    n, d = X.shape
-    size = abs(X)
-    unit_row, unit_column = (d + 16.0) * _EPS, (n + 16.0) * _EPS
-    off = unit_row * (Plain.scores(size, np.abs(w)) + abs(b) + 1.0)  # of each margin
-    length2 = problem.norm2(float(w @ w), b)
-    v = Plain.combine(X, alpha * y)
-    spread = unit_column * Plain.combine(size, alpha)
-    v2 = float(v @ v) + (problem.rho * float((alpha * y).sum())) ** 2
-    off2 = float((2.0 * np.abs(v) + spread) @ spread) + unit_row * v2
-    if problem.rho:
-        off2 += (2.0 * v2**0.5 + unit_column * problem.rho * float(alpha.sum())) * (
-            unit_column * problem.rho * float(alpha.sum())
-        )
-    if problem.hard:
-        length, total = max(length2, 1e-300) ** 0.5, max(float(alpha.sum()), 1e-300)
-        used = weights > 0.0
-        lower = (
-            float(off[used].max()) / length
-            + 4.0 * unit_row * float(np.abs(Plain.scores(X, w, b))[used].min()) / length
-        )
-        upper = (_norm(spread) + 4.0 * unit_column * _norm(v)) / total
-        return lower, upper
-    gains = float(np.abs(problem.gains(alpha, weights)).sum())
-    margins = y * Plain.scores(X, w, b)
-    worst = problem.losses(margins - off, weights)
-    upper = float((worst - problem.losses(margins, weights)).sum()) + unit_column * (
-        float(worst.sum()) + 0.5 * length2
-    )
-    return 0.5 * off2 + unit_column * gains, upper + unit_row * length2
+    return Certificate(problem, found.lower, found.upper, claim.support, claim.dual, now)

@@ -95,6 +95,17 @@ class Problem:
         """|w|^2, the weight of an augmented intercept included."""
         return square + (intercept / self.rho) ** 2 if self.rho else square
 
+    @staticmethod
+    def balance(y: np.ndarray, alpha: np.ndarray) -> tuple[float, float] | None:
+        """Factors (of the positive class, of the negative) that make the dual weights balance; one of them is 1.
+
+        None where one class has none.
+        """
+        plus, minus = float(alpha @ (y > 0)), float(alpha @ (y < 0))
+        if not (plus > 0.0 and minus > 0.0):
+            return None
+        return min(1.0, minus / plus), min(1.0, plus / minus)
+
     def losses(self, margins: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """What each pattern adds to the primal objective."""
         xi = np.maximum(1.0 - margins, 0.0)
@@ -132,3 +143,9 @@ class Problem:
         if upper == 0.0:
             return 0.0
         return max(upper - lower, 0.0) / lower if lower > 0.0 else np.inf
+
+
+def best_multiple(total: float, quadratic: float, most: float) -> float:
+    """The t of at most `most` that maximises t total - t^2 quadratic / 2, the dual value along one line."""
+    best = min(total / quadratic if quadratic > 0.0 else np.inf, most)
+    return best if np.isfinite(best) else 1.0

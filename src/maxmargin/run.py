@@ -13,15 +13,27 @@ import numpy as np
 from .arithmetic import Plain as Sums
 from .compiled.sweeps import excess, look, repeat, unsettled
 from .compiled.weights import SHIFT
-from .data import Patterns
 from .extrapolation import DEPTH, Extrapolation
 from .intercept import best_intercept
-from .problems import Problem
+from .problems import best_multiple
 from .rules import Algorithm
+from .task import Task
 
 
 class Run:
     """The state of a solver between two rounds.
+
+    Parameters
+    ----------
+    task : Task
+        The problem and its patterns, merged and scaled where that is done.
+    algorithm : Algorithm
+    tol : float
+        Certified relative gap that is asked for.
+    rng : Generator
+        Orders of presentation.
+    interrupted : callable
+        Is it time to stop? Asked between compiled calls.
 
     Attributes
     ----------
@@ -36,36 +48,33 @@ class Run:
 
     def __init__(
         self,
-        problem: Problem,
-        patterns: Patterns,
-        y: np.ndarray,
-        weights: np.ndarray,
+        task: Task,
         algorithm: Algorithm,
         tol: float,
         rng: np.random.Generator,
         interrupted: Callable[[], bool],
-        start: np.ndarray | None = None,
     ) -> None:
-        self.problem, self.patterns, self.weights = problem, patterns, weights
+        problem, patterns = task.problem, task.patterns
+        self.problem, self.patterns, self.y, self.weights = problem, patterns, task.y, task.weights
         self.algorithm, self.tol, self.rng, self.interrupted = algorithm, tol, rng, interrupted
-        self.n, self.y = patterns.n, np.asarray(y, dtype=float)
+        self.n = patterns.n
         scale = float(patterns.square.mean())
         self.rho = (scale**0.5 if scale > 0.0 else 1.0) if problem.free else problem.rho
-        delta2 = problem.delta2(weights)
+        delta2 = problem.delta2(task.weights)
         plan = algorithm.plan(problem, float((patterns.square + delta2).max()) + self.rho**2, tol)
         self.rule, self.levels = plan.rule, plan.levels
         self._extrapolation = Extrapolation() if plan.real else None
         self.unit = 1.0 if plan.unit is None else plan.unit
         self._fixed_unit = plan.unit is not None
-        self.h = patterns.weight(problem, y, weights, self.unit, self.rho)
+        self.h = patterns.weight(problem, task.y, task.weights, self.unit, self.rho)
         self.line = np.arange(self.n, dtype=np.uint32)
         self.scores, self.moved = np.empty(self.n), np.empty(self.n, np.uint32)
         self.presentations = self.steps = 0
         self.lower, self.upper, self.gap = -np.inf, np.inf, np.inf
         self.converged = False
         self.w, self.b, self.alpha = np.zeros(patterns.d), 0.0, np.zeros(self.n)
-        if start is not None:
-            self._begin_at(start)
+        if task.start is not None:
+            self._begin_at(task.start)
 
     def look_for_zero_rows(self) -> None:
         """Hard margin without intercept: a row of zeros alone proves that there is no separator."""
@@ -115,11 +124,17 @@ class Run:
     def partial_gap(self, h: Any, order: np.ndarray) -> float:
         """The relative gap as the last sweep saw it, on the rows of h that it presented."""
         if self.problem.hard:
-            length2, total = self.h.space.vector.measure(), self.h.alpha.sum()
-            return 1.0 - float(self.scores[: order.size].min()) * total / length2 if length2 > 0.0 else np.inf
-        if self.lower <= 0.0:
-            return np.inf
-        return excess(h, order, self.scores, self.unit) / self.unit / self.unit / self.lower
+            length, total = float(self.h.space.vector.measure()) ** 0.5, float(self.h.alpha.sum())
+            if not (length > 0.0 and total > 0.0):
+                return np.inf
+            return self.problem.gap(float(self.scores[: order.size].min()) / length, length / total)
+        more = excess(h, order, self.scores, self.unit) / self.unit / self.unit
+        return self.problem.gap(self.lower, self.lower + more)
+
+    @property
+    def settled(self) -> bool:
+        """Would the next look leave the intercept where it is?"""
+        return not self.problem.free or self.h.space.vector.w[-1] == 0.0
 
     def adopt(
         self, w: np.ndarray, b: float, alpha: np.ndarray, lower: float, upper: float, rounding: float
@@ -181,7 +196,7 @@ class Run:
             b, square = bias, problem.norm2(square, bias)
             dual = problem.dual(square, a, self.weights)
             upper = dual + excess(h, self.line, self.scores, unit) / unit / unit
-            lower = self._best_multiple(dual, float(a.sum()))
+            lower = self._best(dual, float(a.sum()))
         if upper < self.upper:
             self.upper, self.w, self.b = upper, w, b
         if lower > self.lower:
@@ -189,47 +204,39 @@ class Run:
 
     def _balanced(self, square: float, z: np.ndarray, a: np.ndarray) -> float:
         """The dual value once the heavier class is scaled down to the other's total."""
-        positive = self.y > 0
-        plus, minus = float(a[positive].sum()), float(a[~positive].sum())
-        if plus == 0.0 or minus == 0.0:
+        factors = self.problem.balance(self.y, a)
+        if factors is None:
             return -np.inf
-        heavy = positive if plus > minus else ~positive
-        cut = 1.0 - min(plus, minus) / max(plus, minus)
-        part = np.where(heavy, a * self.y, 0.0)
-        scaled = np.where(heavy, a * (1.0 - cut), a)
-        linear = square - 2.0 * cut * float(part @ z)
-        # |part|^2 by the triangle inequality first: most often enough
-        size = float(np.abs(part) @ np.sqrt(self.patterns.square))
-        value = self._dual(linear + (cut * size) ** 2, scaled)
-        if 0.5 * (cut * size) ** 2 > 0.1 * self.tol * abs(value):
-            exact = Sums.combine(self.patterns.X, part)
-            value = self._dual(linear + cut**2 * float(exact @ exact), scaled)
-        return value
+        scaled = a * np.where(self.y > 0, *factors)
+        cut = (a - scaled) * self.y
+        linear = square - 2.0 * float(cut @ z)
+        # |sum of what is cut|^2 by the triangle inequality first: most often enough
+        size = float(np.abs(cut) @ np.sqrt(self.patterns.square))
+        value = self.problem.dual(linear + size * size, scaled, self.weights)
+        if 0.5 * size * size > 0.1 * self.tol * abs(value):
+            exact = Sums.combine(self.patterns.X, cut)
+            value = self.problem.dual(linear + float(exact @ exact), scaled, self.weights)
+        return self._best(value, float(scaled.sum()))
 
-    def _dual(self, norm2: float, a: np.ndarray) -> float:
-        return self._best_multiple(self.problem.dual(norm2, a, self.weights), float(a.sum()))
-
-    @staticmethod
-    def _best_multiple(dual: float, total: float) -> float:
-        """The dual value of the best t <= 1 times the dual weights: t total - t^2 quadratic / 2."""
-        quadratic = 2.0 * (total - dual)
-        return 0.5 * total * total / quadratic if quadratic > total > 0.0 else dual
+    def _best(self, value: float, total: float) -> float:
+        """The dual value of the best t <= 1 times dual weights of this value and this sum."""
+        quadratic = 2.0 * (total - value)
+        t = best_multiple(total, quadratic, 1.0)
+        return t * total - 0.5 * t * t * quadratic
 
     def _hard_bounds(self) -> None:
-        w, bias = self._point()
+        problem, (w, bias) = self.problem, self._point()
         s, a = self.scores, self.h.alpha
-        if self.problem.free:
+        if problem.free:
             z = self.y * s - bias
-            b = best_intercept(self.problem, z, self.y, self.weights)
+            b = best_intercept(problem, z, self.y, self.weights)
             smallest = float((self.y * (z + b)).min())
             length2 = float(w @ w)
-            positive = self.y > 0
-            plus, minus = float(a[positive].sum()), float(a[~positive].sum())
-            if plus > 0.0 and minus > 0.0:
-                v = Sums.combine(self.patterns.X, self.y * a * np.where(positive, 0.5 / plus, 0.5 / minus))
-                upper = float(v @ v) ** 0.5
-            else:
-                upper = np.inf
+            upper, factors = np.inf, problem.balance(self.y, a)
+            if factors is not None:
+                balanced = a * np.where(self.y > 0, *factors)
+                v = Sums.combine(self.patterns.X, self.y * balanced)
+                upper = float(v @ v) ** 0.5 / float(balanced.sum())
         else:
             b, smallest = bias, float(s.min())
             length2, total = float(self.h.space.vector.measure()), float(a.sum())

@@ -12,9 +12,11 @@ import numpy as np
 
 from .data import Patterns
 from .problems import Problem
+from .task import Task
 
 ORDINARY = (1e-80, 1e80)  # squared norms between these need nothing
 LARGEST_C = 1e300
+LEAST, MOST = 1e-154, 1e154  # largest entries between these have squares in float64
 
 
 @dataclass(frozen=True)
@@ -23,16 +25,18 @@ class Units:
 
     sigma: float = 1.0
 
-    def patterns(self, patterns: Patterns) -> Patterns:
-        """The patterns in these units."""
-        return patterns if self.sigma == 1.0 else Patterns(patterns.X * (1.0 / self.sigma))
-
-    def problem(self, problem: Problem) -> Problem:
-        """The problem in these units."""
+    def task(self, task: Task) -> Task:
+        """The task in these units."""
         if self.sigma == 1.0:
-            return problem
+            return task
+        problem, start = task.problem, task.start
         C = problem.C if problem.hard else min(problem.C * self.sigma * self.sigma, LARGEST_C)
-        return replace(problem, C=C, intercept_scaling=problem.intercept_scaling / self.sigma)
+        return replace(
+            task,
+            problem=replace(problem, C=C, intercept_scaling=(problem.rho or 1.0) / self.sigma),
+            patterns=Patterns(task.patterns.X * (1.0 / self.sigma)),
+            start=None if start is None else start * self.sigma**2,
+        )
 
     def primal(self, w: np.ndarray) -> np.ndarray:
         """w in the user's units."""
@@ -47,11 +51,30 @@ class Units:
         return value * self.sigma if problem.hard else value / self.sigma / self.sigma
 
 
-def units(patterns: Patterns) -> Units:
-    """Ordinary units, but for data whose squares would leave the range of float64."""
+def units(task: Task) -> Units:
+    """Ordinary units, but for data whose squares would leave the range of float64.
+
+    Raises
+    ------
+    ValueError
+        If not even one entry, or the constant feature, has a square that is a float64 number.
+    """
+    patterns, rho = task.patterns, task.problem.rho
+    if rho and not LEAST <= rho <= MOST:
+        raise ValueError(
+            f"The square of intercept_scaling={rho:.3g} is beyond float64 numbers: take one of the size of the "
+            "features, or scale the features first."
+        )
     square = float(patterns.square.max(initial=0.0))
     if ORDINARY[0] <= square <= ORDINARY[1]:
         return Units()
     values = patterns.X.data if patterns.sparse else patterns.X
     largest = float(np.abs(values).max(initial=0.0))
-    return Units(2.0 ** np.round(np.log2(largest))) if largest > 0.0 else Units()
+    if largest == 0.0:
+        return Units()
+    if not LEAST <= largest <= MOST:
+        raise ValueError(
+            f"The largest entry of X is {largest:.3g}, and its square is beyond float64 numbers: scale the features "
+            "first, with StandardScaler or MaxAbsScaler for instance."
+        )
+    return Units(2.0 ** np.round(np.log2(largest)))

@@ -51,7 +51,7 @@ def gap_driven(run: Run) -> Iterator[None]:
             order = places[strides(rows.size, run.rng)]
             steps = run.sweep(active, order)
             if steps == 0 and run.sweep(run.h, shuffled(run.n, run.rng)) == 0:
-                run.converged = not run.problem.free  # every row is right: nothing would ever change
+                run.converged = run.settled  # every row is right: nothing would ever change
             if steps == 0 or run.interrupted() or run.partial_gap(active, order) < goal:
                 break
             run.repeat(*second.gather(active, run.moved[:steps].copy()), CORE)

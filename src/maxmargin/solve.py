@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from .arithmetic import Plain
 from .batch.active_set import candidates
 from .batch.quadratic import quadratic
-from .certificates import Certificate, certify
+from .certificates import Certificate, Sample, certify
 from .data import Patterns
 from .intercept import best_intercept
 from .merge import Merged, merge
@@ -21,6 +21,7 @@ from .run import Run
 from .scaling import units
 from .schedules import SCHEDULES
 from .status import Status
+from .task import Task
 from .watch import Watch
 
 # problems that end with the exact step: rows, and rows x smaller side^2
@@ -28,6 +29,7 @@ FEW_ROWS, FEW_FLOPS = 2000, 2e8
 MANY_ROWS, NEXT_TO_NONE = 50_000, 2e7
 NEAR_ENOUGH = 3e-3  # gap below which the rule's own dual weights show the way
 EXACT = 1e-12  # a gap that is rounding
+NEARLY = 0.999  # the certificate is rounded outwards, and still within `tol`
 TIGHT = 1e-9  # a margin as near to one is one
 SHARE = 0.4  # a quarter of the time of the exact step, in entries presented for each n side^2 of it
 PATIENCE = 3  # rounds that the rule has at least, before a small problem is handed to the exact step
@@ -77,104 +79,82 @@ class Solution:
 
 
 @dataclass(frozen=True)
-class Whole:
-    """Data as the user gave them: rows of weight 0 are not among the patterns, but count in the certificate.
+class Terms:
+    """What is asked of the answer, and what may be spent on it.
 
     Attributes
     ----------
-    X, y, weights : the data, y in {-1.0, 1.0}
-    projection : ndarray or None
-        `certificates.project(X)`, where it is known.
-    rows : ndarray of int or None
-        Which rows the patterns are; None for all.
-    square : ndarray or None
-        Squared norms of the rows, where they are known.
-    """
-
-    X: Any
-    y: np.ndarray
-    weights: np.ndarray
-    projection: np.ndarray | None = None
-    rows: np.ndarray | None = None
-    square: np.ndarray | None = None
-
-    def scatter(self, alpha: np.ndarray) -> np.ndarray:
-        """Dual weights of all rows."""
-        if self.rows is None:
-            return alpha
-        out = np.zeros(self.X.shape[0])
-        out[self.rows] = alpha
-        return out
-
-
-def solve(
-    problem: Problem,
-    patterns: Patterns,
-    y: np.ndarray,
-    weights: np.ndarray,
-    algorithm: Algorithm,
-    *,
-    tol: float,
-    max_iter: int,
-    watch: Watch,
-    rng: np.random.Generator,
-    on_report: Callable[[Report], None] = lambda report: None,
-    label: Any = None,
-    start: np.ndarray | None = None,
-    whole: Whole | None = None,
-) -> Solution:
-    """Solve one binary problem until its certified gap is at most `tol`, or something else ends it.
-
-    Parameters
-    ----------
-    problem : Problem
-    patterns : Patterns
-    y : ndarray of shape (n,), entries -1.0 and 1.0
-    weights : ndarray of shape (n,), positive
-    algorithm : Algorithm
     tol : float
         Certified relative gap.
     max_iter : int
         Rounds.
     watch : Watch
-    rng : Generator
+        Time, Ctrl-C and callbacks.
     on_report : callable
         Sees every report.
-    label : object
-        Goes into the reports.
-    start : ndarray of shape (n,), default=None
-        Dual weights to begin with.
-    whole : Whole, default=None
-        The data that the certificate speaks of, where rows were left out of the patterns.
     """
-    small = _is_small(problem, patterns)
+
+    tol: float
+    max_iter: int
+    watch: Watch
+    on_report: Callable[[Report], None] = lambda report: None
+
+
+def solve(
+    task: Task,
+    algorithm: Algorithm,
+    terms: Terms,
+    rng: np.random.Generator,
+    sample: Sample | None = None,
+    rows: np.ndarray | None = None,
+) -> Solution:
+    """Solve one binary problem until its certified gap is at most `tol`, or something else ends it.
+
+    Parameters
+    ----------
+    task : Task
+    algorithm : Algorithm
+    terms : Terms
+    rng : Generator
+        Orders of presentation.
+    sample : Sample, default=None
+        The data that the certificate speaks of; None for the patterns of the task.
+    rows : ndarray of int, default=None
+        Which rows of the sample the patterns are, where those of weight 0 were left out.
+    """
+    whole = Sample(task.patterns.X, task.y, task.weights) if sample is None else sample
+    problem, watch, tol = task.problem, terms.watch, terms.tol
+    small = _is_small(problem, task.patterns)
     merged: Merged | None = None
-    whole = Whole(patterns.X, y, weights) if whole is None else whole
     if small:
-        merged = merge(patterns.X, y, weights)
-        patterns, y, weights = Patterns(merged.X), merged.y, merged.weights
-        start = None if start is None else merged.gather(start)
-    scale = units(patterns)
-    patterns, inner = scale.patterns(patterns), scale.problem(problem)
-    start = None if start is None else start * scale.sigma**2
+        merged = merge(task.patterns.X, task.y, task.weights)
+        task = replace(
+            task,
+            patterns=Patterns(merged.X),
+            y=merged.y,
+            weights=merged.weights,
+            start=None if task.start is None else merged.gather(task.start),
+        )
+    scale = units(task)
+    task = scale.task(task)
     history: list[Report] = []
     handed = small and algorithm.convergent
-    enough = _fair_share(patterns) if handed else np.inf
+    enough = _fair_share(task.patterns) if handed else np.inf
 
     def enough_said() -> bool:
         return run.presentations >= enough or watch.interrupted()
 
-    run = Run(inner, patterns, y, weights, algorithm, tol, rng, enough_said, start)
+    run = Run(task, algorithm, tol, rng, enough_said)
     run.look_for_zero_rows()
 
     def report(stage: str) -> None:
         history.append(
             Report(
                 len(history) + 1, watch.seconds(), scale.bound(problem, run.lower),
-                scale.bound(problem, run.upper), run.gap, run.presentations, run.steps, stage, label,
+                scale.bound(problem, run.upper), run.gap, run.presentations, run.steps, stage, task.label,
             )
         )  # fmt: skip
-        on_report(history[-1])
+        terms.on_report(history[-1])
 
     status = Status.MAX_ITER
     rounds = 0
@@ -186,24 +166,26 @@ def solve(
             if ended is not None:
                 status = ended
                 break
-            if rounds >= max_iter or (handed and rounds >= PATIENCE and run.presentations >= enough):
+            if rounds >= terms.max_iter or (handed and rounds >= PATIENCE and run.presentations >= enough):
                 break
         stopped = status in (Status.MAX_TIME, Status.INTERRUPTED)
         if handed and not stopped:
-            _finish(run, X=patterns.X, y=y, weights=weights)
+            _finish(run, Sample(task.patterns.X, task.y, task.weights))
             report("exact")
     w, alpha = scale.primal(run.w), scale.dual(run.alpha)
-    alpha = whole.scatter(alpha if merged is None else merged.scatter(alpha))
+    alpha = alpha if merged is None else merged.scatter(alpha)
+    if rows is not None:
+        every = np.zeros(whole.y.size)
+        every[rows] = alpha
+        alpha = every
     with np.errstate(over="ignore", invalid="ignore"):
-        certificate = certify(
-            problem, whole.X, whole.y, whole.weights, w, run.b, alpha, whole.projection, whole.square
-        )
+        certificate = certify(problem, whole, w, run.b, alpha)
     if certificate.gap <= tol:
         status = Status.CERTIFIED
     elif status is Status.CERTIFIED:  # the running bounds were off by rounding
         status = Status.MAX_ITER
     if problem.hard and status in (Status.MAX_ITER, Status.CONVERGED, Status.NOT_FINITE):
-        radius = float(np.sqrt(patterns.square.max(initial=0.0))) * scale.sigma
+        radius = float(np.sqrt(task.patterns.square.max(initial=0.0))) * scale.sigma
         status = _verdict(certificate, radius, status)
     if not (np.isfinite(w).all() and np.isfinite(run.b)):
         status = Status.NOT_FINITE
@@ -212,7 +194,7 @@ def solve(
 
 def _status(run: Run, watch: Watch, tol: float) -> Status | None:
     """Why to end after this round; None to go on."""
-    if run.gap <= tol:
+    if run.gap <= NEARLY * tol:
         return Status.CERTIFIED
     if run.problem.hard and run.upper <= 0.0:
         return Status.INSEPARABLE
@@ -246,10 +228,10 @@ def _fair_share(patterns: Patterns) -> float:
     return SHARE * patterns.n * side * side / max(entries, 1.0) + 5.0 * patterns.n
 
 
-def _finish(run: Run, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
+def _finish(run: Run, sample: Sample) -> None:
     """End with the active-set step; its answer counts where its own bounds are better."""
     problem = run.problem
-    qp = quadratic(problem, X, y, weights)
+    qp = quadratic(problem, sample.X, sample.y, sample.weights)
     near = None
     if run.gap < NEAR_ENOUGH:
         near = run.alpha * qp.scale**2
@@ -263,8 +245,8 @@ def _finish(run: Run, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
                 continue
             rounding = EXACT if point.settled else 0.0
             found = np.inf
-            for v, bias in _primal_points(run, X, y, weights, w, b, point.settled):
-                certificate = certify(problem, X, y, weights, v, bias, alpha)
+            for v, bias in _primal_points(run, sample, w, b, point.settled):
+                certificate = certify(problem, sample, v, bias, alpha)
                 run.adopt(v, bias, alpha, certificate.lower, certificate.upper, rounding)
                 found = min(found, certificate.gap)
             if point.settled and found <= EXACT:
@@ -274,14 +256,14 @@ def _finish(run: Run, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
 
 
 def _primal_points(
-    run: Run, X: Any, y: np.ndarray, weights: np.ndarray, w: np.ndarray, b: float, settled: bool
+    run: Run, sample: Sample, w: np.ndarray, b: float, settled: bool
 ) -> Iterator[tuple[np.ndarray, float]]:
     """(w, b) with the best intercept and scale, and also with tight margins just above one."""
-    problem = run.problem
+    problem, X = run.problem, sample.X
     z = Plain.scores(X, w)
     if problem.free:
-        b = best_intercept(problem, z, y, weights)
-    margins = y * (z + b)
+        b = best_intercept(problem, z, sample.y, sample.weights)
+    margins = sample.y * (z + b)
     if problem.hard:
         smallest = float(margins.min())
         if smallest > 0.0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from numbers import Integral, Real
 from threading import Lock
@@ -18,12 +19,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
-from ..certificates import Certificate, Certificates, project
+from ..certificates import Certificate, Certificates, Sample
 from ..data import Patterns
 from ..problems import Problem
 from ..rules import RULES, Algorithm
-from ..solve import Report, Solution, Whole, solve
+from ..solve import Report, Solution, Terms, solve
 from ..status import Status
+from ..task import Task
 from ..watch import Watch
 
 _ORDER = [  # from good news to bad; a model of several classes has the worst status of its parts
@@ -224,8 +226,7 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
             for name, factor in zip(classes, factors, strict=True):
                 weights[y == name] *= factor
             everything = bool((weights > 0.0).all())
-        whole, projection = X, project(X)
-        rows = None
+        whole, rows = X, None
         if not everything:
             rows = np.flatnonzero(weights > 0.0)
             X = X[rows]
@@ -234,39 +235,32 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
                     "class_weight leaves rows of only one class with a positive weight: raise the zero weights."
                 )
         patterns = Patterns(X)
+        sample = Sample(whole, np.zeros(y.size), weights, np.sqrt(patterns.square) if rows is None else None)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=classes.size)
         labels: list[Any] = [None] if classes.size == 2 else list(classes)
-        last = self._last_dual(X.shape[0] if rows is None else whole.shape[0], classes)
+        last = self._last_dual(y.size, classes)
         lock = Lock()
         jobs = min(effective_n_jobs(self.n_jobs or 1), len(labels))
+        kept = slice(None) if rows is None else rows
 
         def one(k: int, watch: Watch) -> Solution:
             # classes that are left share the time that is left
             watch = watch.part(-(-(len(labels) - k) // jobs))
             positive = 1 if classes.size == 2 else k
             signs = np.where(y == classes[positive], 1.0, -1.0)
-            start = None if last is None else last[k]
+            start = None if last is None else last[k][kept]
 
             def heard(report: Report) -> None:
                 with lock:
                     self._hear(report, watch)
 
             return solve(
-                problem,
-                patterns,
-                signs if rows is None else signs[rows],
-                weights if rows is None else weights[rows],
+                Task(problem, patterns, signs[kept], weights[kept], start, labels[k]),
                 algorithm,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                watch=watch,
-                rng=np.random.default_rng(seeds[k]),
-                on_report=heard,
-                label=labels[k],
-                start=start if start is None or rows is None else start[rows],
-                whole=Whole(
-                    whole, signs, weights, projection, rows, patterns.square if rows is None else None
-                ),
+                Terms(self.tol, self.max_iter, watch, heard),
+                np.random.default_rng(seeds[k]),
+                replace(sample, y=signs),
+                rows,
             )
 
         # one thread of BLAS a class: spinning threads on shared cores cost more than they give
@@ -327,6 +321,13 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
         if self.max_time is not None and not (isinstance(self.max_time, Real) and self.max_time > 0):
             raise ValueError(
                 f"max_time must be a positive number of seconds, or None; got {self.max_time!r}."
+            )
+        if self.n_jobs is not None and not (
+            isinstance(self.n_jobs, Integral) and not isinstance(self.n_jobs, bool) and self.n_jobs != 0
+        ):
+            raise ValueError(
+                "n_jobs must be a whole number of threads, -1 for as many as there are processors, or None; "
+                f"got {self.n_jobs!r}."
             )
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be a function of a report, or None; got {self.callback!r}.")
@@ -433,12 +434,19 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
 
 def _classes(y: np.ndarray) -> np.ndarray:
     """The distinct labels, two at least."""
+    if y.dtype.kind == "S":
+        raise ValueError("The labels are bytes: decode them, y.astype(str) for instance.")
+    kinds = sorted({type(label).__name__ for label in y}) if y.dtype == object else []
+    if len(kinds) == 1 and kinds[0] in ("int", "bool"):
+        raise ValueError(
+            f"Unknown label type: y is an array of objects that are all {kinds[0]}; give it their type, "
+            f"y.astype({kinds[0]})."
+        )
     try:
         classes = np.unique(y)
         # two labels tell as much of their kind as all rows do
         check_classification_targets(classes if classes.size <= 2 else y)
     except TypeError:
-        kinds = sorted({type(label).__name__ for label in y.tolist()})
         raise ValueError(
             f"The labels cannot be compared with one another: y holds {' and '.join(kinds)}. Give all classes "
             "names of one type."
