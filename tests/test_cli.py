@@ -214,6 +214,10 @@ class TestFit:
         assert "there is no such folder" in refused("fit", data, "-o", tmp_path / "nowhere" / "m")
         assert "this is a folder" in refused("fit", tmp_path / "no data either", "-o", tmp_path)
 
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
+    def test_full_disk(self, data):
+        assert refused("fit", data, "-o", "/dev/full") == "No space left on device"
+
     def test_wrong_usage(self, data):
         assert run("fit", data).exit_code == 2  # no --output
         assert run("fit", data, "-o", "m", "--C", "much").exit_code == 2

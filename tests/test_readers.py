@@ -435,7 +435,10 @@ class TestParquet:
     def test_cut_short(self, write_table):
         path = write_table(u=[1, 2], y=[0, 1])
         path.write_bytes(path.read_bytes()[:-20])
-        assert message(path).startswith("this is no sound Parquet file, or it is cut short")
+        said = message(path)
+        assert said.startswith("this is no sound Parquet file, or it is cut short (")
+        assert said.endswith("); write or copy it again.")
+        assert ". " not in said
 
     def test_memory(self, write_table, monkeypatch):
         path = write_table(u=[1, 2], y=[0, 1])

@@ -18,8 +18,8 @@ def one_sentence() -> Iterator[None]:
     except BrokenPipeError:  # the reader of our output has gone, as `head` does: no fault of the input
         raise
     except OSError as error:
-        words = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        raise _complain(words) from None
+        place = f"{error.filename}: " if error.filename else ""
+        raise _complain(f"{place}{error.strerror or error}") from None
     except MemoryError as error:
         raise _complain(f"the memory was used up ({error}); use fewer rows or sparse data") from None
     except ValueError as error:

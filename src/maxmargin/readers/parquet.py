@@ -27,7 +27,10 @@ def read_parquet(path: Path, expected: Expected) -> Table:
         require_memory(path, 16.0 * rows * (len(features) + 1))  # the table, and the matrix made of it
         table = file.read([names[k] for k in features] + ([] if at is None else [names[at]]))
     except pa.ArrowInvalid as error:
-        raise DataError(f"{path}: this is no sound Parquet file, or it is cut short ({error}).") from None
+        reason = str(error).split(". ")[0].rstrip(".")
+        raise DataError(
+            f"{path}: this is no sound Parquet file, or it is cut short ({reason}); write or copy it again."
+        ) from None
     types = [table.schema.field(names[k]).type for k in features]
     for k, kind in zip(features, types, strict=True):
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
