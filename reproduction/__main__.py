@@ -1,4 +1,4 @@
-"""`python -m reproduction`: every published table beside ours; with --write also `docs/reproduction.md`."""
+"""`python -m reproduction`: every published table beside ours; with --write also `reproduction/README.md`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 
 from . import mpu_table1
 
-PAGE = Path(__file__).parents[1] / "docs" / "reproduction.md"
+PAGE = Path(__file__).parent / "README.md"
 
 
 def main(arguments: list[str] | None = None) -> int:
     """0 if everything is reproduced, else 1."""
     parser = argparse.ArgumentParser(prog="python -m reproduction", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write docs/reproduction.md")
+    parser.add_argument("--write", action="store_true", help="write reproduction/README.md")
     options = parser.parse_args(arguments)
     folder = mpu_table1.data_folder()
     if not folder.is_dir():

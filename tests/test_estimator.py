@@ -39,6 +39,9 @@ from maxmargin.rules import RULES
         MaxMarginClassifier(),
         MaxMarginClassifier(loss="hinge", algorithm="mpu"),
         MaxMarginClassifier(loss="hinge", intercept="augmented", class_weight="balanced"),
+        MaxMarginClassifier(C=100.0, tol=1e-6, warm_start=True),
+        MaxMarginClassifier(loss="hinge", algorithm=MPU(schedule="two-level"), n_jobs=2),
+        MaxMarginClassifier(algorithm="perceptron", max_iter=20),
     ]
 )
 def test_scikit_learn(estimator, check):

@@ -70,8 +70,17 @@ class Patterns:
     def weight(self, problem: Problem, y: np.ndarray, weights: np.ndarray, unit: float, rho: float) -> Weight:
         """The engine's one state for a problem, at w = 0.
 
-        `unit` is the score that stands for a margin of one; `rho` the constant coordinate of every pattern
-        (0 for none), which is the regularised intercept or a step of the free one.
+        Parameters
+        ----------
+        problem : Problem
+        y : ndarray of shape (n,), entries -1.0 and 1.0
+        weights : ndarray of shape (n,)
+            Sample weights.
+        unit : float
+            The score that stands for a margin of one.
+        rho : float
+            The constant coordinate of every pattern (0 for none): the regularised intercept, or a step of the
+            free one.
         """
         vector = Plain(np.zeros(self.d + (1 if rho else 0)))
         if not self.sparse:

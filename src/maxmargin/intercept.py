@@ -13,7 +13,20 @@ from .problems import Problem
 
 
 def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
-    """The b that is best for these scores z = w.x; the midpoint where an interval is."""
+    """The b that is best for these scores z = w.x; the midpoint where an interval is.
+
+    Parameters
+    ----------
+    problem : Problem
+    z : ndarray of shape (n,)
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,)
+        Sample weights; rows of weight 0 take no part. With one class only, every b far enough on its side is best.
+
+    Returns
+    -------
+    b : float
+    """
     counted = weights > 0.0
     for sign in (1.0, -1.0):
         if not (counted & (y == sign)).any():  # one class only: any b far enough on its side

@@ -32,7 +32,14 @@ class Merged:
 
 
 def merge(X: Any, y: np.ndarray, weights: np.ndarray) -> Merged:
-    """Merge identical rows of the same label."""
+    """Merge identical rows of the same label.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,), positive
+    """
     signature = _signatures(X)
     signature = np.where(y > 0, ~signature, signature)
     order = np.lexsort((y, signature))

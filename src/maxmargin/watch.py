@@ -16,8 +16,10 @@ class Watch:
 
     Parameters
     ----------
-    max_time : float or None
+    max_time : float, default=None
         Seconds from now.
+    parent : Watch, default=None
+        The watch of the whole, whose clock and whose Ctrl-C count here too.
     """
 
     def __init__(self, max_time: float | None = None, parent: Watch | None = None) -> None:
