@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 BASE = "import numpy, scipy, sklearn, numba"
-WHOLE = f"{BASE}; import maxmargin"
+WHOLE = f"{BASE}; from maxmargin import MaxMarginClassifier"
 PEER = "import sklearn.svm, numba"
 
 

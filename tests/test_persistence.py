@@ -288,6 +288,8 @@ class TestDamage:
         [
             lambda record: record.pop("fitted"),
             lambda record: record["parameters"].pop("algorithm"),
+            lambda record: record["parameters"].pop("C"),
+            lambda record: record["fitted"]["certificates"][0].update(lower="much"),
             lambda record: record["parameters"].update(price=3),
             lambda record: record["parameters"].update(algorithm={"name": "os.system", "fields": {}}),
             lambda record: record["fitted"].update(status="FINE"),

@@ -204,6 +204,9 @@ def _parameters(model: MaxMarginClassifier) -> dict[str, Any]:
 
 
 def _decoded_parameters(record: dict[str, Any]) -> dict[str, Any]:
+    missing = MaxMarginClassifier().get_params(deep=False).keys() - record.keys() - {"callback"}
+    if missing:
+        raise KeyError(*sorted(missing))
     algorithm, weights = record["algorithm"], record["class_weight"]
     if isinstance(algorithm, dict):
         record["algorithm"] = RULES[algorithm["name"]](**algorithm["fields"])
@@ -272,8 +275,8 @@ def _restore(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) 
     parts = tuple(
         Certificate(
             Problem(**part["problem"]),
-            part["lower"],
-            part["upper"],
+            float(part["lower"]),
+            float(part["upper"]),
             arrays[f"certificate.{k}.support"],
             arrays[f"certificate.{k}.dual"],
             Fingerprint(**part["fingerprint"]),
