@@ -9,14 +9,14 @@ from maxmargin import Problem
 from maxmargin.compiled.sweeps import look, repeat
 from maxmargin.compiled.weights import Weight
 from maxmargin.data import Patterns, Room
-from maxmargin.rules import RULES, Plan
+from maxmargin.rules import RULES, Facts, Plan
 
 
 def plan(name: str, problem: Problem, X, weights=None, rho: float = 0.0, **options) -> Plan:
     """A rule's plan for these data, as the library makes it."""
     square = np.asarray(sp.csr_matrix(X).multiply(X).sum(axis=1)).ravel()
     weights = np.ones(square.size) if weights is None else weights
-    return RULES[name](**options).plan(problem, float((square + problem.delta2(weights)).max()) + rho**2, 0.1)
+    return RULES[name](**options).plan(Facts(problem, float((square + problem.delta2(weights)).max()) + rho**2, 0.1))
 
 
 def start(X, y, problem: Problem, unit: float = 1.0, rho: float = 0.0, weights=None) -> Weight:

@@ -17,7 +17,7 @@ from maxmargin import MaxMarginClassifier, Perceptron, Problem
 from maxmargin.compiled import sweeps
 from maxmargin.compiled.orders import shuffled, strides
 from maxmargin.data import Patterns, Room
-from maxmargin.rules import RULES
+from maxmargin.rules import RULES, Facts
 from maxmargin.rules.dual_descent import Descend
 from maxmargin.rules.mpu import Unlearn
 
@@ -26,7 +26,7 @@ HARD = Problem("hinge", np.inf, intercept="none")
 
 def learn():
     """The Perceptron's rule with threshold 50, by whatever name its record goes."""
-    return Perceptron(b=50.0 / 64.0).plan(HARD, 64.0, 0.1).rule
+    return Perceptron(b=50.0 / 64.0).plan(Facts(HARD, 64.0, 0.1)).rule
 
 
 def bits(a) -> str:

@@ -12,6 +12,7 @@ from presenting import packed, plan, present, reflected, scored, start
 import maxmargin.data
 from maxmargin import MaxMarginClassifier, Problem
 from maxmargin.compiled.spaces import Binary, Dense, Sparse
+from maxmargin.compiled.weights import BIAS
 from maxmargin.data import Patterns, Room
 from maxmargin.rules import RULES
 
@@ -219,10 +220,10 @@ def test_shifted_adds_the_label_times_the_shift(sparse):
     h = start(sp.csr_matrix(X) if sparse else X, y, free, p.unit, rho=1.0)
     present(p.rule, h, [range(12)])
     before = scored(h)
-    h.number[0] = 17.0
+    h.number[BIAS] = 17.0
     assert scored(h).tolist() == (before + 17.0 * y).tolist()
     # and a rule decides by the shifted score: what is far beyond the threshold now is not learnt
-    h.alpha[:], h.space.vector.w[:], h.number[0] = 0.0, 0.0, 4.0 * p.unit
+    h.alpha[:], h.space.vector.w[:], h.number[BIAS] = 0.0, 0.0, 4.0 * p.unit
     moved, _ = present(p.rule, h, [[int(np.argmax(y)), int(np.argmin(y))]])
     assert moved == [int(np.argmin(y))]
 
@@ -233,7 +234,7 @@ def test_a_free_intercept_needs_the_shift_and_others_do_not():
         kind: type(start(X, y, Problem("hinge", 1.0, intercept=kind)).scale).__name__
         for kind in ("none", "augmented", "free")
     }
-    assert names == {"none": "Unit", "augmented": "Unit", "free": "Shifted"}
+    assert names == {"none": "Fixed", "augmented": "Fixed", "free": "Shifted"}
 
 
 def test_float32_values_are_summed_in_float64():

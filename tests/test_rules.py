@@ -14,7 +14,7 @@ from oracle import optimum
 from presenting import packed, plan, present, reflected, scored, start
 
 from maxmargin import MPU, MaxMarginClassifier, Perceptron, Problem
-from maxmargin.rules import RULES
+from maxmargin.rules import RULES, Facts
 from maxmargin.rules.dual_descent import Descend
 from maxmargin.rules.mpu import Unlearn
 from maxmargin.rules.perceptron import Learn
@@ -338,14 +338,14 @@ def test_mpu_plans_the_accuracy_it_is_asked_for(seed, c, digits, delta_b):
     """b and I = C b from the wanted accuracy delta: 2 (delta_b/b) / (1 - delta_b/b) <= delta; I is whole."""
     C, delta = 10.0**c, 10.0**digits
     _, _, R2 = soft(seed, 10, 3)
-    p = MPU(delta=delta, delta_b=delta_b).plan(Problem("hinge", C, intercept="none"), R2, 0.1)
+    p = MPU(delta=delta, delta_b=delta_b).plan(Facts(Problem("hinge", C, intercept="none"), R2, 0.1))
     b, db = p.rule
     assert p.unit == b
     assert db == delta_b * R2
     assert 2.0 * (db / b) / (1.0 - db / b) <= delta * (1.0 + 1e-12)
     I = C * b
     assert abs(I - np.rint(I)) <= 1e-12 * I
-    hard = MPU(delta=delta, delta_b=delta_b).plan(Problem("hinge", np.inf, intercept="none"), R2, 0.1)
+    hard = MPU(delta=delta, delta_b=delta_b).plan(Facts(Problem("hinge", np.inf, intercept="none"), R2, 0.1))
     b, db = hard.rule
     assert 1.0 / (1.0 + min(db, b + R2) / b) >= (1.0 - delta) * (1.0 - 1e-12)
 

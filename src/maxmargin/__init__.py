@@ -8,18 +8,36 @@ if TYPE_CHECKING:
     from .estimators.linear import MaxMarginClassifier
     from .persistence import ModelFileError, load, save
     from .problems import Problem
-    from .rules import MPU, DualCoordinateDescent, Perceptron
+    from .rules import (
+        ALMA,
+        CRAMMA,
+        MICRA,
+        MPU,
+        PUMMA,
+        ROMMA,
+        AggressiveROMMA,
+        DualCoordinateDescent,
+        FixedDirectionalMargin,
+        Perceptron,
+    )
     from .solve import Report
     from .status import Status
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ALMA",
+    "CRAMMA",
+    "MICRA",
     "MPU",
+    "PUMMA",
+    "ROMMA",
+    "AggressiveROMMA",
     "Certificate",
     "CertificateError",
     "Certificates",
     "DualCoordinateDescent",
+    "FixedDirectionalMargin",
     "MaxMarginClassifier",
     "ModelFileError",
     "Perceptron",
@@ -36,7 +54,18 @@ _HOMES = {
     "estimators.linear": ("MaxMarginClassifier",),
     "persistence": ("ModelFileError", "load", "save"),
     "problems": ("Problem",),
-    "rules": ("MPU", "DualCoordinateDescent", "Perceptron"),
+    "rules": (
+        "ALMA",
+        "CRAMMA",
+        "MICRA",
+        "MPU",
+        "PUMMA",
+        "ROMMA",
+        "AggressiveROMMA",
+        "DualCoordinateDescent",
+        "FixedDirectionalMargin",
+        "Perceptron",
+    ),
     "solve": ("Report",),
     "status": ("Status",),
 }

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from .compiled.spaces import Biased, Binary, Dense, Sparse
 from .compiled.vectors import Plain, squares_dense, squares_sparse
-from .compiled.weights import Elastic, Rigid, Shifted, Unit, Weight, pack
+from .compiled.weights import INVERSE, NUMBERS, SCALE, Elastic, Fixed, Rigid, Shifted, Weight, pack
 from .problems import Problem
 
 LARGE_DATA, LARGE_SET = 32e6, 0.5  # of data of so many bytes, no set of more than this share is copied
@@ -67,7 +67,16 @@ class Patterns:
             return Room()
         return Room(int(LARGE_SET * self.n))
 
-    def weight(self, problem: Problem, y: np.ndarray, weights: np.ndarray, unit: float, rho: float) -> Weight:
+    def weight(
+        self,
+        problem: Problem,
+        y: np.ndarray,
+        weights: np.ndarray,
+        unit: float,
+        rho: float,
+        scale: Any = None,
+        holds: bool = False,
+    ) -> Weight:
         """The engine's one state for a problem, at w = 0.
 
         Parameters
@@ -81,6 +90,10 @@ class Patterns:
         rho : float
             The constant coordinate of every pattern (0 for none): the regularised intercept, or a step of the
             free one.
+        scale : record, default=None
+            What the rule does to w as a whole; None for one that only adds.
+        holds : bool, default=False
+            Does the rule hold a pattern of each class?
         """
         vector = Plain(np.zeros(self.d + (1 if rho else 0)))
         if not self.sparse:
@@ -92,14 +105,17 @@ class Patterns:
         square = self.square
         if rho:
             space, square = Biased(space, vector, float(rho)), square + rho * rho
-        alpha, number = np.zeros(self.n), np.zeros(1)
+        alpha, number = np.zeros(self.n), np.zeros(NUMBERS)
+        number[SCALE] = number[INVERSE] = 1.0
+        if scale is None:
+            scale = Shifted if problem.free else Fixed
         delta2 = problem.delta2(weights)
         slack: Any = Rigid(alpha)
         if delta2.any():
             slack, square = Elastic(alpha, delta2), square + delta2
         return Weight(
             space=space,
-            scale=(Shifted if problem.free else Unit)(number),
+            scale=scale(number),
             slack=slack,
             y=np.asarray(y, dtype=float),
             square=square,
@@ -107,6 +123,8 @@ class Patterns:
             ids=np.arange(self.n, dtype=np.uint32),
             alpha=alpha,
             number=number,
+            held=np.zeros(2, np.uint32),
+            place=np.arange(self.n if holds else 0, dtype=np.uint32),
         )
 
 
@@ -129,7 +147,12 @@ class Room:
         """A weight, and where these rows are in it: packed, unless they are more than `most`."""
         if self._most is not None and rows.size > self._most:
             return h, rows
-        return self.pack(h, rows), np.arange(rows.size, dtype=np.uint32)
+        if h.place.size:  # what the rule holds comes along, at the end
+            held = h.place[h.held]
+            packed = self.pack(h, np.concatenate([rows, held[~np.isin(held, rows)]]))
+        else:
+            packed = self.pack(h, rows)
+        return packed, np.arange(rows.size, dtype=np.uint32)
 
     def pack(self, h: Weight, rows: np.ndarray) -> Weight:
         """Copy these rows of h, in this order, into contiguous memory."""
@@ -141,6 +164,7 @@ class Room:
                 square=np.empty(n),
                 cap=np.empty(n),
                 ids=np.empty(n, np.uint32),
+                place=h.place.copy(),
             )
         held, m = self._held, rows.size
         packed = held._replace(y=held.y[:m], square=held.square[:m], cap=held.cap[:m], ids=held.ids[:m])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .compiled.sweeps import reach, repeat
-from .compiled.weights import SHIFT
+from .compiled.weights import BIAS
 
 if TYPE_CHECKING:
     from .run import Run
@@ -61,7 +61,7 @@ class Extrapolation:
         run.presentations += size
         step, dw = h.alpha[ids] - last, w - before
         # along the step the dual changes by t slope - t^2 curvature / 2
-        slope = run.unit * step.sum() - before @ dw - h.number[SHIFT] * (h.y[rows] @ step)
+        slope = run.unit * step.sum() - before @ dw - h.number[BIAS] * (h.y[rows] @ step)
         curvature = dw @ dw
         delta2 = getattr(h.slack, "delta2", None)
         if delta2 is not None:

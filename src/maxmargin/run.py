@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import Plain as Sums
-from .compiled.sweeps import excess, look, repeat, unsettled
-from .compiled.weights import SHIFT
+from .compiled.orders import shuffled
+from .compiled.sweeps import begin, excess, look, narrow, repeat, unsettled
+from .compiled.weights import BIAS, NORM2, Fixed, settle
 from .extrapolation import DEPTH, Extrapolation
 from .intercept import best_intercept
 from .problems import best_multiple
-from .rules import Algorithm
+from .rules import Algorithm, Bias, Facts, Perceptron
 from .task import Task
+
+SHORT, MANY = 20, 1_000_000  # passes, or presentations, of the Perceptron run that bounds the margin from below
 
 
 class Run:
@@ -58,23 +61,60 @@ class Run:
         self.problem, self.patterns, self.y, self.weights = problem, patterns, task.y, task.weights
         self.algorithm, self.tol, self.rng, self.interrupted = algorithm, tol, rng, interrupted
         self.n = patterns.n
-        scale = float(patterns.square.mean())
-        self.rho = (scale**0.5 if scale > 0.0 else 1.0) if problem.free else problem.rho
+        self.rho = self._constant()
         delta2 = problem.delta2(task.weights)
-        plan = algorithm.plan(problem, float((patterns.square + delta2).max()) + self.rho**2, tol)
-        self.rule, self.levels = plan.rule, plan.levels
+        self._radius2 = float((patterns.square + delta2).max()) + self.rho**2
+        plan = algorithm.plan(Facts(problem, self._radius2, tol, self._floor))
+        self.rule, self._then, self.levels = plan.rule, list(plan.then), plan.levels
         self._extrapolation = Extrapolation() if plan.real else None
         self.unit = 1.0 if plan.unit is None else plan.unit
         self._fixed_unit = plan.unit is not None
-        self.h = patterns.weight(problem, task.y, task.weights, self.unit, self.rho)
+        self._shifts = problem.free and algorithm.bias is Bias.SHIFT
+        self.h = patterns.weight(
+            problem,
+            task.y,
+            task.weights,
+            self.unit,
+            self.rho,
+            None if self._shifts else algorithm.scale,
+            holds=algorithm.bias is Bias.OWN,
+        )
         self.line = np.arange(self.n, dtype=np.uint32)
         self.scores, self.moved = np.empty(self.n), np.empty(self.n, np.uint32)
         self.presentations = self.steps = 0
         self.lower, self.upper, self.gap = -np.inf, np.inf, np.inf
         self.converged = False
         self.w, self.b, self.alpha = np.zeros(patterns.d), 0.0, np.zeros(self.n)
-        if task.start is not None:
+        if task.start is not None and algorithm.convergent:
             self._begin_at(task.start)
+
+    def _constant(self) -> float:
+        """The constant coordinate of every pattern."""
+        square, bias = self.patterns.square, self.algorithm.bias
+        if not self.problem.free:
+            return self.problem.rho
+        if bias is Bias.OWN:
+            return 0.0
+        # a step of the free intercept; or such that the directional margin is at least 1 / sqrt(2) of the margin
+        scale = float(square.mean() if bias is Bias.SHIFT else square.max())
+        return scale**0.5 if scale > 0.0 else 1.0
+
+    def _floor(self) -> float:
+        """A lower bound of the largest directional margin: that of a short Perceptron run, or of w = 0 extended."""
+        problem, delta2 = self.problem, self.problem.delta2(self.weights)
+        own = float(np.sum(1.0 / delta2)) ** -0.5 if delta2.all() else 0.0
+        h = self.patterns.weight(problem, self.y, self.weights, 1.0, self.rho, Fixed)
+        rule = Perceptron().plan(Facts(problem, self._radius2, self.tol)).rule
+        scores, moved, line = (
+            np.empty(self.n),
+            np.empty(self.n, np.uint32),
+            np.arange(self.n, dtype=np.uint32),
+        )
+        repeat(rule, h, line, scores, moved, max(SHORT, MANY // self.n))
+        look(h, line, scores)
+        settle(h)
+        length2 = float(h.number[NORM2])
+        return max(float(scores.min()) / length2**0.5, own) if length2 > 0.0 else own
 
     def look_for_zero_rows(self) -> None:
         """Hard margin without intercept: a row of zeros alone proves that there is no separator."""
@@ -104,8 +144,44 @@ class Run:
         if extrapolate is not None and steps:
             extrapolate(self, h, rows)
 
+    def begin(self) -> None:
+        """The first weight of a rule that begins with patterns."""
+        if hasattr(self.rule, "start"):
+            begin(self.rule, self.h, self.order())
+
+    def order(self) -> np.ndarray:
+        """All rows, in the order of a full pass."""
+        return shuffled(self.n, self.rng) if self.algorithm.shuffle else self.line
+
+    def passes(self, most: int) -> int:
+        """Full passes, until one makes no step; the steps of the last."""
+        if self.algorithm.shuffle:
+            steps = self.sweep(self.h, self.order())
+            while most > 1 and steps and not self.interrupted():
+                steps, most = self.sweep(self.h, self.order()), most - 1
+            return steps
+        steps, sweeps, made = repeat(self.rule, self.h, self.line, self.scores, self.moved, most)
+        self.presentations += self.n * sweeps
+        self.steps += made
+        return steps
+
+    def narrow(self, h: Any, rows: np.ndarray, passes: int) -> None:
+        """Present these rows of h, then those among them that made a step, until none does."""
+        _, seen, made = narrow(self.rule, h, rows, rows.size, self.scores, passes)
+        self.presentations += seen
+        self.steps += made
+
+    def advance(self) -> None:
+        """No pattern asks for an update: the next rule takes over, or there is none, and this is the end."""
+        if self._then:
+            self.rule = self._then.pop(0)
+        else:
+            self.converged = True
+
     def look(self) -> None:
         """Score every row at one w, and improve the bounds."""
+        if self.algorithm.scale is not Fixed:
+            settle(self.h)
         look(self.h, self.line, self.scores)
         self.presentations += self.n
         if self.problem.hard:
@@ -113,7 +189,7 @@ class Run:
         else:
             self._soft_bounds()
         self.gap = self.problem.gap(self.lower, self.upper)
-        if self.problem.free:
+        if self._shifts:
             self._move_intercept()
 
     def open_rows(self, near: float) -> np.ndarray:
@@ -134,7 +210,7 @@ class Run:
     @property
     def settled(self) -> bool:
         """Would the next look leave the intercept where it is?"""
-        return not self.problem.free or self.h.space.vector.w[-1] == 0.0
+        return not self._shifts or self.h.space.vector.w[-1] == 0.0
 
     def adopt(
         self, w: np.ndarray, b: float, alpha: np.ndarray, lower: float, upper: float, rounding: float
@@ -168,7 +244,7 @@ class Run:
     def _point(self) -> tuple[np.ndarray, float]:
         """w without its constant coordinate, and the bias, in the engine's units."""
         full = self.h.space.vector.w
-        bias = float(self.h.number[SHIFT])
+        bias = float(self.h.number[BIAS])
         if self.rho:
             return full[:-1], bias + self.rho * full[-1]
         return full, bias
@@ -252,5 +328,5 @@ class Run:
     def _move_intercept(self) -> None:
         """A proximal-point step in b: the bias coordinate of the augmented problem becomes a shift of all margins."""
         step = self.rho * self.h.space.vector.w[-1]
-        self.h.number[SHIFT] += step
+        self.h.number[BIAS] += step
         self.scores += self.y * step

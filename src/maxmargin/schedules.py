@@ -20,17 +20,45 @@ Schedule = Callable[["Run"], Iterator[None]]
 
 NEAR = 0.03  # rows farther from the margin than this share of it, and at their bound, rest for a round
 RATIO = 0.2  # an active set is left when its own gap is this share of the gap of all
+BETWEEN = 50_000  # most rows presented between two looks, unless one pass has more
 INNER, CORE = 30, 10  # most sweeps of the active set, and of the rows that just moved
 
 
 def plain(run: Run) -> Iterator[None]:
-    """Every row in random order; the end is a full pass without a step."""
+    """Full passes; the end is one without a step. Looks, each as dear as a pass, come at doubling distances."""
+    between = 1
+    run.begin()
     while True:
-        steps = run.sweep(run.h, shuffled(run.n, run.rng))
+        steps = run.passes(between)
         run.look()
         if steps == 0:
-            run.converged = True
+            run.advance()
         yield
+        between = _more(between, run.n)
+
+
+def active_set(run: Run) -> Iterator[None]:
+    """The PUMMA paper, section 5.1: a full pass, then passes over those that made a step until none of them does."""
+    room, between = run.patterns.room(), 1
+    run.begin()
+    while True:
+        steps = 0
+        for _ in range(between):
+            steps = run.sweep(run.h, run.order())
+            if steps == 0 or run.interrupted():
+                break
+            active, rows = room.gather(run.h, run.moved[:steps].copy())
+            run.narrow(active, rows, max(1, BETWEEN // steps))
+        run.look()
+        if steps == 0:
+            run.advance()
+        yield
+        between = _more(between, run.n)
+
+
+def _more(between: int, n: int) -> int:
+    """Twice as many passes until the next look, as long as they are short."""
+    return max(1, min(2 * between, BETWEEN // n))
 
 
 def gap_driven(run: Run) -> Iterator[None]:
@@ -110,6 +138,7 @@ def shrinking(run: Run) -> Iterator[None]:
 
 SCHEDULES: dict[str, Schedule] = {
     "plain": plain,
+    "active": active_set,
     "gap": gap_driven,
     "two-level": two_level,
     "shrinking": shrinking,

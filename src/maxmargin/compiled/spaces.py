@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .jit import record
-from .vectors import ONE, dot_binary, dot_row, dot_sparse
+from .vectors import ONE, dot, dot_binary, dot_row, dot_sparse, product_binary, product_sparse
 
 
 @record
@@ -26,6 +26,9 @@ class Dense(NamedTuple):
     def put(self, i, c, vector):
         for j in range(self.X.shape[1]):
             vector.move(j, c * self.X[i, j])
+
+    def product(self, i, j):
+        return dot(self.X[i], self.X[j], self.X.shape[1])
 
     def copy(self, k, source, i):
         for j in range(self.X.shape[1]):  # a loop, not a slice: compiled code runs without reference counts
@@ -47,6 +50,9 @@ class Sparse(NamedTuple):
     def put(self, i, c, vector):
         for j in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
             vector.move(self.indices[j], c * self.data[j])
+
+    def product(self, i, j):
+        return product_sparse(self.indptr, self.indices, self.data, i, j)
 
     def copy(self, k, source, i):
         end = np.uint64(self.indptr[k])
@@ -72,6 +78,9 @@ class Binary(NamedTuple):
         for j in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
             vector.move(self.indices[j], c)
 
+    def product(self, i, j):
+        return product_binary(self.indptr, self.indices, i, j)
+
     def copy(self, k, source, i):
         end = np.uint64(self.indptr[k])
         for j in range(np.uint64(source.indptr[i]), np.uint64(source.indptr[i + 1])):
@@ -94,6 +103,9 @@ class Biased(NamedTuple):
     def put(self, i, c, vector):
         self.base.put(i, c, vector)
         vector.move(vector.w.size - 1, c * self.rho)
+
+    def product(self, i, j):
+        return self.base.product(i, j) + self.rho * self.rho
 
     def copy(self, k, source, i):
         self.base.copy(k, source.base, i)

@@ -6,11 +6,11 @@ from .jit import compiled
 
 
 @compiled(forceinline=True)
-def sweep(rule, h, order, scores, moved):
-    """Present rows order[k] in turn; note every score, and list the rows that made a step."""
+def sweep(rule, h, order, size, scores, moved):
+    """Present the first `size` rows of order in turn; note every score, and list the rows that made a step."""
     steps = 0
     limit = rule.threshold(h)
-    for k in range(order.size):
+    for k in range(size):
         i = order[k]
         s = h.score(i)
         scores[k] = s
@@ -29,12 +29,34 @@ def repeat(rule, h, order, scores, moved, passes):
     steps = 0
     n = 0
     while n < passes:
-        steps = sweep(rule, h, order, scores, moved)
+        steps = sweep(rule, h, order, order.size, scores, moved)
         made += steps
         n += 1
         if steps == 0:
             break
     return steps, n, made
+
+
+@compiled()
+def narrow(rule, h, order, size, scores, passes):
+    """Sweep, then again over those that made a step, until none is left (they are moved to the front of order).
+
+    (Rows left, rows presented, steps.)
+    """
+    seen = made = 0
+    for _ in range(passes):
+        seen += size
+        size = sweep(rule, h, order, size, scores, order)
+        made += size
+        if size == 0:
+            break
+    return size, seen, made
+
+
+@compiled()
+def begin(rule, h, order):
+    """The first weight of a rule that begins with patterns."""
+    rule.start(h, order)
 
 
 @compiled()

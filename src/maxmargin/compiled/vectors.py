@@ -27,6 +27,20 @@ class Plain(NamedTuple):
     def measure(self):
         return dot(self.w, self.w, self.w.size)
 
+    def multiply(self, k):
+        for j in range(self.w.size):
+            self.w[j] *= k
+
+    def toward(self, h, i, j, s, r):
+        """The k in [0, 1] for which (1 - k) w + k z has least norm, z the mean of patterns i and j.
+
+        The denominator |w - z|^2 is the one form of it that does not cancel near the optimum.
+        """
+        z2 = 0.25 * (h.square[i] + h.square[j] + 2.0 * h.product(i, j))
+        n2, wz = h.norm2(), 0.5 * (s + r)
+        distance = n2 - 2.0 * wz + z2
+        return min(max((n2 - wz) / distance, 0.0), 1.0) if distance > 0.0 else 0.0
+
 
 @compiled(fastmath={"reassoc", "contract"}, forceinline=True)
 def dot(a, b, size):
@@ -91,3 +105,47 @@ def squares_dense(X, out):
             value = np.float64(X[i, j])
             total += value * value
         out[i] = total
+
+
+@compiled(forceinline=True)
+def product_sparse(indptr, indices, data, i, j):
+    """Row i times row j of a CSR matrix, column by column in order."""
+    a, b, end, stop = (
+        np.uint64(indptr[i]),
+        np.uint64(indptr[j]),
+        np.uint64(indptr[i + 1]),
+        np.uint64(indptr[j + 1]),
+    )
+    total = 0.0
+    while a < end and b < stop:
+        if indices[a] == indices[b]:
+            total += np.float64(data[a]) * np.float64(data[b])
+            a += ONE
+            b += ONE
+        elif indices[a] < indices[b]:
+            a += ONE
+        else:
+            b += ONE
+    return total
+
+
+@compiled(forceinline=True)
+def product_binary(indptr, indices, i, j):
+    """As product_sparse, for rows whose values are all 1."""
+    a, b, end, stop = (
+        np.uint64(indptr[i]),
+        np.uint64(indptr[j]),
+        np.uint64(indptr[i + 1]),
+        np.uint64(indptr[j + 1]),
+    )
+    total = 0.0
+    while a < end and b < stop:
+        if indices[a] == indices[b]:
+            total += 1.0
+            a += ONE
+            b += ONE
+        elif indices[a] < indices[b]:
+            a += ONE
+        else:
+            b += ONE
+    return total

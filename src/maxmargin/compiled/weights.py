@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 
 from .jit import compiled, record
 
-SHIFT = 0  # the place of the bias in `number`
+SCALE, INVERSE, BIAS, NORM2, TIME = range(5)  # places in `number`
+NUMBERS = 5
+TINY = 1e-100  # a factor below which it is multiplied through
 
 
 @record
-class Unit(NamedTuple):
-    """For rules that only add: the score is what the space says."""
+class Fixed(NamedTuple):
+    """For rules that only add: w and dual weights are what is stored."""
 
     number: Any
 
@@ -25,6 +27,9 @@ class Unit(NamedTuple):
     def real(self, a):
         return a
 
+    def stored(self, c):
+        return c
+
 
 @record
 class Shifted(NamedTuple):
@@ -33,10 +38,45 @@ class Shifted(NamedTuple):
     number: Any
 
     def reading(self, x):
-        return x + self.number[SHIFT]
+        return x + self.number[BIAS]
 
     def real(self, a):
         return a
+
+    def stored(self, c):
+        return c
+
+
+@record
+class Lazy(NamedTuple):
+    """For rules that shrink w: a common factor of w and dual weights is kept apart."""
+
+    number: Any
+
+    def reading(self, x):
+        return self.number[SCALE] * x
+
+    def real(self, a):
+        return self.number[SCALE] * a
+
+    def stored(self, c):
+        return c * self.number[INVERSE]
+
+
+@record
+class Affine(NamedTuple):
+    """For rules that shrink w and learn the bias themselves."""
+
+    number: Any
+
+    def reading(self, x):
+        return self.number[SCALE] * x + self.number[BIAS]
+
+    def real(self, a):
+        return self.number[SCALE] * a
+
+    def stored(self, c):
+        return c * self.number[INVERSE]
 
 
 @record
@@ -47,6 +87,10 @@ class Rigid(NamedTuple):
 
     def pull(self, s, g, scale):
         return s
+
+    def extra(self, g):
+        """What pattern g adds to |w|^2 in its own coordinate, at scale one."""
+        return 0.0
 
     def excess(self, s, a, cap, g, unit):
         """(1 - m) (cap - a) or (m - 1) a: both vanish where the pattern is right."""
@@ -66,6 +110,10 @@ class Elastic(NamedTuple):
     def pull(self, s, g, scale):
         return s + scale.real(self.delta2[g] * self.alpha[g])
 
+    def extra(self, g):
+        """What pattern g adds to |w|^2 in its own coordinate, at scale one."""
+        return self.delta2[g] * self.alpha[g] * self.alpha[g]
+
     def excess(self, s, a, cap, g, unit):
         """The same with losses xi^2 / (2 delta^2), whose best dual weight is xi / delta^2."""
         delta2 = self.delta2[g]
@@ -76,7 +124,7 @@ class Elastic(NamedTuple):
 
 @record
 class Weight(NamedTuple):
-    """What a rule may ask and do; arrays a row: y, square, cap, ids; arrays a pattern: alpha."""
+    """What a rule may ask and do; arrays a row: y, square, cap, ids; arrays a pattern: alpha, place."""
 
     space: Any
     scale: Any
@@ -85,11 +133,13 @@ class Weight(NamedTuple):
     square: Any  # |y_i x_i|^2, own coordinate included
     cap: Any  # the largest dual weight
     ids: Any
-    alpha: Any
+    alpha: Any  # as stored: times the scale, it is the dual weight
     number: Any
+    held: Any  # the pattern of each class that a rule holds, negative class first
+    place: Any  # the row of each pattern; empty where no rule holds any
 
     def score(self, i):
-        """y_i (w.x_i + shift), own coordinate included."""
+        """y_i (w.x_i + bias), own coordinate included."""
         return self.slack.pull(self.y[i] * self.scale.reading(self.space.dot(i)), self.ids[i], self.scale)
 
     def dual(self, i):
@@ -104,16 +154,86 @@ class Weight(NamedTuple):
         """|y_i x_i|^2."""
         return self.square[i]
 
+    def norm2(self):
+        """|w|^2, for rules that keep it."""
+        return self.number[NORM2]
+
+    def time(self):
+        """The rule's own clock."""
+        return self.number[TIME]
+
+    def product(self, i, j):
+        """y_i x_i . y_j x_j, own coordinates included."""
+        return self.square[i] if i == j else self.y[i] * self.y[j] * self.space.product(i, j)
+
+    def nearest(self, i, j, s, r):
+        """How far to go from w towards the mean of patterns i and j, of scores s and r, to be nearest to 0."""
+        return self.space.vector.toward(self, i, j, s, r)
+
+    def partner(self, i):
+        """The row held of the class that i is not of."""
+        return self.place[self.held[0 if self.y[i] > 0.0 else 1]]
+
     def add(self, i, c):
         """w <- w + c y_i x_i."""
+        c = self.scale.stored(c)
         self.alpha[self.ids[i]] += c
         self.space.put(i, c * self.y[i], self.space.vector)
 
     def reach(self, i, a):
-        """Bring the dual weight of row i to a."""
+        """Bring the dual weight of row i to a; for rules that only add."""
         c = a - self.alpha[self.ids[i]]
         self.alpha[self.ids[i]] = a  # exactly: a cap that is reached compares equal
         self.space.put(i, c * self.y[i], self.space.vector)
+
+    def learn(self, i, c, s):
+        """As `add`, and |w|^2 with it; s is the score of row i."""
+        self.add(i, c)
+        self.number[NORM2] += c * (2.0 * s + c * self.square[i])
+
+    def shrink(self, k):
+        """w <- k w, dual weights with it."""
+        n = self.number
+        if abs(k * n[SCALE]) < TINY:
+            self.fold(k * n[SCALE])
+        else:
+            n[SCALE] *= k
+            n[INVERSE] = 1.0 / n[SCALE]
+        n[NORM2] *= k * k
+
+    def fold(self, k):
+        """Multiply k through."""
+        self.space.vector.multiply(k)
+        for g in range(self.alpha.size):
+            self.alpha[g] *= k
+        self.number[SCALE] = 1.0
+        self.number[INVERSE] = 1.0
+
+    def tick(self):
+        """The rule's clock goes on by one."""
+        self.number[TIME] += 1.0
+
+    def hold(self, i):
+        """Remember row i as that of its class."""
+        self.held[1 if self.y[i] > 0.0 else 0] = self.ids[i]
+
+    def balance(self, i, j):
+        """The bias with which rows i and j, of opposite classes, have one score: |w|^2 at the end of a segment."""
+        n = self.number
+        n[BIAS] = 0.0
+        s, r = self.score(i), self.score(j)
+        n[BIAS] = 0.5 * (r - s) * self.y[i]
+        n[NORM2] = 0.5 * (s + r)
+
+
+@compiled()
+def settle(h):
+    """Multiply the scale through, and take |w|^2 anew: running values drift."""
+    h.fold(h.number[SCALE])
+    total = h.space.vector.measure()
+    for g in range(h.alpha.size):
+        total += h.slack.extra(g)
+    h.number[NORM2] = total
 
 
 @compiled()
@@ -126,3 +246,5 @@ def pack(target, source, rows):
         target.square[k] = source.square[i]
         target.cap[k] = source.cap[i]
         target.ids[k] = source.ids[i]
+        if target.place.size:
+            target.place[source.ids[i]] = k

@@ -19,7 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
-from ..certificates import Certificate, Certificates, Sample
+from ..certificates import INTERCEPT, Certificate, Certificates, Sample
 from ..data import Patterns
 from ..problems import Problem
 from ..rules import RULES, Algorithm
@@ -361,8 +361,9 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
         instead = algorithm.refuses(problem)
         if instead is not None:
             raise ValueError(
-                f"algorithm {algorithm.name!r} does not solve loss={problem.loss!r} with C={problem.C:g}: "
-                f"use {instead}, or another algorithm ({', '.join(_who_solves(problem))})."
+                f"algorithm {algorithm.name!r} does not solve loss={problem.loss!r} with C={problem.C:g} and "
+                f"{INTERCEPT[problem.intercept]}: use {instead}, or another algorithm "
+                f"({', '.join(_who_solves(problem))})."
             )
         return algorithm
 

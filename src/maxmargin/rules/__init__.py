@@ -1,10 +1,30 @@
 """INCREMENTAL ALGORITHMS: one file each, and the registry that tests, command line and docs iterate over."""
 
-from .algorithm import Algorithm, Plan
+from .algorithm import Algorithm, Bias, Facts, Plan
+from .alma import ALMA
 from .dual_descent import DualCoordinateDescent
+from .micra import CRAMMA, MICRA, FixedDirectionalMargin
 from .mpu import MPU
 from .perceptron import Perceptron
+from .pumma import PUMMA
+from .romma import ROMMA, AggressiveROMMA
 
 RULES: dict[str, type[Algorithm]] = {cls.name: cls for cls in (DualCoordinateDescent, MPU, Perceptron)}
 
-__all__ = ["MPU", "RULES", "Algorithm", "DualCoordinateDescent", "Perceptron", "Plan"]
+__all__ = [
+    "ALMA",
+    "CRAMMA",
+    "MICRA",
+    "MPU",
+    "PUMMA",
+    "ROMMA",
+    "RULES",
+    "AggressiveROMMA",
+    "Algorithm",
+    "Bias",
+    "DualCoordinateDescent",
+    "Facts",
+    "FixedDirectionalMargin",
+    "Perceptron",
+    "Plan",
+]

@@ -3,10 +3,43 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from enum import Enum
+from numbers import Real
 from typing import Any, ClassVar
 
+from ..compiled.weights import Fixed
 from ..problems import Problem
+
+
+class Bias(Enum):
+    """How an algorithm comes by an unregularised intercept."""
+
+    SHIFT = "a shift of all scores, moved from outside until it is right"
+    COORDINATE = "a constant coordinate of every pattern; the bounds take the best intercept for its w"
+    OWN = "learnt by the rule itself"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What an algorithm may want to know before it plans.
+
+    Attributes
+    ----------
+    problem : Problem
+    radius2 : float
+        R^2, the largest squared norm of a pattern, constant and own coordinate included.
+    tol : float
+        The certified gap that is asked for.
+    floor : callable
+        Finds a lower bound of the largest directional margin, 0 where it finds none.
+    """
+
+    problem: Problem
+    radius2: float
+    tol: float
+    floor: Callable[[], float] = lambda: 0.0
 
 
 @dataclass(frozen=True)
@@ -20,6 +53,8 @@ class Plan:
     unit : float or None
         The score that stands for a margin of one; None where the rule does not fix it, and the best
         multiple of its weight is taken instead.
+    then : tuple of records, default=()
+        Rules of the same kind that take over, each when all patterns are right for the one before.
     real : bool, default=False
         May dual weights be moved to any real number between sweeps? The Perceptrons count updates.
     levels : (float, int, int), default=(0.01, 3, 10)
@@ -28,6 +63,7 @@ class Plan:
 
     rule: Any
     unit: float | None
+    then: tuple[Any, ...] = ()
     real: bool = False
     levels: tuple[float, int, int] = (0.01, 3, 10)
 
@@ -38,12 +74,54 @@ class Algorithm(ABC):
     name: ClassVar[str]
     schedules: ClassVar[tuple[str, ...]]
     convergent: ClassVar[bool] = True  # to any accuracy; else it ends by its own criterion
+    bias: ClassVar[Bias] = Bias.SHIFT
+    scale: ClassVar[Any] = Fixed  # what its step does to w as a whole
     schedule: str
+    shuffle: bool = True
 
     def refuses(self, problem: Problem) -> str | None:
         """What to ask for instead where the algorithm does not solve the problem; None where it does."""
         return None
 
     @abstractmethod
-    def plan(self, problem: Problem, radius2: float, tol: float) -> Plan:
-        """The rule for this problem; `radius2` is the largest squared norm of a pattern, slack included."""
+    def plan(self, facts: Facts) -> Plan:
+        """The rule for this problem."""
+
+
+@dataclass(frozen=True)
+class PerceptronLike(Algorithm):
+    """Hard margin, and 2-norm soft margin by virtual extension; passes until no pattern asks for an update.
+
+    Parameters
+    ----------
+    schedule : {"active", "plain"}, default="active"
+        Full passes, each followed by passes over those that made an update until none of them does; or full
+        passes only.
+    shuffle : bool, default=True
+        Present rows in random order, a new one in every full pass; else in the order of the data, as the papers'
+        tables do.
+    """
+
+    _: KW_ONLY
+    schedule: str = "active"
+    shuffle: bool = True
+
+    schedules: ClassVar[tuple[str, ...]] = ("active", "plain")
+    convergent: ClassVar[bool] = False
+    bias: ClassVar[Bias] = Bias.COORDINATE
+
+    def refuses(self, problem: Problem) -> str | None:
+        if not problem.hard and problem.loss == "hinge":
+            return 'loss="squared_hinge" or C=inf'
+        return None
+
+
+def require(holds: bool, sentence: str, value: Any) -> None:
+    """Parameters are checked when the object is made."""
+    if not holds:
+        raise ValueError(f"{sentence}; got {value!r}.")
+
+
+def is_number(value: Any) -> bool:
+    """A real number, and no boolean."""
+    return isinstance(value, Real) and not isinstance(value, bool)

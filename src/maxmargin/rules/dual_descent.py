@@ -8,8 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..compiled.jit import record
-from ..problems import Problem
-from .algorithm import Algorithm, Plan
+from .algorithm import Algorithm, Facts, Plan
 
 
 @record
@@ -57,5 +56,5 @@ class DualCoordinateDescent(Algorithm):
     name: ClassVar[str] = "dcd"
     schedules: ClassVar[tuple[str, ...]] = ("gap", "shrinking")
 
-    def plan(self, problem: Problem, radius2: float, tol: float) -> Plan:
+    def plan(self, facts: Facts) -> Plan:
         return Plan(rule=Descend(1.0), unit=1.0, real=True)

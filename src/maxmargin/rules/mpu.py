@@ -10,8 +10,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..compiled.jit import record
-from ..problems import Problem
-from .algorithm import Algorithm, Plan
+from .algorithm import Algorithm, Facts, Plan
 
 FARTHEST = 1e100  # largest b; C is then so small that I = 1 and every pattern is at its cap
 
@@ -98,9 +97,10 @@ class MPU(Algorithm):
         if self.Nep1 < 1 or self.Nep2 < 1:
             raise ValueError(f"Nep1 and Nep2 must be at least 1; got {self.Nep1!r} and {self.Nep2!r}.")
 
-    def plan(self, problem: Problem, radius2: float, tol: float) -> Plan:
-        delta = 0.1 * tol if self.delta is None else self.delta
-        R2 = radius2 if radius2 > 0.0 else 1.0
+    def plan(self, facts: Facts) -> Plan:
+        problem = facts.problem
+        delta = 0.1 * facts.tol if self.delta is None else self.delta
+        R2 = facts.radius2 if facts.radius2 > 0.0 else 1.0
         db = self.delta_b * R2
         if problem.hard or problem.loss == "squared_hinge":
             # f > 1 / (1 + delta_b / b) = 1 - delta

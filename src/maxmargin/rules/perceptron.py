@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import ClassVar, NamedTuple
 
 from ..compiled.jit import record
-from ..problems import Problem
-from .algorithm import Algorithm, Plan
+from .algorithm import Facts, PerceptronLike, Plan, is_number, require
 
 
 @record
@@ -28,7 +26,7 @@ class Learn(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Perceptron(Algorithm):
+class Perceptron(PerceptronLike):
     """The Perceptron with margin: hard margin, and 2-norm soft margin by virtual extension.
 
     Condition: a.y_k <= b R^2 (not strict). Update: a <- a + y_k.
@@ -39,8 +37,10 @@ class Perceptron(Algorithm):
     ----------
     b : float, default=1
         Threshold in units of R^2, R being the largest norm of a pattern.
-    schedule : {"plain"}, default="plain"
-        Full passes in random order.
+    schedule : {"plain", "active"}, default="plain"
+        Full passes, or the papers' active set.
+    shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
 
     References
     ----------
@@ -52,17 +52,11 @@ class Perceptron(Algorithm):
     schedule: str = "plain"
 
     name: ClassVar[str] = "perceptron"
-    schedules: ClassVar[tuple[str, ...]] = ("plain",)
-    convergent: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.b, Real) or not self.b >= 0.0:
-            raise ValueError(f"b must be a number of at least 0 (in units of R^2); got {self.b!r}.")
+        require(
+            is_number(self.b) and self.b >= 0.0, "b must be a number of at least 0 (in units of R^2)", self.b
+        )
 
-    def refuses(self, problem: Problem) -> str | None:
-        if not problem.hard and problem.loss == "hinge":
-            return 'loss="squared_hinge" or C=inf'
-        return None
-
-    def plan(self, problem: Problem, radius2: float, tol: float) -> Plan:
-        return Plan(rule=Learn(self.b * radius2), unit=None)
+    def plan(self, facts: Facts) -> Plan:
+        return Plan(rule=Learn(self.b * facts.radius2), unit=None)

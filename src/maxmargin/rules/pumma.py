@@ -1,0 +1,95 @@
+"""PUMMA: the margin with a bias that is learnt directly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from ..compiled.jit import record
+from ..compiled.weights import Affine
+from ..problems import Problem
+from .algorithm import Bias, Facts, PerceptronLike, Plan, require
+from .halving import accuracies, is_accuracy, target
+
+
+@record
+class Pair(NamedTuple):
+    """Update when l (m.x + b) < (1 - delta) |m|^2:  m <- the point of [m, (x+ - x-) / 2] nearest to 0.
+
+    x+ and x- are the last pattern of each class that made an update; b makes both constraints tight.
+    """
+
+    delta: float
+
+    def start(self, h, order):
+        i = j = order[0]
+        for k in order:
+            if h.y[k] != h.y[i] and j == i:
+                j = k
+        h.hold(i)
+        h.hold(j)
+        h.add(i, 0.5)
+        h.add(j, 0.5)
+        h.balance(i, j)
+
+    def threshold(self, h):
+        return (1.0 - self.delta) * h.norm2()
+
+    def wrong(self, h, i, s, limit):
+        return s < limit
+
+    def step(self, h, i, s):
+        j = h.partner(i)
+        k = h.nearest(i, j, s, h.norm2())  # the partner is tight: its score is |m|^2
+        h.shrink(1.0 - k)
+        h.add(i, 0.5 * k)
+        h.add(j, 0.5 * k)
+        h.hold(i)
+        h.balance(i, j)
+
+
+@dataclass(frozen=True)
+class PUMMA(PerceptronLike):
+    """PUMMA at p = 2: a fraction 1 - delta of the largest margin, the intercept learnt with it.
+
+    Condition: l_k (w.x_k + b) < 1 - delta. Update: x_k takes the place of the last updating pattern of its class;
+    w becomes the shortest vector with w.x+ + b >= 1, w.x- + b <= -1 and w.w_old >= |w_old|^2; b makes both of
+    the first two tight. That is m <- the point of the segment [m, (x+ - x-) / 2] nearest to the origin, m = w / |w|^2.
+    2-norm soft margin: the same in the extended space, one own coordinate for every row.
+    Guarantee: at most 4 (R / (delta gamma))^2 updates (the paper prints 2: |x+ - x-| <= 2 R gives 4); at the end
+    the margin is at least (1 - delta) / |w|, and |m| = 1 / |w| bounds every margin from above.
+
+    Parameters
+    ----------
+    delta : float, default=None
+        Accuracy, in (0, 1]. None takes the one that certifies `tol`.
+    halving : bool, default=True
+        Begin with delta = 1, and halve it whenever a full pass makes no update (section 5.2).
+    schedule : {"active", "plain"}, default="active"
+        The paper's active set (section 5.1), or full passes only.
+    shuffle : bool, default=True
+
+    References
+    ----------
+    K. Ishibashi, K. Hatano, M. Takeda, "Online learning of approximate maximum p-norm margin classifiers with bias",
+    COLT 2008.
+    """
+
+    delta: float | None = None
+    halving: bool = True
+
+    name: ClassVar[str] = "pumma"
+    scale: ClassVar = Affine
+    bias: ClassVar[Bias] = Bias.OWN
+
+    def __post_init__(self) -> None:
+        require(is_accuracy(self.delta), "delta must lie above 0 and be at most 1, or be None", self.delta)
+
+    def refuses(self, problem: Problem) -> str | None:
+        if not problem.free:
+            return 'fit_intercept=True with intercept="free"'
+        return super().refuses(problem)
+
+    def plan(self, facts: Facts) -> Plan:
+        first, *rest = [Pair(delta) for delta in accuracies(target(self.delta, facts), self.halving)]
+        return Plan(rule=first, unit=None, then=tuple(rest))
