@@ -1,0 +1,81 @@
+"""The 2-norm soft margin is a hard margin in the extended space, whatever its constant is called."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import optimum
+
+from maxmargin import CRAMMA, MaxMarginClassifier, Problem
+from maxmargin.extension import Extension, extended_margin
+
+HARD = Problem("hinge", np.inf, intercept="none")
+
+
+@given(st.floats(1e-6, 1e6))
+def test_three_names_of_one_constant(C):
+    extension = Extension.of_C(C)
+    assert pytest.approx(C, rel=1e-14) == extension.C
+    assert extension.pumma_C == pytest.approx(2.0 * C, rel=1e-14)
+    assert Extension.of_pumma(2.0 * C) == extension
+    assert pytest.approx(C, rel=1e-14) == Extension(extension.Delta).C
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.inf, np.nan])
+def test_what_is_no_extension(bad):
+    with pytest.raises(ValueError, match="must be a positive, finite number"):
+        Extension(bad)
+    with pytest.raises(
+        ValueError, match="must be a positive, finite number: the hard margin has no extension"
+    ):
+        Extension.of_C(bad)
+
+
+def data(seed, n=24, d=3):
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    return rng.normal(size=(n, d)) + 0.7 * y[:, None], y
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**20), st.sampled_from((0.05, 0.5, 1.0, 4.0)), st.sampled_from((0.0, 1.0, 3.0)))
+def test_theorem_2(seed, Delta, rho):
+    """(21): Gamma_opt^-2 <= J(u, gamma) <= Gamma^-2, d'_k >= d_k, and both meet at the optimum."""
+    X, y = data(seed)
+    kind = {"intercept": "augmented", "intercept_scaling": rho} if rho else {"fit_intercept": False}
+    C = Extension(Delta).C
+    rough = MaxMarginClassifier(C, algorithm=CRAMMA(), random_state=0, **kind).fit(X, y)
+    found = extended_margin(rough.certificate_, X, y)
+    assert found.Gamma > 0.0
+    # the extended patterns as explicit columns: their largest margin by the oracle
+    Y = np.column_stack([X, np.full(len(y), rho), Delta * np.diag(y)])
+    truth = optimum(HARD, Y, y, np.ones(len(y)))
+    best = float(truth.upper)
+    assert found.Gamma <= best * (1.0 + 1e-12)
+    assert 1.0 / best**2 <= found.J * (1.0 + 1e-12)
+    assert found.Gamma**-2 * (1.0 + 1e-12) >= found.J
+    assert found.D_prime >= found.D * (1.0 - 1e-12)
+    assert found.Gamma_bounds[0] <= best * (1.0 + 1e-12)
+    assert found.Gamma_bounds[1] >= float(truth.lower) * (1.0 - 1e-12)
+    assert found.deviation >= 1.0 - found.Gamma / float(truth.lower) - 1e-12
+    exact = extended_margin(
+        MaxMarginClassifier(C, tol=1e-10, random_state=0, **kind).fit(X, y).certificate_, sp.csr_matrix(X), y
+    )
+    assert exact.Gamma == pytest.approx(best, rel=1e-6)
+    assert pytest.approx(best**-2, rel=1e-6) == exact.J
+    assert abs(exact.excess) < 1e-4
+
+
+def test_other_problems_are_refused():
+    X, y = data(0)
+    for clf in (
+        MaxMarginClassifier(np.inf, fit_intercept=False),
+        MaxMarginClassifier(loss="hinge", fit_intercept=False),
+        MaxMarginClassifier(),
+    ):
+        with pytest.raises(ValueError, match="only the 2-norm soft margin without a free intercept"):
+            extended_margin(clf.fit(X, y).certificate_, X, y)
