@@ -20,7 +20,10 @@ from .problems import best_multiple
 from .rules import Algorithm, Bias, Facts, Perceptron
 from .task import Task
 
-SHORT, MANY = 20, 1_000_000  # passes, or presentations, of the Perceptron run that bounds the margin from below
+SHORT, MANY = (
+    20,
+    1_000_000,
+)  # passes, or presentations, of the Perceptron run that bounds the margin from below
 
 
 class Run:
@@ -47,6 +50,8 @@ class Run:
     w, b, alpha : the points that prove them.
     presentations, steps : int
         Rows presented so far, and rows that made a step.
+    shifts : bool
+        Does every look move a free intercept?
     """
 
     def __init__(
@@ -69,14 +74,14 @@ class Run:
         self._extrapolation = Extrapolation() if plan.real else None
         self.unit = 1.0 if plan.unit is None else plan.unit
         self._fixed_unit = plan.unit is not None
-        self._shifts = problem.free and algorithm.bias is Bias.SHIFT
+        self.shifts = problem.free and algorithm.bias is Bias.SHIFT
         self.h = patterns.weight(
             problem,
             task.y,
             task.weights,
             self.unit,
             self.rho,
-            None if self._shifts else algorithm.scale,
+            None if self.shifts else algorithm.scale,
             holds=algorithm.bias is Bias.OWN,
         )
         self.line = np.arange(self.n, dtype=np.uint32)
@@ -175,8 +180,13 @@ class Run:
         """No pattern asks for an update: the next rule takes over, or there is none, and this is the end."""
         if self._then:
             self.rule = self._then.pop(0)
-        else:
+        elif self.settled:
             self.converged = True
+
+    @property
+    def settled(self) -> bool:
+        """Would the next look leave the intercept where it is?"""
+        return not self.shifts or self.h.space.vector.w[-1] == 0.0
 
     def look(self) -> None:
         """Score every row at one w, and improve the bounds."""
@@ -189,7 +199,7 @@ class Run:
         else:
             self._soft_bounds()
         self.gap = self.problem.gap(self.lower, self.upper)
-        if self._shifts:
+        if self.shifts:
             self._move_intercept()
 
     def open_rows(self, near: float) -> np.ndarray:
@@ -206,11 +216,6 @@ class Run:
             return self.problem.gap(float(self.scores[: order.size].min()) / length, length / total)
         more = excess(h, order, self.scores, self.unit) / self.unit / self.unit
         return self.problem.gap(self.lower, self.lower + more)
-
-    @property
-    def settled(self) -> bool:
-        """Would the next look leave the intercept where it is?"""
-        return not self._shifts or self.h.space.vector.w[-1] == 0.0
 
     def adopt(
         self, w: np.ndarray, b: float, alpha: np.ndarray, lower: float, upper: float, rounding: float

@@ -34,7 +34,7 @@ def plain(run: Run) -> Iterator[None]:
         if steps == 0:
             run.advance()
         yield
-        between = _more(between, run.n)
+        between = _more(between, run)
 
 
 def active_set(run: Run) -> Iterator[None]:
@@ -53,12 +53,12 @@ def active_set(run: Run) -> Iterator[None]:
         if steps == 0:
             run.advance()
         yield
-        between = _more(between, run.n)
+        between = _more(between, run)
 
 
-def _more(between: int, n: int) -> int:
-    """Twice as many passes until the next look, as long as they are short."""
-    return max(1, min(2 * between, BETWEEN // n))
+def _more(between: int, run: Run) -> int:
+    """Twice as many passes until the next look, as long as they are short, and looks are not steps themselves."""
+    return 1 if run.shifts else max(1, min(2 * between, BETWEEN // run.n))
 
 
 def gap_driven(run: Run) -> Iterator[None]:

@@ -42,8 +42,9 @@ class DualCoordinateDescent(Algorithm):
 
     Parameters
     ----------
-    schedule : {"gap", "shrinking"}, default="gap"
-        Gap-driven working sets, or the shrinking of the paper.
+    schedule : {"gap", "shrinking", "plain", "active"}, default="gap"
+        Gap-driven working sets; the shrinking of the paper; full passes; full passes, each followed by passes over
+        those that made a step.
 
     References
     ----------
@@ -54,7 +55,7 @@ class DualCoordinateDescent(Algorithm):
     schedule: str = "gap"
 
     name: ClassVar[str] = "dcd"
-    schedules: ClassVar[tuple[str, ...]] = ("gap", "shrinking")
+    schedules: ClassVar[tuple[str, ...]] = ("gap", "shrinking", "plain", "active")
 
     def plan(self, facts: Facts) -> Plan:
         return Plan(rule=Descend(1.0), unit=1.0, real=True)

@@ -58,8 +58,9 @@ class MPU(Algorithm):
         Before-run accuracy. None takes a tenth of `tol`, as the paper does (1e-5 for a stop at 1e-4).
     delta_b : float, default=3
         Width of the zone in which nothing happens, in units of R^2; above 1.
-    schedule : {"gap", "two-level"}, default="gap"
-        Gap-driven working sets, or the paper's two-level active sets.
+    schedule : {"gap", "two-level", "plain", "active"}, default="gap"
+        Gap-driven working sets; the paper's two-level active sets; full passes; full passes, each followed by
+        passes over those that made a step.
     c_bar : float, default=1.01
         First-level set: patterns with a.y_k <= c_bar b, or in use.
     Nep1, Nep2 : int, default=3, 10
@@ -78,7 +79,7 @@ class MPU(Algorithm):
     Nep2: int = 10
 
     name: ClassVar[str] = "mpu"
-    schedules: ClassVar[tuple[str, ...]] = ("gap", "two-level")
+    schedules: ClassVar[tuple[str, ...]] = ("gap", "two-level", "plain", "active")
 
     def __post_init__(self) -> None:
         for name in ("delta", "delta_b", "c_bar"):
