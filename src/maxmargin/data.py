@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .compiled.spaces import Biased, Binary, Dense, Sparse
+from .compiled.spaces import Biased, Binary, Dense, Gram, Sparse
 from .compiled.vectors import Plain, squares_dense, squares_sparse
 from .compiled.weights import INVERSE, NUMBERS, SCALE, Elastic, Fixed, Rigid, Shifted, Weight, pack
 from .problems import Problem
 
+MOST_PRODUCTS = 2000  # rows whose inner products are kept
 LARGE_DATA, LARGE_SET = 32e6, 0.5  # of data of so many bytes, no set of more than this share is copied
 _SMALL_INDEX = 2**32 - 1  # above, indices take 64 bits
 
@@ -61,6 +62,16 @@ class Patterns:
         """Stored entries of all rows."""
         return int(self.X.nnz) if self.sparse else self.n * self.d
 
+    @property
+    def few(self) -> bool:
+        """Are inner products cheaper than the rows themselves?"""
+        return self.n <= MOST_PRODUCTS and self.entries >= self.n * self.n
+
+    def inner_products(self) -> np.ndarray:
+        """x_i . x_j for all i and j, in float64."""
+        X = self.X.astype(np.float64)
+        return np.ascontiguousarray((X @ X.T).toarray() if self.sparse else X @ X.T)
+
     def room(self) -> Room:
         """Memory for packed rows: two of them take no more than the data, where these are large."""
         if self.entries * self.X.dtype.itemsize < LARGE_DATA:
@@ -76,6 +87,7 @@ class Patterns:
         rho: float,
         scale: Any = None,
         holds: bool = False,
+        gram: np.ndarray | None = None,
     ) -> Weight:
         """The engine's one state for a problem, at w = 0.
 
@@ -94,17 +106,22 @@ class Patterns:
             What the rule does to w as a whole; None for one that only adds.
         holds : bool, default=False
             Does the rule hold a pattern of each class?
+        gram : ndarray of shape (n, n), default=None
+            `inner_products()`, to score by look-up.
         """
-        vector = Plain(np.zeros(self.d + (1 if rho else 0)))
-        if not self.sparse:
-            space: Any = Dense(self._dense, vector)
+        vector = Plain(np.zeros(self.n if gram is not None else self.d + (1 if rho else 0)))
+        if gram is not None:
+            space: Any = Gram(gram + rho * rho, np.arange(self.n, dtype=np.uint32), vector)
+        elif not self.sparse:
+            space = Dense(self._dense, vector)
         elif self._data.size and np.all(self._data == 1.0):
             space = Binary(self._indptr, self._indices, vector)
         else:
             space = Sparse(self._indptr, self._indices, self._data, vector)
         square = self.square
         if rho:
-            space, square = Biased(space, vector, float(rho)), square + rho * rho
+            square = square + rho * rho
+            space = space if gram is not None else Biased(space, vector, float(rho))
         alpha, number = np.zeros(self.n), np.zeros(NUMBERS)
         number[SCALE] = number[INVERSE] = 1.0
         if scale is None:
@@ -175,6 +192,8 @@ class Room:
 def _like(space: Any, rows: int) -> Any:
     if isinstance(space, Biased):
         return space._replace(base=_like(space.base, rows))
+    if isinstance(space, Gram):
+        return space._replace(rows=np.empty(rows, np.uint32))
     if isinstance(space, Dense):
         return space._replace(X=np.empty((rows, space.X.shape[1]), space.X.dtype))
     index = {

@@ -12,7 +12,8 @@ import numpy as np
 
 from .arithmetic import Plain as Sums
 from .compiled.orders import shuffled
-from .compiled.sweeps import begin, excess, look, narrow, repeat, unsettled
+from .compiled.spaces import Gram
+from .compiled.sweeps import batches, begin, excess, look, narrow, repeat, unsettled
 from .compiled.weights import BIAS, NORM2, Fixed, settle
 from .extrapolation import DEPTH, Extrapolation
 from .intercept import best_intercept
@@ -69,12 +70,15 @@ class Run:
         self.rho = self._constant()
         delta2 = problem.delta2(task.weights)
         self._radius2 = float((patterns.square + delta2).max()) + self.rho**2
-        plan = algorithm.plan(Facts(problem, self._radius2, tol, self._floor))
+        losses = 0.0 if problem.hard else float(problem.losses(np.zeros(self.n), task.weights).sum())
+        plan = algorithm.plan(Facts(problem, self._radius2, tol, self._floor, self.n, losses))
         self.rule, self._then, self.levels = plan.rule, list(plan.then), plan.levels
+        self.batch, self.most = plan.batch, plan.most
         self._extrapolation = Extrapolation() if plan.real else None
         self.unit = 1.0 if plan.unit is None else plan.unit
         self._fixed_unit = plan.unit is not None
         self.shifts = problem.free and algorithm.bias is Bias.SHIFT
+        gram = patterns.inner_products() if patterns.few and not algorithm.convergent else None
         self.h = patterns.weight(
             problem,
             task.y,
@@ -83,6 +87,7 @@ class Run:
             self.rho,
             None if self.shifts else algorithm.scale,
             holds=algorithm.bias is Bias.OWN,
+            gram=gram,
         )
         self.line = np.arange(self.n, dtype=np.uint32)
         self.scores, self.moved = np.empty(self.n), np.empty(self.n, np.uint32)
@@ -176,6 +181,12 @@ class Run:
         self.presentations += seen
         self.steps += made
 
+    def batches(self, count: int) -> None:
+        """Present this many mini-batches, drawn with replacement."""
+        rows = self.rng.integers(self.n, size=count * self.batch, dtype=np.uint32)
+        self.steps += batches(self.rule, self.h, rows, np.empty(self.batch))
+        self.presentations += rows.size
+
     def advance(self) -> None:
         """No pattern asks for an update: the next rule takes over, or there is none, and this is the end."""
         if self._then:
@@ -248,8 +259,11 @@ class Run:
 
     def _point(self) -> tuple[np.ndarray, float]:
         """w without its constant coordinate, and the bias, in the engine's units."""
-        full = self.h.space.vector.w
-        bias = float(self.h.number[BIAS])
+        h, bias = self.h, float(self.h.number[BIAS])
+        if isinstance(h.space, Gram):
+            c = h.alpha * self.y
+            return Sums.combine(self.patterns.X, c), bias + self.rho**2 * float(c.sum())
+        full = h.space.vector.w
         if self.rho:
             return full[:-1], bias + self.rho * full[-1]
         return full, bias
@@ -259,9 +273,10 @@ class Run:
         w, bias = self._point()
         a = h.alpha
         if not self._fixed_unit:
-            length2 = h.space.vector.measure() + float(problem.delta2(self.weights) @ (a * a))
+            length2 = float(w @ w) + float(problem.delta2(self.weights) @ (a * a))
+            length2 += (bias / self.rho) ** 2 if self.rho else 0.0
             self.unit = length2 / float(a.sum()) if a.any() else 1.0
-        unit = self.unit
+        unit, over = self.unit, bool((a > h.cap).any())
         w, bias, a = w / unit, bias / unit, a / unit
         square = float(w @ w)
         if problem.free:
@@ -271,7 +286,14 @@ class Run:
             z = self.y * m - bias
             b = best_intercept(problem, z, self.y, self.weights)
             upper = problem.primal(square, self.y * (z + b), self.weights)
+            if over:
+                a, square, z = self._capped(a)
             lower = self._balanced(square, z, a)
+        elif over:
+            b, square = bias, problem.norm2(square, bias)
+            upper = problem.primal(square, self.scores / unit, self.weights)
+            a, square, _ = self._capped(a)
+            lower = self._best(problem.dual(square, a, self.weights), float(a.sum()))
         else:
             # sum alpha_i m_i = |w|^2, so that what the patterns add to primal - dual is known one by one
             b, square = bias, problem.norm2(square, bias)
@@ -282,6 +304,13 @@ class Run:
             self.upper, self.w, self.b = upper, w, b
         if lower > self.lower:
             self.lower, self.alpha = lower, a.copy()
+
+    def _capped(self, a: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+        """Dual weights cut at their caps, with |w|^2 and the scores w.x of the w that they make."""
+        a = np.minimum(a, self.problem.caps(self.weights))
+        w = Sums.combine(self.patterns.X, a * self.y)
+        constant = self.problem.rho * float(a @ self.y)
+        return a, float(w @ w) + constant * constant, Sums.scores(self.patterns.X, w)
 
     def _balanced(self, square: float, z: np.ndarray, a: np.ndarray) -> float:
         """The dual value once the heavier class is scaled down to the other's total."""
@@ -320,7 +349,7 @@ class Run:
                 upper = float(v @ v) ** 0.5 / float(balanced.sum())
         else:
             b, smallest = bias, float(s.min())
-            length2, total = float(self.h.space.vector.measure()), float(a.sum())
+            length2, total = problem.norm2(float(w @ w), bias), float(a.sum())
             upper = length2**0.5 / total if total > 0.0 else np.inf
         lower = smallest / length2**0.5 if length2 > 0.0 else -np.inf
         if lower > self.lower:

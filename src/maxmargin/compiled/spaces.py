@@ -1,4 +1,4 @@
-"""How a pattern is scored and added: dense rows, sparse rows, binary rows; and a constant coordinate.
+"""How a pattern is scored and added: dense, sparse and binary rows; inner products; and a constant coordinate.
 
 ``put`` takes the vector as an argument, so that one row loop serves w and any scratch vector.
 """
@@ -30,6 +30,9 @@ class Dense(NamedTuple):
     def product(self, i, j):
         return dot(self.X[i], self.X[j], self.X.shape[1])
 
+    def squared(self, h):
+        return self.vector.measure()
+
     def copy(self, k, source, i):
         for j in range(self.X.shape[1]):  # a loop, not a slice: compiled code runs without reference counts
             self.X[k, j] = source.X[i, j]
@@ -53,6 +56,9 @@ class Sparse(NamedTuple):
 
     def product(self, i, j):
         return product_sparse(self.indptr, self.indices, self.data, i, j)
+
+    def squared(self, h):
+        return self.vector.measure()
 
     def copy(self, k, source, i):
         end = np.uint64(self.indptr[k])
@@ -81,12 +87,48 @@ class Binary(NamedTuple):
     def product(self, i, j):
         return product_binary(self.indptr, self.indices, i, j)
 
+    def squared(self, h):
+        return self.vector.measure()
+
     def copy(self, k, source, i):
         end = np.uint64(self.indptr[k])
         for j in range(np.uint64(source.indptr[i]), np.uint64(source.indptr[i + 1])):
             self.indices[end] = source.indices[j]
             end += ONE
         self.indptr[k + 1] = end
+
+
+@record
+class Gram(NamedTuple):
+    """Inner products of all patterns: the vector holds the score w.x of each, which one look-up reads.
+
+    Rows may be packed; columns are patterns.
+    """
+
+    K: Any
+    rows: Any  # which pattern each row is
+    vector: Any
+
+    def dot(self, i):
+        return self.vector.w[self.rows[i]]
+
+    def put(self, i, c, vector):
+        g = self.rows[i]
+        for j in range(self.K.shape[1]):
+            vector.move(j, c * self.K[g, j])
+
+    def product(self, i, j):
+        return self.K[self.rows[i], self.rows[j]]
+
+    def squared(self, h):
+        """|w|^2 = sum alpha_g y_g w.x_g; h holds all patterns."""
+        total = 0.0
+        for i in range(self.rows.size):
+            total += h.alpha[h.ids[i]] * h.y[i] * self.dot(i)
+        return total
+
+    def copy(self, k, source, i):
+        self.rows[k] = source.rows[i]
 
 
 @record
@@ -106,6 +148,9 @@ class Biased(NamedTuple):
 
     def product(self, i, j):
         return self.base.product(i, j) + self.rho * self.rho
+
+    def squared(self, h):
+        return self.vector.measure()
 
     def copy(self, k, source, i):
         self.base.copy(k, source.base, i)

@@ -54,6 +54,26 @@ def narrow(rule, h, order, size, scores, passes):
 
 
 @compiled()
+def batches(rule, h, order, scores):
+    """Present rows in mini-batches as long as `scores`, the last cut short; all of one are scored at one w. (Steps.)"""
+    steps = first = 0
+    while first < order.size:
+        size = min(scores.size, order.size - first)
+        for k in range(size):
+            scores[k] = h.score(order[first + k])
+        limit = rule.threshold(h)
+        rule.fade(h)
+        for k in range(size):
+            i = order[first + k]
+            if rule.wrong(h, i, scores[k], limit):
+                rule.step(h, i, scores[k])
+                steps += 1
+        rule.confine(h)
+        first += size
+    return steps
+
+
+@compiled()
 def begin(rule, h, order):
     """The first weight of a rule that begins with patterns."""
     rule.start(h, order)

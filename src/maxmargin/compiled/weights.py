@@ -230,7 +230,7 @@ class Weight(NamedTuple):
 def settle(h):
     """Multiply the scale through, and take |w|^2 anew: running values drift."""
     h.fold(h.number[SCALE])
-    total = h.space.vector.measure()
+    total = h.space.squared(h)
     for g in range(h.alpha.size):
         total += h.slack.extra(g)
     h.number[NORM2] = total
