@@ -21,6 +21,7 @@ Schedule = Callable[["Run"], Iterator[None]]
 NEAR = 0.03  # rows farther from the margin than this share of it, and at their bound, rest for a round
 RATIO = 0.2  # an active set is left when its own gap is this share of the gap of all
 BETWEEN = 50_000  # most rows presented between two looks, unless one pass has more
+FEW = 5000  # fewest rows presented in mini-batches between two looks
 INNER, CORE = 30, 10  # most sweeps of the active set, and of the rows that just moved
 
 
@@ -136,10 +137,23 @@ def shrinking(run: Run) -> Iterator[None]:
                 passes = 0
 
 
+def mini_batches(run: Run) -> Iterator[None]:
+    """Mini-batches of rows drawn with replacement; a look after as many rows as there are, or a few thousand."""
+    left = run.most
+    while True:
+        count = int(min(max(1, max(run.n, FEW) // run.batch), left))
+        run.batches(count)
+        left -= count
+        run.look()
+        run.converged = left <= 0
+        yield
+
+
 SCHEDULES: dict[str, Schedule] = {
     "plain": plain,
     "active": active_set,
     "gap": gap_driven,
     "two-level": two_level,
     "shrinking": shrinking,
+    "mini-batches": mini_batches,
 }

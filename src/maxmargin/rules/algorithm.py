@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from enum import Enum
+from math import inf
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -34,12 +35,18 @@ class Facts:
         The certified gap that is asked for.
     floor : callable
         Finds a lower bound of the largest directional margin, 0 where it finds none.
+    n : int
+        Patterns.
+    losses : float
+        The objective of a soft problem at w = 0.
     """
 
     problem: Problem
     radius2: float
     tol: float
     floor: Callable[[], float] = lambda: 0.0
+    n: int = 1
+    losses: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,10 @@ class Plan:
         May dual weights be moved to any real number between sweeps? The Perceptrons count updates.
     levels : (float, int, int), default=(0.01, 3, 10)
         For the two-level schedule: how near to the margin, and the most epochs on the first and second set.
+    batch : int, default=1
+        Rows of a mini-batch.
+    most : float, default=inf
+        Updates after which the algorithm ends by itself.
     """
 
     rule: Any
@@ -66,6 +77,8 @@ class Plan:
     then: tuple[Any, ...] = ()
     real: bool = False
     levels: tuple[float, int, int] = (0.01, 3, 10)
+    batch: int = 1
+    most: float = inf
 
 
 class Algorithm(ABC):
