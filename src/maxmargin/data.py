@@ -14,7 +14,10 @@ from .problems import Problem
 
 MOST_PRODUCTS = 2000  # rows whose inner products are kept
 LARGE_DATA, LARGE_SET = 32e6, 0.5  # of data of so many bytes, no set of more than this share is copied
+SIDE_BY_SIDE = 32  # rows of large data: memory is slow where nothing is next to what came before
 _SMALL_INDEX = 2**32 - 1  # above, indices take 64 bits
+_SHORT, _ALIKE, _BLOCK = 32, 1.0, 512  # entries of short rows; spread of like lengths; rows sorted by length
+_FEW = 64  # entries that tell nearly always whether all are one
 
 
 class Patterns:
@@ -28,6 +31,8 @@ class Patterns:
     X : ndarray or CSR matrix of shape (n, d)
     square : ndarray of shape (n,)
         |x_i|^2, in float64.
+    order : ndarray of shape (n,)
+        All rows, in an order in which a look at them is fast.
     """
 
     def __init__(self, X: Any) -> None:
@@ -47,10 +52,17 @@ class Patterns:
             index = np.uint32 if max(X.nnz, self.d) <= _SMALL_INDEX else np.uint64
             self._indptr, self._indices = _unsigned(X.indptr, index), _unsigned(X.indices, index)
             self._data = _writable(X.data)
-            squares_sparse(self._indptr, self._data, self.square)
+            self._binary = bool(X.nnz and (X.data[:_FEW] == 1.0).all() and (X.data == 1.0).all())
+            lengths = np.diff(X.indptr)
+            if self._binary:
+                self.square[:] = lengths
+            else:
+                squares_sparse(self._indptr, self._data, self.square)
+            self.order = _by_lengths(lengths)
         else:
             self._dense = _writable(X)
             squares_dense(self._dense, self.square)
+            self.order = np.arange(self.n, dtype=np.uint32)
 
     @property
     def sparse(self) -> bool:
@@ -72,11 +84,19 @@ class Patterns:
         X = self.X.astype(np.float64)
         return np.ascontiguousarray((X @ X.T).toarray() if self.sparse else X @ X.T)
 
+    @property
+    def large(self) -> bool:
+        """Are these more than caches hold?"""
+        return self.entries * self.X.dtype.itemsize >= LARGE_DATA
+
+    @property
+    def side_by_side(self) -> int:
+        """How many neighbours go together in a random order of all rows."""
+        return SIDE_BY_SIDE if self.large else 1
+
     def room(self) -> Room:
         """Memory for packed rows: two of them take no more than the data, where these are large."""
-        if self.entries * self.X.dtype.itemsize < LARGE_DATA:
-            return Room()
-        return Room(int(LARGE_SET * self.n))
+        return Room(int(LARGE_SET * self.n)) if self.large else Room()
 
     def weight(
         self,
@@ -114,7 +134,7 @@ class Patterns:
             space: Any = Gram(gram + rho * rho, np.arange(self.n, dtype=np.uint32), vector)
         elif not self.sparse:
             space = Dense(self._dense, vector)
-        elif self._data.size and np.all(self._data == 1.0):
+        elif self._binary:
             space = Binary(self._indptr, self._indices, vector)
         else:
             space = Sparse(self._indptr, self._indices, self._data, vector)
@@ -225,6 +245,17 @@ def _writable(a: np.ndarray) -> np.ndarray:
     interface = dict(a.__array_interface__)
     interface["data"] = (interface["data"][0], False)
     return np.asarray(_Shared(a, interface))
+
+
+def _by_lengths(lengths: np.ndarray) -> np.ndarray:
+    """All rows in order; short ones of many lengths sorted, block by block: the ends of rows are foreseen then."""
+    line = np.arange(lengths.size, dtype=np.uint32)
+    size = lengths.size // _BLOCK * _BLOCK
+    if size and lengths.mean() <= _SHORT and lengths.std() > _ALIKE and lengths.max() < 2**16:
+        blocks = lengths[:size].astype(np.uint16).reshape(-1, _BLOCK)  # 16 bits are sorted by counting
+        places = np.argsort(blocks, axis=1, kind="stable") + np.arange(0, size, _BLOCK)[:, None]
+        line[:size] = places.ravel()
+    return line
 
 
 def _unsigned(a: np.ndarray, index: type[np.unsignedinteger]) -> np.ndarray:

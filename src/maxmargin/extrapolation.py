@@ -11,11 +11,12 @@ Q. Bertrand, M. Massias, "Anderson acceleration of coordinate descent", AISTATS 
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .compiled.sweeps import reach, repeat
+from .compiled.sweeps import reach, trace
 from .compiled.weights import BIAS
 
 if TYPE_CHECKING:
@@ -44,14 +45,11 @@ class Extrapolation:
         """`DEPTH` sweeps of these rows of h, and the step from their iterates."""
         size, ids = rows.size, h.ids[rows]
         iterates = np.empty((DEPTH + 1, size))
-        iterates[0] = h.alpha[ids]
-        for k in range(DEPTH):
-            steps, _, made = repeat(run.rule, h, rows, run.scores, run.moved, 1)
-            run.presentations += size
-            run.steps += made
-            iterates[k + 1] = h.alpha[ids]
-            if steps == 0:
-                return
+        steps, made = trace(run.rule, h, rows, run.scores, run.moved, iterates)
+        run.presentations += DEPTH * size
+        run.steps += made
+        if steps == 0:
+            return
         target = _combination(iterates)
         if target is None:
             return
@@ -77,12 +75,13 @@ class Extrapolation:
 
 def _combination(iterates: np.ndarray) -> np.ndarray | None:
     """The combination of iterates whose residual is smallest; None where there is none."""
-    residuals = np.diff(iterates, axis=0)
+    residuals = iterates[1:] - iterates[:-1]
     G = residuals @ residuals.T
-    size = float(np.trace(G))
-    if not (np.isfinite(size) and size > 0.0):
+    size = float(G.trace())
+    if not (isfinite(size) and size > 0.0):
         return None
-    G[np.diag_indices(DEPTH)] += 1e-10 * size
-    c = np.linalg.solve(G / size, np.ones(DEPTH))
+    G /= size
+    G.flat[:: DEPTH + 1] += 1e-10
+    c = np.linalg.solve(G, np.ones(DEPTH))
     total = float(c.sum())
-    return (c / total) @ iterates[1:] if np.isfinite(total) and total != 0.0 else None
+    return (c / total) @ iterates[1:] if isfinite(total) and total != 0.0 else None

@@ -35,11 +35,26 @@ def _stride(start, step, out):
             k -= out.size
 
 
-def shuffled(n: int, rng: np.random.Generator) -> np.ndarray:
-    """A random permutation of range(n)."""
-    out = np.zeros(n, np.uint32)
+@compiled()
+def _spread(blocks, size, out):
+    """Every block number as the rows of that block; the last block may be shorter."""
+    n = 0
+    for k in range(blocks.size):
+        first = np.int64(blocks[k]) * size
+        for i in range(first, min(first + size, out.size)):
+            out[n] = np.uint32(i)
+            n += 1
+
+
+def shuffled(n: int, rng: np.random.Generator, block: int = 1) -> np.ndarray:
+    """A random permutation of range(n), or of its blocks of so many neighbours."""
+    blocks = np.zeros(-(-n // block), np.uint32)
     with np.errstate(over="ignore"):  # the generator wraps around, also where it is interpreted
-        _shuffle(np.uint64(rng.integers(1, 2**63)), out)
+        _shuffle(np.uint64(rng.integers(1, 2**63)), blocks)
+    if block == 1:
+        return blocks
+    out = np.empty(n, np.uint32)
+    _spread(blocks, block, out)
     return out
 
 

@@ -38,6 +38,22 @@ def repeat(rule, h, order, scores, moved, passes):
 
 
 @compiled()
+def trace(rule, h, order, scores, moved, iterates):
+    """Sweep the same rows; `iterates` gets their dual weights before and after each sweep, a line each.
+
+    (Steps of the last sweep, steps.)
+    """
+    made = steps = 0
+    for n in range(iterates.shape[0]):
+        if n > 0:
+            steps = sweep(rule, h, order, order.size, scores, moved)
+            made += steps
+        for k in range(order.size):
+            iterates[n, k] = h.alpha[h.ids[order[k]]]
+    return steps, made
+
+
+@compiled()
 def narrow(rule, h, order, size, scores, passes):
     """Sweep, then again over those that made a step, until none is left (they are moved to the front of order).
 
@@ -81,9 +97,10 @@ def begin(rule, h, order):
 
 @compiled()
 def look(h, order, scores):
-    """The score of every row at one and the same w."""
+    """The score of every row at one and the same w, in whatever order; row i's is scores[i]."""
     for k in range(order.size):
-        scores[k] = h.score(order[k])
+        i = order[k]
+        scores[i] = h.score(i)
 
 
 @compiled()

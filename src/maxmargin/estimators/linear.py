@@ -236,7 +236,7 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
                 )
         patterns = Patterns(X)
         sample = Sample(whole, np.zeros(y.size), weights, np.sqrt(patterns.square) if rows is None else None)
-        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=classes.size)
+        seeds = _seeds(self.random_state, classes.size)
         labels: list[Any] = [None] if classes.size == 2 else list(classes)
         last = self._last_dual(y.size, classes)
         lock = Lock()
@@ -445,8 +445,10 @@ def _classes(y: np.ndarray) -> np.ndarray:
         )
     try:
         classes = np.unique(y)
-        # two labels tell as much of their kind as all rows do
-        check_classification_targets(classes if classes.size <= 2 else y)
+        # two labels tell as much of their kind as all rows do, and nothing speaks against whole numbers or names
+        whole = classes.dtype.kind in "biuU" or (classes.dtype.kind == "f" and not (classes % 1.0).any())
+        if classes.size > 2 or not whole:
+            check_classification_targets(classes if classes.size <= 2 else y)
     except TypeError:
         raise ValueError(
             f"The labels cannot be compared with one another: y holds {' and '.join(kinds)}. Give all classes "
@@ -459,6 +461,13 @@ def _classes(y: np.ndarray) -> np.ndarray:
             f"A classifier needs rows of at least 2 classes with positive weight, but {what}{name} (one class)."
         )
     return classes
+
+
+def _seeds(random_state: Any, size: int) -> np.ndarray:
+    """A seed a class."""
+    if isinstance(random_state, Integral):  # its generator of old would take longer than a small fit's looks
+        return np.random.SeedSequence(int(random_state)).generate_state(size)
+    return check_random_state(random_state).randint(np.iinfo(np.int32).max, size=size)
 
 
 @cache
