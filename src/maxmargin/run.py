@@ -73,7 +73,7 @@ class Run:
         losses = 0.0 if problem.hard else float(problem.losses(np.zeros(self.n), task.weights).sum())
         plan = algorithm.plan(Facts(problem, self._radius2, tol, self._floor, self.n, losses))
         self.rule, self._then, self.levels = plan.rule, list(plan.then), plan.levels
-        self.batch, self.most = plan.batch, plan.most
+        self.batch, self.most, self.near, self.idle = plan.batch, plan.most, plan.near, plan.idle
         self._extrapolation = Extrapolation() if plan.real else None
         self.unit = 1.0 if plan.unit is None else plan.unit
         self._fixed_unit = plan.unit is not None
@@ -186,6 +186,20 @@ class Run:
         rows = self.rng.integers(self.n, size=count * self.batch, dtype=np.uint32)
         self.steps += batches(self.rule, self.h, rows, np.empty(self.batch))
         self.presentations += rows.size
+
+    def stand(self, w: np.ndarray, alpha: np.ndarray) -> None:
+        """Go to a point found elsewhere: dual weights, and the w that they make, constant coordinate included."""
+        self.h.alpha[:] = np.minimum(alpha, self.h.cap)
+        self.h.space.vector.w[:] = w
+        self.steps += 1
+
+    def offer(self, w: np.ndarray, b: float, upper: float) -> None:
+        """A point, constant coordinate included, at which the objective is known to be `upper`."""
+        if upper < self.upper:
+            if self.problem.rho:
+                w, b = w[:-1], self.problem.rho * float(w[-1])
+            self.w, self.b, self.upper = w, b, upper
+            self.gap = self.problem.gap(self.lower, self.upper)
 
     def advance(self) -> None:
         """No pattern asks for an update: the next rule takes over, or there is none, and this is the end."""

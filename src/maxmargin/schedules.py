@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .batch.cutting_plane import Hinge, Model
 from .compiled.orders import shuffled, strides
+from .intercept import best_intercept
 
 if TYPE_CHECKING:
     from .run import Run
@@ -149,6 +151,33 @@ def mini_batches(run: Run) -> Iterator[None]:
         yield
 
 
+def planes(run: Run) -> Iterator[None]:
+    """Look where the model is least; raise the model by a plane that touches the loss nearby."""
+
+    def intercept(z: np.ndarray) -> float:
+        return best_intercept(run.problem, z, run.y, run.weights)
+
+    loss = Hinge(run.problem, run.patterns.X, run.y, run.weights, intercept)
+    model = Model(loss, run.h.space.vector.w.size, run.idle)
+    best = None
+    while True:
+        run.look()
+        new = loss.at(run.h.space.vector.w.copy(), run.y * run.scores)
+        best = run.rule.better(loss, new if best is None else best, new)
+        run.offer(best.w, best.b, loss.value(best))
+        for place in (run.rule.touch(loss, best, new), new):
+            plane = loss.plane(place)
+            run.presentations += run.n
+            if model.rises(plane, new.w):
+                model.add(plane)
+                break
+        else:
+            run.converged = True  # the model is the loss there, so that it is least
+        run.converged = run.converged or run.upper - run.lower <= run.near
+        yield
+        run.stand(*model.least())
+
+
 SCHEDULES: dict[str, Schedule] = {
     "plain": plain,
     "active": active_set,
@@ -156,4 +185,5 @@ SCHEDULES: dict[str, Schedule] = {
     "two-level": two_level,
     "shrinking": shrinking,
     "mini-batches": mini_batches,
+    "planes": planes,
 }

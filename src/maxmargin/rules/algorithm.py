@@ -70,6 +70,10 @@ class Plan:
         Rows of a mini-batch.
     most : float, default=inf
         Updates after which the algorithm ends by itself.
+    near : float, default=0
+        For cutting planes: a distance of the bounds at which the algorithm ends by itself.
+    idle : int, default=50
+        And the turns after which a plane without weight is dropped.
     """
 
     rule: Any
@@ -79,6 +83,8 @@ class Plan:
     levels: tuple[float, int, int] = (0.01, 3, 10)
     batch: int = 1
     most: float = inf
+    near: float = 0.0
+    idle: int = 50
 
 
 class Algorithm(ABC):
