@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .certificates import Certificate, CertificateError, Certificates, verify
+    from .comparison import Comparison, compare
     from .estimators.linear import MaxMarginClassifier
     from .persistence import ModelFileError, load, save
     from .problems import Problem
@@ -36,6 +37,7 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "Certificates",
+    "Comparison",
     "DualCoordinateDescent",
     "FixedDirectionalMargin",
     "MaxMarginClassifier",
@@ -44,6 +46,7 @@ __all__ = [
     "Problem",
     "Report",
     "Status",
+    "compare",
     "load",
     "save",
     "verify",
@@ -51,6 +54,7 @@ __all__ = [
 
 _HOMES = {
     "certificates": ("Certificate", "CertificateError", "Certificates", "verify"),
+    "comparison": ("Comparison", "compare"),
     "estimators.linear": ("MaxMarginClassifier",),
     "persistence": ("ModelFileError", "load", "save"),
     "problems": ("Problem",),

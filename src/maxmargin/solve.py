@@ -18,7 +18,7 @@ from .merge import Merged, merge
 from .problems import Problem
 from .rules import Algorithm
 from .run import Run
-from .scaling import units
+from .scaling import Units, units
 from .schedules import SCHEDULES
 from .status import Status
 from .task import Task
@@ -52,6 +52,8 @@ class Report:
         The algorithm at work, or "exact" for the active-set step.
     label : object
         The class of a one-vs-rest problem; None for two classes.
+    margin : float
+        Of the best w so far: its smallest margin (hard), or 1 / |w|, from the line to where a margin is one (soft).
     """
 
     round: int
@@ -63,6 +65,7 @@ class Report:
     steps: int
     stage: str
     label: Any = None
+    margin: float = np.nan
 
 
 @dataclass(frozen=True)
@@ -92,12 +95,15 @@ class Terms:
         Time, Ctrl-C and callbacks.
     on_report : callable
         Sees every report.
+    exact : bool, default=True
+        Do small problems end with the exact step?
     """
 
     tol: float
     max_iter: int
     watch: Watch
     on_report: Callable[[Report], None] = lambda report: None
+    exact: bool = True
 
 
 def solve(
@@ -124,7 +130,7 @@ def solve(
     """
     whole = Sample(task.patterns.X, task.y, task.weights) if sample is None else sample
     problem, watch, tol = task.problem, terms.watch, terms.tol
-    small = _is_small(problem, task.patterns)
+    small = terms.exact and _is_small(problem, task.patterns)
     merged: Merged | None = None
     if small:
         merged = merge(task.patterns.X, task.y, task.weights)
@@ -152,6 +158,7 @@ def solve(
             Report(
                 len(history) + 1, watch.seconds(), scale.bound(problem, run.lower),
                 scale.bound(problem, run.upper), run.gap, run.presentations, run.steps, stage, task.label,
+                _margin(problem, scale, run),
             )
         )  # fmt: skip
         terms.on_report(history[-1])
@@ -190,6 +197,14 @@ def solve(
     if not (np.isfinite(w).all() and np.isfinite(run.b)):
         status = Status.NOT_FINITE
     return Solution(w, run.b, alpha, status, rounds, history, certificate)
+
+
+def _margin(problem: Problem, scale: Units, run: Run) -> float:
+    """What the report says of the margin."""
+    if problem.hard:
+        return scale.bound(problem, run.lower)
+    length = float(np.linalg.norm(scale.primal(run.w)))
+    return 1.0 / length if length > 0.0 else np.inf
 
 
 def _status(run: Run, watch: Watch, tol: float) -> Status | None:

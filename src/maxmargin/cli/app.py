@@ -9,6 +9,7 @@ from typer import Option
 
 from .. import __version__
 from .check import check
+from .compare import compare
 from .demo import demo
 from .fit import fit
 from .predict import predict
@@ -19,7 +20,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (fit, predict, check, demo):
+for command in (fit, predict, check, compare, demo):
     app.command()(command)
 
 

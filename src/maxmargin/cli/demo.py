@@ -10,9 +10,7 @@ import typer
 from typer import Option
 
 from .exits import STOPPED, one_sentence
-from .options import AsJson
-
-FORMATS = ("png", "pdf", "svg")
+from .options import AsJson, picture_kind
 
 
 def demo(
@@ -28,9 +26,7 @@ def demo(
         from .summary import summary
 
         check_place(picture)
-        kind = picture.suffix.lower().removeprefix(".") or "png"
-        if kind not in FORMATS:
-            raise ValueError(f"{picture}: a picture is a .png, .pdf or .svg; give it a name that ends so")
+        kind = picture_kind(picture)
         say = (lambda line: None) if as_json else typer.echo
         figure = _figure()
         if figure is None:

@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from .exits import STOPPED, one_sentence
-from .options import AsJson, Label, check_label
+from .options import AsJson, Label
 
 if TYPE_CHECKING:
     from ..readers import Table
@@ -51,18 +51,11 @@ def fit(
     """
     with one_sentence():
         from ..atomic import check_place
-        from ..readers import DataError, read
+        from .labelled import check_options, read_labelled
 
         check_place(output, data)
-        _check_options(data, n_features, label)
-        table = read(data, n_features, label=label)
-        if table.y is None:
-            raise DataError(f"{data}: there are no labels to learn from.")
-        if table.y.dtype.kind == "f":
-            remedy = "number the classes"
-            if table.label_name is not None:
-                remedy = f"name another column than {table.label_name!r} with --label"
-            raise DataError(f"{data}: the labels are fractions, not classes; {remedy}.")
+        check_options(data, n_features, label)
+        table = read_labelled(data, n_features, label)
 
         from ..estimators.linear import MaxMarginClassifier
         from ..persistence import save
@@ -96,19 +89,6 @@ def fit(
             typer.echo(str(model.certificate_))
     if model.status_ is not Status.CERTIFIED:
         raise typer.Exit(STOPPED)
-
-
-def _check_options(data: Path, n_features: int | None, label: str | None) -> None:
-    """Refuse what this kind of file has no use for."""
-    from ..readers import DataError, names_columns
-
-    check_label(data, label)
-    if n_features is not None and n_features < 1:
-        raise DataError(
-            f"--n-features must be at least 1, got {n_features}; leave it out to count those that occur."
-        )
-    if n_features is not None and names_columns(data):
-        raise DataError(f"{data}: the header says which features there are; leave --n-features out.")
 
 
 def _fit(model: Any, table: Table, progress: Progress) -> float:

@@ -8,6 +8,7 @@ from typing import Annotated
 from typer import Option
 
 Label = Annotated[str | None, Option(help="The label column of a .csv or .parquet file.")]
+FORMATS = ("png", "pdf", "svg")  # of pictures
 AsJson = Annotated[bool, Option("--json", help="One JSON object on standard output.")]
 
 
@@ -20,3 +21,11 @@ def check_label(data: Path, label: str | None) -> None:
             f"{data}: --label names a column of a .csv or .parquet file, and this kind of file has a fixed "
             "place for labels; leave --label out."
         )
+
+
+def picture_kind(path: Path) -> str:
+    """What the name of a picture says that it is."""
+    kind = path.suffix.lower().removeprefix(".") or "png"
+    if kind not in FORMATS:
+        raise ValueError(f"{path}: a picture is a .png, .pdf or .svg; give it a name that ends so")
+    return kind

@@ -132,6 +132,8 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
+    _exact = True  # small problems end with the exact step; a comparison of algorithms does without
+
     def __init__(
         self,
         C: float = 1.0,
@@ -257,7 +259,7 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
             return solve(
                 Task(problem, patterns, signs[kept], weights[kept], start, labels[k]),
                 algorithm,
-                Terms(self.tol, self.max_iter, watch, heard),
+                Terms(self.tol, self.max_iter, watch, heard, self._exact),
                 np.random.default_rng(seeds[k]),
                 replace(sample, y=signs),
                 rows,

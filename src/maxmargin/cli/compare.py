@@ -1,0 +1,140 @@
+"""maxmargin compare: algorithms on the same data, side by side."""
+
+from __future__ import annotations
+
+from math import isinf
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Argument, Option
+
+from .exits import STOPPED, one_sentence
+from .options import AsJson, Label, picture_kind
+
+if TYPE_CHECKING:
+    from ..comparison import Comparison
+
+
+def compare(
+    data: Annotated[
+        Path, Argument(help="svmlight text, .csv, .npz or .parquet; text also as .gz, .bz2 or .xz.")
+    ],
+    algorithms: Annotated[
+        str | None, Option(help="Names with commas between, as dcd,mpu,pumma; all, if left out.")
+    ] = None,
+    C: Annotated[float, Option("--C", help="Weight of the losses; inf is the hard margin.")] = 1.0,
+    loss: Annotated[str, Option(help="squared_hinge or hinge.")] = "squared_hinge",
+    tol: Annotated[float, Option(help="Certified relative gap at which an algorithm ends.")] = 1e-3,
+    fit_intercept: Annotated[
+        bool, Option("--fit-intercept/--no-intercept", help="Is there an intercept?")
+    ] = True,
+    intercept: Annotated[str, Option(help="free, or augmented (regularised).")] = "free",
+    intercept_scaling: Annotated[float, Option(help="With an augmented intercept.")] = 1.0,
+    class_weight: Annotated[
+        str | None, Option(help="balanced: every class counts as much as any other.")
+    ] = None,
+    max_iter: Annotated[int, Option(help="Most rounds of each algorithm.")] = 1000,
+    max_time: Annotated[float | None, Option(help="Seconds that each algorithm may take.")] = None,
+    seed: Annotated[int | None, Option(help="Order of presentation; none takes a fresh one.")] = None,
+    n_features: Annotated[
+        int | None, Option(help="Columns of a sparse file, where not all of them occur in it.")
+    ] = None,
+    label: Label = None,
+    csv: Annotated[Path | None, Option(help="Write every report of every algorithm to this file.")] = None,
+    picture: Annotated[
+        Path | None, Option(help="Draw them against updates and time, as .png, .pdf or .svg.")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="No live line and no table.")] = False,
+) -> None:
+    """Run algorithms on the same problem, data and seed, and set what they reach against each other.
+
+    Those that do not solve the problem are listed with the reason. Ctrl-C ends the comparison with what is known.
+    Exit code 3 if an algorithm stopped before the tolerance.
+    """
+    with one_sentence():
+        from ..atomic import check_place
+        from .labelled import check_options, read_labelled
+
+        kind, figure = None, None
+        if csv is not None:
+            check_place(csv, data)
+        if picture is not None:
+            check_place(picture, data, *([] if csv is None else [csv]))
+            kind, figure = picture_kind(picture), _figure()
+            if csv is not None and csv.absolute() == picture.absolute():
+                raise ValueError(f"{picture}: --csv and --picture name the same file; give each its own")
+        check_options(data, n_features, label)
+        table = read_labelled(data, n_features, label)
+
+        from ..comparison import compare as run
+        from .progress import Progress
+        from .summary import as_json as to_json
+
+        names = None if algorithms is None else [name.strip() for name in algorithms.split(",")]
+        with Progress("margin" if isinf(C) else "objective", None, quiet or as_json) as progress:
+            found = run(
+                table.X,
+                table.y,
+                names,
+                callback=progress,
+                random_state=seed,
+                C=C,
+                loss=loss,
+                tol=tol,
+                fit_intercept=fit_intercept,
+                intercept=intercept,
+                intercept_scaling=intercept_scaling,
+                class_weight=class_weight,
+                max_iter=max_iter,
+                max_time=max_time,
+            )
+        if csv is not None:
+            found.to_csv(csv)
+        if picture is not None:
+            _draw(found, figure, picture, str(kind))
+        if as_json:
+            facts = _facts(found)
+            facts |= {"csv": None if csv is None else str(csv)}
+            facts |= {"picture": None if picture is None else str(picture)}
+            typer.echo(to_json(facts))
+        elif not quiet:
+            typer.echo(found.table())
+    if not found.certified:
+        raise typer.Exit(STOPPED)
+
+
+def _figure() -> Any:
+    """An empty figure that needs no screen."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ValueError("Pictures need matplotlib: pip install 'maxmargin[plot]'.") from None
+    return Figure(figsize=(10.8, 4.6), layout="constrained")
+
+
+def _draw(found: Comparison, figure: Any, path: Path, kind: str) -> None:
+    from ..atomic import written_whole
+
+    found.plot(figure.subplots(1, 2))
+    with written_whole(path) as file:
+        figure.savefig(file, format=kind, dpi=150)
+
+
+def _facts(found: Comparison) -> dict[str, Any]:
+    """The table, as plain values."""
+    from dataclasses import fields
+
+    problem = found.problem
+    entries = []
+    for entry in found.entries:
+        facts = {field.name: getattr(entry, field.name) for field in fields(entry) if field.name != "history"}
+        facts |= {"status": entry.status.value, "class": facts.pop("label")}
+        entries.append(facts)
+    return {
+        "problem": {name: getattr(problem, name) for name in ("loss", "C", "p", "intercept")},
+        "tol": found.tol,
+        "algorithms": entries,
+        "refused": found.refused,
+    }

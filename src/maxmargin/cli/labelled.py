@@ -1,0 +1,32 @@
+"""Data to learn from: a file with labels that are classes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..readers import DataError, Table, names_columns, read
+from .options import check_label
+
+
+def check_options(data: Path, n_features: int | None, label: str | None) -> None:
+    """Refuse what this kind of file has no use for."""
+    check_label(data, label)
+    if n_features is not None and n_features < 1:
+        raise DataError(
+            f"--n-features must be at least 1, got {n_features}; leave it out to count those that occur."
+        )
+    if n_features is not None and names_columns(data):
+        raise DataError(f"{data}: the header says which features there are; leave --n-features out.")
+
+
+def read_labelled(data: Path, n_features: int | None, label: str | None) -> Table:
+    """Read a file; its labels must be there, and be classes."""
+    table = read(data, n_features, label=label)
+    if table.y is None:
+        raise DataError(f"{data}: there are no labels to learn from.")
+    if table.y.dtype.kind == "f":
+        remedy = "number the classes"
+        if table.label_name is not None:
+            remedy = f"name another column than {table.label_name!r} with --label"
+        raise DataError(f"{data}: the labels are fractions, not classes; {remedy}.")
+    return table
