@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from maxmargin import Problem
+from maxmargin import MPU, MaxMarginClassifier, Problem, Status
 from maxmargin.intercept import best_intercept
 
 
@@ -103,3 +103,22 @@ def test_shift_and_mirror(rows, loss_name, shift):
     b = best_intercept(problem, z, y, s)
     assert best_intercept(problem, z + shift, y, s) == pytest.approx(b - shift, abs=1e-12)
     assert best_intercept(problem, -z, -y, s) == pytest.approx(-b, abs=1e-12)
+
+
+@pytest.mark.parametrize("intercept", ["free", "augmented"])
+@pytest.mark.parametrize("schedule", MPU.schedules)
+def test_mpu_ends_by_itself(schedule, intercept, rules_alone):
+    """With an accuracy of its own, coarser than `tol`, MPU ends when nothing would change any more: not at max_iter."""
+    rng = np.random.default_rng(4)
+    y = np.arange(80) % 2
+    X = rng.normal(size=(80, 3)) + 0.6 * (2 * y - 1)[:, None] + 2.0
+    model = MaxMarginClassifier(
+        loss="hinge",
+        intercept=intercept,
+        algorithm=MPU(delta=0.05, schedule=schedule),
+        tol=1e-9,
+        max_iter=5000,
+        random_state=0,
+    ).fit(X, y)
+    assert model.status_ is Status.CONVERGED
+    assert model.certificate_.gap < 0.05  # before-run accuracy

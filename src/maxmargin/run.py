@@ -25,6 +25,7 @@ SHORT, MANY = (
     20,
     1_000_000,
 )  # passes, or presentations, of the Perceptron run that bounds the margin from below
+TO_AND_FRO = 50  # looks without a better bound
 
 
 class Run:
@@ -93,7 +94,7 @@ class Run:
         self.scores, self.moved = np.empty(self.n), np.empty(self.n, np.uint32)
         self.presentations = self.steps = 0
         self.lower, self.upper, self.gap = -np.inf, np.inf, np.inf
-        self.converged = False
+        self.converged, self._idle = False, 0
         self.w, self.b, self.alpha = np.zeros(patterns.d), 0.0, np.zeros(self.n)
         if task.start is not None and algorithm.convergent:
             self._begin_at(task.start)
@@ -210,20 +211,21 @@ class Run:
 
     @property
     def settled(self) -> bool:
-        """Would the next look leave the intercept where it is?"""
-        return not self.shifts or self.h.space.vector.w[-1] == 0.0
+        """Does the intercept stay where it is, or go to and fro by the width of the rule's own accuracy?"""
+        return not self.shifts or self.h.space.vector.w[-1] == 0.0 or self._idle >= TO_AND_FRO
 
     def look(self) -> None:
         """Score every row at one w, and improve the bounds."""
         if self.algorithm.scale is not Fixed:
             settle(self.h)
-        look(self.h, self.line, self.scores)
+        look(self.h, self.patterns.order, self.scores)
         self.presentations += self.n
         if self.problem.hard:
             self._hard_bounds()
         else:
             self._soft_bounds()
-        self.gap = self.problem.gap(self.lower, self.upper)
+        last, self.gap = self.gap, self.problem.gap(self.lower, self.upper)
+        self._idle = 0 if self.gap < 0.999 * last else self._idle + 1
         if self.shifts:
             self._move_intercept()
 
@@ -317,7 +319,7 @@ class Run:
         if upper < self.upper:
             self.upper, self.w, self.b = upper, w, b
         if lower > self.lower:
-            self.lower, self.alpha = lower, a.copy()
+            self.lower, self.alpha = lower, a
 
     def _capped(self, a: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
         """Dual weights cut at their caps, with |w|^2 and the scores w.x of the w that they make."""

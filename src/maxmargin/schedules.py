@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Schedule = Callable[["Run"], Iterator[None]]
 
 NEAR = 0.03  # rows farther from the margin than this share of it, and at their bound, rest for a round
+MOVING = 0.3  # the same in units of the gap, up to one: while w moves far, more rows come near
 RATIO = 0.2  # an active set is left when its own gap is this share of the gap of all
 BETWEEN = 50_000  # most rows presented between two looks, unless one pass has more
 FEW = 5000  # fewest rows presented in mini-batches between two looks
@@ -67,11 +68,11 @@ def _more(between: int, run: Run) -> int:
 def gap_driven(run: Run) -> Iterator[None]:
     """Look at all; pack, in random order, what may still move; sweep it until its own gap is a fifth."""
     first, second = run.patterns.room(), run.patterns.room()
-    run.sweep(run.h, shuffled(run.n, run.rng))
+    run.sweep(run.h, shuffled(run.n, run.rng, run.patterns.side_by_side))
     while True:
         run.look()
         yield
-        rows = run.open_rows(NEAR)
+        rows = run.open_rows(max(NEAR, MOVING * min(run.gap, 1.0)))
         if rows.size == 0:
             run.sweep(run.h, shuffled(run.n, run.rng))
             continue
@@ -99,7 +100,7 @@ def two_level(run: Run) -> Iterator[None]:
         rows = order[(seen <= run.unit * (1.0 + near)) | (run.h.alpha[order] > 0.0)]
         run.look()
         if steps == 0:
-            run.converged = True
+            run.converged = run.settled
         yield
         active, places = first.gather(run.h, rows)
         for _ in range(inner):
