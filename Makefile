@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export MAXMARGIN_DATA ?= ../shared/data
 
-.PHONY: demo test test-slow test-interpreted lint format bench reproduce clean
+.PHONY: demo test test-slow test-interpreted lint format bench reproduce reproduce-all clean
 
 demo: $(VENV)/.ready
 	$(BIN)/maxmargin demo
@@ -33,6 +33,9 @@ bench: $(VENV)/.ready-bench
 
 reproduce: $(VENV)/.ready-dev
 	$(BIN)/python -m reproduction --write
+
+reproduce-all: $(VENV)/.ready-dev
+	$(BIN)/python -m reproduction --all --write
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

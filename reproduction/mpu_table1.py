@@ -7,7 +7,6 @@ and is recomputed from the data by `verify`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +16,12 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 
 from maxmargin import MPU, DualCoordinateDescent, MaxMarginClassifier, Status, verify
-from maxmargin.rules import Algorithm
+from maxmargin.rules import RULES, Algorithm
 
-ROOT = Path(__file__).parents[1]
+from .record import markdown, recall, remember
+
+TITLE = "The margin Perceptron with unlearning, Table 1"
+NAME = "mpu_table1"
 STOP = 1e-4  # delta_stop of the paper; ours is the certified gap
 TOLERANCES = (STOP, 5e-5, 2e-5, 1e-5)  # a run that ends above the printed value is made again, tighter
 
@@ -35,12 +37,15 @@ class DataSet:
         The objective printed for each algorithm.
     optimum : float
         The optimal objective to the digits shown, by an independent solver.
+    iterations : int
+        Those of Pegasos, k = 30.
     """
 
     name: str
     file: str
     published: dict[str, float]
     optimum: float
+    iterations: int
 
 
 @dataclass(frozen=True)
@@ -70,15 +75,36 @@ class Cell:
     certified: bool
     rounds: int
     passes: float
+    stored: bool = False
 
     @property
     def reproduced(self) -> bool:
-        """Certified, at a gap of at most 1e-4, and not above the printed value."""
-        return self.certified and self.gap <= STOP and self.upper <= self.published
+        """Not above the printed value; certified, at a gap of at most 1e-4, where the algorithm can."""
+        proved = self.certified and self.gap <= STOP
+        return self.upper <= self.published and (proved or self.name.startswith("Pegasos"))
+
+    fine = reproduced
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        return "at most the printed value" if self.reproduced else "**above the printed value**"
 
 
-ADULT = DataSet("adult (a9a)", "adult/a9a.gz", {"mpu": 11434.4, "dcd": 11434.4}, 11433.81)
-WEB = DataSet("web (w8a)", "web/w8a.gz", {"mpu": 6605.17, "dcd": 6605.15}, 6604.89)
+ADULT = DataSet(
+    "adult (a9a)",
+    "adult/a9a.gz",
+    {"mpu": 11434.4, "dcd": 11434.4, "cutting-plane": 11434.4, "pegasos": 11434.9},
+    11433.81,
+    30_000_000,
+)
+WEB = DataSet(
+    "web (w8a)",
+    "web/w8a.gz",
+    {"mpu": 6605.17, "dcd": 6605.15, "cutting-plane": 6605.22, "pegasos": 6605.31},
+    6604.89,
+    20_000_000,
+)
 DATA_SETS = (ADULT, WEB)
 
 RUNS: tuple[tuple[str, Algorithm], ...] = (
@@ -89,9 +115,23 @@ RUNS: tuple[tuple[str, Algorithm], ...] = (
 )
 
 
-def data_folder() -> Path:
-    """The folder of the data files: the environment's MAXMARGIN_DATA, or the one beside the checkout."""
-    return ROOT / os.environ.get("MAXMARGIN_DATA", "../shared/data")
+def rivals() -> tuple[tuple[str, Algorithm], ...]:
+    """Those of the table's rivals that the package has."""
+    planes: Any = RULES.get("cutting-plane")
+    if planes is None:
+        return ()
+    return (
+        ("cutting plane, OCAS", planes()),
+        ("cutting plane, one slack as in SVMperf", planes(variant="svmperf")),
+    )
+
+
+def pegasos(data: DataSet) -> tuple[tuple[str, Algorithm], ...]:
+    """Pegasos with the table's number of iterations, which only `--all` runs."""
+    rule: Any = RULES.get("pegasos")
+    if rule is None:
+        return ()
+    return ((f"Pegasos, k = 30, {data.iterations:.0e} iterations", rule(k=30, T=data.iterations)),)
 
 
 def load(data: DataSet, folder: Path) -> tuple[Any, np.ndarray]:
@@ -101,12 +141,15 @@ def load(data: DataSet, folder: Path) -> tuple[Any, np.ndarray]:
 
 def reproduce(data: DataSet, name: str, algorithm: Algorithm, X: Any, y: np.ndarray, seed: int = 0) -> Cell:
     """Run an algorithm at the paper's tolerance, and tighter only if that ends above the printed value."""
-    first = None
-    for tol in TOLERANCES:
+    cell, first = None, None
+    for tol in TOLERANCES[:1] if algorithm.name == "pegasos" else TOLERANCES:
         model = MaxMarginClassifier(
-            C=1.0, loss="hinge", fit_intercept=False, tol=tol, algorithm=algorithm, random_state=seed
-        ).fit(X, y)
-        found = verify(model, X, y)  # from the data, in compensated arithmetic; raises where a bound fails
+            C=1.0, loss="hinge", fit_intercept=False, tol=tol, algorithm=algorithm, random_state=seed,
+            max_iter=10**9 if algorithm.name == "pegasos" else 1000,
+        ).fit(X, y)  # fmt: skip
+        found: Any = verify(
+            model, X, y
+        )  # from the data, in compensated arithmetic; raises where a bound fails
         first = found.upper if first is None else first
         last = model.history_[-1]
         cell = Cell(
@@ -115,31 +158,58 @@ def reproduce(data: DataSet, name: str, algorithm: Algorithm, X: Any, y: np.ndar
         )  # fmt: skip
         if cell.reproduced:
             break
+    assert cell is not None
     return cell
 
 
-def cells(folder: Path) -> Iterator[Cell]:
-    """All of them."""
+def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
+    """All of them; Pegasos as it was last found, or run again."""
+    kept = recall(NAME)
     for data in DATA_SETS:
         X, y = load(data, folder)
-        for name, algorithm in RUNS:
+        for name, algorithm in (*RUNS, *rivals()):
             yield reproduce(data, name, algorithm, X, y)
+        for name, algorithm in pegasos(data):
+            key = f"{data.name}: {name}"
+            if everything:
+                cell = reproduce(data, name, algorithm, X, y)
+                remember(NAME, {key: [getattr(cell, field) for field in STORED]})
+                yield cell
+            elif key in kept:
+                found: dict[str, Any] = dict(zip(STORED, kept[key], strict=True))
+                yield Cell(data, name, data.published[algorithm.name], stored=True, **found)
+
+
+STORED = ("first", "tol", "lower", "upper", "gap", "certified", "rounds", "passes")
 
 
 def table(found: list[Cell]) -> str:
     """As Markdown."""
     head = [
-        "set", "algorithm", "published J", "J at tol 1e-4", "tol", "J, certified", "lower bound", "gap",
+        "set", "algorithm", "published J", "J at tol 1e-4", "tol", "J, verified", "lower bound", "gap",
         "rounds", "passes", "verdict",
     ]  # fmt: skip
     rows = [
         [
-            cell.data.name, cell.name, f"{cell.published}", f"{cell.first:.3f}", f"{cell.tol:g}",
-            f"{cell.upper:.3f}", f"{cell.lower:.3f}", f"{cell.gap:.1e}", f"{cell.rounds}",
-            f"{cell.passes:.1f}",
-            "at most the printed value" if cell.reproduced else "**above the printed value**",
+            cell.data.name, cell.name + ("†" if cell.stored else ""), f"{cell.published}", f"{cell.first:.3f}",
+            f"{cell.tol:g}", f"{cell.upper:.3f}", f"{cell.lower:.3f}", f"{cell.gap:.1e}", f"{cell.rounds}",
+            f"{cell.passes:.1f}", cell.verdict,
         ]
         for cell in found
     ]  # fmt: skip
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return markdown(head, rows)
+
+
+TEXT = """\
+C. Panagiotakopoulos, P. Tsampouka, "The margin perceptron with unlearning", ICML 2010. Hinge loss, C = 1,
+no intercept; J is the primal objective `1/2 |w|^2 + sum max(0, 1 - y_i w.x_i)`. The paper gives one number
+for each algorithm. Here every J is an upper bound of the optimum that stands beside a lower bound, both
+recomputed from the data by `verify` with compensated sums.
+
+Every algorithm runs at the paper's tolerance, 1e-4, here a certified gap; where that ends above the printed
+value, it runs again at half the tolerance or less, and *tol* says at which. *gap* is (J - lower bound) /
+lower bound; *rounds* are full looks at the data, *passes* presentations over rows, active sets included.
+The optimal objectives, by an independent solver, are 11433.81 and 6604.89. Rows come in random order (seed
+0), the paper's order is not known, so digits beyond the accuracy asked for are not expected to agree. The
+table's data sets that are not at hand are left out, and so is Table 2, whose text is not at hand.
+"""

@@ -1,0 +1,74 @@
+"""Table 1 of the CRAMMA paper: sonar, hard margin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from . import cramma, record
+from .cramma import directional, optimum, radius2
+from .data import sonar
+from .record import Cell
+
+TITLE = "CRAMMA, Table 1: sonar"
+
+
+def _cramma(
+    beta: float, count: int, margin: str, double: int | None = None, extended: int | None = None
+) -> cramma.Row:
+    return cramma.cramma(beta, 0.001 / beta, count, margin, double=double, extended=extended)
+
+
+TABLE = cramma.Table(
+    name="cramma_table1",
+    rho=1.0,
+    rows=(
+        cramma.perceptron(1, 247_140, "5.78"),
+        cramma.perceptron(3.1, 660_698, "7.14"),
+        cramma.perceptron(5.4, 1_117_124, "7.45"),
+        cramma.perceptron(20, 3_977_612, "7.80"),
+        cramma.perceptron(90, 17_647_271, "7.91"),
+        cramma.perceptron(200, 39_131_402, "7.92"),
+        cramma.perceptron(500, 97_717_549, "7.93"),
+        cramma.perceptron(1000, 195_358_932, "7.93"),
+        cramma.alma(0.75, 415_119, "5.65"),
+        cramma.alma(0.55, 1_584_785, "7.08"),
+        cramma.alma(0.45, 3_133_968, "7.45"),
+        cramma.alma(0.35, 6_657_109, "7.76"),
+        cramma.alma(0.3, 10_170_590, "7.91"),
+        cramma.alma(0.2, 28_339_340, "8.11"),
+        cramma.alma(0.1, 137_693_242, "8.27"),
+        cramma.alma(0.03, 1_735_836_937, "8.37", double=1_735_807_602),
+        _cramma(0.73, 248_267, "5.73"),
+        _cramma(1.52, 669_170, "7.12"),
+        _cramma(2, 1_047_757, "7.46"),
+        _cramma(3, 2_143_989, "7.82"),
+        _cramma(3.45, 2_762_005, "7.92"),
+        _cramma(5, 5_531_113, "8.11"),
+        _cramma(10, 21_220_354, "8.28", double=21_219_154, extended=21_224_196),
+        _cramma(30.1, 188_073_965, "8.37", double=188_073_965),
+    ),
+    measures={"10³ γ'": directional(1e3)},
+)
+TEXT = """\
+Aspect-angle training set, the 49 mines before the 55 rocks, ρ = 1, hard margin. Full passes in this order until
+one makes no update. ALMA₂ and CRAMMA count from 1. CRAMMA: ε = 1/2, η = 0.001 / (β / R).
+"""
+
+
+def quantities(folder: Path) -> Iterator[Cell]:
+    """R and the largest margin."""
+    X, y = sonar(folder)
+    yield Cell("R", "", "", "3.8121", f"{radius2(X, 1.0) ** 0.5:.4f}")
+    yield Cell("largest margin γ", "", "", "0.00841", f"{optimum(X, y, TABLE.C, 'augmented'):.5f}")
+
+
+def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
+    """All of them."""
+    yield from quantities(folder)
+    yield from TABLE.cells(*sonar(folder), everything)
+
+
+def table(found: list[Cell]) -> str:
+    """As Markdown."""
+    return record.both(found)
