@@ -397,14 +397,22 @@ def test_feature_scales_far_apart(name, loss, intercept):
     verify(model, X, y)
 
 
-@pytest.mark.parametrize("C", [1.0, np.inf])
-def test_feature_scales_beyond_proof(C):
-    """Huge columns that do not separate: their part of sum alpha y x must vanish to 1e-150, which float64 dual
-    weights cannot do. An end, finite numbers, and bounds that hold all the same.
-    """
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_feature_scales_that_do_not_separate(loss, intercept):
+    """Huge parts of sum alpha y x must vanish to 1e-150: real dual weights near the stored ones do that."""
     X, y = clouds(20, 5)
     X = X * 10.0 ** np.array([-150.0, -75.0, 0.0, 75.0, 150.0])
-    model = MaxMarginClassifier(C, random_state=0, max_iter=50).fit(X, y)
+    model = MaxMarginClassifier(1.0, loss=loss, fit_intercept=intercept, random_state=0).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    verify(model, X, y)
+
+
+def test_feature_scales_beyond_proof():
+    """Nothing of the kind for the hard margin. An end, finite numbers, and bounds that hold all the same."""
+    X, y = clouds(20, 5)
+    X = X * 10.0 ** np.array([-150.0, -75.0, 0.0, 75.0, 150.0])
+    model = MaxMarginClassifier(np.inf, random_state=0, max_iter=50).fit(X, y)
     assert model.status_ is not Status.NOT_FINITE
     assert np.isfinite(model.coef_).all()
     assert np.isfinite(model.intercept_).all()

@@ -6,7 +6,8 @@ Every non-negative combination of patterns is a certificate. With alpha feasible
 * hard:  min m_i / |w|  <=  largest margin  <=  |v| / sum alpha_i,
 
 where a free intercept asks for alpha balanced between the classes (weak duality; for the margin, the
-distance between the convex hulls). This module knows no solver: it imports NumPy and the problem record.
+distance between the convex hulls). Where entries are huge, alpha may stand for real numbers near it (`exactness`).
+This module knows no solver: it imports NumPy and the problem record.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from .arithmetic import Compensated, Plain
+from .exactness import exact_bound, huge_columns, inside
 from .problems import Problem, best_multiple
 
+INTERCEPT = {"none": "no intercept", "free": "free intercept", "augmented": "augmented intercept"}
 _EPS = float(np.finfo(float).eps)
-SEEN = 1e-4  # rounding that takes more than this share of the gap is avoided
+SEEN = 3e-3  # rounding that takes more than this share of the gap is avoided,
+NEGLIGIBLE, FEW = 1e-10, 20_000  # unless it is this share of a bound of a sample with more entries than that
 
 
 class CertificateError(ValueError):
@@ -111,9 +115,8 @@ class Certificate:
         problem = self.problem
         what = "margin" if problem.hard else "objective"
         name = "hard margin" if problem.hard else f"{problem.loss}, C = {problem.C:g}"
-        word = {"none": "no intercept", "free": "free intercept", "augmented": "augmented intercept"}
         return (
-            f"{name}, p = {problem.p:g}, {word[problem.intercept]}\n"
+            f"{name}, p = {problem.p:g}, {INTERCEPT[problem.intercept]}\n"
             f"  {self.lower:.12g} <= best {what} <= {self.upper:.12g}\n"
             f"  gap {self.gap:.3g}, proved by {self.support.size} of {self.rows} rows"
         )
@@ -175,6 +178,11 @@ class Sample:
             object.__setattr__(self, "norms", Plain.row_norms(self.X))
         if self.projection is None:
             object.__setattr__(self, "projection", project(self.X))
+
+    @property
+    def entries(self) -> int:
+        """Stored entries of all rows."""
+        return int(self.X.nnz) if sp.issparse(self.X) else self.X.size
 
     @property
     def width(self) -> int:
@@ -264,19 +272,39 @@ def certify(problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np
     Bounds are rounded outwards: they hold for the numbers as they are. Sums are ordinary ones where that costs
     next to nothing of the gap, else compensated ones.
     """
-    X, y, weights = sample.X, sample.y, sample.weights
+    y, weights = sample.y, sample.weights
     alpha = feasible(problem, y, weights, alpha)
-    v = Plain.combine(X, alpha * y)
-    v2 = Plain.square(v) + (problem.rho * Plain.total(alpha * y)) ** 2
+    huge = huge_columns(problem, sample.X, sample.norms, alpha)
+    alone, found = _multiplied(problem, sample, w, b, alpha, huge)
+    if huge is not None and not found.lower > 0.0:  # no room for real dual weights around these
+        near = feasible(problem, y, weights, inside(problem, sample.X, y, weights, alpha, huge))
+        alone, found = _multiplied(problem, sample, w, b, near, huge)
+        if not found.lower > 0.0:
+            alone, found = _multiplied(problem, sample, w, b, alpha, None)
+    support = np.flatnonzero(alone).astype(np.int64)
+    lower, upper = float(found.lower), float(found.upper)  # whose quotient may overflow in silence
+    return Certificate(problem, lower, upper, support, alone[support], fingerprint(sample))
+
+
+def _multiplied(
+    problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np.ndarray, huge: np.ndarray | None
+) -> tuple[np.ndarray, Bounds]:
+    """The best multiple of alpha, huge columns left out as if they cancelled, and its bounds."""
+    v = Plain.combine(sample.X, alpha * sample.y)
+    constant2 = (problem.rho * Plain.total(alpha * sample.y)) ** 2
+    v2 = Plain.square(v) + constant2
+    if huge is not None:
+        v2 = Plain.square(v[~huge[: v.size]]) + (0.0 if problem.rho and huge[-1] else constant2)
+    caps = problem.caps(sample.weights)
     multiple = _best_multiple(problem, sample, alpha, v2)
-    alpha = np.minimum(alpha * multiple, problem.caps(weights))
+    alpha = np.minimum(alpha * multiple, caps)
     found = bounds(problem, sample, w, b, alpha, Plain, v * multiple)
-    if not found.rounding <= SEEN * (found.upper - found.lower):
+    negligible = 0.0 if sample.entries <= FEW else NEGLIGIBLE * abs(found.upper)
+    if not found.rounding <= max(SEEN * (found.upper - found.lower), negligible):
         if problem.free:  # the multiple has rounded the dual weights once more
-            _even_out(alpha, y, problem.caps(weights))
+            _even_out(alpha, sample.y, caps)
         found = bounds(problem, sample, w, b, alpha, Compensated)
-    support = np.flatnonzero(alpha).astype(np.int64)
-    return Certificate(problem, found.lower, found.upper, support, alpha[support], fingerprint(sample))
+    return alpha, found
 
 
 def bounds(
@@ -292,10 +320,16 @@ def bounds(
     if problem.hard:  # whoever made them: tiny ones would make |v|^2 vanish, and a false bound
         alpha, v = _proportions(alpha), None
     with np.errstate(over="ignore", invalid="ignore"):
-        margins, off = _margins(problem, sample, w, b, arithmetic)
+        huge = huge_columns(problem, sample.X, sample.norms, alpha)
+        margins, off = _margins(sample, w, b, arithmetic, huge is not None)
         dual = _dual_point(problem, sample, alpha, arithmetic, v)
         bounds_of = _hard_bounds if problem.hard else _soft_bounds
-        return bounds_of(problem, sample.weights, arithmetic, (w, b), margins, off, alpha, dual)
+        found = bounds_of(problem, sample.weights, arithmetic, (w, b), margins, off, alpha, dual)
+        if huge is None:
+            return found
+        exact = exact_bound(problem, sample.X, sample.y, sample.weights, alpha, huge)
+        better = exact.lower > found.lower or np.isnan(found.lower)
+        return replace(found, lower=exact.lower, below=exact.below) if better else found
 
 
 @dataclass(frozen=True)
@@ -332,11 +366,12 @@ def _dual_point(
 
 
 def _margins(
-    problem: Problem, sample: Sample, w: np.ndarray, b: float, arithmetic: type[Plain] | type[Compensated]
+    sample: Sample, w: np.ndarray, b: float, arithmetic: type[Plain] | type[Compensated], uneven: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The margins, and by how much each may be off."""
+    """The margins, and by how much each may be off; of `uneven` columns lengths say too little."""
     margins = sample.y * arithmetic.scores(sample.X, w, b)
-    size = 1.01 * sample.norms * Plain.norm(w) + abs(b)
+    length = Plain.scores(abs(sample.X), np.abs(w)) if uneven else sample.norms * Plain.norm(w)
+    size = 1.01 * length + abs(b)
     size += 1e-5 * float(size.max(initial=0.0))  # compensated sums are taken over many rows at a time
     return margins, arithmetic.error(margins, size, sample.width + 1)
 
@@ -542,4 +577,4 @@ def _recheck(claim: Certificate, sample: Sample, w: np.ndarray, b: float) -> Cer
         raise CertificateError(
             f"the bounds cross: the data give {found.lower:.17g} as lower, {found.upper:.17g} as upper bound."
         )
-    return Certificate(problem, found.lower, found.upper, claim.support, claim.dual, now)
+    return Certificate(problem, float(found.lower), float(found.upper), claim.support, claim.dual, now)

@@ -1,14 +1,22 @@
-"""Data of extreme scale, brought near 1 by a power of two: no rounding, and the same problem in other units.
+"""Data of extreme scale, brought near 1 by powers of two: nothing is rounded.
 
-With x = sigma x', the problem with C is the one with C' = sigma^2 C: w = w' / sigma, alpha = alpha' / sigma^2, the
-objective is that of the other divided by sigma^2, the margin multiplied by sigma.
+One power for all, the same problem in other units: with x = sigma x', the problem with C is the one with
+C' = sigma^2 C; w = w' / sigma, alpha = alpha' / sigma^2, the objective is that of the other divided by sigma^2, the
+margin multiplied by sigma.
+
+One power a column, *another* problem: of a soft margin's huge columns the regulariser sees next to nothing, nor does
+it when they are divided by tau_j so that they are merely large; alpha stays and w_j = w'_j / tau_j. That is untrue
+where the huge columns separate the classes, so that it is tried first and the certificate decides.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from .data import Patterns
 from .problems import Problem
@@ -19,14 +27,29 @@ LARGEST_C = 1e300
 LEAST, MOST = 1e-154, 1e154  # largest entries between these have squares in float64
 
 
-@dataclass(frozen=True)
+# sizes of a column, max |x_ij| sqrt(C): where one is huge, all that are no less than nearly so become merely large
+HUGE, NEARLY, LARGE = 1e9, 1e7, 1e5
+FAR = 1e-6  # a column whose spread is less than this share of its size is constant
+
+
+@dataclass(frozen=True, eq=False)
 class Units:
-    """The units in which a problem is solved; `sigma` is a power of two."""
+    """The units in which a problem is solved; all are powers of two.
+
+    `columns` divide the columns of X, the last of them the constant coordinate; `sigma` then divides all.
+    """
 
     sigma: float = 1.0
+    columns: np.ndarray | None = None
 
     def task(self, task: Task) -> Task:
         """The task in these units."""
+        if self.columns is not None:
+            task = replace(
+                task,
+                problem=replace(task.problem, intercept_scaling=(task.problem.rho or 1.0) / self.columns[-1]),
+                patterns=Patterns(_divided(task.patterns.X, self.columns[:-1])),
+            )
         if self.sigma == 1.0:
             return task
         problem, start = task.problem, task.start
@@ -40,7 +63,8 @@ class Units:
 
     def primal(self, w: np.ndarray) -> np.ndarray:
         """w in the user's units."""
-        return w / self.sigma
+        w = w / self.sigma
+        return w if self.columns is None else w / self.columns[:-1]
 
     def dual(self, alpha: np.ndarray) -> np.ndarray:
         """Dual weights in the user's units."""
@@ -49,6 +73,49 @@ class Units:
     def bound(self, problem: Problem, value: float) -> float:
         """A bound in the user's units."""
         return value * self.sigma if problem.hard else value / self.sigma / self.sigma
+
+
+def attempts(task: Task) -> Iterator[Units]:
+    """The units to solve a task in: of ordinary data one, else those to try first, then the others."""
+    ordinary = units(task)
+    columns = _huge_columns(task)
+    if columns is not None:
+        first = Units(columns=columns)
+        yield replace(first, sigma=units(first.task(task)).sigma)
+    yield ordinary
+
+
+def _huge_columns(task: Task) -> np.ndarray | None:
+    """What to divide huge columns by, the constant coordinate last; None where there are none."""
+    problem, X = task.problem, task.patterns.X
+    if problem.hard:
+        return None
+    root = float(np.sqrt(problem.C) * np.sqrt(np.mean(task.weights)))
+    longest = float(np.sqrt(task.patterns.square.max(initial=0.0)))
+    if max(longest, problem.rho) * root <= HUGE:
+        return None
+    top, bottom = (_row(extreme(axis=0)) for extreme in (X.max, X.min))
+    size = np.append(np.maximum(np.abs(top), np.abs(bottom)), problem.rho) * root
+    if not size.max() > HUGE:
+        return None
+    huge = size > NEARLY
+    if problem.free:  # what a column is after a shift
+        spread = np.append(top - bottom, 0.0) * root
+        size = np.where(spread > FAR * size, spread, size)
+    return 2.0 ** np.round(np.log2(np.where(huge, np.maximum(size, LARGE), LARGE) / LARGE))
+
+
+def _row(values: Any) -> np.ndarray:
+    return np.asarray(values.toarray() if sp.issparse(values) else values, dtype=float).ravel()
+
+
+def _divided(X: Any, columns: np.ndarray) -> Any:
+    """X with each column divided by a number of its own."""
+    if not sp.issparse(X):
+        return X / columns
+    X = X.copy()
+    X.data = X.data / columns[X.indices]
+    return X
 
 
 def units(task: Task) -> Units:
@@ -77,4 +144,4 @@ def units(task: Task) -> Units:
             f"The largest entry of X is {largest:.3g}, and its square is beyond float64 numbers: scale the features "
             "first, with StandardScaler or MaxAbsScaler for instance."
         )
-    return Units(2.0 ** np.round(np.log2(largest)))
+    return Units(2.0 ** np.round(np.log2(max(largest, rho))))
