@@ -73,8 +73,7 @@ class Run:
         self._radius2 = float((patterns.square + delta2).max()) + self.rho**2
         losses = 0.0 if problem.hard else float(problem.losses(np.zeros(self.n), task.weights).sum())
         plan = algorithm.plan(Facts(problem, self._radius2, tol, self._floor, self.n, losses))
-        self.rule, self._then, self.levels = plan.rule, list(plan.then), plan.levels
-        self.batch, self.most, self.near, self.idle = plan.batch, plan.most, plan.near, plan.idle
+        self.rule, self._then, self.pace = plan.rule, list(plan.then), plan.pace
         self._extrapolation = Extrapolation() if plan.real else None
         self.unit = 1.0 if plan.unit is None else plan.unit
         self._fixed_unit = plan.unit is not None
@@ -182,10 +181,10 @@ class Run:
         self.presentations += seen
         self.steps += made
 
-    def batches(self, count: int) -> None:
+    def batches(self, count: int, size: int) -> None:
         """Present this many mini-batches, drawn with replacement."""
-        rows = self.rng.integers(self.n, size=count * self.batch, dtype=np.uint32)
-        self.steps += batches(self.rule, self.h, rows, np.empty(self.batch))
+        rows = self.rng.integers(self.n, size=count * size, dtype=np.uint32)
+        self.steps += batches(self.rule, self.h, rows, np.empty(size))
         self.presentations += rows.size
 
     def stand(self, w: np.ndarray, alpha: np.ndarray) -> None:

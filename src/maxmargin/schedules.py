@@ -91,7 +91,7 @@ def gap_driven(run: Run) -> Iterator[None]:
 
 def two_level(run: Run) -> Iterator[None]:
     """The MPU paper: all rows; Nep1 times {those near the margin or in use; Nep2 times those that moved}."""
-    near, inner, core = run.levels
+    near, inner, core = run.pace
     first, second = run.patterns.room(), run.patterns.room()
     while True:
         order = shuffled(run.n, run.rng)
@@ -142,10 +142,10 @@ def shrinking(run: Run) -> Iterator[None]:
 
 def mini_batches(run: Run) -> Iterator[None]:
     """Mini-batches of rows drawn with replacement; a look after as many rows as there are, or a few thousand."""
-    left = run.most
+    size, left = run.pace
     while True:
-        count = int(min(max(1, max(run.n, FEW) // run.batch), left))
-        run.batches(count)
+        count = int(min(max(1, max(run.n, FEW) // size), left))
+        run.batches(count, size)
         left -= count
         run.look()
         run.converged = left <= 0
@@ -158,8 +158,9 @@ def planes(run: Run) -> Iterator[None]:
     def intercept(z: np.ndarray) -> float:
         return best_intercept(run.problem, z, run.y, run.weights)
 
+    near, idle = run.pace
     loss = Hinge(run.problem, run.patterns.X, run.y, run.weights, intercept)
-    model = Model(loss, run.h.space.vector.w.size, run.idle)
+    model = Model(loss, run.h.space.vector.w.size, idle)
     best = None
     while True:
         run.look()
@@ -174,7 +175,7 @@ def planes(run: Run) -> Iterator[None]:
                 break
         else:
             run.converged = True  # the model is the loss there, so that it is least
-        run.converged = run.converged or run.upper - run.lower <= run.near
+        run.converged = run.converged or run.upper - run.lower <= near
         yield
         run.stand(*model.least())
 

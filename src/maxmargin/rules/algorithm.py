@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from enum import Enum
-from math import inf
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -64,27 +63,15 @@ class Plan:
         Rules of the same kind that take over, each when all patterns are right for the one before.
     real : bool, default=False
         May dual weights be moved to any real number between sweeps? The Perceptrons count updates.
-    levels : (float, int, int), default=(0.01, 3, 10)
-        For the two-level schedule: how near to the margin, and the most epochs on the first and second set.
-    batch : int, default=1
-        Rows of a mini-batch.
-    most : float, default=inf
-        Updates after which the algorithm ends by itself.
-    near : float, default=0
-        For cutting planes: a distance of the bounds at which the algorithm ends by itself.
-    idle : int, default=50
-        And the turns after which a plane without weight is dropped.
+    pace : record, default=None
+        What a schedule that belongs to this algorithm asks for: sizes, numbers of epochs.
     """
 
     rule: Any
     unit: float | None
     then: tuple[Any, ...] = ()
     real: bool = False
-    levels: tuple[float, int, int] = (0.01, 3, 10)
-    batch: int = 1
-    most: float = inf
-    near: float = 0.0
-    idle: int = 50
+    pace: Any = None
 
 
 class Algorithm(ABC):

@@ -32,6 +32,13 @@ class AlongLine(NamedTuple):
         return loss.between(best, new, self.mu)
 
 
+class Turns(NamedTuple):
+    """How near the bounds have to be at the end, and how long a plane may stay without weight."""
+
+    near: float
+    idle: int
+
+
 @dataclass(frozen=True)
 class CuttingPlane(Algorithm):
     """Cutting planes for the hinge loss: the one-slack form of SVMperf, and OCAS.
@@ -96,4 +103,4 @@ class CuttingPlane(Algorithm):
     def plan(self, facts: Facts) -> Plan:
         where = AtMinimiser() if self.variant == "svmperf" else AlongLine(self.mu)
         near = 0.0 if self.eps is None else self.eps * facts.losses
-        return Plan(rule=where, unit=1.0, near=near, idle=self.idle)
+        return Plan(rule=where, unit=1.0, pace=Turns(near, self.idle))

@@ -40,6 +40,14 @@ class Unlearn(NamedTuple):
         h.reach(i, new)
 
 
+class Levels(NamedTuple):
+    """For the two-level schedule: how near to the margin, and the most epochs on the first set and on the second."""
+
+    near: float
+    first: int
+    second: int
+
+
 @dataclass(frozen=True)
 class MPU(Algorithm):
     """The margin Perceptron with unlearning: hard margin, 1-norm and (by extension) 2-norm soft margin.
@@ -111,4 +119,4 @@ class MPU(Algorithm):
             b = float(I / problem.C)
             if b > FARTHEST:  # a cap below one update, in numbers that float64 can square
                 b = db * (2.0 + delta) / delta
-        return Plan(rule=Unlearn(b, db), unit=b, levels=(self.c_bar - 1.0, self.Nep1, self.Nep2))
+        return Plan(rule=Unlearn(b, db), unit=b, pace=Levels(self.c_bar - 1.0, self.Nep1, self.Nep2))

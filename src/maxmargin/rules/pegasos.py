@@ -62,6 +62,13 @@ class ProjectedDescent(NamedTuple):
             h.shrink((self.radius2 / h.norm2()) ** 0.5)
 
 
+class MiniBatches(NamedTuple):
+    """Rows of each, and how many of them at most."""
+
+    size: int
+    most: float
+
+
 @dataclass(frozen=True)
 class Pegasos(Algorithm):
     """Pegasos: the hinge loss by stochastic subgradients, with steps that fall as 1 / t.
@@ -125,7 +132,7 @@ class Pegasos(Algorithm):
     def plan(self, facts: Facts) -> Plan:
         share = facts.n / self.k
         rule = ProjectedDescent(share, facts.losses) if self.projection else Descent(share)
-        return Plan(rule=rule, unit=1.0, batch=self.k, most=np.inf if self.T is None else self.T)
+        return Plan(rule=rule, unit=1.0, pace=MiniBatches(self.k, np.inf if self.T is None else self.T))
 
 
 def is_count(value: Any) -> bool:
