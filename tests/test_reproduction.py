@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from maxmargin import PUMMA, AggressiveROMMA, MaxMarginClassifier, Status, verify
+from maxmargin.rules import RULES
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -197,6 +198,16 @@ def test_certified_objective_is_at_most_the_printed_one(
     assert cell.lower <= optimum + 0.005
     assert cell.upper >= optimum - 0.005
     assert cell.lower >= optimum * (1.0 - 1e-4)
+
+
+@pytest.mark.skipif("cutting-plane" not in RULES, reason="this version has no cutting planes")
+@pytest.mark.parametrize("which", [0, 1])
+def test_cutting_planes_reach_the_printed_objective(table1: Any, data_folder: Path, which: int) -> None:
+    data = table1.DATA_SETS[which]
+    ((name, algorithm),) = table1.rivals()
+    cell = table1.reproduce(data, name, algorithm, *table1.load(data, data_folder))
+    assert cell.certified
+    assert data.optimum - 0.005 <= cell.upper <= cell.published
 
 
 @pytest.mark.parametrize("seed", range(5))
