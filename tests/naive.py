@@ -2,7 +2,7 @@
 
 Every one takes the reflected patterns Y (row k is y_k x_k, with whatever constant coordinate and own
 coordinate the problem gives it), the rows in the order in which they are presented, a cap for each dual
-weight, and the numbers of the rule.
+weight, and the numbers of the rule; PUMMA, which learns a bias, the labels as well.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ class Run(NamedTuple):
     dual: np.ndarray
     moved: list[int]  # rows that made a step, in the order of the steps
     nearest: float  # how near the nearest decision was: rounding could turn one that is within 1e-9
+    bias: float = 0.0
+    trail: tuple[float, ...] = ()  # |w|^2 after each step, where the theorems speak of it
 
 
 def perceptron(Y, order, caps, b):
@@ -66,4 +68,150 @@ def dual_descent(Y, order, caps, unit, D=0.0):
     return Run(a, alpha, moved, nearest)
 
 
-NAIVE = {"perceptron": perceptron, "mpu": mpu, "dcd": dual_descent}
+def alma(Y, order, caps, gamma, eta, R):
+    """Update when w.y_k/R <= gamma/sqrt(t):  w <- w + (eta/sqrt(t)) y_k/R, cut to norm 1."""
+    w, I, t, moved, nearest = np.zeros(Y.shape[1]), np.zeros(len(Y)), 1, [], np.inf
+    for k in order:
+        p = w @ Y[k] / R
+        nearest = min(nearest, abs(p - gamma / np.sqrt(t)))
+        if p <= gamma / np.sqrt(t):
+            w, I[k] = w + eta / np.sqrt(t) * Y[k] / R, I[k] + eta / np.sqrt(t) / R
+            N = max(1.0, np.linalg.norm(w))
+            w, I, t = w / N, I / N, t + 1
+            moved.append(k)
+    return Run(w, I, moved, nearest)
+
+
+def alma_normalised(Y, order, caps, gamma, eta):
+    """The same with every pattern divided by its own length; a pattern of zeros has none and is passed over."""
+    length = np.linalg.norm(Y, axis=1)
+    unit = Y / np.where(length > 0.0, length, 1.0)[:, None]
+    run = alma(unit, [k for k in order if length[k] > 0.0], caps, gamma, eta, 1.0)
+    return run._replace(dual=run.dual / np.where(length > 0.0, length, 1.0))
+
+
+def micra(Y, order, caps, beta, epsilon, eta, zeta, R):
+    """Update when u.y_k/R <= beta/t^epsilon:  u <- u + (eta/t^zeta) y_k/R, divided by its norm.
+
+    u = y_1/|y_1| and t = 1 to begin with.
+    """
+    k = next((k for k in order if Y[k].any()), order[0])
+    I, t, moved, nearest = np.zeros(len(Y)), 1, [], np.inf
+    I[k] = 1.0 / np.linalg.norm(Y[k])
+    u = I[k] * Y[k]
+    for k in order:
+        p, limit = u @ Y[k] / R, beta / t**epsilon
+        nearest = min(nearest, abs(p - limit))
+        if p <= limit:
+            u, I[k] = u + eta / t**zeta * Y[k] / R, I[k] + eta / t**zeta / R
+            N = np.linalg.norm(u)
+            u, I, t = u / N, I / N, t + 1
+            moved.append(k)
+    return Run(u, I, moved, nearest)
+
+
+def segment(m, z):
+    """How far from m the point of the segment [m, z] is that is nearest to 0."""
+    D = z - m
+    return np.clip(-(m @ D) / (D @ D), 0.0, 1.0) if D.any() else 0.0
+
+
+def romma(Y, order, caps, b, delta=None):
+    """Update when m.y_k <= b, or, with delta, when m.y_k < (1 - delta) |m|^2:  m <- nearest to 0 on [m, y_k].
+
+    m = w/|w|^2, and m = 0 says that there is no separator, and that is the end.
+    """
+    m, a, moved, nearest, trail = Y[order[0]], np.eye(len(Y))[order[0]], [], np.inf, []
+    for k in order:
+        p, limit = m @ Y[k], b if delta is None else (1.0 - delta) * (m @ m)
+        nearest = min(nearest, abs(p - limit) if m @ m > 1e-9 else 0.0)
+        if m.any() and (p <= limit if delta is None else p < limit):
+            s = segment(m, Y[k])
+            m, a = (1.0 - s) * m + s * Y[k], (1.0 - s) * a + s * np.eye(len(Y))[k]
+            moved.append(k)
+            trail.append(m @ m)
+    return Run(m, a, moved, nearest, trail=tuple(trail))
+
+
+def aggressive_romma(Y, order, caps, delta):
+    """Update when w.y_k < 1 - delta."""
+    return romma(Y, order, caps, 0.0, delta)
+
+
+def romma_printed(Y, order, caps, delta):
+    """Aggressive ROMMA as its paper prints it: quotients over |y|^2 |w|^2 - (w.y)^2."""
+    w, moved, nearest = Y[order[0]] / (Y[order[0]] @ Y[order[0]]), [], np.inf
+    for k in order:
+        y, p, w2, y2 = Y[k], w @ Y[k], w @ w, Y[k] @ Y[k]
+        nearest = min(nearest, abs(p - 1.0 + delta))
+        if p < 1.0 - delta:
+            den = y2 * w2 - p * p
+            w = y / y2 if p >= y2 * w2 else (y2 * w2 - p) / den * w + w2 * (1.0 - p) / den * y
+            moved.append(k)
+    return Run(w, np.zeros(len(Y)), moved, nearest)
+
+
+def pumma(Y, order, caps, delta, y):
+    """Update when l_k (m.x_k + b) < (1 - delta) |m|^2:  x_k takes the place of the last updating one of its class,
+    m <- nearest to 0 on [m, (x+ - x-)/2], b makes both scores equal; m = w/|w|^2.
+    """
+    i = order[0]
+    j = next((j for j in order if y[j] != y[i]), i)
+    held, moved, nearest, trail = {y[i]: i, y[j]: j}, [], np.inf, []
+    m, a = 0.5 * (Y[i] + Y[j]), 0.5 * (np.eye(len(Y))[i] + np.eye(len(Y))[j])
+    b = -0.5 * m @ (Y[held[1.0]] - Y[held[-1.0]])
+    for k in order:
+        p, n2 = m @ Y[k] + y[k] * b, m @ m
+        nearest = min(nearest, abs(p - (1.0 - delta) * n2))
+        if p < (1.0 - delta) * n2:
+            held[y[k]] = k
+            pair = 0.5 * (np.eye(len(Y))[held[1.0]] + np.eye(len(Y))[held[-1.0]])
+            s = segment(m, pair @ Y)
+            m, a = (1.0 - s) * m + s * (pair @ Y), (1.0 - s) * a + s * pair
+            b = -0.5 * m @ (Y[held[1.0]] - Y[held[-1.0]])
+            moved.append(k)
+            trail.append(m @ m)
+    return Run(m, a, moved, nearest, b, tuple(trail))
+
+
+def pumma_printed(Y, order, caps, delta, y):
+    """PUMMA as its paper prints it, for p = 2: w = al z + be v where w = al z, al = 2/|z|^2, is not allowed."""
+    i = order[0]
+    j = next(j for j in order if y[j] != y[i])
+    held, moved, nearest = {y[i]: i, y[j]: j}, [], np.inf
+    z = Y[i] + Y[j]  # x+ - x-
+    w = 2.0 / (z @ z) * z
+    b = -0.5 * w @ (Y[held[1.0]] - Y[held[-1.0]])
+    for k in order:
+        p = w @ Y[k] + y[k] * b
+        nearest = min(nearest, abs(p - 1.0 + delta))
+        if p < 1.0 - delta:
+            held[y[k]] = k
+            z, v = Y[held[1.0]] + Y[held[-1.0]], w
+            v2, z2, vz = v @ v, z @ z, v @ z
+            w = 2.0 / z2 * z
+            if w @ v < v2:
+                D = v2 * z2 - vz * vz
+                w = v2 * (2.0 - vz) / D * z + (v2 * z2 - 2.0 * vz) / D * v
+            b = -0.5 * w @ (Y[held[1.0]] - Y[held[-1.0]])
+            moved.append(k)
+    return Run(w, np.zeros(len(Y)), moved, nearest, b)
+
+
+NAIVE = {
+    "perceptron": perceptron,
+    "mpu": mpu,
+    "dcd": dual_descent,
+    "alma": alma,
+    "cramma": micra,
+    "micra": micra,
+    "fixed-margin": micra,
+    "romma": romma,
+    "aggressive-romma": aggressive_romma,
+    "pumma": pumma,
+}
+
+
+def replay(name, Y, y, order, caps, numbers):
+    """The naive run of a rule; its numbers are those of the compiled record."""
+    return NAIVE[name](Y, order, caps, *numbers, **({"y": y} if name == "pumma" else {}))

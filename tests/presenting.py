@@ -6,23 +6,51 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin import Problem
-from maxmargin.compiled.sweeps import look, repeat
-from maxmargin.compiled.weights import Weight
+from maxmargin.compiled.sweeps import begin, look, repeat
+from maxmargin.compiled.weights import BIAS, SCALE, Weight
 from maxmargin.data import Patterns, Room
-from maxmargin.rules import RULES, Facts, Plan
+from maxmargin.rules import RULES, Bias, Facts, Plan
+
+# numbers with which every rule is busy on any small set, and of no simple ratio: no ties
+BUSY: dict[str, dict] = {
+    "mpu": {"delta": 0.0123, "delta_b": 2.7},
+    "alma": {"alpha": 0.37},
+    "cramma": {"beta": 1.3, "eta": 0.211},
+    "micra": {"beta": 1.3, "eta": 0.87, "epsilon": 0.4, "zeta": 0.3},
+    "fixed-margin": {"beta": 0.123, "eta": 0.211},
+    "aggressive-romma": {"delta": 0.17, "halving": False},
+    "pumma": {"delta": 0.17, "halving": False},
+}
+WHOLE = ("perceptron", "mpu", "dcd")  # their arithmetic has no rounding on suitable numbers
 
 
 def plan(name: str, problem: Problem, X, weights=None, rho: float = 0.0, **options) -> Plan:
     """A rule's plan for these data, as the library makes it."""
     square = np.asarray(sp.csr_matrix(X).multiply(X).sum(axis=1)).ravel()
     weights = np.ones(square.size) if weights is None else weights
-    return RULES[name](**options).plan(Facts(problem, float((square + problem.delta2(weights)).max()) + rho**2, 0.1))
+    return RULES[name](**options).plan(
+        Facts(problem, float((square + problem.delta2(weights)).max()) + rho**2, 0.1)
+    )
 
 
-def start(X, y, problem: Problem, unit: float = 1.0, rho: float = 0.0, weights=None) -> Weight:
-    """The engine's state at w = 0."""
+def start(
+    X, y, problem: Problem, unit: float = 1.0, rho: float = 0.0, weights=None, name: str | None = None
+) -> Weight:
+    """The engine's state at w = 0, for the algorithm of this name, or for one that only adds."""
     weights = np.ones(len(y)) if weights is None else weights
-    return Patterns(X).weight(problem, y, weights, unit, rho)
+    algorithm = None if name is None else RULES[name]
+    if algorithm is None or (problem.free and algorithm.bias is Bias.SHIFT):
+        return Patterns(X).weight(problem, y, weights, unit, rho)
+    return Patterns(X).weight(
+        problem, y, weights, unit, rho, algorithm.scale, holds=algorithm.bias is Bias.OWN
+    )
+
+
+def opened(rule, h: Weight, order) -> Weight:
+    """The same state, with the first patterns in it where the rule begins with patterns."""
+    if hasattr(rule, "start"):
+        begin(rule, h, np.asarray(order, np.uint32))
+    return h
 
 
 def present(rule, h: Weight, orders) -> tuple[list[int], np.ndarray]:
@@ -45,9 +73,24 @@ def scored(h: Weight, size: int | None = None) -> np.ndarray:
     return out
 
 
+def weight(h: Weight) -> np.ndarray:
+    """w, its lazy factor multiplied through; the state stays as it is."""
+    return h.number[SCALE] * h.space.vector.w
+
+
+def dual(h: Weight) -> np.ndarray:
+    """The dual weights, the lazy factor multiplied through."""
+    return h.number[SCALE] * h.alpha
+
+
+def bias(h: Weight) -> float:
+    """The bias that the rule has learnt."""
+    return float(h.number[BIAS])
+
+
 def packed(h: Weight, rows) -> Weight:
-    """The same state on packed copies of these rows."""
-    return Room().pack(h, np.asarray(rows, np.uint32))
+    """The same state on packed copies of these rows, and of those that the rule holds."""
+    return Room().gather(h, np.asarray(rows, np.uint32))[0]
 
 
 def reflected(X, y, rho: float = 0.0, delta2=None) -> np.ndarray:

@@ -9,12 +9,23 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from naive import NAIVE, dual_descent
+from naive import NAIVE, dual_descent, replay
 from oracle import optimum
-from presenting import packed, plan, present, reflected, scored, start
+from presenting import BUSY, bias, dual, opened, packed, plan, present, reflected, scored, start, weight
 
 from maxmargin import MPU, MaxMarginClassifier, Perceptron, Problem
-from maxmargin.rules import RULES, Facts
+from maxmargin.rules import (
+    ALMA,
+    CRAMMA,
+    MICRA,
+    PUMMA,
+    ROMMA,
+    RULES,
+    AggressiveROMMA,
+    Bias,
+    Facts,
+    FixedDirectionalMargin,
+)
 from maxmargin.rules.dual_descent import Descend
 from maxmargin.rules.mpu import Unlearn
 from maxmargin.rules.perceptron import Learn
@@ -26,9 +37,15 @@ PROBLEMS = [
     Problem("hinge", 2.0, intercept="augmented", intercept_scaling=1.5),
     Problem("squared_hinge", 0.5, intercept="none"),
     Problem("squared_hinge", 2.0, intercept="augmented", intercept_scaling=1.5),
+    Problem("hinge", np.inf, intercept="free"),
+    Problem("squared_hinge", 0.5, intercept="free"),
 ]
-ODD = {"mpu": {"delta": 0.0123, "delta_b": 2.7}}  # numbers of no simple ratio: no ties
-COVERED = [(name, p) for name in RULES for p in PROBLEMS if RULES[name]().refuses(p) is None]
+COVERED = [
+    (name, p)
+    for name in RULES
+    for p in PROBLEMS
+    if RULES[name]().refuses(p) is None and p.free == (RULES[name].bias is Bias.OWN)
+]
 
 
 def cloud(rng, n, d, shift=0.5, whole=False):
@@ -66,33 +83,34 @@ def test_trajectory_is_the_naive_one(name, problem, storage):
         rng = np.random.default_rng(seed)
         X, y = cloud(rng, 30, 6)
         s = 10.0 ** rng.uniform(-1, 1, 30)
-        p = plan(name, problem, X, s, problem.rho, **ODD.get(name, {}))
+        p = plan(name, problem, X, s, problem.rho, **BUSY.get(name, {}))
         unit = p.unit or 1.0
         delta2 = problem.delta2(s)
         turns = turns_of(rng, 30, 4)
         Y = reflected(X, y, problem.rho, delta2 if delta2.any() else None)
-        expected = NAIVE[name](Y, np.concatenate(turns), problem.caps(s) * unit, *p.rule)
+        expected = replay(name, Y, y, np.concatenate(turns), problem.caps(s) * unit, p.rule)
         if expected.nearest <= 1e-9:
             continue
         compared += 1
-        h = start(STORES[storage](X), y, problem, unit, problem.rho, s)
+        h = opened(p.rule, start(STORES[storage](X), y, problem, unit, problem.rho, s, name), turns[0])
         moved, _ = present(p.rule, h, turns)
         assert moved == expected.moved
         steps += len(moved)
-        w = h.space.vector.w
+        w = weight(h)
         assert w == pytest.approx(
             expected.weights[: w.size], rel=0, abs=1e-12 * np.abs(expected.weights).max()
         )
-        assert h.alpha == pytest.approx(expected.dual, rel=0, abs=1e-12 * expected.dual.max())
+        assert dual(h) == pytest.approx(expected.dual, rel=0, abs=1e-12 * expected.dual.max())
+        assert bias(h) == pytest.approx(expected.bias, rel=1e-12, abs=1e-12)
         assert (h.alpha <= h.cap).all()  # a cap is reached exactly, not nearly
     assert compared >= 5
-    assert steps >= 30 * compared
+    assert steps >= (3 if name == "romma" else 30) * compared  # ROMMA learns from mistakes only
 
 
 @pytest.mark.parametrize("storage", STORES)
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [(name, p) for name, p in COVERED if name != "dcd" and (p.hard or p.C == 2.0)],
+    [(name, p) for name, p in COVERED if name in ("perceptron", "mpu") and (p.hard or p.C == 2.0)],
     ids=str,
 )
 def test_trajectory_is_the_naive_one_exactly(name, storage, problem):
@@ -125,18 +143,71 @@ def test_trajectory_is_the_naive_one_exactly(name, storage, problem):
 def test_packed_rows_follow_the_same_trajectory(name, problem, storage):
     rng = np.random.default_rng(17)
     X, y = cloud(rng, 30, 6)
-    p = plan(name, problem, X, rho=problem.rho, **ODD.get(name, {}))
+    p = plan(name, problem, X, rho=problem.rho, **BUSY.get(name, {}))
     unit = p.unit or 1.0
-    h = start(STORES[storage](X), y, problem, unit, problem.rho)
     first, rows = [rng.permutation(30)], rng.permutation(30)[:17]
+    h = opened(p.rule, start(STORES[storage](X), y, problem, unit, problem.rho, name=name), first[0])
     present(p.rule, h, first)
     moved, _ = present(p.rule, packed(h, rows), [range(17)] * 3)
     Y = reflected(X, y, problem.rho, problem.delta2(np.ones(30)))
     order = np.concatenate([*first, rows, rows, rows])
-    expected = NAIVE[name](Y, order, h.cap, *p.rule)
+    expected = replay(name, Y, y, order, h.cap, p.rule)
     assert expected.nearest > 1e-9
-    assert [rows[k] for k in moved] == expected.moved[-len(moved) :]
-    assert h.alpha == pytest.approx(expected.dual, rel=0, abs=1e-12 * expected.dual.max())
+    assert [rows[k] for k in moved] == expected.moved[len(expected.moved) - len(moved) :]
+    assert dual(h) == pytest.approx(expected.dual, rel=0, abs=1e-12 * expected.dual.max())
+
+
+NARROW = {
+    "float32": lambda X: X.astype(np.float32),
+    "float32 csr": lambda X: sp.csr_matrix(X.astype(np.float32)),
+    "0/1": sp.csr_matrix,
+}
+
+
+@pytest.mark.parametrize("name", NAIVE)
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 2**20),
+    n=st.integers(4, 24),
+    d=st.integers(2, 6),
+    storage=st.sampled_from((*STORES, *NARROW)),
+    kind=st.sampled_from(PROBLEMS),
+    halves=st.booleans(),
+)
+def test_whole_numbers_lead_every_storage_the_naive_way(name, seed, n, d, storage, kind, halves):
+    """Index for index, in every storage, by full passes with passes over packed rows between them.
+
+    Only the Perceptron may meet a tie: for the others data are passed over on which a decision is within 1e-9.
+    """
+    rng = np.random.default_rng(seed)
+    if RULES[name]().refuses(kind) or kind.free != (RULES[name].bias is Bias.OWN):
+        own = RULES[name].bias is Bias.OWN
+        kind = Problem("hinge", np.inf, intercept="free" if own else "none")
+    if storage in NARROW and (kind.rho or not kind.hard):
+        storage = "csr"  # what is compiled for these is compiled for the others in test_engine.py
+    X, y = cloud(rng, n, d, whole=True)
+    X = (X > 0.0).astype(float) if storage == "0/1" else X
+    p = plan(name, kind, X, rho=kind.rho, **BUSY.get(name, {}))
+    unit = p.unit or 1.0
+    delta2 = kind.delta2(np.ones(n))
+    first, last = rng.permutation(n), rng.permutation(n)
+    some = rng.permutation(n)[: max(n // 2, 1)]
+    Y = reflected(X, y, kind.rho, delta2 if delta2.any() else None)
+    assume(name not in ("mpu", "dcd") or Y.any(axis=1).all())  # the cap of a zero pattern is infinite
+    order = np.concatenate([first, first, some, some, last])
+    expected = replay(name, Y, y, order, kind.caps(np.ones(n)) * unit, p.rule)
+    assume(name == "perceptron" or expected.nearest > 1e-9)
+    h = opened(p.rule, start({**STORES, **NARROW}[storage](X), y, kind, unit, kind.rho, name=name), first)
+    moved, _ = present(p.rule, h, [first, first])
+    if halves:
+        moved += [int(some[k]) for k in present(p.rule, packed(h, some), [range(some.size)] * 2)[0]]
+    else:
+        moved += present(p.rule, h, [some, some])[0]
+    moved += present(p.rule, h, [last])[0]
+    assert moved == expected.moved
+    w = weight(h)
+    assert w == pytest.approx(expected.weights[: w.size], rel=0, abs=1e-11 * np.abs(expected.weights).max())
+    assert dual(h) == pytest.approx(expected.dual, rel=0, abs=1e-11 * expected.dual.max())
 
 
 def test_own_coordinates_are_the_diagonal_of_dual_descent():
@@ -380,22 +451,42 @@ def test_dual_descent_never_goes_down(seed, loss, C, sparse):
 # what a rule does not do
 
 
+KINDS = {
+    "none": {"fit_intercept": False},
+    "free": {"intercept": "free"},
+    "augmented": {"intercept": "augmented"},
+}
+
+
 @pytest.mark.parametrize("name", RULES)
 def test_refusals_name_the_remedy(name):
     """A combination that is not covered is refused before anything runs, and the message says what to use."""
     X, y = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0, 1])
-    for loss in ("hinge", "squared_hinge"):
-        for C in (1.0, np.inf):
-            model = MaxMarginClassifier(loss=loss, C=C, algorithm=name)
-            if RULES[name]().refuses(Problem(loss, C)) is None:
-                model.fit(X, y)
-                continue
-            with pytest.raises(
-                ValueError, match=rf"algorithm '{name}' does not solve loss='{loss}'"
-            ) as caught:
-                model.fit(X, y)
-            assert "use " in str(caught.value)
-            assert not hasattr(model, "coef_")
+    for kind, options in KINDS.items():
+        for loss in ("hinge", "squared_hinge"):
+            for C in (1.0, np.inf):
+                model = MaxMarginClassifier(loss=loss, C=C, algorithm=name, max_iter=2, **options)
+                remedy = RULES[name]().refuses(Problem(loss, C, intercept=kind))
+                if remedy is None:
+                    model.fit(X, y)
+                    continue
+                with pytest.raises(
+                    ValueError, match=rf"algorithm '{name}' does not solve loss='{loss}'"
+                ) as caught:
+                    model.fit(X, y)
+                assert f"use {remedy}, or another algorithm" in str(caught.value)
+                assert f"{name}," not in str(caught.value)  # it does not recommend itself
+                assert not hasattr(model, "coef_")
+                # the remedy is one: it is understood as it stands, and then there is no refusal
+                for said, change in (
+                    ('loss="squared_hinge"', {"loss": "squared_hinge"}),
+                    ("C=inf", {"C": np.inf}),
+                    ('fit_intercept=True with intercept="free"', {"intercept": "free"}),
+                ):
+                    if said in remedy:
+                        kept = {"loss": loss, "C": C, "intercept": kind, **change}
+                        again = RULES[name]().refuses(Problem(**kept))
+                        assert again is None or (again != remedy and said not in again)
 
 
 def test_the_perceptron_has_no_hinge():
@@ -417,12 +508,30 @@ def test_the_perceptron_has_no_hinge():
         (lambda: MPU(c_bar=0.5), "c_bar must be at least 1; got 0.5"),
         (lambda: MPU(Nep1=0), "Nep1 and Nep2 must be at least 1; got 0 and 10"),
         (lambda: MPU(Nep1=1.5), "Nep1 must be a whole number; got 1.5"),
-        (lambda: MPU(schedule="shrinking"), "mpu has the schedules 'gap', 'two-level'; got 'shrinking'"),
+        (lambda: MPU(schedule="shrinking"), "mpu has the schedules 'gap', 'two-level', .*; got 'shrinking'"),
         (lambda: Perceptron(b=-1.0), r"b must be a number of at least 0 \(in units of R\^2\); got -1.0"),
         (
             lambda: Perceptron(b=float("nan")),
             r"b must be a number of at least 0 \(in units of R\^2\); got nan",
         ),
+        (lambda: ALMA(alpha=0.0), "alpha must lie above 0 and be at most 1; got 0.0"),
+        (lambda: ALMA(alpha=1.5), "alpha must lie above 0 and be at most 1; got 1.5"),
+        (lambda: ALMA(B=-1.0), "B must be a positive number or None; got -1.0"),
+        (lambda: ALMA(C=0.0), "C must be a positive number; got 0.0"),
+        (lambda: CRAMMA(beta=0.0), r"beta must be a positive number \(in units of R\); got 0.0"),
+        (lambda: CRAMMA(eta=-1.0), "eta must be a positive number or None; got -1.0"),
+        (lambda: CRAMMA(epsilon=0.0), "epsilon must be a positive number; got 0.0"),
+        (lambda: MICRA(epsilon=True), "epsilon must be a positive number; got True"),
+        (lambda: MICRA(zeta=1.5), "zeta must lie between 0 and 1; got 1.5"),
+        (
+            lambda: FixedDirectionalMargin(beta=-0.1),
+            r"beta must be a positive number \(in units of R\); got -0.1",
+        ),
+        (lambda: FixedDirectionalMargin(eta=0), "eta must be a positive number or None; got 0"),
+        (lambda: AggressiveROMMA(delta=0.0), "delta must lie above 0 and be at most 1, or be None; got 0.0"),
+        (lambda: PUMMA(delta=1.01), "delta must lie above 0 and be at most 1, or be None; got 1.01"),
+        (lambda: PUMMA(schedule="gap"), "pumma has the schedules 'active', 'plain'; got 'gap'"),
+        (lambda: ROMMA(schedule="shrinking"), "romma has the schedules 'active', 'plain'; got 'shrinking'"),
     ],
 )
 def test_parameters_of_rules_are_checked(rule, message):
