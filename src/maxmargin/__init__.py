@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from .certificates import Certificate, CertificateError, Certificates, verify
     from .comparison import Comparison, compare
     from .estimators.linear import MaxMarginClassifier
+    from .estimators.online import OnlineMarginClassifier
     from .persistence import ModelFileError, load, save
     from .problems import Problem
     from .rules import (
@@ -42,6 +43,7 @@ __all__ = [
     "FixedDirectionalMargin",
     "MaxMarginClassifier",
     "ModelFileError",
+    "OnlineMarginClassifier",
     "Perceptron",
     "Problem",
     "Report",
@@ -56,6 +58,7 @@ _HOMES = {
     "certificates": ("Certificate", "CertificateError", "Certificates", "verify"),
     "comparison": ("Comparison", "compare"),
     "estimators.linear": ("MaxMarginClassifier",),
+    "estimators.online": ("OnlineMarginClassifier",),
     "persistence": ("ModelFileError", "load", "save"),
     "problems": ("Problem",),
     "rules": (

@@ -1,0 +1,438 @@
+"""OnlineMarginClassifier: streams in batches of any size, what they know, and what they refuse."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from oracle import optimum
+from sklearn.base import clone
+from sklearn.feature_extraction import FeatureHasher
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from maxmargin import (
+    ALMA,
+    CRAMMA,
+    MICRA,
+    PUMMA,
+    ROMMA,
+    AggressiveROMMA,
+    FixedDirectionalMargin,
+    OnlineMarginClassifier,
+    Perceptron,
+    Problem,
+)
+from maxmargin.rules import RULES as REGISTERED
+from maxmargin.rules.local import LocalPerceptron
+from maxmargin.stream import REFRESH
+
+RULES = [
+    LocalPerceptron(),
+    Perceptron(b=0.3),
+    ALMA(alpha=0.5),
+    ALMA(alpha=0.5, normalise=True),
+    CRAMMA(eta=0.1),
+    MICRA(eta=0.3),
+    FixedDirectionalMargin(beta=0.2, eta=0.1),
+    FixedDirectionalMargin(beta=1.0, eta=20.0),  # w is multiplied through now and then
+    ROMMA(),
+    AggressiveROMMA(delta=0.2),
+    PUMMA(delta=0.2),
+]
+TRAILS = ["average", "vote", "last"]
+
+
+def names(rule):
+    return repr(rule)
+
+
+def clouds(n=200, d=5, seed=0, gap=0.7, classes=2):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, n)
+    y[:classes] = np.arange(classes)
+    return rng.normal(size=(n, d)) + gap * np.eye(max(d, classes))[y][:, :d] * 2.0, y
+
+
+def batches(model, X, y, size):
+    for k in range(0, len(y), size):
+        model.partial_fit(X[k : k + size], y[k : k + size], classes=np.unique(y))
+    return model
+
+
+def facts(model):
+    """Everything a user can read, as one array."""
+    parts = (model.coef_, model.intercept_, *model.bounds_, model.mistakes_, model.updates_, [model.n_seen_])
+    return np.concatenate([np.ravel(part) for part in parts])
+
+
+@parametrize_with_checks(
+    [
+        OnlineMarginClassifier(),
+        OnlineMarginClassifier("pumma", C=1.0),
+        OnlineMarginClassifier("romma", trail="vote"),
+        OnlineMarginClassifier("alma", trail="last", max_iter=1),
+        OnlineMarginClassifier("aggressive-romma", C=10.0, shuffle=False),
+        OnlineMarginClassifier(CRAMMA(eta=0.1)),
+        OnlineMarginClassifier(MICRA(eta=0.3)),
+    ]
+)
+def test_scikit_learn(estimator, check):
+    """Every check, with no expected failure; those about sample weights do not apply."""
+    check(estimator)
+
+
+class TestStreams:
+    @pytest.mark.parametrize("trail", TRAILS)
+    @pytest.mark.parametrize("rule", RULES, ids=names)
+    def test_batches_of_any_size_are_one_pass_bit_for_bit(self, rule, trail):
+        X, y = clouds()
+        for data in (X, sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))):
+            model = OnlineMarginClassifier(rule, C=2.0, trail=trail, max_iter=1, shuffle=False, n_voters=4)
+            whole = facts(clone(model).fit(data, y))
+            assert np.isfinite(whole).all()
+            for size in (1, 7, 1000):
+                assert np.array_equal(facts(batches(clone(model), data, y, size)), whole)
+
+    def test_binary_rows_among_others_make_no_difference(self):
+        X, y = clouds()
+        X = np.where(X > 0.5, 1.0, 0.0)
+        X[13, 2] = 0.5
+        X = sp.csr_matrix(X)
+        model = OnlineMarginClassifier(max_iter=1, shuffle=False)
+        assert np.array_equal(facts(batches(clone(model), X, y, 10)), facts(clone(model).fit(X, y)))
+
+    def test_across_a_refresh(self):
+        X, y = clouds(n=REFRESH + 5000, d=2)
+        model = OnlineMarginClassifier(AggressiveROMMA(delta=0.3), C=1.0, max_iter=1, shuffle=False)
+        whole = facts(clone(model).fit(X, y))
+        assert np.array_equal(facts(batches(clone(model), X, y, 999)), whole)
+
+    @pytest.mark.parametrize("rule", RULES, ids=names)
+    def test_dense_is_sparse(self, rule):
+        X, y = clouds(n=60)
+        model = OnlineMarginClassifier(rule, C=2.0)
+        dense = batches(clone(model), X, y, 7)
+        sparse = batches(clone(model), sp.csr_matrix(X), y, 7)
+        mixed = clone(model)
+        for k in range(0, 60, 7):
+            rows = slice(k, k + 7)
+            mixed.partial_fit(sp.csr_array(X[rows]) if k % 2 else X[rows], y[rows], classes=[0, 1])
+        np.testing.assert_allclose(facts(sparse), facts(dense), rtol=1e-9)
+        np.testing.assert_allclose(facts(mixed), facts(dense), rtol=1e-9)
+
+    def test_several_classes_are_one_against_the_rest(self):
+        X, y = clouds(classes=4)
+        labels = np.array(["a", "b", "c", "d"])[y]
+        model = batches(OnlineMarginClassifier(), X, labels, 30)
+        assert model.coef_.shape == (4, 5)
+        for k, name in enumerate(model.classes_):
+            one = batches(OnlineMarginClassifier(), X, labels == name, 30)
+            assert np.array_equal(one.coef_[0], model.coef_[k])
+            assert one.bounds_.upper[0] == model.bounds_.upper[k]
+            assert one.mistakes_[0] == model.mistakes_[k]
+        assert model.score(X, labels) > 0.6
+
+    def test_float32_and_lists(self):
+        X, y = clouds(n=40)
+        X = X.astype(np.float32)
+        whole = batches(OnlineMarginClassifier(), X, y, 40)
+        small = batches(OnlineMarginClassifier(), X, y, 3)
+        assert np.array_equal(facts(whole), facts(small))
+        rows = OnlineMarginClassifier()
+        for row, label in zip(X.astype(float).tolist(), y.tolist(), strict=True):
+            rows.partial_fit([row], [label], classes=[0, 1])
+        np.testing.assert_allclose(facts(rows), facts(whole), rtol=1e-5)
+
+    @pytest.mark.parametrize("trail", TRAILS)
+    def test_memory_does_not_grow(self, trail):
+        X, y = clouds(n=3000, d=20)
+        model = OnlineMarginClassifier(PUMMA(delta=0.5), C=1.0, trail=trail, n_voters=5)
+        batches(model, X, y, 100)
+        size = len(pickle.dumps(model))
+        tracemalloc.start()
+        batches(model, X, y, 100)
+        gc.collect()
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(20):  # 9.6 MB pass by
+            batches(model, X, y, 100)
+        gc.collect()
+        after = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        assert len(pickle.dumps(model)) == size
+        assert after - before < 300_000  # caches of Python and Numba
+        assert sum(a.nbytes for a in model._streams[0].arrays.values()) < 8 * (10 * 21 + 60)
+
+    def test_pickled_in_the_middle(self):
+        X, y = clouds()
+        for rule in RULES:
+            model = OnlineMarginClassifier(rule, C=1.0)
+            half = pickle.loads(pickle.dumps(batches(clone(model), X[:90], y[:90], 10)))
+            assert np.array_equal(facts(batches(half, X[90:], y[90:], 10)), facts(batches(model, X, y, 10)))
+
+    def test_passes_of_fit(self):
+        X, y = clouds()
+        model = OnlineMarginClassifier("romma", max_iter=3, random_state=0).fit(X, y)
+        assert model.n_iter_ == 3
+        assert model.n_seen_ == 600
+        again = OnlineMarginClassifier("romma", max_iter=3, random_state=0).fit(sp.csr_matrix(X), y)
+        np.testing.assert_allclose(again.coef_, model.coef_, rtol=1e-9)
+        easy = OnlineMarginClassifier("romma", max_iter=100).fit(*clouds(gap=20.0))
+        assert easy.n_iter_ < 100
+
+    def test_fit_begins_anew_and_partial_fit_goes_on(self):
+        X, y = clouds()
+        model = OnlineMarginClassifier(max_iter=1, shuffle=False).fit(X[::-1], y[::-1])
+        assert np.array_equal(facts(model.fit(X[:50], y[:50])), facts(clone(model).fit(X[:50], y[:50])))
+        assert np.array_equal(facts(model.partial_fit(X[50:], y[50:])), facts(clone(model).fit(X, y)))
+
+    def test_rows_of_one_class_first(self):
+        X, y = clouds()
+        order = np.argsort(y, kind="stable")
+        for rule in RULES:
+            model = OnlineMarginClassifier(rule, C=1.0)
+            whole = facts(batches(clone(model), X[order], y[order], 200))
+            assert np.array_equal(facts(batches(clone(model), X[order], y[order], 6)), whole)
+            assert np.isfinite(whole).all()
+
+    def test_rows_of_zeros(self):
+        X, y = clouds()
+        X[:20] = 0.0
+        for rule in RULES[:-1]:
+            model = OnlineMarginClassifier(rule, fit_intercept=False)
+            assert np.isfinite(batches(clone(model), X, y, 7).coef_).all()
+            assert not batches(clone(model), X[:20], y[:20], 7).coef_.any()
+
+
+class TestCounts:
+    def test_perceptron_by_hand(self):
+        """The threshold follows the longest pattern so far; mean of the weights after every row."""
+        X, y = clouds(seed=3)
+        signs = np.where(y == 1, 1.0, -1.0)
+        rho, b = 0.5, 0.3
+        P = np.column_stack([X, np.full(len(y), rho)])
+        w, total, radius2, mistakes, updates = np.zeros(6), np.zeros(6), 0.0, 0, 0
+        for x, s in zip(P, signs, strict=True):
+            radius2 = max(radius2, float(x @ x))
+            mistakes += s * (w @ x) <= 0.0
+            if s * (w @ x) <= b * radius2:
+                w, updates = w + s * x, updates + 1
+            total += w
+        model = batches(OnlineMarginClassifier(Perceptron(b=b), intercept_scaling=rho), X, y, 9)
+        np.testing.assert_allclose(model.coef_[0], total[:-1] / len(y))
+        np.testing.assert_allclose(model.intercept_[0], rho * total[-1] / len(y))
+        assert (model.mistakes_[0], model.updates_[0], model.n_seen_) == (mistakes, updates, len(y))
+        assert model.bounds_.lower[0] == -np.inf
+
+    def test_a_known_radius_counts_from_the_first_row(self):
+        X, y = clouds()
+        radius = float(np.sqrt((X**2).sum(axis=1).max() + 1.0))
+        whole = OnlineMarginClassifier(
+            Perceptron(b=0.3), radius=radius * (1 + 1e-12), trail="last", intercept_scaling=1.0
+        )
+        batches(whole, X, y, 11)
+        P = np.column_stack([X, np.ones(len(y))])
+        w = np.zeros(6)
+        for x, s in zip(P, np.where(y == 1, 1.0, -1.0), strict=True):
+            w = w + s * x if s * (w @ x) <= 0.3 * radius**2 else w
+        np.testing.assert_allclose(whole.coef_[0], w[:-1])
+
+    @pytest.mark.parametrize("rule", RULES, ids=names)
+    def test_the_average_is_the_average(self, rule):
+        X, y = clouds(n=150)
+        last = OnlineMarginClassifier(rule, C=1.5, trail="last")
+        mean = OnlineMarginClassifier(rule, C=1.5)
+        coef, intercept = np.zeros(5), 0.0
+        for k in range(len(y)):
+            batches_of_one = (X[k : k + 1], y[k : k + 1])
+            last.partial_fit(*batches_of_one, classes=[0, 1])
+            mean.partial_fit(*batches_of_one, classes=[0, 1])
+            coef, intercept = coef + last.coef_[0], intercept + last.intercept_[0]
+            np.testing.assert_allclose(mean.coef_[0], coef / (k + 1), rtol=1e-8, atol=1e-10)
+            np.testing.assert_allclose(mean.intercept_[0], intercept / (k + 1), rtol=1e-8, atol=1e-10)
+
+    @pytest.mark.parametrize("rule", [Perceptron(b=0.0), ROMMA(), PUMMA(delta=0.5)], ids=names)
+    def test_votes(self, rule):
+        X, y = clouds(n=150, gap=1.5)
+        last = OnlineMarginClassifier(rule, C=1.5, trail="last")
+        vote = OnlineMarginClassifier(rule, C=1.5, trail="vote", n_voters=4)
+        lasted = []  # (weight, bias, presentations)
+        for k in range(len(y)):
+            before = last.updates_[0] if k else 0
+            last.partial_fit(X[k : k + 1], y[k : k + 1], classes=[0, 1])
+            if last.updates_[0] > before:
+                lasted.append([last.coef_[0], last.intercept_[0], 0])
+            if lasted:
+                lasted[-1][2] += 1
+        batches(vote, X, y, 7)
+        past = sorted(lasted[:-1], key=lambda one: -one[2])[:3]
+        votes = vote._streams[0].voters()[2]
+        assert votes.size <= 4
+        assert sorted(votes) == sorted([one[2] for one in past] + [lasted[-1][2]])
+        if len({one[2] for one in lasted}) == len(lasted):  # else ties may be kept in another way
+            score = sum(c * np.sign(X @ w + b) for w, b, c in [*past, lasted[-1]])
+            np.testing.assert_allclose(
+                vote.decision_function(X), score / sum(c for *_, c in [*past, lasted[-1]])
+            )
+        assert np.abs(vote.decision_function(X)).max() <= 1.0
+
+
+class TestBounds:
+    @pytest.mark.parametrize("C", [np.inf, 0.3, 10.0])
+    @pytest.mark.parametrize("rule", RULES, ids=names)
+    def test_hold_for_all_that_was_seen(self, rule, C):
+        free_rules = (True,) if rule.name == "pumma" else (True, False)
+        for seed in range(4):
+            X, y = clouds(n=30, d=3, seed=seed, gap=0.2 + seed)
+            X = X * 10.0 ** (seed - 2)
+            for free in free_rules:
+                model = OnlineMarginClassifier(rule, C=C, fit_intercept=free, trail="last")
+                problem = Problem("squared_hinge", C, intercept="free" if free else "none")
+                for end in (9, 30):
+                    batches(model, X[model.n_seen_ if hasattr(model, "classes_") else 0 : end],
+                            y[model.n_seen_ if hasattr(model, "classes_") else 0 : end], 4)  # fmt: skip
+                    signs = np.where(y[:end] == 1, 1.0, -1.0)
+                    truth = optimum(problem, X[:end], signs, np.ones(end))
+                    assert model.bounds_.upper[0] >= truth.lower
+                    assert model.bounds_.lower[0] <= truth.upper
+
+    def test_hold_over_several_passes(self):
+        X, y = clouds(n=30, d=3)
+        truth = optimum(Problem("squared_hinge", 1.0), X, np.where(y == 1, 1.0, -1.0), np.ones(30))
+        for rule in (*RULES[:1], *RULES[-3:]):
+            model = OnlineMarginClassifier(rule, C=1.0, max_iter=20).fit(X, y)
+            assert model.bounds_.lower[0] <= truth.upper
+            assert model.bounds_.upper[0] >= truth.lower
+
+    def test_are_near_where_a_rule_converges(self):
+        X, y = clouds(n=200, d=3, gap=3.0)
+        truth = optimum(Problem("squared_hinge", np.inf), X, np.where(y == 1, 1.0, -1.0), np.ones(200))
+        model = OnlineMarginClassifier(PUMMA(delta=0.01), max_iter=1000).fit(X, y)
+        assert float(truth.lower) <= model.bounds_.upper[0] <= 1.02 * float(truth.upper)
+
+    def test_nothing_is_known_of_one_class(self):
+        X, y = clouds()
+        one = y == 1
+        for rule in RULES:
+            model = OnlineMarginClassifier(rule).partial_fit(X[one], y[one], classes=[0, 1])
+            assert (model.bounds_.lower[0], model.bounds_.upper[0]) == (-np.inf, np.inf)
+            model = OnlineMarginClassifier(rule, C=1.0).partial_fit(X[one], y[one], classes=[0, 1])
+            assert (model.bounds_.lower[0], model.bounds_.upper[0]) == (0.0, 0.0)
+
+
+class TestHashing:
+    ROWS = [{"a": 1.0, "b": 2.5}, {"c": -1.0}, {"a": 0.5, "d": 3.0}, {}, {"long name": 1.0}] * 8
+    Y = np.array([1, 0, 1, 0, 1] * 8)
+
+    @pytest.mark.parametrize("hasher", [64, FeatureHasher(64), FeatureHasher(64, alternate_sign=False)])
+    def test_is_the_feature_hasher_and_a_wide_fit(self, hasher):
+        rows = (FeatureHasher(hasher) if isinstance(hasher, int) else hasher).transform(self.ROWS)
+        hashed = OnlineMarginClassifier(hasher=hasher)
+        wide = OnlineMarginClassifier()
+        for k in range(0, 40, 6):
+            hashed.partial_fit(self.ROWS[k : k + 6], self.Y[k : k + 6], classes=[0, 1])
+            wide.partial_fit(rows[k : k + 6], self.Y[k : k + 6], classes=[0, 1])
+        assert np.array_equal(facts(hashed), facts(wide))
+        assert np.array_equal(hashed.predict(self.ROWS), wide.predict(rows))
+        assert hashed.coef_.shape == (1, 64)
+
+    @pytest.mark.parametrize("kind", ["pair", "string"])
+    def test_pairs_and_strings(self, kind):
+        rows = [[(name, v) for name, v in row.items()] if kind == "pair" else list(row) for row in self.ROWS]
+        hasher = FeatureHasher(32, input_type=kind)
+        model = OnlineMarginClassifier(hasher=hasher, max_iter=2, random_state=0).fit(rows, self.Y)
+        wide = OnlineMarginClassifier(max_iter=2, random_state=0).fit(hasher.transform(rows), self.Y)
+        assert np.array_equal(facts(model), facts(wide))
+
+    def test_columns_of_any_width_are_named_by_their_number(self):
+        rng = np.random.default_rng(0)
+        narrow = sp.random(20, 10, 0.4, format="csr", random_state=0)
+        broad = sp.random(20, 10_000, 0.001, format="csr", random_state=1)
+        y = rng.integers(0, 2, 20)
+        y[:2] = 0, 1
+        hashed, named = OnlineMarginClassifier(hasher=16), OnlineMarginClassifier(hasher=16)
+        for X in (narrow, broad):
+            rows = [{str(j): v for j, v in zip(row.indices, row.data, strict=True)} for row in X]
+            hashed.partial_fit(X, y, classes=[0, 1])
+            named.partial_fit(rows, y, classes=[0, 1])
+            np.testing.assert_allclose(hashed.decision_function(X), named.decision_function(rows))
+        np.testing.assert_allclose(facts(hashed), facts(named))
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("algorithm", "message"),
+        [
+            ("mpu", "'mpu' cannot learn from a stream, which brings a pattern only once: it takes back what"),
+            ("dcd", "'dcd' cannot learn from a stream, .*: it moves the dual weight of a pattern a little"),
+            pytest.param(
+                "pegasos",
+                "'pegasos' cannot learn from a stream, .*: it draws patterns at random",
+                marks=pytest.mark.skipif("pegasos" not in REGISTERED, reason="there is no Pegasos"),
+            ),
+            ("fixed-margin", "fixed-margin without beta takes a share of a margin"),
+            ("smo", "algorithm must be 'auto', one of 'perceptron', "),
+            (3, r"algorithm must be a name or a rule object such as ALMA\(\); got 3"),
+        ],
+    )
+    def test_rules_that_need_a_pattern_again(self, algorithm, message):
+        X, y = clouds()
+        for learn in (OnlineMarginClassifier(algorithm).fit, OnlineMarginClassifier(algorithm).partial_fit):
+            with pytest.raises(ValueError, match=message):
+                learn(X, y, **({"classes": [0, 1]} if learn.__name__ == "partial_fit" else {}))
+
+    @pytest.mark.parametrize(
+        ("parameters", "message"),
+        [
+            ({"C": 0.0}, "C must be a positive number, or inf"),
+            ({"trail": "mean"}, 'trail must be "average", "vote" or "last"; got \'mean\''),
+            ({"n_voters": 1}, "n_voters must be a whole number of at least 2; got 1"),
+            ({"max_iter": 0}, "max_iter must be a whole number of at least 1; got 0"),
+            ({"intercept_scaling": 0.0}, "intercept_scaling must be a positive, finite number"),
+            ({"radius": -1.0}, "radius must be a positive, finite number, or None; got -1"),
+            ({"hasher": "x"}, "hasher must be a FeatureHasher, a positive number of columns, or None"),
+            ({"algorithm": "pumma", "fit_intercept": False}, "'pumma' needs fit_intercept=True"),
+        ],
+    )
+    def test_parameters(self, parameters, message):
+        with pytest.raises(ValueError, match=message):
+            OnlineMarginClassifier(**parameters).fit(*clouds())
+
+    def test_classes_are_announced_once(self):
+        X, y = clouds()
+        model = OnlineMarginClassifier()
+        with pytest.raises(ValueError, match="classes must be passed on the first call to partial_fit"):
+            model.partial_fit(X, y)
+        with pytest.raises(ValueError, match="y holds 1, which is none of the classes announced: \\[0, 2\\]"):
+            model.partial_fit(X, y, classes=[0, 2])
+        with pytest.raises(ValueError, match="at least 2 classes; got 1 class"):
+            model.partial_fit(X, y, classes=[0])
+        model.partial_fit(X, y, classes=[0, 1])
+        with pytest.raises(ValueError, match="is not the same as on the first call"):
+            model.partial_fit(X, y, classes=[0, 2])
+        with pytest.raises(ValueError, match="y holds 5, which is none of the classes"):
+            model.partial_fit(X, np.full(len(y), 5))
+        assert model.n_seen_ == len(y)
+
+    def test_rows_that_are_not_finite_come_through_no_gate(self):
+        X, y = clouds()
+        for data in (X, sp.csr_matrix(X)):
+            model = batches(OnlineMarginClassifier(), data, y, 50)
+            bad = data.copy()
+            bad[3, 0] = np.nan
+            before = facts(model)
+            with pytest.raises(ValueError, match="NaN"):
+                model.partial_fit(bad, y)
+            with pytest.raises(ValueError, match="overflow"):
+                model.partial_fit(data * 1e200, y)
+            assert np.array_equal(facts(model), before)
+
+    def test_no_sample_weight(self):
+        X, y = clouds()
+        for learn in (OnlineMarginClassifier().fit, OnlineMarginClassifier().partial_fit):
+            assert "sample_weight" in learn.__doc__
+            with pytest.raises(TypeError, match="sample_weight"):
+                learn(X, y, sample_weight=np.ones(len(y)))
