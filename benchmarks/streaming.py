@@ -1,0 +1,318 @@
+"""Streams: rows a second of one pass in batches of 1000, and accuracy after it. `python -m benchmarks.streaming`.
+
+Vowpal Wabbit and River take part where they can be imported (`pip install "maxmargin[bench]"`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.datasets import load_svmlight_file
+from sklearn.linear_model import Perceptron, SGDClassifier
+from threadpoolctl import threadpool_limits
+
+from maxmargin import OnlineMarginClassifier
+
+from .datasets import _csr, _idx, _path, mnist_dense, reuters
+from .report import table
+
+PAGE = Path(__file__).parents[1] / "docs" / "streaming.md"
+BATCH = 1000
+CLASSES = [-1.0, 1.0]
+ROW_BY_ROW = 3000  # rows for those that take them one by one
+
+OURS: dict[str, Callable[[int], Any]] = {
+    "OnlineMarginClassifier": lambda seed: OnlineMarginClassifier(random_state=seed),
+    'OnlineMarginClassifier(trail="vote")': lambda seed: OnlineMarginClassifier(trail="vote"),
+    'OnlineMarginClassifier(trail="last")': lambda seed: OnlineMarginClassifier(trail="last"),
+    'OnlineMarginClassifier("pumma", C=1)': lambda seed: OnlineMarginClassifier("pumma", C=1.0),
+}
+SCIKIT: dict[str, Callable[[int], Any]] = {
+    "SGDClassifier": lambda seed: SGDClassifier(random_state=seed),
+    "SGDClassifier(average=True)": lambda seed: SGDClassifier(average=True, random_state=seed),
+    "SGDClassifier, passive-aggressive": lambda seed: SGDClassifier(
+        penalty=None, learning_rate="pa1", eta0=1.0, random_state=seed
+    ),
+    "Perceptron (scikit-learn)": lambda seed: Perceptron(random_state=seed),
+}
+
+
+@dataclass
+class Speed:
+    """Rows a second of one learner on one stream, turn by turn."""
+
+    learner: str
+    rows: list[float] = field(default_factory=list)
+
+
+def _batches(model: Any, X: Any, y: np.ndarray) -> float:
+    """Rows a second in batches; the first call, which sets the model up, is not counted."""
+    model.partial_fit(X[:BATCH], y[:BATCH], classes=CLASSES)
+    parts = [(X[k : k + BATCH], y[k : k + BATCH]) for k in range(BATCH, len(y), BATCH)]
+    begin = time.perf_counter()
+    for rows, labels in parts:
+        model.partial_fit(rows, labels)
+    return (len(y) - BATCH) / (time.perf_counter() - begin)
+
+
+def _dicts(X: Any) -> list[dict[int, float]]:
+    rows = sp.csr_matrix(X)
+    return [
+        dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
+        for row in (rows[i] for i in range(rows.shape[0]))
+    ]
+
+
+def _vowpal(X: Any, y: np.ndarray, parsed: bool) -> float:
+    """Its hinge loss, on text lines that are made before, or on examples that are parsed before."""
+    from vowpalwabbit import Workspace
+
+    lines = [
+        f"{label:g} | " + " ".join(f"{j}:{v:.9g}" for j, v in row.items())
+        for row, label in zip(_dicts(X), y.tolist(), strict=True)
+    ]
+    learner = Workspace("--loss_function hinge --quiet -b 18")
+    examples = [learner.parse(line) for line in lines] if parsed else lines
+    begin = time.perf_counter()
+    for example in examples:
+        learner.learn(example)
+    seconds = time.perf_counter() - begin
+    if parsed:
+        for example in examples:
+            learner.finish_example(example)
+    learner.finish()
+    return len(y) / seconds
+
+
+def _river(X: Any, y: np.ndarray, name: str) -> float:
+    """Row by row, on dicts that are made before."""
+    from river import linear_model
+
+    learner = getattr(linear_model, name)()
+    rows, labels = _dicts(X), (y > 0).tolist()
+    begin = time.perf_counter()
+    for row, label in zip(rows, labels, strict=True):
+        learner.learn_one(row, label)
+    return len(y) / (time.perf_counter() - begin)
+
+
+def _peers() -> tuple[dict[str, Callable[[Any, np.ndarray], float]], list[str]]:
+    """Row-by-row learners that are there, and the names of packages that are not."""
+    found: dict[str, Callable[[Any, np.ndarray], float]] = {}
+    missing = []
+    try:
+        import vowpalwabbit  # noqa: F401
+
+        found["Vowpal Wabbit, text lines"] = lambda X, y: _vowpal(X, y, parsed=False)
+        found["Vowpal Wabbit, examples parsed before"] = lambda X, y: _vowpal(X, y, parsed=True)
+    except ImportError:
+        missing.append("vowpalwabbit")
+    try:
+        import river  # noqa: F401
+
+        for name in ("PAClassifier", "Perceptron", "LogisticRegression"):
+            found[f"River {name}"] = lambda X, y, name=name: _river(X, y, name)
+    except ImportError:
+        missing.append("river")
+    return found, missing
+
+
+def streams() -> dict[str, tuple[Any, np.ndarray]]:
+    """A CSR stream like Reuters (its rows four times over, in random order), and dense rows of 50."""
+    data, rng = reuters(), np.random.default_rng(0)
+    order = np.concatenate([rng.permutation(len(data.y)) for _ in range(4)])
+    dense = rng.standard_normal((50_000, 50))
+    target = dense @ rng.standard_normal(50) + 2.0 * rng.standard_normal(50_000)
+    return {
+        "CSR like Reuters": (data.X[order], data.y[order]),
+        "dense, 50 columns": (dense, np.where(target > 0.0, 1.0, -1.0)),
+    }
+
+
+def speeds(repeats: int) -> tuple[dict[str, list[Speed]], list[str]]:
+    """All learners in turn, in random order."""
+    peers, missing = _peers()
+    found = {}
+    for name, (X, y) in streams().items():
+        runners: dict[str, Callable[[int], float]] = {
+            learner: lambda seed, make=make, X=X, y=y: _batches(make(seed), X, y)
+            for learner, make in {**OURS, **SCIKIT}.items()
+        }
+        runners |= {
+            learner: lambda seed, run=run, X=X, y=y: run(X[:ROW_BY_ROW], y[:ROW_BY_ROW])
+            for learner, run in peers.items()
+        }
+        rows = {learner: Speed(learner) for learner in runners}
+        for learner in OURS:
+            runners[learner](0)  # loads or compiles the machine code
+        for seed in range(repeats):
+            for k in np.random.default_rng(seed).permutation(len(runners)):
+                learner = list(runners)[k]
+                rows[learner].rows.append(runners[learner](seed))
+        found[name] = list(rows.values())
+    return found, missing
+
+
+def _test_file(train: str, test: str, width: int | None = None) -> tuple[Any, np.ndarray, Any, np.ndarray]:
+    X, y = load_svmlight_file(str(_path(train)))
+    T, z = load_svmlight_file(str(_path(test)))
+    d = max(X.shape[1], T.shape[1])
+    X.resize(X.shape[0], d)
+    T.resize(T.shape[0], d)
+    return _csr(X), np.where(y == 1, 1.0, -1.0), _csr(T), np.where(z == 1, 1.0, -1.0)
+
+
+def _mnist() -> tuple[Any, np.ndarray, Any, np.ndarray]:
+    X, y = mnist_dense()
+    T = _idx("mnist/t10k-images-idx3-ubyte.gz").reshape(10000, 784) / 255.0
+    z = np.where(_idx("mnist/t10k-labels-idx1-ubyte.gz") == 0, 1.0, -1.0)
+    return _csr(sp.csr_matrix(X)), y, _csr(sp.csr_matrix(T)), z
+
+
+SETS: dict[str, Callable[[], tuple[Any, np.ndarray, Any, np.ndarray]]] = {
+    "adult (a9a, a9a.t)": lambda: _test_file("adult/a9a.gz", "adult/a9a.t.gz"),
+    "web (w7a, w7a.t)": lambda: _test_file("web/w7a.gz", "web/w7a.t.gz"),
+    "reuters (money-fx)": lambda: _test_file(
+        "reuters-moneyfx/money-fx.trn.gz", "reuters-moneyfx/money-fx.tst.gz"
+    ),
+    "mnist (0 against the rest)": _mnist,
+}
+
+
+def accuracies(repeats: int) -> dict[str, dict[str, np.ndarray]]:
+    """Test accuracy after one pass in random order, seed by seed."""
+    found: dict[str, dict[str, np.ndarray]] = {}
+    for name, load in SETS.items():
+        X, y, T, z = load()
+        found[name] = {learner: np.empty(repeats) for learner in {**OURS, **SCIKIT}}
+        for seed in range(repeats):
+            order = np.random.default_rng(1000 + seed).permutation(len(y))
+            rows, labels = X[order], y[order]
+            for learner, make in {**OURS, **SCIKIT}.items():
+                model = make(seed)
+                for k in range(0, len(y), BATCH):
+                    model.partial_fit(rows[k : k + BATCH], labels[k : k + BATCH], classes=CLASSES)
+                found[name][learner][seed] = model.score(T, z)
+    return found
+
+
+def _speed_table(found: dict[str, list[Speed]]) -> str:
+    head = ["learner"]
+    for name in found:
+        head += [f"{name}: rows a second", "ours is faster by"]
+    lines = {}
+    for rows in found.values():
+        ours = np.array(rows[0].rows)
+        for speed in rows:
+            ratio = "" if speed is rows[0] else f"{np.median(ours / np.array(speed.rows)):.2g}"
+            lines.setdefault(speed.learner, []).extend([f"{np.median(speed.rows):,.0f}", ratio])
+    return table(head, [[name, *cells] for name, cells in lines.items()])
+
+
+def _accuracy_table(found: dict[str, dict[str, np.ndarray]]) -> str:
+    learners = list(next(iter(found.values())))
+    rows = [[learner, *(f"{np.median(found[name][learner]):.5f}" for name in found)] for learner in learners]
+    ours = learners[0]
+    verdict = []
+    for name in found:
+        best = max(np.median(found[name][learner]) for learner in SCIKIT)
+        mine = np.median(found[name][ours])
+        verdict.append("yes" if mine >= best else f"**no**, by {best - mine:.5f}")
+    rows.append(["is ours at least as accurate as the best of scikit-learn's?", *verdict])
+    return table(["learner", *found], rows)
+
+
+def _verdict(found: dict[str, list[Speed]]) -> str:
+    lost = []
+    for name, rows in found.items():
+        ours = np.array(rows[0].rows)
+        lost += [
+            f"{speed.learner} on {name}"
+            for speed in rows[len(OURS) :]
+            if np.median(ours / np.array(speed.rows)) <= 1.0
+        ]
+    return f"Faster than {'all but ' + ', '.join(lost) if lost else 'every one of them'}."
+
+
+def document(speed_repeats: int, accuracy_repeats: int) -> str:
+    """The whole page."""
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found, missing = speeds(speed_repeats)
+        accurate = accuracies(accuracy_repeats)
+    names = ("maxmargin", "numpy", "scipy", "numba", "scikit-learn", "vowpalwabbit", "river")
+    packages = ", ".join(f"{name} {_version(name)}" for name in names)
+    absent = f"\n\nNot there when this was measured: {', '.join(missing)}." if missing else ""
+    return _PAGE.format(
+        python=platform.python_version(),
+        packages=packages,
+        absent=absent,
+        speed_repeats=speed_repeats,
+        accuracy_repeats=accuracy_repeats,
+        batch=BATCH,
+        some=ROW_BY_ROW,
+        verdict=_verdict(found),
+        speeds=_speed_table(found),
+        accuracies=_accuracy_table(accurate),
+    )
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+_PAGE = """\
+# Streams
+
+Written by `python -m benchmarks.streaming --write`; no number on this page is typed by hand. Machine: 2 shared cores,
+one thread used. Python {python}; {packages}.{absent}
+
+## Rows a second
+
+One pass of `partial_fit` in batches of {batch} rows, each learner with its defaults but for what its name says. Vowpal
+Wabbit and River take {some} rows one by one; making their lines and dicts is not counted. All take
+turns, {speed_repeats} times in random order; numbers are medians, ratios the medians of those turn by turn. Ours is
+the first line.
+{verdict}
+
+{speeds}
+
+## Accuracy after one pass
+
+On the test part, after one pass over the training part in random order; medians of {accuracy_repeats} orders.
+
+{accuracies}
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and print; with --write into `docs/streaming.md`."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.streaming", description=__doc__)
+    parser.add_argument("--repeats", type=int, default=9, help="turns of the race")
+    parser.add_argument("--orders", type=int, default=15, help="orders for the accuracy")
+    parser.add_argument("--write", action="store_true", help="write docs/streaming.md")
+    options = parser.parse_args(arguments)
+    text = document(options.repeats, options.orders)
+    print(text)
+    if options.write:
+        PAGE.write_text(text)
+        print(f"written: {PAGE}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
