@@ -25,6 +25,8 @@ from maxmargin import (
     OnlineMarginClassifier,
     Perceptron,
     Problem,
+    load,
+    save,
 )
 from maxmargin.rules import RULES as REGISTERED
 from maxmargin.rules.local import LocalPerceptron
@@ -436,3 +438,30 @@ class TestRefusals:
             assert "sample_weight" in learn.__doc__
             with pytest.raises(TypeError, match="sample_weight"):
                 learn(X, y, sample_weight=np.ones(len(y)))
+
+
+class TestModelFiles:
+    @pytest.mark.parametrize("trail", TRAILS)
+    @pytest.mark.parametrize("rule", ["auto", LocalPerceptron(b=0.5), PUMMA(delta=0.2)])
+    def test_a_stream_goes_on_from_its_file(self, rule, trail, tmp_path):
+        X, y = clouds(classes=3)
+        model = OnlineMarginClassifier(rule, C=1.0, trail=trail, n_voters=4)
+        batches(model, X[:90], y[:90], 10)
+        save(model, tmp_path / "m")
+        again = load(tmp_path / "m")
+        assert repr(again) == repr(model)
+        assert np.array_equal(facts(again), facts(model))
+        assert np.array_equal(again.predict(X), model.predict(X))
+        assert np.array_equal(
+            facts(batches(again, X[90:], y[90:], 7)), facts(batches(model, X[90:], y[90:], 10))
+        )
+
+    def test_names_and_hashers(self, tmp_path):
+        rows, y = TestHashing.ROWS, np.where(TestHashing.Y > 0, "yes", "no")
+        for hasher in (64, FeatureHasher(32, dtype=np.float32)):
+            model = OnlineMarginClassifier(hasher=hasher).partial_fit(rows, y, classes=["no", "yes"])
+            save(model, tmp_path / "m")
+            again = load(tmp_path / "m")
+            assert np.array_equal(again.predict(rows), model.predict(rows))
+            assert repr(again.hasher) == repr(model.hasher)
+            assert np.array_equal(facts(again.partial_fit(rows, y)), facts(model.partial_fit(rows, y)))

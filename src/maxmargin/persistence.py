@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
+from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils.validation import check_is_fitted
 
 from .atomic import written_whole
 from .certificates import Certificate, Certificates, Fingerprint
 from .estimators.linear import MaxMarginClassifier
+from .estimators.online import KNOWN, OnlineMarginClassifier
 from .problems import Problem
-from .rules import RULES, Algorithm
+from .rules import Algorithm
 from .solve import Report
 from .status import Status
 
@@ -33,14 +35,17 @@ class ModelFileError(ValueError):
     """A model file that cannot be read, or a model that cannot be written; the message says why."""
 
 
-def save(model: MaxMarginClassifier, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model to a file, with its certificate and history.
+_CLASSES = {cls.__name__: cls for cls in (MaxMarginClassifier, OnlineMarginClassifier)}
+
+
+def save(model: MaxMarginClassifier | OnlineMarginClassifier, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to a file, with its certificate and history, or with all that a stream needs to go on.
 
     The file appears whole or not at all: an old file of that name stays until the new one is complete.
 
     Parameters
     ----------
-    model : MaxMarginClassifier
+    model : MaxMarginClassifier or OnlineMarginClassifier
         Fitted. Its `callback` is not saved, and `random_state` only if it is None or an integer.
     path : str or path-like
         Usually with the suffix ``.safetensors``.
@@ -52,21 +57,21 @@ def save(model: MaxMarginClassifier, path: str | os.PathLike[str]) -> None:
     OSError
         If the file cannot be written.
     """
-    if type(model) is not MaxMarginClassifier:
-        raise ModelFileError(f"save writes models of MaxMarginClassifier; got {type(model).__name__}.")
+    if type(model) not in _CLASSES.values():
+        raise ModelFileError(f"save writes models of {' and '.join(_CLASSES)}; got {type(model).__name__}.")
     check_is_fitted(model)
     arrays: dict[str, np.ndarray] = {}
     record = {
         "class": type(model).__name__,
         "parameters": _parameters(model),
-        "fitted": _fitted(model, arrays),
+        "fitted": (_fitted if isinstance(model, MaxMarginClassifier) else _streamed)(model, arrays),
     }
     content = _sealed({name: np.ascontiguousarray(a) for name, a in arrays.items()}, record)
     with written_whole(path) as file:
         file.write(content)
 
 
-def load(path: str | os.PathLike[str]) -> MaxMarginClassifier:
+def load(path: str | os.PathLike[str]) -> MaxMarginClassifier | OnlineMarginClassifier:
     """Read a model that `save` wrote.
 
     Parameters
@@ -75,8 +80,8 @@ def load(path: str | os.PathLike[str]) -> MaxMarginClassifier:
 
     Returns
     -------
-    MaxMarginClassifier
-        Fitted: it predicts, and its certificate is verified, as before.
+    MaxMarginClassifier or OnlineMarginClassifier
+        Fitted: it predicts, and its certificate is verified, as before; a stream goes on bit for bit.
 
     Raises
     ------
@@ -88,13 +93,14 @@ def load(path: str | os.PathLike[str]) -> MaxMarginClassifier:
     content = Path(path).read_bytes()
     try:
         record = _record_of(path, content)["model"]
-        if record["class"] != MaxMarginClassifier.__name__:
+        if record["class"] not in _CLASSES:
             raise ModelFileError(
                 f"{path}: models of class {record['class']!r} are not known to this version."
             )
         arrays = {name: a.copy() for name, a in safetensors.load(content).items()}  # writable
-        model = MaxMarginClassifier(**_decoded_parameters(record["parameters"]))
-        _restore(model, record["fitted"], arrays)
+        cls = _CLASSES[record["class"]]
+        model = cls(**_decoded_parameters(cls, record["parameters"]))
+        (_restore if cls is MaxMarginClassifier else _resume)(model, record["fitted"], arrays)
     except ModelFileError:
         raise
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, SafetensorError) as error:
@@ -181,37 +187,47 @@ def _record(instance: Any) -> dict[str, Any]:
     return {field.name: _plain(getattr(instance, field.name)) for field in dataclasses.fields(instance)}
 
 
-def _parameters(model: MaxMarginClassifier) -> dict[str, Any]:
+def _parameters(model: MaxMarginClassifier | OnlineMarginClassifier) -> dict[str, Any]:
     parameters = model.get_params(deep=False)
-    del parameters["callback"]
-    algorithm, weights, seed = (
-        parameters.pop(name) for name in ("algorithm", "class_weight", "random_state")
-    )
+    parameters.pop("callback", None)
+    algorithm, seed = (parameters.pop(name) for name in ("algorithm", "random_state"))
+    weights, hasher = parameters.pop("class_weight", None), parameters.pop("hasher", None)
     record = {name: _plain(value) for name, value in parameters.items()}
     record["random_state"] = _plain(seed) if isinstance(seed, int | np.integer) else None
     record["algorithm"] = algorithm
     if isinstance(algorithm, Algorithm):
-        if RULES.get(algorithm.name) is not type(algorithm):
+        if KNOWN.get(algorithm.name) is not type(algorithm):
             raise ModelFileError(
                 f"a model file cannot name the algorithm {type(algorithm).__name__}, which is not one of "
-                f'{", ".join(RULES)}; call model.set_params(algorithm="auto") before it is saved.'
+                f'{", ".join(KNOWN)}; call model.set_params(algorithm="auto") before it is saved.'
             )
         record["algorithm"] = {"name": algorithm.name, "fields": _record(algorithm)}
+    if isinstance(model, OnlineMarginClassifier):
+        record["hasher"] = _hasher(hasher)
+        return record
     record["class_weight"] = weights
     if isinstance(weights, dict):  # keys of JSON objects could only be strings
         record["class_weight"] = [[_plain(key), _plain(value)] for key, value in weights.items()]
     return record
 
 
-def _decoded_parameters(record: dict[str, Any]) -> dict[str, Any]:
-    missing = MaxMarginClassifier().get_params(deep=False).keys() - record.keys() - {"callback"}
+def _hasher(hasher: Any) -> Any:
+    if not isinstance(hasher, FeatureHasher):
+        return _plain(hasher)
+    return {**hasher.get_params(deep=False), "dtype": np.dtype(hasher.dtype).str}
+
+
+def _decoded_parameters(cls: type[Any], record: dict[str, Any]) -> dict[str, Any]:
+    missing = cls().get_params(deep=False).keys() - record.keys() - {"callback"}
     if missing:
         raise KeyError(*sorted(missing))
-    algorithm, weights = record["algorithm"], record["class_weight"]
+    algorithm, weights, hasher = record["algorithm"], record.get("class_weight"), record.get("hasher")
     if isinstance(algorithm, dict):
-        record["algorithm"] = RULES[algorithm["name"]](**algorithm["fields"])
+        record["algorithm"] = KNOWN[algorithm["name"]](**algorithm["fields"])
     if isinstance(weights, list):
         record["class_weight"] = dict(weights)
+    if isinstance(hasher, dict):
+        record["hasher"] = FeatureHasher(**{**hasher, "dtype": np.dtype(hasher["dtype"]).type})
     return record
 
 
@@ -225,15 +241,7 @@ def _fitted(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         "status": model.status_.value,
         "source": getattr(model, "source_", None),  # where the command line had the data from
     }
-    if classes.dtype.kind in "biuf":
-        arrays["classes"] = classes
-    else:
-        if not all(isinstance(name, str) for name in classes):
-            raise ModelFileError("a model file holds classes that are numbers, booleans or strings.")
-        kind = classes.dtype.str if classes.dtype.kind == "U" else "O"
-        record["classes"] = {"dtype": kind, "names": [str(name) for name in classes]}
-    if hasattr(model, "feature_names_in_"):
-        record["feature_names_in"] = [str(name) for name in model.feature_names_in_]
+    _name_things(model, record, arrays)
     parts = (certificate,) if isinstance(certificate, Certificate) else certificate.parts
     record["one_vs_rest"] = isinstance(certificate, Certificates)
     record["certificates"] = []
@@ -255,11 +263,57 @@ def _fitted(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     return record
 
 
-def _restore(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+def _name_things(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Names of classes and features."""
+    classes = model.classes_
+    if classes.dtype.kind in "biuf":
+        arrays["classes"] = classes
+    else:
+        if not all(isinstance(name, str) for name in classes):
+            raise ModelFileError("a model file holds classes that are numbers, booleans or strings.")
+        kind = classes.dtype.str if classes.dtype.kind == "U" else "O"
+        record["classes"] = {"dtype": kind, "names": [str(name) for name in classes]}
+    if hasattr(model, "feature_names_in_"):
+        record["feature_names_in"] = [str(name) for name in model.feature_names_in_]
+
+
+def _names_restored(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     if "classes" in record:
         model.classes_ = np.array(record["classes"]["names"], dtype=record["classes"]["dtype"])
     else:
         model.classes_ = arrays["classes"]
+    if "feature_names_in" in record:
+        model.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
+    if record["source"] is not None:
+        model.source_ = record["source"]
+
+
+def _streamed(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The state of every stream, whole."""
+    record = {
+        "width": model.coef_.shape[1],
+        "n_iter": int(model.n_iter_),
+        "source": getattr(model, "source_", None),
+    }
+    _name_things(model, record, arrays)
+    for k, state in enumerate(model.state()):
+        arrays |= {f"stream.{k}.{name}": a for name, a in state.items()}
+    return record
+
+
+def _resume(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    _names_restored(model, record, arrays)
+    model.begin(model.classes_, record["width"])
+    model.n_iter_ = record["n_iter"]
+    if model.hasher is None:
+        model.n_features_in_ = record["width"]
+    for k, state in enumerate(model.state()):
+        for name, a in state.items():
+            a[...] = arrays[f"stream.{k}.{name}"]
+
+
+def _restore(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    _names_restored(model, record, arrays)
     model.coef_, model.intercept_ = arrays["coef"], arrays["intercept"]
     model.class_weight_ = arrays["class_weight"]
     rows = len(model.classes_) if record["one_vs_rest"] else 1
@@ -268,10 +322,6 @@ def _restore(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) 
     model.n_features_in_ = record["n_features_in"]
     model.n_iter_ = record["n_iter"]
     model.status_ = Status(record["status"])
-    if record["source"] is not None:
-        model.source_ = record["source"]
-    if "feature_names_in" in record:
-        model.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
     parts = tuple(
         Certificate(
             Problem(**part["problem"]),

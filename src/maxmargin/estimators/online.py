@@ -22,7 +22,7 @@ from ..rules.local import LocalPerceptron
 from ..stream import Stream
 
 TRAILS = ("average", "vote", "last")
-_KNOWN: dict[str, type[Algorithm]] = {**RULES, LocalPerceptron.name: LocalPerceptron}
+KNOWN: dict[str, type[Algorithm]] = {**RULES, LocalPerceptron.name: LocalPerceptron}
 _GATHERED = 1 << 20  # entries of the rows that a shuffled pass puts together at a time
 _UNFIT = {
     "mpu": "it takes back what it has learnt from a pattern when the pattern comes again",
@@ -325,6 +325,14 @@ class OnlineMarginClassifier(ClassifierMixin, BaseEstimator):
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
 
+    def begin(self, classes: np.ndarray, width: int) -> None:
+        """Forget everything; what comes has these classes and so many columns (after hashing)."""
+        self._begin(self._checked(), classes, width)
+
+    def state(self) -> list[dict[str, np.ndarray]]:
+        """All that was learnt, for each problem: these arrays themselves, not copies."""
+        return [stream.arrays for stream in self._learnt()]
+
     def _learnt(self) -> list[Stream]:
         if "_streams" not in vars(self):
             raise AttributeError(
@@ -433,15 +441,15 @@ class OnlineMarginClassifier(ClassifierMixin, BaseEstimator):
 
     def _algorithm(self, problem: Problem) -> Algorithm:
         algorithm = self.algorithm
-        fit = [name for name, cls in _KNOWN.items() if issubclass(cls, PerceptronLike)]
+        fit = [name for name, cls in KNOWN.items() if issubclass(cls, PerceptronLike)]
         if isinstance(algorithm, str):
             name = LocalPerceptron.name if algorithm == "auto" else algorithm
-            if name not in _KNOWN:
+            if name not in KNOWN:
                 raise ValueError(
                     f"algorithm must be 'auto', one of {', '.join(map(repr, fit))}, or an object such as "
                     f"ALMA(); got {algorithm!r}."
                 )
-            algorithm = _KNOWN[name]()
+            algorithm = KNOWN[name]()
         elif not isinstance(algorithm, Algorithm):
             raise ValueError(f"algorithm must be a name or a rule object such as ALMA(); got {algorithm!r}.")
         if not isinstance(algorithm, PerceptronLike):
