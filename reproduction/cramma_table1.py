@@ -57,9 +57,10 @@ one makes no update. ALMA₂ and CRAMMA count from 1. CRAMMA: ε = 1/2, η = 0.0
 The longest runs are decided by rounding: a weight that took millions of updates is known to about 3e-13, a score
 near its threshold of 1e-3 therefore to 1e-10, and one of 10^8 presentations comes as near. With β / R = 10 the 34th
 pattern (from 0) at the 6,436,537th update is 3e-10 above the threshold in plain float64, where u is divided by
-its norm in every update, and 2e-11 below it in 80-bit numbers; the two part there for good. Our factored weight loses less: three of its four CRAMMA counts that differ are to the integer
-those of 80-bit numbers. The paper's are one more rounding, unknown; all margins agree but one, by a unit of the last
-digit (Table 2).
+its norm in every update, and 2e-11 below it in 80-bit numbers; the two part there for good. Our factored weight
+loses less: of its four CRAMMA counts that differ, here and in Table 2, three are to the integer those of 80-bit
+numbers. The paper's are one more rounding, unknown; all margins agree but one, by a unit of the last digit
+(Table 2).
 """
 
 
