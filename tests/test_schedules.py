@@ -14,7 +14,7 @@ from maxmargin.rules import CRAMMA, PUMMA, RULES, AggressiveROMMA, Bias
 from maxmargin.rules.algorithm import PerceptronLike
 from maxmargin.rules.halving import accuracies
 from maxmargin.run import Run
-from maxmargin.schedules import SCHEDULES
+from maxmargin.schedules import BETWEEN, SCHEDULES
 from maxmargin.task import Task
 
 FAMILY = [name for name in RULES if issubclass(RULES[name], PerceptronLike)]
@@ -189,6 +189,21 @@ def test_passes_between_two_looks_double():
             break
     assert passes[:-1] == [2**k for k in range(len(passes) - 1)]
     assert len(passes) >= 4
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_a_round_is_short_however_long_active_sets_are(name):
+    """Inseparable: a set never empties, and passes over it come to an end all the same; looks are that near."""
+    X, y = separated(9, n=60)
+    y[::7] *= -1.0
+    run = started(name, X, y, schedule="active")
+    before = 0
+    for k, _ in enumerate(SCHEDULES["active"](run)):
+        assert run.presentations - before <= 2 * BETWEEN + 3 * run.n
+        before = run.presentations
+        if k == 12 or run.converged:
+            break
+    assert k == 12 or name in ("fixed-margin", "micra", "romma", "aggressive-romma", "pumma")
 
 
 # what is known beforehand

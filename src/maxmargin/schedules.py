@@ -46,13 +46,17 @@ def active_set(run: Run) -> Iterator[None]:
     room, between = run.patterns.room(), 1
     run.begin()
     while True:
-        steps = 0
+        steps, before = 0, run.presentations
         for _ in range(between):
             steps = run.sweep(run.h, run.order())
             if steps == 0 or run.interrupted():
                 break
             active, rows = room.gather(run.h, run.moved[:steps].copy())
             run.narrow(active, rows, max(1, BETWEEN // steps))
+            if (
+                run.presentations - before > BETWEEN
+            ):  # sets that do not empty are long, however few their rows
+                break
         run.look()
         if steps == 0:
             run.advance()
