@@ -52,8 +52,9 @@ class Row:
         """Why the count differs, where it does."""
         if self.double is None:
             return ""
-        more = "" if self.extended is None else f", 80-bit numbers {self.extended:,}"
-        return f"decided by rounding; plain float64 gives {self.double:,}{more}"
+        if self.extended is None:
+            return f"probably rounding, not checked; plain float64 gives {self.double:,}"
+        return f"decided by rounding; plain float64 gives {self.double:,}, 80-bit numbers {self.extended:,}"
 
     @property
     def long(self) -> bool:

@@ -85,7 +85,8 @@ TEXT = """\
 All 683 patterns, raw, the order of the file, ρ = 10, Δ = 1: `loss="squared_hinge"` with C = 1 / (2 Δ²). All
 counters begin with 1, also the Perceptron's. CRAMMA: ε = 1/2, η = 1.7 Δ / (R √683) / (β / R). Of the 15 rows only
 the first and the last count of each algorithm, and the Perceptron's 560,591, are at hand here, and neither their
-parameters nor the other columns are: the parameters shown are those round numbers with which the count is met.
+parameters (but for b / R² = 1 and 10) nor the other columns are: the other parameters shown were searched for, as
+round numbers with which the count is met.
 ΔD/D is (D' - D) / D, which vanishes at the optimum, ΔΓ/Γ the distance of Γ to the largest margin.
 """
 

@@ -20,8 +20,8 @@ C = 0.5  # the paper's objective is 1/2 |w|^2 + (1/2) sum xi^2
 DELTA = 0.01
 EXACT, PUMMA_, ROMMA_ = "SVMlight / certified optimum", "PUMMA", "aggressive ROMMA"
 ADULT = {1000: "4.95", 2000: "3.40", 4000: "2.40", 8000: "1.69", 16000: "1.20", 32561: "0.83"}
-ORDER = "SVMlight stops short of the optimum"
-CODING = "no coding of the public data that was tried gives 17.4"
+ORDER = "perhaps SVMlight stopped short; not checked"
+CODING = "earlier notes: no other coding tried gave 17.4"
 SUBSETS = "other subsets and another coding of the 123 features: a1a's first 1,000 rows give {:.2f}"
 TEXT = """\
 K. Ishibashi, K. Hatano, M. Takeda, "Online learning of approximate maximum p-norm margin classifiers with bias",
@@ -30,6 +30,10 @@ C = 1/2. SVMlight's column stands beside the certified optimum with a free inter
 aggressive ROMMA (a coordinate of R) at δ = 0.01, halved from 1, with the paper's active set, in the order of the
 file; their margin is that of the last weight. Ionosphere raw; votes y, n, ? as 1, -1, 0; adult: the first rows of
 a9a. The columns of PUMMA and ROMMA for adult are not at hand.
+
+The paper's order is not known, and the last digit depends on it: with or without halving and active set, in the
+order of the file or at random (eight ways), ionosphere gives PUMMA 10.48 to 10.50 and ROMMA 10.45 to 10.51. Shown is
+the paper's pair of devices, in the order of the file.
 """
 
 
