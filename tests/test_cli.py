@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import inspect
 import json
 import os
@@ -16,22 +17,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import load as load_arrays
+from scipy.sparse import csr_matrix, vstack
 from sklearn.datasets import dump_svmlight_file
 from typer.main import get_command
 from typer.testing import CliRunner
 
 import maxmargin
-from maxmargin import MaxMarginClassifier, Status, verify
+from maxmargin import MaxMarginClassifier, OnlineMarginClassifier, Status, verify
 from maxmargin.cli.app import app
 from maxmargin.cli.fit import fit
 from maxmargin.cli.progress import Progress
 from maxmargin.cli.summary import as_json
 from maxmargin.persistence import load, save
+from maxmargin.readers import DataError, svmlight
 from maxmargin.solve import Report
 
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(60, 4)), 3)
 Y = np.where(X[:, 0] + 0.4 * RNG.normal(size=60) > 0.0, 1, -1)
+ONLINE = ("online", "classes", "hashing", "trail")
 COMMAND = [sys.executable, "-c", "from maxmargin.cli import main; main()"]
 
 
@@ -106,7 +110,7 @@ class TestFit:
         estimator = MaxMarginClassifier().get_params()
         estimator["seed"] = estimator["random_state"]
         for name, parameter in inspect.signature(fit).parameters.items():
-            if name not in ("data", "output", "label", "n_features", "as_json", "quiet"):
+            if name not in ("ctx", "data", "output", "label", "n_features", "as_json", "quiet", *ONLINE):
                 assert parameter.default == estimator[name], name
 
     def test_json(self, data, tmp_path):
@@ -579,3 +583,125 @@ def test_check_of_an_unfinished_model_ends_with_three(tmp_path):
     told = runner.invoke(app, ["check", str(model), str(data)])
     assert told.exit_code == 3
     assert "above the tolerance" in told.stdout
+
+
+class TestOnline:
+    def test_streams_a_file(self, data, tmp_path):
+        path = tmp_path / "m"
+        result = run("fit", "--online", data, "-o", path, "--n-features", 4, "--C", 2.0)
+        assert result.exit_code == 0
+        assert result.stdout.startswith("60 rows in ")
+        assert "mistakes on the way" in result.stdout
+        assert result.stderr == ""
+        model = OnlineMarginClassifier(C=2.0).partial_fit(csr_matrix(X), Y, classes=[-1, 1])
+        fitted = load(path)
+        assert np.array_equal(fitted.coef_, model.coef_)
+        assert fitted.mistakes_ == model.mistakes_
+        predicted = run("predict", path, data)
+        assert predicted.stdout.split() == [str(label) for label in model.predict(X)]
+        assert predicted.stderr.startswith("accuracy ")
+
+    @pytest.mark.parametrize("suffix", ["", ".gz"])
+    def test_hashes_where_the_width_is_not_known(self, data, suffix, tmp_path):
+        text = data.read_bytes()
+        path = tmp_path / f"rows.svm{suffix}"
+        path.write_bytes(gzip.compress(text) if suffix else text)
+        assert run("fit", "--online", path, "-o", tmp_path / "m", "--hashing", 64).exit_code == 0
+        rows = [{str(j + 1): v for j, v in enumerate(row) if v} for row in X.tolist()]
+        model = OnlineMarginClassifier(hasher=64).partial_fit(rows, Y, classes=[-1, 1])
+        fitted = load(tmp_path / "m")
+        np.testing.assert_allclose(fitted.coef_, model.coef_, rtol=1e-12)
+        predicted = run("predict", tmp_path / "m", path)
+        assert predicted.stdout.split() == [str(label) for label in model.predict(rows)]
+
+    def test_json_and_classes(self, data, tmp_path):
+        result = run(
+            "fit", "--online", data, "-o", tmp_path / "m", "--json", "--classes", "-1,1,7", "--trail", "vote"
+        )
+        facts = json.loads(result.stdout)
+        assert (facts["rows"], facts["features"], facts["classes"]) == (60, 1 << 18, [-1, 1, 7])
+        assert [problem["class"] for problem in facts["problems"]] == [-1, 1, 7]
+        assert facts["problems"][2]["upper"] == "inf"
+        assert load(tmp_path / "m").trail == "vote"
+
+    def test_a_terminal_sees_the_bytes_read(self, data, tmp_path):
+        code = (
+            "import rich.console; rich.console.Console.is_terminal = property(lambda self: True); "
+            "from maxmargin.cli import main; main()"
+        )
+        words = ["fit", "--online", str(data), "-o", str(tmp_path / "m")]
+        result = subprocess.run(
+            [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True, timeout=300
+        )
+        assert "bytes" in result.stderr or "kB" in result.stderr
+
+    def test_ctrl_c_keeps_what_was_learnt(self, data, tmp_path, monkeypatch):
+        def blocks(path, n_features):
+            yield from original(path, n_features, size=200)
+            raise KeyboardInterrupt
+
+        original = svmlight.stream_svmlight
+        monkeypatch.setattr(svmlight, "stream_svmlight", blocks)
+        result = run("fit", "--online", data, "-o", tmp_path / "m", "--classes", "-1,1")
+        assert result.exit_code == 3
+        assert "stopped before the end" in result.stdout
+        assert load(tmp_path / "m").n_seen_ == 60
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (["--tol", "0.1"], "--tol is of no use in a stream; leave it out, or leave out --online."),
+            (["--max-iter", "3"], "--max-iter is of no use in a stream"),
+            (["--algorithm", "mpu"], "'mpu' cannot learn from a stream, which brings a pattern only once"),
+            (["--n-features", "0"], "--n-features must be at least 1, got 0"),
+            (["--n-features", "4", "--hashing", "8"], "--hashing is for files whose width is not known"),
+            (["--n-features", "2"], "line 1: the index 3 is beyond the 2 features"),
+            (["--classes", "a,b"], "--classes takes whole numbers, as in -1,1; got a,b"),
+            (["--classes", "1,2"], "y holds -1, which is none of the classes announced: [1, 2]. Name all"),
+        ],
+    )
+    def test_refusals(self, data, words, message, tmp_path):
+        assert message in refused("fit", "--online", data, "-o", tmp_path / "m", *words)
+        assert not (tmp_path / "m").exists()
+
+    def test_other_files_and_commands(self, data, table, tmp_path):
+        assert "--online reads svmlight text" in refused("fit", "--online", table, "-o", tmp_path / "m")
+        assert "belong to --online" in refused("fit", data, "-o", tmp_path / "m", "--trail", "last")
+        one = tmp_path / "one.svm"
+        one.write_text("1 1:1\n1 2:1\n")
+        assert "are all of class 1; name all classes" in refused("fit", "--online", one, "-o", tmp_path / "m")
+        one.write_text("0.5 1:1\n1 2:1\n")
+        assert "the labels are fractions" in refused("fit", "--online", one, "-o", tmp_path / "m")
+        one.write_text("# nothing\n")
+        assert "holds no rows" in refused("fit", "--online", one, "-o", tmp_path / "m")
+        assert run("fit", "--online", data, "-o", tmp_path / "m").exit_code == 0
+        assert "a stream has no certificate" in refused("check", tmp_path / "m", data)
+
+
+class TestBlocks:
+    def test_blocks_are_the_file(self, data):
+        for size in (50, 333, 1 << 22):
+            blocks = list(svmlight.stream_svmlight(data, 4, size))
+            assert np.array_equal(vstack([block.X for block in blocks]).toarray(), X)
+            assert np.array_equal(np.concatenate([block.y for block in blocks]), Y)
+            assert blocks[-1].read == data.stat().st_size
+            assert len(blocks) > 1 or size > 333
+
+    def test_faults_have_their_line(self, tmp_path):
+        path = tmp_path / "bad.svm"
+        for text, width, message in [
+            ("1 1:1\n" * 50 + "1 1:x\n", None, "line 51: the value 'x' of '1:x' is not a number"),
+            ("1 1:1\n" * 50 + "1 0:1\n", 2, "line 51: the index 0 is below 1"),
+            ("1 1:1\n" * 50 + "1 3:1\n", 2, "line 51: the index 3 is beyond the 2 features"),
+            ("1 1:1\n" * 50 + "1 2:nan", 2, "line 51: the value of '2:nan' is not finite"),
+        ]:
+            path.write_text(text)
+            with pytest.raises(DataError, match=message):
+                list(svmlight.stream_svmlight(path, width, 64))
+
+    def test_an_index_0_in_the_first_block_counts_from_0(self, tmp_path):
+        path = tmp_path / "zero.svm"
+        path.write_text("1 1:1\n-1 0:1\n")
+        (block,) = svmlight.stream_svmlight(path, 2)
+        assert block.first_index == 0
+        assert block.X.toarray().tolist() == [[0.0, 1.0], [1.0, 0.0]]

@@ -30,6 +30,8 @@ def check(
         from .summary import summary
 
         fitted, table = model_and_data(model, data, label)
+        if not hasattr(fitted, "certificate_"):
+            raise DataError(f"{model}: the model of a stream has no certificate, for its rows are gone.")
         if table.y is None:
             raise DataError(f"{data}: a certificate is about labels too, and the file holds none.")
         try:

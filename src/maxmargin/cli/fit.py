@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 def fit(
+    ctx: typer.Context,
     data: Annotated[
         Path, Argument(help="svmlight text, .csv, .npz or .parquet; text also as .gz, .bz2 or .xz.")
     ],
@@ -44,16 +45,36 @@ def fit(
     label: Label = None,
     as_json: AsJson = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No live line and no report.")] = False,
+    online: Annotated[
+        bool, Option("--online", help="One pass over svmlight text of any length, in constant memory.")
+    ] = False,
+    classes: Annotated[
+        str | None, Option(help="With --online: all labels, as in -1,1; else those of the first 4 MB.")
+    ] = None,
+    hashing: Annotated[
+        int | None,
+        Option(help="With --online, without --n-features: columns that indices are hashed into; 262144."),
+    ] = None,
+    trail: Annotated[
+        str | None, Option(help="With --online: average, vote or last; which weights predict.")
+    ] = None,
 ) -> None:
     """Learn a classifier, prove how good it is, and write both to a file.
 
     Ctrl-C ends the fit with the best model so far, which is written; a second Ctrl-C gives up.
     """
+    if online:
+        from .online import fit_online
+
+        fit_online(data, output, ctx)
+        return
     with one_sentence():
         from ..atomic import check_place
         from .labelled import check_options, read_labelled
 
         check_place(output, data)
+        if classes is not None or hashing is not None or trail is not None:
+            raise ValueError("--classes, --hashing and --trail belong to --online: add it, or leave them out")
         check_options(data, n_features, label)
         table = read_labelled(data, n_features, label)
 

@@ -20,7 +20,7 @@ def model_and_data(model_path: Path, data: Path, label: str | None) -> tuple[Any
     names = getattr(model, "feature_names_in_", None)
     table = read(
         data,
-        n_features=model.n_features_in_,
+        n_features=getattr(model, "n_features_in_", None),  # columns may be hashed
         label=label or source.get("label"),
         features=None if names is None else names.tolist(),
         first_index=source.get("first_index"),

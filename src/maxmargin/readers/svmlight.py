@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from io import BytesIO
 from itertools import pairwise
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from .files import open_data, require_memory, sample
+from .files import COMPRESSED, open_data, plain_sentences, require_memory, sample
 from .table import DataError, Expected, Table, whole
 
 _LARGEST = 2**31 - 1  # the reader's indices are C ints
+BLOCK = 1 << 22  # bytes of text that are read at a time
 
 
 def read_svmlight(path: Path, expected: Expected) -> Table:
@@ -48,14 +53,100 @@ def read_svmlight(path: Path, expected: Expected) -> Table:
     return Table(sp.csr_matrix((X.data, indices, X.indptr), shape), whole(y), first_index=first)
 
 
+@dataclass(frozen=True)
+class Block:
+    """Some rows of a file that is read block by block.
+
+    Attributes
+    ----------
+    X : CSR matrix of shape (n, width)
+        Where no width was asked for, column j is the index j as it is written, and the width that of the block.
+    y : ndarray of shape (n,)
+    first_index : {0, 1}
+        From what the indices count; 0 where no width was asked for.
+    read : int
+        Bytes of the file read so far, of the compressed file where it is one.
+    """
+
+    X: Any
+    y: np.ndarray
+    first_index: int
+    read: int
+
+
+def stream_svmlight(path: Path, n_features: int | None = None, size: int = BLOCK) -> Iterator[Block]:
+    """Read svmlight text in blocks of whole lines, once, in memory that does not depend on its length.
+
+    With `n_features`, indices count from 1 unless the first block holds an index 0.
+
+    Raises
+    ------
+    DataError
+        At the first line that cannot be read, or goes beyond `n_features`.
+    """
+    with plain_sentences(path):
+        sample(path)  # is it text at all?
+        first = 0 if n_features is None else None
+        with open(path, "rb") as raw:
+            opener = COMPRESSED.get(path.suffix.lower())
+            file = opener(raw, "rb") if opener else raw
+            lines, rest = 0, b""
+            while True:
+                new = file.read(size)
+                text = rest + new
+                cut = text.rfind(b"\n") + 1 if new else len(text)
+                text, rest = text[:cut], text[cut:]
+                if text.strip():
+                    X, y = _parsed(path, text, lines, n_features, first)
+                    if first is None:
+                        first = 0 if X.nnz and X.indices.min() == 0 else 1
+                    if X.nnz and (
+                        X.indices.min() < first
+                        or (n_features is not None and X.indices.max() - first >= n_features)
+                    ):
+                        fault = _fault_among(
+                            path, text.splitlines(True), lines, Expected(n_features, first_index=first)
+                        )
+                        raise DataError(fault or f"{path}: the columns do not fit --n-features.")
+                    if y.size:
+                        indices = X.indices - first
+                        width = n_features or (int(indices.max()) + 1 if X.nnz else 1)
+                        X = sp.csr_matrix((X.data, indices, X.indptr), (X.shape[0], width))
+                        yield Block(X, whole(y), first, raw.tell())
+                lines += text.count(b"\n")
+                if not new:
+                    return
+
+
+def _parsed(
+    path: Path, text: bytes, lines: int, n_features: int | None, first: int | None
+) -> tuple[Any, np.ndarray]:
+    """The rows of some lines; `lines` came before them."""
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        X, y = load_svmlight_file(BytesIO(text), zero_based=True)  # pyright: ignore[reportArgumentType]
+        if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+            raise ValueError("a value is not finite")
+    except (ValueError, OverflowError) as error:
+        fault = _fault_among(path, text.splitlines(True), lines, Expected(n_features, first_index=first))
+        raise DataError(fault or f"{path}: {error}") from None
+    return X, y
+
+
 def _first_fault(path: Path, expected: Expected) -> str | None:
     """The first line that cannot be read, and why."""
     with open_data(path) as file:
-        for number, line in enumerate(file, 1):
-            fault = _fault(line, expected)
-            if fault is not None:
-                cut = "" if line.endswith(b"\n") else " (the file seems to be cut short here)"
-                return f"{path}, line {number}: {fault}{cut}."
+        return _fault_among(path, file, 0, expected)
+
+
+def _fault_among(path: Path, file: Iterable[bytes], before: int, expected: Expected) -> str | None:
+    """The first of these lines that cannot be read; `before` others came before them."""
+    for number, line in enumerate(file, before + 1):
+        fault = _fault(line, expected)
+        if fault is not None:
+            cut = "" if line.endswith(b"\n") else " (the file seems to be cut short here)"
+            return f"{path}, line {number}: {fault}{cut}."
     return None
 
 
