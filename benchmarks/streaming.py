@@ -215,7 +215,7 @@ def _speed_table(found: dict[str, list[Speed]]) -> str:
     for rows in found.values():
         ours = np.array(rows[0].rows)
         for speed in rows:
-            ratio = "" if speed is rows[0] else f"{np.median(ours / np.array(speed.rows)):.2g}"
+            ratio = "" if speed is rows[0] else f"{np.median(ours / np.array(speed.rows)):.3g}"
             lines.setdefault(speed.learner, []).extend([f"{np.median(speed.rows):,.0f}", ratio])
     return table(head, [[name, *cells] for name, cells in lines.items()])
 
@@ -294,6 +294,8 @@ the first line.
 ## Accuracy after one pass
 
 On the test part, after one pass over the training part in random order; medians of {accuracy_repeats} orders.
+The default of `b` and of `intercept_scaling` was chosen among some forty pairs by the accuracy on these very test
+parts, with other orders; the others have their own defaults. The lead over them is as large as a few test rows.
 
 {accuracies}
 """
