@@ -8,7 +8,20 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from presenting import BUSY, WHOLE, dual, opened, packed, plan, present, reflected, scored, start, weight
+from presenting import (
+    BUSY,
+    ONE_BY_ONE,
+    WHOLE,
+    dual,
+    opened,
+    packed,
+    plan,
+    present,
+    reflected,
+    scored,
+    start,
+    weight,
+)
 
 import maxmargin.data
 from maxmargin import MaxMarginClassifier, Problem
@@ -96,7 +109,7 @@ def agree(name, a, b):
             np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-12 * np.abs(other).max())
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", ONE_BY_ONE)
 @pytest.mark.parametrize("storage", STORAGES)
 def test_every_storage_gives_the_same_bits(name, storage):
     rng = np.random.default_rng(3)
@@ -114,7 +127,7 @@ def test_every_storage_gives_the_same_bits(name, storage):
         assert len(expected[0]) > len(X) // 2  # something happened
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", ONE_BY_ONE)
 def test_binary_rows_give_the_same_bits(name):
     rng = np.random.default_rng(4)
     problem = problem_for(name)
@@ -130,7 +143,7 @@ def test_binary_rows_give_the_same_bits(name):
     agree(name, outcome(p.rule, dense, turns), outcome(p.rule, h, turns))
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", ONE_BY_ONE)
 def test_64_bit_index_path(name, monkeypatch):
     rng = np.random.default_rng(5)
     problem = problem_for(name)
@@ -151,7 +164,7 @@ def test_64_bit_index_path(name, monkeypatch):
     agree(name, (some[0][0], weight(narrow)), (some[1][0], weight(wide)))
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", ONE_BY_ONE)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_packed_rows_give_the_same_bits(name, sparse):
     rng = np.random.default_rng(6)
@@ -175,7 +188,7 @@ def test_packed_rows_give_the_same_bits(name, sparse):
     agree(name, *((*present(p.rule, h, [range(n)]), weight(h), dual(h), scored(h)) for h in (loose, tight)))
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", ONE_BY_ONE)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_biased_is_an_explicit_column(name, sparse):
     rng = np.random.default_rng(7)
@@ -196,7 +209,7 @@ def test_biased_is_an_explicit_column(name, sparse):
     agree(name, ([], scored(packed(biased, rows), 6)), ([], scored(packed(explicit, rows), 6)))
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", ONE_BY_ONE)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_elastic_is_explicit_columns(name, sparse):
     """The pattern's own coordinate is delta, here a power of two: 1 / (2 C s) = delta^2."""
@@ -370,10 +383,15 @@ def test_fit_never_writes_to_the_callers_data(name, intercept, sparse):
     parts += [y, s]
     before = [part.tobytes() for part in parts]
     kind = {"intercept": intercept} if intercept != "none" else {"fit_intercept": False}
-    if RULES[name]().refuses(Problem("squared_hinge", 1.0, intercept=intercept)):
+    losses = [
+        loss
+        for loss in ("squared_hinge", "hinge")
+        if RULES[name]().refuses(Problem(loss, 1.0, intercept=intercept)) is None
+    ]
+    if not losses:
         assert (name, intercept) in (("pumma", "none"), ("pumma", "augmented"))
         return
-    MaxMarginClassifier(algorithm=name, **kind).fit(X, y, s)
+    MaxMarginClassifier(loss=losses[0], algorithm=name, **kind).fit(X, y, s)
     assert before == [part.tobytes() for part in parts]
 
 

@@ -2,14 +2,32 @@
 
 from .algorithm import Algorithm, Bias, Facts, Plan
 from .alma import ALMA
+from .cutting_plane import CuttingPlane
 from .dual_descent import DualCoordinateDescent
 from .micra import CRAMMA, MICRA, FixedDirectionalMargin
 from .mpu import MPU
+from .pegasos import Pegasos
 from .perceptron import Perceptron
 from .pumma import PUMMA
 from .romma import ROMMA, AggressiveROMMA
 
-RULES: dict[str, type[Algorithm]] = {cls.name: cls for cls in (DualCoordinateDescent, MPU, Perceptron)}
+RULES: dict[str, type[Algorithm]] = {
+    cls.name: cls
+    for cls in (
+        DualCoordinateDescent,
+        MPU,
+        Perceptron,
+        ALMA,
+        CRAMMA,
+        MICRA,
+        FixedDirectionalMargin,
+        ROMMA,
+        AggressiveROMMA,
+        PUMMA,
+        Pegasos,
+        CuttingPlane,
+    )
+}
 
 __all__ = [
     "ALMA",
@@ -22,9 +40,11 @@ __all__ = [
     "AggressiveROMMA",
     "Algorithm",
     "Bias",
+    "CuttingPlane",
     "DualCoordinateDescent",
     "Facts",
     "FixedDirectionalMargin",
+    "Pegasos",
     "Perceptron",
     "Plan",
 ]
