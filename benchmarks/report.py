@@ -113,7 +113,9 @@ def startup(found: dict[str, Timing]) -> str:
     rows = [[f"`{t.command}`", _spread(1e3 * np.asarray(t.seconds), ".0f")] for t in found.values()]
     lines = [table(["command", "ms, a new process each time"], rows), ""]
     added = np.subtract(found["maxmargin"].seconds, found["base"].seconds)
-    lines.append(f"`from maxmargin import MaxMarginClassifier` adds {_spread(1e3 * added, '.0f')} ms (promised: at most 300).")
+    lines.append(
+        f"`from maxmargin import MaxMarginClassifier` adds {_spread(1e3 * added, '.0f')} ms (promised: at most 300)."
+    )
     if "predict" in found:
         ratio = np.divide(found["predict"].seconds, found["peer"].seconds)
         lines.append(
@@ -170,7 +172,9 @@ def _verdict(results: Sequence[Comparison], peaks: Sequence[Peak], started: dict
         f"- Memory: at most {max(mine):.2f} times the bytes of the input beyond it (promised: 1.5).",
     ]
     added = float(np.median(np.subtract(started["maxmargin"].seconds, started["base"].seconds)))
-    lines.append(f"- Start-up: `from maxmargin import MaxMarginClassifier` adds {1e3 * added:.0f} ms (promised: 300).")
+    lines.append(
+        f"- Start-up: `from maxmargin import MaxMarginClassifier` adds {1e3 * added:.0f} ms (promised: 300)."
+    )
     return "\n".join(lines)
 
 

@@ -36,6 +36,18 @@ def perceptron(Y, order, caps, b):
     return Run(a, I, moved, nearest)
 
 
+def local_perceptron(Y, order, caps, b):
+    """Update when a.y_k <= b |y_k|^2:  a <- a + y_k."""
+    a, I, moved, nearest = np.zeros(Y.shape[1]), np.zeros(len(Y)), [], np.inf
+    for k in order:
+        p, limit = a @ Y[k], b * (Y[k] @ Y[k])
+        nearest = min(nearest, abs(p - limit))
+        if p <= limit:
+            a, I[k] = a + Y[k], I[k] + 1
+            moved.append(k)
+    return Run(a, I, moved, nearest)
+
+
 def mpu(Y, order, caps, b, db):
     """Learn when a.y_k <= b and I_k < cap, unlearn when a.y_k >= b + db and I_k > 0: as often as it takes."""
     a, I, moved, nearest = np.zeros(Y.shape[1]), np.zeros(len(Y)), [], np.inf
@@ -200,6 +212,7 @@ def pumma_printed(Y, order, caps, delta, y):
 
 NAIVE = {
     "perceptron": perceptron,
+    "local-perceptron": local_perceptron,
     "mpu": mpu,
     "dcd": dual_descent,
     "alma": alma,

@@ -191,7 +191,7 @@ class TestRoundTrip:
 
 class TestWhatCannotBeSaved:
     def test_other_objects(self, path):
-        with pytest.raises(ModelFileError, match="save writes models of .*Classifier; got int"):
+        with pytest.raises(ModelFileError, match=r"save writes models of .*Classifier; got int"):
             save(3, path)
 
     def test_not_fitted(self, path):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         CuttingPlane,
         DualCoordinateDescent,
         FixedDirectionalMargin,
+        LocalPerceptron,
         Pegasos,
         Perceptron,
     )
@@ -44,6 +45,7 @@ __all__ = [
     "CuttingPlane",
     "DualCoordinateDescent",
     "FixedDirectionalMargin",
+    "LocalPerceptron",
     "MaxMarginClassifier",
     "ModelFileError",
     "OnlineMarginClassifier",
@@ -76,6 +78,7 @@ _HOMES = {
         "CuttingPlane",
         "DualCoordinateDescent",
         "FixedDirectionalMargin",
+        "LocalPerceptron",
         "Pegasos",
         "Perceptron",
     ),

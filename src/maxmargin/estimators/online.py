@@ -16,13 +16,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..data import Patterns
 from ..problems import Problem
-from ..rules import RULES, Algorithm, FixedDirectionalMargin
+from ..rules import RULES, Algorithm, FixedDirectionalMargin, LocalPerceptron
 from ..rules.algorithm import PerceptronLike
-from ..rules.local import LocalPerceptron
 from ..stream import Stream
 
 TRAILS = ("average", "vote", "last")
-KNOWN: dict[str, type[Algorithm]] = {**RULES, LocalPerceptron.name: LocalPerceptron}
 _GATHERED = 1 << 20  # entries of the rows that a shuffled pass puts together at a time
 _UNFIT = {
     "mpu": "it takes back what it has learnt from a pattern when the pattern comes again",
@@ -441,15 +439,15 @@ class OnlineMarginClassifier(ClassifierMixin, BaseEstimator):
 
     def _algorithm(self, problem: Problem) -> Algorithm:
         algorithm = self.algorithm
-        fit = [name for name, cls in KNOWN.items() if issubclass(cls, PerceptronLike)]
+        fit = [name for name, cls in RULES.items() if issubclass(cls, PerceptronLike)]
         if isinstance(algorithm, str):
             name = LocalPerceptron.name if algorithm == "auto" else algorithm
-            if name not in KNOWN:
+            if name not in RULES:
                 raise ValueError(
                     f"algorithm must be 'auto', one of {', '.join(map(repr, fit))}, or an object such as "
                     f"ALMA(); got {algorithm!r}."
                 )
-            algorithm = KNOWN[name]()
+            algorithm = RULES[name]()
         elif not isinstance(algorithm, Algorithm):
             raise ValueError(f"algorithm must be a name or a rule object such as ALMA(); got {algorithm!r}.")
         if not isinstance(algorithm, PerceptronLike):

@@ -4,6 +4,7 @@ from .algorithm import Algorithm, Bias, Facts, Plan
 from .alma import ALMA
 from .cutting_plane import CuttingPlane
 from .dual_descent import DualCoordinateDescent
+from .local import LocalPerceptron
 from .micra import CRAMMA, MICRA, FixedDirectionalMargin
 from .mpu import MPU
 from .pegasos import Pegasos
@@ -17,6 +18,7 @@ RULES: dict[str, type[Algorithm]] = {
         DualCoordinateDescent,
         MPU,
         Perceptron,
+        LocalPerceptron,
         ALMA,
         CRAMMA,
         MICRA,
@@ -44,6 +46,7 @@ __all__ = [
     "DualCoordinateDescent",
     "Facts",
     "FixedDirectionalMargin",
+    "LocalPerceptron",
     "Pegasos",
     "Perceptron",
     "Plan",
