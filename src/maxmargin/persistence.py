@@ -20,9 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 from .atomic import written_whole
 from .certificates import Certificate, Certificates, Fingerprint
 from .estimators.linear import MaxMarginClassifier
-from .estimators.online import KNOWN, OnlineMarginClassifier
+from .estimators.online import OnlineMarginClassifier
 from .problems import Problem
-from .rules import Algorithm
+from .rules import RULES, Algorithm
 from .solve import Report
 from .status import Status
 
@@ -196,10 +196,10 @@ def _parameters(model: MaxMarginClassifier | OnlineMarginClassifier) -> dict[str
     record["random_state"] = _plain(seed) if isinstance(seed, int | np.integer) else None
     record["algorithm"] = algorithm
     if isinstance(algorithm, Algorithm):
-        if KNOWN.get(algorithm.name) is not type(algorithm):
+        if RULES.get(algorithm.name) is not type(algorithm):
             raise ModelFileError(
                 f"a model file cannot name the algorithm {type(algorithm).__name__}, which is not one of "
-                f'{", ".join(KNOWN)}; call model.set_params(algorithm="auto") before it is saved.'
+                f'{", ".join(RULES)}; call model.set_params(algorithm="auto") before it is saved.'
             )
         record["algorithm"] = {"name": algorithm.name, "fields": _record(algorithm)}
     if isinstance(model, OnlineMarginClassifier):
@@ -223,7 +223,7 @@ def _decoded_parameters(cls: type[Any], record: dict[str, Any]) -> dict[str, Any
         raise KeyError(*sorted(missing))
     algorithm, weights, hasher = record["algorithm"], record.get("class_weight"), record.get("hasher")
     if isinstance(algorithm, dict):
-        record["algorithm"] = KNOWN[algorithm["name"]](**algorithm["fields"])
+        record["algorithm"] = RULES[algorithm["name"]](**algorithm["fields"])
     if isinstance(weights, list):
         record["class_weight"] = dict(weights)
     if isinstance(hasher, dict):
