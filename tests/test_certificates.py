@@ -463,3 +463,25 @@ assert c.upper - c.lower < 1e-14
 
     root = maxmargin.__path__[0]
     subprocess.run([sys.executable, "-c", code, root], check=True, timeout=120)
+
+
+def test_parts_of_a_certificate_that_are_missing():
+    """As many certificates, rows of coef_ and intercepts as there are problems."""
+    X, y = two_clouds()
+    labels = np.arange(40) % 3
+    model = MaxMarginClassifier(random_state=0).fit(X, labels)
+    parts = model.certificate_.parts
+    for change in (
+        {"certificate_": replace(model.certificate_, parts=parts[:1])},
+        {"certificate_": parts[0]},
+        {"coef_": model.coef_[:1]},
+        {"intercept_": model.intercept_[:1]},
+    ):
+        with pytest.raises(
+            CertificateError, match="3 classes need 3 certificates, rows of coef_ and intercepts"
+        ):
+            verify(altered(model, **change), X, labels)
+    binary = MaxMarginClassifier(random_state=0).fit(X, y)
+    lie = replace(binary.certificate_, support=binary.certificate_.support.astype(float))
+    with pytest.raises(CertificateError, match="must be one dual weight for each row it names"):
+        verify(altered(binary, certificate_=lie), X, y)

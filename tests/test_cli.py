@@ -284,6 +284,12 @@ class TestPredict:
         rows = [line.split("\t") for line in run("predict", model, data, "--scores").stdout.splitlines()]
         assert np.allclose([float(score) for _, score in rows], load(model).decision_function(X), rtol=1e-12)
 
+    def test_json(self, model, data):
+        found = json.loads(run("predict", model, data, "--json", "--scores").stdout)
+        assert found["labels"] == load(model).predict(X).tolist()
+        assert np.allclose(found["scores"], load(model).decision_function(X), rtol=1e-12)
+        assert json.loads(run("predict", model, data, "--json").stdout) == {"labels": found["labels"]}
+
     def test_scores_of_several_classes(self, tmp_path):
         dump_svmlight_file(X, np.digitize(X[:, 0], [-0.5, 0.5]), str(tmp_path / "a"), zero_based=False)
         fitted = run("fit", tmp_path / "a", "-o", tmp_path / "m", "--json")

@@ -111,7 +111,7 @@ def bad(value, message, **parameters):
         bad({"max_time": -3.0}, r"max_time must be a positive number of seconds, or None; got -3\.0"),
         bad(
             {"algorithm": "smo"},
-            "algorithm must be 'auto', one of 'dcd', 'mpu', 'perceptron', or an object such as",
+            "algorithm must be 'auto', one of 'dcd', 'mpu', .*, or an object such as",
         ),
         bad({"algorithm": 3}, r"algorithm must be a name or a rule object such as MPU\(\); got 3"),
         bad({"algorithm": MPU}, r"algorithm must be a name or a rule object such as MPU\(\)"),
@@ -123,6 +123,11 @@ def bad(value, message, **parameters):
         bad({"p": "2"}, "p must be a number; got p='2'"),
         bad({"intercept_scaling": "x"}, "intercept_scaling must be a number; got intercept_scaling='x'"),
         bad({"tol": True}, "tol must be positive"),
+        bad({"fit_intercept": "no"}, "fit_intercept must be True or False; got 'no'"),
+        bad({"warm_start": 1}, "warm_start must be True or False; got 1"),
+        bad({"max_time": True}, "max_time must be a positive number of seconds, or None; got True"),
+        bad({"random_state": -1}, "random_state must be a whole number of at least 0; got -1"),
+        bad({"class_weight": {0: "a"}}, "class_weight must hold numbers; got {0: 'a'}"),
         bad({"n_jobs": "all"}, "n_jobs must be a whole number of threads, -1 for as many as .* got 'all'"),
         bad({"n_jobs": 0}, "n_jobs must be a whole number of threads, .* or None; got 0"),
         bad(
@@ -215,6 +220,7 @@ def test_labels_that_cannot_be_ordered():
         ([1.0, np.nan, 1.0, 1.0], "Input sample_weight contains NaN"),
         ([1.0, np.inf, 1.0, 1.0], "Input sample_weight contains infinity"),
         ([0.0, 0.0, 0.0, 0.0], "Sample weights must contain at least one non-zero number"),
+        ([1e308] * 4, "The sum of sample_weight is beyond float64 numbers: divide all of them by a constant"),
         ([1.0, 0.0, 1.0, 0.0], r"needs rows of at least 2 classes .* all rows are of class 0 \(one class\)"),
     ],
 )
@@ -975,3 +981,38 @@ def test_classes_in_threads_whatever_the_backend():
     with joblib.parallel_config("loky"):
         two = MaxMarginClassifier(random_state=0, n_jobs=2).fit(X, y)
     assert np.array_equal(one.coef_, two.coef_)
+
+
+# where the exact step fails, the rule goes on
+
+
+def test_a_failed_exact_step_is_not_the_end():
+    """A zero row beside rows of a thousand, C = 1e4: its loss is all but all of the objective."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 30)), rng.integers(0, 2, 60)
+    y[:2], X[2] = (0, 1), 0.0
+    model = MaxMarginClassifier(1e4, fit_intercept=False, random_state=0).fit(1e3 * X, y)
+    assert model.status_ is Status.CERTIFIED
+    verify(model, 1e3 * X, y)
+
+
+def test_a_tolerance_beyond_float64():
+    """The optimum to rounding, and no proof of more: CONVERGED, not a number of rounds."""
+    X, y = clouds(200, 5)
+    model = MaxMarginClassifier(tol=1e-300, random_state=0).fit(X, y)
+    assert model.status_ is Status.CONVERGED
+    assert model.certificate_.gap < 1e-12
+
+
+def test_separable_by_a_column_that_rounding_hides():
+    """Not INSEPARABLE: the small column separates, though |v| is rounding beside the large one."""
+    X, y = np.array([[3e-12, 5e9], [0.0, 5e9]]), [0, 1]
+    model = MaxMarginClassifier(np.inf, fit_intercept=False, random_state=0, max_iter=20).fit(X, y)
+    assert model.status_ is not Status.INSEPARABLE
+    verify(model, X, y)
+
+
+def test_class_weight_of_a_class_that_has_no_weight():
+    X, y = clouds(30, 3, classes=3)
+    model = MaxMarginClassifier(class_weight={0: 1.0, 1: 2.0, 2: 5.0}).fit(X, y, (y != 2).astype(float))
+    assert model.classes_.tolist() == [0, 1]

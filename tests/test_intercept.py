@@ -105,6 +105,17 @@ def test_shift_and_mirror(rows, loss_name, shift):
     assert best_intercept(problem, -z, -y, s) == pytest.approx(-b, abs=1e-12)
 
 
+@pytest.mark.parametrize("big", [1e8, 1e13, 1e16, 1e100])
+def test_one_weight_dominates(big):
+    """The others still decide where the big one leaves an interval; no weight is lost in the sum of all."""
+    hinge = Problem("hinge", 1.0)
+    z, y = np.array([0.25, 0.0, 0.25]), np.array([-1.0, 1.0, -1.0])
+    for s in (np.array([1.0, big, 1.0]), np.array([1.0 / big, 1.0, 1e-3 / big])):
+        b = best_intercept(hinge, z, y, s)
+        first, last = minimisers(hinge, *(list(map(Fraction, v.tolist())) for v in (z, y, s)))
+        assert first <= Fraction(b) <= last
+
+
 @pytest.mark.parametrize("intercept", ["free", "augmented"])
 @pytest.mark.parametrize("schedule", MPU.schedules)
 def test_mpu_ends_by_itself(schedule, intercept, rules_alone):

@@ -105,8 +105,12 @@ class Compensated:
 
     @staticmethod
     def error(result: Any, size: Any, terms: float) -> Any:
-        """By how much a sum of so many terms may be off at most; `size` is the sum of their absolute values."""
-        return 2.0 * _EPS * np.abs(result) + 8.0 * (terms + 8.0) * _EPS * _EPS * size
+        """By how much a sum of so many terms may be off at most; `size` is the sum of their absolute values.
+
+        What the products lose, and what two extractions leave, is added up in ordinary arithmetic, and is of order
+        eps^2 and eps^3 of the largest of the sums that are taken together.
+        """
+        return 2.0 * _EPS * np.abs(result) + 8.0 * (terms + 8.0) * _EPS * _EPS * np.max(size, initial=0.0)
 
     @staticmethod
     def scores(X: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:

@@ -218,10 +218,10 @@ def feasible(problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.nda
     if problem.hard:
         alpha = _proportions(alpha)
     if problem.free:
-        factors = problem.balance(y, alpha)
-        if factors is None:
+        balanced = problem.balanced(y, alpha)
+        if balanced is None:
             return np.zeros_like(alpha)
-        alpha = alpha * np.where(y > 0, *factors)
+        alpha = balanced
         _even_out(alpha, y, caps)
     return alpha
 
@@ -372,7 +372,6 @@ def _margins(
     margins = sample.y * arithmetic.scores(sample.X, w, b)
     length = Plain.scores(abs(sample.X), np.abs(w)) if uneven else sample.norms * Plain.norm(w)
     size = 1.01 * length + abs(b)
-    size += 1e-5 * float(size.max(initial=0.0))  # compensated sums are taken over many rows at a time
     return margins, arithmetic.error(margins, size, sample.width + 1)
 
 
@@ -387,7 +386,8 @@ def _soft_bounds(
     dual: _DualPoint,
 ) -> Bounds:
     w, b = point
-    v2, size = arithmetic.square(dual.v), float(np.abs(problem.gains(alpha, weights)).sum())
+    # alpha and alpha^2 / (4 C s_i), of which the gains are the difference
+    v2, size = arithmetic.square(dual.v), float((2.0 * alpha - problem.gains(alpha, weights)).sum())
     lower, terms = (
         problem.dual(v2, alpha, weights, arithmetic.total),
         int(np.count_nonzero(alpha)) + dual.v.size,
@@ -502,12 +502,20 @@ def _recheck_all(
     def against_rest(name: Any) -> Sample:
         return replace(sample, y=np.where(labels == name, 1.0, -1.0))
 
+    binary = isinstance(certificate, Certificate)
+    count = 1 if binary else len(certificate)
+    expected = 1 if len(classes) == 2 else len(classes)
+    if count != expected or coef.shape[0] != count or intercept.shape != (count,):
+        raise CertificateError(
+            f"{len(classes)} classes need {expected} certificates, rows of coef_ and intercepts; there are {count}, "
+            f"{coef.shape[0]} and {intercept.size}."
+        )
     if isinstance(certificate, Certificate):
         return _recheck(certificate, against_rest(classes[1]), coef[0], intercept[0])
     parts = []
     for k, part in enumerate(certificate):
         try:
-            parts.append(_recheck(part, against_rest(classes[k]), coef[k], intercept[k % intercept.size]))
+            parts.append(_recheck(part, against_rest(classes[k]), coef[k], intercept[k]))
         except CertificateError as error:
             raise CertificateError(f"class {_plain(classes[k])!r}: {error}") from None
     return Certificates(certificate.classes, tuple(parts))
@@ -543,7 +551,7 @@ def _recheck(claim: Certificate, sample: Sample, w: np.ndarray, b: float) -> Cer
         raise CertificateError("the upper bound fails: the model has an intercept, its problem has none.")
     side = "upper" if problem.hard else "lower"
     support, dual = np.asarray(claim.support), np.asarray(claim.dual)
-    if support.shape != dual.shape or support.ndim != 1:
+    if support.shape != dual.shape or support.ndim != 1 or support.dtype.kind not in "iu":
         raise CertificateError(
             f"the {side} bound fails: there must be one dual weight for each row it names."
         )
@@ -559,7 +567,7 @@ def _recheck(claim: Certificate, sample: Sample, w: np.ndarray, b: float) -> Cer
     alpha[support] = dual
     if not np.all(alpha >= 0.0):
         raise CertificateError(f"the {side} bound fails: a dual weight is negative or not a number.")
-    if np.any(alpha > problem.caps(weights) * (1.0 + 1e-12)):
+    if np.any(alpha > problem.caps(weights)):
         raise CertificateError(f"the {side} bound fails: a dual weight is above its cap C s_i.")
     total = Compensated.total(alpha)
     if problem.free and abs(Compensated.total(alpha * y)) > 1e-12 * total:

@@ -7,6 +7,8 @@ pattern costs something.
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
 
 from .problems import Problem
@@ -41,6 +43,8 @@ def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.n
     if problem.loss == "hinge":
         slope = np.cumsum(c) - c[positive].sum()  # right of t_k
         rounding = 1e-12 * float(c.sum())
+        if rounding > 1e-3 * float(c[c > 0.0].min()):  # as large as a weight itself
+            slope, rounding = _signs_of_slopes(c, positive), 0.0
         k = int(np.argmax(slope >= -rounding))
         if abs(slope[k]) > rounding:
             return float(t[k])
@@ -57,3 +61,12 @@ def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.n
     k = int(np.argmax((above + below) * t - (above_t + below_t) > 0.0))
     active = np.where(np.arange(t.size) < k, ~positive, positive) & (c > 0.0)
     return float((c[active] @ t[active]) / c[active].sum())
+
+
+def _signs_of_slopes(c: np.ndarray, positive: np.ndarray) -> np.ndarray:
+    """-1, 0 or 1 for each partial sum of c less the sum of the positive ones, in whole numbers: without rounding."""
+    ratios = [value.as_integer_ratio() for value in c.tolist()]
+    common = max(below for _, below in ratios)  # powers of two
+    whole = [above * (common // below) for above, below in ratios]
+    rest = sum(value for value, counts in zip(whole, positive.tolist(), strict=True) if counts)
+    return np.array([(total > rest) - (total < rest) for total in accumulate(whole)])

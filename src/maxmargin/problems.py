@@ -96,15 +96,12 @@ class Problem:
         return square + (intercept / self.rho) ** 2 if self.rho else square
 
     @staticmethod
-    def balance(y: np.ndarray, alpha: np.ndarray) -> tuple[float, float] | None:
-        """Factors (of the positive class, of the negative) that make the dual weights balance; one of them is 1.
-
-        None where one class has none.
-        """
+    def balanced(y: np.ndarray, alpha: np.ndarray) -> np.ndarray | None:
+        """The dual weights with the heavier class scaled down to the other's total; None where one class has none."""
         plus, minus = float(alpha @ (y > 0)), float(alpha @ (y < 0))
         if not (plus > 0.0 and minus > 0.0):
             return None
-        return min(1.0, minus / plus), min(1.0, plus / minus)
+        return alpha * np.where(y > 0, min(1.0, minus / plus), min(1.0, plus / minus))
 
     def losses(self, margins: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """What each pattern adds to the primal objective."""

@@ -329,10 +329,9 @@ class Run:
 
     def _balanced(self, square: float, z: np.ndarray, a: np.ndarray) -> float:
         """The dual value once the heavier class is scaled down to the other's total."""
-        factors = self.problem.balance(self.y, a)
-        if factors is None:
+        scaled = self.problem.balanced(self.y, a)
+        if scaled is None:
             return -np.inf
-        scaled = a * np.where(self.y > 0, *factors)
         cut = (a - scaled) * self.y
         linear = square - 2.0 * float(cut @ z)
         # |sum of what is cut|^2 by the triangle inequality first: most often enough
@@ -357,9 +356,8 @@ class Run:
             b = best_intercept(problem, z, self.y, self.weights)
             smallest = float((self.y * (z + b)).min())
             length2 = float(w @ w)
-            upper, factors = np.inf, problem.balance(self.y, a)
-            if factors is not None:
-                balanced = a * np.where(self.y > 0, *factors)
+            upper, balanced = np.inf, problem.balanced(self.y, a)
+            if balanced is not None:
                 v = Sums.combine(self.patterns.X, self.y * balanced)
                 upper = float(v @ v) ** 0.5 / float(balanced.sum())
         else:

@@ -195,15 +195,22 @@ def _solve(
             rounds += 1
             report(algorithm.name)
             ended = _status(run, watch, tol)
+            last = ended is not None or rounds >= terms.max_iter
+            if handed and (last or (rounds >= PATIENCE and run.presentations >= enough)):
+                if ended is Status.MAX_TIME or ended is Status.INTERRUPTED:
+                    status = ended
+                    break
+                _finish(
+                    run, Sample(task.patterns.X, task.y, task.weights, np.sqrt(task.patterns.square)), watch
+                )
+                report("exact")
+                handed, enough = False, np.inf  # where it fails, the rule goes on
+                ended = _after_finish(run, tol) or ended
             if ended is not None:
                 status = ended
                 break
-            if rounds >= terms.max_iter or (handed and rounds >= PATIENCE and run.presentations >= enough):
+            if rounds >= terms.max_iter:
                 break
-        stopped = status in (Status.MAX_TIME, Status.INTERRUPTED)
-        if handed and not stopped:
-            _finish(run, Sample(task.patterns.X, task.y, task.weights))
-            report("exact")
     w, alpha = scale.primal(run.w), scale.dual(run.alpha)
     alpha = alpha if merged is None else merged.scatter(alpha)
     if rows is not None:
@@ -216,10 +223,9 @@ def _solve(
         status = Status.CERTIFIED
     elif status is Status.CERTIFIED:  # the running bounds were off by rounding
         status = Status.MAX_ITER
-    if problem.hard and status in (Status.MAX_ITER, Status.CONVERGED, Status.NOT_FINITE):
-        radius = float(np.sqrt(task.patterns.square.max(initial=0.0))) * scale.sigma
-        status = _verdict(certificate, radius, status)
-    if not (np.isfinite(w).all() and np.isfinite(run.b)):
+    if problem.hard and status in (Status.MAX_ITER, Status.CONVERGED, Status.UNDECIDED, Status.NOT_FINITE):
+        status = _verdict(certificate, whole, status)
+    if not np.isfinite([*w, run.b]).all() or np.isnan([certificate.lower, certificate.upper]).any():
         status = Status.NOT_FINITE
     return Solution(w, run.b, alpha, status, rounds, history, certificate)
 
@@ -245,12 +251,29 @@ def _status(run: Run, watch: Watch, tol: float) -> Status | None:
     return watch.status()
 
 
-def _verdict(certificate: Certificate, radius: float, status: Status) -> Status:
-    """What an unfinished hard margin says about separability."""
+def _after_finish(run: Run, tol: float) -> Status | None:
+    """Why to end after the exact step; None to go on."""
+    if run.gap <= NEARLY * tol:
+        return Status.CERTIFIED
+    if run.gap <= EXACT:
+        return Status.CONVERGED  # as near as float64 comes
+    return Status.UNDECIDED if run.problem.hard and not run.lower > 0.0 else None
+
+
+def _verdict(certificate: Certificate, whole: Sample, status: Status) -> Status:
+    """What an unfinished hard margin says about separability.
+
+    Inseparable: the dual weights cancel in every column, up to the rounding of that column's own entries. A column
+    that is small beside the others could separate all the same.
+    """
     if certificate.lower > 0.0:
-        return status
-    rounding = 16.0 * np.finfo(float).eps * radius * np.sqrt(certificate.support.size + 1.0)
-    return Status.INSEPARABLE if certificate.upper <= rounding else Status.UNDECIDED
+        return Status.MAX_ITER if status is Status.UNDECIDED else status
+    alpha = np.zeros(whole.y.size)
+    alpha[certificate.support] = certificate.dual
+    v, size = Plain.combine(whole.X, alpha * whole.y), Plain.combine(abs(whole.X), alpha)
+    rounding = 16.0 * np.finfo(float).eps * np.sqrt(certificate.support.size + 1.0)
+    cancels = alpha.any() and bool((np.abs(v) <= rounding * size).all())
+    return Status.INSEPARABLE if cancels or certificate.upper <= 0.0 else Status.UNDECIDED
 
 
 def _is_small(problem: Problem, patterns: Patterns) -> bool:
@@ -268,7 +291,7 @@ def _fair_share(patterns: Patterns) -> float:
     return SHARE * patterns.n * side * side / max(entries, 1.0) + 5.0 * patterns.n
 
 
-def _finish(run: Run, sample: Sample) -> None:
+def _finish(run: Run, sample: Sample, watch: Watch) -> None:
     """End with the active-set step; its answer counts where its own bounds are better."""
     problem = run.problem
     qp = quadratic(problem, sample.X, sample.y, sample.weights)
@@ -280,6 +303,8 @@ def _finish(run: Run, sample: Sample) -> None:
             near = near / near.sum()
     try:
         for point in candidates(qp, near):
+            if watch.interrupted():
+                return
             w, b = qp.primal(point.w)
             alpha = qp.dual(point.a)
             if not (np.isfinite(w).all() and np.isfinite(alpha).all()):

@@ -26,7 +26,9 @@ def fit(
     C: Annotated[float, Option("--C", help="Weight of the losses; inf is the hard margin.")] = 1.0,
     loss: Annotated[str, Option(help="squared_hinge or hinge.")] = "squared_hinge",
     tol: Annotated[float, Option(help="Certified relative gap at which the fit ends.")] = 1e-3,
-    algorithm: Annotated[str, Option(help="auto, or a rule: dcd, mpu, perceptron.")] = "auto",
+    algorithm: Annotated[
+        str, Option(help="auto, or a name: dcd, mpu, pumma, perceptron and others.")
+    ] = "auto",
     fit_intercept: Annotated[
         bool, Option("--fit-intercept/--no-intercept", help="Is there an intercept?")
     ] = True,

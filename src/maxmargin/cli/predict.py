@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from .exits import one_sentence
-from .options import Label
+from .options import AsJson, Label
 
 
 def predict(
@@ -24,8 +25,9 @@ def predict(
         bool, Option("--scores", help="After each label, and tabs, the score, or that of every class.")
     ] = False,
     label: Label = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Write the class of each row, one a line; tell the accuracy on standard error where labels are known."""
+    """Write the class of each row, one a line or as JSON; where labels are known, the accuracy on standard error."""
     with one_sentence():
         from .stored import model_and_data
         from .summary import text_of
@@ -36,8 +38,13 @@ def predict(
             check_place(output, model, data)
         fitted, table = model_and_data(model, data, label)
         labels = [text_of(name) for name in fitted.predict(table.X)]
-        lines = _with_scores(labels, fitted.decision_function(table.X)) if scores else labels
-        text = "".join(f"{line}\n" for line in lines)
+        values = fitted.decision_function(table.X) if scores else None
+        if as_json:
+            found: dict[str, Any] = {"labels": fitted.predict(table.X).tolist()}
+            text = json.dumps(found if values is None else {**found, "scores": values.tolist()}) + "\n"
+        else:
+            lines = labels if values is None else _with_scores(labels, values)
+            text = "".join(f"{line}\n" for line in lines)
         if output is None:
             typer.echo(text, nl=False)
         else:

@@ -76,7 +76,8 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
     callback : callable, default=None
         Called with a `Report` after every round; a true answer ends the fit with the best model so far.
     warm_start : bool, default=False
-        Begin with the dual weights of the last fit, if it had as many rows and the same classes.
+        Begin with the dual weights of the last fit, if it had as many rows and the same classes, and the algorithm
+        goes to the optimum from anywhere (`dcd`, `mpu`).
     n_jobs : int, default=None
         Classes solved at the same time (threads). The model does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -220,6 +221,12 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
             accept_large_sparse=True,
         )
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        with np.errstate(over="ignore"):
+            if not np.isfinite(weights.sum()):
+                raise ValueError(
+                    "The sum of sample_weight is beyond float64 numbers: divide all of them by a constant, and multiply "
+                    "C by it."
+                )
         everything = sample_weight is None or bool((weights > 0.0).all())
         classes = _classes(y if everything else y[weights > 0.0])
         factors = self._class_factors(classes, y, weights)
@@ -320,7 +327,12 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
             )
         if not isinstance(self.max_iter, Integral) or isinstance(self.max_iter, bool) or self.max_iter < 1:
             raise ValueError(f"max_iter must be a whole number of rounds, at least 1; got {self.max_iter!r}.")
-        if self.max_time is not None and not (isinstance(self.max_time, Real) and self.max_time > 0):
+        for name in ("fit_intercept", "warm_start"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"{name} must be True or False; got {getattr(self, name)!r}.")
+        if isinstance(self.max_time, bool) or (
+            self.max_time is not None and not (isinstance(self.max_time, Real) and self.max_time > 0)
+        ):
             raise ValueError(
                 f"max_time must be a positive number of seconds, or None; got {self.max_time!r}."
             )
@@ -381,10 +393,13 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
             return totals.sum() / (classes.size * totals)
         if not isinstance(self.class_weight, dict):
             raise ValueError(f'class_weight must be a dict, "balanced" or None; got {self.class_weight!r}.')
-        unknown = [name for name in self.class_weight if name not in set(classes.tolist())]
+        unknown = [name for name in self.class_weight if name not in set(y.tolist())]  # of weight 0, too
         if unknown:
             raise ValueError(f"class_weight names classes that y does not hold: {unknown}.")
-        factors = np.array([float(self.class_weight.get(name, 1.0)) for name in classes.tolist()])
+        factors = np.array([self.class_weight.get(name, 1.0) for name in classes.tolist()])
+        if factors.dtype.kind not in "biuf":
+            raise ValueError(f"class_weight must hold numbers; got {self.class_weight!r}.")
+        factors = factors.astype(float)
         if not (np.isfinite(factors) & (factors >= 0.0)).all():
             raise ValueError(
                 f"class_weight must hold finite numbers of at least 0; got {self.class_weight!r}."
@@ -468,6 +483,8 @@ def _classes(y: np.ndarray) -> np.ndarray:
 def _seeds(random_state: Any, size: int) -> np.ndarray:
     """A seed a class."""
     if isinstance(random_state, Integral):  # its generator of old would take longer than a small fit's looks
+        if random_state < 0:
+            raise ValueError(f"random_state must be a whole number of at least 0; got {random_state!r}.")
         return np.random.SeedSequence(int(random_state)).generate_state(size)
     return check_random_state(random_state).randint(np.iinfo(np.int32).max, size=size)
 
