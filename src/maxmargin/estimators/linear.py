@@ -224,8 +224,8 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
         with np.errstate(over="ignore"):
             if not np.isfinite(weights.sum()):
                 raise ValueError(
-                    "The sum of sample_weight is beyond float64 numbers: divide all of them by a constant, and multiply "
-                    "C by it."
+                    "The sum of sample_weight is beyond float64 numbers: divide all of them by a constant, and "
+                    "multiply C by it."
                 )
         everything = sample_weight is None or bool((weights > 0.0).all())
         classes = _classes(y if everything else y[weights > 0.0])
