@@ -10,7 +10,7 @@ demo: $(VENV)/.ready
 	$(BIN)/maxmargin demo
 
 test: $(VENV)/.ready-dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 test-slow: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -m slow

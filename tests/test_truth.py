@@ -47,7 +47,7 @@ def bracketed(certificate, truth: Optimum) -> None:
 
 settings.register_profile("truth", parent=settings.default, suppress_health_check=[HealthCheck.too_slow])
 LONG = {"dcd": 200, "mpu": 200, "perceptron": 200}  # examples of the others are fewer
-ROUNDS = {"perceptron": 100}  # and so are their rounds: what is asserted holds after any number of them
+ROUNDS = {"perceptron": 20}  # and so are their rounds: what is asserted holds after any number of them
 
 
 def on_many(name: str, strategy: st.SearchStrategy[Case], body: Callable[[Case], None]) -> None:

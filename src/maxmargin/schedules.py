@@ -23,6 +23,7 @@ Schedule = Callable[["Run"], Iterator[None]]
 NEAR = 0.03  # rows farther from the margin than this share of it, and at their bound, rest for a round
 MOVING = 0.3  # the same in units of the gap, up to one: while w moves far, more rows come near
 RATIO = 0.2  # an active set is left when its own gap is this share of the gap of all
+PASSES = 128  # most passes between two looks where each has an order of its own, which is dear on few rows
 BETWEEN = 50_000  # most rows presented between two looks, unless one pass has more
 FEW = 5000  # fewest rows presented in mini-batches between two looks
 INNER, CORE = 30, 10  # most sweeps of the active set, and of the rows that just moved
@@ -66,7 +67,8 @@ def active_set(run: Run) -> Iterator[None]:
 
 def _more(between: int, run: Run) -> int:
     """Twice as many passes until the next look, as long as they are short, and looks are not steps themselves."""
-    return 1 if run.shifts else max(1, min(2 * between, BETWEEN // run.n))
+    most = min(BETWEEN // run.n, PASSES) if run.algorithm.shuffle else BETWEEN // run.n
+    return 1 if run.shifts else max(1, min(2 * between, most))
 
 
 def gap_driven(run: Run) -> Iterator[None]:
