@@ -14,6 +14,7 @@ from maxmargin.rules import RULES, Bias, Facts, Plan
 # numbers with which every rule is busy on any small set, and of no simple ratio: no ties
 BUSY: dict[str, dict] = {
     "mpu": {"delta": 0.0123, "delta_b": 2.7},
+    "local-perceptron": {"b": 3.7},
     "alma": {"alpha": 0.37},
     "cramma": {"beta": 1.3, "eta": 0.211},
     "micra": {"beta": 1.3, "eta": 0.87, "epsilon": 0.4, "zeta": 0.3},
