@@ -310,3 +310,11 @@ def test_parameters_are_checked(options, words):
     with pytest.raises(ValueError, match="must") as error:
         CuttingPlane(**options)
     assert str(error.value) == words
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e60, 1e120])
+def test_data_of_any_scale(scale):
+    X, y = np.random.default_rng(0).normal(size=(12, 3)), np.arange(12) % 2
+    model = MaxMarginClassifier(loss="hinge", algorithm="cutting-plane", random_state=0).fit(scale * X, y)
+    assert model.status_ is Status.CERTIFIED
+    verify(model, scale * X, y)

@@ -191,6 +191,19 @@ class TestStreams:
         assert np.array_equal(facts(model.fit(X[:50], y[:50])), facts(clone(model).fit(X[:50], y[:50])))
         assert np.array_equal(facts(model.partial_fit(X[50:], y[50:])), facts(clone(model).fit(X, y)))
 
+    @pytest.mark.parametrize("intercept", [True, False])
+    def test_bounds_count_what_comes_after_several_passes(self, intercept):
+        """Rows of `fit` count once however often they were presented, rows of `partial_fit` as they come."""
+        rng = np.random.default_rng(0)
+        X, extra = rng.normal(size=(10, 2)), rng.normal(size=(200, 2))
+        y, more = np.where(X[:, 0] > 0, 1, -1), rng.choice([-1, 1], 200)
+        model = OnlineMarginClassifier("perceptron", C=1.0, max_iter=2, fit_intercept=intercept)
+        model.fit(X, y).partial_fit(extra, more)
+        problem = Problem("squared_hinge", 1.0, intercept="free" if intercept else "none")
+        truth = optimum(problem, np.vstack([X, extra]), np.append(y, more).astype(float), np.ones(210))
+        assert model.bounds_.lower[0] <= truth.upper
+        assert model.bounds_.upper[0] >= truth.lower
+
     def test_rows_of_one_class_first(self):
         X, y = clouds()
         order = np.argsort(y, kind="stable")

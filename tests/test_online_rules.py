@@ -20,6 +20,7 @@ from sklearn.datasets import load_svmlight_file
 
 from maxmargin import MaxMarginClassifier, Perceptron, Problem, Status
 from maxmargin.compiled.weights import NORM2
+from maxmargin.problems import best_length
 from maxmargin.rules import ALMA, CRAMMA, PUMMA, AggressiveROMMA
 
 HARD = Problem("hinge", np.inf, intercept="none")
@@ -453,3 +454,41 @@ def test_coordinate_and_own_bias_bound_one_margin(seed):
         assert model.certificate_.lower <= high
         assert model.certificate_.upper >= low
         assert model.certificate_.lower >= share * low * EXACT
+
+
+# the primal point of a soft margin: the best multiple of w, which is not that of the dual weights
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 2**20), st.integers(-6, 6), st.integers(-4, 8))
+def test_the_best_length(seed, square, cost):
+    rng = np.random.default_rng(seed)
+    margins, costs = rng.normal(size=9) + rng.normal(), 10.0**cost * rng.random(9)
+
+    def value(t):
+        return 0.5 * t * t * 10.0**square + float(costs @ np.maximum(0.0, 1.0 - t * margins) ** 2)
+
+    best = best_length(10.0**square, margins, costs)
+    others = [*(best * np.linspace(0.9, 1.1, 41)), 0.0, 0.5 * best, 2.0 * best]
+    assert value(best) <= min(map(value, others)) * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("C", [1.0, 1e5, 1e8])
+@pytest.mark.parametrize("name", ["aggressive-romma", "pumma"])
+def test_an_accuracy_of_its_own_certifies_the_tolerance(name, C):
+    """A run without updates at the delta that is taken for `tol`: no gap is left by a bad length of w."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    X[:, 0] += 0.2 * y
+    model = MaxMarginClassifier(C, algorithm=name, fit_intercept=name == "pumma", random_state=0).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+
+
+def test_all_zero_rows_and_parameters_without_an_end():
+    for name in ("fixed-margin", "cramma", "perceptron"):
+        model = MaxMarginClassifier(np.inf, algorithm=name, fit_intercept=False, max_iter=5)
+        assert model.fit(np.zeros((4, 2)), [0, 1, 0, 1]).status_ is Status.INSEPARABLE
+    for make in (lambda: ALMA(C=np.inf), lambda: CRAMMA(eta=np.inf), lambda: Perceptron(b=np.inf)):
+        with pytest.raises(ValueError, match="got inf"):
+            make()

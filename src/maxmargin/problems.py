@@ -146,3 +146,29 @@ def best_multiple(total: float, quadratic: float, most: float) -> float:
     """The t of at most `most` that maximises t total - t^2 quadratic / 2, the dual value along one line."""
     best = min(total / quadratic if quadratic > 0.0 else np.inf, most)
     return best if np.isfinite(best) else 1.0
+
+
+def best_length(norm2: float, margins: np.ndarray, costs: np.ndarray) -> float:
+    """The t >= 0 that minimises t^2 norm2 / 2 + sum costs max(0, 1 - t margins)^2.
+
+    The derivative is piecewise linear and rises: Newton's steps from the segment at 0, within a bracket.
+    """
+    low, high, t = 0.0, np.inf, 0.0
+    for _ in range(100):
+        active = t * margins < 1.0
+        m, c = margins[active], costs[active]
+        curvature = norm2 + 2.0 * float(c @ (m * m))
+        slope = t * norm2 - 2.0 * float(c @ (m * (1.0 - t * m)))
+        if slope >= 0.0 and t == 0.0:
+            return 0.0  # every multiple is worse than none
+        if slope < 0.0:
+            low = t
+        else:
+            high = t
+        new = t - slope / curvature if curvature > 0.0 else np.inf
+        if not low < new < high:
+            new = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low
+        if not np.isfinite(new) or abs(new - t) <= 1e-12 * new:
+            break
+        t = new
+    return t if t > 0.0 else 1.0

@@ -17,14 +17,14 @@ from .compiled.sweeps import batches, begin, excess, look, narrow, repeat, unset
 from .compiled.weights import BIAS, NORM2, Fixed, settle
 from .extrapolation import DEPTH, Extrapolation
 from .intercept import best_intercept
-from .problems import best_multiple
+from .problems import best_length, best_multiple
 from .rules import Algorithm, Bias, Facts, Perceptron
 from .task import Task
 
 SHORT, MANY = (
     20,
-    1_000_000,
-)  # passes, or presentations, of the Perceptron run that bounds the margin from below
+    30_000_000,
+)  # passes, or entries, of the Perceptron run that bounds the margin from below
 TO_AND_FRO = 50  # looks without a better bound
 
 
@@ -120,7 +120,8 @@ class Run:
             np.empty(self.n, np.uint32),
             np.arange(self.n, dtype=np.uint32),
         )
-        repeat(rule, h, line, scores, moved, max(SHORT, MANY // self.n))
+        # as much work as so many entries are, whatever the length of a row
+        repeat(rule, h, line, scores, moved, max(SHORT, MANY // max(self.patterns.entries, self.n)))
         look(h, line, scores)
         settle(h)
         length2 = float(h.number[NORM2])
@@ -315,10 +316,29 @@ class Run:
             dual = problem.dual(square, a, self.weights)
             upper = dual + excess(h, self.line, self.scores, unit) / unit / unit
             lower = self._best(dual, float(a.sum()))
+        if not self._fixed_unit:  # the best length of the primal point is another than that of the dual one
+            w, b, upper = self._lengthened(w, bias)
         if upper < self.upper:
             self.upper, self.w, self.b = upper, w, b
         if lower > self.lower:
             self.lower, self.alpha = lower, a
+
+    def _lengthened(self, w: np.ndarray, bias: float) -> tuple[np.ndarray, float, float]:
+        """The best multiple of (w, bias), with the best intercept where it is free, and its objective."""
+        problem, scores = self.problem, self.scores / self.unit
+        if problem.loss == "squared_hinge":
+            scores = scores - self.h.slack.delta2 * self.h.alpha / self.unit
+        z = self.y * scores - bias
+        square = float(w @ w)
+        for _ in range(3 if problem.free else 1):  # length and intercept in turn
+            if problem.free:
+                bias = best_intercept(problem, z, self.y, self.weights)
+            norm2, margins = problem.norm2(square, bias), self.y * (z + bias)
+            t = best_length(norm2, margins, problem.C * self.weights)
+            w, z, bias, square = t * w, t * z, t * bias, t * t * square
+        if problem.free:
+            bias = best_intercept(problem, z, self.y, self.weights)
+        return w, bias, problem.primal(problem.norm2(square, bias), self.y * (z + bias), self.weights)
 
     def _capped(self, a: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
         """Dual weights cut at their caps, with |w|^2 and the scores w.x of the w that they make."""

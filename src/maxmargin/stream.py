@@ -122,19 +122,21 @@ class Stream:
         return int(self.arrays["number"][SEEN])
 
     def again(self) -> None:
-        """The same patterns come once more."""
+        """Patterns that were counted come once more."""
         self.arrays["ledger"][3] += 1.0
 
-    def present(self, patterns: Patterns, y: np.ndarray) -> None:
+    def present(self, patterns: Patterns, y: np.ndarray, new: bool = True) -> None:
         """Present these rows once, in their order.
 
         Parameters
         ----------
         patterns : Patterns
         y : ndarray of shape (n,), entries -1.0 and 1.0
+        new : bool, default=True
+            Are they patterns that were not there before?
         """
         a, n = self.arrays, patterns.n
-        if a["ledger"][3] == 1.0:
+        if new:
             positive = np.count_nonzero(y > 0.0)
             a["counts"] += (n - positive, positive)
         if self.holds:

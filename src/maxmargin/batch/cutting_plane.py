@@ -276,7 +276,8 @@ def _solve_on(G: np.ndarray, q: np.ndarray, r: np.ndarray, used: np.ndarray) -> 
         found = np.zeros(p.size)
         for _ in range(1 + REFINE):  # x and level y may be huge, and cancel
             x = _linalg.cho_solve(factor, q[p] - part @ found - level * r, check_finite=False)
-            more = (float(r @ (found + x)) - 1.0) / float(r @ y) if planes.all() else 0.0
+            length = float(r @ y)
+            more = (float(r @ (found + x)) - 1.0) / length if planes.all() and length > 0.0 else 0.0
             found, level = found + x - more * y, level + more
         z[planes] = found
         z[~planes] = 1.0 - float(r @ found)

@@ -25,6 +25,7 @@ _GATHERED = 1 << 20  # entries of the rows that a shuffled pass puts together at
 _UNFIT = {
     "mpu": "it takes back what it has learnt from a pattern when the pattern comes again",
     "dcd": "it moves the dual weight of a pattern a little every time the pattern comes",
+    "cutting-plane": "every plane is made of all patterns",
     "pegasos": "it draws patterns at random from all of them, and its steps depend on how many there are",
 }
 
@@ -49,10 +50,10 @@ class OnlineMarginClassifier(ClassifierMixin, BaseEstimator):
     algorithm : str or Algorithm, default="auto"
         A name from `maxmargin.rules.RULES` or an object such as ``ALMA(alpha=0.2)``. ``"auto"`` is the Perceptron
         with a margin in each pattern's own measure, ``LocalPerceptron()``: its mean weight was the most accurate
-        after one pass over adult, web, Reuters and MNIST, and it needs no radius. MPU, dual coordinate descent and
-        Pegasos are refused: they need a pattern more than once. Schedules and ``halving`` are of no use in a
-        stream and are left aside; where no accuracy or rate is given, it is that for a gap of 0.1 and a margin of
-        R / 1000.
+        after one pass over adult, web, Reuters and MNIST, and it needs no radius. MPU, dual coordinate descent,
+        Pegasos and cutting planes are refused: they need a pattern more than once. Schedules and ``halving``
+        are of no use in a stream and are left aside; where no accuracy or rate is given, it is that for a gap of
+        0.1 and a margin of R / 1000.
     C : float, default=inf
         Weight of the squared losses; ``inf`` is the hard margin. As in `MaxMarginClassifier`; every presentation is a
         pattern with a slack of its own.
@@ -194,12 +195,12 @@ class OnlineMarginClassifier(ClassifierMixin, BaseEstimator):
                 for stream in self._streams:
                     stream.again()
             if patterns is not None:
-                self._present(patterns, signs)
+                self._present(patterns, signs, turn == 0)
             else:
                 order = rng.permutation(n)
                 for k in range(0, n, step):
                     rows = order[k : k + step]
-                    self._present(Patterns(X[rows]), [sign[rows] for sign in signs])
+                    self._present(Patterns(X[rows]), [sign[rows] for sign in signs], turn == 0)
             self.n_iter_ = turn + 1
             if np.array_equal(before, self.updates_):
                 break
@@ -245,14 +246,14 @@ class OnlineMarginClassifier(ClassifierMixin, BaseEstimator):
                 )
             X, y = self._rows(X, y, first=False)
             signs = self._signs(y)
-        self._present(Patterns(X), signs)
+        self._present(Patterns(X), signs, True)
         return self
 
-    def _present(self, patterns: Patterns, signs: list[np.ndarray]) -> None:
+    def _present(self, patterns: Patterns, signs: list[np.ndarray], new: bool) -> None:
         if not np.isfinite(patterns.square.sum()):
             raise ValueError("Squares of entries of X overflow: divide X by a large number.")
         for stream, sign in zip(self._streams, signs, strict=True):
-            stream.present(patterns, sign)
+            stream.present(patterns, sign, new)
 
     # what was learnt
 

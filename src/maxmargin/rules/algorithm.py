@@ -129,5 +129,5 @@ def require(holds: bool, sentence: str, value: Any) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """A real number, and no boolean."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+    """A real, finite number, and no boolean."""
+    return isinstance(value, Real) and not isinstance(value, bool) and abs(float(value)) < float("inf")

@@ -62,7 +62,9 @@ class CRAMMA(PerceptronLike):
         Threshold at t = 1, in units of R (the paper's beta / R).
     eta : float, default=None
         Effective rate. None takes a tenth of what the theorem allows for the margin of a short Perceptron run,
-        or in the extended space for its margin 1 / sqrt(sum 1 / delta_k^2), whichever is larger.
+        or in the extended space for its margin 1 / sqrt(sum 1 / delta_k^2), whichever is larger. Where that run finds
+        no separator, and in streams, which have none, R / 1000 stands for the margin: the theorem then covers
+        margins from about R / 10,000.
     epsilon : float, default=0.5
     schedule : {"plain", "active"}, default="plain"
     shuffle : bool, default=True
@@ -169,7 +171,8 @@ class FixedDirectionalMargin(PerceptronLike):
         check(1.0 if self.beta is None else self.beta, self.eta)
 
     def plan(self, facts: Facts) -> Plan:
-        beta = 0.9 * facts.floor() / facts.radius2**0.5 if self.beta is None else self.beta
+        R = facts.radius2**0.5 if facts.radius2 > 0.0 else 1.0
+        beta = 0.9 * facts.floor() / R if self.beta is None else self.beta
         return turn(beta, 0.0, self.eta, 0.0, facts)
 
 
