@@ -478,3 +478,12 @@ class TestModelFiles:
             assert np.array_equal(again.predict(rows), model.predict(rows))
             assert repr(again.hasher) == repr(model.hasher)
             assert np.array_equal(facts(again.partial_fit(rows, y)), facts(model.partial_fit(rows, y)))
+
+
+def test_rows_that_a_hasher_cannot_take():
+    model = OnlineMarginClassifier(hasher=16).fit([{"a": 1.0}, {"b": 1.0}], ["x", "y"])
+    for rows in ([{"a": np.nan}], [{"a": np.inf}], sp.csr_matrix([[np.nan]])):
+        with pytest.raises(ValueError, match="Rows hold NaN or infinity: leave these features out"):
+            model.predict(rows)
+    with pytest.raises(ValueError, match="a CSR matrix of any width: give scipy"):
+        OnlineMarginClassifier(hasher=16).fit(np.eye(2), [0, 1])

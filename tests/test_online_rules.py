@@ -492,3 +492,6 @@ def test_all_zero_rows_and_parameters_without_an_end():
     for make in (lambda: ALMA(C=np.inf), lambda: CRAMMA(eta=np.inf), lambda: Perceptron(b=np.inf)):
         with pytest.raises(ValueError, match="got inf"):
             make()
+    for make in (lambda: PUMMA(halving=2), lambda: Perceptron(shuffle="no"), lambda: ALMA(normalise=0.0)):
+        with pytest.raises(ValueError, match="must be True or False; got"):
+            make()

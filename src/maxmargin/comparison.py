@@ -252,11 +252,15 @@ def compare(
     some = np.concatenate([np.flatnonzero(y == label)[:FEW] for label in np.unique(y)])
     entries: list[Entry] = []
     for k, name in enumerate(running):
-        _Alone(algorithm=named[name], **{**parameters, "max_iter": 4, "max_time": None}).fit(X[some], y[some])
-        model = models[name].fit(X, y, sample_weight)
-        entries += _entries(name, model, problem)
-        if model.status_ is Status.INTERRUPTED:
-            refused |= dict.fromkeys(running[k + 1 :], "not run: the comparison was interrupted")
+        first = _Alone(algorithm=named[name], **{**parameters, "max_iter": 4, "max_time": None})
+        left = running[k:]
+        stopped = first.fit(X[some], y[some]).status_ is Status.INTERRUPTED
+        if not stopped:
+            model, left = models[name].fit(X, y, sample_weight), running[k + 1 :]
+            entries += _entries(name, model, problem)
+            stopped = model.status_ is Status.INTERRUPTED
+        if stopped:
+            refused |= dict.fromkeys(left, "not run: the comparison was interrupted")
             break
     return Comparison(problem, models[running[0]].tol, entries, refused)
 

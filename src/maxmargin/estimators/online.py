@@ -377,9 +377,17 @@ class OnlineMarginClassifier(ClassifierMixin, BaseEstimator):
     def _hashed(self, X: Any) -> Any:
         given: Any = self.hasher
         hasher = given if isinstance(given, FeatureHasher) else FeatureHasher(int(given))
+        if isinstance(X, np.ndarray) and X.dtype != object:
+            raise ValueError(
+                "With a hasher, rows are what its transform takes (dicts of features), or a CSR matrix of any width: "
+                "give scipy.sparse.csr_matrix(X)."
+            )
         if not sp.issparse(X):
-            return hasher.transform(X)
-        X = X.tocsr()
+            rows = hasher.transform(X)
+            _check_finite(rows)
+            return rows
+        X = sp.csr_matrix(X)
+        _check_finite(X)
         named, place = np.unique(X.indices, return_inverse=True)
         words: Any = FeatureHasher(
             hasher.n_features, input_type="string", dtype=hasher.dtype, alternate_sign=hasher.alternate_sign
@@ -496,3 +504,8 @@ def _classes(y: np.ndarray) -> np.ndarray:
             f"A classifier needs at least 2 classes; got {classes.size} class: {classes.tolist()!r}."
         )
     return classes
+
+
+def _check_finite(X: Any) -> None:
+    if not np.isfinite(X.data).all():
+        raise ValueError("Rows hold NaN or infinity: leave these features out, or give them numbers.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from enum import Enum
 from numbers import Real
 from typing import Any, ClassVar
@@ -115,6 +115,12 @@ class PerceptronLike(Algorithm):
     schedules: ClassVar[tuple[str, ...]] = ("active", "plain")
     convergent: ClassVar[bool] = False
     bias: ClassVar[Bias] = Bias.COORDINATE
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if isinstance(field.default, bool):
+                value = getattr(self, field.name)
+                require(isinstance(value, bool), f"{field.name} must be True or False", value)
 
     def refuses(self, problem: Problem) -> str | None:
         if not problem.hard and problem.loss == "hinge":

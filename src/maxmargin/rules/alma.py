@@ -87,6 +87,7 @@ class ALMA(PerceptronLike):
     scale: ClassVar = Lazy
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(
             is_number(self.alpha) and 0.0 < self.alpha <= 1.0,
             "alpha must lie above 0 and be at most 1",

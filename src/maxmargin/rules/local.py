@@ -55,6 +55,7 @@ class LocalPerceptron(PerceptronLike):
     name: ClassVar[str] = "local-perceptron"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(
             is_number(self.b) and self.b >= 0.0,
             "b must be a number of at least 0 (in units of the pattern's squared length)",

@@ -83,6 +83,7 @@ class CRAMMA(PerceptronLike):
     scale: ClassVar = Lazy
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check(self.beta, self.eta)
         require(
             is_number(self.epsilon) and self.epsilon > 0.0, "epsilon must be a positive number", self.epsilon
@@ -129,6 +130,7 @@ class MICRA(PerceptronLike):
     scale: ClassVar = Lazy
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check(self.beta, self.eta)
         require(
             is_number(self.epsilon) and self.epsilon > 0.0, "epsilon must be a positive number", self.epsilon
@@ -168,6 +170,7 @@ class FixedDirectionalMargin(PerceptronLike):
     scale: ClassVar = Lazy
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check(1.0 if self.beta is None else self.beta, self.eta)
 
     def plan(self, facts: Facts) -> Plan:

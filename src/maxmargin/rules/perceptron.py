@@ -54,6 +54,7 @@ class Perceptron(PerceptronLike):
     name: ClassVar[str] = "perceptron"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(
             is_number(self.b) and self.b >= 0.0, "b must be a number of at least 0 (in units of R^2)", self.b
         )

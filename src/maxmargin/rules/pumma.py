@@ -83,6 +83,7 @@ class PUMMA(PerceptronLike):
     bias: ClassVar[Bias] = Bias.OWN
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(is_accuracy(self.delta), "delta must lie above 0 and be at most 1, or be None", self.delta)
 
     def refuses(self, problem: Problem) -> str | None:

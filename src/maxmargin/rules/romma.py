@@ -111,6 +111,7 @@ class AggressiveROMMA(PerceptronLike):
     scale: ClassVar = Lazy
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(is_accuracy(self.delta), "delta must lie above 0 and be at most 1, or be None", self.delta)
 
     def plan(self, facts: Facts) -> Plan:
