@@ -388,10 +388,8 @@ def _soft_bounds(
     w, b = point
     # alpha and alpha^2 / (4 C s_i), of which the gains are the difference
     v2, size = arithmetic.square(dual.v), float((2.0 * alpha - problem.gains(alpha, weights)).sum())
-    lower, terms = (
-        problem.dual(v2, alpha, weights, arithmetic.total),
-        int(np.count_nonzero(alpha)) + dual.v.size,
-    )
+    lower = problem.dual(v2, alpha, weights, arithmetic.total)
+    terms = int(np.count_nonzero(alpha)) + dual.v.size
     below = arithmetic.error(lower, size + v2, terms) + 4.0 * _EPS * (size + v2)
     below += dual.uneven + dual.off * (float(np.sqrt(v2)) + dual.off)
     length2 = problem.norm2(arithmetic.square(w), b)

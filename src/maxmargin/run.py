@@ -6,6 +6,7 @@ Everything here is in the engine's units, in which a margin of one is a score of
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,8 @@ from .problems import best_length, best_multiple
 from .rules import Algorithm, Bias, Facts, Perceptron
 from .task import Task
 
-SHORT, MANY = (
-    20,
-    30_000_000,
-)  # passes, or entries, of the Perceptron run that bounds the margin from below
+# passes, or entries, of the Perceptron run that bounds the margin from below
+SHORT, MANY = 20, 30_000_000
 TO_AND_FRO = 50  # looks without a better bound
 
 
@@ -72,7 +71,7 @@ class Run:
         delta2 = problem.delta2(task.weights)
         self._radius2 = float((patterns.square + delta2).max()) + self.rho**2
         losses = 0.0 if problem.hard else float(problem.losses(np.zeros(self.n), task.weights).sum())
-        plan = algorithm.plan(Facts(problem, self._radius2, tol, self._floor, self.n, losses))
+        plan = algorithm.plan(Facts(problem, self._radius2, tol, cache(self._floor), self.n, losses))
         self.rule, self._then, self.pace = plan.rule, list(plan.then), plan.pace
         self._extrapolation = Extrapolation() if plan.real else None
         self.unit = 1.0 if plan.unit is None else plan.unit
@@ -115,11 +114,8 @@ class Run:
         own = float(np.sum(1.0 / delta2)) ** -0.5 if delta2.all() else 0.0
         h = self.patterns.weight(problem, self.y, self.weights, 1.0, self.rho, Fixed)
         rule = Perceptron().plan(Facts(problem, self._radius2, self.tol)).rule
-        scores, moved, line = (
-            np.empty(self.n),
-            np.empty(self.n, np.uint32),
-            np.arange(self.n, dtype=np.uint32),
-        )
+        scores, moved = np.empty(self.n), np.empty(self.n, np.uint32)
+        line = np.arange(self.n, dtype=np.uint32)
         # as much work as so many entries are, whatever the length of a row
         repeat(rule, h, line, scores, moved, max(SHORT, MANY // max(self.patterns.entries, self.n)))
         look(h, line, scores)
@@ -196,11 +192,10 @@ class Run:
 
     def offer(self, w: np.ndarray, b: float, upper: float) -> None:
         """A point, constant coordinate included, at which the objective is known to be `upper`."""
-        if upper < self.upper:
-            if self.problem.rho:
-                w, b = w[:-1], self.problem.rho * float(w[-1])
-            self.w, self.b, self.upper = w, b, upper
-            self.gap = self.problem.gap(self.lower, self.upper)
+        if self.problem.rho:
+            w, b = w[:-1], self.problem.rho * float(w[-1])
+        self._improve(w, b, upper)
+        self.gap = self.problem.gap(self.lower, self.upper)
 
     def advance(self) -> None:
         """No pattern asks for an update: the next rule takes over, or there is none, and this is the end."""
@@ -294,42 +289,39 @@ class Run:
             self.unit = length2 / float(a.sum()) if a.any() else 1.0
         unit, over = self.unit, bool((a > h.cap).any())
         w, bias, a = w / unit, bias / unit, a / unit
-        square = float(w @ w)
-        if problem.free:
+        square, z = float(w @ w), np.empty(0)
+        if problem.free or not self._fixed_unit:
             m = self.scores / unit
             if problem.loss == "squared_hinge":
                 m = m - h.slack.delta2 * a
             z = self.y * m - bias
+        dual = -np.inf if over or problem.free else problem.dual(problem.norm2(square, bias), a, self.weights)
+        if not self._fixed_unit:  # the best length of the primal point is another than that of the dual one
+            self._improve(*self._lengthened(w, bias, z))
+        elif problem.free:
             b = best_intercept(problem, z, self.y, self.weights)
-            upper = problem.primal(square, self.y * (z + b), self.weights)
-            if over:
-                a, square, z = self._capped(a)
-            lower = self._balanced(square, z, a)
+            self._improve(w, b, problem.primal(square, self.y * (z + b), self.weights))
         elif over:
-            b, square = bias, problem.norm2(square, bias)
-            upper = problem.primal(square, self.scores / unit, self.weights)
-            a, square, _ = self._capped(a)
-            lower = self._best(problem.dual(square, a, self.weights), float(a.sum()))
+            norm2 = problem.norm2(square, bias)
+            self._improve(w, bias, problem.primal(norm2, self.scores / unit, self.weights))
         else:
             # sum alpha_i m_i = |w|^2, so that what the patterns add to primal - dual is known one by one
-            b, square = bias, problem.norm2(square, bias)
+            self._improve(w, bias, dual + excess(h, self.line, self.scores, unit) / unit / unit)
+        if over:
+            a, square, z = self._capped(a)
             dual = problem.dual(square, a, self.weights)
-            upper = dual + excess(h, self.line, self.scores, unit) / unit / unit
-            lower = self._best(dual, float(a.sum()))
-        if not self._fixed_unit:  # the best length of the primal point is another than that of the dual one
-            w, b, upper = self._lengthened(w, bias)
-        if upper < self.upper:
-            self.upper, self.w, self.b = upper, w, b
+        lower = self._balanced(square, z, a) if problem.free else self._best(dual, float(a.sum()))
         if lower > self.lower:
             self.lower, self.alpha = lower, a
 
-    def _lengthened(self, w: np.ndarray, bias: float) -> tuple[np.ndarray, float, float]:
-        """The best multiple of (w, bias), with the best intercept where it is free, and its objective."""
-        problem, scores = self.problem, self.scores / self.unit
-        if problem.loss == "squared_hinge":
-            scores = scores - self.h.slack.delta2 * self.h.alpha / self.unit
-        z = self.y * scores - bias
-        square = float(w @ w)
+    def _improve(self, w: np.ndarray, b: float, upper: float) -> None:
+        """Keep a primal point that is better than all before."""
+        if upper < self.upper:
+            self.upper, self.w, self.b = upper, w, b
+
+    def _lengthened(self, w: np.ndarray, bias: float, z: np.ndarray) -> tuple[np.ndarray, float, float]:
+        """The best multiple of (w, bias) of scores z = w.x, the best intercept where it is free, and the objective."""
+        problem, square = self.problem, float(w @ w)
         for _ in range(3 if problem.free else 1):  # length and intercept in turn
             if problem.free:
                 bias = best_intercept(problem, z, self.y, self.weights)

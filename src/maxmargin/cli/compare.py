@@ -7,39 +7,44 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
 from .exits import STOPPED, one_sentence
-from .options import AsJson, Label, picture_kind
+from .options import (
+    AsJson,
+    ClassWeight,
+    Columns,
+    Cost,
+    Data,
+    FitIntercept,
+    Intercept,
+    InterceptScaling,
+    Label,
+    Loss,
+    Seed,
+    picture_kind,
+)
 
 if TYPE_CHECKING:
     from ..comparison import Comparison
 
 
 def compare(
-    data: Annotated[
-        Path, Argument(help="svmlight text, .csv, .npz or .parquet; text also as .gz, .bz2 or .xz.")
-    ],
+    data: Data,
     algorithms: Annotated[
         str | None, Option(help="Names with commas between, as dcd,mpu,pumma; all, if left out.")
     ] = None,
-    C: Annotated[float, Option("--C", help="Weight of the losses; inf is the hard margin.")] = 1.0,
-    loss: Annotated[str, Option(help="squared_hinge or hinge.")] = "squared_hinge",
+    C: Cost = 1.0,
+    loss: Loss = "squared_hinge",
     tol: Annotated[float, Option(help="Certified relative gap at which an algorithm ends.")] = 1e-3,
-    fit_intercept: Annotated[
-        bool, Option("--fit-intercept/--no-intercept", help="Is there an intercept?")
-    ] = True,
-    intercept: Annotated[str, Option(help="free, or augmented (regularised).")] = "free",
-    intercept_scaling: Annotated[float, Option(help="With an augmented intercept.")] = 1.0,
-    class_weight: Annotated[
-        str | None, Option(help="balanced: every class counts as much as any other.")
-    ] = None,
+    fit_intercept: FitIntercept = True,
+    intercept: Intercept = "free",
+    intercept_scaling: InterceptScaling = 1.0,
+    class_weight: ClassWeight = None,
     max_iter: Annotated[int, Option(help="Most rounds of each algorithm.")] = 1000,
     max_time: Annotated[float | None, Option(help="Seconds that each algorithm may take.")] = None,
-    seed: Annotated[int | None, Option(help="Order of presentation; none takes a fresh one.")] = None,
-    n_features: Annotated[
-        int | None, Option(help="Columns of a sparse file, where not all of them occur in it.")
-    ] = None,
+    seed: Seed = None,
+    n_features: Columns = None,
     label: Label = None,
     csv: Annotated[Path | None, Option(help="Write every report of every algorithm to this file.")] = None,
     picture: Annotated[

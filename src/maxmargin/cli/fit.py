@@ -7,10 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
 from .exits import STOPPED, one_sentence
-from .options import AsJson, Label
+from .options import (
+    AsJson,
+    ClassWeight,
+    Columns,
+    Cost,
+    Data,
+    FitIntercept,
+    Intercept,
+    InterceptScaling,
+    Label,
+    Loss,
+    Seed,
+)
 
 if TYPE_CHECKING:
     from ..readers import Table
@@ -19,31 +31,23 @@ if TYPE_CHECKING:
 
 def fit(
     ctx: typer.Context,
-    data: Annotated[
-        Path, Argument(help="svmlight text, .csv, .npz or .parquet; text also as .gz, .bz2 or .xz.")
-    ],
+    data: Data,
     output: Annotated[Path, Option("--output", "-o", help="The model file to write.")],
-    C: Annotated[float, Option("--C", help="Weight of the losses; inf is the hard margin.")] = 1.0,
-    loss: Annotated[str, Option(help="squared_hinge or hinge.")] = "squared_hinge",
+    C: Cost = 1.0,
+    loss: Loss = "squared_hinge",
     tol: Annotated[float, Option(help="Certified relative gap at which the fit ends.")] = 1e-3,
     algorithm: Annotated[
         str, Option(help="auto, or a name: dcd, mpu, pumma, perceptron and others.")
     ] = "auto",
-    fit_intercept: Annotated[
-        bool, Option("--fit-intercept/--no-intercept", help="Is there an intercept?")
-    ] = True,
-    intercept: Annotated[str, Option(help="free, or augmented (regularised).")] = "free",
-    intercept_scaling: Annotated[float, Option(help="With an augmented intercept.")] = 1.0,
-    class_weight: Annotated[
-        str | None, Option(help="balanced: every class counts as much as any other.")
-    ] = None,
+    fit_intercept: FitIntercept = True,
+    intercept: Intercept = "free",
+    intercept_scaling: InterceptScaling = 1.0,
+    class_weight: ClassWeight = None,
     max_iter: Annotated[int, Option(help="Most rounds.")] = 1000,
     max_time: Annotated[float | None, Option(help="Seconds; then the best model so far is kept.")] = None,
-    seed: Annotated[int | None, Option(help="Order of presentation; none takes a fresh one.")] = None,
+    seed: Seed = None,
     n_jobs: Annotated[int | None, Option(help="Classes solved at the same time.")] = None,
-    n_features: Annotated[
-        int | None, Option(help="Columns of a sparse file, where not all of them occur in it.")
-    ] = None,
+    n_features: Columns = None,
     label: Label = None,
     as_json: AsJson = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No live line and no report.")] = False,

@@ -5,8 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
+from typer import Argument, Option
 
+Data = Annotated[Path, Argument(help="svmlight text, .csv, .npz or .parquet; text also as .gz, .bz2 or .xz.")]
+Cost = Annotated[float, Option("--C", help="Weight of the losses; inf is the hard margin.")]
+Loss = Annotated[str, Option(help="squared_hinge or hinge.")]
+FitIntercept = Annotated[bool, Option("--fit-intercept/--no-intercept", help="Is there an intercept?")]
+Intercept = Annotated[str, Option(help="free, or augmented (regularised).")]
+InterceptScaling = Annotated[float, Option(help="With an augmented intercept.")]
+ClassWeight = Annotated[str | None, Option(help="balanced: every class counts as much as any other.")]
+Seed = Annotated[int | None, Option(help="Order of presentation; none takes a fresh one.")]
+Columns = Annotated[int | None, Option(help="Columns of a sparse file, where not all of them occur in it.")]
 Label = Annotated[str | None, Option(help="The label column of a .csv or .parquet file.")]
 FORMATS = ("png", "pdf", "svg")  # of pictures
 AsJson = Annotated[bool, Option("--json", help="One JSON object on standard output.")]

@@ -47,6 +47,11 @@ class Facts:
     n: int = 1
     losses: float = 1.0
 
+    @property
+    def R(self) -> float:
+        """The largest norm of a pattern; 1 where all are zero."""
+        return self.radius2**0.5 if self.radius2 > 0.0 else 1.0
+
 
 @dataclass(frozen=True)
 class Plan:

@@ -104,6 +104,4 @@ class ALMA(PerceptronLike):
         gamma = (1.0 - self.alpha) * (8.0**0.5 / self.alpha if self.B is None else self.B)
         if self.normalise:
             return Plan(rule=ApproachNormalised(gamma, self.C), unit=None)
-        return Plan(
-            rule=Approach(gamma, self.C, facts.radius2**0.5 if facts.radius2 > 0.0 else 1.0), unit=None
-        )
+        return Plan(rule=Approach(gamma, self.C, facts.R), unit=None)

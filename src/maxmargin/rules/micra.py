@@ -84,10 +84,7 @@ class CRAMMA(PerceptronLike):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check(self.beta, self.eta)
-        require(
-            is_number(self.epsilon) and self.epsilon > 0.0, "epsilon must be a positive number", self.epsilon
-        )
+        check(self.beta, self.eta, self.epsilon)
 
     def plan(self, facts: Facts) -> Plan:
         return turn(self.beta, self.epsilon, self.eta, 0.0, facts)
@@ -131,10 +128,7 @@ class MICRA(PerceptronLike):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check(self.beta, self.eta)
-        require(
-            is_number(self.epsilon) and self.epsilon > 0.0, "epsilon must be a positive number", self.epsilon
-        )
+        check(self.beta, self.eta, self.epsilon)
         require(is_number(self.zeta) and 0.0 <= self.zeta <= 1.0, "zeta must lie between 0 and 1", self.zeta)
 
     def plan(self, facts: Facts) -> Plan:
@@ -174,15 +168,15 @@ class FixedDirectionalMargin(PerceptronLike):
         check(1.0 if self.beta is None else self.beta, self.eta)
 
     def plan(self, facts: Facts) -> Plan:
-        R = facts.radius2**0.5 if facts.radius2 > 0.0 else 1.0
-        beta = 0.9 * facts.floor() / R if self.beta is None else self.beta
+        beta = 0.9 * facts.floor() / facts.R if self.beta is None else self.beta
         return turn(beta, 0.0, self.eta, 0.0, facts)
 
 
-def check(beta: float, eta: float | None) -> None:
-    """The parameters that all of these have."""
+def check(beta: float, eta: float | None, epsilon: float = 1.0) -> None:
+    """The parameters that these have in common."""
     require(is_number(beta) and beta > 0.0, "beta must be a positive number (in units of R)", beta)
     require(eta is None or (is_number(eta) and eta > 0.0), "eta must be a positive number or None", eta)
+    require(is_number(epsilon) and epsilon > 0.0, "epsilon must be a positive number", epsilon)
 
 
 def turn(
@@ -194,9 +188,11 @@ def turn(
     share: float = SHARE,
 ) -> Plan:
     """The plan, with a rate that the theorem covers where none is given."""
-    R = facts.radius2**0.5 if facts.radius2 > 0.0 else 1.0
-    if eta is not None:
-        return Plan(rule=Turn(beta, epsilon, eta, zeta, R), unit=None)
-    gamma = facts.floor() or UNKNOWN * R
-    most = 0.5 * ((1.0 + 8.0 * gamma / R) ** 0.5 - 1.0)
-    return Plan(rule=Turn(beta, epsilon, share * most, zeta, R), unit=None)
+    rate = share * largest_rate(facts) if eta is None else eta
+    return Plan(rule=Turn(beta, epsilon, rate, zeta, facts.R), unit=None)
+
+
+def largest_rate(facts: Facts) -> float:
+    """What CRAMMA's theorem allows for a lower bound of the margin."""
+    gamma = facts.floor() or UNKNOWN * facts.R
+    return 0.5 * ((1.0 + 8.0 * gamma / facts.R) ** 0.5 - 1.0)
