@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .norms import norm as any_norm
+
 SUBNORMAL = 1e-290  # squares below have lost digits
 _EPS = float(np.finfo(float).eps)
 _BLOCK = 1 << 18  # entries at a time: temporaries stay in cache
@@ -61,8 +63,10 @@ class Plain:
         return float(np.sum(v))
 
     @staticmethod
-    def square(v: np.ndarray) -> float:
-        """|v|^2."""
+    def square(v: np.ndarray, p: float = 2.0) -> float:
+        """|v|_p^2."""
+        if p != 2.0:
+            return any_norm(v, p) ** 2
         square = float(v @ v)
         if SUBNORMAL < square < np.inf:
             return square
@@ -73,8 +77,10 @@ class Plain:
         return float(v @ v) * top * top
 
     @staticmethod
-    def norm(v: np.ndarray) -> float:
-        """|v|, also where squares would over- or underflow."""
+    def norm(v: np.ndarray, p: float = 2.0) -> float:
+        """|v|_p, also where powers would over- or underflow."""
+        if p != 2.0:
+            return any_norm(v, p)
         scale = _power_of_two(v)
         return float(np.sqrt(np.square(v / scale).sum())) * scale
 
@@ -139,8 +145,10 @@ class Compensated:
         return float(_grouped(np.asarray(v, float), np.ones(len(v)), np.zeros(len(v), np.intp), 1)[0])
 
     @staticmethod
-    def square(v: np.ndarray) -> float:
-        """|v|^2."""
+    def square(v: np.ndarray, p: float = 2.0) -> float:
+        """|v|_p^2; compensated at p = 2 only."""
+        if p != 2.0:
+            return any_norm(v, p) ** 2
         scale = _power_of_two(v)  # squares overflow long before their sum has to
         if not np.isfinite(v).all():
             return float(np.abs(v).max())
@@ -148,10 +156,21 @@ class Compensated:
         return float(_grouped(v, v, np.zeros(v.size, np.intp), 1)[0] * scale * scale)
 
     @staticmethod
-    def norm(v: np.ndarray) -> float:
-        """|v|, also where squares would over- or underflow."""
+    def norm(v: np.ndarray, p: float = 2.0) -> float:
+        """|v|_p, also where powers would over- or underflow; compensated at p = 2 only."""
+        if p != 2.0:
+            return any_norm(v, p)
         scale = _power_of_two(v)
         return float(np.sqrt(Compensated.square(v / scale))) * scale
+
+
+def powers_error(p: float, terms: int) -> float:
+    """The relative error of a p-norm, beyond what the arithmetic of its sum says: that of the powers.
+
+    Each power is off by a few units of the last digit and p times the rounding of the quotient it is taken of, of
+    which the root leaves the p-th part; so it does of the sum's own rounding, terms of it at most.
+    """
+    return 0.0 if p == 2.0 or np.isinf(p) else (terms / p + 16.0) * _EPS
 
 
 def _power_of_two(v: np.ndarray) -> float:

@@ -5,7 +5,7 @@ Every non-negative combination of patterns is a certificate. With alpha feasible
 * soft:  sum alpha_i - 1/2 |v|^2 - sum alpha_i^2 / (4 C s_i) [squared hinge]  <=  optimum  <=  primal value,
 * hard:  min m_i / |w|  <=  largest margin  <=  |v| / sum alpha_i,
 
-where a free intercept asks for alpha balanced between the classes (weak duality; for the margin, the
+v being measured in the p-norm and w in the q-norm (Hoelder's inequality is all that it takes), where a free intercept asks for alpha balanced between the classes (weak duality; for the margin, the
 distance between the convex hulls). Where entries are huge, alpha may stand for real numbers near it (`exactness`).
 This module knows no solver: it imports NumPy and the problem record.
 """
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .arithmetic import Compensated, Plain
+from .arithmetic import Compensated, Plain, powers_error
 from .exactness import exact_bound, huge_columns, inside
 from .problems import Problem, best_multiple
 
@@ -291,10 +291,8 @@ def _multiplied(
 ) -> tuple[np.ndarray, Bounds]:
     """The best multiple of alpha, huge columns left out as if they cancelled, and its bounds."""
     v = Plain.combine(sample.X, alpha * sample.y)
-    constant2 = (problem.rho * Plain.total(alpha * sample.y)) ** 2
-    v2 = Plain.square(v) + constant2
-    if huge is not None:
-        v2 = Plain.square(v[~huge[: v.size]]) + (0.0 if problem.rho and huge[-1] else constant2)
+    full = np.append(v, problem.rho * Plain.total(alpha * sample.y)) if problem.rho else v
+    v2 = Plain.square(full if huge is None else full[~huge[: full.size]], problem.p)
     caps = problem.caps(sample.weights)
     multiple = _best_multiple(problem, sample, alpha, v2)
     alpha = np.minimum(alpha * multiple, caps)
@@ -357,7 +355,8 @@ def _dual_point(
     norms, uneven = sample.norms, 0.0
     if problem.rho:
         v, norms = np.append(v, problem.rho * arithmetic.total(signed)), norms + problem.rho
-    off = arithmetic.error(arithmetic.norm(v), float(alpha @ norms), terms + v.size)
+    norms = norms * max(1.0, max(v.size, 1) ** (1.0 / problem.p - 0.5))  # of rows, in the p-norm, at most
+    off = arithmetic.error(arithmetic.norm(v, problem.p), float(alpha @ norms), terms + v.size)
     if problem.free:
         uneven = abs(arithmetic.total(signed))
         uneven += arithmetic.error(uneven, float(alpha.sum()), terms)
@@ -387,14 +386,18 @@ def _soft_bounds(
 ) -> Bounds:
     w, b = point
     # alpha and alpha^2 / (4 C s_i), of which the gains are the difference
-    v2, size = arithmetic.square(dual.v), float((2.0 * alpha - problem.gains(alpha, weights)).sum())
+    v2, size = arithmetic.square(dual.v, problem.p), float((2.0 * alpha - problem.gains(alpha, weights)).sum())
     lower = problem.dual(v2, alpha, weights, arithmetic.total)
     terms = int(np.count_nonzero(alpha)) + dual.v.size
     below = arithmetic.error(lower, size + v2, terms) + 4.0 * _EPS * (size + v2)
-    below += dual.uneven + dual.off * (float(np.sqrt(v2)) + dual.off)
-    length2 = problem.norm2(arithmetic.square(w), b)
+    if problem.power == 2:
+        below += dual.uneven + dual.off * (float(np.sqrt(v2)) + dual.off) + v2 * powers_error(problem.p, terms)
+    else:  # gains divided by max(1, |v|), of which |v| may be larger than it seems
+        below += dual.uneven + size * (dual.off + float(np.sqrt(v2)) * powers_error(problem.p, terms))
+    length2 = problem.norm2(arithmetic.square(w), b) if problem.p == 2 else problem.length(w, b) ** 2
     upper = problem.primal(length2, margins - off, weights, arithmetic.total)
     above = arithmetic.error(upper, upper, margins.size + w.size) + 4.0 * _EPS * upper
+    above += 2.0 * upper * powers_error(problem.q, w.size)
     lost = upper - problem.primal(length2, margins, weights)
     return Bounds(lower - below, upper + above, below, above + lost)
 
@@ -410,18 +413,20 @@ def _hard_bounds(
     dual: _DualPoint,
 ) -> Bounds:
     w, b = point
-    length = arithmetic.norm(np.append(w, b / problem.rho) if problem.rho else w)
+    length = arithmetic.norm(problem.weights(w, b), problem.q)
     used = weights > 0.0
     lower = nominal = -np.inf
     if length > 0.0:
         nominal, lower = float(margins[used].min()) / length, float((margins - off)[used].min()) / length
-        lower -= abs(lower) * (arithmetic.error(1.0, 1.0, w.size) + 4.0 * _EPS)
+        inexact = arithmetic.error(1.0, 1.0, w.size) + powers_error(problem.q, w.size)
+        lower -= abs(lower) * (inexact + 4.0 * _EPS)
     below = nominal - lower if np.isfinite(nominal) else 0.0
-    total, size = arithmetic.total(alpha), arithmetic.norm(dual.v)
+    total, size = arithmetic.total(alpha), arithmetic.norm(dual.v, problem.p)
     off_total = arithmetic.error(total, total, alpha.size) + dual.uneven
     if not total > off_total:
         return Bounds(lower, np.inf, below, 0.0)
-    longest = size + arithmetic.error(size, size, dual.v.size) + dual.off
+    longest = size * (1.0 + powers_error(problem.p, dual.v.size))
+    longest += arithmetic.error(size, size, dual.v.size) + dual.off
     upper = longest / (total - off_total) * (1.0 + 4.0 * _EPS)
     return Bounds(lower, upper, below, upper - size / total)
 
@@ -431,8 +436,11 @@ def _best_multiple(problem: Problem, sample: Sample, alpha: np.ndarray, v2: floa
     total, used = float(alpha.sum()), alpha > 0.0
     if problem.hard or total == 0.0:
         return 1.0
-    quadratic = v2 + float(problem.delta2(sample.weights) @ (alpha * alpha))
-    return best_multiple(total, quadratic, float(np.min(problem.caps(sample.weights)[used] / alpha[used])))
+    own = float(problem.delta2(sample.weights) @ (alpha * alpha))
+    most = float(np.min(problem.caps(sample.weights)[used] / alpha[used]))
+    if problem.power == 1:
+        return best_multiple(total, own, min(most, v2**-0.5) if v2 > 0.0 else most)
+    return best_multiple(total, v2 + own, most)
 
 
 def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:

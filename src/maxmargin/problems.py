@@ -7,6 +7,10 @@ Soft problems (C finite), in scikit-learn's scaling, s_i being the sample weight
 
 The hard margin (C = inf) maximises min m_i / |w|. An augmented intercept is one more feature of constant
 value ``intercept_scaling``; its weight belongs to the norm. A free intercept does not.
+
+Distance is measured in the p-norm, |w| therefore in the dual q-norm, and v = sum alpha_i y_i x_i of the dual in the
+p-norm again. With ``power=1`` the norm stands as it is, not as half its square; the dual then asks for
+|v| <= 1 in its place.
 """
 
 from __future__ import annotations
@@ -16,6 +20,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from .norms import dual_exponent, norm
 
 LOSSES = ("hinge", "squared_hinge")
 INTERCEPTS = ("none", "free", "augmented")
@@ -33,12 +39,14 @@ class Problem:
         Ignored where ``C`` is infinite.
     C : float
         Weight of the loss; ``inf`` is the hard margin.
-    p : float, default=2
-        Norm in which distance is measured; weights are measured in the dual norm. Only 2 so far.
+    p : float in [1, inf], default=2
+        Norm in which distance is measured; weights are measured in the dual norm.
     intercept : {"none", "free", "augmented"}, default="free"
         ``free`` is the unregularised intercept, ``augmented`` a feature of constant value.
     intercept_scaling : float, default=1
         That constant value.
+    power : {2, 1}, default=2
+        Of the norm: 1/2 |w|^2, or |w| itself. The hard margin is the same in both.
     """
 
     loss: str
@@ -46,6 +54,7 @@ class Problem:
     p: float = 2.0
     intercept: str = "free"
     intercept_scaling: float = 1.0
+    power: int = 2
 
     def __post_init__(self) -> None:
         if self.loss not in LOSSES:
@@ -60,8 +69,15 @@ class Problem:
             raise ValueError(
                 f"intercept_scaling must be a positive, finite number; got {self.intercept_scaling!r}."
             )
-        if self.p != 2:
-            raise ValueError(f"p must be 2: other norms are not solved by this version; got p={self.p!r}.")
+        if not self.p >= 1.0:
+            raise ValueError(f"p must be a number from 1 to inf; got p={self.p!r}.")
+        if self.power not in (1, 2):
+            raise ValueError(f"power must be 2 (half the squared norm) or 1; got {self.power!r}.")
+
+    @property
+    def q(self) -> float:
+        """The exponent of the norm of w: 1/p + 1/q = 1."""
+        return dual_exponent(self.p)
 
     @property
     def hard(self) -> bool:
@@ -92,8 +108,16 @@ class Problem:
             return np.where(weights > 0.0, np.minimum(0.5 / (self.C * weights), LARGEST), 0.0)
 
     def norm2(self, square: float, intercept: float) -> float:
-        """|w|^2, the weight of an augmented intercept included."""
+        """|w|^2 at p = 2, the weight of an augmented intercept included."""
         return square + (intercept / self.rho) ** 2 if self.rho else square
+
+    def weights(self, w: np.ndarray, intercept: float) -> np.ndarray:
+        """w as the norm sees it: with the weight of an augmented intercept."""
+        return np.append(w, intercept / self.rho) if self.rho else w
+
+    def length(self, w: np.ndarray, intercept: float) -> float:
+        """|w|_q, the weight of an augmented intercept included."""
+        return norm(self.weights(w, intercept), self.q)
 
     @staticmethod
     def balanced(y: np.ndarray, alpha: np.ndarray) -> np.ndarray | None:
@@ -120,13 +144,18 @@ class Problem:
         self, norm2: float, margins: np.ndarray, weights: np.ndarray, total: Callable[[Any], float] = np.sum
     ) -> float:
         """The objective of a soft problem at a point of squared norm `norm2`."""
-        return float(0.5 * norm2 + total(self.losses(margins, weights)))
+        size = 0.5 * norm2 if self.power == 2 else norm2**0.5
+        return float(size + total(self.losses(margins, weights)))
 
     def dual(
         self, norm2: float, alpha: np.ndarray, weights: np.ndarray, total: Callable[[Any], float] = np.sum
     ) -> float:
-        """The dual objective of a soft problem; `norm2` is that of sum alpha_i y_i x_i."""
-        return float(total(self.gains(alpha, weights)) - 0.5 * norm2)
+        """The dual objective of a soft problem; `norm2` is that of v = sum alpha_i y_i x_i.
+
+        At ``power=1`` that of alpha / max(1, |v|), or a little less: the gains are concave, and 0 at 0.
+        """
+        gains = total(self.gains(alpha, weights))
+        return float(gains - 0.5 * norm2 if self.power == 2 else gains / max(1.0, norm2**0.5))
 
     def gap(self, lower: float, upper: float) -> float:
         """The certified relative gap between a lower and an upper bound.

@@ -53,12 +53,12 @@ class Units:
         if self.sigma == 1.0:
             return task
         problem, start = task.problem, task.start
-        C = problem.C if problem.hard else min(problem.C * self.sigma * self.sigma, LARGEST_C)
+        C = problem.C if problem.hard else min(problem.C * self._losses(problem), LARGEST_C)
         return replace(
             task,
             problem=replace(problem, C=C, intercept_scaling=(problem.rho or 1.0) / self.sigma),
             patterns=Patterns(task.patterns.X * (1.0 / self.sigma)),
-            start=None if start is None else start * self.sigma**2,
+            start=None if start is None else start * self._losses(problem),
         )
 
     def primal(self, w: np.ndarray) -> np.ndarray:
@@ -66,13 +66,19 @@ class Units:
         w = w / self.sigma
         return w if self.columns is None else w / self.columns[:-1]
 
-    def dual(self, alpha: np.ndarray) -> np.ndarray:
+    def dual(self, problem: Problem, alpha: np.ndarray) -> np.ndarray:
         """Dual weights in the user's units."""
-        return alpha / self.sigma / self.sigma
+        return alpha / self.sigma if problem.power == 1 else alpha / self.sigma / self.sigma
 
     def bound(self, problem: Problem, value: float) -> float:
         """A bound in the user's units."""
-        return value * self.sigma if problem.hard else value / self.sigma / self.sigma
+        if problem.hard:
+            return value * self.sigma
+        return value / self.sigma if problem.power == 1 else value / self.sigma / self.sigma
+
+    def _losses(self, problem: Problem) -> float:
+        """What the losses weigh in these units."""
+        return self.sigma if problem.power == 1 else self.sigma * self.sigma
 
 
 def attempts(task: Task) -> Iterator[Units]:
@@ -88,7 +94,7 @@ def attempts(task: Task) -> Iterator[Units]:
 def _huge_columns(task: Task) -> np.ndarray | None:
     """What to divide huge columns by, the constant coordinate last; None where there are none."""
     problem, X = task.problem, task.patterns.X
-    if problem.hard:
+    if problem.hard or problem.p != 2 or problem.power != 2:
         return None
     root = float(np.sqrt(problem.C) * np.sqrt(np.mean(task.weights)))
     longest = float(np.sqrt(task.patterns.square.max(initial=0.0)))

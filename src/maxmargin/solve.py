@@ -211,7 +211,7 @@ def _solve(
                 break
             if rounds >= terms.max_iter:
                 break
-    w, alpha = scale.primal(run.w), scale.dual(run.alpha)
+    w, alpha = scale.primal(run.w), scale.dual(problem, run.alpha)
     alpha = alpha if merged is None else merged.scatter(alpha)
     if rows is not None:
         every = np.zeros(whole.y.size)
