@@ -487,3 +487,19 @@ def test_rows_that_a_hasher_cannot_take():
             model.predict(rows)
     with pytest.raises(ValueError, match="a CSR matrix of any width: give scipy"):
         OnlineMarginClassifier(hasher=16).fit(np.eye(2), [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("C", 1.0), ("algorithm", "alma"), ("intercept_scaling", 1.0), ("trail", "last")]
+)
+def test_what_shapes_a_stream_cannot_change_in_the_middle(name, value):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 2
+    clf = OnlineMarginClassifier().partial_fit(X, y, classes=[0, 1])
+    before = clf.coef_.copy()
+    clf.set_params(**{name: value})
+    with pytest.raises(ValueError, match=f"{name} was .* when this stream began.*fit"):
+        clf.partial_fit(X, y)
+    np.testing.assert_array_equal(clf.coef_, before)
+    clf.fit(X, y)  # begins anew
+    clf.partial_fit(X, y)

@@ -21,6 +21,9 @@ from ..rules.algorithm import PerceptronLike
 from ..stream import Stream
 
 TRAILS = ("average", "vote", "last")
+_SHAPING = (  # parameters that a stream is made with
+    "algorithm", "C", "trail", "n_voters", "fit_intercept", "intercept_scaling", "radius", "hasher",
+)  # fmt: skip
 _GATHERED = 1 << 20  # entries of the rows that a shuffled pass puts together at a time
 _UNFIT = {
     "mpu": "it takes back what it has learnt from a pattern when the pattern comes again",
@@ -239,6 +242,7 @@ class OnlineMarginClassifier(ClassifierMixin, BaseEstimator):
                 del self._streams, self.classes_
                 raise
         else:
+            self._check_same()
             if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
                 raise ValueError(
                     f"classes={np.asarray(classes).tolist()!r} is not the same as on the first call to "
@@ -475,10 +479,21 @@ class OnlineMarginClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"algorithm {algorithm.name!r} needs {instead}.")
         return algorithm
 
+    def _check_same(self) -> None:
+        """What shapes a stream cannot change in the middle of it: its sums would prove nothing."""
+        for name, then in self._began.items():
+            now = getattr(self, name)
+            if now is not then and now != then:
+                raise ValueError(
+                    f"{name} was {then!r} when this stream began, and is {now!r} now: set it back, or begin anew with "
+                    "fit or with sklearn.base.clone(model).partial_fit."
+                )
+
     def _begin(self, plans: tuple[Algorithm, Problem], classes: np.ndarray, d: int) -> None:
         algorithm, problem = plans
         self.classes_ = classes
         self.n_iter_ = 1
+        self._began = {name: getattr(self, name) for name in _SHAPING}
         rho = float(self.intercept_scaling) if self.fit_intercept else 0.0
         self._streams = [
             Stream(algorithm, problem, d, rho, float(self.radius or 0.0), self.trail, int(self.n_voters))
