@@ -99,7 +99,16 @@ def bad(value, message, **parameters):
         bad({"tol": -1e-3}, r"tol must be positive: .* got tol=-0\.001"),
         bad({"tol": np.nan}, "tol must be positive: .* got tol=nan"),
         bad({"loss": "log"}, "loss must be one of 'hinge', 'squared_hinge'; got 'log'"),
-        bad({"p": 1}, r"p must be 2: other norms are not solved by this version; got p=1"),
+        bad({"p": 0.5}, r"p must be a number from 1 to inf; got p=0\.5"),
+        bad({"p": "inf"}, r'p must be a number from 1 to inf, or "log"; got p=.inf.'),
+        bad({"p": np.nan}, r"p must be a number from 1 to inf; got p=nan"),
+        bad({"norm_power": 3}, r"power must be 2 .half the squared norm. or 1; got 3"),
+        bad(
+            {"p": 3, "loss": "hinge"},
+            r'no algorithm solves .*p=3.*: use loss="squared_hinge", or p = 1, 2 or inf',
+        ),
+        bad({"p": 2, "norm_power": 1}, r"no algorithm solves .*first power.*: use norm_power=2"),
+        bad({"p": 3, "algorithm": "dcd"}, r"'dcd' does not solve .*p=3"),
         bad({"intercept": "real"}, 'intercept must be "free" or "augmented"; got \'real\''),
         bad(
             {"intercept": "augmented", "intercept_scaling": 0},

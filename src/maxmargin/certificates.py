@@ -5,8 +5,9 @@ Every non-negative combination of patterns is a certificate. With alpha feasible
 * soft:  sum alpha_i - 1/2 |v|^2 - sum alpha_i^2 / (4 C s_i) [squared hinge]  <=  optimum  <=  primal value,
 * hard:  min m_i / |w|  <=  largest margin  <=  |v| / sum alpha_i,
 
-v being measured in the p-norm and w in the q-norm (Hoelder's inequality is all that it takes), where a free intercept asks for alpha balanced between the classes (weak duality; for the margin, the
-distance between the convex hulls). Where entries are huge, alpha may stand for real numbers near it (`exactness`).
+v being measured in the p-norm and w in the q-norm: it takes no more than Hoelder's inequality. With the norm to the
+first power the bounds are sum alpha_i - sum alpha_i^2 / (4 C s_i), divided by max(1, |v|), and the primal value. A free
+intercept asks for alpha balanced between the classes. Where entries are huge, alpha may stand for real numbers near it (`exactness`).
 This module knows no solver: it imports NumPy and the problem record.
 """
 
@@ -386,12 +387,17 @@ def _soft_bounds(
 ) -> Bounds:
     w, b = point
     # alpha and alpha^2 / (4 C s_i), of which the gains are the difference
-    v2, size = arithmetic.square(dual.v, problem.p), float((2.0 * alpha - problem.gains(alpha, weights)).sum())
+    v2, size = (
+        arithmetic.square(dual.v, problem.p),
+        float((2.0 * alpha - problem.gains(alpha, weights)).sum()),
+    )
     lower = problem.dual(v2, alpha, weights, arithmetic.total)
     terms = int(np.count_nonzero(alpha)) + dual.v.size
     below = arithmetic.error(lower, size + v2, terms) + 4.0 * _EPS * (size + v2)
     if problem.power == 2:
-        below += dual.uneven + dual.off * (float(np.sqrt(v2)) + dual.off) + v2 * powers_error(problem.p, terms)
+        below += (
+            dual.uneven + dual.off * (float(np.sqrt(v2)) + dual.off) + v2 * powers_error(problem.p, terms)
+        )
     else:  # gains divided by max(1, |v|), of which |v| may be larger than it seems
         below += dual.uneven + size * (dual.off + float(np.sqrt(v2)) * powers_error(problem.p, terms))
     length2 = problem.norm2(arithmetic.square(w), b) if problem.p == 2 else problem.length(w, b) ** 2

@@ -1,8 +1,8 @@
 """p-norms, their duals, and the link between patterns and weights.
 
-Patterns are measured in the p-norm, weights in the q-norm, 1/p + 1/q = 1. The link f of the exponent r is the gradient of
-1/2 |x|_r^2: that of q leads from weights to sums of patterns, that of p leads back. Everything is homogeneous, and is
-computed on numbers divided by the largest of them: no power over- or underflows to any effect.
+Patterns are measured in the p-norm, weights in the q-norm, 1/p + 1/q = 1. The link f of the exponent r is the gradient
+of 1/2 |x|_r^2: that of q leads from weights to sums of patterns, that of p leads back. Everything is homogeneous,
+and is computed on numbers divided by the largest of them: no power over- or underflows to any effect.
 """
 
 from __future__ import annotations

@@ -16,11 +16,14 @@ from .compiled.orders import shuffled
 from .compiled.spaces import Gram
 from .compiled.sweeps import batches, begin, excess, look, narrow, repeat, unsettled
 from .compiled.weights import BIAS, NORM2, Fixed, settle
+from .compiled.weights import SCALE as FACTOR
 from .extrapolation import DEPTH, Extrapolation
 from .intercept import best_intercept
+from .norms import row_norms
 from .problems import best_length, best_multiple
 from .rules import Algorithm, Bias, Facts, Perceptron
 from .task import Task
+from .values import dual_point, primal_point
 
 # passes, or entries, of the Perceptron run that bounds the margin from below
 SHORT, MANY = 20, 30_000_000
@@ -64,12 +67,14 @@ class Run:
         interrupted: Callable[[], bool],
     ) -> None:
         problem, patterns = task.problem, task.patterns
+        self.task = task
         self.problem, self.patterns, self.y, self.weights = problem, patterns, task.y, task.weights
+        self._euclidean = problem.p == 2 and problem.power == 2
         self.algorithm, self.tol, self.rng, self.interrupted = algorithm, tol, rng, interrupted
         self.n = patterns.n
         self.rho = self._constant()
         delta2 = problem.delta2(task.weights)
-        self._radius2 = float((patterns.square + delta2).max()) + self.rho**2
+        self._radius2 = self._largest(delta2)
         losses = 0.0 if problem.hard else float(problem.losses(np.zeros(self.n), task.weights).sum())
         plan = algorithm.plan(Facts(problem, self._radius2, tol, cache(self._floor), self.n, losses))
         self.rule, self._then, self.pace = plan.rule, list(plan.then), plan.pace
@@ -77,7 +82,8 @@ class Run:
         self.unit = 1.0 if plan.unit is None else plan.unit
         self._fixed_unit = plan.unit is not None
         self.shifts = problem.free and algorithm.bias is Bias.SHIFT
-        gram = patterns.inner_products() if patterns.few and not algorithm.convergent else None
+        few = patterns.few and problem.p == 2 and not algorithm.convergent
+        gram = patterns.inner_products() if few else None
         self.h = patterns.weight(
             problem,
             task.y,
@@ -97,9 +103,18 @@ class Run:
         if task.start is not None and algorithm.convergent:
             self._begin_at(task.start)
 
+    def _largest(self, delta2: np.ndarray) -> float:
+        """The largest squared norm of a pattern, constant and own coordinate included."""
+        p = self.problem.p
+        if p == 2:
+            return float((self.patterns.square + delta2).max()) + self.rho**2
+        sizes = np.sqrt(self.patterns.squares(p))
+        return float((row_norms(np.column_stack([sizes, np.full(self.n, self.rho)]), p) ** 2 + delta2).max())
+
     def _constant(self) -> float:
         """The constant coordinate of every pattern."""
-        square, bias = self.patterns.square, self.algorithm.bias
+        bias = self.algorithm.bias
+        square = self.patterns.square if self.problem.p == 2 else self.patterns.squares(self.problem.p)
         if not self.problem.free:
             return self.problem.rho
         if bias is Bias.OWN:
@@ -197,6 +212,18 @@ class Run:
         self._improve(w, b, upper)
         self.gap = self.problem.gap(self.lower, self.upper)
 
+    def value(self, w: np.ndarray, b: float, alpha: np.ndarray) -> None:
+        """A primal and a dual point, in any norm: each is kept where it is better than all before."""
+        w, b, primal = primal_point(self.task, w, b)
+        alpha, dual = dual_point(self.task, alpha)
+        lower, upper = (primal, dual) if self.problem.hard else (dual, primal)
+        if primal > self.lower if self.problem.hard else primal < self.upper:
+            self.w, self.b = w, b
+        if dual < self.upper if self.problem.hard else dual > self.lower:
+            self.alpha = alpha
+        self.lower, self.upper = max(lower, self.lower), min(upper, self.upper)
+        self.gap = self.problem.gap(self.lower, self.upper)
+
     def advance(self) -> None:
         """No pattern asks for an update: the next rule takes over, or there is none, and this is the end."""
         if self._then:
@@ -215,7 +242,10 @@ class Run:
             settle(self.h)
         look(self.h, self.patterns.order, self.scores)
         self.presentations += self.n
-        if self.problem.hard:
+        if not self._euclidean:
+            alpha = np.asarray(self.h.scale.real(self.h.alpha))
+            self.value(*self._point(), alpha)
+        elif self.problem.hard:
             self._hard_bounds()
         else:
             self._soft_bounds()
@@ -274,7 +304,7 @@ class Run:
         if isinstance(h.space, Gram):
             c = h.alpha * self.y
             return Sums.combine(self.patterns.X, c), bias + self.rho**2 * float(c.sum())
-        full = h.space.vector.w
+        full = h.space.vector.w if self.problem.p == 2 else h.number[FACTOR] * h.space.vector.w
         if self.rho:
             return full[:-1], bias + self.rho * full[-1]
         return full, bias

@@ -15,6 +15,7 @@ from .certificates import FEW, NEGLIGIBLE, Certificate, Sample, certify
 from .data import Patterns
 from .intercept import best_intercept
 from .merge import Merged, merge
+from .norms import norm
 from .problems import Problem
 from .rules import Algorithm
 from .run import Run
@@ -54,6 +55,8 @@ class Report:
         The class of a one-vs-rest problem; None for two classes.
     margin : float
         Of the best w so far: its smallest margin (hard), or 1 / |w|, from the line to where a margin is one (soft).
+    reason : str
+        Why this stage is at work.
     """
 
     round: int
@@ -66,6 +69,7 @@ class Report:
     stage: str
     label: Any = None
     margin: float = np.nan
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,8 @@ class Terms:
         Sees every report.
     exact : bool, default=True
         Do small problems end with the exact step?
+    reason : str
+        Why this algorithm was chosen.
     """
 
     tol: float
@@ -104,6 +110,7 @@ class Terms:
     watch: Watch
     on_report: Callable[[Report], None] = lambda report: None
     exact: bool = True
+    reason: str = ""
 
 
 def solve(
@@ -157,7 +164,8 @@ def _solve(
     """Solve the problem in these units; bounds in the history are those of the problem that they make."""
     problem, watch, tol = task.problem, terms.watch, terms.tol
     # an order that is asked for is kept
-    small = terms.exact and algorithm.shuffle and _is_small(problem, task.patterns)
+    euclidean = problem.p == 2 and problem.power == 2
+    small = terms.exact and algorithm.shuffle and euclidean and _is_small(problem, task.patterns)
     merged: Merged | None = None
     if small:
         merged = merge(task.patterns.X, task.y, task.weights)
@@ -178,12 +186,12 @@ def _solve(
     run = Run(task, algorithm, tol, rng, enough_said)
     run.look_for_zero_rows()
 
-    def report(stage: str) -> None:
+    def report(stage: str, reason: str) -> None:
         history.append(
             Report(
                 len(history) + 1, watch.seconds(), scale.bound(problem, run.lower),
                 scale.bound(problem, run.upper), run.gap, run.presentations, run.steps, stage, task.label,
-                _margin(problem, scale, run),
+                _margin(problem, scale, run), reason,
             )
         )  # fmt: skip
         terms.on_report(history[-1])
@@ -193,7 +201,7 @@ def _solve(
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in SCHEDULES[algorithm.schedule](run):
             rounds += 1
-            report(algorithm.name)
+            report(algorithm.name, terms.reason)
             ended = _status(run, watch, tol)
             last = ended is not None or rounds >= terms.max_iter
             if handed and (last or (rounds >= PATIENCE and run.presentations >= enough)):
@@ -203,7 +211,7 @@ def _solve(
                 _finish(
                     run, Sample(task.patterns.X, task.y, task.weights, np.sqrt(task.patterns.square)), watch
                 )
-                report("exact")
+                report("exact", "a small problem: the optimality conditions on the support")
                 handed, enough = False, np.inf  # where it fails, the rule goes on
                 ended = _after_finish(run, tol) or ended
             if ended is not None:
@@ -234,7 +242,7 @@ def _margin(problem: Problem, scale: Units, run: Run) -> float:
     """What the report says of the margin."""
     if problem.hard:
         return scale.bound(problem, run.lower)
-    length = float(np.linalg.norm(scale.primal(run.w)))
+    length = norm(scale.primal(run.w), problem.q)
     return 1.0 / length if length > 0.0 else np.inf
 
 

@@ -138,7 +138,7 @@ def _facts(found: Comparison) -> dict[str, Any]:
         facts |= {"status": entry.status.value, "class": facts.pop("label")}
         entries.append(facts)
     return {
-        "problem": {name: getattr(problem, name) for name in ("loss", "C", "p", "intercept")},
+        "problem": {name: getattr(problem, name) for name in ("loss", "C", "p", "power", "intercept")},
         "tol": found.tol,
         "algorithms": entries,
         "refused": found.refused,

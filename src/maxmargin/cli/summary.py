@@ -20,7 +20,7 @@ def summary(model: Any, certificate: Any) -> dict[str, Any]:
         "rows": parts[0].rows,
         "features": model.n_features_in_,
         "classes": list(model.classes_),
-        "problem": {name: getattr(problem, name) for name in ("loss", "C", "p", "intercept")},
+        "problem": {name: getattr(problem, name) for name in ("loss", "C", "p", "power", "intercept")},
         "bounds": [
             {
                 "class": label,

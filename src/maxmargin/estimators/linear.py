@@ -20,6 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from threadpoolctl import ThreadpoolController
 
 from ..certificates import INTERCEPT, Certificate, Certificates, Sample
+from ..choice import choose
 from ..data import Patterns
 from ..problems import Problem
 from ..rules import RULES, Algorithm
@@ -27,6 +28,8 @@ from ..solve import Report, Solution, Terms, solve
 from ..status import Status
 from ..task import Task
 from ..watch import Watch
+
+LARGE_P = 100.0  # stands for p="log" until the number of features is known
 
 _ORDER = [  # from good news to bad; a model of several classes has the worst status of its parts
     Status.CERTIFIED,
@@ -53,8 +56,12 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
     C : float, default=1.0
         Weight of the losses; ``inf`` is the hard margin.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-    p : float, default=2
-        Norm in which distance is measured. Only 2 so far.
+    p : float in [1, inf] or "log", default=2
+        Norm in which distance is measured; |w| is the dual norm of it. Large p makes `coef_` sparse (``inf``: the
+        1-norm of w), p = 1 bounds all of its entries alike. ``"log"`` is max(2, 2 ln n_features), nearly ``inf``
+        with the mistake bounds that the papers prove. Hinge losses: p = 1, 2 and ``inf`` only.
+    norm_power : {2, 1}, default=2
+        1 puts ``|w|`` in the place of ``1/2 |w|^2``, as the papers' linear programs do; for p = 1 and ``inf``.
     tol : float, default=1e-3
         Certified relative gap at which the fit ends. Soft problems: (primal - dual) / dual. Hard margin:
         1 - lower / upper. Several classes: the largest.
@@ -68,7 +75,9 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
         Every row's weight is multiplied by that of its class. ``"balanced"`` counts sample weights.
     algorithm : str or Algorithm, default="auto"
         A name from `maxmargin.rules.RULES` or an object such as ``MPU(delta=1e-5)``. It never changes the
-        problem, only the way to its solution. ``"auto"`` is dual coordinate descent.
+        problem, only the way to its solution. ``"auto"`` chooses by p, loss and size, and says why in `history_`:
+        dual coordinate descent for p = 2, exact programs for other p where these are small enough, else `pumma`
+        (p > 2) or `ima`.
     max_iter : int, default=1000
         Most rounds (a full look at the data and the sweeps after it) per class.
     max_time : float, default=None
@@ -140,7 +149,8 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
         C: float = 1.0,
         *,
         loss: str = "squared_hinge",
-        p: float = 2,
+        p: float | str = 2,
+        norm_power: int = 2,
         tol: float = 1e-3,
         fit_intercept: bool = True,
         intercept: str = "free",
@@ -158,6 +168,7 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
         self.C = C
         self.loss = loss
         self.p = p
+        self.norm_power = norm_power
         self.tol = tol
         self.fit_intercept = fit_intercept
         self.intercept = intercept
@@ -210,7 +221,7 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> MaxMarginClassifier:
         problem = self._problem()
-        algorithm = self._algorithm(problem)
+        named = self._algorithm(problem)
         X, y = validate_data(
             self,
             X,
@@ -244,6 +255,9 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
                     "class_weight leaves rows of only one class with a positive weight: raise the zero weights."
                 )
         patterns = Patterns(X)
+        if self.p == "log":
+            problem = replace(problem, p=max(2.0, 2.0 * np.log(patterns.d)))
+        algorithm, reason = choose(problem, patterns) if named is None else (named, "asked for")
         sample = Sample(whole, np.zeros(y.size), weights, np.sqrt(patterns.square) if rows is None else None)
         seeds = _seeds(self.random_state, classes.size)
         labels: list[Any] = [None] if classes.size == 2 else list(classes)
@@ -266,7 +280,7 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
             return solve(
                 Task(problem, patterns, signs[kept], weights[kept], start, labels[k]),
                 algorithm,
-                Terms(self.tol, self.max_iter, watch, heard, self._exact),
+                Terms(self.tol, self.max_iter, watch, heard, self._exact, reason),
                 np.random.default_rng(seeds[k]),
                 replace(sample, y=signs),
                 rows,
@@ -315,7 +329,9 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
     # parameters
 
     def _problem(self) -> Problem:
-        for name in ("p", "intercept_scaling"):
+        if self.p != "log" and (not isinstance(self.p, Real) or isinstance(self.p, bool)):
+            raise ValueError(f'p must be a number from 1 to inf, or "log"; got p={self.p!r}.')
+        for name in ("intercept_scaling", "norm_power"):
             value = getattr(self, name)
             if not isinstance(value, Real) or isinstance(value, bool):
                 raise ValueError(f"{name} must be a number; got {name}={value!r}.")
@@ -350,15 +366,20 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
         return Problem(
             loss=self.loss,
             C=float(self.C),
-            p=float(self.p),
+            p=LARGE_P if self.p == "log" else float(self.p),
             intercept=self.intercept if self.fit_intercept else "none",
             intercept_scaling=float(self.intercept_scaling),
+            power=int(self.norm_power) if self.norm_power in (1, 2) else self.norm_power,
         )
 
-    def _algorithm(self, problem: Problem) -> Algorithm:
+    def _algorithm(self, problem: Problem) -> Algorithm | None:
+        """The algorithm that is asked for; None where it is to be chosen."""
         algorithm = self.algorithm
         if isinstance(algorithm, str):
-            name = "dcd" if algorithm == "auto" else algorithm
+            name = algorithm
+            if name == "auto":
+                _check_solvable(problem)
+                return None
             if name not in RULES:
                 raise ValueError(
                     f"algorithm must be 'auto', one of {', '.join(map(repr, RULES))}, or an object such as "
@@ -375,9 +396,8 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
         instead = algorithm.refuses(problem)
         if instead is not None:
             raise ValueError(
-                f"algorithm {algorithm.name!r} does not solve loss={problem.loss!r} with C={problem.C:g} and "
-                f"{INTERCEPT[problem.intercept]}: use {instead}, or another algorithm "
-                f"({', '.join(_who_solves(problem))})."
+                f"algorithm {algorithm.name!r} does not solve {_asked(problem)}: use {instead}, or another algorithm "
+                f"({', '.join(_who_solves(problem)) or 'none solves it'})."
             )
         return algorithm
 
@@ -427,6 +447,8 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
     def _hear(self, report: Report, watch: Watch) -> None:
         if self.verbose:
             name = "" if report.label is None else f"[{report.label}] "
+            if report.round == 1:
+                print(f"{name}{report.stage}: {report.reason}", file=sys.stderr)
             print(
                 f"{name}round {report.round:4d}  {report.seconds:8.2f} s  {report.lower:.9g} .. {report.upper:.9g}"
                 f"  gap {report.gap:.3g}  ({report.stage})",
@@ -492,6 +514,20 @@ def _seeds(random_state: Any, size: int) -> np.ndarray:
 @cache
 def _blas() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+def _asked(problem: Problem) -> str:
+    """The problem in words."""
+    norm = "" if problem.power == 2 else ", the norm to the first power"
+    return f"loss={problem.loss!r} with C={problem.C:g}, p={problem.p:g}{norm} and {INTERCEPT[problem.intercept]}"
+
+
+def _check_solvable(problem: Problem) -> None:
+    """Refuse what no algorithm solves, naming what can be solved nearby."""
+    if any(True for _ in _who_solves(problem)):
+        return
+    instead = 'loss="squared_hinge", or p = 1, 2 or inf' if problem.power == 2 else "norm_power=2"
+    raise ValueError(f"no algorithm solves {_asked(problem)}: use {instead}.")
 
 
 def _who_solves(problem: Problem) -> Iterator[str]:

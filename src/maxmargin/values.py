@@ -1,0 +1,78 @@
+"""What a primal or a dual point is worth, in any norm: with the best intercept, length, balance and multiple for it.
+
+For p = 2 a running state knows most of this already (`run.py`); elsewhere each point costs a look at the data.
+Plain float64: what is claimed in the end is rounded outwards by `certificates.py`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .arithmetic import Plain
+from .intercept import best_intercept
+from .norms import norm
+from .problems import best_length, best_multiple
+from .task import Task
+
+TURNS = 3  # length and intercept in turn
+
+
+def primal_point(task: Task, w: np.ndarray, b: float) -> tuple[np.ndarray, float, float]:
+    """(w, b) with the best intercept and length, and its margin (hard) or objective (soft).
+
+    Parameters
+    ----------
+    task : Task
+    w : ndarray of shape (d,)
+        The length counts only where the objective knows none better: hinge losses, and the norm to the first power.
+    b : float
+        Of account only where the intercept is not free.
+    """
+    problem, y = task.problem, task.y
+    z = Plain.scores(task.patterns.X, w)
+    if problem.free:
+        b = best_intercept(problem, z, y, task.weights)
+    if problem.hard:
+        smallest, length = float((y * (z + b)).min()), problem.length(w, b)
+        if not smallest > 0.0:
+            return w, b, smallest / length if length > 0.0 else -np.inf
+        return w / smallest, b / smallest, smallest / length  # canonical scale: the smallest margin is one
+    if problem.loss == "squared_hinge" and problem.power == 2:
+        for _ in range(TURNS if problem.free else 1):
+            t = best_length(problem.length(w, b) ** 2, y * (z + b), problem.C * task.weights)
+            w, z, b = t * w, t * z, t * b
+            if problem.free:
+                b = best_intercept(problem, z, y, task.weights)
+    return w, b, problem.primal(problem.length(w, b) ** 2, y * (z + b), task.weights)
+
+
+def dual_point(task: Task, alpha: np.ndarray) -> tuple[np.ndarray, float]:
+    """Dual weights, balanced, capped and at their best multiple, and the bound that they prove.
+
+    Parameters
+    ----------
+    task : Task
+    alpha : ndarray of shape (n,), non-negative
+    """
+    problem, y = task.problem, task.y
+    nothing = np.inf if problem.hard else -np.inf
+    caps = problem.caps(task.weights)
+    if problem.hard or np.isinf(caps).all():
+        alpha = alpha / (float(alpha.max(initial=0.0)) or 1.0)  # only proportions count
+    balanced = problem.balanced(y, np.minimum(alpha, caps)) if problem.free else np.minimum(alpha, caps)
+    if balanced is None or not balanced.any():
+        return alpha, nothing
+    v = Plain.combine(task.patterns.X, balanced * y)
+    if problem.rho:
+        v = np.append(v, problem.rho * float(balanced @ y))
+    size, total = norm(v, problem.p), float(balanced.sum())
+    if problem.hard:
+        return balanced / total, size / total
+    own = float(problem.delta2(task.weights) @ (balanced * balanced))
+    most = float(np.min(caps[balanced > 0.0] / balanced[balanced > 0.0]))
+    if problem.power == 1:
+        t = best_multiple(total, own, min(most, 1.0 / size) if size > 0.0 else most)
+    else:
+        t = best_multiple(total, size * size + own, most)
+    balanced = np.minimum(t * balanced, caps)
+    return balanced, problem.dual((t * size) ** 2, balanced, task.weights)

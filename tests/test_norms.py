@@ -1,0 +1,110 @@
+"""Norms, links and their Jacobians: what algorithms.md 0.1 states, at every exponent and scale."""
+
+import math
+from decimal import Decimal
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from maxmargin.norms import dual_exponent, link, link_jacobian, norm, row_norms, subgradient
+
+EXPONENTS = [1.0, 1.01, 1.5, 2.0, 2.5, 3.0, 10.0, 100.0, math.inf]
+INNER = [r for r in EXPONENTS if 1.0 < r < math.inf]
+
+
+def vectors(seed: int = 0):
+    rng = np.random.default_rng(seed)
+    for scale in (1e-150, 1e-8, 1.0, 1e8, 1e150):
+        yield rng.normal(size=12) * scale
+        yield rng.normal(size=12) * scale * 10.0 ** rng.uniform(-12, 0, 12)
+        yield np.where(rng.random(12) < 0.5, 0.0, rng.normal(size=12) * scale)
+
+
+@pytest.mark.parametrize("p", EXPONENTS)
+def test_dual_exponents(p):
+    q = dual_exponent(p)
+    assert dual_exponent(q) == pytest.approx(p, rel=1e-12)
+    assert 1.0 / p + 1.0 / q == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("p", [0.5, 0.0, -1.0, math.nan])
+def test_what_is_no_exponent_is_refused(p):
+    with pytest.raises(ValueError, match="from 1 to inf"):
+        dual_exponent(p)
+
+
+@pytest.mark.parametrize("r", EXPONENTS)
+def test_norms_in_decimal_arithmetic(r):
+    for x in vectors():
+        big = [abs(Decimal(value)) for value in x.tolist()]  # whose exponents have no end
+        expected = max(big) if math.isinf(r) else sum(v ** Decimal(r) for v in big) ** (1 / Decimal(r))
+        assert norm(x, r) == pytest.approx(float(expected), rel=1e-13)
+
+
+@pytest.mark.parametrize("r", EXPONENTS)
+def test_row_norms_dense_and_sparse(r):
+    X = np.array([*vectors(1), np.zeros(12)])
+    expected = [norm(x, r) for x in X]
+    np.testing.assert_allclose(row_norms(X, r), expected, rtol=1e-13)
+    np.testing.assert_allclose(row_norms(sp.csr_matrix(X), r), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("r", EXPONENTS)
+def test_subgradients_attain_the_norm_and_have_dual_norm_one(r):
+    for x in vectors(2):
+        g = subgradient(x, r)
+        assert float(np.sum(g * x)) == pytest.approx(norm(x, r), rel=1e-12)
+        assert norm(g, dual_exponent(r)) == pytest.approx(1.0, rel=1e-12)
+    assert not subgradient(np.zeros(3), r).any()
+
+
+@pytest.mark.parametrize("p", EXPONENTS)
+def test_the_facts_of_the_link(p):
+    q = dual_exponent(p)
+    for w in vectors(3):
+        f = link(w, q)
+        assert norm(f, p) == pytest.approx(norm(w, q), rel=1e-12)
+        assert float(np.sum((w / norm(w, q)) * f)) == pytest.approx(norm(w, q), rel=1e-12)
+        np.testing.assert_allclose(link(4.0 * w, q), 4.0 * f, rtol=1e-13)
+
+
+@pytest.mark.parametrize("p", [1.5, 2.0, 3.0, 10.0])
+def test_the_links_of_dual_exponents_are_inverse(p):
+    for w in vectors(4):
+        size = np.abs(w).max()
+        np.testing.assert_allclose(link(link(w, dual_exponent(p)), p), w, rtol=1e-10, atol=1e-12 * size)
+
+
+@pytest.mark.parametrize("p", [2.5, 3.0, 10.0, 100.0])
+def test_the_jacobian_against_differences(p):
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        theta = rng.normal(size=6)
+        diagonal, g, c = link_jacobian(theta, p)
+        J = np.diag(diagonal) - c * np.outer(g, g)
+        np.testing.assert_allclose(J @ theta, link(theta, p), rtol=1e-12, atol=1e-11)
+        if p == 100.0:
+            continue  # far from linear within any step that rounding allows
+        h = 1e-6
+        differences = [(link(theta + h * e, p) - link(theta - h * e, p)) / (2 * h) for e in np.eye(6)]
+        np.testing.assert_allclose(J, np.array(differences), rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("p", INNER)
+def test_hoelder(p):
+    q, rng = dual_exponent(p), np.random.default_rng(6)
+    for _ in range(50):
+        w, x = rng.normal(size=8), rng.normal(size=8)
+        assert abs(w @ x) <= norm(w, q) * norm(x, p) * (1 + 1e-14)
+
+
+@pytest.mark.parametrize("p", [2.0, 2.5, 4.0, 30.0])
+def test_half_the_squared_norm_grows_as_the_papers_lemma_says(p):
+    """G(theta + a) <= G(theta) + f^-1(theta).a + (p - 1) / 2 |a|_p^2."""
+    rng = np.random.default_rng(7)
+    for _ in range(200):
+        theta, a = rng.normal(size=7), rng.normal(size=7) * 10.0 ** rng.uniform(-3, 1)
+        left = 0.5 * norm(theta + a, p) ** 2
+        right = 0.5 * norm(theta, p) ** 2 + link(theta, p) @ a + 0.5 * (p - 1.0) * norm(a, p) ** 2
+        assert left <= right * (1 + 1e-13)
