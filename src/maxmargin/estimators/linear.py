@@ -28,6 +28,7 @@ from ..solve import Report, Solution, Terms, solve
 from ..status import Status
 from ..task import Task
 from ..watch import Watch
+from .robustness import Robust
 
 LARGE_P = 100.0  # stands for p="log" until the number of features is known
 
@@ -43,7 +44,7 @@ _ORDER = [  # from good news to bad; a model of several classes has the worst st
 ]
 
 
-class MaxMarginClassifier(ClassifierMixin, BaseEstimator):
+class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
     """Linear maximum-margin classification with a proof.
 
     Minimises ``1/2 |w|^2 + C sum s_i max(0, 1 - y_i (w.x_i + b))`` (hinge) or the same with squared losses, or

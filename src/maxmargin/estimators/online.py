@@ -19,6 +19,7 @@ from ..problems import Problem
 from ..rules import RULES, Algorithm, FixedDirectionalMargin, LocalPerceptron
 from ..rules.algorithm import PerceptronLike
 from ..stream import Stream
+from .robustness import Robust
 
 TRAILS = ("average", "vote", "last")
 _SHAPING = (  # parameters that a stream is made with
@@ -40,7 +41,7 @@ class StreamBounds(NamedTuple):
     upper: np.ndarray
 
 
-class OnlineMarginClassifier(ClassifierMixin, BaseEstimator):
+class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
     """Large-margin classification of streams: every row is seen once, and memory does not grow.
 
     The incremental algorithms of `maxmargin.rules` that need no pattern again: Perceptron with margin, ALMA, CRAMMA,
