@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from .compiled.spaces import Biased, Binary, Dense, Gram, Sparse
-from .compiled.vectors import Plain, squares_dense, squares_sparse
-from .compiled.weights import INVERSE, NUMBERS, SCALE, Elastic, Fixed, Rigid, Shifted, Weight, pack
+from .compiled.vectors import (
+    Absolute,
+    Largest,
+    Plain,
+    Powered,
+    Primal,
+    Scratch,
+    squares_dense,
+    squares_p_dense,
+    squares_p_sparse,
+    squares_sparse,
+)
+from .compiled.weights import (
+    FACTOR,
+    INVERSE,
+    NUMBERS,
+    SCALE,
+    Aside,
+    Elastic,
+    Fixed,
+    Loose,
+    Mixed,
+    Rigid,
+    Shifted,
+    Weight,
+    pack,
+)
+from .norms import row_norms
 from .problems import Problem
 
 MOST_PRODUCTS = 2000  # rows whose inner products are kept
@@ -18,6 +45,14 @@ SIDE_BY_SIDE = 32  # rows of large data: memory is slow where nothing is next to
 _SMALL_INDEX = 2**32 - 1  # above, indices take 64 bits
 _SHORT, _ALIKE, _BLOCK = 32, 1.0, 512  # entries of short rows; spread of like lengths; rows sorted by length
 _FEW = 64  # entries that tell nearly always whether all are one
+
+
+class Motion(Enum):
+    """What a rule moves; at p = 2 the first two are one."""
+
+    LINK = "a sum of patterns, whose image is w"
+    SUBGRADIENT = "w itself, down its norm; dual weights count steps"
+    FLEXIBLE = "w itself, down a norm that takes no notice of own coordinates"
 
 
 class Patterns:
@@ -48,6 +83,7 @@ class Patterns:
         self.X = X
         self.n, self.d = X.shape
         self.square = np.empty(self.n)
+        self._squares: dict[float, np.ndarray] = {2.0: self.square}
         if sp.issparse(X):
             index = np.uint32 if max(X.nnz, self.d) <= _SMALL_INDEX else np.uint64
             self._indptr, self._indices = _unsigned(X.indptr, index), _unsigned(X.indices, index)
@@ -73,6 +109,31 @@ class Patterns:
     def entries(self) -> int:
         """Stored entries of all rows."""
         return int(self.X.nnz) if self.sparse else self.n * self.d
+
+    def squares(self, p: float, rho: float = 0.0) -> np.ndarray:
+        """|x_i|_p^2 in float64; with a constant coordinate rho, |(x_i, rho)|_p^2.
+
+        Parameters
+        ----------
+        p : float in [1, inf]
+        rho : float, default=0
+        """
+        p = float(p)
+        if p not in self._squares:
+            out = np.empty(self.n)
+            if not self.sparse:
+                squares_p_dense(self._dense, p, out)
+            elif self._binary:
+                out[:] = np.diff(self.X.indptr) > 0 if np.isinf(p) else self.square ** (2.0 / p)
+            else:
+                squares_p_sparse(self._indptr, self._data, p, out)
+            self._squares[p] = out
+        square = self._squares[p]
+        if not rho:
+            return square
+        if p == 2.0:
+            return square + rho * rho
+        return row_norms(np.column_stack([np.sqrt(square), np.full(self.n, rho)]), p) ** 2
 
     @property
     def few(self) -> bool:
@@ -108,6 +169,7 @@ class Patterns:
         scale: Any = None,
         holds: bool = False,
         gram: np.ndarray | None = None,
+        motion: Motion = Motion.LINK,
     ) -> Weight:
         """The engine's one state for a problem, at w = 0.
 
@@ -127,9 +189,13 @@ class Patterns:
         holds : bool, default=False
             Does the rule hold a pattern of each class?
         gram : ndarray of shape (n, n), default=None
-            `inner_products()`, to score by look-up.
+            `inner_products()`, to score by look-up where p = 2.
+        motion : Motion, default=Motion.LINK
         """
-        vector = Plain(np.zeros(self.n if gram is not None else self.d + (1 if rho else 0)))
+        plain = problem.p == 2 and motion is not Motion.FLEXIBLE
+        gram = gram if plain else None
+        size = self.n if gram is not None else self.d + (1 if rho else 0)
+        vector = _vector(size, problem, motion)
         if gram is not None:
             space: Any = Gram(gram + rho * rho, np.arange(self.n, dtype=np.uint32), vector)
         elif not self.sparse:
@@ -138,18 +204,17 @@ class Patterns:
             space = Binary(self._indptr, self._indices, vector)
         else:
             space = Sparse(self._indptr, self._indices, self._data, vector)
-        square = self.square
+        square = self.squares(problem.p, rho)
         if rho:
-            square = square + rho * rho
             space = space if gram is not None else Biased(space, vector, float(rho))
         alpha, number = np.zeros(self.n), np.zeros(NUMBERS)
-        number[SCALE] = number[INVERSE] = 1.0
+        number[SCALE] = number[INVERSE] = number[FACTOR] = 1.0
         if scale is None:
             scale = Shifted if problem.free else Fixed
         delta2 = problem.delta2(weights)
         slack: Any = Rigid(alpha)
         if delta2.any():
-            slack, square = Elastic(alpha, delta2), square + delta2
+            slack, square = _slack(alpha, delta2, problem, motion), square + delta2
         return Weight(
             space=space,
             scale=scale(number),
@@ -185,7 +250,7 @@ class Room:
         if self._most is not None and rows.size > self._most:
             return h, rows
         if h.place.size:  # what the rule holds comes along, at the end
-            held = h.place[h.held]
+            held = np.unique(h.place[h.held])
             packed = self.pack(h, np.concatenate([rows, held[~np.isin(held, rows)]]))
         else:
             packed = self.pack(h, rows)
@@ -207,6 +272,33 @@ class Room:
         packed = held._replace(y=held.y[:m], square=held.square[:m], cap=held.cap[:m], ids=held.ids[:m])
         pack(packed, h, rows)
         return packed
+
+
+def _vector(size: int, problem: Problem, motion: Motion) -> Any:
+    """Where w lives."""
+    w = np.zeros(size)
+    if problem.p == 2 and motion is not Motion.FLEXIBLE:
+        return Plain(w)
+    if motion is Motion.LINK:
+        scratch = Scratch(
+            np.zeros(size), np.zeros(size, np.uint64), np.zeros(size, np.uint8), np.zeros(1, np.int64)
+        )
+        return Powered(w, np.zeros(size), np.zeros(3), scratch, float(problem.p))
+    length = np.zeros(1)
+    if problem.q == 1.0:
+        return Absolute(w, length)
+    return Largest(w, length) if np.isinf(problem.q) else Primal(w, length, float(problem.q))
+
+
+def _slack(alpha: np.ndarray, delta2: np.ndarray, problem: Problem, motion: Motion) -> Any:
+    """Own coordinates: the dual weights are theirs as well, but where these count steps."""
+    if motion is Motion.FLEXIBLE:
+        return Loose(np.zeros(alpha.size), delta2, np.ones(1))
+    if problem.p == 2:
+        return Elastic(alpha, delta2)
+    if motion is Motion.LINK:
+        return Mixed(alpha, delta2, np.zeros(1))
+    return Aside(np.zeros(alpha.size), delta2, np.array([1.0, 0.0]))
 
 
 def _like(space: Any, rows: int) -> Any:

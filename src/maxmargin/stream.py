@@ -25,7 +25,7 @@ from .compiled.streams import (
     stream,
 )
 from .compiled.vectors import Plain
-from .compiled.weights import BIAS, INVERSE, SCALE
+from .compiled.weights import BIAS, FACTOR, INVERSE, SCALE
 from .data import Patterns
 from .problems import Problem
 from .rules import Algorithm, Bias, Facts
@@ -76,7 +76,7 @@ class Stream:
         self.delta2 = float(problem.delta2(np.ones(1))[0])
         size = d + (1 if self.rho else 0)
         number = np.zeros(FLOW_NUMBERS)
-        number[SCALE] = number[INVERSE] = 1.0
+        number[SCALE] = number[INVERSE] = number[FACTOR] = 1.0
         self.arrays: dict[str, np.ndarray] = {
             "w": np.zeros(size),
             "plus": np.zeros(size),

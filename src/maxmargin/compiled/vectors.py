@@ -13,6 +13,11 @@ import numpy as np
 from .jit import compiled, record
 
 ONE, TWO = np.uint64(1), np.uint64(2)
+LOW, HIGH = 2.0**-300, 2.0**300  # a sum of powers between these neither over- nor underflows in a step
+FALL = 2.0**-10  # share of its greatest value below which a running sum has lost three digits
+MASS, PEAK, MOVES = range(3)  # places in `mass`
+STALE = 16  # moves a coordinate after which a running sum is taken anew: a sixteenth of their cost
+TIE = 1e-9  # entries as near to the largest count as largest
 
 
 @record
@@ -24,12 +29,36 @@ class Plain(NamedTuple):
     def move(self, j, step):
         self.w[j] += step
 
+    def gain(self):
+        """What turns the entries of w into weights, at scale one."""
+        return 1.0
+
     def measure(self):
+        """|w|^2 at scale one."""
         return dot(self.w, self.w, self.w.size)
 
+    def measured(self, h, expected):
+        """|w|^2 after a step, own coordinates included: as a recurrence expects it, where that is enough."""
+        return expected
+
+    def strays(self):
+        """Is it time to multiply the scale through, and to take running sums anew?"""
+        return False
+
     def multiply(self, k):
+        """Multiply k through; the scale that is left."""
         for j in range(self.w.size):
             self.w[j] *= k
+        return 1.0
+
+    def slide(self, h, rate):
+        """Down the norm of (w, own coordinates), at most to 0: a shrink; the factor that is left of all scores."""
+        size = h.norm2() ** 0.5
+        if size == 0.0:
+            return 1.0
+        k = max(1.0 - rate / size, 0.0)
+        h.shrink(k)
+        return k
 
     def toward(self, h, i, j, s, r):
         """The k in [0, 1] for which (1 - k) w + k z has least norm, z the mean of patterns i and j.
@@ -40,6 +69,325 @@ class Plain(NamedTuple):
         n2, wz = h.norm2(), 0.5 * (s + r)
         distance = n2 - 2.0 * wz + z2
         return min(max((n2 - wz) / distance, 0.0), 1.0) if distance > 0.0 else 0.0
+
+
+@record
+class Powered(NamedTuple):
+    """p > 2: theta is added to, w = sign(theta) |theta|^(p-1) is scored against, with a gain in common.
+
+    The sum of |theta_j|^p follows every move, so that a pattern costs its own non-zeros. Powers stay in the range of
+    float64 because the largest entry of theta stays near 1: what it is in truth, the scale knows. Entries so much
+    smaller that their powers vanish weigh nothing.
+    """
+
+    w: Any
+    theta: Any
+    mass: Any
+    scratch: Any
+    p: float
+
+    def move(self, j, step):
+        old = self.theta[j]
+        new = old + step
+        size = abs(new)
+        power = size ** (self.p - 1.0)
+        self.mass[MASS] += power * size - self.w[j] * old
+        self.mass[MOVES] += 1.0
+        self.theta[j] = new
+        self.w[j] = power if new > 0.0 else -power
+
+    def gain(self):
+        """The link has |theta|^(p-2) below each power."""
+        mass = self.mass[MASS]
+        return mass ** (2.0 / self.p - 1.0) if mass > 0.0 else 0.0
+
+    def measure(self):
+        """|theta|_p^2 = |w|_q^2 at scale one."""
+        return max(self.mass[MASS], 0.0) ** (2.0 / self.p)
+
+    def measured(self, h, expected):
+        return h.scale.real(h.scale.real(self.measure() + h.slack.extras()))
+
+    def strays(self):
+        m = self.mass
+        m[PEAK] = max(m[PEAK], m[MASS])
+        steady = m[MASS] >= LOW and m[MASS] <= HIGH and m[MASS] >= FALL * m[PEAK]
+        return not steady or m[MOVES] > STALE * (self.w.size + 1000.0)
+
+    def multiply(self, k):
+        """Bring the largest entry of theta to 1; the scale that is left."""
+        top = 0.0
+        for j in range(self.theta.size):
+            top = max(top, abs(self.theta[j]))
+        over = top if top > 0.0 and k != 0.0 else 1.0
+        rest = k * over if k != 0.0 else 1.0
+        total = 0.0
+        for j in range(self.theta.size):
+            new = self.theta[j] / over if k != 0.0 else 0.0
+            size = abs(new)
+            power = size ** (self.p - 1.0)
+            total += power * size
+            self.theta[j] = new
+            self.w[j] = power if new > 0.0 else -power
+        self.mass[MASS] = self.mass[PEAK] = total
+        self.mass[MOVES] = 0.0
+        return rest
+
+    def toward(self, h, i, j, s, r):
+        """The same by a search on the coordinates of the two patterns, which are of different rows."""
+        z, half = self.scratch, h.scale.stored(0.5)
+        h.space.put(i, half * h.y[i], z)
+        h.space.put(j, half * h.y[j], z)
+        a, b = h.ids[i], h.ids[j]
+        cross = half * (h.slack.adds(a) + h.slack.adds(b))
+        square = half * half * (h.slack.width2(a) + h.slack.width2(b))
+        k = nearest_on_segment(self, z, h.slack.extras(), cross, square)
+        z.clear()
+        return k
+
+
+@record
+class Scratch(NamedTuple):
+    """A vector that remembers which coordinates were touched."""
+
+    w: Any
+    touched: Any
+    mark: Any
+    size: Any
+
+    def move(self, j, step):
+        if self.mark[j] == 0:
+            self.mark[j] = 1
+            self.touched[self.size[0]] = j
+            self.size[0] += 1
+        self.w[j] += step
+
+    def clear(self):
+        """All zero, at the cost of what was touched."""
+        for n in range(self.size[0]):
+            j = self.touched[n]
+            self.w[j] = 0.0
+            self.mark[j] = 0
+        self.size[0] = 0
+
+
+@record
+class Primal(NamedTuple):
+    """1 < q < inf: w itself is kept, and goes down its q-norm; the norm is taken after every step, O(d).
+
+    Dual weights count the steps of each pattern, and w is no combination of patterns.
+    """
+
+    w: Any
+    size: Any  # |w|_q
+    q: float
+
+    def move(self, j, step):
+        self.w[j] += step
+
+    def gain(self):
+        return 1.0
+
+    def measure(self):
+        top = largest(self.w)
+        if top == 0.0:
+            return 0.0
+        total = 0.0
+        for j in range(self.w.size):
+            total += (abs(self.w[j]) / top) ** self.q
+        return (top * total ** (1.0 / self.q)) ** 2
+
+    def measured(self, h, expected):
+        square = self.measure()
+        self.size[0] = square**0.5
+        return square + h.slack.extras()
+
+    def strays(self):
+        return False
+
+    def multiply(self, k):
+        for j in range(self.w.size):
+            self.w[j] *= k
+        return 1.0
+
+    def slide(self, h, rate):
+        """Down the norm of (w, own coordinates), along a subgradient; scores have no factor in common."""
+        size, whole = self.size[0], h.norm2() ** 0.5
+        if size > 0.0:
+            step = rate * size / whole
+            for j in range(self.w.size):
+                u = self.w[j]
+                if u != 0.0:
+                    g = step * (abs(u) / size) ** (self.q - 1.0)
+                    self.w[j] = toward_zero(u, g)
+        if whole > 0.0:
+            h.slack.relax(max(1.0 - rate / whole, 0.0))
+        return 1.0
+
+
+@record
+class Absolute(NamedTuple):
+    """q = 1 (p = inf): as `Primal`; what a step would carry beyond 0 stays there, so that w is sparse."""
+
+    w: Any
+    size: Any
+
+    def move(self, j, step):
+        self.w[j] += step
+
+    def gain(self):
+        return 1.0
+
+    def measure(self):
+        total = 0.0
+        for j in range(self.w.size):
+            total += abs(self.w[j])
+        return total * total
+
+    def measured(self, h, expected):
+        square = self.measure()
+        self.size[0] = square**0.5
+        return square + h.slack.extras()
+
+    def strays(self):
+        return False
+
+    def multiply(self, k):
+        for j in range(self.w.size):
+            self.w[j] *= k
+        return 1.0
+
+    def slide(self, h, rate):
+        size, whole = self.size[0], h.norm2() ** 0.5
+        if size > 0.0:
+            step = rate * size / whole
+            for j in range(self.w.size):
+                self.w[j] = toward_zero(self.w[j], step)
+        if whole > 0.0:
+            h.slack.relax(max(1.0 - rate / whole, 0.0))
+        return 1.0
+
+
+@record
+class Largest(NamedTuple):
+    """q = inf (p = 1): as `Primal`; the largest coordinates share the step."""
+
+    w: Any
+    size: Any
+
+    def move(self, j, step):
+        self.w[j] += step
+
+    def gain(self):
+        return 1.0
+
+    def measure(self):
+        return largest(self.w) ** 2
+
+    def measured(self, h, expected):
+        square = self.measure()
+        self.size[0] = square**0.5
+        return square + h.slack.extras()
+
+    def strays(self):
+        return False
+
+    def multiply(self, k):
+        for j in range(self.w.size):
+            self.w[j] *= k
+        return 1.0
+
+    def slide(self, h, rate):
+        size, whole = self.size[0], h.norm2() ** 0.5
+        if size > 0.0:
+            bar, ties = size * (1.0 - TIE), 0
+            for j in range(self.w.size):
+                ties += abs(self.w[j]) >= bar
+            step = rate * size / whole / ties
+            for j in range(self.w.size):
+                if abs(self.w[j]) >= bar:
+                    self.w[j] = toward_zero(self.w[j], step)
+        if whole > 0.0:
+            h.slack.relax(max(1.0 - rate / whole, 0.0))
+        return 1.0
+
+
+@compiled(forceinline=True)
+def toward_zero(u, step):
+    """u moved by this much, at most to 0."""
+    return max(u - step, 0.0) if u > 0.0 else min(u + step, 0.0)
+
+
+@compiled(forceinline=True)
+def largest(w):
+    """max |w_j|."""
+    top = 0.0
+    for j in range(w.size):
+        top = max(top, abs(w[j]))
+    return top
+
+
+@compiled()
+def nearest_on_segment(vector, z, own2, cross, square):
+    """The k in [0, 1] of least |(1 - k) theta + k z|_p^2 + (1 - k)^2 own2 + 2 k (1 - k) cross + k^2 square.
+
+    z has few coordinates; what theta has elsewhere goes as one more, of size |rest|_p. Newton's steps within a bracket,
+    by H' = f^-1(r).D and H'' = (p - 1) sum u^(p-2) D^2 - (p - 2) (g.D)^2, with r = (1 - k) theta + k z, D = z - theta,
+    u = |r| / |r|_p and g = sign(r) u^(p-1): all are of numbers divided by the largest.
+    """
+    p = vector.p
+    mass = vector.mass[MASS]
+    rest = mass
+    for n in range(z.size[0]):
+        j = z.touched[n]
+        rest -= vector.w[j] * vector.theta[j]
+    if rest < 1e-8 * mass:  # what is left of a difference: taken anew
+        rest = 0.0
+        for j in range(vector.theta.size):
+            if z.mark[j] == 0:
+                rest += abs(vector.w[j] * vector.theta[j])
+    away = rest ** (1.0 / p)
+    low, high, k = 0.0, 1.0, 1.0
+    for _ in range(100):
+        r0 = (1.0 - k) * away
+        top = r0
+        for n in range(z.size[0]):
+            j = z.touched[n]
+            top = max(top, abs((1.0 - k) * vector.theta[j] + k * z.w[j]))
+        first = -(1.0 - k) * own2 + (1.0 - 2.0 * k) * cross + k * square
+        second = own2 - 2.0 * cross + square
+        if top > 0.0:
+            u = r0 / top
+            power = u ** (p - 2.0)
+            total, slope, bend = power * u * u, -power * u * away, power * away * away
+            for n in range(z.size[0]):
+                j = z.touched[n]
+                D = z.w[j] - vector.theta[j]
+                r = ((1.0 - k) * vector.theta[j] + k * z.w[j]) / top
+                power = abs(r) ** (p - 2.0)
+                total += power * r * r
+                slope += power * r * D
+                bend += power * D * D
+            below = total ** (2.0 / p - 1.0)
+            first += top * below * slope
+            second += (p - 1.0) * below * bend - (p - 2.0) * below * below * total ** (
+                -2.0 / p
+            ) * slope * slope
+        if first > 0.0:
+            high = k
+        elif first < 0.0:
+            low = k
+        else:
+            return k
+        if low == 1.0:
+            return 1.0
+        new = k - first / second if second > 0.0 else -1.0
+        if not (low < new and new < high):
+            new = 0.5 * (low + high)
+        if abs(new - k) <= 1e-14 * new or high - low <= 1e-14 * high:
+            return new
+        k = new
+    return k
 
 
 @compiled(fastmath={"reassoc", "contract"}, forceinline=True)
@@ -105,6 +453,36 @@ def squares_dense(X, out):
             value = np.float64(X[i, j])
             total += value * value
         out[i] = total
+
+
+@compiled()
+def squares_p_sparse(indptr, data, p, out):
+    """out[i] = |row i|_p^2; entries are divided by the largest of the row."""
+    for i in range(out.size):
+        top = 0.0
+        for j in range(indptr[i], indptr[i + 1]):
+            top = max(top, abs(np.float64(data[j])))
+        total = 0.0
+        if top > 0.0 and p < np.inf:
+            for j in range(indptr[i], indptr[i + 1]):
+                total += (abs(np.float64(data[j])) / top) ** p
+            top *= total ** (1.0 / p)
+        out[i] = top * top
+
+
+@compiled()
+def squares_p_dense(X, p, out):
+    """out[i] = |row i|_p^2; entries are divided by the largest of the row."""
+    for i in range(out.size):
+        top = 0.0
+        for j in range(X.shape[1]):
+            top = max(top, abs(np.float64(X[i, j])))
+        total = 0.0
+        if top > 0.0 and p < np.inf:
+            for j in range(X.shape[1]):
+                total += (abs(np.float64(X[i, j])) / top) ** p
+            top *= total ** (1.0 / p)
+        out[i] = top * top
 
 
 @compiled(forceinline=True)

@@ -1,5 +1,8 @@
 """The weight w = sum alpha_i y_i x_i, and what is known of it: the one state of every rule.
 
+In other norms than the Euclidean w is the link's image of that sum. In any state the weight is
+``number[FACTOR] * vector.w``, and ``scale.real(alpha)`` are the dual weights.
+
 A rule speaks to it in verbs and never sees an array. Rows are local (they may be packed), patterns are
 global: `ids` leads from one to the other, so that nothing has to be copied back from a packed set.
 """
@@ -10,8 +13,8 @@ from typing import Any, NamedTuple
 
 from .jit import compiled, record
 
-SCALE, INVERSE, BIAS, NORM2, TIME = range(5)  # places in `number`
-NUMBERS = 5
+SCALE, INVERSE, BIAS, NORM2, TIME, FACTOR = range(6)  # places in `number`
+NUMBERS = 6
 TINY = 1e-100  # a factor below which it is multiplied through
 
 
@@ -54,7 +57,7 @@ class Lazy(NamedTuple):
     number: Any
 
     def reading(self, x):
-        return self.number[SCALE] * x
+        return self.number[FACTOR] * x
 
     def real(self, a):
         return self.number[SCALE] * a
@@ -70,7 +73,7 @@ class Affine(NamedTuple):
     number: Any
 
     def reading(self, x):
-        return self.number[SCALE] * x + self.number[BIAS]
+        return self.number[FACTOR] * x + self.number[BIAS]
 
     def real(self, a):
         return self.number[SCALE] * a
@@ -91,6 +94,27 @@ class Rigid(NamedTuple):
     def extra(self, g):
         """What pattern g adds to |w|^2 in its own coordinate, at scale one."""
         return 0.0
+
+    def extras(self):
+        """What all of them add, where it is kept, at scale one."""
+        return 0.0
+
+    def adds(self, g):
+        """What the own coordinate of pattern g adds to its score, at scale one."""
+        return 0.0
+
+    def width2(self, g):
+        """The square of pattern g's own coordinate."""
+        return 0.0
+
+    def grow(self, g, c):
+        """Dual weight g is about to grow by c, in stored units."""
+
+    def fold(self, k):
+        """Everything stored is multiplied by k."""
+
+    def relax(self, k):
+        """Own coordinates of w that are kept apart from the dual weights: times k."""
 
     def excess(self, s, a, cap, g, unit):
         """(1 - m) (cap - a) or (m - 1) a: both vanish where the pattern is right."""
@@ -114,12 +138,126 @@ class Elastic(NamedTuple):
         """What pattern g adds to |w|^2 in its own coordinate, at scale one."""
         return self.delta2[g] * self.alpha[g] * self.alpha[g]
 
+    def grow(self, g, c):
+        pass
+
+    def fold(self, k):
+        pass
+
     def excess(self, s, a, cap, g, unit):
         """The same with losses xi^2 / (2 delta^2), whose best dual weight is xi / delta^2."""
         delta2 = self.delta2[g]
         margin = s - delta2 * a
         off = max(unit - margin, 0.0) - delta2 * a
         return 0.5 * off * off / delta2 + a * max(margin - unit, 0.0)
+
+
+@record
+class Mixed(NamedTuple):
+    """As `Elastic` beside a p-norm: the norm of all is sqrt(|theta|_p^2 + sum delta_g^2 alpha_g^2), whose sum is kept."""
+
+    alpha: Any
+    delta2: Any
+    sum: Any
+
+    def pull(self, s, g, scale):
+        return s + scale.real(self.delta2[g] * self.alpha[g])
+
+    def extra(self, g):
+        return self.delta2[g] * self.alpha[g] * self.alpha[g]
+
+    def extras(self):
+        return max(self.sum[0], 0.0)
+
+    def adds(self, g):
+        return self.delta2[g] * self.alpha[g]
+
+    def width2(self, g):
+        return self.delta2[g]
+
+    def grow(self, g, c):
+        self.sum[0] += self.delta2[g] * c * (2.0 * self.alpha[g] + c)
+
+    def fold(self, k):
+        """Dual weights have just been multiplied by k: the sum is taken anew."""
+        total = 0.0
+        for g in range(self.alpha.size):
+            total += self.delta2[g] * self.alpha[g] * self.alpha[g]
+        self.sum[0] = total
+
+
+@record
+class Aside(NamedTuple):
+    """Own coordinates delta_g v_g beside a w that goes down its norm; the dual weights count steps and are not they.
+
+    v is kept as factor * coordinates.
+    """
+
+    coordinates: Any
+    delta2: Any
+    state: Any  # the factor, and sum delta_g^2 v_g^2
+
+    def pull(self, s, g, scale):
+        return s + self.state[0] * self.delta2[g] * self.coordinates[g]
+
+    def extra(self, g):
+        v = self.state[0] * self.coordinates[g]
+        return self.delta2[g] * v * v
+
+    def extras(self):
+        return max(self.state[1], 0.0)
+
+    def grow(self, g, c):
+        self.state[1] += self.delta2[g] * c * (2.0 * self.state[0] * self.coordinates[g] + c)
+        self.coordinates[g] += c / self.state[0]
+
+    def fold(self, k):
+        """Multiply the factor through; the sum is taken anew."""
+        total = 0.0
+        for g in range(self.coordinates.size):
+            v = k * self.state[0] * self.coordinates[g]
+            self.coordinates[g] = v
+            total += self.delta2[g] * v * v
+        self.state[0], self.state[1] = 1.0, total
+
+    def relax(self, k):
+        self.state[1] *= k * k
+        if k * self.state[0] < TINY:
+            self.fold(k)
+        else:
+            self.state[0] *= k
+
+
+@record
+class Loose(NamedTuple):
+    """As `Aside`, but the norm takes no notice of own coordinates: the flexible margin."""
+
+    coordinates: Any
+    delta2: Any
+    state: Any  # the factor
+
+    def pull(self, s, g, scale):
+        return s + self.state[0] * self.delta2[g] * self.coordinates[g]
+
+    def extra(self, g):
+        return 0.0
+
+    def extras(self):
+        return 0.0
+
+    def grow(self, g, c):
+        self.coordinates[g] += c / self.state[0]
+
+    def fold(self, k):
+        for g in range(self.coordinates.size):
+            self.coordinates[g] *= k * self.state[0]
+        self.state[0] = 1.0
+
+    def relax(self, k):
+        if k * self.state[0] < TINY:
+            self.fold(k)
+        else:
+            self.state[0] *= k
 
 
 @record
@@ -175,10 +313,14 @@ class Weight(NamedTuple):
         return self.place[self.held[0 if self.y[i] > 0.0 else 1]]
 
     def add(self, i, c):
-        """w <- w + c y_i x_i."""
+        """theta <- theta + c y_i x_i; w is theta at p = 2, else its image."""
         c = self.scale.stored(c)
-        self.alpha[self.ids[i]] += c
+        g = self.ids[i]
+        self.slack.grow(g, c)
+        self.alpha[g] += c
         self.space.put(i, c * self.y[i], self.space.vector)
+        if self.space.vector.strays():
+            self.fold(self.number[SCALE])
 
     def reach(self, i, a):
         """Bring the dual weight of row i to a; for rules that only add."""
@@ -189,7 +331,9 @@ class Weight(NamedTuple):
     def learn(self, i, c, s):
         """As `add`, and |w|^2 with it; s is the score of row i."""
         self.add(i, c)
-        self.number[NORM2] += c * (2.0 * s + c * self.square[i])
+        n, vector = self.number, self.space.vector
+        n[NORM2] = vector.measured(self, n[NORM2] + c * (2.0 * s + c * self.square[i]))
+        n[FACTOR] = n[SCALE] * vector.gain()
 
     def shrink(self, k):
         """w <- k w, dual weights with it."""
@@ -200,14 +344,31 @@ class Weight(NamedTuple):
             n[SCALE] *= k
             n[INVERSE] = 1.0 / n[SCALE]
         n[NORM2] *= k * k
+        n[FACTOR] = n[SCALE] * self.space.vector.gain()
 
     def fold(self, k):
-        """Multiply k through."""
-        self.space.vector.multiply(k)
+        """Multiply k through; a vector whose numbers have to be near 1 leaves some of it as the scale."""
+        n, vector = self.number, self.space.vector
+        rest = vector.multiply(k)
+        k /= rest
         for g in range(self.alpha.size):
             self.alpha[g] *= k
-        self.number[SCALE] = 1.0
-        self.number[INVERSE] = 1.0
+        self.slack.fold(k)
+        n[SCALE] = rest
+        n[INVERSE] = 1.0 / rest
+        n[FACTOR] = rest * vector.gain()
+
+    def descend(self, rate):
+        """(w, own coordinates) <- itself - rate * a subgradient of its norm; the factor left of scores without bias."""
+        return self.space.vector.slide(self, rate)
+
+    def unbiased(self, i, s):
+        """The score s of row i without the bias."""
+        return s - self.y[i] * self.number[BIAS]
+
+    def shift(self, b):
+        """The bias goes on by b."""
+        self.number[BIAS] += b
 
     def tick(self):
         """The rule's clock goes on by one."""
@@ -220,10 +381,11 @@ class Weight(NamedTuple):
     def balance(self, i, j):
         """The bias with which rows i and j, of opposite classes, have one score: |w|^2 at the end of a segment."""
         n = self.number
+        n[FACTOR] = n[SCALE] * self.space.vector.gain()
         n[BIAS] = 0.0
         s, r = self.score(i), self.score(j)
         n[BIAS] = 0.5 * (r - s) * self.y[i]
-        n[NORM2] = 0.5 * (s + r)
+        n[NORM2] = self.space.vector.measured(self, 0.5 * (s + r))
 
 
 @compiled()
@@ -233,7 +395,7 @@ def settle(h):
     total = h.space.squared(h)
     for g in range(h.alpha.size):
         total += h.slack.extra(g)
-    h.number[NORM2] = total
+    h.number[NORM2] = h.scale.real(h.scale.real(total))
 
 
 @compiled()
