@@ -347,7 +347,7 @@ def nearest_on_segment(vector, z, own2, cross, square):
             if z.mark[j] == 0:
                 rest += abs(vector.w[j] * vector.theta[j])
     away = rest ** (1.0 / p)
-    low, high, k = 0.0, 1.0, 1.0
+    low, high, k, last = 0.0, 1.0, 1.0, 2.0
     for _ in range(100):
         r0 = (1.0 - k) * away
         top = r0
@@ -382,9 +382,11 @@ def nearest_on_segment(vector, z, own2, cross, square):
         if low == 1.0:
             return 1.0
         new = k - first / second if second > 0.0 else -1.0
-        if not (low < new and new < high):
+        # Newton's steps may go to and fro between two far points: each is half as long as the last, or bisects
+        if not (low < new and new < high and abs(new - k) <= 0.5 * last):
             new = 0.5 * (low + high)
-        if abs(new - k) <= 1e-14 * new or high - low <= 1e-14 * high:
+        last = abs(new - k)
+        if last <= 1e-14 * new or high - low <= 1e-14 * high:
             return new
         k = new
     return k
