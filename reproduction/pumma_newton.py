@@ -1,0 +1,152 @@
+"""How often the Newton iteration that the PUMMA paper prints for p > 2 fails; algorithms of its section 4.2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin.norms import dual_exponent, link, link_jacobian, norm
+
+from . import record
+from .data import r_of_k
+from .record import Cell
+
+TITLE = "PUMMA's sub-problem for p > 2: the printed Newton iteration"
+COUNT, CAP, CLOSE = 400, 100, 1e-9
+TEXT = """\
+An update asks for w = f⁻¹(α z + β θ) with w·z = 2 and w·θ = ‖v‖²; the paper solves for (α, β) from (0, 1) by
+Newton's method with a matrix of sums over one index, which takes the diagonal of the link's Jacobian for the
+whole of it (J_ij = (p - 1) u_i^(p-2) δ_ij - (p - 2) g_i g_j). Below, 400 sub-problems of each kind, harvested from
+runs of the algorithm; an iteration fails where it has not met both equations to 1e-9 after 100 steps. The last
+column is the search in this library, Newton's steps within a bracket on the segment, which solves every one: its
+largest number of steps. Random signs are the data of Figure 3.
+"""
+
+
+class Subproblem(NamedTuple):
+    """z = x_pos - x_neg, the link theta of the old weight, the square of its norm."""
+
+    z: np.ndarray
+    theta: np.ndarray
+    square: float
+
+
+def harvest(X: np.ndarray, y: np.ndarray, p: float, rng: np.random.Generator) -> list[Subproblem]:
+    """Sub-problems of case (ii) as runs over these rows, in random orders, come to them."""
+    found: list[Subproblem] = []
+    while len(found) < COUNT:
+        order = rng.permutation(len(y))
+        pos, neg = (int(order[y[order] == sign][0]) for sign in (1.0, -1.0))
+        m = 0.5 * (X[pos] - X[neg])
+        made = 0
+        for k in order:
+            g = link(m, p)
+            bias = -0.5 * float(g @ (X[pos] + X[neg]))
+            size2 = norm(m, p) ** 2
+            if y[k] * (g @ X[k] + bias) >= 0.9 * size2:
+                continue
+            pos, neg = (int(k), neg) if y[k] > 0 else (pos, int(k))
+            z = X[pos] - X[neg]
+            s, _ = segment(m, 0.5 * z, p)
+            if s < 1.0:
+                found.append(Subproblem(z, m / size2, 1.0 / size2))
+            m = (1.0 - s) * m + s * 0.5 * z
+            made += 1
+            if made == 40 or len(found) == COUNT:
+                break
+    return found
+
+
+def segment(m: np.ndarray, end: np.ndarray, p: float) -> tuple[float, int]:
+    """The s in [0, 1] for which |(1 - s) m + s end|_p is least, and the steps of the search."""
+    D, low, high, s, last = end - m, 0.0, 1.0, 1.0, 2.0
+    flat = 1e-12 * norm(D, p)  # of a slope, which the length of D bounds
+    for step in range(1, CAP + 1):
+        r = m + s * D
+        diagonal, g, c = link_jacobian(r, p)
+        slope, curvature = float(g @ D), float(diagonal @ (D * D)) - c * float(g @ D) ** 2
+        if abs(slope) <= flat or (slope <= 0.0 and s == 1.0):
+            return s, step
+        low, high = (s, high) if slope < 0.0 else (low, s)
+        new = s - slope * norm(r, p) / curvature if curvature > 0.0 else -1.0
+        # Newton's steps may go to and fro between two far points: each is half as long as the one before, or bisects
+        if not (low < new < high and abs(new - s) <= 0.5 * last):
+            new = 0.5 * (low + high)
+        s, last = new, abs(new - s)
+    return s, CAP
+
+
+def printed(r: np.ndarray, p: float) -> np.ndarray:
+    """The printed matrix: the diagonal of the Jacobian."""
+    diagonal, g, c = link_jacobian(r, p)
+    return np.diag(diagonal - c * g * g)
+
+
+def true(r: np.ndarray, p: float) -> np.ndarray:
+    """The Jacobian."""
+    diagonal, g, c = link_jacobian(r, p)
+    return np.diag(diagonal) - c * np.outer(g, g)
+
+
+def newton(problem: Subproblem, p: float, matrix: Callable[[np.ndarray, float], np.ndarray]) -> int | None:
+    """Steps until both equations hold, from (0, 1); None where they never do."""
+    base = np.stack([problem.z, problem.theta])
+    wanted = np.array([2.0, problem.square])
+    x = np.array([0.0, 1.0])
+    with np.errstate(all="ignore"):
+        for step in range(CAP):
+            r = x @ base
+            miss = base @ link(r, p) - wanted
+            if not np.isfinite(miss).all():
+                return None
+            if (np.abs(miss) <= CLOSE * wanted).all():
+                return step
+            if not r.any():
+                return None
+            H = base @ matrix(r, p) @ base.T
+            try:
+                x = x - np.linalg.solve(H, miss)
+            except np.linalg.LinAlgError:
+                return None
+    return None
+
+
+def sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Random signs, dense normal rows, and sparse ones."""
+    yield "random signs, 1000 x 100", *r_of_k(8, 0)
+    rng = np.random.default_rng(0)
+    target = rng.normal(size=30)
+    X = rng.normal(size=(300, 30))
+    yield "normal, 300 x 30", X, np.sign(X @ target)
+    X = np.where(rng.random((300, 100)) < 0.05, rng.random((300, 100)), 0.0)
+    X[:, 0] += 0.1  # no row of zeros alone
+    yield "sparse, 300 x 100", X, np.sign(X @ rng.normal(size=100) + 1e-9)
+
+
+def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
+    """All of them; the data are made here."""
+    for name, X, y in sets():
+        for p in (2.5, 4.0, 2.0 * float(np.log(X.shape[1])), 30.0):
+            assert dual_exponent(p) < 2.0
+            problems = harvest(X, y, p, np.random.default_rng(1))
+            for label, matrix in (("printed", printed), ("whole Jacobian", true)):
+                steps = [newton(problem, p, matrix) for problem in problems]
+                done = [step for step in steps if step is not None]
+                failed = 1.0 - len(done) / len(steps)
+                median = f"{np.median(done):.0f}" if done else "none met"
+                yield Cell(name, f"p = {p:.3g}", f"{label}: fails", "", f"{failed:.0%}")
+                yield Cell(name, f"p = {p:.3g}", f"{label}: steps, median", "", median)
+            most = 0
+            for problem in problems:
+                m = problem.theta / problem.square  # m = theta / |v|^2
+                _, steps = segment(m, 0.5 * problem.z, p)
+                most = max(most, steps)
+            yield Cell(name, f"p = {p:.3g}", "bracketed: steps, most", "", f"{most}")
+
+
+def table(found: list[Cell]) -> str:
+    """As Markdown."""
+    return record.table(found, ("data", "norm"))
