@@ -15,8 +15,7 @@ from .arithmetic import Plain as Sums
 from .compiled.orders import shuffled
 from .compiled.spaces import Gram
 from .compiled.sweeps import batches, begin, excess, look, narrow, repeat, unsettled
-from .compiled.weights import BIAS, NORM2, Fixed, settle
-from .compiled.weights import SCALE as FACTOR
+from .compiled.weights import BIAS, FACTOR, NORM2, Fixed, settle
 from .extrapolation import DEPTH, Extrapolation
 from .intercept import best_intercept
 from .norms import row_norms
