@@ -11,6 +11,7 @@ from math import floor
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 
 
 class Run(NamedTuple):
@@ -208,6 +209,112 @@ def pumma_printed(Y, order, caps, delta, y):
             b = -0.5 * w @ (Y[held[1.0]] - Y[held[-1.0]])
             moved.append(k)
     return Run(w, np.zeros(len(Y)), moved, nearest, b)
+
+
+# other norms: patterns Y without own coordinates, whose squares are `delta2`; straight from the printed formulas
+
+
+def p_norm(v, r):
+    """|v|_r."""
+    top = np.abs(v).max(initial=0.0)
+    if r == np.inf or top == 0.0:
+        return top
+    return top * np.sum((np.abs(v) / top) ** r) ** (1.0 / r)
+
+
+def inverse_link(theta, p):
+    """sign(theta_i) |theta_i|^(p-1) / |theta|_p^(p-2)."""
+    size = p_norm(theta, p)
+    return (
+        np.zeros_like(theta) if size == 0.0 else size * np.sign(theta) * (np.abs(theta) / size) ** (p - 1.0)
+    )
+
+
+def alma_p(Y, delta2, order, gamma, eta, R, p):
+    """Update when w.y_k/R <= gamma sqrt(p-1)/sqrt(t):  w <- f^-1(f(w) + eta/sqrt((p-1) t) y_k/R), cut to norm 1."""
+    theta, c, t, moved, nearest = np.zeros(Y.shape[1]), np.zeros(len(Y)), 1, [], np.inf
+    for k in order:
+        limit = gamma * np.sqrt(p - 1.0) / np.sqrt(t)
+        s = (inverse_link(theta, p) @ Y[k] + delta2[k] * c[k]) / R
+        nearest = min(nearest, abs(s - limit))
+        if s <= limit:
+            h = eta / np.sqrt(p - 1.0) / np.sqrt(t) / R
+            theta, c[k] = theta + h * Y[k], c[k] + h
+            N = max(1.0, np.sqrt(p_norm(theta, p) ** 2 + delta2 @ c**2))
+            theta, c, t = theta / N, c / N, t + 1
+            moved.append(k)
+    return Run(inverse_link(theta, p), c, moved, nearest)
+
+
+def pumma_p(Y, delta2, order, delta, y, p):
+    """PUMMA in m = f(w)/|w|_q^2: the segment by bisection of its derivative."""
+    n = len(Y)
+    i = order[0]
+    j = next(j for j in order if y[j] != y[i])
+    held, moved, nearest, trail = {y[i]: i, y[j]: j}, [], np.inf, []
+    a = 0.5 * (np.eye(n)[i] + np.eye(n)[j])
+
+    def bias(g, a):
+        plus, minus = (g @ Y[held[c]] + delta2[held[c]] * a[held[c]] for c in (1.0, -1.0))
+        return -0.5 * (plus - minus)
+
+    def length2(a):
+        return p_norm(a @ Y, p) ** 2 + delta2 @ a**2
+
+    b = bias(inverse_link(a @ Y, p), a)
+    for k in order:
+        g, n2 = inverse_link(a @ Y, p), length2(a)
+        s = g @ Y[k] + delta2[k] * a[k] + y[k] * b
+        nearest = min(nearest, abs(s - (1.0 - delta) * n2) / n2)
+        if s < (1.0 - delta) * n2:
+            held[y[k]] = k
+            pair = 0.5 * (np.eye(n)[held[1.0]] + np.eye(n)[held[-1.0]])
+
+            def slope(t, a=a, pair=pair):
+                at = (1.0 - t) * a + t * pair
+                return inverse_link(at @ Y, p) @ ((pair - a) @ Y) + (delta2 * at) @ (pair - a)
+
+            t = 1.0 if slope(1.0) <= 0.0 else brentq(slope, 0.0, 1.0, xtol=1e-16, rtol=1e-15)
+            a = (1.0 - t) * a + t * pair
+            b = bias(inverse_link(a @ Y, p), a)
+            moved.append(k)
+            trail.append(length2(a))
+    return Run(inverse_link(a @ Y, p), a, moved, nearest, b, tuple(trail))
+
+
+def subgradient(w, q):
+    """A g with g.w = |w|_q and |g|_p = 1; the largest coordinates share it where q = inf."""
+    size = p_norm(w, q)
+    if size == 0.0:
+        return np.zeros_like(w)
+    if q == np.inf:
+        ties = np.abs(w) >= size * (1.0 - 1e-9)
+        return np.where(ties, np.sign(w) / ties.sum(), 0.0)
+    return np.sign(w) * (np.abs(w) / size) ** (q - 1.0)
+
+
+def fmp(Y, delta2, order, gamma, eta, lift, y, p, flexible=False):
+    """Update when l (w.x + b) + delta_k^2 v_k <= gamma N:  (w, v) goes down N by eta gamma, at most to 0, and then
+
+    w <- w + eta l x, v_k <- v_k + eta, b <- b + eta lift l.  N = sqrt(|w|_q^2 + sum delta_k^2 v_k^2), or |w|_q where
+    the margin is flexible. The dual weights: v at p = 2, else the steps of each pattern, times eta.
+    """
+    q = {1.0: np.inf, np.inf: 1.0}.get(p) or p / (p - 1.0)
+    w, v, count, b, moved, nearest = np.zeros(Y.shape[1]), np.zeros(len(Y)), np.zeros(len(Y)), 0.0, [], np.inf
+    for k in order:
+        size = p_norm(w, q)
+        N = size if flexible else np.sqrt(size**2 + delta2 @ v**2)
+        s = w @ Y[k] + y[k] * b + delta2[k] * v[k]
+        nearest = min(nearest, abs(s - gamma * N) / max(abs(s), 1e-300)) if N else nearest
+        if s <= gamma * N:
+            if N:
+                down = eta * gamma * size / N * subgradient(w, q)
+                w = np.sign(w) * np.maximum(np.abs(w) - np.abs(down), 0.0)
+                v = v * max(1.0 - eta * gamma / N, 0.0)
+            w, v[k], b = w + eta * Y[k], v[k] + eta, b + eta * lift * y[k]
+            count[k] += eta
+            moved.append(k)
+    return Run(w, v if p == 2.0 and not flexible else count, moved, nearest, b)
 
 
 NAIVE = {

@@ -154,7 +154,7 @@ class Elastic(NamedTuple):
 
 @record
 class Mixed(NamedTuple):
-    """As `Elastic` beside a p-norm: the norm of all is sqrt(|theta|_p^2 + sum delta_g^2 alpha_g^2), whose sum is kept."""
+    """As `Elastic` beside a p-norm: that of all is sqrt(|theta|_p^2 + sum delta_g^2 alpha_g^2), whose sum is kept."""
 
     alpha: Any
     delta2: Any

@@ -10,7 +10,10 @@ from numbers import Real
 from typing import Any, ClassVar
 
 from ..compiled.weights import Fixed
+from ..data import Motion
 from ..problems import Problem
+
+OTHER_NORMS = 'p=2; for another p algorithm="pumma" or "alma" (2 <= p < inf), "ima" (every p) or "auto"'
 
 
 class Bias(Enum):
@@ -38,6 +41,10 @@ class Facts:
         Patterns.
     losses : float
         The objective of a soft problem at w = 0.
+    length2 : float, default=None
+        The largest squared Euclidean norm of a pattern, constant and own coordinate left aside; None for `radius2`.
+    d : int
+        Features.
     """
 
     problem: Problem
@@ -46,6 +53,8 @@ class Facts:
     floor: Callable[[], float] = lambda: 0.0
     n: int = 1
     losses: float = 1.0
+    length2: float | None = None
+    d: int = 1
 
     @property
     def R(self) -> float:
@@ -87,12 +96,17 @@ class Algorithm(ABC):
     convergent: ClassVar[bool] = True  # to any accuracy; else it ends by its own criterion
     bias: ClassVar[Bias] = Bias.SHIFT
     scale: ClassVar[Any] = Fixed  # what its step does to w as a whole
+    motion: ClassVar[Motion] = Motion.LINK  # what its step moves
     schedule: str
     shuffle: bool = True
 
     def refuses(self, problem: Problem) -> str | None:
         """What to ask for instead where the algorithm does not solve the problem; None where it does."""
-        return None
+        return self.other_norm(problem)
+
+    def other_norm(self, problem: Problem) -> str | None:
+        """The same, of the norm alone."""
+        return None if problem.p == 2 and is_squared(problem) else OTHER_NORMS
 
     @abstractmethod
     def plan(self, facts: Facts) -> Plan:
@@ -130,7 +144,21 @@ class PerceptronLike(Algorithm):
     def refuses(self, problem: Problem) -> str | None:
         if not problem.hard and problem.loss == "hinge":
             return 'loss="squared_hinge" or C=inf'
-        return None
+        return super().refuses(problem)
+
+
+def is_squared(problem: Problem) -> bool:
+    """Does the norm stand squared in the problem? The hard margin is the same in any case."""
+    return problem.hard or problem.power == 2
+
+
+def from_two_on(problem: Problem) -> str | None:
+    """What to ask for where a theorem needs 2 <= p < inf."""
+    if problem.p < 2.0:
+        return 'p of at least 2; for a smaller one algorithm="ima" or "auto"'
+    if problem.p == float("inf"):
+        return 'p="log", which is nearly inf; for inf itself algorithm="ima" or "auto"'
+    return None if is_squared(problem) else "norm_power=2"
 
 
 def require(holds: bool, sentence: str, value: Any) -> None:

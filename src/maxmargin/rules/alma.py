@@ -1,4 +1,4 @@
-"""ALMA_2, the approximate large margin algorithm."""
+"""ALMA_p, the approximate large margin algorithm."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from typing import ClassVar, NamedTuple
 
 from ..compiled.jit import record
 from ..compiled.weights import Lazy
-from .algorithm import Facts, PerceptronLike, Plan, is_number, require
+from ..problems import Problem
+from .algorithm import Facts, PerceptronLike, Plan, from_two_on, is_number, require
 
 
 @record
 class Approach(NamedTuple):
-    """Update when w.y/R <= gamma_k:  w <- w + eta_k y/R, cut to norm 1; gamma_k, eta_k fall with 1/sqrt(k)."""
+    """Update when w.y/R <= gamma_k:  theta <- theta + eta_k y/R, cut to norm 1; gamma_k, eta_k fall with 1/sqrt(k).
+
+    w = f^-1(theta), which is theta at p = 2.
+    """
 
     gamma: float
     eta: float
@@ -53,12 +57,15 @@ class ApproachNormalised(NamedTuple):
 
 @dataclass(frozen=True)
 class ALMA(PerceptronLike):
-    """ALMA_2: a fraction 1 - alpha of the largest directional margin.
+    """ALMA_p: a fraction 1 - alpha of the largest directional p-margin, for 2 <= p < inf.
 
-    Condition: w.y_k / R <= (1 - alpha) B / sqrt(k) (not strict). Update: w <- w + (C / sqrt(k)) y_k / R, divided
-    by max(1, |w|); k <- k + 1, from k = 1.
+    Condition: w.y_k / R <= (1 - alpha) B sqrt(p - 1) / sqrt(k) (not strict), w = f^-1(theta), f being the link.
+    Update: theta <- theta + C / sqrt((p - 1) k) y_k / R, divided by max(1, |theta|_p); k <- k + 1, from k = 1.
+    (The paper's step is w <- f^-1(f(w) + ...): the link is homogeneous, so that all of it is linear in theta.)
+    2-norm soft margin: the same with an own coordinate for every row, and the mixed norm
+    sqrt(|theta|_p^2 + sum delta_k^2 alpha_k^2).
     Guarantee (B = sqrt(8) / alpha, C = sqrt(2)): with gamma the largest margin of the scaled patterns, at most
-    (2 / gamma^2) (2 / alpha - 1)^2 + 8 / alpha - 4 updates; at the end the margin is at least (1 - alpha) gamma.
+    (2 (p - 1) / gamma^2) (2 / alpha - 1)^2 + 8 / alpha - 4 updates; then the margin is at least (1 - alpha) gamma.
 
     Parameters
     ----------
@@ -67,7 +74,7 @@ class ALMA(PerceptronLike):
     B, C : float, default=None, sqrt(2)
         Constants of threshold and step; B None is sqrt(8) / alpha.
     normalise : bool, default=False
-        Divide each pattern by its own norm, as the original paper does, which is another problem with another
+        Divide each pattern by its own p-norm, as the original paper does, which is another problem with another
         optimum: w is then measured on the patterns as they are. Else all are divided by R.
     schedule : {"plain", "active"}, default="plain"
     shuffle : bool, default=True
@@ -100,8 +107,13 @@ class ALMA(PerceptronLike):
         )
         require(is_number(self.C) and self.C > 0.0, "C must be a positive number", self.C)
 
+    def other_norm(self, problem: Problem) -> str | None:
+        return from_two_on(problem)
+
     def plan(self, facts: Facts) -> Plan:
-        gamma = (1.0 - self.alpha) * (8.0**0.5 / self.alpha if self.B is None else self.B)
+        root = (facts.problem.p - 1.0) ** 0.5
+        gamma = root * (1.0 - self.alpha) * (8.0**0.5 / self.alpha if self.B is None else self.B)
+        eta = self.C / root
         if self.normalise:
-            return Plan(rule=ApproachNormalised(gamma, self.C), unit=None)
-        return Plan(rule=Approach(gamma, self.C, facts.R), unit=None)
+            return Plan(rule=ApproachNormalised(gamma, eta), unit=None)
+        return Plan(rule=Approach(gamma, eta, facts.R), unit=None)

@@ -98,7 +98,7 @@ class CuttingPlane(Algorithm):
     def refuses(self, problem: Problem) -> str | None:
         if problem.hard or problem.loss != "hinge":
             return 'loss="hinge" with a finite C'
-        return None
+        return super().refuses(problem)
 
     def plan(self, facts: Facts) -> Plan:
         where = AtMinimiser() if self.variant == "svmperf" else AlongLine(self.mu)

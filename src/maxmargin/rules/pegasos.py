@@ -127,7 +127,7 @@ class Pegasos(Algorithm):
     def refuses(self, problem: Problem) -> str | None:
         if problem.hard or problem.loss != "hinge":
             return 'loss="hinge" with a finite C'
-        return None
+        return super().refuses(problem)
 
     def plan(self, facts: Facts) -> Plan:
         share = facts.n / self.k

@@ -8,15 +8,16 @@ from typing import ClassVar, NamedTuple
 from ..compiled.jit import record
 from ..compiled.weights import Affine
 from ..problems import Problem
-from .algorithm import Bias, Facts, PerceptronLike, Plan, require
+from .algorithm import Bias, Facts, PerceptronLike, Plan, from_two_on, require
 from .halving import accuracies, is_accuracy, target
 
 
 @record
 class Pair(NamedTuple):
-    """Update when l (m.x + b) < (1 - delta) |m|^2:  m <- the point of [m, (x+ - x-) / 2] nearest to 0.
+    """Update when l (g.x + b) < (1 - delta) |m|^2:  m <- the point of [m, (x+ - x-) / 2] nearest to 0.
 
-    x+ and x- are the last pattern of each class that made an update; b makes both constraints tight.
+    g = f^-1(m), which is m at p = 2; |m| is the p-norm. x+ and x- are the last pattern of each class that made an
+    update; b makes both constraints tight.
     """
 
     delta: float
@@ -50,14 +51,19 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class PUMMA(PerceptronLike):
-    """PUMMA at p = 2: a fraction 1 - delta of the largest margin, the intercept learnt with it.
+    """PUMMA: a fraction 1 - delta of the largest p-margin for 2 <= p < inf, the intercept learnt with it.
 
     Condition: l_k (w.x_k + b) < 1 - delta. Update: x_k takes the place of the last updating pattern of its class;
-    w becomes the shortest vector with w.x+ + b >= 1, w.x- + b <= -1 and w.w_old >= |w_old|^2; b makes both of
-    the first two tight. That is m <- the point of the segment [m, (x+ - x-) / 2] nearest to the origin, m = w / |w|^2.
-    2-norm soft margin: the same in the extended space, one own coordinate for every row.
-    Guarantee: at most 4 (R / (delta gamma))^2 updates (the paper prints 2: |x+ - x-| <= 2 R gives 4); at the end
-    the margin is at least (1 - delta) / |w|, and |m| = 1 / |w| bounds every margin from above.
+    w becomes the shortest vector with w.x+ + b >= 1, w.x- + b <= -1 and w.f(w_old) >= |w_old|_q^2, f being the link;
+    b makes both of the first two tight. That is m <- the point of the segment [m, (x+ - x-) / 2] nearest to the
+    origin in the p-norm, m = f(w) / |w|_q^2; for p > 2 it is found by Newton's steps within a bracket.
+    2-norm soft margin: the same with an own coordinate for every row, and the mixed norm
+    sqrt(|m|_p^2 + sum delta_k^2 alpha_k^2).
+    Guarantee: at most 4 (p - 1) (R / (delta gamma))^2 updates (the paper prints 2: |x+ - x-| <= 2 R gives 4); at the
+    end the margin is at least (1 - delta) / |w|_q, and |m|_p = 1 / |w|_q bounds every margin from above. Soft, with the
+    same C for every row: at most (4 (p - 1) R^2 + 2 / C) (|u|_q^2 + C |xi|^2) / delta^2 updates for any (u, xi) that
+    satisfies the constraints, C / 2 being the weight of xi^2 and R the largest norm without own coordinates.
+    p = c ln d: the inf-margin is at least (1 - delta) e^(-1/c) of the largest one.
 
     Parameters
     ----------
@@ -90,6 +96,9 @@ class PUMMA(PerceptronLike):
         if not problem.free:
             return 'fit_intercept=True with intercept="free"'
         return super().refuses(problem)
+
+    def other_norm(self, problem: Problem) -> str | None:
+        return from_two_on(problem)
 
     def plan(self, facts: Facts) -> Plan:
         first, *rest = [Pair(delta) for delta in accuracies(target(self.delta, facts), self.halving)]
