@@ -40,7 +40,7 @@ class Program:
     Rows lie in units of their largest entry: HiGHS has absolute tolerances.
     """
 
-    A: Any
+    A: Any  # dense or CSR
     y: np.ndarray
     costs: np.ndarray | None
     sparse_weights: bool
@@ -104,7 +104,7 @@ def program(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Pro
         A = X * y[:, None]
         if problem.rho:
             A = np.column_stack([A, problem.rho * y])
-    unit = float(abs(A).max()) if min(A.shape) else 1.0
+    unit = float(abs(A).max()) if A.size else 1.0
     unit = 2.0 ** np.round(np.log2(unit)) if unit > 0.0 else 1.0
     # |w|_q + C sum xi in these units: the weight is `unit` times as large, and so is what a slack costs
     costs = None if problem.hard else problem.C * weights * unit
