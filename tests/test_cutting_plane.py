@@ -288,6 +288,26 @@ def test_begins_with_the_last_fit_s_dual_weights(rules_alone):
     assert model.n_iter_ < first
 
 
+@pytest.mark.parametrize("variant", ["ocas", "svmperf"])
+@pytest.mark.parametrize("spread", [1e5, 1e6])
+def test_rounding_is_no_convergence(variant, spread, rules_alone):
+    """Columns of very different size hide planes in rounding: it goes on, and says what is left."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(100, 4))
+        y = X[:, 0] + 0.5 * rng.normal(size=100) > 0.0
+        X *= [1.0 / spread, 1.0, spread, 1.0]
+        model = MaxMarginClassifier(loss="hinge", algorithm=CuttingPlane(variant), random_state=0)
+        model.fit(X, y)
+        assert model.status_ in (Status.CERTIFIED, Status.MAX_ITER)
+        assert model.status_ is Status.CERTIFIED or spread > 1e5
+        verify(model, X, y)
+    # asked for more than float64 has, it comes as near
+    X, y, _ = cloud(0)
+    model = MaxMarginClassifier(loss="hinge", tol=1e-15, algorithm=CuttingPlane(variant), max_iter=200)
+    assert model.fit(X, y).certificate_.gap < 1e-9
+
+
 def test_refuses_what_it_does_not_solve():
     for C, loss in ((np.inf, "hinge"), (1.0, "squared_hinge")):
         model = MaxMarginClassifier(C, loss=loss, algorithm=CuttingPlane())

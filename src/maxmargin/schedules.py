@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .batch.cutting_plane import Hinge, Model
+from .batch.cutting_plane import CLOSE, Hinge, Model
 from .compiled.orders import shuffled, strides
 from .intercept import best_intercept
 
@@ -179,8 +179,8 @@ def planes(run: Run) -> Iterator[None]:
             if model.rises(plane, new.w):
                 model.add(plane)
                 break
-        else:
-            run.converged = True  # the model is the loss there, so that it is least
+        else:  # the model is the loss there; where the bounds do not say so, its least point is not yet found
+            run.converged = run.gap <= CLOSE
         run.converged = run.converged or run.upper - run.lower <= near
         yield
         run.stand(*model.least())

@@ -28,7 +28,7 @@ RIDGE = 1e-11
 FLOOR = 1e-8  # and, where patterns cancel, as a share of 1 / the largest h
 SAME, FARTHEST = 1e-12, 1e4  # of a line: points that are nearer are one, and the direction has so many digits
 REFINE = 2  # corrections of a linear solution
-STEPS, CLOSE = 6, 1e-10  # most proximal steps, and the relative gap of the model at which they end
+STEPS, CLOSE = 6, 1e-10  # most proximal steps in a turn, and the relative gap of the model at which they end
 ROUNDING = 1e-13  # share of the largest height by which a plane must rise above the model to count
 
 
