@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .comparison import Comparison, compare
     from .estimators.linear import MaxMarginClassifier
     from .estimators.online import OnlineMarginClassifier
+    from .estimators.selection import MarginRFE
     from .persistence import ModelFileError, load, save
     from .problems import Problem
     from .rules import (
@@ -47,6 +48,7 @@ __all__ = [
     "DualCoordinateDescent",
     "FixedDirectionalMargin",
     "LocalPerceptron",
+    "MarginRFE",
     "MaxMarginClassifier",
     "ModelFileError",
     "OnlineMarginClassifier",
@@ -66,6 +68,7 @@ _HOMES = {
     "comparison": ("Comparison", "compare"),
     "estimators.linear": ("MaxMarginClassifier",),
     "estimators.online": ("OnlineMarginClassifier",),
+    "estimators.selection": ("MarginRFE",),
     "persistence": ("ModelFileError", "load", "save"),
     "problems": ("Problem",),
     "rules": (
