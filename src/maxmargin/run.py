@@ -213,8 +213,11 @@ class Run:
 
     def value(self, w: np.ndarray, b: float, alpha: np.ndarray) -> None:
         """A primal and a dual point, in any norm: each is kept where it is better than all before."""
+        alpha, dual, size = dual_point(self.task, alpha)
+        length = self.problem.length(w, b)
+        if not self._fixed_unit and size > 0.0 and length > 0.0:  # only the direction of w is known so far
+            w, b = w * (size / length), b * (size / length)
         w, b, primal = primal_point(self.task, w, b)
-        alpha, dual = dual_point(self.task, alpha)
         lower, upper = (primal, dual) if self.problem.hard else (dual, primal)
         if primal > self.lower if self.problem.hard else primal < self.upper:
             self.w, self.b = w, b

@@ -14,7 +14,7 @@ from .norms import norm
 from .problems import best_length, best_multiple
 from .task import Task
 
-TURNS = 3  # length and intercept in turn
+TURNS, SETTLED = 20, 1e-6  # length and intercept in turn, until the length stays
 
 
 def primal_point(task: Task, w: np.ndarray, b: float) -> tuple[np.ndarray, float, float]:
@@ -43,11 +43,15 @@ def primal_point(task: Task, w: np.ndarray, b: float) -> tuple[np.ndarray, float
             w, z, b = t * w, t * z, t * b
             if problem.free:
                 b = best_intercept(problem, z, y, task.weights)
+            if abs(t - 1.0) <= SETTLED:
+                break
     return w, b, problem.primal(problem.length(w, b) ** 2, y * (z + b), task.weights)
 
 
-def dual_point(task: Task, alpha: np.ndarray) -> tuple[np.ndarray, float]:
-    """Dual weights, balanced, capped and at their best multiple, and the bound that they prove.
+def dual_point(task: Task, alpha: np.ndarray) -> tuple[np.ndarray, float, float]:
+    """Dual weights, balanced, capped and at their best multiple, the bound that they prove, and |sum alpha_i y_i x_i|.
+
+    The last is the length of the w that belongs to them.
 
     Parameters
     ----------
@@ -61,13 +65,13 @@ def dual_point(task: Task, alpha: np.ndarray) -> tuple[np.ndarray, float]:
         alpha = alpha / (float(alpha.max(initial=0.0)) or 1.0)  # only proportions count
     balanced = problem.balanced(y, np.minimum(alpha, caps)) if problem.free else np.minimum(alpha, caps)
     if balanced is None or not balanced.any():
-        return alpha, nothing
+        return alpha, nothing, 0.0
     v = Plain.combine(task.patterns.X, balanced * y)
     if problem.rho:
         v = np.append(v, problem.rho * float(balanced @ y))
     size, total = norm(v, problem.p), float(balanced.sum())
     if problem.hard:
-        return balanced / total, size / total
+        return balanced / total, size / total, size / total
     own = float(problem.delta2(task.weights) @ (balanced * balanced))
     most = float(np.min(caps[balanced > 0.0] / balanced[balanced > 0.0]))
     if problem.power == 1:
@@ -75,4 +79,4 @@ def dual_point(task: Task, alpha: np.ndarray) -> tuple[np.ndarray, float]:
     else:
         t = best_multiple(total, size * size + own, most)
     balanced = np.minimum(t * balanced, caps)
-    return balanced, problem.dual((t * size) ** 2, balanced, task.weights)
+    return balanced, problem.dual((t * size) ** 2, balanced, task.weights), t * size
