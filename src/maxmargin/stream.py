@@ -108,7 +108,7 @@ class Stream:
 
     @property
     def mistakes(self) -> int:
-        """Patterns whose score was not positive when they were presented."""
+        """Patterns whose score was not positive when they were presented; at w = 0 none is."""
         return int(self.arrays["ledger"][0])
 
     @property
@@ -214,6 +214,7 @@ class Stream:
         if order is not None:
             ledger = a["ledger"]
             a["number"][SEEN] += first
+            ledger[0] += first  # w was 0, which has nothing on the right side
             ledger[2] = max(ledger[2], float(flow.square[order].max()))
             rule = self._rule(float(ledger[2]))
             a["begun"][0] = 1.0
@@ -223,6 +224,7 @@ class Stream:
             ledger[:2] += 1.0
             return first + 1
         a["number"][SEEN] += n
+        a["ledger"][0] += n
         return n
 
     def _opening(self, flow: Flow, n: int) -> tuple[int, np.ndarray | None]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -16,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..data import Patterns
 from ..problems import Problem
-from ..rules import RULES, Algorithm, FixedDirectionalMargin, LocalPerceptron
+from ..rules import CRAMMA, MICRA, RULES, Algorithm, FixedDirectionalMargin, LocalPerceptron
 from ..rules.algorithm import PerceptronLike
 from ..stream import Stream
 from .robustness import Robust
@@ -31,6 +35,16 @@ _UNFIT = {
     "dcd": "it moves the dual weight of a pattern a little every time the pattern comes",
     "cutting-plane": "every plane is made of all patterns",
     "pegasos": "it draws patterns at random from all of them, and its steps depend on how many there are",
+}
+_RATES = {
+    "cramma": "CRAMMA(eta=0.1)",
+    "micra": "MICRA(eta=0.3)",
+    "fixed-margin": "FixedDirectionalMargin(beta=0.01, eta=0.1)",
+}
+_TAKEN = {  # what the rows of a hasher are
+    "dict": "a dict of features, {'height': 1.7, 'colour=red': 1}",
+    "pair": "a list of pairs, [('height', 1.7), ('colour=red', 1)]",
+    "string": "a list of words, ['tall', 'red']",
 }
 
 
@@ -55,9 +69,10 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         A name from `maxmargin.rules.RULES` or an object such as ``ALMA(alpha=0.2)``. ``"auto"`` is the Perceptron
         with a margin in each pattern's own measure, ``LocalPerceptron()``: its mean weight was the most accurate
         after one pass over adult, web, Reuters and MNIST, and it needs no radius. MPU, dual coordinate descent,
-        Pegasos and cutting planes are refused: they need a pattern more than once. Schedules and ``halving``
-        are of no use in a stream and are left aside; where no accuracy or rate is given, it is that for a gap of
-        0.1 and a margin of R / 1000.
+        Pegasos and cutting planes are refused: they need a pattern more than once; so are CRAMMA, MICRA and fixed
+        margin without a rate ``eta``, which their theorems draw from a bound on the margin that a stream has not.
+        Schedules and ``halving`` are of no use in a stream and are left aside; where no accuracy is given, it is
+        that for a gap of 0.1.
     C : float, default=inf
         Weight of the squared losses; ``inf`` is the hard margin. As in `MaxMarginClassifier`; every presentation is a
         pattern with a slack of its own.
@@ -99,7 +114,9 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         objective, and the objective at w = 0 as an upper one. The intercept is free where there is one. Rounded
         outwards.
     mistakes_ : ndarray of shape (1,) or (n_classes,)
-        Rows that the weight of their time did not have on the right side.
+        Rows that the weight of their time did not have on the right side: y (w.x + b) was not positive. With w = 0
+        that is every row: those that PUMMA lets pass until it has seen both classes, and rows of zeros before
+        ROMMA, CRAMMA or MICRA begin, are among them.
     updates_ : ndarray of shape (1,) or (n_classes,)
         Rows that changed the weight.
     n_seen_ : int
@@ -183,6 +200,11 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         -------
         self : OnlineMarginClassifier
         """
+        with self._unchanged_by_failure():
+            self._fit(X, y)
+        return self
+
+    def _fit(self, X: Any, y: Any) -> None:
         plans = self._checked()
         X, y = self._rows(X, y, first=True)
         classes = _classes(y)
@@ -208,7 +230,6 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
             self.n_iter_ = turn + 1
             if np.array_equal(before, self.updates_):
                 break
-        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> OnlineMarginClassifier:
         """Present these rows once, in their order, and go on from what was learnt before.
@@ -227,38 +248,43 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         -------
         self : OnlineMarginClassifier
         """
-        first = not hasattr(self, "_streams")
-        if first:
-            if classes is None:
-                raise ValueError(
-                    "classes must be passed on the first call to partial_fit: name all that will ever come."
-                )
-            plans = self._checked()
-            X, y = self._rows(X, y, first=True)
-            known = _classes(np.asarray(classes))
-            self._begin(plans, known, X.shape[1])
-            try:
-                signs = self._signs(y)
-            except ValueError:
-                del self._streams, self.classes_
-                raise
-        else:
-            self._check_same()
-            if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
-                raise ValueError(
-                    f"classes={np.asarray(classes).tolist()!r} is not the same as on the first call to "
-                    f"partial_fit, which was {self.classes_.tolist()!r}."
-                )
-            X, y = self._rows(X, y, first=False)
-            signs = self._signs(y)
-        self._present(Patterns(X), signs, True)
+        with self._unchanged_by_failure():
+            if hasattr(self, "_streams"):
+                self._check_same()
+                if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+                    raise ValueError(
+                        f"classes={np.asarray(classes).tolist()!r} is not the same as on the first call to "
+                        f"partial_fit, which was {self.classes_.tolist()!r}."
+                    )
+                X, y = self._rows(X, y, first=False)
+            else:
+                if classes is None:
+                    raise ValueError(
+                        "classes must be passed on the first call to partial_fit: name all that will ever come."
+                    )
+                plans = self._checked()
+                X, y = self._rows(X, y, first=True)
+                self._begin(plans, _classes(np.asarray(classes)), X.shape[1])
+            self._present(Patterns(X), self._signs(y), True)
         return self
+
+    @contextmanager
+    def _unchanged_by_failure(self) -> Iterator[None]:
+        """Whatever is refused leaves all attributes as they were; streams change only where nothing can fail."""
+        before = dict(vars(self))
+        try:
+            yield
+        except Exception:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
 
     def _present(self, patterns: Patterns, signs: list[np.ndarray], new: bool) -> None:
         if not np.isfinite(patterns.square.sum()):
             raise ValueError("Squares of entries of X overflow: divide X by a large number.")
-        for stream, sign in zip(self._streams, signs, strict=True):
-            stream.present(patterns, sign, new)
+        with _undivided():
+            for stream, sign in zip(self._streams, signs, strict=True):
+                stream.present(patterns, sign, new)
 
     # what was learnt
 
@@ -331,7 +357,19 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
 
     def begin(self, classes: np.ndarray, width: int) -> None:
         """Forget everything; what comes has these classes and so many columns (after hashing)."""
-        self._begin(self._checked(), classes, width)
+        with self._unchanged_by_failure():
+            plans, classes = self._checked(), _classes(np.asarray(classes))
+            if not isinstance(width, Integral) or isinstance(width, bool) or width < 1:
+                raise ValueError(f"width must be a positive number of columns; got {width!r}.")
+            if self.hasher is None:
+                self.n_features_in_ = int(width)
+                if len(getattr(self, "feature_names_in_", ())) != width:
+                    vars(self).pop("feature_names_in_", None)
+            elif width != self._hasher().n_features:
+                raise ValueError(
+                    f"width={width!r}, but the hasher makes rows of {self._hasher().n_features} columns."
+                )
+            self._begin(plans, classes, int(width))
 
     def state(self) -> list[dict[str, np.ndarray]]:
         """All that was learnt, for each problem: these arrays themselves, not copies."""
@@ -379,20 +417,20 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
             and np.isfinite(entries.sum())
         )
 
-    def _hashed(self, X: Any) -> Any:
+    def _hasher(self) -> FeatureHasher:
         given: Any = self.hasher
-        hasher = given if isinstance(given, FeatureHasher) else FeatureHasher(int(given))
-        if isinstance(X, np.ndarray) and X.dtype != object:
-            raise ValueError(
-                "With a hasher, rows are what its transform takes (dicts of features), or a CSR matrix of any width: "
-                "give scipy.sparse.csr_matrix(X)."
-            )
+        return given if isinstance(given, FeatureHasher) else FeatureHasher(int(given))
+
+    def _hashed(self, X: Any) -> Any:
+        hasher = self._hasher()
         if not sp.issparse(X):
-            rows = hasher.transform(X)
+            rows = _transformed(hasher, X)
             _check_finite(rows)
             return rows
         X = sp.csr_matrix(X)
         _check_finite(X)
+        if not X.nnz:  # the hasher makes no names of nothing
+            return sp.csr_matrix((X.shape[0], hasher.n_features), dtype=hasher.dtype)
         named, place = np.unique(X.indices, return_inverse=True)
         words: Any = FeatureHasher(
             hasher.n_features, input_type="string", dtype=hasher.dtype, alternate_sign=hasher.alternate_sign
@@ -475,6 +513,12 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
                 "fixed-margin without beta takes a share of a margin found by a run over all patterns, which a "
                 "stream has not: give the margin to reach, FixedDirectionalMargin(beta=0.01) for instance."
             )
+        if isinstance(algorithm, CRAMMA | MICRA | FixedDirectionalMargin) and algorithm.eta is None:
+            raise ValueError(
+                f"{algorithm.name} without eta takes its rate from a bound on the margin that a run over all patterns "
+                "finds, which a stream has not, and no theorem covers a rate without one: give a rate, "
+                f"{_RATES[algorithm.name]} for instance."
+            )
         instead = algorithm.refuses(problem)
         if instead is not None:
             raise ValueError(f"algorithm {algorithm.name!r} needs {instead}.")
@@ -500,6 +544,40 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
             Stream(algorithm, problem, d, rho, float(self.radius or 0.0), self.trail, int(self.n_voters))
             for _ in range(1 if classes.size == 2 else classes.size)
         ]
+
+
+@contextmanager
+def _undivided() -> Iterator[None]:
+    """Ctrl-C waits until every problem has seen the rows: what was learnt is then of the same ones."""
+    listener = signal.getsignal(signal.SIGINT)
+    if not callable(listener) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard: list[Any] = []
+    signal.signal(signal.SIGINT, lambda *call: heard.append(call))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, listener)
+    if heard:
+        listener(*heard[-1])
+
+
+def _transformed(hasher: FeatureHasher, X: Any) -> Any:
+    """What the hasher makes of rows that are no matrix."""
+    kind: str = hasher.input_type  # pyright: ignore[reportAttributeAccessIssue]
+    taken = f"With a hasher, X is a list of rows, each {_TAKEN[kind]}, or a CSR matrix of any width: "
+    if isinstance(X, np.ndarray) and X.dtype != object:
+        raise ValueError(f"{taken}give scipy.sparse.csr_matrix(X).")
+    if hasattr(X, "to_dict") and hasattr(X, "columns"):
+        raise ValueError(f'{taken}give X.to_dict("records") of this table.')
+    if isinstance(X, Mapping | str):
+        raise ValueError(f"{taken}for one row, give [X].")
+    try:
+        return hasher.transform(X)
+    except (AttributeError, TypeError, ValueError, StopIteration) as error:
+        what = "there is no row" if isinstance(error, StopIteration) else str(error).rstrip(".")
+        raise ValueError(f"{taken}these rows are something else ({what}).") from error
 
 
 def _majority(stream: Stream, X: Any) -> np.ndarray:

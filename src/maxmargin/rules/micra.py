@@ -63,8 +63,8 @@ class CRAMMA(PerceptronLike):
     eta : float, default=None
         Effective rate. None takes a tenth of what the theorem allows for the margin of a short Perceptron run,
         or in the extended space for its margin 1 / sqrt(sum 1 / delta_k^2), whichever is larger. Where that run finds
-        no separator, and in streams, which have none, R / 1000 stands for the margin: the theorem then covers
-        margins from about R / 10,000.
+        no separator, R / 1000 stands for the margin: the theorem then covers margins from about R / 10,000. A
+        stream, which has no such run, needs a rate.
     epsilon : float, default=0.5
     schedule : {"plain", "active"}, default="plain"
     shuffle : bool, default=True
