@@ -118,6 +118,33 @@ def mnist() -> Dataset:
     return Dataset("mnist", _csr(sp.csr_matrix(X)), y, "0 against the rest; values / 255; CSR for both sides")
 
 
+def relevant(
+    n: int = 20_000, d: int = 5_000, few: int = 20, own: int = 10, others: int = 40, seed: int = 0
+) -> tuple[Dataset, np.ndarray]:
+    """Separable rows of 10 of 20 relevant columns and 40 others, standard normal values; and the relevant columns.
+
+    The target's weights have sizes from 0.5 to 1.5; rows whose inf-norm margin is below 0.02 are drawn again.
+    """
+    rng = np.random.default_rng(seed)
+    places = np.sort(rng.choice(d, few, replace=False))
+    rest = np.setdiff1d(np.arange(d), places)
+    target = np.zeros(d)
+    target[places] = rng.uniform(0.5, 1.5, few) * rng.choice([-1.0, 1.0], few)
+    target /= np.abs(target).sum()
+    columns, values = np.empty((n, own + others), np.int64), np.empty((n, own + others))
+    rows = np.arange(n)
+    while rows.size:
+        columns[rows, :own] = places[np.argsort(rng.random((rows.size, few)), axis=1)[:, :own]]
+        columns[rows, own:] = [rng.choice(rest, others, replace=False) for _ in rows]
+        values[rows] = rng.standard_normal((rows.size, own + others))
+        score = np.sum(values[rows] * target[columns[rows]], axis=1)
+        rows = rows[np.abs(score) < 0.02]
+    y = np.sign(np.sum(values * target[columns], axis=1))
+    X = sp.csr_matrix((values.ravel(), columns.ravel(), np.arange(0, values.size + 1, own + others)), (n, d))
+    X.sort_indices()
+    return Dataset("generated", _csr(X), y, "20 relevant columns of 5,000, margin at least 0.02"), places
+
+
 def generated(n: int = 200_000, d: int = 50_000, entries: int = 64, seed: int = 0) -> Dataset:
     """Rows of 64 distinct Zipf columns, standard normal values over 8; a noisy linear target.
 

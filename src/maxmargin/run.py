@@ -18,7 +18,6 @@ from .compiled.sweeps import batches, begin, excess, look, narrow, repeat, unset
 from .compiled.weights import BIAS, FACTOR, NORM2, Fixed, settle
 from .extrapolation import DEPTH, Extrapolation
 from .intercept import best_intercept
-from .norms import row_norms
 from .problems import best_length, best_multiple
 from .rules import Algorithm, Bias, Facts, Perceptron
 from .task import Task
@@ -68,14 +67,24 @@ class Run:
         problem, patterns = task.problem, task.patterns
         self.task = task
         self.problem, self.patterns, self.y, self.weights = problem, patterns, task.y, task.weights
-        self._euclidean = problem.p == 2 and problem.power == 2
+        self._euclidean = problem.p == 2 and (problem.power == 2 or problem.hard)
         self.algorithm, self.tol, self.rng, self.interrupted = algorithm, tol, rng, interrupted
         self.n = patterns.n
         self.rho = self._constant()
         delta2 = problem.delta2(task.weights)
         self._radius2 = self._largest(delta2)
         losses = 0.0 if problem.hard else float(problem.losses(np.zeros(self.n), task.weights).sum())
-        plan = algorithm.plan(Facts(problem, self._radius2, tol, cache(self._floor), self.n, losses))
+        facts = Facts(
+            problem,
+            self._radius2,
+            tol,
+            cache(self._floor),
+            self.n,
+            losses,
+            length2=float(patterns.square.max(initial=0.0)),
+            d=patterns.d,
+        )
+        plan = algorithm.plan(facts)
         self.rule, self._then, self.pace = plan.rule, list(plan.then), plan.pace
         self._extrapolation = Extrapolation() if plan.real else None
         self.unit = 1.0 if plan.unit is None else plan.unit
@@ -92,6 +101,7 @@ class Run:
             None if self.shifts else algorithm.scale,
             holds=algorithm.bias is Bias.OWN,
             gram=gram,
+            motion=algorithm.motion,
         )
         self.line = np.arange(self.n, dtype=np.uint32)
         self.scores, self.moved = np.empty(self.n), np.empty(self.n, np.uint32)
@@ -104,16 +114,15 @@ class Run:
 
     def _largest(self, delta2: np.ndarray) -> float:
         """The largest squared norm of a pattern, constant and own coordinate included."""
-        p = self.problem.p
+        square, p = self.patterns.square, self.problem.p
         if p == 2:
-            return float((self.patterns.square + delta2).max()) + self.rho**2
-        sizes = np.sqrt(self.patterns.squares(p))
-        return float((row_norms(np.column_stack([sizes, np.full(self.n, self.rho)]), p) ** 2 + delta2).max())
+            return float((square + delta2).max()) + self.rho**2
+        return float((self.patterns.squares(p, self.rho) + delta2).max())
 
     def _constant(self) -> float:
         """The constant coordinate of every pattern."""
         bias = self.algorithm.bias
-        square = self.patterns.square if self.problem.p == 2 else self.patterns.squares(self.problem.p)
+        square = self.patterns.squares(self.problem.p)
         if not self.problem.free:
             return self.problem.rho
         if bias is Bias.OWN:

@@ -186,6 +186,17 @@ def planes(run: Run) -> Iterator[None]:
         run.stand(*model.least())
 
 
+def points(run: Run) -> Iterator[None]:
+    """A batch solver's points, as good as they come; the last one is its best."""
+    made = run.rule.of(run.problem, run.patterns.X, run.y, run.weights)
+    for w, b, alpha in made:
+        run.value(w, b, alpha)
+        run.presentations += run.n
+        yield
+    run.converged = True
+    yield
+
+
 SCHEDULES: dict[str, Schedule] = {
     "plain": plain,
     "active": active_set,
@@ -194,4 +205,5 @@ SCHEDULES: dict[str, Schedule] = {
     "shrinking": shrinking,
     "mini-batches": mini_batches,
     "planes": planes,
+    "points": points,
 }

@@ -9,6 +9,7 @@ from .micra import CRAMMA, MICRA, FixedDirectionalMargin
 from .mpu import MPU
 from .pegasos import Pegasos
 from .perceptron import Perceptron
+from .programs import LinearProgram
 from .pumma import PUMMA
 from .romma import ROMMA, AggressiveROMMA
 
@@ -28,6 +29,7 @@ RULES: dict[str, type[Algorithm]] = {
         PUMMA,
         Pegasos,
         CuttingPlane,
+        LinearProgram,
     )
 }
 
@@ -46,6 +48,7 @@ __all__ = [
     "DualCoordinateDescent",
     "Facts",
     "FixedDirectionalMargin",
+    "LinearProgram",
     "LocalPerceptron",
     "Pegasos",
     "Perceptron",

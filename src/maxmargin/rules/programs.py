@@ -8,8 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..batch.linear_program import linear_points
-from ..batch.programs import convex_points
+from ..batch.generation import linear_points
 from ..problems import Problem
 from .algorithm import Algorithm, Bias, Facts, Plan
 
@@ -31,7 +30,7 @@ class Program(Algorithm):
     points: ClassVar[Any] = None
 
     def plan(self, facts: Facts) -> Plan:
-        return Plan(rule=Points(type(self).points), unit=None)
+        return Plan(rule=Points(type(self).points), unit=1.0)
 
 
 @dataclass(frozen=True)
@@ -57,24 +56,4 @@ class LinearProgram(Program):
             return "p=1 or p=inf"
         if not problem.hard and (problem.loss != "hinge" or problem.power != 1):
             return 'C=inf, or loss="hinge" with norm_power=1'
-        return None
-
-
-@dataclass(frozen=True)
-class ConvexProgram(Program):
-    """Interior points (p = 1 and p = inf), and quadratic models of the p-norm one after another (1 < p < inf).
-
-    For small problems: a step costs the cube of the smaller side.
-    """
-
-    name: ClassVar[str] = "convex"
-    points: ClassVar[Any] = staticmethod(convex_points)
-
-    def refuses(self, problem: Problem) -> str | None:
-        if problem.p == 2 and problem.power == 2:
-            return "p other than 2"
-        if problem.power == 1 and not problem.hard:
-            return "norm_power=2"
-        if not problem.hard and problem.loss == "hinge" and problem.p not in (1.0, np.inf):
-            return 'loss="squared_hinge", or p = 1, 2 or inf'
         return None
