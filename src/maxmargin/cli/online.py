@@ -14,16 +14,22 @@ import typer
 from .exits import STOPPED, one_sentence
 
 WIDTH = 1 << 18  # columns that indices are hashed into where their number is not said
+NUMBERED = {  # algorithms that have no default in a stream
+    "cramma": "a rate",
+    "micra": "a rate",
+    "fixed-margin": "the margin to reach",
+}
 FIELDS = ("C", "algorithm", "fit_intercept", "intercept_scaling", "trail")  # of the estimator
+CTRL_C, GAVE_UP = "Ctrl-C", 130  # 128 and the number of its signal, as shells have it
 OTHERS = ("data", "output", "online", "classes", "hashing", "n_features", "as_json", "quiet")
 
 
 def fit_online(data: Path, output: Path, ctx: typer.Context) -> None:
     """Learn from every row once, and write the model.
 
-    Ctrl-C ends the stream with what has been learnt, which is written.
+    Ctrl-C, and a line that cannot be read, end the stream with what has been learnt, which is written.
     """
-    with one_sentence():
+    with one_sentence(), _nothing_learnt():
         from ..atomic import check_place
         from ..readers.files import look
 
@@ -36,13 +42,19 @@ def fit_online(data: Path, output: Path, ctx: typer.Context) -> None:
         from .summary import as_json, text_of
 
         model, begin = _model(given), time.perf_counter()
-        whole = _learn(model, data, given)
+        stopped = _learn(model, data, given)
         seconds = time.perf_counter() - begin
         save(model, output)
+        if stopped not in (None, CTRL_C):
+            typer.echo(
+                f"maxmargin: {stopped.rstrip('.')}; the model holds the {model.n_seen_} rows before.",
+                err=True,
+            )
         if given.get("as_json"):
-            typer.echo(as_json({**_facts(model), "seconds": seconds, "model": str(output)}))
+            facts = {**_facts(model), "stopped": stopped, "seconds": seconds, "model": str(output)}
+            typer.echo(as_json(facts))
         elif not given.get("quiet"):
-            end = "" if whole else ", stopped before the end"
+            end = "" if stopped is None else ", stopped before the end"
             typer.echo(f"{model.n_seen_} rows in {seconds:.3g} s{end}: {output}")
             what = "margin" if isinf(model.C) else "objective"
             for fact in _facts(model)["problems"]:
@@ -51,8 +63,18 @@ def fit_online(data: Path, output: Path, ctx: typer.Context) -> None:
                     f"{name}{fact['mistakes']} mistakes on the way, {fact['updates']} updates; "
                     f"{fact['lower']:.6g} <= best {what} <= {fact['upper']:.6g}"
                 )
-    if not whole:
+    if stopped is not None:
         raise typer.Exit(STOPPED)
+
+
+@contextmanager
+def _nothing_learnt() -> Iterator[None]:
+    """Ctrl-C before there is a model, or a second one while it is written: say so."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("maxmargin: stopped before anything was learnt and written; there is no model.", err=True)
+        raise typer.Exit(GAVE_UP) from None
 
 
 def _given(ctx: typer.Context, name: str) -> bool:
@@ -68,13 +90,50 @@ def _check(data: Path, given: dict[str, Any]) -> None:
         raise DataError(
             f"--{strange[0].replace('_', '-')} is of no use in a stream; leave it out, or leave out --online."
         )
+    if not data.is_file():
+        raise DataError(f"{data}: --online needs a file, not a pipe: write the rows to one first.")
     if names_columns(data) or data.suffix.lower() == ".npz":
         raise DataError(f"{data}: --online reads svmlight text; write the data so, or leave out --online.")
+    _check_fields(given)
     for name in ("n_features", "hashing"):
         if given.get(name) is not None and given[name] < 1:
             raise DataError(f"--{name.replace('_', '-')} must be at least 1, got {given[name]}.")
     if "n_features" in given and "hashing" in given:
         raise DataError("--hashing is for files whose width is not known; leave out --n-features or it.")
+
+
+def _check_fields(given: dict[str, Any]) -> None:
+    """What the estimator would refuse in words of Python, in those of the command line."""
+    from ..estimators.online import TRAILS
+    from ..readers import DataError
+    from ..rules import RULES
+    from ..rules.algorithm import PerceptronLike
+
+    name = given.get("algorithm", "auto")
+    fit = [one for one, cls in RULES.items() if issubclass(cls, PerceptronLike) and one not in NUMBERED]
+    if name in NUMBERED:
+        raise DataError(
+            f"--algorithm {name} needs {NUMBERED[name]}, for which there is no option here: name another one "
+            f"({', '.join(fit)}), or use OnlineMarginClassifier in Python."
+        )
+    if name not in ("auto", *RULES):
+        raise DataError(f"--algorithm must be auto or one of {', '.join(fit)}; got {name}.")
+    if name != "auto" and name not in fit:
+        raise DataError(
+            f"'{name}' cannot learn from a stream, which brings a pattern only once: leave out --online, or name "
+            f"one of {', '.join(fit)}."
+        )
+    if name == "pumma" and not given.get("fit_intercept", True):
+        raise DataError(
+            "--algorithm pumma learns an intercept: leave out --no-intercept, or name another one."
+        )
+    if given.get("trail", "average") not in TRAILS:
+        raise DataError(f"--trail must be average, vote or last; got {given['trail']}.")
+    for option, most in (("C", "or inf for the hard margin"), ("intercept_scaling", "finite")):
+        value = given.get(option, 1.0)
+        if not value > 0.0 or (value == float("inf") and option != "C"):
+            dashed = f"--{option.replace('_', '-')}"
+            raise DataError(f"{dashed} must be a positive number, {most}; got {value:g}.")
 
 
 def _model(given: dict[str, Any]) -> Any:
@@ -85,33 +144,50 @@ def _model(given: dict[str, Any]) -> Any:
     return OnlineMarginClassifier(**fields, hasher=hasher)
 
 
-def _learn(model: Any, data: Path, given: dict[str, Any]) -> bool:
-    """Present the file; was it read to its end?"""
+def _learn(model: Any, data: Path, given: dict[str, Any]) -> str | None:
+    """Present the file; what stopped it before its end, None where nothing did.
+
+    Nothing is lost: what stops it before the first row is learnt is raised.
+    """
+    from ..readers import DataError
+
+    try:
+        with _bar(data, bool(given.get("quiet"))) as show:
+            _present(model, data, given, show)
+    except KeyboardInterrupt:
+        if not _rows(model):
+            raise
+        return CTRL_C
+    except DataError as error:
+        if not _rows(model):
+            raise
+        return str(error)
+    if not _rows(model):
+        raise DataError(f"{data}: the file holds no rows.")
+    return None
+
+
+def _present(model: Any, data: Path, given: dict[str, Any], show: Any) -> None:
     from ..readers import DataError
     from ..readers.svmlight import stream_svmlight
 
     classes = _classes(given)
-    with _bar(data, bool(given.get("quiet"))) as show:
+    for block in stream_svmlight(data, given.get("n_features")):
+        if block.y.dtype.kind == "f":
+            raise DataError(f"{data}: the labels are fractions, not classes; number the classes.")
+        if classes is None:
+            classes = _found(data, block.y)
         try:
-            for block in stream_svmlight(data, given.get("n_features")):
-                if block.y.dtype.kind == "f":
-                    raise DataError(f"{data}: the labels are fractions, not classes; number the classes.")
-                if classes is None:
-                    classes = _found(data, block.y)
-                try:
-                    model.partial_fit(block.X, block.y, classes=classes)
-                except ValueError as error:
-                    remedy = " Name all of them with --classes." if "announced" in str(error) else ""
-                    raise DataError(f"{data}: {error}{remedy}") from None
-                model.source_ = {"label": None, "first_index": block.first_index}
-                show(block.read)
-        except KeyboardInterrupt:
-            if not hasattr(model, "classes_"):
-                raise
-            return False
-    if not hasattr(model, "classes_"):
-        raise DataError(f"{data}: the file holds no rows.")
-    return True
+            model.source_ = {"label": None, "first_index": block.first_index}
+            model.partial_fit(block.X, block.y, classes=classes)
+        except ValueError as error:
+            remedy = " Name all of them with --classes." if "announced" in str(error) else ""
+            raise DataError(f"{data}: {error}{remedy}") from None
+        show(block.read)
+
+
+def _rows(model: Any) -> int:
+    return model.n_seen_ if hasattr(model, "classes_") else 0
 
 
 def _classes(given: dict[str, Any]) -> Any:

@@ -34,6 +34,7 @@ _UNFIT = {
     "mpu": "it takes back what it has learnt from a pattern when the pattern comes again",
     "dcd": "it moves the dual weight of a pattern a little every time the pattern comes",
     "cutting-plane": "every plane is made of all patterns",
+    "lp": "a linear program is one of all patterns",
     "pegasos": "it draws patterns at random from all of them, and its steps depend on how many there are",
 }
 _RATES = {
