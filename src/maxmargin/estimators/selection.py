@@ -26,10 +26,12 @@ from sklearn.utils.validation import (
 )
 
 from ..problems import Problem
+from ..rules import Algorithm
 from ..status import Status
 from .linear import MaxMarginClassifier
 
 FOLDS = 5
+ZERO = 1e-14  # a weight that small beside the largest is zero to rounding
 _ROUNDING = 1e-12  # of a power of the number of features
 
 
@@ -85,19 +87,20 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : str or estimator, default="ima"
-        What is trained: the name of an algorithm of `MaxMarginClassifier` ("ima" or "alma" as in the papers, "auto",
-        or another), or any classifier with `coef_` after its fit, of which a clone is trained on every set.
+    estimator : str, Algorithm or estimator, default="ima"
+        What is trained: an algorithm of `MaxMarginClassifier`, by its name ("ima" or "alma" as in the papers, "auto",
+        or another) or as an object such as ``ALMA(alpha=0.5)``; or any classifier with `coef_` after its fit, of
+        which a clone is trained on every set.
     p : float in [1, inf] or "log", default="log"
         The norm in which distance is measured. ``"log"`` is max(2, ln f), f being the number of features
-        left; ``inf`` makes weights sparse. This and the parameters from `C` to `max_iter` belong to algorithms given by
-        name; an estimator has its own.
+        left; ``inf`` makes weights sparse. This and the parameters from `C` to `max_iter` belong to algorithms; an
+        estimator has its own.
     n_features_to_select : int, float, "cv" or None, default=None
         How many to keep; a float in (0, 1] is a share. ``"cv"`` takes the size of the best mean score in
         cross-validation, the smallest of equals. None is ``"cv"`` where `cv` is given, else half of them.
     step : int or float, default=0.1
         How many features leave at a time; a float in (0, 1) is a share of those left, one at least. Where more weights
-        than that are exactly zero, as with exact programs at ``p=inf``, all of these features leave at once: the
+        than that are zero (to rounding), as with exact programs at ``p=inf``, all of these features leave at once: the
         classifier does without them.
     cv : int, splitter or iterable, default=None
         Cross-validation, with an elimination of its own on the training part of every fold, so that the test part has
@@ -213,7 +216,9 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(MaxMarginClassifier() if isinstance(self.estimator, str) else self.estimator)
+        inner = get_tags(
+            MaxMarginClassifier() if isinstance(self.estimator, str | Algorithm) else self.estimator
+        )
         tags.estimator_type = inner.estimator_type
         tags.classifier_tags = deepcopy(inner.classifier_tags)
         if tags.classifier_tags is not None:
@@ -369,7 +374,8 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     def _has(self, method: str) -> bool:
         if "estimator_" in vars(self):
             return hasattr(self.estimator_, method)
-        return hasattr(MaxMarginClassifier if isinstance(self.estimator, str) else self.estimator, method)
+        ours = isinstance(self.estimator, str | Algorithm)
+        return hasattr(MaxMarginClassifier if ours else self.estimator, method)
 
     def _reduced(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -431,10 +437,10 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _engine(self) -> Any:
         """What is trained, as it was given; an algorithm's name makes a classifier of our own."""
-        if not isinstance(self.estimator, str):
+        if not isinstance(self.estimator, str | Algorithm):
             if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "get_params")):
                 raise ValueError(
-                    "estimator must be the name of an algorithm, or a classifier with coef_ after its fit; "
+                    "estimator must be an algorithm or its name, or a classifier with coef_ after its fit; "
                     f"got {self.estimator!r}."
                 )
             return self.estimator
@@ -522,14 +528,14 @@ class _Elimination:
             smaller = [size for size in self.sizes if size < best.size]
             if not smaller:
                 return
-            used = int(np.count_nonzero((classifier.coef_ != 0.0).any(axis=0)))
+            used = _used(classifier.coef_)
             left = np.sort(best[: max(min(smaller[0], used), self.sizes[-1])])
             X, parent, bounds, last = X[:, np.searchsorted(features, left)], classifier, found, features.size
             features = left
 
     def _train(self, X: Any, f: int, parent: Any) -> Any:
         """The classifier on these columns; one of our own begins where its parent ended."""
-        ours = isinstance(self.selector.estimator, str)
+        ours = isinstance(self.selector.estimator, str | Algorithm)
         classifier: Any = copy(parent) if ours and parent is not None else clone(self.engine)
         if ours:
             p = max(2.0, float(np.log(f))) if self.selector.p == "log" else self.engine.p
@@ -594,6 +600,12 @@ def _ranking(coef: Any, aggregate: str) -> np.ndarray:
     else:
         whole = np.hypot.reduce(size / top, axis=0)  # squares would underflow
     return np.argsort(-whole, kind="stable")
+
+
+def _used(coef: Any) -> int:
+    """How many features have a weight that is not zero to rounding."""
+    size = np.abs(np.atleast_2d(np.asarray(coef, dtype=float)))
+    return int(np.count_nonzero((size > ZERO * size.max(axis=1, keepdims=True)).any(axis=0)))
 
 
 def _sizes(d: int, least: int, step: int | float) -> list[int]:

@@ -1,0 +1,348 @@
+"""Feature elimination: which features stay, what is certain of every set, and that no test row has a say in it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import RFE
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from maxmargin import ALMA, MarginRFE, MaxMarginClassifier, Status, verify
+from maxmargin.estimators.selection import _ranking, _sizes
+
+RNG = np.random.default_rng(0)
+
+
+def rows(n=80, d=12, useful=3, classes=2, noise=0.3, seed=0):
+    """Only the first `useful` features know the class."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    score = X[:, :useful].sum(axis=1) + noise * rng.normal(size=n)
+    return X, np.digitize(score, np.quantile(score, np.arange(1, classes) / classes))
+
+
+def separable(n=60, d=30, useful=4):
+    X, y = rows(n, d, useful, noise=0.0, seed=1)
+    X[:, :useful] += 0.3 * np.where(y > 0, 1.0, -1.0)[:, None]
+    return X, y
+
+
+@parametrize_with_checks(
+    [
+        MarginRFE("auto", p=2),
+        MarginRFE("auto", p=2, cv=2, n_features_to_select=1, step=1),
+        MarginRFE(LogisticRegression(max_iter=1000)),
+    ]
+)
+def test_scikit_learn(estimator, check):
+    """Every check, with no expected failure."""
+    check(estimator)
+
+
+class TestElimination:
+    def test_keeps_the_features_that_know(self):
+        X, y = rows()
+        selector = MarginRFE("auto", p=2, n_features_to_select=3, random_state=0).fit(X, y)
+        assert selector.support_.nonzero()[0].tolist() == [0, 1, 2]
+        assert selector.n_features_ == 3
+        assert set(selector.order_[:3]) == {0, 1, 2}
+        assert sorted(selector.order_) == list(range(12))
+        assert (selector.ranking_ == 1).sum() == 3
+        assert selector.reason_ == "3 features were asked for"
+        assert selector.transform(X).tolist() == X[:, :3].tolist()
+        assert np.array_equal(selector.predict(X), selector.estimator_.predict(X[:, :3]))
+        assert selector.score(X, y) == selector.estimator_.score(X[:, :3], y) > 0.85
+        assert np.array_equal(selector.classes_, [0, 1])
+        back = selector.inverse_transform(selector.transform(X))
+        assert np.array_equal(back[:, :3], X[:, :3])
+        assert not back[:, 3:].any()
+        verify(selector.estimator_, selector.transform(X), y)
+
+    @pytest.mark.parametrize("classes", [2, 3])
+    def test_ranks_as_scikit_learn_does_with_the_same_classifier(self, classes):
+        X, y = rows(classes=classes)
+        svc = LinearSVC(tol=1e-8, max_iter=10**6)
+        ours = MarginRFE(svc, n_features_to_select=2, step=1).fit(X, y)
+        theirs = RFE(svc, n_features_to_select=2, step=1).fit(X, y)
+        assert np.array_equal(ours.ranking_, theirs.ranking_)
+        assert np.array_equal(ours.support_, theirs.support_)
+        assert np.array_equal(ours.predict(X), theirs.predict(X))
+        assert all(np.isnan(stage.upper) and stage.status is None for stage in ours.path_)
+
+    def test_own_classifier_and_the_same_given_agree(self):
+        X, y = rows()
+        given = MaxMarginClassifier(C=1.0, tol=1e-2, random_state=0)
+        one = MarginRFE("dcd", p=2, n_features_to_select=2, step=2, random_state=0).fit(X, y)
+        two = MarginRFE(given, n_features_to_select=2, step=2).fit(X, y)
+        assert np.array_equal(one.ranking_, two.ranking_)
+        assert not hasattr(given, "coef_")  # a clone was trained
+
+    def test_sizes(self):
+        assert _sizes(10, 1, 3) == [10, 7, 4, 1]
+        assert _sizes(10, 2, 3) == [10, 7, 4, 2]
+        assert _sizes(100, 10, 0.5) == [100, 50, 25, 13, 10]
+        assert _sizes(3, 1, 0.1) == [3, 2, 1]
+        assert _sizes(4, 4, 1) == [4]
+
+    def test_ranking_of_several_classes(self):
+        coef = np.array([[3.0, 0.0, 2.5, -1e-200], [0.0, 0.0, 2.5, 0.0]])
+        assert _ranking(coef, "sum").tolist() == [2, 0, 3, 1]
+        assert _ranking(coef, "max").tolist() == [0, 2, 3, 1]
+        assert _ranking(coef * 1e200, "sum").tolist() == [2, 0, 3, 1]
+        assert _ranking(np.zeros((1, 3)), "sum").tolist() == [0, 1, 2]
+
+    def test_features_of_weight_zero_leave_at_once(self):
+        X, y = rows()
+        X[:, 5:] = 0.0
+        selector = MarginRFE("auto", p=2, n_features_to_select=2, step=1).fit(X, y)
+        assert [stage.n_features for stage in selector.path_] == [12, 5, 4, 3, 2]
+        assert selector.ranking_[5:].tolist() == [5] * 7
+        assert selector.path_[0].lower == pytest.approx(selector.path_[1].lower, rel=1e-9)
+        kept = MarginRFE("auto", p=2, n_features_to_select=8, step=1).fit(X, y)
+        assert kept.n_features_ == 8  # as many as were asked for
+
+    def test_sparse_rows_and_narrow_numbers(self):
+        X, y = rows()
+        X[np.abs(X) < 0.5] = 0.0
+        dense = MarginRFE("auto", p=2, n_features_to_select=3, random_state=0).fit(X, y)
+        sparse = MarginRFE("auto", p=2, n_features_to_select=3, random_state=0).fit(sp.csr_array(X), y)
+        assert np.array_equal(dense.ranking_, sparse.ranking_)
+        assert sp.issparse(sparse.transform(sp.csr_array(X)))
+        assert np.array_equal(sparse.predict(sp.csr_array(X)), dense.predict(X))
+        narrow = MarginRFE("auto", p=2, n_features_to_select=3).fit(X.astype(np.float32), y)
+        assert narrow.transform(X.astype(np.float32)).dtype == np.float32
+
+    def test_weights_are_copies(self):
+        X, y = rows(40)
+        weights = np.arange(40) % 3
+        weighted = MarginRFE("auto", p=2, n_features_to_select=3).fit(X, y, sample_weight=weights)
+        copies = MarginRFE("auto", p=2, n_features_to_select=3).fit(
+            X.repeat(weights, axis=0), y.repeat(weights)
+        )
+        assert np.array_equal(weighted.ranking_, copies.ranking_)
+        assert weighted.estimator_.coef_ == pytest.approx(copies.estimator_.coef_, rel=1e-6)
+
+    def test_p_goes_with_the_logarithm_of_what_is_left(self):
+        X, y = rows(60, 40)
+        selector = MarginRFE("auto", n_features_to_select=2, step=0.5).fit(X, y)
+        for stage in selector.path_:
+            assert stage.p == max(2.0, np.log(stage.n_features))
+
+
+class TestBounds:
+    def test_hard_margin_keeps_the_last_separable_set(self):
+        X, y = separable()
+        selector = MarginRFE("auto", p=2, C=np.inf, n_features_to_select=1, step=1, random_state=0)
+        selector.fit(X, y)
+        last = selector.path_[-1]
+        assert selector.n_features_ == last.n_features > 1
+        assert selector.reason_.startswith(f"no separator was found for {last.n_features - 1} features")
+        assert selector.reason_.endswith(f"the {last.n_features} before are kept")
+        assert selector.score(X, y) == 1.0
+        assert verify(selector.estimator_, selector.transform(X), y).lower > 0.0
+
+    def test_bounds_hold_and_are_inherited(self):
+        X, y = separable()
+        for C in (1.0, np.inf):
+            selector = MarginRFE("auto", p=2, C=C, n_features_to_select=5, step=1).fit(X, y)
+            path = selector.path_
+            assert all(stage.hard == np.isinf(C) for stage in path)
+            for stage in path:
+                exact = MaxMarginClassifier(C, tol=1e-8).fit(X[:, stage.features], y).certificate_
+                assert stage.lower <= exact.upper
+                assert stage.upper >= exact.lower
+                assert stage.status is Status.CERTIFIED
+            if np.isinf(C):
+                assert (np.diff([stage.upper for stage in path]) <= 0.0).all()
+            else:
+                assert (np.diff([stage.lower for stage in path]) >= 0.0).all()
+
+    def test_a_loose_certificate_is_tightened_by_the_set_before(self):
+        X, y = separable(60, 20)
+        selector = MarginRFE(
+            MaxMarginClassifier(np.inf, algorithm="perceptron", tol=1e-3, max_iter=50, random_state=0),
+            n_features_to_select=6,
+            step=1,
+        ).fit(X, y)
+        assert (np.diff([stage.upper for stage in selector.path_]) <= 0.0).all()
+
+    @pytest.mark.parametrize("C", [1.0, np.inf])
+    def test_bounds_hold_where_p_falls_with_the_number_of_features(self, C):
+        X, y = separable(40, 60)
+        path = MarginRFE("auto", C=C, tol=1e-2, n_features_to_select=5, step=0.3).fit(X, y).path_
+        assert path[0].p > path[-1].p == 2.0
+        for stage in path:
+            one = MaxMarginClassifier(C, p=stage.p, tol=1e-2).fit(X[:, stage.features], y).certificate_
+            assert stage.lower <= one.upper
+            assert stage.upper >= one.lower
+
+    def test_several_classes(self):
+        X, y = rows(120, 8, 3, classes=3)
+        selector = MarginRFE("auto", p=2, n_features_to_select=3, step=1).fit(X, y)
+        parts = selector.estimator_.certificate_
+        assert selector.path_[-1].lower == pytest.approx(sum(part.lower for part in parts))
+        assert selector.support_[:3].all()
+        assert (np.diff([stage.lower for stage in selector.path_]) >= 0.0).all()
+
+
+class TestCrossValidation:
+    def test_chooses_the_smallest_of_the_best_sizes(self):
+        X, y = rows(120, 15, 3)
+        selector = MarginRFE("auto", p=2, cv=4, step=1, random_state=0).fit(X, y)
+        results = selector.cv_results_
+        assert results["n_features"].tolist() == list(range(15, 0, -1))
+        folds = np.array([results[f"split{k}_test_score"] for k in range(4)])
+        assert results["mean_test_score"] == pytest.approx(folds.mean(axis=0))
+        assert results["std_test_score"] == pytest.approx(folds.std(axis=0))
+        best = results["n_features"][results["mean_test_score"] == results["mean_test_score"].max()].min()
+        assert selector.n_features_ == best
+        assert "best score in cross-validation" in selector.reason_
+        assert [stage.accuracy for stage in selector.path_] == results["mean_test_score"].tolist()
+        assert selector.path_[-1].n_features == 1  # the whole path, whatever was chosen
+        assert sorted(selector.order_) == list(range(15))
+        assert selector.estimator_.n_features_in_ == best
+
+    def test_every_fold_selects_for_itself(self):
+        """Many features of pure noise: selection on all rows would make them look useful, selection inside does not."""
+        rng = np.random.default_rng(3)
+        X, y = rng.normal(size=(60, 2000)), np.arange(60) % 2
+        selector = MarginRFE("auto", p=2, cv=5, n_features_to_select=10, step=0.5, random_state=0).fit(X, y)
+        assert np.abs(selector.cv_results_["mean_test_score"] - 0.5).max() < 0.2
+        leaked = cross_val_score(MaxMarginClassifier(), selector.transform(X), y, cv=5).mean()
+        assert leaked > 0.8
+
+    def test_folds_are_those_of_an_elimination_on_the_training_part(self):
+        X, y = rows(90, 10)
+        cv = StratifiedKFold(3, shuffle=True, random_state=1)
+        selector = MarginRFE("auto", p=2, cv=cv, n_features_to_select=2, step=4).fit(X, y)
+        assert selector.n_features_ == 2
+        for k, (train, test) in enumerate(cv.split(X, y)):
+            alone = MarginRFE("auto", p=2, n_features_to_select=2, step=4).fit(X[train], y[train])
+            found = selector.cv_results_[f"split{k}_test_score"]
+            assert found[-1] == alone.score(X[test], y[test])
+
+    def test_scores_of_any_kind_in_processes(self):
+        X, y = rows()
+        one = MarginRFE("auto", p=2, cv=2, scoring="roc_auc", random_state=0).fit(X, y)
+        two = clone(one).set_params(n_jobs=2).fit(X, y)
+        assert np.array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
+
+    def test_a_size_that_a_fold_does_not_reach_is_not_chosen(self):
+        X, y = separable()
+        selector = MarginRFE("auto", p=2, C=np.inf, cv=3, step=1, random_state=0).fit(X, y)
+        mean = selector.cv_results_["mean_test_score"]
+        assert np.isnan(mean[-1])
+        assert not np.isnan(mean[0])
+        assert selector.path_[0].accuracy == mean[0]
+
+
+class TestInScikitLearn:
+    def test_pipeline_and_grid_search(self):
+        X, y = rows(120, 40)
+        pipeline = make_pipeline(
+            StandardScaler(), MarginRFE("auto", p=2, random_state=0), KNeighborsClassifier()
+        )
+        grid = {"marginrfe__n_features_to_select": [1, 3, 30], "marginrfe__C": [0.1, 1.0]}
+        search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
+        assert search.best_params_["marginrfe__n_features_to_select"] == 3
+        alone = GridSearchCV(
+            MarginRFE(MaxMarginClassifier(), n_features_to_select=3), {"estimator__C": [0.1, 1.0]}, cv=3
+        )
+        assert alone.fit(X, y).best_score_ > 0.8
+
+    def test_names_of_features(self):
+        pd = pytest.importorskip("pandas")
+        X, y = rows()
+        table = pd.DataFrame(X, columns=[f"gene {j}" for j in range(12)])
+        selector = MarginRFE("auto", p=2, n_features_to_select=3).set_output(transform="pandas").fit(table, y)
+        assert selector.get_feature_names_out().tolist() == ["gene 0", "gene 1", "gene 2"]
+        assert selector.transform(table).columns.tolist() == ["gene 0", "gene 1", "gene 2"]
+        assert selector.predict(table).shape == (80,)
+
+    def test_probabilities_where_the_classifier_has_them(self):
+        X, y = rows()
+        selector = MarginRFE(LogisticRegression(), n_features_to_select=2).fit(X, y)
+        assert selector.predict_proba(X).shape == (80, 2)
+        assert selector.decision_function(X).shape == (80,)
+        assert not hasattr(MarginRFE("auto"), "predict_proba")
+        assert not hasattr(MarginRFE(KNeighborsClassifier()), "decision_function")
+
+    def test_algorithm_objects(self):
+        X, y = separable()
+        selector = MarginRFE(ALMA(alpha=0.5), C=np.inf, p=2, n_features_to_select=15, random_state=0)
+        assert clone(selector).fit(X, y).estimator_.algorithm == ALMA(alpha=0.5)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("parameters", "words"),
+        [
+            ({"step": 0}, "step must be a whole number of features, at least 1, or a share"),
+            ({"step": 1.5}, "step must be"),
+            ({"step": True}, "step must be"),
+            ({"n_features_to_select": 0}, "n_features_to_select must be a whole number"),
+            ({"n_features_to_select": 1.5}, "n_features_to_select must be"),
+            ({"n_features_to_select": "all"}, "n_features_to_select must be .*; got 'all'"),
+            ({"n_features_to_select": 13}, "13 features cannot be kept of 12: ask for 12 at most"),
+            ({"aggregate": "mean"}, 'aggregate must be "sum" or "max"'),
+            ({"p": 0.5}, 'p must be a number from 1 to inf, or "log"'),
+            ({"p": "ln"}, 'p must be a number from 1 to inf, or "log"'),
+            ({"estimator": 3}, "estimator must be an algorithm or its name, or a classifier"),
+            ({"estimator": "svm"}, "algorithm must be 'auto', one of"),
+            ({"estimator": KNeighborsClassifier()}, "KNeighborsClassifier has no coef_"),
+            ({"C": -1.0}, "C must be a positive number"),
+        ],
+    )
+    def test_parameters(self, parameters, words):
+        X, y = rows()
+        selector = MarginRFE("auto", p=2).fit(X, y)
+        before = dict(vars(selector))
+        with pytest.raises(ValueError, match=words):
+            selector.set_params(**parameters).fit(X, y)
+        after = vars(selector)
+        assert all(after[name] is before[name] for name in before if name.endswith("_"))
+
+    def test_rows_that_nothing_separates(self):
+        X, y = rows(noise=3.0)
+        selector = MarginRFE("auto", p=2, C=np.inf)
+        with pytest.raises(ValueError, match=r"no separator was found for 12 features .*give a finite C"):
+            selector.fit(X, y)
+        assert not hasattr(selector, "n_features_in_")
+        assert not hasattr(selector, "support_")
+
+    def test_weights_for_a_classifier_without(self):
+        X, y = rows()
+        with pytest.raises(ValueError, match="KNeighborsClassifier takes no sample weights"):
+            MarginRFE(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(80))
+
+    def test_before_the_fit(self):
+        with pytest.raises(NotFittedError):
+            MarginRFE("auto").predict([[0.0]])
+        with pytest.raises(NotFittedError):
+            MarginRFE("auto").transform([[0.0]])
+        assert not hasattr(MarginRFE("auto"), "classes_")
+
+    def test_ctrl_c_keeps_what_is_there(self, capsys):
+        X, y = rows()
+
+        class Impatient(MaxMarginClassifier):
+            def fit(self, X, y, sample_weight=None):
+                super().fit(X, y, sample_weight)
+                self.status_ = Status.INTERRUPTED if X.shape[1] < 10 else self.status_
+                return self
+
+        selector = MarginRFE(Impatient(), n_features_to_select=2, step=1, verbose=1).fit(X, y)
+        assert selector.n_features_ == 9
+        assert selector.reason_ == "it was interrupted at 9 features"
+        assert capsys.readouterr().err.count("features") == 4
+        with pytest.raises(KeyboardInterrupt):
+            MarginRFE(Impatient(), cv=2, n_features_to_select=2, step=1).fit(X, y)
