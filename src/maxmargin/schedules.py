@@ -13,6 +13,7 @@ import numpy as np
 
 from .batch.cutting_plane import CLOSE, Hinge, Model
 from .compiled.orders import shuffled, strides
+from .compiled.weights import BIAS, FACTOR, recount
 from .intercept import best_intercept
 
 if TYPE_CHECKING:
@@ -26,6 +27,11 @@ RATIO = 0.2  # an active set is left when its own gap is this share of the gap o
 PASSES = 128  # most passes between two looks where each has an order of its own, which is dear on few rows
 BETWEEN = 50_000  # most rows presented between two looks, unless one pass has more
 FEW = 5000  # fewest rows presented in mini-batches between two looks
+AGAIN = 100  # most passes over those that made a step, where a margin may be out of reach
+HOPELESS, TRIPLE = (
+    0.75,
+    3.0,
+)  # where a margin lies between the bounds when another one is tried; most of a leap
 INNER, CORE = 30, 10  # most sweeps of the active set, and of the rows that just moved
 
 
@@ -63,6 +69,75 @@ def active_set(run: Run) -> Iterator[None]:
             run.advance()
         yield
         between = _more(between, run)
+
+
+def increments(run: Run) -> Iterator[None]:
+    """IMA: the rule at rising margins, each begun where the last one ended, in the rounds of `active_set`."""
+    pace, room = run.pace, run.patterns.room()
+    margin, eta, successes, second = 0.0, 1.0, 0, 0
+    while True:
+        run.rule = run.rule._replace(gamma=margin, eta=eta)
+        recount(run.h)
+        spent, between = run.steps + pace.most(margin, eta, _start2(run)), 1
+        while True:
+            reached, until = False, run.presentations + between * run.n
+            while not reached and run.presentations < until and run.steps < spent and not run.interrupted():
+                steps = run.sweep(run.h, run.order())
+                reached = steps == 0
+                if steps:
+                    active, rows = room.gather(run.h, run.moved[:steps].copy())
+                    run.narrow(active, rows, max(1, min(AGAIN, (BETWEEN if between > 1 else run.n) // steps)))
+            run.look()
+            low, high = _margins(run)
+            proved = pace.accuracy is not None and low >= (1.0 - pace.accuracy) * high
+            run.converged = proved or (run.steps >= spent and not reached)
+            idle = pace.increment is None and 0.0 < low < margin and margin > low + HOPELESS * (high - low)
+            yield
+            if reached or run.converged or idle:
+                break
+            between = max(1, min(2 * between, BETWEEN // run.n))
+        if run.converged:  # nothing else is going to be tried
+            continue
+        middle = _to_the_middle(run)
+        if reached:
+            successes += 1
+            second = run.steps if successes == 3 else second
+            eta = (second / run.steps) ** 0.5 if successes >= 3 else 1.0
+        if pace.increment is not None:
+            margin = max(middle, 0.0) * (1.0 + pace.increment)
+        else:
+            margin = low + 0.5 * (min(high, TRIPLE * low) - low) if low > 0.0 else 0.0
+
+
+def _start2(run: Run) -> float:
+    """The squared Euclidean length of (w, own coordinates, b / c)."""
+    h, b = run.h, float(run.h.number[BIAS])
+    if run.problem.p == 2:
+        square = h.norm2()
+    else:
+        w = h.number[FACTOR] * h.space.vector.w
+        square = float(w @ w) + h.slack.extras()
+    return square + (b * b / run.rule.lift if run.rule.lift else 0.0)
+
+
+def _margins(run: Run) -> tuple[float, float]:
+    """The best bounds so far on the largest margin, own coordinates included: J = 1 / (2 Gamma^2)."""
+    if run.problem.hard:
+        return run.lower, run.upper
+    low = (2.0 * run.upper) ** -0.5 if run.upper > 0.0 else np.inf
+    return low, (2.0 * run.lower) ** -0.5 if run.lower > 0.0 else np.inf
+
+
+def _to_the_middle(run: Run) -> float:
+    """Both classes get the same smallest score, where the rule learns the bias; the margin at the last look."""
+    least = [float(run.scores[side].min()) for side in (run.y > 0.0, run.y < 0.0) if side.any()]
+    size = run.h.norm2() ** 0.5
+    if not size > 0.0:
+        return 0.0
+    if len(least) < 2 or not run.rule.lift:
+        return min(least) / size
+    run.h.shift(0.5 * (least[1] - least[0]))
+    return 0.5 * (least[0] + least[1]) / size
 
 
 def _more(between: int, run: Run) -> int:
@@ -200,6 +275,7 @@ def points(run: Run) -> Iterator[None]:
 SCHEDULES: dict[str, Schedule] = {
     "plain": plain,
     "active": active_set,
+    "increments": increments,
     "gap": gap_driven,
     "two-level": two_level,
     "shrinking": shrinking,

@@ -41,6 +41,10 @@ class Plain(NamedTuple):
         """|w|^2 after a step, own coordinates included: as a recurrence expects it, where that is enough."""
         return expected
 
+    def combines(self):
+        """Do the dual weights make up w?"""
+        return True
+
     def strays(self):
         """Is it time to multiply the scale through, and to take running sums anew?"""
         return False
@@ -107,6 +111,9 @@ class Powered(NamedTuple):
 
     def measured(self, h, expected):
         return h.scale.real(h.scale.real(self.measure() + h.slack.extras()))
+
+    def combines(self):
+        return True
 
     def strays(self):
         m = self.mass
@@ -202,6 +209,9 @@ class Primal(NamedTuple):
         self.size[0] = square**0.5
         return square + h.slack.extras()
 
+    def combines(self):
+        return False
+
     def strays(self):
         return False
 
@@ -249,6 +259,9 @@ class Absolute(NamedTuple):
         self.size[0] = square**0.5
         return square + h.slack.extras()
 
+    def combines(self):
+        return False
+
     def strays(self):
         return False
 
@@ -288,6 +301,9 @@ class Largest(NamedTuple):
         square = self.measure()
         self.size[0] = square**0.5
         return square + h.slack.extras()
+
+    def combines(self):
+        return False
 
     def strays(self):
         return False

@@ -398,6 +398,12 @@ def settle(h):
     h.number[NORM2] = h.scale.real(h.scale.real(total))
 
 
+def recount(h):
+    """Dual weights that count steps begin at 0 again; those that make up w stay."""
+    if not h.space.vector.combines():
+        h.alpha[:] = 0.0
+
+
 @compiled()
 def pack(target, source, rows):
     """Row k of target becomes row rows[k] of source."""

@@ -4,6 +4,8 @@ from .algorithm import Algorithm, Bias, Facts, Plan
 from .alma import ALMA
 from .cutting_plane import CuttingPlane
 from .dual_descent import DualCoordinateDescent
+from .fmp import FMP
+from .ima import IMA, FlexibleIMA
 from .local import LocalPerceptron
 from .micra import CRAMMA, MICRA, FixedDirectionalMargin
 from .mpu import MPU
@@ -36,6 +38,8 @@ RULES: dict[str, type[Algorithm]] = {
 __all__ = [
     "ALMA",
     "CRAMMA",
+    "FMP",
+    "IMA",
     "MICRA",
     "MPU",
     "PUMMA",
@@ -48,6 +52,7 @@ __all__ = [
     "DualCoordinateDescent",
     "Facts",
     "FixedDirectionalMargin",
+    "FlexibleIMA",
     "LinearProgram",
     "LocalPerceptron",
     "Pegasos",
