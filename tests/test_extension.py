@@ -79,3 +79,57 @@ def test_other_problems_are_refused():
     ):
         with pytest.raises(ValueError, match="only the 2-norm soft margin without a free intercept"):
             extended_margin(clf.fit(X, y).certificate_, X, y)
+
+
+KIND = {"algorithm": "perceptron", "fit_intercept": False, "random_state": 0}
+
+
+class TestOtherDataAreRefused:
+    """What would make the numbers wrong is said, not computed."""
+
+    def test_weights(self):
+        X, y = data(1)
+        rng = np.random.default_rng(0)
+        for weights in (rng.random(len(y)) + 0.1, np.full(len(y), 2.0), np.append(0.0, np.ones(len(y) - 1))):
+            model = MaxMarginClassifier(0.5, **KIND).fit(X, y, weights)
+            with pytest.raises(
+                ValueError, match=r"each with weight 1 .*: give X and y of the fit; with sample or"
+            ):
+                extended_margin(model.certificate_, X, y)
+        balanced = MaxMarginClassifier(0.5, class_weight={-1: 3.0, 1: 1.0}, **KIND).fit(X, y)
+        with pytest.raises(ValueError, match="with sample or class weights, own coordinates differ"):
+            extended_margin(balanced.certificate_, X, y)
+        ones = MaxMarginClassifier(0.5, **KIND).fit(X, y, np.ones(len(y)))
+        assert extended_margin(ones.certificate_, X, y).Delta == pytest.approx(1.0)
+
+    def test_several_classes(self):
+        X, _ = data(1)
+        y = np.arange(len(X)) % 3
+        certificates = MaxMarginClassifier(0.5, **KIND).fit(X, y).certificate_
+        with pytest.raises(
+            ValueError, match=r"one extended margin for each: give certificate\[k\] with labels"
+        ):
+            extended_margin(certificates, X, y)
+        for k in range(3):
+            signs = np.where(y == k, 1.0, -1.0)
+            one = MaxMarginClassifier(0.5, tol=1e-9, fit_intercept=False).fit(X, signs).certificate_
+            low, high = extended_margin(certificates[k], X, signs).Gamma_bounds
+            assert low <= extended_margin(one, X, signs).Gamma * (1.0 + 1e-6) <= high * (1.0 + 2e-6)
+
+    def test_rows_labels_and_values(self):
+        X, y = data(1)
+        certificate = MaxMarginClassifier(0.5, **KIND).fit(X, y).certificate_
+        for rows, labels, message in (
+            (X[:-1], y[:-1], r"\(24 rows then, 23 now\)"),
+            (X[:-1], y, "X has 23 rows and y 24 labels"),
+            (X, (y > 0).astype(int), r"labels must be -1.0 and 1.0: give numpy.where"),
+            (X, np.where(y > 0, "a", "b"), "labels must be -1.0 and 1.0"),
+            (X, y[:, None], "labels must be -1.0 and 1.0"),
+            (X, -y, "these are not the data of the certificate"),
+            (X + 1e-3, y, "sizes agree, values, labels, weights or row order do not"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                extended_margin(certificate, rows, labels)
+        ours = extended_margin(certificate, X, y)
+        assert extended_margin(certificate, X, y.astype(int)) == ours
+        assert extended_margin(certificate, sp.csr_matrix(X), y).Gamma == pytest.approx(ours.Gamma, rel=1e-12)

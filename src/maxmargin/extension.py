@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import Plain
-from .certificates import Certificate
+from .certificates import Certificate, Certificates, Sample, fingerprint
 from .problems import Problem
 
 
@@ -138,13 +138,31 @@ def extended_margin(certificate: Certificate, X: Any, y: np.ndarray) -> Extended
     Raises
     ------
     ValueError
-        If the problem is another one.
+        If the problem is another one, if sample or class weights were not all one, or if the data are not those of
+        the fit.
     """
+    if isinstance(certificate, Certificates):
+        raise ValueError(
+            "a certificate of several classes has one extended margin for each: give certificate[k] with labels "
+            "1.0 for class k and -1.0 for the others."
+        )
     problem = certificate.problem
     if problem.hard or problem.loss != "squared_hinge" or problem.free:
         raise ValueError(
             "only the 2-norm soft margin without a free intercept is a hard margin in the extended space: fit with "
             'loss="squared_hinge", a finite C, and fit_intercept=False or intercept="augmented".'
+        )
+    y = np.asarray(y)
+    if y.ndim != 1 or not np.isin(y, (-1.0, 1.0)).all():
+        raise ValueError("labels must be -1.0 and 1.0: give numpy.where(y == clf.classes_[1], 1.0, -1.0).")
+    y = y.astype(float)
+    if X.shape[0] != y.size:
+        raise ValueError(f"X has {X.shape[0]} rows and y {y.size} labels: give those of the fit.")
+    difference = certificate.fingerprint.difference(fingerprint(Sample(X, y, np.ones(y.size))))
+    if difference is not None:
+        raise ValueError(
+            f"these are not the data of the certificate, each with weight 1 ({difference}): give X and y of the fit; "
+            "with sample or class weights, own coordinates differ, and there is no one Delta."
         )
     Delta = Extension.of_C(problem.C).Delta
     c = np.zeros(len(y))
