@@ -22,7 +22,7 @@ BUSY: dict[str, dict] = {
     "aggressive-romma": {"delta": 0.17, "halving": False},
     "pumma": {"delta": 0.17, "halving": False},
 }
-OTHERS = ("mini-batches", "planes")  # schedules of algorithms that do not present rows one by one
+OTHERS = ("mini-batches", "planes", "points")  # schedules of algorithms that do not present rows one by one
 ONE_BY_ONE = [name for name, cls in RULES.items() if cls.schedules[0] not in OTHERS]
 WHOLE = ("perceptron", "mpu", "dcd")  # their arithmetic has no rounding on suitable numbers
 

@@ -60,9 +60,9 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
     p : float in [1, inf] or "log", default=2
         Norm in which distance is measured; |w| is the dual norm of it. Large p makes `coef_` sparse (``inf``: the
         1-norm of w), p = 1 bounds all of its entries alike. ``"log"`` is max(2, 2 ln n_features), nearly ``inf``
-        with the mistake bounds that the papers prove. Hinge losses: p = 1, 2 and ``inf`` only.
+        with the mistake bounds that the papers prove.
     norm_power : {2, 1}, default=2
-        1 puts ``|w|`` in the place of ``1/2 |w|^2``, as the papers' linear programs do; for p = 1 and ``inf``.
+        1 puts ``|w|`` in the place of ``1/2 |w|^2``, as the papers' linear programs do.
     tol : float, default=1e-3
         Certified relative gap at which the fit ends. Soft problems: (primal - dual) / dual. Hard margin:
         1 - lower / upper. Several classes: the largest.
@@ -77,8 +77,8 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
     algorithm : str or Algorithm, default="auto"
         A name from `maxmargin.rules.RULES` or an object such as ``MPU(delta=1e-5)``. It never changes the
         problem, only the way to its solution. ``"auto"`` chooses by p, loss and size, and says why in `history_`:
-        dual coordinate descent for p = 2, exact programs for other p where these are small enough, else `pumma`
-        (p > 2) or `ima`.
+        dual coordinate descent for p = 2, exact programs for other p where these are small enough or linear, else
+        `pumma` (2 < p < inf) or `ima`.
     max_iter : int, default=1000
         Most rounds (a full look at the data and the sweeps after it) per class.
     max_time : float, default=None
@@ -379,7 +379,6 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         if isinstance(algorithm, str):
             name = algorithm
             if name == "auto":
-                _check_solvable(problem)
                 return None
             if name not in RULES:
                 raise ValueError(
@@ -521,14 +520,6 @@ def _asked(problem: Problem) -> str:
     """The problem in words."""
     norm = "" if problem.power == 2 else ", the norm to the first power"
     return f"loss={problem.loss!r} with C={problem.C:g}, p={problem.p:g}{norm} and {INTERCEPT[problem.intercept]}"
-
-
-def _check_solvable(problem: Problem) -> None:
-    """Refuse what no algorithm solves, naming what can be solved nearby."""
-    if any(True for _ in _who_solves(problem)):
-        return
-    instead = 'loss="squared_hinge", or p = 1, 2 or inf' if problem.power == 2 else "norm_power=2"
-    raise ValueError(f"no algorithm solves {_asked(problem)}: use {instead}.")
 
 
 def _who_solves(problem: Problem) -> Iterator[str]:

@@ -11,7 +11,7 @@ from .micra import CRAMMA, MICRA, FixedDirectionalMargin
 from .mpu import MPU
 from .pegasos import Pegasos
 from .perceptron import Perceptron
-from .programs import LinearProgram
+from .programs import BarrierPath, LinearProgram
 from .pumma import PUMMA
 from .romma import ROMMA, AggressiveROMMA
 
@@ -32,6 +32,7 @@ RULES: dict[str, type[Algorithm]] = {
         Pegasos,
         CuttingPlane,
         LinearProgram,
+        BarrierPath,
     )
 }
 
@@ -47,6 +48,7 @@ __all__ = [
     "RULES",
     "AggressiveROMMA",
     "Algorithm",
+    "BarrierPath",
     "Bias",
     "CuttingPlane",
     "DualCoordinateDescent",
