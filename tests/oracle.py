@@ -14,6 +14,7 @@ from math import isqrt
 import clarabel
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import linprog
 
 from maxmargin import Problem
 
@@ -223,3 +224,175 @@ def _root(v: Fraction, up: bool) -> Fraction:
     shift = 1 << 400
     root = isqrt(v.numerator * v.denominator * shift * shift)
     return Fraction(root + (1 if up else 0), v.denominator * shift)
+
+
+# norms other than p = 2: the same intervals, in floating point
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The optimum lies in [lower, upper], up to the rounding of a few sums."""
+
+    lower: float
+    upper: float
+
+    @property
+    def e(self) -> float:
+        """The oracle's own gap."""
+        return max(self.upper - self.lower, 0.0)
+
+
+def optimum_in_norm(problem: Problem, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Interval:
+    """The optimum for any p: by HiGHS where it is a linear program, else by Clarabel, with power cones if need be."""
+    kept = weights > 0
+    X, y, s = np.asarray(X, float)[kept], y[kept], weights[kept]
+    A = y[:, None] * X
+    if problem.intercept == "augmented":
+        A = np.column_stack([A, problem.intercept_scaling * y])
+    linear = problem.p in (1.0, np.inf) and (problem.hard or (problem.loss == "hinge" and problem.power == 1))
+    best = Interval(0.0 if problem.hard else -np.inf, np.inf)
+    for tol in TOLERANCES:
+        for w, b, alpha in (_by_highs if linear else _by_clarabel)(problem, A, y, s, tol):
+            if not np.isfinite([*w, b, *alpha]).all():
+                continue
+            lower, upper = _norm_bounds(problem, A, y, s, w, b, alpha)
+            best = Interval(max(lower, best.lower), min(upper, best.upper))
+        if best.e <= 1e-10 * abs(best.upper):
+            break
+    return best
+
+
+def _length(x: np.ndarray, r: float) -> float:
+    """|x|_r."""
+    top = float(np.abs(x).max(initial=0.0))
+    if not top or np.isinf(r):
+        return top
+    return top * float(np.sum((np.abs(x) / top) ** r) ** (1.0 / r))
+
+
+def _exponents(p: float) -> tuple[float, float]:
+    return p, (np.inf if p == 1.0 else 1.0 if np.isinf(p) else p / (p - 1.0))
+
+
+def _norm_bounds(problem, A, y, s, w, b, alpha):
+    """What a primal and a dual point prove, from the definitions."""
+    p, q = _exponents(problem.p)
+    cost = problem.C * s
+    margins, size = A @ w + y * b, _length(w, q)
+    hinge = problem.loss == "hinge"
+    a = np.maximum(alpha, 0.0)
+    if not problem.hard and hinge:
+        a = np.minimum(a, cost)
+    if problem.intercept == "free":
+        plus, minus = float(a[y > 0].sum()), float(a[y < 0].sum())
+        if not (plus > 0.0 and minus > 0.0):
+            a = np.zeros_like(a)
+        else:
+            a = a * np.where(y > 0, min(1.0, minus / plus), min(1.0, plus / minus))
+    total, v = float(a.sum()), _length(A.T @ a, p)
+    if problem.hard:
+        lower = float(margins.min()) / size if size > 0.0 else 0.0
+        return lower, (v / total if total > 0.0 else np.inf)
+    slack = np.maximum(1.0 - margins, 0.0)
+    upper = (0.5 * size**2 if problem.power == 2 else size) + float(cost @ (slack if hinge else slack**2))
+    curve = 0.0 if hinge else float(np.sum(a**2 / (4.0 * cost)))
+    if problem.power == 2:
+        return total - curve - 0.5 * v * v, upper
+    t = 1.0 / max(1.0, v)
+    return t * total - t * t * curve, upper
+
+
+def _by_highs(problem, A, y, s, tol):
+    """max g, |w|_q <= 1, or min |w|_q + C sum s_i xi_i, with -u_j <= w_j <= u_j (p = inf) or -u <= w_j <= u (p = 1)."""
+    n, d = A.shape
+    unit = float(np.abs(A).max()) or 1.0
+    m = d if np.isinf(problem.p) else 1
+    spread = sp.eye(d) if m == d else np.ones((d, 1))
+    bias = y[:, None] if problem.intercept == "free" else np.zeros((n, 0))
+    k = bias.shape[1]
+    last = np.ones((n, 1)) if problem.hard else -sp.eye(n)  # g, or xi
+    last = sp.csr_matrix(last)
+    l = last.shape[1]
+    G = [sp.hstack([-A / unit, -bias, sp.csr_matrix((n, m)), last])]
+    for sign in (1.0, -1.0):
+        G.append(sp.hstack([sign * sp.eye(d), sp.csr_matrix((d, k)), -spread, sp.csr_matrix((d, l))]))
+    h = np.zeros(n + 2 * d)
+    free, positive = (None, None), (0.0, None)
+    if problem.hard:
+        G.append(sp.csr_matrix(np.concatenate([np.zeros(d + k), np.ones(m), [0.0]])))
+        h = np.append(h, 1.0)
+        cost = np.append(np.zeros(d + k + m), -1.0)
+    else:
+        h[:n] = -1.0
+        cost = np.concatenate([np.zeros(d + k), np.ones(m), problem.C * s * unit])
+    bounds = [free] * (d + k) + [positive] * m + ([free] if problem.hard else [positive] * n)
+    options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    for method in ("highs-ds", "highs-ipm"):
+        found = linprog(cost, sp.vstack(G), h, bounds=bounds, method=method, options=options)
+        if found.x is None:
+            continue
+        w, b, alpha = found.x[:d], (found.x[d] if k else 0.0), -found.ineqlin.marginals[:n]
+        yield (w, unit * b, alpha) if problem.hard else (w / unit, b, alpha / unit)
+
+
+def _by_clarabel(problem, A, y, s, tol):
+    """min 1/2 t^2 or t, + losses, or max g at t = 1, with (w, t) in the cone of the norm; in two scales."""
+    p, q = _exponents(problem.p)
+    for unit in (max(_length(row, p) for row in A) or 1.0, 1.0):
+        yield from _in_cones(problem, A / unit, y, s, tol, unit, q)
+
+
+def _in_cones(problem, A, y, s, tol, unit, q):
+    n, d = A.shape
+    free, hard, hinge = problem.intercept == "free", problem.hard, problem.loss == "hinge"
+    scale = unit**problem.power
+    cost = np.zeros(n) if hard else problem.C * s * scale
+    # x = (w, t, b, g or xi, r)
+    parts = {"w": d, "t": 1, "b": int(free), "z": 1 if hard else n, "r": 0 if q in (2.0, np.inf) else d}
+    at, size = {}, 0
+    for name, count in parts.items():
+        at[name] = np.arange(size, size + count)
+        size += count
+
+    def rows(count, **blocks):
+        out = sp.lil_matrix((count, size))
+        for name, block in blocks.items():
+            if len(at[name]):
+                out[:, at[name]] = block
+        return out
+
+    G = [rows(n, w=-A, b=-y[:, None], z=np.ones((n, 1)) if hard else -np.eye(n))]
+    h, cones = [np.zeros(n) if hard else -np.ones(n)], [clarabel.NonnegativeConeT(n)]
+    if hard:
+        G, h, cones = [*G, rows(1, t=1.0)], [*h, np.ones(1)], [*cones, clarabel.ZeroConeT(1)]
+    else:
+        G, h, cones = [*G, rows(n, z=-np.eye(n))], [*h, np.zeros(n)], [*cones, clarabel.NonnegativeConeT(n)]
+    one = np.ones((d, 1))
+    if q == 2.0:
+        G, h = [*G, rows(1, t=-1.0), rows(d, w=-np.eye(d))], [*h, np.zeros(d + 1)]
+        cones.append(clarabel.SecondOrderConeT(d + 1))
+    elif q in (1.0, np.inf):
+        bound = {"t": -one} if q == np.inf else {"r": -np.eye(d)}
+        G = [*G, rows(d, w=np.eye(d), **bound), rows(d, w=-np.eye(d), **bound)]
+        h.append(np.zeros(2 * d))
+        cones.append(clarabel.NonnegativeConeT(2 * d))
+    if len(at["r"]):
+        G, h, cones = (
+            [*G, rows(1, r=np.ones((1, d)), t=-1.0)],
+            [*h, np.zeros(1)],
+            [*cones, clarabel.ZeroConeT(1)],
+        )
+    if len(at["r"]) and q != 1.0:
+        for j in range(d):
+            e = np.eye(d)[j : j + 1]
+            G = [*G, rows(1, r=-e), rows(1, t=-1.0), rows(1, w=-e)]
+            h, cones = [*h, np.zeros(3)], [*cones, clarabel.PowerConeT(1.0 / q)]
+    P, c = np.zeros(size), np.zeros(size)
+    if hard:
+        c[at["z"]] = -1.0
+    else:
+        (P if problem.power == 2 else c)[at["t"]] = 1.0
+        (c if hinge else P)[at["z"]] = cost if hinge else 2.0 * cost
+    x, z = _solve(sp.diags(P), c, sp.vstack(G), np.concatenate(h), cones, tol)
+    w, b = x[at["w"]], float(x[at["b"]].sum())
+    yield (w, unit * b, z[:n]) if hard else (w / unit, b, z[:n] / scale)

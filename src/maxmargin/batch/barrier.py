@@ -34,8 +34,12 @@ from ..problems import Problem
 NEAR = 0.25  # squared Newton decrement of a point near the path
 FIRST, LEAST, MOST = 10.0, 2.0, 100.0  # factor of tau from point to point
 EASY, HARD = 4, 10  # Newton steps for a point that change it
-STEPS = 60  # Newton steps for a point; then numbers are at their end
+STEPS, MANY = 20, 300  # Newton steps for a point, and for the first, at most
+CAREFUL = 1.1  # a factor that is not made smaller
 HALVINGS = 40
+CORRECTIONS = 6  # of the solution of a linear system, at most
+NARROW = 50  # columns, and two for each row, that are never eliminated: that would lose digits
+TINY = 1e-300
 ROUNDING = 1e-3  # a slope, where the path's barriers have slopes of one
 CLOSE = 1e-13  # nu / tau, relative to the objective, at which nothing more is to be had
 
@@ -164,50 +168,62 @@ class _Path:
     def points(self) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
         """Points near the path, tau rising."""
         state, tau = self.start()
-        factor, steps = FIRST, 0
+        last, factor, steps, most, length = None, FIRST, 0, MANY, 1.0
         free = self.problem.free
-        while steps < STEPS:
-            try:
+        while True:
+            moved = None
+            if steps < most:
                 local = _Local(self, state, tau)
-                step, change = local.newton()
-            except np.linalg.LinAlgError:
-                return
-            decrement = -local.along(step, change)
-            if not decrement > -NEAR:  # not a number, or all rounding
-                return
-            steps += 1
-            if decrement > NEAR:
-                moved = self.search(state, step, change, tau, abs(decrement))
-                if moved is None:
+                try:
+                    step, change = local.newton()
+                except np.linalg.LinAlgError:
                     return
-                state = moved
+                decrement = -local.along(step, change)
+                if not decrement > -NEAR:  # not a number, or all rounding
+                    return
+                moved = self.search(state, step, change, tau, abs(decrement), length)
+                steps, length = steps + 1, 1.0
+            if moved is None:  # too far: from the last point on with care
+                if last is None or factor < CAREFUL:
+                    return
+                factor = factor**0.5
+                (state, tau), steps, length = (last[0], last[1] * factor), 0, 1.0 / factor
+                continue
+            state = moved
+            if decrement > NEAR:
                 continue
             # within Newton's reach of the path: the dual weights of the linear model are balanced
             alpha = np.maximum(-(local.losses.slope + local.losses.curvature * change) / tau, 0.0)
             if self.problem.loss == "hinge" and not self.problem.hard:
                 alpha = np.minimum(alpha, self.costs)
-            state = self.search(state, step, change, tau, abs(decrement)) or state
             yield state.w, float(state.f[0]) if free else 0.0, alpha
             if self.nu / tau < CLOSE * self.value(alpha):
                 return
             factor = min(factor * 2.0, MOST) if steps <= EASY else factor
             factor = max(factor / 2.0, LEAST) if steps >= HARD else factor
-            tau, steps = tau * factor, 0
+            # slacks fall as 1 / tau, and so the first step, which leads along the path's tangent, is a short one
+            last, tau, steps, most, length = (state, tau), tau * factor, 0, STEPS, 1.0 / factor
 
     def value(self, alpha: np.ndarray) -> float:
         """About the size of the objective."""
         total = float(alpha.sum())
         return 1.0 / max(total, 1e-300) if self.problem.hard else total
 
-    def search(self, state: State, step: State, change: np.ndarray, tau: float, slope: float) -> State | None:
-        """The point where the slope along a step, -slope at first, has fallen to half or changed sign, not by much."""
-        s = 1.0
+    def search(
+        self, state: State, step: State, change: np.ndarray, tau: float, slope: float, s: float
+    ) -> State | None:
+        """The point s steps on, or fewer, where the slope, -slope at first, has fallen to half or is not much above 0."""
         for _ in range(HALVINGS):
             new = state.moved(s, step)
-            after = _Local(self, new, tau).along(step, change) if self.inside(new) else np.inf
+            if not self.inside(
+                new
+            ):  # the damped step stays inside: to come near the boundary is hard to mend
+                s = min(1.0 / (1.0 + slope**0.5), 0.7 * s)
+                continue
+            after = _Local(self, new, tau).along(step, change)
             if after <= 0.5 * slope + ROUNDING:
                 return new
-            s *= min(max(slope / (slope + after), 0.1), 0.7)
+            s *= min(max(slope / (slope + after), 0.1), 0.9)
         return None
 
     def inside(self, state: State) -> bool:
@@ -303,6 +319,7 @@ class _Local:
         corner[k:, k:] = path.F.T @ (weight[:, None] * path.F)
         C = np.column_stack([*borders, B.T @ (weight[:, None] * path.F)])
         solve = _core(B, weight, curvature)
+        full = curvature + np.einsum("ij,i,ij->j", B, weight, B)
         KC = solve(C)
         schur = corner - C.T @ KC
         side = np.concatenate([sides, -self.slope_f])
@@ -312,10 +329,16 @@ class _Local:
             z = np.linalg.solve(schur, s - C.T @ u) if s.size else s
             return u - KC @ z, z
 
-        u, z = bordered(right, side)
-        image = B.T @ (weight * (B @ u))
-        du, dz = bordered(right - curvature * u - image - C @ z, side - C.T @ u - corner @ z)
-        u, z = u + du, z + dz
+        u, z = np.zeros(path.d), np.zeros(side.size)
+        p, s, size = right, side, np.inf
+        for _ in range(CORRECTIONS):
+            du, dz = bordered(p, s)
+            u, z = u + du, z + dz
+            p = right - curvature * u - B.T @ (weight * (B @ u)) - C @ z
+            s = side - C.T @ u - corner @ z
+            before, size = size, float(np.abs(p / np.sqrt(full)).max() + np.abs(s).max(initial=0.0))
+            if not size < 0.5 * before:
+                break
         dt = float(z[k - 1]) if soft else 0.0
         dr = state.r
         if path.split:
@@ -325,30 +348,51 @@ class _Local:
 
 
 def _core(B: np.ndarray, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Solve (diagonal + B' weight B) x = p, by the smaller side."""
+    """Solve (diagonal + B' weight B) x = p.
+
+    Where columns are many, most of them, those that the diagonal holds best, are eliminated first.
+    """
     n, d = B.shape
-    if d <= n:
-        half = B * np.sqrt(weight)[:, None]
-        M = half.T @ half
-        M[np.diag_indices(d)] += diagonal
-        size = 1.0 / np.sqrt(np.diag(M))
-        factor = _linalg.cho_factor(
-            size[:, None] * M * size, lower=True, overwrite_a=True, check_finite=False
-        )
-
-        def by_columns(p: np.ndarray) -> np.ndarray:
-            return (size * _linalg.cho_solve(factor, (size * p.T).T, check_finite=False).T).T
-
-        return by_columns
-    half = np.sqrt(weight)[:, None] * B / np.sqrt(diagonal)
-    M = half @ half.T
+    H = B * np.sqrt(weight)[:, None]
+    most = NARROW + 2 * n
+    if d <= most:
+        return _by_columns(H, diagonal)
+    loose = np.full(d, False)
+    ratio = diagonal / np.maximum(np.einsum("ij,ij->j", H, H), TINY)
+    loose[np.argpartition(ratio, most)[:most]] = True
+    root = np.sqrt(diagonal[~loose])
+    rest = H[:, ~loose] / root
+    M = rest @ rest.T
     M[np.diag_indices(n)] += 1.0
-    factor = _linalg.cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
-    root = np.sqrt(diagonal)
+    factor = np.linalg.cholesky(M)
 
-    def by_rows(p: np.ndarray) -> np.ndarray:
-        scaled = (p.T / root).T
-        inner = _linalg.cho_solve(factor, half @ scaled, check_finite=False)
-        return ((scaled - half.T @ inner).T / root).T
+    def inner(x: np.ndarray) -> np.ndarray:
+        return _linalg.solve_triangular(factor, x, lower=True, check_finite=False)
 
-    return by_rows
+    J = inner(H[:, loose])
+    few = _by_columns(J, diagonal[loose])
+
+    def solve(p: np.ndarray) -> np.ndarray:
+        scaled = (p[~loose].T / root).T
+        image = inner(rest @ scaled)
+        x = np.empty_like(p)
+        x[loose] = few(p[loose] - J.T @ image)
+        image += J @ x[loose]
+        outer = _linalg.solve_triangular(factor, image, lower=True, trans=1, check_finite=False)
+        x[~loose] = ((scaled - rest.T @ outer).T / root).T
+        return x
+
+    return solve
+
+
+def _by_columns(H: np.ndarray, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Solve (diagonal + H'H) x = p."""
+    M = H.T @ H
+    M[np.diag_indices(diagonal.size)] += diagonal
+    size = 1.0 / np.sqrt(np.diag(M))
+    factor = _linalg.cho_factor(size[:, None] * M * size, lower=True, overwrite_a=True, check_finite=False)
+
+    def solve(p: np.ndarray) -> np.ndarray:
+        return (size * _linalg.cho_solve(factor, (size * p.T).T, check_finite=False).T).T
+
+    return solve
