@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .estimators.robustness import exponent
 from .solve import Report
 
 _UPPER, _LOWER, _TOL = "#c2410c", "#1d4ed8", "#16a34a"
@@ -326,10 +327,7 @@ class AlgorithmComparisonDisplay:
             )
         for ax in self.axes_:
             ax.set_xscale("log")
-            ax.grid(color="#e2e8f0", lw=0.6)
-            ax.set_axisbelow(True)
-            for side in ("top", "right"):
-                ax.spines[side].set_visible(False)
+            _plain(ax)
             if self.hard:
                 ax.axhline(self.best, color="#334155", lw=0.9, ls="--")
             else:
@@ -361,6 +359,263 @@ class AlgorithmComparisonDisplay:
         return np.where(np.isfinite(share) & (share > 0.0), share, np.nan)
 
 
+class EliminationDisplay:
+    """Feature elimination: accuracy and certified bounds against the number of features.
+
+    It is recommended to use :func:`EliminationDisplay.from_estimator`.
+
+    Parameters
+    ----------
+    n_features : array-like of shape (n_stages,)
+    lower, upper : array-like of shape (n_stages,)
+        Certified bounds on the largest margin, or on the least objective; nan where there are none.
+    accuracy, accuracy_std : array-like of shape (n_stages,), default=None
+        Mean score in cross-validation, and its standard deviation over the folds.
+    kept : int, default=None
+        How many features are kept.
+    hard : bool, default=False
+        Are the bounds about the margin?
+    name : str, default=None
+        The title.
+
+    Attributes
+    ----------
+    axes_ : tuple of matplotlib Axes
+        Of the accuracy and of the bounds, as far as they are known.
+    figure_ : matplotlib Figure
+    accuracy_line_, lower_line_, upper_line_ : matplotlib Line2D or None
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import MarginRFE
+    >>> from maxmargin.plots import EliminationDisplay
+    >>> selector = MarginRFE("auto", p=2, cv=3).fit(*load_iris(return_X_y=True))
+    >>> display = EliminationDisplay.from_estimator(selector)
+    >>> display.accuracy_line_.get_xdata().tolist()
+    [4, 3, 2, 1]
+    """
+
+    def __init__(
+        self,
+        n_features: Any,
+        lower: Any,
+        upper: Any,
+        *,
+        accuracy: Any = None,
+        accuracy_std: Any = None,
+        kept: int | None = None,
+        hard: bool = False,
+        name: str | None = None,
+    ) -> None:
+        self.n_features = np.asarray(n_features)
+        self.lower, self.upper = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+        unknown = np.full(self.n_features.size, np.nan)
+        self.accuracy = unknown if accuracy is None else np.asarray(accuracy, dtype=float)
+        self.accuracy_std = unknown if accuracy_std is None else np.asarray(accuracy_std, dtype=float)
+        self.kept, self.hard, self.name = kept, hard, name
+
+    @classmethod
+    def from_estimator(
+        cls, selector: Any, *, name: str | None = None, axes: Any = None
+    ) -> EliminationDisplay:
+        """Draw the path of a fitted `MarginRFE`.
+
+        Parameters
+        ----------
+        selector : MarginRFE
+            Fitted.
+        name : str, default=None
+            The title. None says how many features are kept.
+        axes : sequence of matplotlib Axes, default=None
+            Where to draw: one each for the accuracy and the bounds, as far as they are known. None makes a figure.
+
+        Returns
+        -------
+        display : EliminationDisplay
+        """
+        check_is_fitted(selector)
+        path = selector.path_
+        if name is None:
+            name = f"{selector.n_features_} of {selector.n_features_in_} features are kept"
+        display = cls(
+            [stage.n_features for stage in path],
+            [stage.lower for stage in path],
+            [stage.upper for stage in path],
+            accuracy=[stage.accuracy for stage in path],
+            accuracy_std=[stage.accuracy_std for stage in path],
+            kept=selector.n_features_,
+            hard=path[0].hard,
+            name=name,
+        )
+        return display.plot(axes=axes)
+
+    @property
+    def panels(self) -> int:
+        """How many axes the picture takes: one each for accuracy and bounds, where they are known."""
+        return int(np.isfinite(self.accuracy).any()) + int(np.isfinite(self.lower + self.upper).any())
+
+    def plot(self, axes: Any = None, *, name: str | None = None) -> EliminationDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        axes : sequence of matplotlib Axes, default=None
+            Where to draw: one each for the accuracy and the bounds, as far as they are known. None makes a figure.
+        name : str, default=None
+            The title, if it is to be another one.
+
+        Returns
+        -------
+        display : EliminationDisplay
+        """
+        if not self.panels:
+            raise ValueError(
+                "there is nothing to draw: the classifier gives no certificate, and there is no accuracy without "
+                "cross-validation; fit the selector with cv=5."
+            )
+        axes = np.atleast_1d(_figure(1, self.panels) if axes is None else axes)
+        self.axes_, self.figure_ = tuple(axes[: self.panels]), axes[0].figure
+        left = list(self.axes_)
+        self.accuracy_line_ = self.lower_line_ = self.upper_line_ = None
+        style: dict[str, Any] = {"lw": 1.6, "marker": "o", "ms": 4}
+        if np.isfinite(self.accuracy).any():
+            ax = left.pop(0)
+            (self.accuracy_line_,) = ax.plot(self.n_features, self.accuracy, color=_TOL, **style)
+            band = self.accuracy - self.accuracy_std, self.accuracy + self.accuracy_std
+            ax.fill_between(self.n_features, *band, color=_TOL, alpha=0.14, lw=0)
+            ax.set_ylabel("accuracy in cross-validation")
+        if left:
+            ax = left.pop(0)
+            (self.upper_line_,) = ax.plot(
+                self.n_features, self.upper, color=_UPPER, label="upper bound", **style
+            )
+            (self.lower_line_,) = ax.plot(
+                self.n_features, self.lower, color=_LOWER, label="lower bound", **style
+            )
+            ax.fill_between(self.n_features, self.lower, self.upper, color="#94a3b8", alpha=0.22, lw=0)
+            ax.set_ylabel("largest margin" if self.hard else "least objective")
+            ax.legend(frameon=False)
+        for ax in self.axes_:
+            ax.set_xscale("log")
+            ax.set_xlabel("features")
+            _plain(ax)
+            if self.kept is not None:
+                ax.axvline(self.kept, color="#334155", lw=0.9, ls="--")
+        title = self.name if name is None else name
+        if title:
+            self.axes_[0].set_title(title, loc="left")
+        return self
+
+
+class RobustnessDisplay:
+    """The share of rows that stay correct, whatever perturbation of at most some size they suffer.
+
+    It is recommended to use :func:`RobustnessDisplay.from_estimator`.
+
+    Parameters
+    ----------
+    radii : array-like of shape (n_samples,)
+        Certified radii: no smaller perturbation changes the label of the row.
+    correct : array-like of bool of shape (n_samples,)
+        Is the label right?
+    p : float, default=2
+        The norm in which perturbations are measured.
+    name : str, default=None
+        The title.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import MaxMarginClassifier
+    >>> from maxmargin.plots import RobustnessDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = RobustnessDisplay.from_estimator(MaxMarginClassifier().fit(X, y), X, y)
+    >>> display.share(0.0) >= display.share(0.5)
+    True
+    """
+
+    def __init__(self, radii: Any, correct: Any, *, p: float = 2.0, name: str | None = None) -> None:
+        self.radii, self.correct = np.asarray(radii, dtype=float), np.asarray(correct, dtype=bool)
+        self.p, self.name = p, name
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, name: str | None = None, ax: Any = None
+    ) -> RobustnessDisplay:
+        """Draw how a fitted classifier stands up to perturbations of these rows.
+
+        Parameters
+        ----------
+        estimator : MaxMarginClassifier or OnlineMarginClassifier
+            Fitted.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            The true labels.
+        name : str, default=None
+            The title.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : RobustnessDisplay
+        """
+        radii = estimator.certified_radius(X)
+        correct = estimator.predict(X) == np.asarray(y)
+        return cls(radii, correct, p=exponent(estimator), name=name).plot(ax=ax)
+
+    def share(self, radius: float) -> float:
+        """The share of rows that are right, and that no perturbation smaller than `radius` changes."""
+        return float(np.mean(self.correct & (self.radii >= radius)))
+
+    def plot(self, ax: Any = None, *, name: str | None = None) -> RobustnessDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        name : str, default=None
+            The title, if it is to be another one.
+
+        Returns
+        -------
+        display : RobustnessDisplay
+        """
+        if self.radii.size == 0 or self.radii.shape != self.correct.shape:
+            raise ValueError(
+                f"there must be one radius for every row, and at least one row; got {self.radii.shape} radii and "
+                f"{self.correct.shape} labels."
+            )
+        if ax is None:
+            ax = _figure()
+        self.ax_, self.figure_ = ax, ax.figure
+        known = np.sort(self.radii[self.correct])  # after the k-th of these, k rows fewer stay right
+        finite = known[np.isfinite(known)]
+        radius = np.concatenate([[0.0], finite])
+        share = (known.size - np.arange(finite.size + 1.0)) / self.radii.size
+        if known.size > finite.size:  # some stay right for ever
+            radius = np.append(radius, 1.05 * radius[-1] or 1.0)
+            share = np.append(share, share[-1])
+        (self.line_,) = ax.plot(radius, share, color=_LOWER, lw=1.8, drawstyle="steps-post")
+        norm = "∞" if np.isinf(self.p) else f"{self.p:.3g}"
+        ax.set(xlabel=f"size of the perturbation, {norm}-norm", ylabel="share of rows that stay correct")
+        ax.set_ylim(0.0, 1.02)
+        ax.set_xlim(0.0, None)
+        _plain(ax)
+        title = self.name if name is None else name
+        if title:
+            ax.set_title(title, loc="left")
+        return self
+
+
 def _figure(rows: int = 1, columns: int = 1) -> Any:
     try:
         import matplotlib.pyplot as plt
@@ -383,6 +638,14 @@ def _style(ax: Any, largest: float, linear: float) -> None:
     ax.set_yticks(list(ticks), labels=list(ticks.values()))
     ax.yaxis.set_minor_locator(_no_ticks())
     ax.grid(axis="y", color="#e2e8f0", lw=0.6)
+    ax.set_axisbelow(True)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+
+
+def _plain(ax: Any) -> None:
+    """A light grid behind the lines, and no frame where there is no scale."""
+    ax.grid(color="#e2e8f0", lw=0.6)
     ax.set_axisbelow(True)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
