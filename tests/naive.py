@@ -335,3 +335,106 @@ NAIVE = {
 def replay(name, Y, y, order, caps, numbers):
     """The naive run of a rule; its numbers are those of the compiled record."""
     return NAIVE[name](Y, order, caps, *numbers, **({"y": y} if name == "pumma" else {}))
+
+
+# streams: every row once, in its order; R is that of the rows so far
+
+
+def once_perceptron(a, t, y, b):
+    return a @ y - b, a + y
+
+
+def once_local_perceptron(a, t, y, b):
+    return a @ y - b * (y @ y), a + y
+
+
+def once_alma(w, t, y, gamma, eta, R=None):
+    R = np.linalg.norm(y) if R is None else R  # None: each pattern divided by its own length
+    if R == 0.0:  # it has none
+        return np.inf, w
+    new = w + eta / np.sqrt(t) * y / R
+    return w @ y / R - gamma / np.sqrt(t), new / max(1.0, np.linalg.norm(new))
+
+
+def once_micra(u, t, y, beta, epsilon, eta, zeta, R):
+    new = u + eta / t**zeta * y / R
+    return u @ y / R - beta / t**epsilon, new / np.linalg.norm(new)
+
+
+def once_romma(m, t, y, b):
+    s = segment(m, y)
+    return m @ y - b if m.any() else np.inf, (1.0 - s) * m + s * y  # m = 0: there is no separator
+
+
+def once_aggressive_romma(m, t, y, delta):
+    s = segment(m, y)
+    return m @ y - (1.0 - delta) * (m @ m), (1.0 - s) * m + s * y
+
+
+ONCE = {  # (what must not be positive if there is to be an update, the weight after it)
+    "perceptron": once_perceptron,
+    "local-perceptron": once_local_perceptron,
+    "alma": once_alma,
+    "cramma": once_micra,
+    "micra": once_micra,
+    "fixed-margin": once_micra,
+    "romma": once_romma,
+    "aggressive-romma": once_aggressive_romma,
+}
+
+
+class Stream(NamedTuple):
+    """What a naive stream ends with."""
+
+    weights: np.ndarray
+    moved: list[int]
+    nearest: float
+    mistakes: int  # rows whose score was not positive when they came, all of them at w = 0
+    bias: float = 0.0
+
+
+def once(name, Y, y, numbers):
+    """A stream through a rule; numbers(R^2) are those of its record for patterns so long.
+
+    Unlike in the batch versions above, the row with which ROMMA, CRAMMA and MICRA begin does not come again: for
+    ROMMA that changes nothing, CRAMMA and MICRA would present it once more. PUMMA begins with the first row and the
+    first of the other class; those between would come again, too, and here pass by.
+    """
+    if name == "pumma":
+        return once_pumma(Y, y, numbers(1.0)[0])
+    w, t, R2, moved, nearest, mistakes = np.zeros(Y.shape[1]), 1, 0.0, [], np.inf, 0
+    begun = name not in ("romma", "aggressive-romma", "cramma", "micra", "fixed-margin")
+    for k, row in enumerate(Y):
+        R2 = max(R2, row @ row)
+        mistakes += w @ row <= 0.0
+        if not begun:
+            if row.any():
+                w, begun = row if "romma" in name else row / np.linalg.norm(row), True
+                moved.append(k)
+            continue
+        far, new = ONCE[name](w, t, row, *numbers(R2))
+        nearest = min(nearest, abs(far) or np.inf, abs(w @ row) or np.inf)  # zero is exact: a row of zeros
+        if far < 0.0 if name == "aggressive-romma" else far <= 0.0:
+            w, t = new, t + 1
+            moved.append(k)
+    return Stream(w, moved, nearest, mistakes)
+
+
+def once_pumma(Y, y, delta):
+    """PUMMA on a stream: the first pair, then every row that comes after it."""
+    j = int(np.argmax(y != y[0]))
+    held, moved, nearest, mistakes = {y[0]: 0, y[j]: j}, [j], np.inf, j + 1
+    m = 0.5 * (Y[0] + Y[j])
+    b = -0.5 * m @ (Y[held[1.0]] - Y[held[-1.0]])
+    for k in range(j + 1, len(Y)):
+        p, n2 = m @ Y[k] + y[k] * b, m @ m
+        nearest = min(nearest, abs(p - (1.0 - delta) * n2), abs(p))
+        mistakes += p <= 0.0
+        if p < (1.0 - delta) * n2:
+            held[y[k]] = k
+            z = 0.5 * (Y[held[1.0]] + Y[held[-1.0]])
+            s = segment(m, z)
+            m = (1.0 - s) * m + s * z
+            b = -0.5 * m @ (Y[held[1.0]] - Y[held[-1.0]])
+            moved.append(k)
+    return Stream(m, moved, nearest, mistakes, b)
