@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+import json
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import RFE
 from sklearn.linear_model import LogisticRegression
@@ -15,8 +19,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from typer.testing import CliRunner
 
 from maxmargin import ALMA, MarginRFE, MaxMarginClassifier, Status, verify
+from maxmargin.cli.app import app
+from maxmargin.cli.select import select
 from maxmargin.estimators.selection import _ranking, _sizes
 
 RNG = np.random.default_rng(0)
@@ -346,3 +353,102 @@ class TestRefusals:
         assert capsys.readouterr().err.count("features") == 4
         with pytest.raises(KeyboardInterrupt):
             MarginRFE(Impatient(), cv=2, n_features_to_select=2, step=1).fit(X, y)
+
+
+def run(*arguments, code=0):
+    """What `maxmargin select` prints."""
+    result = CliRunner().invoke(app, ["select", *map(str, arguments)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+class TestCommand:
+    @pytest.fixture
+    def data(self, tmp_path):
+        path = tmp_path / "train.svm"
+        dump_svmlight_file(*rows(), str(path), zero_based=False)
+        return path
+
+    @pytest.fixture
+    def table(self, tmp_path):
+        X, y = rows()
+        path = tmp_path / "train.csv"
+        lines = [
+            ",".join([*map(repr, row.tolist()), "yes" if label else "no"])
+            for row, label in zip(X, y, strict=True)
+        ]
+        path.write_text("\n".join([",".join([f"gene{j}" for j in range(12)] + ["answer"]), *lines]) + "\n")
+        return path
+
+    def test_prints_ranking_and_accuracy(self, data, table):
+        words = run(data, "--algorithm", "auto", "--p", 2, "--seed", 0, "--keep", 3).stdout.splitlines()
+        assert words[0] == "3 of 12 features are kept: 3 features were asked for"
+        assert words[2].split()[:4] == ["features", "accuracy", "+-", "p"]
+        assert [line.split()[0] for line in words[3:13]] == [str(f) for f in range(12, 2, -1)]
+        assert {line.split()[1] for line in words[-12:-9]} == {"1", "2", "3"}  # as the file counts them
+        words = run(table, "--algorithm", "auto", "--p", 2, "--seed", 0, "--top", 3).stdout.splitlines()
+        assert {line.split()[1] for line in words[-3:]} == {"gene0", "gene1", "gene2"}
+
+    def test_json_and_picture(self, table, tmp_path):
+        pytest.importorskip("matplotlib")
+        path = tmp_path / "a.svg"
+        result = run(table, "--algorithm", "auto", "--p", "inf", "--json", "--picture", path, "--standardize")
+        facts = json.loads(result.stdout)
+        assert facts["picture"] == str(path)
+        assert path.read_text().startswith("<?xml")
+        assert sorted(facts["ranking"]) == sorted(f"gene{j}" for j in range(12))
+        assert facts["bounded"] == "objective"
+        assert facts["sizes"][0]["features"] == 12
+        assert facts["sizes"][0]["p"] == "inf"
+        assert facts["sizes"][-1]["features"] == 1
+        assert all(0.0 <= size["accuracy"] <= 1.0 for size in facts["sizes"])
+        assert all(size["lower"] <= size["upper"] for size in facts["sizes"])
+        assert result.stderr == ""
+
+    def test_what_it_says_is_what_the_selector_finds(self, table):
+        X, y = rows()
+        selector = MarginRFE("auto", p=2, cv=4, step=2, random_state=0).fit(X, y)
+        options = ("--algorithm", "auto", "--p", 2, "--folds", 4, "--step", 2, "--seed", 0, "--json")
+        facts = json.loads(run(table, *options).stdout)
+        assert facts["ranking"] == [f"gene{j}" for j in selector.order_]
+        assert facts["kept"] == selector.n_features_
+        assert facts["reason"] == selector.reason_
+        assert [size["accuracy"] for size in facts["sizes"]] == [stage.accuracy for stage in selector.path_]
+
+    def test_defaults_are_those_of_the_selector(self):
+        parameters = MarginRFE().get_params()
+        parameters["algorithm"], parameters["seed"] = parameters["estimator"], parameters["random_state"]
+        for name, parameter in inspect.signature(select).parameters.items():
+            if name in parameters:
+                assert parameter.default == parameters[name], name
+
+    def test_quiet_and_stopped(self, data):
+        assert run(data, "--algorithm", "auto", "--p", 2, "--quiet").output == ""
+        options = ("--algorithm", "perceptron", "--p", 2, "--max-iter", 1, "--tol", 1e-9, "--keep", 10)
+        assert "MAX_ITER" in run(data, *options, code=3).stdout
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (("--p", "ln"), "--p must be a number from 1 to inf, or log; got 'ln'."),
+            (("--p", "0.5"), "p must be a number from 1 to inf"),
+            (("--folds", "1"), "--folds must be at least 2"),
+            (
+                ("--folds", "50"),
+                "class 0 has 40 of the rows, and each of 50 folds needs one: ask for --folds 40",
+            ),
+            (("--keep", "13"), "13 features cannot be kept of 12"),
+            (("--step", "0"), "step must be a whole number of features"),
+            (("--top", "-1"), "--top must be a whole number"),
+            (("--algorithm", "svm"), "algorithm must be 'auto', one of"),
+            (("--picture", "a.bmp"), "a picture is a .png, .pdf or .svg"),
+            (("--label", "x"), "--label names a column"),
+        ],
+    )
+    def test_bad_input_in_one_sentence(self, data, options, words, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        result = run(data, *(() if "--algorithm" in options else ("--algorithm", "auto")), *options, code=2)
+        assert result.stderr.startswith("maxmargin: ")
+        assert result.stderr.count("\n") == 1
+        assert words in result.stderr

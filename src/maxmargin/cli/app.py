@@ -13,6 +13,7 @@ from .compare import compare
 from .demo import demo
 from .fit import fit
 from .predict import predict
+from .select import select
 
 app = typer.Typer(
     epilog="Exit codes: 0 certified, 3 stopped before the tolerance, 2 bad input or a failed check.",
@@ -20,7 +21,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (fit, predict, check, compare, demo):
+for command in (fit, predict, check, compare, select, demo):
     app.command()(command)
 
 
