@@ -171,19 +171,19 @@ class _Path:
         last, factor, steps, most, length = None, FIRST, 0, MANY, 1.0
         free = self.problem.free
         while True:
-            moved = None
-            if steps < most:
-                local = _Local(self, state, tau)
-                try:
-                    step, change = local.newton()
-                except np.linalg.LinAlgError:
-                    return
-                decrement = -local.along(step, change)
-                if not decrement > -NEAR:  # not a number, or all rounding
-                    return
-                moved = self.search(state, step, change, tau, abs(decrement), length)
-                steps, length = steps + 1, 1.0
-            if moved is None:  # too far: from the last point on with care
+            local = _Local(self, state, tau)
+            try:
+                step, change = local.newton()
+            except np.linalg.LinAlgError:
+                return
+            decrement = -local.along(step, change)
+            if not decrement > -NEAR:  # not a number, or all rounding
+                return
+            moved = self.search(state, step, change, tau, abs(decrement), length)
+            steps, length = steps + 1, 1.0
+            if moved is None or (
+                steps >= most and decrement > NEAR
+            ):  # too far: from the last point on, with care
                 if last is None or factor < CAREFUL:
                     return
                 factor = factor**0.5
@@ -212,7 +212,7 @@ class _Path:
     def search(
         self, state: State, step: State, change: np.ndarray, tau: float, slope: float, s: float
     ) -> State | None:
-        """The point s steps on, or fewer, where the slope, -slope at first, has fallen to half or is not much above 0."""
+        """The point s steps on, or fewer, where the slope, -slope at first, has fallen to half or is little above 0."""
         for _ in range(HALVINGS):
             new = state.moved(s, step)
             if not self.inside(

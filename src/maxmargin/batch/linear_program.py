@@ -59,6 +59,14 @@ class Program:
         costs = None if self.costs is None else self.costs[rows]
         return replace(self, A=A, y=self.y[rows], costs=costs)
 
+    def nothing(self) -> float:
+        """The objective at w = 0, above which theta leaves the program of these rows unbounded."""
+        if self.costs is None:
+            return np.inf
+        if not self.free:
+            return float(self.costs.sum())
+        return 2.0 * min(float(self.costs[self.y > 0].sum()), float(self.costs[self.y < 0].sum()))
+
     def primal(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
         """(w, b) of the caller's own units and features."""
         scale = 1.0 if self.costs is None else 1.0 / self.unit
@@ -124,6 +132,7 @@ def solve_program(part: Program, size: float = 1.0, theta: float = 1.0) -> Solve
     """
     n, d = part.A.shape
     A = part.A if size == 1.0 else part.A / size
+    theta = min(theta, part.nothing())
     ratio = part.hard or not part.sparse_weights  # g is a variable, and |w| <= 1
     # columns: those of w, then b, g and xi, where they are
     if part.sparse_weights:  # w = w+ - w-

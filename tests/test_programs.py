@@ -1,0 +1,193 @@
+"""Exact solvers of norms other than p = 2: the truth lies between the bounds that their points prove."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from oracle import Interval, optimum_in_norm
+
+from maxmargin import Problem
+from maxmargin.batch import barrier, generation
+from maxmargin.batch.barrier import path_points
+from maxmargin.batch.generation import linear_points
+
+ROUNDING = 1e-12
+SOFT = tuple(product(("hinge", "squared_hinge"), (0.01, 1.0, 100.0), (2, 1)))
+KINDS = ("separable", "mixed", "scaled", "copies", "far")
+
+
+def sample(n, d, kind, seed):
+    """(X, y, weights) of one kind."""
+    rng = np.random.default_rng([seed, n, d])
+    X, y = rng.normal(size=(n, d)), np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    if kind == "separable":
+        X += np.outer(y, rng.normal(size=d)) * 1.5
+    elif kind == "scaled":
+        X *= 10.0 ** rng.uniform(-3, 3, d)
+    elif kind == "copies":  # also with the other label, twin columns and a row of zeros
+        X[n // 2 :] = X[: n - n // 2]
+        X[3], X[:, 0] = 0.0, X[:, -1]
+    elif kind == "far":
+        X += 20.0 + 0.5 * y[:, None]
+    else:
+        X += 0.5 * y[:, None]
+    return X, y, rng.choice([0.5, 1.0, 2.0], n)
+
+
+def size(x, r):
+    """|x|_r."""
+    return float(np.linalg.norm(x / (np.abs(x).max() or 1.0), r) * (np.abs(x).max() or 1.0))
+
+
+def proved(problem: Problem, X, y, s, w, b, alpha) -> tuple[float, float]:
+    """The bounds of a point: margin and |v| / sum alpha, or dual and primal objective."""
+    p, q = problem.p, problem.q
+    a = np.minimum(alpha, problem.caps(s))
+    assert (a >= 0.0).all()
+    assert (alpha <= problem.caps(s) * (1.0 + ROUNDING)).all()
+    a = problem.balanced(y, a) if problem.free else a
+    a = np.zeros_like(y) if a is None else a
+    margins, v, u = y * (X @ w + b), X.T @ (a * y), w
+    if problem.rho:
+        v, u = np.append(v, problem.rho * (a @ y)), np.append(w, b / problem.rho)
+    if problem.hard:
+        lower = margins.min() / size(u, q) if u.any() else 0.0
+        return max(lower, 0.0), size(v, p) / a.sum() if a.any() else np.inf
+    upper = (0.5 * size(u, q) ** 2 if problem.power == 2 else size(u, q)) + problem.losses(margins, s).sum()
+    best = 0.0
+    for t in (1.0, 1.0 - 1e-9, 1.0 / max(size(v, p), 1.0)):
+        gains = problem.gains(t * a, s).sum()
+        if problem.power == 2:
+            best = max(best, gains - 0.5 * (t * size(v, p)) ** 2)
+        elif t * size(v, p) <= 1.0 + ROUNDING:
+            best = max(best, gains / (1.0 + ROUNDING))
+    return best, upper
+
+
+def best_of(points, problem, X, y, s, most=400) -> Interval:
+    """The best bounds of all points."""
+    lower, upper = 0.0, np.inf
+    for _, point in zip(range(most), points(problem, X, y, s), strict=False):
+        assert all(np.isfinite(part).all() for part in point)
+        assert problem.intercept != "none" or point.b == 0.0
+        low, high = proved(problem, X, y, s, *point)
+        lower, upper = max(lower, low), min(upper, high)
+    return Interval(lower, upper)
+
+
+def check(problem, data, found: Interval, tol: float) -> None:
+    """The truth lies between the bounds, and they meet."""
+    truth = optimum_in_norm(problem, *data)
+    allowed = truth.e + 1e-11 * abs(truth.upper)
+    assert found.lower <= truth.lower + allowed
+    assert found.upper >= truth.upper - allowed
+    if problem.hard and found.upper <= 1e-5 * np.abs(data[0]).max():  # no separator
+        assert truth.lower <= found.upper
+    else:
+        assert found.upper - found.lower <= tol * found.lower
+
+
+# linear programs
+
+
+def linear(hard: bool, intercept: str, p: float, C: float = 1.0) -> Problem:
+    return Problem("hinge", np.inf if hard else C, p=p, intercept=intercept, intercept_scaling=1.5, power=1)
+
+
+@pytest.mark.parametrize("intercept", ["none", "free", "augmented"])
+@pytest.mark.parametrize("p", [1.0, np.inf])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("hard", [True, False])
+def test_linear_programs(hard, kind, p, intercept):
+    for seed, (n, d), C in product(range(2), ((30, 5), (20, 60)), (0.1, 10.0)):
+        if hard and C > 1.0:
+            continue
+        data = sample(n, d, kind, seed)
+        problem = linear(hard, intercept, p, C)
+        check(problem, data, best_of(linear_points, problem, *data), 1e-6)
+
+
+@pytest.mark.parametrize("p", [1.0, np.inf])
+@pytest.mark.parametrize("hard", [True, False])
+def test_masters_of_some_rows_and_columns(monkeypatch, hard, p):
+    """What the first master does not have comes in; the bounds are of all rows and columns."""
+    for name, value in {"WHOLE": 0, "ALL_ROWS": 10, "ROWS": 6, "COLUMNS": 4, "START": 8, "FEW": 3}.items():
+        monkeypatch.setattr(generation, name, value)
+    for kind, intercept, stored in product(KINDS, ("none", "free"), (np.asarray, sp.csr_matrix)):
+        X, y, s = sample(40, 30, kind, 3)
+        problem = linear(hard, intercept, p)
+        found = best_of(linear_points, problem, stored(X), y, s)
+        check(problem, (X, y, s), found, 1e-6)
+
+
+def test_a_hint_says_which_columns_come_first(monkeypatch):
+    monkeypatch.setattr(generation, "WHOLE", 0)
+    monkeypatch.setattr(generation, "START", 60)
+    X, y, s = sample(20, 500, "separable", 0)
+    problem = linear(True, "free", np.inf)
+    cold = list(linear_points(problem, X, y, s))
+    warm = list(linear_points(problem, X, y, s, cold[-1].alpha))
+    assert len(warm) <= len(cold)
+    assert proved(problem, X, y, s, *warm[-1])[0] == pytest.approx(proved(problem, X, y, s, *cold[-1])[0])
+
+
+def test_no_separator_is_shown():
+    """A point between two of the other class: dual weights whose patterns cancel."""
+    X, y = np.array([[-1.0, 2.0], [0.0, 2.0], [1.0, 2.0]]), np.array([1.0, -1.0, 1.0])
+    for p in (1.0, np.inf):
+        *_, point = linear_points(linear(True, "free", p), X, y, np.ones(3))
+        np.testing.assert_allclose(point.alpha, [0.25, 0.5, 0.25], atol=1e-9)
+
+
+def test_only_linear_problems():
+    X, y, s = sample(5, 2, "mixed", 0)
+    with pytest.raises(ValueError, match="p = 3"):
+        next(linear_points(Problem("hinge", np.inf, p=3.0), X, y, s))
+    with pytest.raises(ValueError, match="first power"):
+        next(linear_points(Problem("hinge", 1.0, p=1.0), X, y, s))
+
+
+# every norm
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, 4.0, 10.0, np.inf])
+def test_every_norm_against_the_oracle(p, kind):
+    rng = np.random.default_rng(0)
+    problems = [Problem("hinge", np.inf, p=p, intercept=name) for name in ("none", "free", "augmented")]
+    for loss, C, power in SOFT:
+        name = ("none", "free", "augmented")[rng.integers(3)]
+        problems.append(Problem(loss, C, p=p, intercept=name, intercept_scaling=1.5, power=power))
+    for problem, (n, d) in product(problems, ((20, 5), (12, 20))):
+        data = sample(n, d, kind, 1)
+        check(problem, data, best_of(path_points, problem, *data), 1e-6)
+
+
+@pytest.mark.parametrize("p", [1.0, 1.02, 1.2, 1.5, 3.0, 10.0, 30.0, 100.0, np.inf])
+def test_bounds_meet(p):
+    """Larger than the oracle is for: the certificate is a proof of its own."""
+    for kind, (n, d) in product(KINDS, ((30, 5), (20, 60), (200, 30))):
+        X, y, s = sample(n, d, kind, 2)
+        for problem in (
+            Problem("hinge", np.inf, p=p),
+            Problem("squared_hinge", 1.0, p=p),
+            Problem("hinge", 1.0, p=p),
+        ):
+            found = best_of(path_points, problem, X, y, s)
+            if problem.hard and found.upper <= 1e-5 * np.abs(X).max():
+                continue
+            assert found.upper - found.lower <= 1e-6 * found.lower
+
+
+@pytest.mark.parametrize("p", [1.0, 1.2, 30.0, np.inf])
+def test_most_of_many_columns_are_eliminated(monkeypatch, p):
+    monkeypatch.setattr(barrier, "NARROW", 5)
+    for kind in KINDS[:3]:
+        X, y, s = sample(12, 200, kind, 0)
+        for problem in (Problem("hinge", np.inf, p=p), Problem("squared_hinge", 1.0, p=p)):
+            found = best_of(path_points, problem, sp.csr_matrix(X), y, s)
+            assert found.upper - found.lower <= 1e-6 * found.lower
