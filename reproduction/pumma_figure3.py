@@ -35,7 +35,7 @@ Random signs, n = 100, label by at least r of the first k = 16, so that the bias
 1 for r = 1, 4, 8; m = 1000, half of each class, δ = 0.1 (α for ALMA₂), full passes, no halving, mean of 3 seeds.
 The paper's data are random and its curves cannot be read off exactly; 0.0225 is the level it draws, 0.9 times the
 target's own margin over R. ROMMA and ALMA₂ get a coordinate of R = max |x|, whose sign (the paper's is -R)
-makes no difference. p > 2, the lower half, comes with a later version.
+makes no difference. The lower half is further down.
 
 Below, the same data (r = 8, seed 0) with every coordinate shifted, so that the origin is far away: differences of
 patterns, and with them PUMMA, stay the same to the last update; an augmented algorithm pays for the distance.
