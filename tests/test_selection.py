@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -452,3 +454,16 @@ class TestCommand:
         assert result.stderr.startswith("maxmargin: ")
         assert result.stderr.count("\n") == 1
         assert words in result.stderr
+
+
+def test_the_page_runs(capsys):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    page = (Path(__file__).resolve().parents[1] / "docs" / "selection.md").read_text()
+    scope = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.S):
+        exec(block, scope)
+    printed = capsys.readouterr().out
+    assert printed.startswith("8 8 features were asked for")
+    assert "no separator was found for" in printed
+    matplotlib.pyplot.close("all")
