@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import gc
+import os
 import pickle
+import signal
 import tracemalloc
+from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from oracle import optimum
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -30,7 +35,7 @@ from maxmargin import (
 )
 from maxmargin.rules import RULES as REGISTERED
 from maxmargin.rules.local import LocalPerceptron
-from maxmargin.stream import REFRESH
+from maxmargin.stream import REFRESH, Stream
 
 RULES = [
     LocalPerceptron(),
@@ -57,6 +62,13 @@ def clouds(n=200, d=5, seed=0, gap=0.7, classes=2):
     y = rng.integers(0, classes, n)
     y[:classes] = np.arange(classes)
     return rng.normal(size=(n, d)) + gap * np.eye(max(d, classes))[y][:, :d] * 2.0, y
+
+
+@cache
+def best_of_float32(C, intercept):
+    X, y = clouds(n=60)
+    problem = Problem("squared_hinge", C, intercept="free" if intercept else "none")
+    return optimum(problem, X.astype(np.float32).astype(float), np.where(y == 1, 1.0, -1.0), np.ones(60))
 
 
 def batches(model, X, y, size):
@@ -148,6 +160,24 @@ class TestStreams:
         for row, label in zip(X.astype(float).tolist(), y.tolist(), strict=True):
             rows.partial_fit([row], [label], classes=[0, 1])
         np.testing.assert_allclose(facts(rows), facts(whole), rtol=1e-5)
+
+    @pytest.mark.parametrize("C", [np.inf, 2.0])
+    @pytest.mark.parametrize("rule", RULES, ids=names)
+    def test_float32_is_the_same_values_in_float64(self, rule, C):
+        """With the own coordinates of a soft margin and the constant one, dense and CSR."""
+        X, y = clouds(n=60)
+        X = X.astype(np.float32)
+        for intercept in (True,) if rule.name == "pumma" else (True, False):
+            model = OnlineMarginClassifier(rule, C=C, fit_intercept=intercept, intercept_scaling=0.7)
+            truth = facts(batches(clone(model), X.astype(float), y, 7))
+            for data in (X, sp.csr_matrix(X)):
+                found = batches(clone(model), data, y, 7)
+                np.testing.assert_allclose(facts(found), truth, rtol=1e-5, atol=1e-6)
+                assert found.coef_.dtype == np.float64
+                assert np.array_equal(found.updates_, batches(clone(model), X.astype(float), y, 7).updates_)
+                best = best_of_float32(C, intercept)
+                assert found.bounds_.upper[0] >= best.lower
+                assert found.bounds_.lower[0] <= best.upper
 
     @pytest.mark.parametrize("trail", TRAILS)
     def test_memory_does_not_grow(self, trail):
@@ -254,6 +284,26 @@ class TestCounts:
         for x, s in zip(P, np.where(y == 1, 1.0, -1.0), strict=True):
             w = w + s * x if s * (w @ x) <= 0.3 * radius**2 else w
         np.testing.assert_allclose(whole.coef_[0], w[:-1])
+
+    def test_rows_that_come_at_w_0_are_mistakes(self):
+        """PUMMA on sorted rows waits for the second class; w = 0 has nothing on the right side meanwhile."""
+        X, y = clouds(n=200)
+        order = np.argsort(y, kind="stable")
+        negatives = int(np.sum(y == 0))
+        for size in (1, 13, 200):
+            model = batches(OnlineMarginClassifier(PUMMA(delta=0.2), C=1.0), X[order], y[order], size)
+            assert model.mistakes_[0] >= negatives + 1
+            waiting = OnlineMarginClassifier("pumma", C=1.0)
+            for k in range(0, negatives, size):
+                rows = order[k : min(k + size, negatives)]
+                waiting.partial_fit(X[rows], y[rows], classes=[0, 1])
+            assert (waiting.mistakes_[0], waiting.updates_[0], waiting.n_seen_) == (negatives, 0, negatives)
+            zeros = np.vstack([np.zeros((20, 5)), X[:20]])
+            for rule in (ROMMA(), AggressiveROMMA(delta=0.2), CRAMMA(eta=0.1), MICRA(eta=0.3), Perceptron()):
+                model = OnlineMarginClassifier(rule, fit_intercept=False)
+                for k in range(0, 21, size):
+                    model.partial_fit(zeros[k : min(k + size, 21)], y[k : min(k + size, 21)], classes=[0, 1])
+                assert model.mistakes_[0] == 21
 
     @pytest.mark.parametrize("rule", RULES, ids=names)
     def test_the_average_is_the_average(self, rule):
@@ -388,7 +438,18 @@ class TestRefusals:
                 "'pegasos' cannot learn from a stream, .*: it draws patterns at random",
                 marks=pytest.mark.skipif("pegasos" not in REGISTERED, reason="there is no Pegasos"),
             ),
+            ("cutting-plane", "'cutting-plane' cannot learn from a stream, .*: every plane is made of all"),
+            ("lp", "'lp' cannot learn from a stream, .*: a linear program is one of all patterns"),
             ("fixed-margin", "fixed-margin without beta takes a share of a margin"),
+            (
+                "cramma",
+                r"cramma without eta .* no theorem covers .*: give a rate, CRAMMA\(eta=0.1\) for instance",
+            ),
+            ("micra", r"micra without eta .* which a stream has not, .*: give a rate, MICRA\(eta=0.3\) for"),
+            (
+                FixedDirectionalMargin(beta=0.1),
+                r"fixed-margin without eta takes its rate .*\(beta=0.01, eta=0.1\)",
+            ),
             ("smo", "algorithm must be 'auto', one of 'perceptron', "),
             (3, r"algorithm must be a name or a rule object such as ALMA\(\); got 3"),
         ],
@@ -445,12 +506,99 @@ class TestRefusals:
                 model.partial_fit(data * 1e200, y)
             assert np.array_equal(facts(model), before)
 
+    @pytest.mark.parametrize("bad", ["overflow", "nan", "classes", "parameter", "columns"])
+    def test_what_fails_changes_nothing(self, bad):
+        X, y = clouds()
+
+        def fail(model, learn):
+            rows, labels = X, y
+            if bad == "overflow":
+                rows = X * 1e200
+            elif bad == "nan":
+                rows = np.where(X > 1.0, np.nan, X)
+            elif bad == "classes":
+                labels = np.full(len(y), 0 if learn == "fit" else 7)
+            elif bad == "columns":
+                rows, labels = X[:, :3], y[:-1]
+            elif bad == "parameter":
+                model.set_params(C=-1.0)
+            with pytest.raises(ValueError):  # noqa: PT011 the sentences are tested elsewhere
+                getattr(model, learn)(rows, labels, **({"classes": [0, 1]} if learn == "partial_fit" else {}))
+            model.set_params(C=np.inf)
+
+        for learn in ("fit", "partial_fit"):
+            fresh = OnlineMarginClassifier()
+            before = dict(vars(fresh))
+            fail(fresh, learn)
+            assert vars(fresh) == before
+            with pytest.raises(NotFittedError):
+                fresh.predict(X)
+            fresh.partial_fit(X[:, :2], np.where(y == 1, "b", "a"), classes=["a", "b"])  # not what failed
+            model = batches(OnlineMarginClassifier(), X, y, 50)
+            kept, attributes = facts(model), dict(vars(model))
+            fail(model, learn)
+            assert np.array_equal(facts(model), kept)
+            assert vars(model).keys() == attributes.keys()
+            assert all(vars(model)[name] is value for name, value in attributes.items() if name[-1] == "_")
+            assert np.array_equal(facts(model.partial_fit(X, y)), facts(batches(batches(
+                OnlineMarginClassifier(), X, y, 50), X, y, 200)))  # fmt: skip
+
+    def test_ctrl_c_waits_until_all_problems_have_seen_the_rows(self, monkeypatch):
+        X, y = clouds(classes=3)
+        model = batches(OnlineMarginClassifier(), X[:100], y[:100], 10)
+        whole = batches(OnlineMarginClassifier(), X, y, 10)
+        original, calls = Stream.present, []
+
+        def present(self, *arguments):
+            calls.append(1)
+            if len(calls) == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+            original(self, *arguments)
+
+        monkeypatch.setattr(Stream, "present", present)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X[100:], y[100:])
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert np.array_equal(facts(model), facts(whole))
+
     def test_no_sample_weight(self):
         X, y = clouds()
         for learn in (OnlineMarginClassifier().fit, OnlineMarginClassifier().partial_fit):
             assert "sample_weight" in learn.__doc__
             with pytest.raises(TypeError, match="sample_weight"):
                 learn(X, y, sample_weight=np.ones(len(y)))
+
+
+class TestBegin:
+    def test_goes_on_with_partial_fit(self):
+        X, y = clouds()
+        model = OnlineMarginClassifier()
+        model.begin(np.array([1, 0]), 5)
+        assert (model.n_seen_, model.n_features_in_, model.classes_.tolist()) == (0, 5, [0, 1])
+        assert model.predict(X).shape == y.shape
+        assert np.array_equal(
+            facts(model.partial_fit(X, y)), facts(batches(OnlineMarginClassifier(), X, y, 200))
+        )
+        model.begin([0, 1], 3)
+        with pytest.raises(ValueError, match=r"5 features, but .* is expecting 3"):
+            model.partial_fit(X, y)
+        assert np.isfinite(facts(model.partial_fit(X[:, :3], y))).sum() > 4
+        hashed = OnlineMarginClassifier(hasher=16)
+        hashed.begin(["a", "b"], 16)
+        assert hashed.partial_fit([{"x": 1.0}], ["a"]).n_seen_ == 1
+
+    def test_refuses_what_is_no_beginning(self):
+        for arguments, message in (
+            (([0], 5), "at least 2 classes; got 1 class"),
+            (([0, 1], 0), "width must be a positive number of columns; got 0"),
+            (([0, 1], 2.5), "width must be a positive number of columns; got 2.5"),
+        ):
+            model = OnlineMarginClassifier()
+            with pytest.raises(ValueError, match=message):
+                model.begin(*arguments)
+            assert "_streams" not in vars(model)
+        with pytest.raises(ValueError, match="width=5, but the hasher makes rows of 16 columns"):
+            OnlineMarginClassifier(hasher=16).begin([0, 1], 5)
 
 
 class TestModelFiles:
@@ -487,6 +635,45 @@ def test_rows_that_a_hasher_cannot_take():
             model.predict(rows)
     with pytest.raises(ValueError, match="a CSR matrix of any width: give scipy"):
         OnlineMarginClassifier(hasher=16).fit(np.eye(2), [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("hasher", "rows", "remedy"),
+    [
+        (16, pd.DataFrame({"a": [1.0, 2.0]}), r'each a dict .*: give X.to_dict\("records"\) of this table'),
+        (16, {"a": 1.0}, r"for one row, give \[X\]"),
+        (16, "a b", r"for one row, give \[X\]"),
+        (16, [[1.0, 2.0], [3.0, 4.0]], r"a list of rows, each a dict .*: these rows are something else \("),
+        (16, [{"a": 1.0}, None], "these rows are something else"),
+        (16, [{"a": [1.0]}, {"a": [2.0]}], "these rows are something else"),
+        (16, [], r"these rows are something else \(Cannot vectorize empty sequence\)"),
+        (16, 3, "these rows are something else"),
+        (FeatureHasher(16, input_type="pair"), [{"a": 1.0}, {"b": 2.0}], "a list of pairs, .*: these rows are"),
+        (FeatureHasher(16, input_type="string"), ["a", "b"], r"a list of words, \['tall', 'red'\].*: these rows are"),
+        (FeatureHasher(16, input_type="string"), [], r"these rows are something else \(there is no row\)"),
+        (16, np.eye(2), r"or a CSR matrix of any width: give scipy.sparse.csr_matrix\(X\)"),
+    ],
+)  # fmt: skip
+def test_what_is_no_row_of_a_hasher_is_told(hasher, rows, remedy):
+    for learn in ("fit", "partial_fit", "predict"):
+        model = OnlineMarginClassifier(hasher=hasher)
+        if learn == "predict":
+            model.begin([0, 1], 16)
+        words = {"fit": (rows, [0, 1]), "partial_fit": (rows, [0, 1], [0, 1]), "predict": (rows,)}[learn]
+        with pytest.raises(ValueError, match=remedy):
+            getattr(model, learn)(*words)
+
+
+def test_a_matrix_without_entries_is_rows_of_zeros():
+    """Where nothing has a name, the hasher has nothing to do."""
+    some, nothing = sp.csr_matrix([[1.0, 0.0], [0.0, 1.0]]), sp.csr_matrix((3, 7))
+    model = OnlineMarginClassifier(hasher=16).partial_fit(nothing, [0, 1, 0], classes=[0, 1])
+    model.partial_fit(some, [0, 1]).partial_fit(nothing, [1, 1, 0])
+    named = OnlineMarginClassifier(hasher=16).partial_fit([{}] * 3, [0, 1, 0], classes=[0, 1])
+    named.partial_fit([{"0": 1.0}, {"1": 1.0}], [0, 1]).partial_fit([{}] * 3, [1, 1, 0])
+    np.testing.assert_allclose(facts(model), facts(named))
+    assert model.predict(nothing).tolist() == named.predict([{}] * 3).tolist()
+    assert OnlineMarginClassifier(hasher=16).fit(nothing, [0, 1, 0]).predict(nothing).shape == (3,)
 
 
 @pytest.mark.parametrize(

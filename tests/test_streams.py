@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from naive import once
+from sklearn.datasets import load_svmlight_file
+from typer.testing import CliRunner
 
 from maxmargin import (
     ALMA,
@@ -18,7 +26,9 @@ from maxmargin import (
     OnlineMarginClassifier,
     Perceptron,
     Problem,
+    load,
 )
+from maxmargin.cli.app import app
 from maxmargin.rules import RULES, Facts
 from maxmargin.rules.algorithm import PerceptronLike
 from maxmargin.rules.local import LocalPerceptron
@@ -111,3 +121,221 @@ def test_updates_are_those_of_the_naive_stream(rule, intercept, C, store):
         assert np.array_equal(whole.coef_, model.coef_)
         assert whole.mistakes_[0] == naive.mistakes
     assert busy >= 30
+
+
+# maxmargin fit --online
+
+SMALL_BLOCKS = """
+import functools, os, signal, sys
+from maxmargin import stream
+from maxmargin.readers import svmlight
+svmlight.stream_svmlight = functools.partial(svmlight.stream_svmlight, size=int(sys.argv.pop(1)))
+"""
+# a real Ctrl-C in the middle of a call of partial_fit, between two of its problems; or before the first block
+CTRL_C = """
+original, calls, at = stream.Stream.present, [], int(sys.argv.pop(1))
+def present(self, *arguments):
+    calls.append(1)
+    if len(calls) == at:
+        os.kill(os.getpid(), signal.SIGINT)
+    original(self, *arguments)
+stream.Stream.present = present
+parsed = svmlight._parsed
+def read(*arguments):
+    if at == 0:
+        os.kill(os.getpid(), signal.SIGINT)
+    return parsed(*arguments)
+svmlight._parsed = read
+"""
+MAIN = "from maxmargin.cli import main; main()"
+PEAK = """
+import atexit, re
+atexit.register(lambda: print(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1], file=sys.stderr))
+"""
+
+
+def text(n, classes, seed=0, entries=5):
+    """Svmlight lines."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, n)
+    columns = 1 + np.sort(rng.random((n, 30)).argsort(axis=1)[:, :entries], axis=1)
+    values = rng.random((n, entries)) + (columns % classes == y[:, None])
+    lines = (
+        f"{label} " + " ".join(f"{j}:{v:.3f}" for j, v in zip(row, line, strict=True))
+        for label, row, line in zip(y.tolist(), columns.tolist(), values.tolist(), strict=True)
+    )
+    return "\n".join(lines) + "\n"
+
+
+def command(code, *words):
+    """A process of its own that runs the command after this code."""
+    return subprocess.run(
+        [sys.executable, "-c", code + MAIN, *map(str, words)],
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+
+
+def invoked(*words):
+    """The same in this process."""
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def partial(path, n, **options):
+    X, y = load_svmlight_file(str(path), n_features=30)
+    model = OnlineMarginClassifier(**options)
+    return model.partial_fit(X[:n], y[:n].astype(int), classes=np.unique(y).astype(int))
+
+
+class TestCtrlC:
+    def test_all_classes_have_seen_the_same_rows(self, tmp_path):
+        data, out = tmp_path / "rows.svm", tmp_path / "m"
+        data.write_text(text(400, 3))
+        words = ("fit", data, "-o", out, "--online", "--n-features", 30, "--classes", "0,1,2")
+        done = command(SMALL_BLOCKS + CTRL_C, 4000, 8, *words)  # the second class of the third block
+        assert done.returncode == 3, done.stderr
+        assert "stopped before the end" in done.stdout
+        model = load(out)
+        seen = int(re.match(r"(\d+) rows", done.stdout)[1])
+        assert 0 < seen < 400
+        assert {stream.seen for stream in model._streams} == {seen}
+        assert np.array_equal(model.coef_, partial(data, seen).coef_)
+        assert [int(a.sum()) for a in (s.arrays["counts"] for s in model._streams)] == [seen] * 3
+
+    def test_where_nothing_was_learnt_there_is_no_file(self, tmp_path):
+        data, out = tmp_path / "rows.svm", tmp_path / "m"
+        data.write_text(text(50, 2))
+        done = command(SMALL_BLOCKS + CTRL_C, 4000, 0, "fit", data, "-o", out, "--online")
+        assert done.returncode == 130
+        assert (
+            done.stderr == "maxmargin: stopped before anything was learnt and written; there is no model.\n"
+        )
+        assert done.stdout == ""
+        assert [path.name for path in tmp_path.iterdir()] == ["rows.svm"]
+
+    def test_the_first_batch_counts(self, tmp_path):
+        data, out = tmp_path / "rows.svm", tmp_path / "m"
+        data.write_text(text(400, 2))
+        done = command(SMALL_BLOCKS + CTRL_C, 4000, 1, "fit", data, "-o", out, "--online")
+        assert done.returncode == 3
+        assert 0 < load(out).n_seen_ < 400
+
+
+class TestBadLines:
+    @pytest.mark.parametrize(
+        ("line", "message"),
+        [
+            ("1 3:x", "line 401: the value 'x' of '3:x' is not a number"),
+            ("7 3:1", "y holds 7, which is none of the classes announced: [0, 1]. Name all of them with --classes"),
+            ("1 3:1e200", "Squares of entries of X overflow: divide X by a large number"),
+            ("0.5 3:1", "the labels are fractions, not classes; number the classes"),
+        ],
+    )  # fmt: skip
+    def test_what_came_before_is_written(self, line, message, tmp_path):
+        data, out = tmp_path / "rows.svm", tmp_path / "m"
+        data.write_text(text(400, 2) + line + "\n")
+        done = command(SMALL_BLOCKS, 4000, "fit", data, "-o", out, "--online", "--json", "--n-features", 30)
+        assert done.returncode == 3
+        assert "Traceback" not in done.stderr
+        facts = json.loads(done.stdout)
+        rows = facts["rows"]
+        assert 0 < rows <= 400
+        assert message in facts["stopped"]
+        assert message in done.stderr
+        assert done.stderr.rstrip().endswith(f"; the model holds the {rows} rows before.")
+        good = tmp_path / "good.svm"
+        good.write_text(text(400, 2))
+        assert np.array_equal(load(out).coef_, partial(good, rows).coef_)
+
+    def test_a_whole_file_has_not_stopped(self, tmp_path):
+        data = tmp_path / "rows.svm"
+        data.write_text(text(50, 2))
+        done = invoked("fit", data, "-o", tmp_path / "m", "--online", "--json")
+        assert json.loads(done.stdout)["stopped"] is None
+        assert done.exit_code == 0
+
+    def test_one_in_the_first_block_is_bad_input(self, tmp_path):
+        data, out = tmp_path / "rows.svm", tmp_path / "m"
+        data.write_text(text(50, 2) + "1 3:x\n" + text(50, 2))
+        done = invoked("fit", data, "-o", out, "--online")
+        assert done.exit_code == 2
+        assert "line 51: the value 'x'" in done.stderr
+        assert not out.exists()
+
+
+def test_rows_without_entries(tmp_path):
+    data, some, out = tmp_path / "nothing.svm", tmp_path / "rows.svm", tmp_path / "m"
+    data.write_text("1\n-1\n1\n")
+    assert invoked("fit", data, "-o", out, "--online").exit_code == 0
+    assert load(out).n_seen_ == 3
+    done = invoked("predict", out, data)
+    assert done.exit_code == 0
+    assert len(done.stdout.split()) == 3
+    some.write_text(text(20, 2))
+    assert invoked("fit", some, "-o", out, "--online").exit_code == 0
+    done = invoked("predict", out, data)
+    assert done.exit_code == 0
+    assert set(done.stdout.split()) <= {"0", "1"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--algorithm", "cramma"], "--algorithm cramma needs a rate, for which there is no option here: name an"),
+        (["--algorithm", "fixed-margin"], "needs the margin to reach, for which there is no option here"),
+        (["--algorithm", "mpu"], "brings a pattern only once: leave out --online, or name one of perceptron, "),
+        (["--algorithm", "smo"], "--algorithm must be auto or one of perceptron, local-perceptron"),
+        (["--algorithm", "pumma", "--no-intercept"], "pumma learns an intercept: leave out --no-intercept"),
+        (["--C", "0"], "--C must be a positive number, or inf for the hard margin; got 0."),
+        (["--intercept-scaling", "inf"], "--intercept-scaling must be a positive number, finite; got inf."),
+        (["--trail", "mean"], "--trail must be average, vote or last; got mean."),
+    ],
+)  # fmt: skip
+def test_refusals_speak_of_options(words, message, tmp_path):
+    data = tmp_path / "rows.svm"
+    data.write_text(text(20, 2))
+    done = invoked("fit", data, "-o", tmp_path / "m", "--online", *words)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert "MaxMarginClassifier" not in done.stderr
+    assert not (tmp_path / "m").exists()
+
+
+def test_every_name_that_is_offered_runs(tmp_path):
+    data = tmp_path / "rows.svm"
+    data.write_text(text(20, 2))
+    done = invoked("fit", data, "-o", tmp_path / "m", "--online", "--algorithm", "cramma")
+    offered = re.search(r"\((.*?)\)", done.stderr)[1].split(", ")
+    assert len(offered) >= 6
+    for name in offered:
+        done = invoked("fit", data, "-o", tmp_path / "m", "--online", "--algorithm", name)
+        assert done.exit_code == 0, done.stderr
+
+
+def test_a_pipe_is_no_file(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, "fit", "/dev/stdin", "-o", str(tmp_path / "m"), "--online"],
+        input=text(20, 2), capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == (
+        "maxmargin: /dev/stdin: --online needs a file, not a pipe: write the rows to one first.\n"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the memory that Linux reports")
+def test_a_file_of_any_length_takes_the_same_memory(tmp_path):
+    peaks = []
+    piece = text(20_000, 3)
+    for copies in (1, 20):
+        data = tmp_path / f"{copies}.svm"
+        with data.open("w") as file:
+            for _ in range(copies):
+                file.write(piece)
+        words = ("fit", data, "-o", tmp_path / "m", "--online", "--trail", "vote", "--quiet")
+        done = command(SMALL_BLOCKS + PEAK, 1 << 18, *words)
+        assert done.returncode == 0, done.stderr
+        assert load(tmp_path / "m").n_seen_ == 20_000 * copies
+        peaks.append(int(done.stderr.split()[-1]) / 1024.0)
+    assert data.stat().st_size > 16 * 2**20
+    assert peaks[1] < peaks[0] + 8.0  # MB
