@@ -284,10 +284,10 @@ def _vector(size: int, problem: Problem, motion: Motion) -> Any:
             np.zeros(size), np.zeros(size, np.uint64), np.zeros(size, np.uint8), np.zeros(1, np.int64)
         )
         return Powered(w, np.zeros(size), np.zeros(3), scratch, float(problem.p))
-    length = np.zeros(1)
+    length = np.zeros(2)
     if problem.q == 1.0:
         return Absolute(w, length)
-    return Largest(w, length) if np.isinf(problem.q) else Primal(w, length, float(problem.q))
+    return Largest(w, length) if np.isinf(problem.q) else Primal(w, np.zeros(size), length, float(problem.q))
 
 
 def _slack(alpha: np.ndarray, delta2: np.ndarray, problem: Problem, motion: Motion) -> Any:

@@ -28,10 +28,8 @@ PASSES = 128  # most passes between two looks where each has an order of its own
 BETWEEN = 50_000  # most rows presented between two looks, unless one pass has more
 FEW = 5000  # fewest rows presented in mini-batches between two looks
 AGAIN = 100  # most passes over those that made a step, where a margin may be out of reach
-HOPELESS, TRIPLE = (
-    0.75,
-    3.0,
-)  # where a margin lies between the bounds when another one is tried; most of a leap
+LEAP, HOPELESS = 0.25, 0.5  # where the next margin lies between the bounds, and where one is given up
+TRIPLE = 3.0  # the most that a margin is raised by
 INNER, CORE = 30, 10  # most sweeps of the active set, and of the rows that just moved
 
 
@@ -106,7 +104,7 @@ def increments(run: Run) -> Iterator[None]:
         if pace.increment is not None:
             margin = max(middle, 0.0) * (1.0 + pace.increment)
         else:
-            margin = low + 0.5 * (min(high, TRIPLE * low) - low) if low > 0.0 else 0.0
+            margin = low + LEAP * (min(high, TRIPLE * low) - low) if low > 0.0 else 0.0
 
 
 def _start2(run: Run) -> float:

@@ -180,13 +180,14 @@ class Scratch(NamedTuple):
 
 @record
 class Primal(NamedTuple):
-    """1 < q < inf: w itself is kept, and goes down its q-norm; the norm is taken after every step, O(d).
+    """1 < q < inf: w itself is kept, and goes down its q-norm, which is measured after every step in O(d).
 
     Dual weights count the steps of each pattern, and w is no combination of patterns.
     """
 
     w: Any
-    size: Any  # |w|_q
+    power: Any  # (|w_j| / max |w|)^(q-1), as of the last measure
+    size: Any  # |w|_q and max |w|
     q: float
 
     def move(self, j, step):
@@ -196,18 +197,18 @@ class Primal(NamedTuple):
         return 1.0
 
     def measure(self):
-        top = largest(self.w)
-        if top == 0.0:
-            return 0.0
-        total = 0.0
-        for j in range(self.w.size):
-            total += (abs(self.w[j]) / top) ** self.q
-        return (top * total ** (1.0 / self.q)) ** 2
+        top, total = largest(self.w), 0.0
+        if top > 0.0:
+            for j in range(self.w.size):
+                u = abs(self.w[j]) / top
+                self.power[j] = u ** (self.q - 1.0)
+                total += self.power[j] * u
+            total = top * total ** (1.0 / self.q)
+        self.size[0], self.size[1] = total, top
+        return total * total
 
     def measured(self, h, expected):
-        square = self.measure()
-        self.size[0] = square**0.5
-        return square + h.slack.extras()
+        return self.measure() + h.slack.extras()
 
     def combines(self):
         return False
@@ -224,12 +225,9 @@ class Primal(NamedTuple):
         """Down the norm of (w, own coordinates), along a subgradient; scores have no factor in common."""
         size, whole = self.size[0], h.norm2() ** 0.5
         if size > 0.0:
-            step = rate * size / whole
+            step = rate * size / whole * (self.size[1] / size) ** (self.q - 1.0)
             for j in range(self.w.size):
-                u = self.w[j]
-                if u != 0.0:
-                    g = step * (abs(u) / size) ** (self.q - 1.0)
-                    self.w[j] = toward_zero(u, g)
+                self.w[j] = toward_zero(self.w[j], step * self.power[j])
         if whole > 0.0:
             h.slack.relax(max(1.0 - rate / whole, 0.0))
         return 1.0
@@ -252,12 +250,11 @@ class Absolute(NamedTuple):
         total = 0.0
         for j in range(self.w.size):
             total += abs(self.w[j])
+        self.size[0] = total
         return total * total
 
     def measured(self, h, expected):
-        square = self.measure()
-        self.size[0] = square**0.5
-        return square + h.slack.extras()
+        return self.measure() + h.slack.extras()
 
     def combines(self):
         return False
@@ -295,12 +292,11 @@ class Largest(NamedTuple):
         return 1.0
 
     def measure(self):
-        return largest(self.w) ** 2
+        self.size[0] = largest(self.w)
+        return self.size[0] ** 2
 
     def measured(self, h, expected):
-        square = self.measure()
-        self.size[0] = square**0.5
-        return square + h.slack.extras()
+        return self.measure() + h.slack.extras()
 
     def combines(self):
         return False
