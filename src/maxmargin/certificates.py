@@ -393,13 +393,12 @@ def _soft_bounds(
     )
     lower = problem.dual(v2, alpha, weights, arithmetic.total)
     terms = int(np.count_nonzero(alpha)) + dual.v.size
-    below = arithmetic.error(lower, size + v2, terms) + 4.0 * _EPS * (size + v2)
     if problem.power == 2:
-        below += (
-            dual.uneven + dual.off * (float(np.sqrt(v2)) + dual.off) + v2 * powers_error(problem.p, terms)
-        )
+        below = arithmetic.error(lower, size + v2, terms) + 4.0 * _EPS * (size + v2)
+        below += dual.uneven + dual.off * (float(np.sqrt(v2)) + dual.off) + v2 * powers_error(problem.p, terms)
     else:  # gains divided by max(1, |v|), of which |v| may be larger than it seems
-        below += dual.uneven + size * (dual.off + float(np.sqrt(v2)) * powers_error(problem.p, terms))
+        below = arithmetic.error(lower, size, terms) + 4.0 * _EPS * size + dual.uneven
+        below += size * (dual.off + float(np.sqrt(v2)) * (powers_error(problem.p, terms) + terms * _EPS))
     length2 = problem.norm2(arithmetic.square(w), b) if problem.p == 2 else problem.length(w, b) ** 2
     upper = problem.primal(length2, margins - off, weights, arithmetic.total)
     above = arithmetic.error(upper, upper, margins.size + w.size) + 4.0 * _EPS * upper
@@ -442,7 +441,7 @@ def _best_multiple(problem: Problem, sample: Sample, alpha: np.ndarray, v2: floa
     total, used = float(alpha.sum()), alpha > 0.0
     if problem.hard or total == 0.0:
         return 1.0
-    own = float(problem.delta2(sample.weights) @ (alpha * alpha))
+    own = float((problem.delta2(sample.weights) * alpha) @ alpha)
     most = float(np.min(problem.caps(sample.weights)[used] / alpha[used]))
     if problem.power == 1:
         return best_multiple(total, own, min(most, v2**-0.5) if v2 > 0.0 else most)

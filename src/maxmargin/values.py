@@ -72,7 +72,7 @@ def dual_point(task: Task, alpha: np.ndarray) -> tuple[np.ndarray, float, float]
     size, total = norm(v, problem.p), float(balanced.sum())
     if problem.hard:
         return balanced / total, size / total, size / total
-    own = float(problem.delta2(task.weights) @ (balanced * balanced))
+    own = float((problem.delta2(task.weights) * balanced) @ balanced)
     most = float(np.min(caps[balanced > 0.0] / balanced[balanced > 0.0]))
     if problem.power == 1:
         t = best_multiple(total, own, min(most, 1.0 / size) if size > 0.0 else most)

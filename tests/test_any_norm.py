@@ -1,0 +1,263 @@
+"""Every norm in MaxMarginClassifier: certified, bracketing an oracle that shares no code, verified from the data."""
+
+import math
+from decimal import Decimal, getcontext
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from oracle import optimum_in_norm
+
+from maxmargin import ALMA, IMA, PUMMA, MaxMarginClassifier, Problem, Status, verify
+
+INF = math.inf
+EXPONENTS = [1.0, 1.5, 2.0, 3.0, 4.0, 10.0, INF]
+ENDS = (1.0, 2.0, INF)  # where tol is tight
+KINDS = [
+    {"C": INF},
+    {"C": 1.0},
+    {"C": 30.0, "loss": "hinge"},
+    {"C": 1.0, "loss": "hinge", "norm_power": 1},
+    {"C": 0.3, "norm_power": 1},
+]
+INTERCEPTS = [{}, {"intercept": "augmented", "intercept_scaling": 0.7}, {"fit_intercept": False}]
+
+
+def names(options: dict) -> str:
+    return "-".join(f"{k}={v}" for k, v in options.items()) or "free"
+
+
+def clouds(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = np.where(X @ rng.normal(size=d) > 0.0, 1.0, -1.0)
+    y[: n // 8] *= -1.0
+    y[:2] = 1.0, -1.0
+    return X, y
+
+
+def separable(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that some w separates through the origin."""
+    rng = np.random.default_rng(seed)
+    w, X = rng.normal(size=d), rng.normal(size=(n, d))
+    y = np.where(rng.random(n) < 0.4, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    z = X @ w
+    return X + np.outer(y * (0.2 + np.abs(z)) - z, w) / (w @ w), y
+
+
+def brackets(model, X, y, weights=None) -> None:
+    """lower - e <= oracle <= upper + e."""
+    weights = np.ones(len(y)) if weights is None else weights
+    certificate = model.certificate_
+    oracle = optimum_in_norm(certificate.problem, X, y, weights)
+    assert certificate.lower <= oracle.upper
+    assert certificate.upper >= oracle.lower
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS, ids=names)
+@pytest.mark.parametrize("kind", KINDS, ids=names)
+@pytest.mark.parametrize("p", EXPONENTS)
+def test_certified_and_true(p, kind, intercept):
+    hard, tol = kind["C"] == INF, 1e-6 if p in ENDS else 1e-4
+    for seed, (n, d) in enumerate([(30, 4), (12, 25)]):
+        X, y = separable(n, d, seed) if hard else clouds(n, d, seed)
+        model = MaxMarginClassifier(p=p, tol=tol, random_state=0, **kind, **intercept).fit(X, y)
+        assert model.status_ is Status.CERTIFIED
+        assert model.certificate_.gap <= tol
+        brackets(model, X, y)
+        verify(model, X, y)
+
+
+@pytest.mark.parametrize("p", EXPONENTS)
+def test_sample_weights_and_storage(p):
+    X, y = clouds(30, 5, 3)
+    X[np.abs(X) < 0.5] = 0.0
+    weights = np.random.default_rng(0).integers(0, 3, 30).astype(float)
+    weights[:2] = 1.0
+    objective = {}
+    for name, stored in (("dense", X), ("csr", sp.csr_matrix(X))):
+        model = MaxMarginClassifier(p=p, tol=1e-6, random_state=0).fit(stored, y, weights)
+        assert model.status_ is Status.CERTIFIED
+        verify(model, stored, y, weights)
+        objective[name] = model.certificate_.upper
+    brackets(model, X, y, weights)
+    copies = np.repeat(np.arange(30), weights.astype(int))
+    again = MaxMarginClassifier(p=p, tol=1e-6, random_state=0).fit(X[copies], y[copies])
+    assert again.certificate_.upper == pytest.approx(objective["dense"], rel=3e-6)
+    assert objective["csr"] == pytest.approx(objective["dense"], rel=3e-6)
+    single = MaxMarginClassifier(p=p, random_state=0).fit(X.astype(np.float32), y, weights)
+    assert single.status_ is Status.CERTIFIED
+    verify(single, X.astype(np.float32), y, weights)
+
+
+@pytest.mark.parametrize("p", EXPONENTS)
+@pytest.mark.parametrize("scale", [1e-100, 1e-8, 1e8, 1e100])
+def test_scales(p, scale):
+    X, y = separable(25, 4, 5)
+    expected = MaxMarginClassifier(C=INF, p=p, tol=1e-4, random_state=0).fit(X, y).certificate_
+    model = MaxMarginClassifier(C=INF, p=p, tol=1e-4, random_state=0).fit(X * scale, y)
+    assert model.status_ is Status.CERTIFIED
+    assert model.certificate_.lower / scale == pytest.approx(expected.lower, rel=2e-4)
+    for power in (2, 1):
+        C = 0.5 / scale**power
+        soft = MaxMarginClassifier(C=C, p=p, norm_power=power, tol=1e-4, random_state=0).fit(X * scale, y)
+        assert soft.status_ is Status.CERTIFIED
+        verify(soft, X * scale, y)
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 3.0, INF])
+def test_no_separator(p):
+    X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    y = np.array([1.0, 1.0, -1.0, -1.0])
+    model = MaxMarginClassifier(C=INF, p=p, random_state=0).fit(X, y)
+    assert model.status_ is Status.INSEPARABLE
+    assert model.certificate_.upper < 1e-9
+    verify(model, X, y)
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 3.0, INF])
+def test_zero_rows_copies_and_contradictions(p):
+    X, y = clouds(20, 3, 6)
+    X[4] = 0.0
+    X[5] = X[6]
+    y[5], y[6] = 1.0, -1.0
+    X[7], y[7] = X[8], y[8]
+    for kind in KINDS[1:]:
+        model = MaxMarginClassifier(p=p, tol=1e-4, random_state=0, **kind).fit(X, y)
+        assert model.status_ is Status.CERTIFIED
+        brackets(model, X, y)
+        verify(model, X, y)
+
+
+@pytest.mark.parametrize("p", EXPONENTS)
+def test_several_classes_and_the_reason(p):
+    rng = np.random.default_rng(8)
+    X, y = rng.normal(size=(45, 4)), np.arange(45) % 3
+    X[np.arange(45), y] += 2.0
+    model = MaxMarginClassifier(p=p, tol=1e-3, random_state=0).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    assert model.score(X, y) > 0.8
+    assert all(report.reason for report in model.history_)
+    assert f"p = {p:g}" in model.history_[0].reason
+    verify(model, X, y)
+
+
+def test_log_is_twice_the_logarithm_of_the_width():
+    X, y = clouds(40, 30, 9)
+    model = MaxMarginClassifier(p="log", random_state=0).fit(X, y)
+    assert model.certificate_.problem.p == pytest.approx(2.0 * math.log(30))
+    assert MaxMarginClassifier(p="log").fit(X[:, :2], y).certificate_.problem.p == 2.0
+
+
+def test_large_p_makes_weights_sparse_and_small_p_makes_them_alike():
+    X, y = separable(20, 60, 10)
+    sparse = MaxMarginClassifier(C=INF, p=INF, random_state=0).fit(X, y).coef_.ravel()
+    assert np.count_nonzero(np.abs(sparse) > 1e-9 * np.abs(sparse).max()) <= 20
+    alike = np.abs(MaxMarginClassifier(C=INF, p=1.0, tol=1e-6, random_state=0).fit(X, y).coef_.ravel())
+    assert np.mean(alike > 0.999 * alike.max()) >= 0.6
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, INF])
+def test_ima_certifies_every_norm(p):
+    X, y = separable(30, 5, 11)
+    for C in (INF, 1.0):
+        model = MaxMarginClassifier(C=C, p=p, tol=1e-2, algorithm=IMA(), max_iter=10**6, random_state=0)
+        model._exact = False
+        model.fit(X, y)
+        assert model.status_ is Status.CERTIFIED
+        assert {report.stage for report in model.history_} == {"ima"}
+        brackets(model, X, y)
+        verify(model, X, y)
+
+
+@pytest.mark.parametrize("p", [2.5, 3.0, 10.0])
+def test_pumma_certifies_from_two_on(p):
+    X, y = separable(30, 5, 12)
+    for C in (INF, 1.0):
+        model = MaxMarginClassifier(C=C, p=p, tol=1e-2, algorithm=PUMMA(), random_state=0).fit(X, y)
+        assert model.status_ is Status.CERTIFIED
+        brackets(model, X, y)
+        verify(model, X, y)
+
+
+def test_alma_keeps_its_promise_for_large_p():
+    """At its end the directional margin is at least 1 - alpha of the largest one."""
+    X, y = separable(25, 4, 13)
+    for p in (2.5, 4.0):
+        options = {"C": INF, "p": p, "fit_intercept": False, "random_state": 0}
+        best = MaxMarginClassifier(tol=1e-6, **options).fit(X, y).certificate_
+        model = MaxMarginClassifier(algorithm=ALMA(alpha=0.4), tol=1e-9, max_iter=10**6, **options).fit(X, y)
+        assert model.status_ is Status.CONVERGED
+        assert model.certificate_.lower >= 0.6 * best.lower
+
+
+def test_the_problem_record_speaks_of_its_norm():
+    problem = Problem("hinge", 1.0, p=INF, power=1)
+    assert problem.q == 1.0
+    with pytest.raises(ValueError, match="from 1 to inf"):
+        Problem("hinge", 1.0, p=0.9)
+    with pytest.raises(ValueError, match="power must be 2"):
+        Problem("hinge", 1.0, power=3)
+
+
+def decimal_norm(v: list[Decimal], r: float) -> Decimal:
+    """|v|_r to many digits."""
+    size = [abs(x) for x in v]
+    if r == INF:
+        return max(size)
+    if not any(size):
+        return Decimal(0)
+    r_exact = Decimal(r)
+    return sum((x**r_exact for x in size if x), Decimal(0)) ** (1 / r_exact)
+
+
+def decimal_bounds(certificate, X, y, w, b) -> tuple[Decimal, Decimal]:
+    """What (w, b) and the dual weights prove, from the definitions, to 60 digits."""
+    problem = certificate.problem
+    rows = [[Decimal(v) for v in row] for row in X.tolist()]
+    sign = [int(label) for label in y]
+    w, b = [Decimal(float(v)) for v in w], Decimal(float(b))
+    alpha = [Decimal(0)] * len(rows)
+    for k, a in zip(certificate.support.tolist(), certificate.dual.tolist(), strict=True):
+        alpha[k] = Decimal(a)
+    lifted = [*w, b / Decimal(problem.rho)] if problem.rho else w
+    q = Decimal(problem.p) / (Decimal(problem.p) - 1) if 1.0 < problem.p < INF else None
+    length = decimal_norm(lifted, problem.q if q is None else q)
+    margins = [
+        s * (sum(a * c for a, c in zip(row, w, strict=True)) + b) for s, row in zip(sign, rows, strict=True)
+    ]
+    v = [sum(a * s * row[j] for a, s, row in zip(alpha, sign, rows, strict=True)) for j in range(len(w))]
+    balance = sum(a * s for a, s in zip(alpha, sign, strict=True))
+    if problem.rho:
+        v = [*v, Decimal(problem.rho) * balance]
+    if problem.free and balance:  # the heavier class scaled down: not more than its excess is lost
+        assert abs(balance) <= Decimal("1e-15") * sum(alpha)
+    size, total = decimal_norm(v, problem.p), sum(alpha)
+    if problem.hard:
+        return min(margins) / length, size / total
+    C = Decimal(problem.C)
+    slack = [max(1 - m, Decimal(0)) for m in margins]
+    losses = sum(C * (x if problem.loss == "hinge" else x * x) for x in slack)
+    gains = total - (0 if problem.loss == "hinge" else sum(a * a for a in alpha) / (4 * C))
+    if problem.power == 1:
+        return gains / max(Decimal(1), size), length + losses
+    return gains - size * size / 2, length * length / 2 + losses
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=names)
+@pytest.mark.parametrize("p", [1.0, 1.25, 1.5, 3.0, 30.0, INF])
+def test_claims_hold_to_the_last_digit(p, kind):
+    """Outward rounding: the bounds hold for the numbers as they are, with not a digit of grace."""
+    getcontext().prec = 60
+    for seed in range(6):
+        for intercept in INTERCEPTS[1:]:  # dual weights that need no balance have an exact value
+            X, y = separable(9, 3, seed) if kind["C"] == INF else clouds(9, 3, seed)
+            model = MaxMarginClassifier(p=p, tol=1e-9, max_iter=60, random_state=0, **kind, **intercept).fit(
+                X, y
+            )
+            certificate = model.certificate_
+            lower, upper = decimal_bounds(certificate, X, y, model.coef_.ravel(), model.intercept_[0])
+            assert Decimal(certificate.lower) <= lower
+            assert Decimal(certificate.upper) >= upper
+            assert certificate.gap < 1e-6
