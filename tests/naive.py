@@ -317,6 +317,11 @@ def fmp(Y, delta2, order, gamma, eta, lift, y, p, flexible=False):
     return Run(w, v if p == 2.0 and not flexible else count, moved, nearest, b)
 
 
+def fixed_margin(Y, order, caps, gamma, eta, lift, y):
+    """FMP at p = 2, own coordinates as columns."""
+    return fmp(Y, np.zeros(len(Y)), order, gamma, eta, lift, y, 2.0)
+
+
 NAIVE = {
     "perceptron": perceptron,
     "local-perceptron": local_perceptron,
@@ -329,12 +334,13 @@ NAIVE = {
     "romma": romma,
     "aggressive-romma": aggressive_romma,
     "pumma": pumma,
+    "fmp": fixed_margin,
 }
 
 
 def replay(name, Y, y, order, caps, numbers):
     """The naive run of a rule; its numbers are those of the compiled record."""
-    return NAIVE[name](Y, order, caps, *numbers, **({"y": y} if name == "pumma" else {}))
+    return NAIVE[name](Y, order, caps, *numbers, **({"y": y} if name in ("pumma", "fmp") else {}))
 
 
 # streams: every row once, in its order; R is that of the rows so far

@@ -21,8 +21,10 @@ BUSY: dict[str, dict] = {
     "fixed-margin": {"beta": 0.123, "eta": 0.211},
     "aggressive-romma": {"delta": 0.17, "halving": False},
     "pumma": {"delta": 0.17, "halving": False},
+    "fmp": {"gamma": 0.06},
 }
-OTHERS = ("mini-batches", "planes", "points")  # schedules of algorithms that do not present rows one by one
+# schedules of algorithms that do not present rows one by one, or of several rules
+OTHERS = ("mini-batches", "planes", "points", "increments")
 ONE_BY_ONE = [name for name, cls in RULES.items() if cls.schedules[0] not in OTHERS]
 WHOLE = ("perceptron", "mpu", "dcd")  # their arithmetic has no rounding on suitable numbers
 

@@ -31,6 +31,9 @@ RULES: dict[str, type[Algorithm]] = {
         PUMMA,
         Pegasos,
         CuttingPlane,
+        FMP,
+        IMA,
+        FlexibleIMA,
         LinearProgram,
         BarrierPath,
     )

@@ -1,0 +1,557 @@
+"""Rules in other norms than the Euclidean: the steps of their formulas, and what their theorems promise."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive import alma_p, fmp, inverse_link, p_norm, pumma_p
+from presenting import opened, packed, present, scored
+from scipy.optimize import linprog
+
+from maxmargin import Problem
+from maxmargin.compiled.weights import BIAS, FACTOR, NORM2, settle
+from maxmargin.data import Motion, Patterns
+from maxmargin.rules import ALMA, FMP, IMA, PUMMA, RULES, Facts, FlexibleIMA
+from maxmargin.run import Run
+from maxmargin.schedules import SCHEDULES
+from maxmargin.task import Task
+
+LINKED = (2.0, 2.5, 3.0, 6.8, 2.0 * float(np.log(12)), 100.0)
+EVERY = (1.0, 1.5, 2.0, 3.0, np.inf)
+seeds = st.integers(0, 2**20)
+EXACT = 1.0 - 1e-10  # rounding of the run
+
+
+def facts(problem: Problem, X, rho: float = 0.0) -> Facts:
+    """What a plan may know of these data."""
+    patterns = Patterns(X)
+    largest = float((patterns.squares(problem.p, rho) + problem.delta2(np.ones(patterns.n))).max())
+    return Facts(problem, largest, 0.1, n=patterns.n, length2=float(patterns.square.max()), d=patterns.d)
+
+
+def state(algorithm, X, y, problem: Problem, order):
+    """(rule, weight) before the first presentation."""
+    rule = algorithm.plan(facts(problem, X, problem.rho)).rule
+    h = Patterns(X).weight(
+        problem,
+        y,
+        np.ones(len(y)),
+        1.0,
+        problem.rho,
+        type(algorithm).scale,
+        True,
+        motion=type(algorithm).motion,
+    )
+    return rule, opened(rule, h, order)
+
+
+def weight(h) -> np.ndarray:
+    return h.number[FACTOR] * h.space.vector.w
+
+
+def dual(h) -> np.ndarray:
+    return np.asarray(h.scale.real(h.alpha)) + 0.0
+
+
+# the same steps as the formulas
+
+
+def sets() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Real numbers, and zeros and ones."""
+    rng = np.random.default_rng(0)
+    real = rng.normal(size=(40, 12))
+    y = np.where(real[:, 0] > 0.0, 1.0, -1.0)
+    real[:, 0] += 0.3 * y
+    real[:, 1] += 0.4
+    binary = (rng.random((40, 12)) < 0.3).astype(float)
+    return {"real": (real, y), "binary": (binary, np.where(binary[:, :4].sum(axis=1) >= 2.0, 1.0, -1.0))}
+
+
+def problem(p: float, soft: bool, intercept: str, size: float = 1.0) -> Problem:
+    return Problem("squared_hinge", 3.0 / size / size if soft else np.inf, p=p, intercept=intercept)
+
+
+def journey(algorithm, X, y, kind: Problem, passes: int = 12):
+    """(rows that made a step, weight) after some passes in order."""
+    line = np.arange(len(y))
+    rule, h = state(algorithm, X, y, kind, line)
+    moved, _ = present(rule, h, [line] * passes)
+    return rule, moved, h
+
+
+def same(found, h, moved: list[int]) -> None:
+    assert found.nearest > 1e-9
+    assert moved == found.moved
+    assert len(moved) > 20
+    np.testing.assert_allclose(weight(h), found.weights, rtol=0.0, atol=1e-11 * np.abs(found.weights).max())
+    np.testing.assert_allclose(dual(h), found.dual, rtol=0.0, atol=1e-11 * np.abs(found.dual).max())
+
+
+@pytest.mark.parametrize("p", LINKED)
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("name", ["real", "binary"])
+def test_alma_takes_the_steps_of_its_formula(name, soft, p):
+    X, y = sets()[name]
+    kind = problem(p, soft, "none")
+    algorithm = ALMA(alpha=0.37)
+    found = alma_p(
+        y[:, None] * X, kind.delta2(np.ones(40)), list(range(40)) * 12, 0.63 * 8.0**0.5 / 0.37, 2.0**0.5,
+        facts(kind, X).R, p,
+    )  # fmt: skip
+    for store in (np.asarray, sp.csr_matrix):
+        _, moved, h = journey(algorithm, store(X), y, kind)
+        same(found, h, moved)
+
+
+@pytest.mark.parametrize("p", LINKED)
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("name", ["real", "binary"])
+def test_pumma_takes_the_steps_of_its_formula(name, soft, p):
+    X, y = sets()[name]
+    kind = problem(p, soft, "free")
+    found = pumma_p(y[:, None] * X, kind.delta2(np.ones(40)), list(range(40)) * 12, 0.17, y, p)
+    for store in (np.asarray, sp.csr_matrix):
+        _, moved, h = journey(PUMMA(delta=0.17, halving=False), store(X), y, kind)
+        same(found, h, moved)
+        assert h.number[BIAS] == pytest.approx(found.bias, rel=1e-11, abs=1e-11 * found.trail[-1] ** 0.5)
+        assert h.number[NORM2] == pytest.approx(found.trail[-1], rel=1e-11)
+
+
+@pytest.mark.parametrize("p", EVERY)
+@pytest.mark.parametrize("form", ["hard", "soft", "flexible"])
+@pytest.mark.parametrize("intercept", ["free", "none"])
+@pytest.mark.parametrize("name", ["real", "binary"])
+def test_fmp_takes_the_steps_of_its_formula(name, intercept, form, p):
+    X, y = sets()[name]
+    kind = problem(p, form != "hard", intercept)
+    delta2, order = kind.delta2(np.ones(40)), list(range(40)) * 12
+    rule = FMP(gamma=0.06).plan(facts(kind, X)).rule
+    found = fmp(y[:, None] * X, delta2, order, rule.gamma, 1.0, rule.lift, y, p, form == "flexible")
+    motion = Motion.FLEXIBLE if form == "flexible" else Motion.SUBGRADIENT
+    for store in (np.asarray, sp.csr_matrix):
+        h = Patterns(store(X)).weight(kind, y, np.ones(40), 1.0, 0.0, FMP.scale, True, motion=motion)
+        moved, _ = present(rule, h, [range(40)] * 12)
+        assert found.nearest > 1e-9
+        assert moved == found.moved
+        size = np.abs(found.weights).max()
+        np.testing.assert_allclose(weight(h), found.weights, rtol=0.0, atol=1e-11 * size)
+        np.testing.assert_allclose(dual(h), found.dual, rtol=1e-11)
+        assert h.number[BIAS] == pytest.approx(found.bias, rel=1e-11)
+
+
+def journeys() -> dict[str, list[int]]:
+    """Rows that made steps, of every rule and kind of vector."""
+    out = {}
+    for name, (X, y) in sets().items():
+        for store in (np.asarray, sp.csr_matrix):
+            for soft in (False, True):
+                for p in (2.5, 6.8):
+                    what = f"{name} {store.__name__} {soft} {p}"
+                    for kind, algorithm in (
+                        ("none", ALMA(alpha=0.37)),
+                        ("free", PUMMA(delta=0.17, halving=False)),
+                    ):
+                        _, moved, h = journey(algorithm, store(X), y, problem(p, soft, kind), 4)
+                        out[f"{algorithm.name} {what}"] = moved
+                for p in EVERY:
+                    _, moved, h = journey(FMP(gamma=0.06), store(X), y, problem(p, soft, "free"), 4)
+                    settle(h)
+                    out[f"fmp {name} {store.__name__} {soft} {p}"] = moved
+    return out
+
+
+def test_interpreted_rules_take_the_same_steps():
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-W",
+            "error",
+            "-c",
+            "import test_norm_rules as t, json; print(json.dumps(t.journeys()))",
+        ],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path(__file__).parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == journeys()
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e-100, 1e100, 1e150])
+@pytest.mark.parametrize("p", [2.5, 100.0])
+def test_the_unit_of_the_data_does_not_matter(p, size):
+    """No power over- or underflows: the same steps at every scale, and w as large as it should be."""
+    X, y = sets()["real"]
+    for algorithm, intercept in ((ALMA(alpha=0.37), "none"), (PUMMA(delta=0.17, halving=False), "free")):
+        for soft in (False, True):
+            _, moved, h = journey(algorithm, X, y, problem(p, soft, intercept))
+            _, again, other = journey(algorithm, X * size, y, problem(p, soft, intercept, size))
+            assert moved == again
+            ratio = size if algorithm.name == "pumma" else 1.0
+            np.testing.assert_allclose(
+                weight(other) / ratio, weight(h), rtol=0.0, atol=1e-9 * np.abs(weight(h)).max()
+            )
+
+
+@pytest.mark.parametrize("p", [3.0, 6.8, 100.0])
+def test_running_sums_are_what_they_stand_for(p):
+    """After thousands of updates the sum of powers is still that of theta, and own coordinates that of dual weights."""
+    X, y = sets()["real"]
+    rng = np.random.default_rng(1)
+    for soft in (False, True):
+        rule, h = state(
+            PUMMA(delta=1e-4, halving=False), sp.csr_matrix(X), y, problem(p, soft, "free"), range(40)
+        )
+        present(rule, h, [rng.permutation(40) for _ in range(300)])
+        theta = h.number[0] * h.space.vector.theta
+        exact = p_norm(theta, p) ** 2 + 1.0 / 6.0 * soft * float(dual(h) @ dual(h))
+        assert h.number[NORM2] == pytest.approx(exact, rel=1e-9)
+        np.testing.assert_allclose(theta, (dual(h) * y) @ X, atol=1e-11 * np.abs(theta).max())
+        before = scored(h)
+        settle(h)
+        assert h.number[NORM2] == pytest.approx(exact, rel=1e-13)
+        np.testing.assert_allclose(scored(h), before, atol=1e-10 * np.abs(before).max())
+
+
+@pytest.mark.parametrize("name", ["pumma", "fmp"])
+@pytest.mark.parametrize("p", [2.5, 3.0])
+def test_packed_rows_take_the_same_steps(name, p):
+    X, y = sets()["real"]
+    algorithm = PUMMA(delta=0.17, halving=False) if name == "pumma" else FMP(gamma=0.06)
+    rows = np.random.default_rng(2).permutation(40)[:30]
+    for store in (np.asarray, sp.csr_matrix):
+        for soft in (False, True):
+            kind = problem(p, soft, "free")
+            (rule, loose), (_, tight) = (state(algorithm, store(X), y, kind, range(40)) for _ in range(2))
+            moved, scores = present(rule, loose, [rows, rows])
+            there, seen = present(rule, packed(tight, rows), [range(30)] * 2)
+            assert moved == [rows[k] for k in there]
+            assert scores.tolist() == seen.tolist()
+            assert weight(loose).tolist() == weight(tight).tolist()
+
+
+def test_rows_are_measured_in_every_norm():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(9, 7)) * (rng.random((9, 7)) < 0.6) * 1e150
+    X[4] = 0.0
+    ones = (X != 0.0).astype(float)
+    for p in (1.0, 1.5, 2.0, 3.0, 100.0, np.inf):
+        for rows, stored in ((X, X), (X, sp.csr_matrix(X)), (ones, sp.csr_matrix(ones))):
+            for rho in (0.0, 2.0):
+                wide = np.column_stack([rows, np.full(9, rho)])
+                expected = [p_norm(row, p) ** 2 for row in wide]
+                np.testing.assert_allclose(Patterns(stored).squares(p, rho), expected, rtol=1e-13)
+    patterns = Patterns(ones)
+    assert patterns.squares(3.0) is patterns.squares(3.0)
+    assert patterns.squares(2.0) is patterns.square
+
+
+# theorems
+
+
+def planted(seed: int, n: int, d: int, p: float, gamma: float, b: float = 0.0):
+    """(X, y, u): the largest p-margin is exactly gamma, with and without a bias where b = 0, that of (u, b), |u|_q = 1.
+
+    theta and u are a dual pair: |theta|_p = 1, u.theta = 1. Four patterns y_k = gamma theta +- t, u.t = 0, two of each
+    class, have the mean gamma theta, which bounds every margin by gamma; all others are farther along u.
+    """
+    rng = np.random.default_rng(seed)
+    theta = rng.normal(size=d)
+    if p == np.inf:  # the largest entries of theta, where u is not 0
+        theta = np.sign(theta) * np.where(np.arange(d) < max(1, d // 2), 1.0, rng.random(d))
+        u = np.where(np.abs(theta) == 1.0, theta * rng.random(d), 0.0)
+        u /= np.abs(u).sum()
+    elif p == 1.0:  # theta is 0 where u is not largest
+        theta = np.where(np.arange(d) < max(1, d // 2), theta, 0.0)
+        u = np.where(theta != 0.0, np.sign(theta), rng.uniform(-1.0, 1.0, d))
+        theta = theta / np.abs(theta).sum()
+    else:
+        theta = theta / p_norm(theta, p)
+        u = inverse_link(theta, p)
+    t = rng.normal(size=(n, d))
+    t -= np.outer(t @ u, theta)
+    t[:4] = t[0] * np.array([1.0, -1.0, 1.0, -1.0])[:, None]
+    far = np.where(np.arange(n) < 4, gamma, gamma * (1.0 + rng.exponential(size=n)))
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    y[:4] = 1.0, 1.0, -1.0, -1.0
+    return y[:, None] * (t + np.outer(far, theta)) - b * theta, y, u
+
+
+def updates(rule, h, n: int, rng, most: float) -> int:
+    """The number of updates until a full pass makes none, which is at most so many."""
+    made = 0
+    while True:
+        moved, _ = present(rule, h, [rng.permutation(n)])
+        made += len(moved)
+        assert made <= most
+        if not moved:
+            return made
+
+
+def soft_point(X, y, u, b: float, gamma: float, C: float) -> float:
+    """|u|_q^2 + C |xi|^2 of (u, b) / gamma, |u|_q = 1; C / 2 is the weight of xi^2."""
+    xi = np.maximum(1.0 - y * (X @ u + b) / gamma, 0.0)
+    return gamma**-2 + C * float(xi @ xi)
+
+
+@settings(max_examples=40)
+@given(seeds, st.integers(4, 20), st.integers(2, 8), st.sampled_from(LINKED), st.sampled_from((0.3, 0.8)))
+def test_alma_bound(seed, n, d, p, alpha):
+    """Updates <= (2 (p - 1) / gamma^2) (2 / alpha - 1)^2 + 8 / alpha - 4, margin >= (1 - alpha) gamma."""
+    X, y, _ = planted(seed, n, d, p, 0.5)
+    kind = problem(p, False, "none")
+    rule, h = state(ALMA(alpha=alpha), X, y, kind, range(n))
+    gamma = 0.5 / facts(kind, X).R
+    rng = np.random.default_rng(seed)
+    updates(rule, h, n, rng, 2.0 * (p - 1.0) / gamma**2 * (2.0 / alpha - 1.0) ** 2 + 8.0 / alpha - 4.0)
+    size = p_norm(weight(h), p / (p - 1.0))
+    assert size**2 == pytest.approx(h.number[NORM2], rel=1e-9)
+    assert float(scored(h).min()) / size >= (1.0 - alpha) * 0.5 * EXACT
+    assert size / dual(h).sum() >= 0.5 * EXACT  # |theta|_p = |w|_q, and the dual weights' bound
+
+
+@settings(max_examples=40)
+@given(
+    seeds,
+    st.integers(4, 20),
+    st.integers(2, 8),
+    st.sampled_from(LINKED),
+    st.sampled_from((1.0, 0.4, 0.1)),
+    st.sampled_from((0.0, 1.5)),
+)
+def test_pumma_theorem_3(seed, n, d, p, delta, b):
+    """|w|_q^2 grows by delta^2 / (4 (p - 1) R^2) with each update, and never exceeds gamma^-2."""
+    X, y, _ = planted(seed, n, d, p, 0.5, b)
+    kind = problem(p, False, "free")
+    R2, rng = facts(kind, X).radius2, np.random.default_rng(seed)
+    rule, h = state(PUMMA(delta=delta, halving=False), X, y, kind, range(n))
+    last, quiet = 1.0 / h.number[NORM2], False
+    while not quiet:
+        quiet = True
+        for k in rng.permutation(n):
+            if present(rule, h, [[k]])[0]:
+                now, quiet = 1.0 / h.number[NORM2], False
+                assert now >= (last + delta**2 / (4.0 * (p - 1.0) * R2)) * EXACT
+                assert now <= 4.0 / EXACT
+                assert scored(h)[h.held] == pytest.approx(h.number[NORM2], rel=1e-9)
+                last = now
+    margin = float(scored(h).min()) / h.number[NORM2] ** 0.5
+    assert margin >= (1.0 - delta) * 0.5 * EXACT
+    assert dual(h)[y > 0.0].sum() == pytest.approx(0.5, rel=1e-9)
+
+
+@settings(max_examples=40)
+@given(
+    seeds,
+    st.integers(4, 20),
+    st.integers(2, 8),
+    st.sampled_from(LINKED),
+    st.sampled_from((1.0, 0.4, 0.1)),
+    st.sampled_from((0.3, 3.0)),
+)
+def test_pumma_theorem_5(seed, n, d, p, delta, C):
+    """Updates <= (4 (p - 1) R^2 + 2 / C) (|u|_q^2 + C |xi|^2) / delta^2 for every (u, b, xi) that is feasible.
+
+    With own coordinates e_k / sqrt(C), theta^ = (theta, own) and G = 1/2 (|theta|_p^2 + |own|^2), section 0.1 gives
+    G(theta^ + a z^) <= G(theta^) + a w^.z^ + a^2 / 2 ((p - 1) |z|_p^2 + |own coordinates of z^|^2) for z^ = the sum
+    of the two reflected patterns: |z|_p <= 2 R, and its own coordinates are two of 1 / sqrt(C). So the last factor is
+    at most K = 4 (p - 1) R^2 + 2 / C. The step is min 1/2 |w^|^2 with w^.z^ >= 2 and w^.theta^ >= |theta^|^2, whose
+    dual at multipliers (a, 1) is 2 a + |theta^|^2 - G(theta^ + a z^) >= 1/2 |theta^|^2 + a (2 - w^.z^) - a^2 K / 2,
+    and 2 - w^.z^ > delta: one pattern is tight, the other below 1 - delta, b cancels. With a = delta / K the squared
+    norm grows by delta^2 / K. It never exceeds that of a feasible point, |u|_q^2 + C |xi|^2, since every one of them
+    satisfies the constraints of all steps.
+    """
+    X, y, u = planted(seed, n, d, p, 0.5)
+    rng = np.random.default_rng(seed)
+    X = X + 0.5 * rng.normal(size=X.shape)  # no longer what was planted, nor separable in general
+    kind = Problem("squared_hinge", 0.5 * C, p=p, intercept="free")
+    R2 = float(Patterns(X).squares(p).max())
+    K = 4.0 * (p - 1.0) * R2 + 2.0 / C
+    points = [soft_point(X, y, u, 0.0, gamma, C) for gamma in (0.2, 0.5, 1.0, 3.0, 10.0)]
+    rule, h = state(PUMMA(delta=delta, halving=False), X, y, kind, range(n))
+    last, quiet = 1.0 / h.number[NORM2], False
+    while not quiet:
+        quiet = True
+        for k in rng.permutation(n):
+            if present(rule, h, [[k]])[0]:
+                now, quiet = 1.0 / h.number[NORM2], False
+                assert now >= (last + delta**2 / K) * EXACT
+                assert now <= min(points) / EXACT
+                last = now
+    N2 = h.number[NORM2]
+    w, b = weight(h) / N2, h.number[BIAS] / N2  # slacks are alpha_k / (C N2)
+    xi = np.maximum(1.0 - y * (X @ w + b) / (1.0 - delta), 0.0) if delta < 1.0 else None
+    if xi is not None:
+        w = w / (1.0 - delta)
+        objective = p_norm(w, p / (p - 1.0)) ** 2 + C * float(xi @ xi)
+        assert objective <= 1.0 / N2 / (1.0 - delta) ** 2 / EXACT  # at most (1 - delta)^-2 times the optimum
+
+
+@settings(max_examples=40)
+@given(
+    seeds,
+    st.integers(4, 20),
+    st.integers(2, 8),
+    st.sampled_from(EVERY),
+    st.sampled_from((0.0, 0.3, 0.7)),
+    st.sampled_from((0.0, 1.5)),
+    st.booleans(),
+)
+def test_fmp_bound(seed, n, d, p, share, b, free):
+    """((R_2 + gamma G)^2 + c^2) (|u|_2^2 + b*^2 / c^2) / (gamma* - gamma)^2 updates; then the margin is above gamma."""
+    b = b if free else 0.0
+    X, y, u = planted(seed, n, d, p, 0.5, b)
+    kind = problem(p, False, "free" if free else "none")
+    known = facts(kind, X)
+    rule, h = state(FMP(gamma=share * 0.5 / known.R), X, y, kind, range(n))
+    gamma, c2, G = share * 0.5, rule.lift, float(d) ** max(0.0, 0.5 - 1.0 / p)
+    assert rule.gamma == pytest.approx(gamma)
+    most = ((np.sqrt(known.length2) + gamma * G) ** 2 + c2) * (float(u @ u) + (b * b / c2 if free else 0.0))
+    updates(rule, h, n, np.random.default_rng(seed), most / (0.5 - gamma) ** 2 / EXACT)
+    size = p_norm(weight(h), kind.q)
+    assert float((y * (X @ weight(h) + h.number[BIAS])).min()) / size >= gamma * EXACT
+
+
+@settings(max_examples=25)
+@given(
+    seeds,
+    st.integers(4, 12),
+    st.integers(2, 6),
+    st.sampled_from(EVERY),
+    st.sampled_from((1.0, 1.2)),
+    st.booleans(),
+    st.booleans(),
+)
+def test_a_run_of_fmp_that_fails_is_a_certificate(seed, n, d, p, share, free, soft):
+    """|sum n_k l_k x_k|_p <= T gamma + |w|_p; balanced, it bounds every margin from above, and comes down to gamma."""
+    X, y, _ = planted(seed, n, d, p, 0.5)
+    kind = Problem("squared_hinge", 5.0 if soft else np.inf, p=p, intercept="free" if free else "none")
+    delta2 = kind.delta2(np.ones(n))
+    rule, h = state(FMP(gamma=1.0), X, y, kind, range(n))
+    optimum = 0.5 if not soft else 0.5 + delta2[0]  # no margin of the extended patterns exceeds that
+    rule = rule._replace(gamma=share * optimum)
+    moved, _ = present(rule, h, [np.random.default_rng(seed).permutation(n) for _ in range(3000)])
+    counts = np.bincount(moved, minlength=n).astype(float)
+    T = counts.sum()
+    if p != 2.0:
+        assert dual(h).tolist() == counts.tolist()
+    assert p_norm((counts * y) @ X, p) <= (T * rule.gamma + p_norm(weight(h), p)) / EXACT
+    alpha = kind.balanced(y, dual(h)) if free else dual(h)
+    assert alpha is not None
+    bound = np.sqrt(p_norm((alpha * y) @ X, p) ** 2 + delta2 @ alpha**2) / alpha.sum()
+    if not soft:
+        assert bound >= 0.5 * EXACT
+    if len(moved) > 1000:
+        assert bound <= 1.25 * rule.gamma
+
+
+# IMA: whole runs
+
+
+def run_of(algorithm, X, y, kind: Problem, tol: float = 1e-9, most: int = 3000) -> Run:
+    """A run until it has converged, or is within tol."""
+    run = Run(
+        Task(kind, Patterns(X), y, np.ones(len(y))), algorithm, tol, np.random.default_rng(0), lambda: False
+    )
+    for k, _ in enumerate(SCHEDULES[algorithm.schedule](run)):
+        if run.converged or run.gap <= tol or k >= most:
+            break
+    return run
+
+
+@pytest.mark.parametrize("p", EVERY)
+@pytest.mark.parametrize("free", [True, False])
+def test_ima_comes_within_alpha_of_the_optimum(p, free):
+    for seed in range(3):
+        X, y, _ = planted(seed, 30, 6, p, 0.5)
+        run = run_of(IMA(alpha=0.1), X, y, problem(p, False, "free" if free else "none"))
+        assert run.converged
+        assert 0.9 * 0.5 <= run.lower <= 0.5 / EXACT <= run.upper / EXACT**2
+
+
+@pytest.mark.parametrize("p", [1.0, np.inf])
+def test_ima_and_the_linear_program(p):
+    rng = np.random.default_rng(4)
+    y = np.where(np.arange(30) % 2 == 0, 1.0, -1.0)
+    X = rng.normal(size=(30, 40)) + 0.5 * y[:, None]
+    A = y[:, None] * np.hstack([X, -X, np.ones((30, 1)), -np.ones((30, 1))])
+    if p == np.inf:  # min |w|_1
+        done = linprog(np.r_[np.ones(80), 0.0, 0.0], A_ub=-A, b_ub=-np.ones(30))
+    else:  # min |w|_inf
+        last = np.hstack([np.eye(40), np.eye(40), np.zeros((40, 2)), -np.ones((40, 1))])
+        done = linprog(
+            np.r_[np.zeros(82), 1.0],
+            A_ub=np.vstack([np.hstack([-A, np.zeros((30, 1))]), last]),
+            b_ub=np.r_[-np.ones(30), np.zeros(40)],
+        )
+    best = 1.0 / done.fun
+    run = run_of(IMA(), X, y, problem(p, False, "free"), tol=0.03)
+    assert 0.97 * best <= run.lower <= best / EXACT
+    assert best * EXACT <= run.upper <= best / 0.97
+
+
+@pytest.mark.parametrize("p", EVERY)
+def test_ima_certifies_the_soft_margin(p):
+    rng = np.random.default_rng(5)
+    y = np.where(np.arange(40) % 2 == 0, 1.0, -1.0)
+    X = rng.normal(size=(40, 6)) + 0.4 * y[:, None]
+    run = run_of(IMA(), X, y, Problem("squared_hinge", 1.0, p=p), tol=0.05)
+    assert run.gap <= 0.05
+    other = run_of(FlexibleIMA(), X, y, Problem("squared_hinge", 1.0, p=p), tol=1e-9)
+    assert other.converged  # it ends by its own criterion, with bounds that are true
+    assert other.upper >= run.lower * EXACT
+    assert other.lower <= run.upper / EXACT
+
+
+def test_a_budget_ends_ima():
+    X, y, _ = planted(7, 30, 6, 3.0, 0.5)
+    run = run_of(IMA(increment=0.02, budget=200), X, y, problem(3.0, False, "free"))
+    assert run.converged
+    assert 0.3 < run.lower <= 0.5 / EXACT
+
+
+# which problem which rule solves
+
+
+def test_refusals_name_what_solves_the_norm():
+    for name, cls in RULES.items():
+        if cls.schedules[0] == "points":
+            continue  # exact solvers of other norms
+        hard, soft = (Problem("squared_hinge", C, p=np.inf) for C in (np.inf, 1.0))
+        if name in ("ima", "fmp", "flexible-ima"):
+            assert cls().refuses(soft) is None
+            assert (cls().refuses(hard) is None) == (name != "flexible-ima")
+            assert cls().refuses(Problem("squared_hinge", 1.0, p=1.0, power=1)) == "norm_power=2"
+        elif name in ("alma", "pumma"):
+            assert 'p="log"' in cls().refuses(hard)
+            assert "ima" in cls().refuses(Problem("squared_hinge", 1.0, p=1.5))
+            assert cls().refuses(Problem("squared_hinge", 1.0, p=6.8)) is None
+        else:
+            kind = Problem("hinge", 1.0 if cls().refuses(Problem("hinge", 1.0)) is None else np.inf, p=3.0)
+            assert "pumma" in (cls().refuses(kind) or "")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: FMP(gamma=-1.0), "gamma must be a number of at least 0"),
+        (lambda: FMP(constant=0.0), "constant must be a positive number or None"),
+        (lambda: IMA(alpha=1.0), "alpha must lie between 0 and 1"),
+        (lambda: IMA(increment=0.0), "increment must be a positive number"),
+        (lambda: IMA(budget=0), "budget must be a whole number"),
+    ],
+)
+def test_parameters_are_checked(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
