@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 export MAXMARGIN_DATA ?= ../shared/data
 
+# what reads compiled code step by step: every rule and its storages, cutting planes, streams
+INTERPRETED := tests/test_engine.py tests/test_rules.py tests/test_cutting_plane.py tests/test_streams.py
+
 .PHONY: demo test test-slow test-interpreted lint format bench reproduce reproduce-all clean
 
 demo: $(VENV)/.ready
@@ -16,7 +19,9 @@ test-slow: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -m slow
 
 test-interpreted: $(VENV)/.ready-dev
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/test_engine.py tests/test_rules.py -m "not slow"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow" $(INTERPRETED)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow" tests/test_pegasos.py -k naive
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow" tests/test_online.py -k "TestCounts or batches_of_any or TestBounds"
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff format --check .

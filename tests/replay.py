@@ -20,7 +20,9 @@ from maxmargin.compiled.weights import settle
 from maxmargin.data import Patterns, Room
 from maxmargin.rules import RULES, Bias, Facts
 from maxmargin.rules.dual_descent import Descend
+from maxmargin.rules.local import LocalPerceptron
 from maxmargin.rules.mpu import Unlearn
+from maxmargin.stream import Stream
 
 HARD = Problem("hinge", np.inf, intercept="none")
 FREE = Problem("hinge", np.inf, intercept="free")
@@ -28,9 +30,15 @@ FREE = Problem("hinge", np.inf, intercept="free")
 DIVIDING = {
     "alma": {"alpha": 0.37},
     "micra": {"beta": 1.3, "eta": 0.87, "epsilon": 0.4, "zeta": 0.3},
+    "cramma": {"beta": 1.3, "eta": 0.211},
+    "fixed-margin": {"beta": 0.123, "eta": 0.211},
+    "romma": {},
     "aggressive-romma": {"delta": 0.17, "halving": False},
     "pumma": {"delta": 0.17, "halving": False},
 }
+
+
+STREAMING = {**DIVIDING, "perceptron": {"b": 0.37}, "local-perceptron": {"b": 0.37}}
 
 
 def learn():
@@ -74,6 +82,19 @@ def run(rule, X, y, problem, unit=1.0, rho=0.0, passes=30, scale=None, holds=Fal
     }
 
 
+def flow(rule, X, y):
+    """A soft-margin stream in uneven batches: rows that made an update, and what they leave."""
+    stream = Stream(rule, Problem("squared_hinge", 0.7, intercept="free"), X.shape[1], 0.5, 0.0, "average", 2)
+    steps = []
+    for turn in range(3):
+        for k in range(len(y)):
+            before = stream.updates
+            stream.present(Patterns(X[k : k + 1]), y[k : k + 1], turn == 0)
+            steps += [k] * (stream.updates - before)
+    w, b = stream.weight()
+    return {"steps": steps, "values": [*w.tolist(), b, *stream.bounds()[:1], stream.mistakes]}
+
+
 def data():
     rng = np.random.default_rng(1)
     y = np.where(np.arange(40) % 3 == 0, 1.0, -1.0)
@@ -96,11 +117,18 @@ def everything() -> dict:
     for name, store in (("dense", np.asarray), ("csr", sp.csr_matrix)):
         out[f"perceptron, hard, {name}"] = run(learn(), store(whole), y, HARD)
         out[f"perceptron, squared, {name}"] = run(learn(), store(whole), y, squared, rho=1.0)
+        local = LocalPerceptron(b=3.5).plan(Facts(HARD, 64.0, 0.1)).rule
+        out[f"local-perceptron, hard, {name}"] = run(local, store(whole), y, HARD)
         out[f"mpu, hard, {name}"] = run(unlearn, store(whole), y, HARD, 512.0)
         out[f"mpu, hinge, {name}"] = run(unlearn, store(whole), y, soft, 512.0)
         out[f"mpu, free, {name}"] = run(unlearn, store(whole), y, free, 512.0, rho=1.0)
         out[f"dcd, dyadic, {name}"] = run(descend, store(dyadic), y[:10], soft, passes=2)
         out[f"dcd, real, {name}"] = run(descend, store(real), y, soft, passes=3)
+    for name, options in STREAMING.items():
+        for store in (np.asarray, sp.csr_matrix):
+            out[f"{name}, dividing on a stream, {store.__name__}"] = flow(
+                RULES[name](**options), store(whole), y
+            )
     for name, options in DIVIDING.items():
         kind = RULES[name]
         own = kind.bias is Bias.OWN
