@@ -22,12 +22,14 @@ SECTIONS = (
     "cramma_table1", "cramma_table2", "cramma_table3", "cramma_table4", "pumma_figure3", "pumma_figure4",
     "pumma_large_p", "pumma_newton", "pumma_table1", "mpu_table1",
 )  # fmt: skip
+ROUGHLY = (10, 30, 60, 120, 300, 600, 1200, 2400)  # seconds
 HEAD = """\
 # Published numbers, reproduced
 
 Written by `python -m reproduction --write`, which is `make reproduce`; `tests/test_reproduction.py` holds the same
 numbers as tests. `=` means the same number, as far as it is printed. † marks what only `make reproduce-all`
-runs, as it was last found; it is kept in `long.json`.
+runs, as it was last found; it is kept in `long.json`. Times are of 2 shared cores; `make reproduce` keeps below ten
+minutes in all.
 """
 
 
@@ -54,10 +56,10 @@ def main(arguments: list[str] | None = None) -> int:
         began = time.perf_counter()
         found = list(section.cells(folder, options.all))
         fine &= all(cell.fine for cell in found)
-        text = shown(section, found)
-        print(f"{text}\n({name}: {time.perf_counter() - began:.0f} s)\n", flush=True)
+        text, seconds = shown(section, found), time.perf_counter() - began
+        print(f"{text}\n({name}: {seconds:.0f} s)\n", flush=True)
         if options.write:
-            write(name, text)
+            write(name, f"{text}\n{took(seconds, options.all)}\n")
             if hasattr(section, "picture"):
                 section.picture(found, PAGE.parent / f"{name}.png")
     if options.write:
@@ -68,6 +70,13 @@ def main(arguments: list[str] | None = None) -> int:
 def shown(section: Any, found: list[Any]) -> str:
     """A section of the page."""
     return f"## {section.TITLE}\n\n{section.TEXT}\n{section.table(found)}\n"
+
+
+def took(seconds: float, everything: bool) -> str:
+    """How long a section takes, so roughly that the page changes only where that does."""
+    most = next((limit for limit in ROUGHLY if seconds < limit), None)
+    words = f"more than {ROUGHLY[-1]} s" if most is None else f"under {most} s"
+    return f"*Takes {words}{', rows marked † included' if everything else ''}.*"
 
 
 def write(name: str, text: str) -> None:
