@@ -37,6 +37,7 @@ EASY, HARD = 4, 10  # Newton steps for a point that change it
 STEPS, MANY = 20, 300  # Newton steps for a point, and for the first, at most
 CAREFUL = 1.1  # a factor that is not made smaller
 HALVINGS = 40
+FAR = 10.0  # a first |w|, for rows of length one, that is large
 CORRECTIONS = 6  # of the solution of a linear system, at most
 NARROW = 50  # columns, and two for each row, that are never eliminated: that would lose digits
 TINY = 1e-300
@@ -152,22 +153,33 @@ class _Path:
         double = not problem.hard and problem.loss == "hinge"
         self.nu = (3.0 if between else 2.0) * self.d + 1.0 + self.n * (2.0 if double else 1.0)
 
-    def start(self) -> tuple[State, float]:
-        """w = 0, and a tau of like size of all parts."""
+    def start(self, near: bool) -> tuple[State, float]:
+        """w = 0, and a tau of like size of all parts; `near`: one for which |w| does not begin too far out."""
         f = np.zeros(self.F.shape[1])
         if self.problem.hard:
             f[-1] = -1.0
             tau, t = self.nu, 1.0
         else:
-            tau = self.nu / float(self.costs.sum())
-            t = (self.d + 1.0) / tau
-            t = t**0.5 if self.problem.power == 2 else t
+            power = self.problem.power
+            tau, far = self.nu / float(self.costs.sum()), self.d / FAR**power
+            if near and tau < far:  # half of the way back, not to be too far from the path
+                tau = (tau * far) ** 0.5
+            t = ((self.d + 1.0) / tau) ** (1.0 / power)
         r = np.full(self.d if self.split else 0, 0.5 * t / self.d)
         return State(np.zeros(self.d), r, t, f), tau
 
     def points(self) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
-        """Points near the path, tau rising."""
-        state, tau = self.start()
+        """Points near the path, tau rising, from the first start that leads there."""
+        for near in (False, True):
+            found = False
+            for point in self.follow(*self.start(near)):
+                found = True
+                yield point
+            if found:
+                return
+
+    def follow(self, state: State, tau: float) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
+        """Points near the path, from one start."""
         last, factor, steps, most, length = None, FIRST, 0, MANY, 1.0
         free = self.problem.free
         while True:
