@@ -359,7 +359,8 @@ def nearest_on_segment(vector, z, own2, cross, square):
             if z.mark[j] == 0:
                 rest += abs(vector.w[j] * vector.theta[j])
     away = rest ** (1.0 / p)
-    low, high, k, last = 0.0, 1.0, 1.0, 2.0
+    low, high, k, last = 0.0, 1.0, 0.0, 2.0
+    beyond = True  # may the end itself be the nearest point?
     for _ in range(100):
         r0 = (1.0 - k) * away
         top = r0
@@ -389,17 +390,20 @@ def nearest_on_segment(vector, z, own2, cross, square):
             high = k
         elif first < 0.0:
             low = k
-        else:
+        if first == 0.0 or low == 1.0 or high == 0.0:
             return k
-        if low == 1.0:
-            return 1.0
-        new = k - first / second if second > 0.0 else -1.0
-        # Newton's steps may go to and fro between two far points: each is half as long as the last, or bisects
-        if not (low < new and new < high and abs(new - k) <= 0.5 * last):
+        new = k - first / second if second > 0.0 else 1.0
+        if beyond and new >= 1.0:
+            new = 1.0
+            beyond = False
+        elif low < new and new < high and abs(new - k) <= 0.5 * last:
+            if abs(new - k) <= 1e-8 * new:  # a step of Newton's as small as this leaves its square
+                return new
+        else:  # they may go to and fro between two far points: each is half as long as the last, or bisects
             new = 0.5 * (low + high)
+            if high - low <= 1e-14 * high:
+                return new
         last = abs(new - k)
-        if last <= 1e-14 * new or high - low <= 1e-14 * high:
-            return new
         k = new
     return k
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,6 +12,20 @@ from ..batch.barrier import path_points
 from ..batch.generation import linear_points
 from ..problems import Problem
 from .algorithm import Algorithm, Bias, Facts, Plan
+
+
+def path_or_proof(
+    problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray
+) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
+    """The points of the path; where no separator is found, those of a linear program, whose dual weights cancel.
+
+    Numbers end before a path whose optimum is 0 does, and dual weights that cancel do so in every norm.
+    """
+    w, b = np.zeros(X.shape[1]), 0.0
+    for w, b, alpha in path_points(problem, X, y, weights):
+        yield w, b, alpha
+    if problem.hard and not float((y * (X @ w + b)).min()) > 0.0:
+        yield from linear_points(replace(problem, p=np.inf), X, y, weights)
 
 
 class Points(NamedTuple):
@@ -76,7 +90,7 @@ class BarrierPath(Program):
     """
 
     name: ClassVar[str] = "barrier"
-    points: ClassVar[Any] = staticmethod(path_points)
+    points: ClassVar[Any] = staticmethod(path_or_proof)
 
     def refuses(self, problem: Problem) -> str | None:
         return None
