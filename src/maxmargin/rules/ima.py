@@ -162,8 +162,13 @@ class FlexibleIMA(IMA):
 
     def refuses(self, problem: Problem) -> str | None:
         if problem.hard:
-            return 'loss="squared_hinge" with a finite C'
+            return "a finite C"
         return super().refuses(problem)
+
+    def other_norm(self, problem: Problem) -> str | None:
+        if problem.p == 2:  # running bounds take the dual weights for what makes up w
+            return 'p other than 2, or algorithm="ima"'
+        return super().other_norm(problem)
 
     def plan(self, facts: Facts) -> Plan:
         plan = super().plan(facts)
