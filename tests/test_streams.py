@@ -30,8 +30,8 @@ from maxmargin import (
 )
 from maxmargin.cli.app import app
 from maxmargin.rules import RULES, Facts
-from maxmargin.rules.algorithm import PerceptronLike
 from maxmargin.rules.local import LocalPerceptron
+from maxmargin.stream import streams
 
 RUNS = [
     Perceptron(b=0.37),
@@ -61,16 +61,13 @@ def rows(seed, n=60):
 
 
 def test_every_rule_that_runs_as_a_stream_is_here():
-    streams = {
-        name
-        for name, cls in RULES.items()
-        if issubclass(cls, PerceptronLike) and not cls().refuses(problem())
-    }
-    assert {rule.name for rule in RUNS} == streams
-
-
-def problem(C=np.inf):
-    return Problem("squared_hinge", C, intercept="free")
+    assert {rule.name for rule in RUNS} == {name for name, cls in RULES.items() if streams(cls)}
+    for name, cls in RULES.items():
+        if not streams(cls):
+            with pytest.raises(
+                ValueError, match=f"'{name}' cannot learn from a stream, which brings a pattern"
+            ):
+                OnlineMarginClassifier(name).partial_fit([[1.0], [2.0]], [0, 1], classes=[0, 1])
 
 
 @pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix])

@@ -26,14 +26,20 @@ from .compiled.streams import (
 )
 from .compiled.vectors import Plain
 from .compiled.weights import BIAS, FACTOR, INVERSE, SCALE
-from .data import Patterns
+from .data import Motion, Patterns
 from .problems import Problem
 from .rules import Algorithm, Bias, Facts
+from .rules.algorithm import PerceptronLike
 
 REFRESH = 1 << 16  # presentations after which |w|^2 is taken anew
 ACCURACY = 0.1  # relative accuracy asked of rules that have none of their own
 TINY = 1e-200  # sums so small may have lost digits
 _EPS = float(np.finfo(float).eps)
+
+
+def streams(cls: type[Algorithm]) -> bool:
+    """Do algorithms of this kind need no pattern again, and only steps along patterns?"""
+    return issubclass(cls, PerceptronLike) and cls.motion is Motion.LINK
 
 
 class Stream:

@@ -107,10 +107,10 @@ def _check_fields(given: dict[str, Any]) -> None:
     from ..estimators.online import TRAILS
     from ..readers import DataError
     from ..rules import RULES
-    from ..rules.algorithm import PerceptronLike
+    from ..stream import streams
 
     name = given.get("algorithm", "auto")
-    fit = [one for one, cls in RULES.items() if issubclass(cls, PerceptronLike) and one not in NUMBERED]
+    fit = [one for one, cls in RULES.items() if streams(cls) and one not in NUMBERED]
     if name in NUMBERED:
         raise DataError(
             f"--algorithm {name} needs {NUMBERED[name]}, for which there is no option here: name another one "

@@ -21,8 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..data import Patterns
 from ..problems import Problem
 from ..rules import CRAMMA, MICRA, RULES, Algorithm, FixedDirectionalMargin, LocalPerceptron
-from ..rules.algorithm import PerceptronLike
-from ..stream import Stream
+from ..stream import Stream, streams
 from .robustness import Robust
 
 TRAILS = ("average", "vote", "last")
@@ -35,6 +34,8 @@ _UNFIT = {
     "dcd": "it moves the dual weight of a pattern a little every time the pattern comes",
     "cutting-plane": "every plane is made of all patterns",
     "lp": "a linear program is one of all patterns",
+    "fmp": "it comes to its margin only in many passes",
+    "ima": "it goes from margin to margin, each found in many passes",
     "pegasos": "it draws patterns at random from all of them, and its steps depend on how many there are",
 }
 _RATES = {
@@ -492,7 +493,7 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
 
     def _algorithm(self, problem: Problem) -> Algorithm:
         algorithm = self.algorithm
-        fit = [name for name, cls in RULES.items() if issubclass(cls, PerceptronLike)]
+        fit = [name for name, cls in RULES.items() if streams(cls)]
         if isinstance(algorithm, str):
             name = LocalPerceptron.name if algorithm == "auto" else algorithm
             if name not in RULES:
@@ -503,7 +504,7 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
             algorithm = RULES[name]()
         elif not isinstance(algorithm, Algorithm):
             raise ValueError(f"algorithm must be a name or a rule object such as ALMA(); got {algorithm!r}.")
-        if not isinstance(algorithm, PerceptronLike):
+        if not streams(type(algorithm)):
             reason = _UNFIT.get(algorithm.name, "it needs a pattern more than once")
             raise ValueError(
                 f"algorithm {algorithm.name!r} cannot learn from a stream, which brings a pattern only once: "
