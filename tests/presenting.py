@@ -21,7 +21,7 @@ BUSY: dict[str, dict] = {
     "fixed-margin": {"beta": 0.123, "eta": 0.211},
     "aggressive-romma": {"delta": 0.17, "halving": False},
     "pumma": {"delta": 0.17, "halving": False},
-    "fmp": {"gamma": 0.06},
+    "fmp": {"gamma": 0.1123},
 }
 # schedules of algorithms that do not present rows one by one, or of several rules
 OTHERS = ("mini-batches", "planes", "points", "increments")
