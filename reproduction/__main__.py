@@ -28,8 +28,7 @@ HEAD = """\
 
 Written by `python -m reproduction --write`, which is `make reproduce`; `tests/test_reproduction.py` holds the same
 numbers as tests. `=` means the same number, as far as it is printed. † marks what only `make reproduce-all`
-runs, as it was last found; it is kept in `long.json`. Times are of 2 shared cores; `make reproduce` keeps below ten
-minutes in all.
+runs, as it was last found; it is kept in `long.json`. Times are of 2 shared cores.
 """
 
 
