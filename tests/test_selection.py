@@ -49,7 +49,7 @@ def separable(n=60, d=30, useful=4):
     [
         MarginRFE("auto", p=2),
         MarginRFE("auto", p=2, cv=2, n_features_to_select=1, step=1),
-        MarginRFE(LogisticRegression(max_iter=1000)),
+        MarginRFE(LogisticRegression(C=0.01, solver="newton-cholesky")),
     ]
 )
 def test_scikit_learn(estimator, check):

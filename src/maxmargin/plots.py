@@ -478,20 +478,20 @@ class EliminationDisplay:
         self.axes_, self.figure_ = tuple(axes[: self.panels]), axes[0].figure
         left = list(self.axes_)
         self.accuracy_line_ = self.lower_line_ = self.upper_line_ = None
-        style: dict[str, Any] = {"lw": 1.6, "marker": "o", "ms": 4}
+        style: dict[str, Any] = {"lw": 1.6, "ms": 5}
         if np.isfinite(self.accuracy).any():
             ax = left.pop(0)
-            (self.accuracy_line_,) = ax.plot(self.n_features, self.accuracy, color=_TOL, **style)
+            (self.accuracy_line_,) = ax.plot(self.n_features, self.accuracy, "o-", color=_TOL, **style)
             band = self.accuracy - self.accuracy_std, self.accuracy + self.accuracy_std
             ax.fill_between(self.n_features, *band, color=_TOL, alpha=0.14, lw=0)
             ax.set_ylabel("accuracy in cross-validation")
         if left:
             ax = left.pop(0)
             (self.upper_line_,) = ax.plot(
-                self.n_features, self.upper, color=_UPPER, label="upper bound", **style
+                self.n_features, self.upper, "v-", color=_UPPER, label="upper bound", **style
             )
             (self.lower_line_,) = ax.plot(
-                self.n_features, self.lower, color=_LOWER, label="lower bound", **style
+                self.n_features, self.lower, "^-", color=_LOWER, label="lower bound", **style
             )
             ax.fill_between(self.n_features, self.lower, self.upper, color="#94a3b8", alpha=0.22, lw=0)
             ax.set_ylabel("largest margin" if self.hard else "least objective")
