@@ -116,7 +116,9 @@ def ours(data: Set) -> tuple[Found, float]:
     alpha = np.zeros(data.y.size)
     alpha[certificate.support] = certificate.dual
     w = clf.coef_.ravel()
-    return Found("maxmargin, certified to 1 %", seconds, judged(data.X, data.y, w), w), bound(data.X, data.y, alpha)
+    return Found("maxmargin, certified to 1 %", seconds, judged(data.X, data.y, w), w), bound(
+        data.X, data.y, alpha
+    )
 
 
 def highs(data: Set, method: str, limit: float) -> Found:
@@ -127,7 +129,9 @@ def highs(data: Set, method: str, limit: float) -> Found:
     cost = np.append(np.ones(2 * d), 0.0)
     bounds = [(0.0, None)] * (2 * d) + [(None, None)]
     begin = time.perf_counter()
-    result = linprog(cost, A_ub=G, b_ub=-np.ones(n), bounds=bounds, method=method, options={"time_limit": limit})
+    result = linprog(
+        cost, A_ub=G, b_ub=-np.ones(n), bounds=bounds, method=method, options={"time_limit": limit}
+    )
     seconds = time.perf_counter() - begin
     w = np.zeros(d) if result.x is None else result.x[:d] - result.x[d : 2 * d]
     return Found(f"HiGHS, {method}", seconds, judged(data.X, data.y, w), w, result.status == 0)
@@ -172,8 +176,14 @@ def lines(data: Set, turns: list[list[Found]], upper: float) -> list[list[str]]:
     for k, first in enumerate(turns[0]):
         rows = [turn[k] for turn in turns if k < len(turn)]
         seconds = float(np.median([row.seconds for row in rows]))
-        ratio = float(np.median([row.seconds / turn[0].seconds for row, turn in zip(rows, turns, strict=False)]))
-        kept = "" if data.relevant is None else f"{np.isin(data.relevant, first.used).sum()} of {data.relevant.size}"
+        ratio = float(
+            np.median([row.seconds / turn[0].seconds for row, turn in zip(rows, turns, strict=False)])
+        )
+        kept = (
+            ""
+            if data.relevant is None
+            else f"{np.isin(data.relevant, first.used).sum()} of {data.relevant.size}"
+        )
         late = "" if first.ended else "more than "
         out.append(
             [
@@ -198,15 +208,27 @@ def document(repeats: int, limit: float) -> str:
         for data in sets():
             turns, upper = measure(data, repeats, limit)
             rows += lines(data, turns, upper)
-            best = [min(found.seconds for found in turn[1 : 1 + len(METHODS)]) / turn[0].seconds for turn in turns]
+            best = [
+                min(found.seconds for found in turn[1 : 1 + len(METHODS)]) / turn[0].seconds for turn in turns
+            ]
             ratio, share = float(np.median(best)), turns[0][0].margin / upper
             met = ratio >= data.goal and share >= 1.0 - TOL
             verdicts.append(
                 f"* {data.name}: {ratio:.1f} times as fast as the faster HiGHS (asked for: {data.goal:g}), "
                 f"{'met' if met else 'not met'}."
             )
-    head = ["data", "learner", "seconds", "times ours", "share of the bound", "columns used", "relevant found"]
-    packages = ", ".join(f"{name} {version(name)}" for name in ("maxmargin", "numpy", "scipy", "scikit-learn"))
+    head = [
+        "data",
+        "learner",
+        "seconds",
+        "times ours",
+        "share of the bound",
+        "columns used",
+        "relevant found",
+    ]
+    packages = ", ".join(
+        f"{name} {version(name)}" for name in ("maxmargin", "numpy", "scipy", "scikit-learn")
+    )
     return _PAGE.format(
         python=platform.python_version(),
         packages=packages,

@@ -30,12 +30,12 @@ ALGORITHMS: dict[str, Algorithm] = {
 }
 TEXT = f"""\
 The data of the upper half, p = 2 ln 100 = 9.21, m = 1000, δ = 0.1, mean of 3 seeds. 0.0461 is the level that the paper
-draws, 0.9 times the target's own margin over R. ALMA_p gets a coordinate of R = max |x|_p, and the intercept that is best
-for its weight in the end; it is left after
-{ENOUGH:,} updates, as in the notes that these figures are compared with, for the rest of its run takes one to two decades
-more. "Level reached" tells after how many updates the margin with the best intercept for the weight was first seen
-above 0.0461 R (looks come after 1, 2, 4, ... more passes), and "seconds" whether PUMMA needed at most half of ALMA's time
-to come there (Figure 4: at least 2 times faster); compiling is not counted.
+draws, 0.9 times the target's own margin over R. ALMA_p gets a coordinate of R = max |x|_p, and in the end the
+intercept that is best for its weight; it is left after {ENOUGH:,} updates, as in the notes that these figures are
+compared with, since the rest of its run takes one to two decades more. "Level reached" tells after how many
+updates the margin with the best intercept was first seen above 0.0461 R (looks come after 1, 2, 4, ... more
+passes), and the last rows whether PUMMA needed at most half of ALMA's seconds to come there (Figure 4: at least 2
+times faster); compiling is not counted.
 """
 
 

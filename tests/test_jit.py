@@ -78,7 +78,7 @@ def test_only_one_file_knows_numba():
 def test_compiled_code_imports_numpy_and_itself():
     for file in (SOURCE / "compiled").glob("*.py"):
         if file.name != "jit.py":
-            assert imported(file) <= {"__future__", "math", "typing", "numpy"}, file.name
+            assert imported(file) <= {"__future__", "enum", "math", "typing", "numpy"}, file.name
 
 
 # no allocation

@@ -18,8 +18,8 @@ from presenting import opened, packed, present, scored
 from scipy.optimize import linprog
 
 from maxmargin import Problem
-from maxmargin.compiled.weights import BIAS, FACTOR, NORM2, settle
-from maxmargin.data import Motion, Patterns
+from maxmargin.compiled.weights import BIAS, FACTOR, NORM2, Motion, settle
+from maxmargin.data import Patterns
 from maxmargin.rules import ALMA, FMP, IMA, PUMMA, RULES, Facts, FlexibleIMA
 from maxmargin.run import Run
 from maxmargin.schedules import SCHEDULES

@@ -34,7 +34,9 @@ def model():
 def test_draws_both_bounds_of_every_report(model):
     display = BoundsDisplay.from_estimator(model)
     time = display.upper_line_.get_xdata()
-    unit, name = (1e3, "ms") if model.history_[-1].seconds < 1.0 else (1.0, "s")  # a first fit may have to compile
+    unit, name = (
+        (1e3, "ms") if model.history_[-1].seconds < 1.0 else (1.0, "s")
+    )  # a first fit may have to compile
     assert np.array_equal(time, [unit * report.seconds for report in model.history_])
     assert (display.upper_line_.get_ydata() >= 0.0).all()
     assert (display.lower_line_.get_ydata() <= 0.0).all()

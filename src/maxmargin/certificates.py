@@ -7,8 +7,8 @@ Every non-negative combination of patterns is a certificate. With alpha feasible
 
 v being measured in the p-norm and w in the q-norm: it takes no more than Hoelder's inequality. With the norm to the
 first power the bounds are sum alpha_i - sum alpha_i^2 / (4 C s_i), divided by max(1, |v|), and the primal value. A free
-intercept asks for alpha balanced between the classes. Where entries are huge, alpha may stand for real numbers near it (`exactness`).
-This module knows no solver: it imports NumPy and the problem record.
+intercept asks for alpha balanced between the classes. Where entries are huge, alpha may stand for real numbers near
+it (`exactness`). This module knows no solver: it imports NumPy and the problem record.
 """
 
 from __future__ import annotations
@@ -395,7 +395,9 @@ def _soft_bounds(
     terms = int(np.count_nonzero(alpha)) + dual.v.size
     if problem.power == 2:
         below = arithmetic.error(lower, size + v2, terms) + 4.0 * _EPS * (size + v2)
-        below += dual.uneven + dual.off * (float(np.sqrt(v2)) + dual.off) + v2 * powers_error(problem.p, terms)
+        below += (
+            dual.uneven + dual.off * (float(np.sqrt(v2)) + dual.off) + v2 * powers_error(problem.p, terms)
+        )
     else:  # gains divided by max(1, |v|), of which |v| may be larger than it seems
         below = arithmetic.error(lower, size, terms) + 4.0 * _EPS * size + dual.uneven
         below += size * (dual.off + float(np.sqrt(v2)) * (powers_error(problem.p, terms) + terms * _EPS))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from .compiled.weights import (
     Fixed,
     Loose,
     Mixed,
+    Motion,
     Rigid,
     Shifted,
     Weight,
@@ -45,14 +45,6 @@ SIDE_BY_SIDE = 32  # rows of large data: memory is slow where nothing is next to
 _SMALL_INDEX = 2**32 - 1  # above, indices take 64 bits
 _SHORT, _ALIKE, _BLOCK = 32, 1.0, 512  # entries of short rows; spread of like lengths; rows sorted by length
 _FEW = 64  # entries that tell nearly always whether all are one
-
-
-class Motion(Enum):
-    """What a rule moves; at p = 2 the first two are one."""
-
-    LINK = "a sum of patterns, whose image is w"
-    SUBGRADIENT = "w itself, down its norm; dual weights count steps"
-    FLEXIBLE = "w itself, down a norm that takes no notice of own coordinates"
 
 
 class Patterns:

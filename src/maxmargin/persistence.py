@@ -218,7 +218,9 @@ def _hasher(hasher: Any) -> Any:
 
 
 def _decoded_parameters(cls: type[Any], record: dict[str, Any]) -> dict[str, Any]:
-    missing = cls().get_params(deep=False).keys() - record.keys() - {"callback", "norm_power"}  # the latter is new
+    missing = (
+        cls().get_params(deep=False).keys() - record.keys() - {"callback", "norm_power"}
+    )  # the latter is new
     if missing:
         raise KeyError(*sorted(missing))
     algorithm, weights, hasher = record["algorithm"], record.get("class_weight"), record.get("hasher")

@@ -15,7 +15,7 @@ from .arithmetic import Plain as Sums
 from .compiled.orders import shuffled
 from .compiled.spaces import Gram
 from .compiled.sweeps import batches, begin, excess, look, narrow, repeat, unsettled
-from .compiled.weights import BIAS, FACTOR, NORM2, Fixed, settle
+from .compiled.weights import BIAS, FACTOR, NORM2, Fixed, Motion, settle
 from .extrapolation import DEPTH, Extrapolation
 from .intercept import best_intercept
 from .problems import best_length, best_multiple
@@ -67,7 +67,9 @@ class Run:
         problem, patterns = task.problem, task.patterns
         self.task = task
         self.problem, self.patterns, self.y, self.weights = problem, patterns, task.y, task.weights
-        self._euclidean = problem.p == 2 and (problem.power == 2 or problem.hard)
+        # is w the sum of the patterns by their dual weights, in its own norm?
+        euclidean = problem.p == 2 and (problem.power == 2 or problem.hard)
+        self._euclidean = euclidean and algorithm.motion is not Motion.FLEXIBLE
         self.algorithm, self.tol, self.rng, self.interrupted = algorithm, tol, rng, interrupted
         self.n = patterns.n
         self.rho = self._constant()

@@ -25,8 +25,8 @@ from .compiled.streams import (
     stream,
 )
 from .compiled.vectors import Plain
-from .compiled.weights import BIAS, FACTOR, INVERSE, SCALE
-from .data import Motion, Patterns
+from .compiled.weights import BIAS, FACTOR, INVERSE, SCALE, Motion
+from .data import Patterns
 from .problems import Problem
 from .rules import Algorithm, Bias, Facts
 from .rules.algorithm import PerceptronLike

@@ -56,6 +56,7 @@ def record(cls: _T) -> _T:
         for name, method in vars(cls).items()
         if inspect.isfunction(method) and not name.startswith("_")
     }
+    _digest(inspect.getfile(cls))  # of what is run, not of what the file may say later
     cls._compiled = methods  # type: ignore[attr-defined]
     for name, method in methods.items():
         signature = inspect.signature(method)
@@ -112,3 +113,7 @@ def _record_files(signature: Any) -> Iterator[str]:
 @cache
 def _digest(file: str) -> str:
     return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+
+
+for _kernel in _KERNELS:
+    _digest(_kernel)

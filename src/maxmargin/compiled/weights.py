@@ -9,6 +9,7 @@ global: `ids` leads from one to the other, so that nothing has to be copied back
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any, NamedTuple
 
 from .jit import compiled, record
@@ -16,6 +17,14 @@ from .jit import compiled, record
 SCALE, INVERSE, BIAS, NORM2, TIME, FACTOR = range(6)  # places in `number`
 NUMBERS = 6
 TINY = 1e-100  # a factor below which it is multiplied through
+
+
+class Motion(Enum):
+    """What a rule moves; at p = 2 the first two are one."""
+
+    LINK = "a sum of patterns, whose image is w"
+    SUBGRADIENT = "w itself, down its norm; dual weights count steps"
+    FLEXIBLE = "w itself, down a norm that takes no notice of own coordinates"
 
 
 @record

@@ -9,8 +9,7 @@ from enum import Enum
 from numbers import Real
 from typing import Any, ClassVar
 
-from ..compiled.weights import Fixed
-from ..data import Motion
+from ..compiled.weights import Fixed, Motion
 from ..problems import Problem
 
 OTHER_NORMS = 'p=2; for another p algorithm="pumma" or "alma" (2 <= p < inf), "ima" (every p) or "auto"'

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from ..compiled.jit import record
-from ..compiled.weights import Affine
-from ..data import Motion
+from ..compiled.weights import Affine, Motion
 from ..problems import Problem
 from .algorithm import Bias, Facts, PerceptronLike, Plan, is_number, is_squared, require
 

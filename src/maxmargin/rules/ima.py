@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import ClassVar, NamedTuple
 
-from ..data import Motion
+from ..compiled.weights import Motion
 from ..problems import Problem
 from .algorithm import Facts, Plan, is_number, require
 from .fmp import GoesDown
@@ -164,11 +164,6 @@ class FlexibleIMA(IMA):
         if problem.hard:
             return "a finite C"
         return super().refuses(problem)
-
-    def other_norm(self, problem: Problem) -> str | None:
-        if problem.p == 2:  # running bounds take the dual weights for what makes up w
-            return 'p other than 2, or algorithm="ima"'
-        return super().other_norm(problem)
 
     def plan(self, facts: Facts) -> Plan:
         plan = super().plan(facts)
