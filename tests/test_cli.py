@@ -120,7 +120,13 @@ class TestFit:
         assert facts["gap"] <= facts["tol"] == 1e-3
         assert (facts["rows"], facts["features"], facts["classes"]) == (60, 4, [-1, 1])
         assert facts["bounds"][0]["lower"] <= facts["bounds"][0]["upper"]
-        assert facts["problem"] == {"loss": "squared_hinge", "C": 1.0, "p": 2.0, "intercept": "free"}
+        assert facts["problem"] == {
+            "loss": "squared_hinge",
+            "C": 1.0,
+            "p": 2.0,
+            "power": 2,
+            "intercept": "free",
+        }
         assert facts["seconds"] > 0.0
         assert facts["model"] == str(tmp_path / "m")
 

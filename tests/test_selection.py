@@ -140,6 +140,20 @@ class TestElimination:
         assert np.array_equal(weighted.ranking_, copies.ranking_)
         assert weighted.estimator_.coef_ == pytest.approx(copies.estimator_.coef_, rel=1e-6)
 
+    @pytest.mark.parametrize(
+        ("engine", "p"),
+        [("ima", "log"), ("ima", np.inf), ("ima", 1.5), (ALMA(alpha=0.3), "log"), ("auto", np.inf)],
+    )
+    def test_engines_of_every_norm_keep_the_features_that_know(self, engine, p):
+        X, y = separable(useful=3)
+        selector = MarginRFE(engine, p=p, C=np.inf, n_features_to_select=3, step=0.3, random_state=0).fit(
+            X, y
+        )
+        assert selector.support_.nonzero()[0].tolist() == [0, 1, 2]
+        assert all(0.0 < stage.lower <= stage.upper for stage in selector.path_)
+        if not isinstance(engine, ALMA):
+            assert all(stage.status is Status.CERTIFIED for stage in selector.path_)
+
     def test_p_goes_with_the_logarithm_of_what_is_left(self):
         X, y = rows(60, 40)
         selector = MarginRFE("auto", n_features_to_select=2, step=0.5).fit(X, y)

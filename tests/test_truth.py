@@ -71,7 +71,7 @@ def solvable(name: str, c: Case) -> Case:
 
 
 @pytest.mark.parametrize("tol", [1e-3, 1e-8])
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", [name for name in RULES if name != "lp"])  # not of p = 2
 def test_soft_problems(name, tol):
     def body(c):
         c = solvable(name, c)
