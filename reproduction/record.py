@@ -61,7 +61,8 @@ class Cell:
             return self.reason or "not at hand"
         if self.equal:
             return self.reason if self.agrees and self.reason else "="
-        return f"{difference(self.published, self.ours)}" + (f" ({self.reason})" if self.reason else "")
+        apart = difference(self.published, self.ours) if self.published[-1].isdigit() else "differs"
+        return apart + (f" ({self.reason})" if self.reason else "")
 
 
 def difference(published: str, ours: str) -> str:
