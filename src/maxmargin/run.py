@@ -113,6 +113,9 @@ class Run:
         self.w, self.b, self.alpha = np.zeros(patterns.d), 0.0, np.zeros(self.n)
         if task.start is not None and algorithm.convergent:
             self._begin_at(task.start)
+        self.begun = task.point is not None and not self.h.space.vector.combines()
+        if self.begun:
+            self._begin_with(*task.point)
 
     def _largest(self, delta2: np.ndarray) -> float:
         """The largest squared norm of a pattern, constant and own coordinate included."""
@@ -310,6 +313,18 @@ class Run:
         w[: self.patterns.d] = Sums.combine(self.patterns.X, c)
         if self.rho:
             w[-1] = self.rho * c.sum()
+
+    def _begin_with(self, w: np.ndarray, b: float) -> None:
+        """Begin with this direction, as long as the Perceptron's w is at its end: R^2 / margin, so that steps are small."""
+        w, b, margin = primal_point(self.task, w, b)
+        length = self.problem.length(w, b)
+        if not (self.problem.hard and margin > 0.0 and length > 0.0):
+            self.begun = False
+            return
+        scale = self._radius2 / margin / length
+        self.h.space.vector.w[:] = w * scale
+        self.h.number[BIAS] = b * scale
+        settle(self.h)
 
     def _point(self) -> tuple[np.ndarray, float]:
         """w without its constant coordinate, and the bias, in the engine's units."""

@@ -59,6 +59,7 @@ class Units:
             problem=replace(problem, C=C, intercept_scaling=(problem.rho or 1.0) / self.sigma),
             patterns=Patterns(task.patterns.X * (1.0 / self.sigma)),
             start=None if start is None else start * self._losses(problem),
+            point=None if task.point is None else (task.point[0] * self.sigma, task.point[1]),
         )
 
     def primal(self, w: np.ndarray) -> np.ndarray:

@@ -72,7 +72,17 @@ def active_set(run: Run) -> Iterator[None]:
 def increments(run: Run) -> Iterator[None]:
     """IMA: the rule at rising margins, each begun where the last one ended, in the rounds of `active_set`."""
     pace, room = run.pace, run.patterns.room()
+
+    def raised(low: float, high: float) -> float:
+        """The next margin, above the one that was reached."""
+        if pace.increment is not None:
+            return max(low, 0.0) * (1.0 + pace.increment)
+        return low + LEAP * (min(high, TRIPLE * low) - low) if low > 0.0 else 0.0
+
     margin, eta, successes, second = 0.0, 1.0, 0, 0
+    if run.begun:
+        run.look()
+        margin = raised(run.lower, run.upper)
     while True:
         run.rule = run.rule._replace(gamma=margin, eta=eta)
         recount(run.h)
@@ -101,10 +111,7 @@ def increments(run: Run) -> Iterator[None]:
             successes += 1
             second = run.steps if successes == 3 else second
             eta = (second / run.steps) ** 0.5 if successes >= 3 else 1.0
-        if pace.increment is not None:
-            margin = max(middle, 0.0) * (1.0 + pace.increment)
-        else:
-            margin = low + LEAP * (min(high, TRIPLE * low) - low) if low > 0.0 else 0.0
+        margin = raised(low if pace.increment is None else middle, high)
 
 
 def _start2(run: Run) -> float:

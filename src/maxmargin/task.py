@@ -24,6 +24,8 @@ class Task:
         Sample weights.
     start : ndarray of shape (n,), default=None
         Dual weights to begin with.
+    point : (ndarray of shape (d,), float), default=None
+        (w, b) to begin with, for algorithms that move w itself; its length does not matter.
     label : object, default=None
         The class of a one-vs-rest problem, which goes into the reports; None for two classes.
     """
@@ -33,4 +35,5 @@ class Task:
     y: np.ndarray
     weights: np.ndarray
     start: np.ndarray | None = None
+    point: tuple[np.ndarray, float] | None = None
     label: Any = None

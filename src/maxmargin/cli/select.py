@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def select(
     data: Data,
-    algorithm: Annotated[str, Option(help="ima, alma, auto or another: what ranks the features.")] = "ima",
+    algorithm: Annotated[str, Option(help="auto, ima, alma or another: what ranks the features.")] = "auto",
     p: Annotated[
         str, Option(help="A number from 1 to inf, or log: max(2, ln f) for f features left.")
     ] = "log",

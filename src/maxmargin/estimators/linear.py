@@ -86,8 +86,9 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
     callback : callable, default=None
         Called with a `Report` after every round; a true answer ends the fit with the best model so far.
     warm_start : bool, default=False
-        Begin with the dual weights of the last fit, if it had as many rows and the same classes, and the algorithm
-        goes to the optimum from anywhere (`dcd`, `mpu`).
+        Begin where the last fit ended, if it had the same classes: with its dual weights, if there were as many rows and
+        the algorithm goes to the optimum from anywhere (`dcd`, `mpu`); with its weights, if there were as many features
+        and the algorithm moves these (`ima` for the hard margin at p other than 2).
     n_jobs : int, default=None
         Classes solved at the same time (threads). The model does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -262,7 +263,7 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         sample = Sample(whole, np.zeros(y.size), weights, np.sqrt(patterns.square) if rows is None else None)
         seeds = _seeds(self.random_state, classes.size)
         labels: list[Any] = [None] if classes.size == 2 else list(classes)
-        last = self._last_dual(y.size, classes)
+        last, points = self._last_dual(y.size, classes), self._last_points(patterns.d, classes)
         lock = Lock()
         jobs = min(effective_n_jobs(self.n_jobs or 1), len(labels))
         kept = slice(None) if rows is None else rows
@@ -279,7 +280,15 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
                     self._hear(report, watch)
 
             return solve(
-                Task(problem, patterns, signs[kept], weights[kept], start, labels[k]),
+                Task(
+                    problem,
+                    patterns,
+                    signs[kept],
+                    weights[kept],
+                    start,
+                    None if points is None else points[k],
+                    labels[k],
+                ),
                 algorithm,
                 Terms(self.tol, self.max_iter, watch, heard, self._exact, reason),
                 np.random.default_rng(seeds[k]),
@@ -441,6 +450,14 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
             alpha[part.support] = part.dual
             duals.append(alpha)
         return duals
+
+    def _last_points(self, d: int, classes: np.ndarray) -> list[tuple[np.ndarray, float]] | None:
+        """(w, b) of the last fit, where they may be begun with."""
+        if not (self.warm_start and hasattr(self, "certificate_")):
+            return None
+        if self.coef_.shape[1] != d or not np.array_equal(classes, self.classes_):
+            return None
+        return [(w, float(b)) for w, b in zip(self.coef_, self.intercept_, strict=True)]
 
     # reports and results
 

@@ -87,7 +87,7 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : str, Algorithm or estimator, default="ima"
+    estimator : str, Algorithm or estimator, default="auto"
         What is trained: an algorithm of `MaxMarginClassifier`, by its name ("ima" or "alma" as in the papers, "auto",
         or another) or as an object such as ``ALMA(alpha=0.5)``; or any classifier with `coef_` after its fit, of
         which a clone is trained on every set.
@@ -179,7 +179,7 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator: Any = "ima",
+        estimator: Any = "auto",
         *,
         p: float | str = "log",
         n_features_to_select: int | float | str | None = None,
@@ -530,7 +530,11 @@ class _Elimination:
                 return
             used = _used(classifier.coef_)
             left = np.sort(best[: max(min(smaller[0], used), self.sizes[-1])])
-            X, parent, bounds, last = X[:, np.searchsorted(features, left)], classifier, found, features.size
+            places = np.searchsorted(features, left)
+            if hasattr(classifier, "certificate_"):  # with what is left of its weights the next one may begin
+                classifier = copy(classifier)
+                classifier.coef_ = classifier.coef_[:, places]
+            X, parent, bounds, last = X[:, places], classifier, found, features.size
             features = left
 
     def _train(self, X: Any, f: int, parent: Any) -> Any:
