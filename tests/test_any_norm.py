@@ -171,6 +171,18 @@ def test_ima_certifies_every_norm(p):
         verify(model, X, y)
 
 
+@pytest.mark.parametrize("p", [1.0, 1.5, 3.0, INF])
+def test_ima_begins_where_the_last_fit_ended(p):
+    X, y = separable(30, 5, 14)
+    options = {"C": INF, "p": p, "algorithm": IMA(), "max_iter": 10**6, "random_state": 0, "warm_start": True}
+    model = MaxMarginClassifier(tol=2e-2, **options).fit(X, y)
+    lower, first = model.certificate_.lower, model.history_[0].lower
+    model.fit(X, y)  # the bound from above has to be proved anew
+    assert model.history_[0].lower >= lower * (1.0 - 1e-9) > first
+    assert model.status_ is Status.CERTIFIED
+    verify(model, X, y)
+
+
 @pytest.mark.parametrize("p", [2.5, 3.0, 10.0])
 def test_pumma_certifies_from_two_on(p):
     X, y = separable(30, 5, 12)

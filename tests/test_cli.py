@@ -94,7 +94,8 @@ class TestFit:
 
     def test_options_are_fields_of_the_estimator(self, data, tmp_path):
         options = {
-            "C": 0.5, "loss": "hinge", "tol": 0.01, "algorithm": "mpu", "intercept": "augmented",
+            "C": 0.5, "loss": "hinge", "p": 2.0, "norm_power": 2, "tol": 0.01, "algorithm": "mpu",
+            "intercept": "augmented",
             "intercept_scaling": 2.0, "class_weight": "balanced", "max_iter": 77, "max_time": 60.0,
             "n_jobs": 1,
         }  # fmt: skip
@@ -105,6 +106,22 @@ class TestFit:
         assert parameters["random_state"] == 5
         run("fit", data, "-o", tmp_path / "m", "--no-intercept")
         assert load(tmp_path / "m").intercept_[0] == 0.0
+
+    @pytest.mark.parametrize(
+        ("p", "meant"), [("1", 1.0), ("1.5", 1.5), ("inf", float("inf")), ("log", "log")]
+    )
+    def test_norms(self, data, tmp_path, p, meant):
+        result = run("fit", data, "-o", tmp_path / "m", "--p", p, "--json")
+        assert result.exit_code == 0
+        assert load(tmp_path / "m").p == meant
+        assert run("check", tmp_path / "m", data).exit_code == 0
+
+    def test_what_is_no_norm_is_refused(self, data, tmp_path):
+        for p, words in (("two", "a number from 1 to inf"), ("0.5", "from 1 to inf")):
+            result = run("fit", data, "-o", tmp_path / "m", "--p", p)
+            assert result.exit_code == 2
+            assert words in " ".join(result.output.split())
+        assert not (tmp_path / "m").exists()
 
     def test_defaults_are_those_of_the_estimator(self):
         estimator = MaxMarginClassifier().get_params()

@@ -315,7 +315,7 @@ class Run:
             w[-1] = self.rho * c.sum()
 
     def _begin_with(self, w: np.ndarray, b: float) -> None:
-        """Begin with this direction, as long as the Perceptron's w is at its end: R^2 / margin, so that steps are small."""
+        """Begin with this direction, as long as the Perceptron's w is at its end: R^2 / margin."""
         w, b, margin = primal_point(self.task, w, b)
         length = self.problem.length(w, b)
         if not (self.problem.hard and margin > 0.0 and length > 0.0):

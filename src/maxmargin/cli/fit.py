@@ -21,6 +21,8 @@ from .options import (
     InterceptScaling,
     Label,
     Loss,
+    NormPower,
+    P,
     Seed,
 )
 
@@ -35,6 +37,8 @@ def fit(
     output: Annotated[Path, Option("--output", "-o", help="The model file to write.")],
     C: Cost = 1.0,
     loss: Loss = "squared_hinge",
+    p: P = 2,
+    norm_power: NormPower = 2,
     tol: Annotated[float, Option(help="Certified relative gap at which the fit ends.")] = 1e-3,
     algorithm: Annotated[
         str, Option(help="auto, or a name: dcd, mpu, pumma, perceptron and others.")
@@ -94,6 +98,8 @@ def fit(
         model = MaxMarginClassifier(
             C=C,
             loss=loss,
+            p=p,
+            norm_power=norm_power,
             tol=tol,
             fit_intercept=fit_intercept,
             intercept=intercept,

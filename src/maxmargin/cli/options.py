@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
+
+
+def exponent(p: Any) -> float | str:
+    """A norm as the command line names it."""
+    if p == "log":
+        return p
+    try:
+        return float(p)
+    except ValueError:
+        raise BadParameter(f"--p must be a number from 1 to inf, or log; got {p!r}.") from None
+
 
 Data = Annotated[Path, Argument(help="svmlight text, .csv, .npz or .parquet; text also as .gz, .bz2 or .xz.")]
 Cost = Annotated[float, Option("--C", help="Weight of the losses; inf is the hard margin.")]
 Loss = Annotated[str, Option(help="squared_hinge or hinge.")]
+P = Annotated[
+    Any, Option(parser=exponent, metavar="NORM", help="Norm of distances: 1 to inf, or log, max(2, 2 ln d).")
+]
+NormPower = Annotated[int, Option(help="2: half the squared norm of w; 1: the norm itself.")]
 FitIntercept = Annotated[bool, Option("--fit-intercept/--no-intercept", help="Is there an intercept?")]
 Intercept = Annotated[str, Option(help="free, or augmented (regularised).")]
 InterceptScaling = Annotated[float, Option(help="With an augmented intercept.")]
