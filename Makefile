@@ -36,6 +36,7 @@ format: $(VENV)/.ready-dev
 bench: $(VENV)/.ready-bench
 	$(BIN)/python -m benchmarks --write
 	$(BIN)/python -m benchmarks.streaming --write
+	$(BIN)/python -m benchmarks.norms --write
 
 reproduce: $(VENV)/.ready-dev
 	$(BIN)/python -m reproduction --write

@@ -273,3 +273,69 @@ def test_claims_hold_to_the_last_digit(p, kind):
             assert Decimal(certificate.lower) <= lower
             assert Decimal(certificate.upper) >= upper
             assert certificate.gap < 1e-6
+
+
+def test_lengths_whose_squares_vanish():
+    """|w| itself counts where the norm stands to the first power; its square would underflow."""
+    getcontext().prec = 60
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(8, 20)) * 1e153
+    y = np.where(rng.random(8) < 0.5, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    for p in (1.5, 2.0, INF):
+        options = {"C": 0.01 / 1e153, "p": p, "norm_power": 1, "loss": "hinge", "fit_intercept": False}
+        model = MaxMarginClassifier(tol=1e-6, random_state=0, **options).fit(X, y)
+        lower, upper = decimal_bounds(model.certificate_, X, y, model.coef_.ravel(), 0.0)
+        assert Decimal(model.certificate_.lower) <= lower <= upper <= Decimal(model.certificate_.upper)
+
+
+def test_scores_that_have_lost_their_digits():
+    getcontext().prec = 60
+    X = np.array([[-1.5129765647850685e-150], [-1.6082160558452114e-151], [1.0821818752667496e-150]])
+    y = np.array([1.0, -1.0, 1.0])
+    for p in (1.5, 3.0):
+        model = MaxMarginClassifier(
+            C=INF,
+            p=p,
+            algorithm="fmp",
+            intercept="augmented",
+            intercept_scaling=1000,
+            random_state=0,
+            max_iter=20,
+        ).fit(X, y)
+        lower, _ = decimal_bounds(model.certificate_, X, y, model.coef_.ravel(), model.intercept_[0])
+        assert Decimal(model.certificate_.lower) <= lower
+
+
+@pytest.mark.parametrize(("C", "p"), [(1e300, 3.0), (1.4e303, 100.0)])
+def test_no_number_overflows_unseen(C, p):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(14, 3)) * 1e-150
+    y = np.where(rng.random(14) < 0.5, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    for options in ({}, {"intercept": "augmented", "intercept_scaling": 0.5}):
+        model = MaxMarginClassifier(C=C, p=p, random_state=0, **options).fit(X, y)
+        if model.status_ is Status.CERTIFIED:
+            verify(model, X, y)
+
+
+def test_time_is_heard_within_a_round():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(2000, 300)), np.where(rng.random(2000) < 0.5, 1.0, -1.0)
+    model = MaxMarginClassifier(p=3.0, tol=1e-9, algorithm="barrier", max_time=0.3, random_state=0).fit(X, y)
+    assert model.status_ is Status.MAX_TIME
+    assert model.history_
+
+
+def test_a_large_hard_margin_is_asked_whether_it_has_a_separator(monkeypatch):
+    monkeypatch.setattr("maxmargin.choice.FEW", 0.0)
+    X, y = separable(30, 4, 15)
+    good = MaxMarginClassifier(C=INF, p=3.0, tol=1e-2, random_state=0).fit(X, y)
+    assert good.status_ is Status.CERTIFIED
+    assert (good.history_[0].stage, "separable" in good.history_[0].reason) == ("pumma", True)
+    X[1], y[1] = X[0], -y[0]
+    for p in (1.5, 3.0):
+        bad = MaxMarginClassifier(C=INF, p=p, random_state=0).fit(X, y)
+        assert bad.status_ is Status.INSEPARABLE
+        assert "not separable" in bad.history_[0].reason
+        verify(bad, X, y)

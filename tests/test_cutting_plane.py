@@ -178,7 +178,7 @@ def test_turns_are_the_naive_ones(variant):
         for run, (w, w_best) in zip(rounds(run_of(problem, X, y, s, variant=variant), 7), twin, strict=False):
             assert run.h.space.vector.w == pytest.approx(w, abs=3e-5 * max(1.0, np.abs(w).max()))
             place = w_best if variant == "ocas" else w
-            best = min(best, problem.primal(place @ place, y * (X @ place), s))
+            best = min(best, problem.primal(0.5 * (place @ place), y * (X @ place), s))
             assert run.upper <= best * (1.0 + 1e-5)
             if variant == "ocas":
                 assert run.upper == pytest.approx(best, rel=1e-5)

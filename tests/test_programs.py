@@ -130,7 +130,7 @@ def test_a_hint_says_which_columns_come_first(monkeypatch):
     X, y, s = sample(20, 500, "separable", 0)
     problem = linear(True, "free", np.inf)
     cold = list(linear_points(problem, X, y, s))
-    warm = list(linear_points(problem, X, y, s, cold[-1].alpha))
+    warm = list(linear_points(problem, X, y, s, start=cold[-1].alpha))
     assert len(warm) <= len(cold)
     assert proved(problem, X, y, s, *warm[-1])[0] == pytest.approx(proved(problem, X, y, s, *cold[-1])[0])
 

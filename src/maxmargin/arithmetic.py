@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from .norms import norm as any_norm
 
 SUBNORMAL = 1e-290  # squares below have lost digits
+LARGE = 1e290  # above, no room to split a number
 _EPS = float(np.finfo(float).eps)
 _BLOCK = 1 << 18  # entries at a time: temporaries stay in cache
 
@@ -66,7 +67,8 @@ class Plain:
     def square(v: np.ndarray, p: float = 2.0) -> float:
         """|v|_p^2."""
         if p != 2.0:
-            return any_norm(v, p) ** 2
+            size = any_norm(v, p)
+            return size * size
         square = float(v @ v)
         if SUBNORMAL < square < np.inf:
             return square
@@ -148,7 +150,8 @@ class Compensated:
     def square(v: np.ndarray, p: float = 2.0) -> float:
         """|v|_p^2; compensated at p = 2 only."""
         if p != 2.0:
-            return any_norm(v, p) ** 2
+            size = any_norm(v, p)
+            return size * size
         scale = _power_of_two(v)  # squares overflow long before their sum has to
         if not np.isfinite(v).all():
             return float(np.abs(v).max())
@@ -244,5 +247,7 @@ def _two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _upper_half(a: np.ndarray) -> np.ndarray:
+    if np.abs(a).max(initial=0.0) > LARGE:
+        return _upper_half(a * 2.0**-30) * 2.0**30
     t = 134217729.0 * a  # 2^27 + 1
     return t - (t - a)

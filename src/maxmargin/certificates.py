@@ -25,7 +25,7 @@ from .exactness import exact_bound, huge_columns, inside
 from .problems import Problem, best_multiple
 
 INTERCEPT = {"none": "no intercept", "free": "free intercept", "augmented": "augmented intercept"}
-_EPS = float(np.finfo(float).eps)
+_EPS, _LEAST = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
 SEEN = 3e-3  # rounding that takes more than this share of the gap is avoided,
 NEGLIGIBLE, FEW = 1e-10, 20_000  # unless it is this share of a bound of a sample with more entries than that
 
@@ -372,7 +372,7 @@ def _margins(
     margins = sample.y * arithmetic.scores(sample.X, w, b)
     length = Plain.scores(abs(sample.X), np.abs(w)) if uneven else sample.norms * Plain.norm(w)
     size = 1.01 * length + abs(b)
-    return margins, arithmetic.error(margins, size, sample.width + 1)
+    return margins, arithmetic.error(margins, size, sample.width + 1) + (sample.width + 2) * _LEAST
 
 
 def _soft_bounds(
@@ -401,11 +401,14 @@ def _soft_bounds(
     else:  # gains divided by max(1, |v|), of which |v| may be larger than it seems
         below = arithmetic.error(lower, size, terms) + 4.0 * _EPS * size + dual.uneven
         below += size * (dual.off + float(np.sqrt(v2)) * (powers_error(problem.p, terms) + terms * _EPS))
-    length2 = problem.norm2(arithmetic.square(w), b) if problem.p == 2 else problem.length(w, b) ** 2
-    upper = problem.primal(length2, margins - off, weights, arithmetic.total)
+    if problem.p == 2 and problem.power == 2:
+        penalty = 0.5 * problem.norm2(arithmetic.square(w), b)
+    else:
+        penalty = problem.penalty(arithmetic.norm(problem.weights(w, b), problem.q))
+    upper = problem.primal(penalty, margins - off, weights, arithmetic.total)
     above = arithmetic.error(upper, upper, margins.size + w.size) + 4.0 * _EPS * upper
-    above += 2.0 * upper * powers_error(problem.q, w.size)
-    lost = upper - problem.primal(length2, margins, weights)
+    above += 2.0 * upper * powers_error(problem.q, w.size) + (w.size + 4.0) * _LEAST
+    lost = upper - problem.primal(penalty, margins, weights)
     return Bounds(lower - below, upper + above, below, above + lost)
 
 

@@ -140,12 +140,15 @@ class Problem:
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             return alpha - np.where(alpha > 0.0, alpha * (alpha / (4.0 * self.C * weights)), 0.0)
 
+    def penalty(self, length: float) -> float:
+        """What a w of this length adds to the primal objective."""
+        return 0.5 * length * length if self.power == 2 else length
+
     def primal(
-        self, norm2: float, margins: np.ndarray, weights: np.ndarray, total: Callable[[Any], float] = np.sum
+        self, penalty: float, margins: np.ndarray, weights: np.ndarray, total: Callable[[Any], float] = np.sum
     ) -> float:
-        """The objective of a soft problem at a point of squared norm `norm2`."""
-        size = 0.5 * norm2 if self.power == 2 else norm2**0.5
-        return float(size + total(self.losses(margins, weights)))
+        """The objective of a soft problem at a point whose norm adds `penalty`."""
+        return float(penalty + total(self.losses(margins, weights)))
 
     def dual(
         self, norm2: float, alpha: np.ndarray, weights: np.ndarray, total: Callable[[Any], float] = np.sum

@@ -113,9 +113,9 @@ class Run:
         self.w, self.b, self.alpha = np.zeros(patterns.d), 0.0, np.zeros(self.n)
         if task.start is not None and algorithm.convergent:
             self._begin_at(task.start)
-        self.begun = task.point is not None and not self.h.space.vector.combines()
-        if self.begun:
-            self._begin_with(*task.point)
+        self.begun = False
+        if task.point is not None and not self.h.space.vector.combines():
+            self.begun = self._begin_with(*task.point)
 
     def _largest(self, delta2: np.ndarray) -> float:
         """The largest squared norm of a pattern, constant and own coordinate included."""
@@ -314,17 +314,17 @@ class Run:
         if self.rho:
             w[-1] = self.rho * c.sum()
 
-    def _begin_with(self, w: np.ndarray, b: float) -> None:
-        """Begin with this direction, as long as the Perceptron's w is at its end: R^2 / margin."""
+    def _begin_with(self, w: np.ndarray, b: float) -> bool:
+        """Begin with this direction, as long as the Perceptron's w is at its end, R^2 / margin, if it has a margin."""
         w, b, margin = primal_point(self.task, w, b)
         length = self.problem.length(w, b)
         if not (self.problem.hard and margin > 0.0 and length > 0.0):
-            self.begun = False
-            return
+            return False
         scale = self._radius2 / margin / length
         self.h.space.vector.w[:] = w * scale
         self.h.number[BIAS] = b * scale
         settle(self.h)
+        return True
 
     def _point(self) -> tuple[np.ndarray, float]:
         """w without its constant coordinate, and the bias, in the engine's units."""
@@ -358,10 +358,10 @@ class Run:
             self._improve(*self._lengthened(w, bias, z))
         elif problem.free:
             b = best_intercept(problem, z, self.y, self.weights)
-            self._improve(w, b, problem.primal(square, self.y * (z + b), self.weights))
+            self._improve(w, b, problem.primal(0.5 * square, self.y * (z + b), self.weights))
         elif over:
             norm2 = problem.norm2(square, bias)
-            self._improve(w, bias, problem.primal(norm2, self.scores / unit, self.weights))
+            self._improve(w, bias, problem.primal(0.5 * norm2, self.scores / unit, self.weights))
         else:
             # sum alpha_i m_i = |w|^2, so that what the patterns add to primal - dual is known one by one
             self._improve(w, bias, dual + excess(h, self.line, self.scores, unit) / unit / unit)
@@ -388,7 +388,7 @@ class Run:
             w, z, bias, square = t * w, t * z, t * bias, t * t * square
         if problem.free:
             bias = best_intercept(problem, z, self.y, self.weights)
-        return w, bias, problem.primal(problem.norm2(square, bias), self.y * (z + bias), self.weights)
+        return w, bias, problem.primal(0.5 * problem.norm2(square, bias), self.y * (z + bias), self.weights)
 
     def _capped(self, a: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
         """Dual weights cut at their caps, with |w|^2 and the scores w.x of the w that they make."""

@@ -30,6 +30,7 @@ FEW = 5000  # fewest rows presented in mini-batches between two looks
 AGAIN = 100  # most passes over those that made a step, where a margin may be out of reach
 LEAP, HOPELESS = 0.25, 0.5  # where the next margin lies between the bounds, and where one is given up
 TRIPLE = 3.0  # the most that a margin is raised by
+AS_GOOD = 1e-6  # a gap at which a batch solver that stops has come as near as numbers do
 INNER, CORE = 30, 10  # most sweeps of the active set, and of the rows that just moved
 
 
@@ -268,12 +269,12 @@ def planes(run: Run) -> Iterator[None]:
 
 def points(run: Run) -> Iterator[None]:
     """A batch solver's points, as good as they come; the last one is its best."""
-    made = run.rule.of(run.problem, run.patterns.X, run.y, run.weights)
+    made = run.rule.of(run.problem, run.patterns.X, run.y, run.weights, run.interrupted)
     for w, b, alpha in made:
         run.value(w, b, alpha)
         run.presentations += run.n
         yield
-    run.converged = True
+    run.converged = run.gap <= AS_GOOD and not run.interrupted()
     yield
 
 

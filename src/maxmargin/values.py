@@ -39,13 +39,14 @@ def primal_point(task: Task, w: np.ndarray, b: float) -> tuple[np.ndarray, float
         return w / smallest, b / smallest, smallest / length  # canonical scale: the smallest margin is one
     if problem.loss == "squared_hinge" and problem.power == 2:
         for _ in range(TURNS if problem.free else 1):
-            t = best_length(problem.length(w, b) ** 2, y * (z + b), problem.C * task.weights)
+            length = problem.length(w, b)
+            t = best_length(length * length, y * (z + b), problem.C * task.weights)
             w, z, b = t * w, t * z, t * b
             if problem.free:
                 b = best_intercept(problem, z, y, task.weights)
             if abs(t - 1.0) <= SETTLED:
                 break
-    return w, b, problem.primal(problem.length(w, b) ** 2, y * (z + b), task.weights)
+    return w, b, problem.primal(problem.penalty(problem.length(w, b)), y * (z + b), task.weights)
 
 
 def dual_point(task: Task, alpha: np.ndarray) -> tuple[np.ndarray, float, float]:
@@ -79,4 +80,4 @@ def dual_point(task: Task, alpha: np.ndarray) -> tuple[np.ndarray, float, float]
     else:
         t = best_multiple(total, size * size + own, most)
     balanced = np.minimum(t * balanced, caps)
-    return balanced, problem.dual((t * size) ** 2, balanced, task.weights), t * size
+    return balanced, problem.dual(t * size * (t * size), balanced, task.weights), t * size

@@ -55,7 +55,13 @@ class Point(NamedTuple):
     alpha: np.ndarray
 
 
-def path_points(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Iterator[Point]:
+def path_points(
+    problem: Problem,
+    X: Any,
+    y: np.ndarray,
+    weights: np.ndarray,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Iterator[Point]:
     """Points along the path to the optimum, each with a gap some times smaller, until numbers are at their end.
 
     Parameters
@@ -67,6 +73,8 @@ def path_points(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) ->
         Both classes, where the intercept is free.
     weights : ndarray of shape (n,)
         Sample weights, all positive.
+    interrupted : callable
+        Is it time to stop? Asked before every step.
 
     Yields
     ------
@@ -80,7 +88,8 @@ def path_points(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) ->
         A = np.column_stack([A, problem.rho * y])
     unit = float(row_norms(A, problem.p).max(initial=0.0)) or 1.0
     scale = 1.0 if problem.hard else unit**problem.power
-    path = _Path(problem, A / unit, y, np.zeros(0) if problem.hard else problem.C * weights * scale)
+    costs = np.zeros(0) if problem.hard else problem.C * weights * scale
+    path = _Path(problem, A / unit, y, costs, interrupted)
     for w, b, alpha in path.points():
         if problem.hard:
             b *= unit
@@ -138,8 +147,15 @@ class State:
 class _Path:
     """The smooth problems of one problem with rows A in units of the longest."""
 
-    def __init__(self, problem: Problem, A: np.ndarray, y: np.ndarray, costs: np.ndarray) -> None:
-        self.problem, self.A, self.y, self.costs = problem, A, y, costs
+    def __init__(
+        self,
+        problem: Problem,
+        A: np.ndarray,
+        y: np.ndarray,
+        costs: np.ndarray,
+        interrupted: Callable[[], bool],
+    ) -> None:
+        self.problem, self.A, self.y, self.costs, self.interrupted = problem, A, y, costs, interrupted
         self.n, self.d = A.shape
         self.a = 1.0 / problem.q if problem.q < np.inf else 0.0
         between = 0.0 < self.a < 1.0
@@ -182,7 +198,7 @@ class _Path:
         """Points near the path, from one start."""
         last, factor, steps, most, length = None, FIRST, 0, MANY, 1.0
         free = self.problem.free
-        while True:
+        while not self.interrupted():
             local = _Local(self, state, tau)
             try:
                 step, change = local.newton()

@@ -13,7 +13,7 @@ A. Demiriz, K. P. Bennett, J. Shawe-Taylor, "Linear programming boosting via col
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +41,12 @@ class Point(NamedTuple):
 
 
 def linear_points(
-    problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, start: np.ndarray | None = None
+    problem: Problem,
+    X: Any,
+    y: np.ndarray,
+    weights: np.ndarray,
+    interrupted: Callable[[], bool] = lambda: False,
+    start: np.ndarray | None = None,
 ) -> Iterator[Point]:
     """Solve a linear problem of p = 1 or p = inf; a point after each master, the last one optimal.
 
@@ -54,6 +59,8 @@ def linear_points(
         Both classes, where the intercept is free.
     weights : ndarray of shape (n,)
         Sample weights, all positive.
+    interrupted : callable
+        Is it time to stop? Asked between masters.
     start : ndarray of shape (n,), default=None
         Dual weights that say which columns come first.
 
@@ -66,6 +73,8 @@ def linear_points(
     whole = program(problem, X, y, weights)
     for w, b, alpha in _Search(problem, whole, weights).points(start):
         yield Point(*whole.primal(w, b), whole.dual(alpha))
+        if interrupted():
+            return
 
 
 class _Search:

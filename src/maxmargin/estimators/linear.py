@@ -259,7 +259,6 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         patterns = Patterns(X)
         if self.p == "log":
             problem = replace(problem, p=max(2.0, 2.0 * np.log(patterns.d)))
-        algorithm, reason = choose(problem, patterns) if named is None else (named, "asked for")
         sample = Sample(whole, np.zeros(y.size), weights, np.sqrt(patterns.square) if rows is None else None)
         seeds = _seeds(self.random_state, classes.size)
         labels: list[Any] = [None] if classes.size == 2 else list(classes)
@@ -279,6 +278,8 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
                 with lock:
                     self._hear(report, watch)
 
+            choice = choose(problem, patterns, signs[kept]) if named is None else (named, "asked for")
+            algorithm, reason = choice
             return solve(
                 Task(
                     problem,

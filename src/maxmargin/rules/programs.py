@@ -15,17 +15,17 @@ from .algorithm import Algorithm, Bias, Facts, Plan
 
 
 def path_or_proof(
-    problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray
+    problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, interrupted: Callable[[], bool]
 ) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
     """The points of the path; where no separator is found, those of a linear program, whose dual weights cancel.
 
     Numbers end before a path whose optimum is 0 does, and dual weights that cancel do so in every norm.
     """
     w, b = np.zeros(X.shape[1]), 0.0
-    for w, b, alpha in path_points(problem, X, y, weights):
+    for w, b, alpha in path_points(problem, X, y, weights, interrupted):
         yield w, b, alpha
-    if problem.hard and not float((y * (X @ w + b)).min()) > 0.0:
-        yield from linear_points(replace(problem, p=np.inf), X, y, weights)
+    if problem.hard and not interrupted() and not float((y * (X @ w + b)).min()) > 0.0:
+        yield from linear_points(replace(problem, p=np.inf), X, y, weights, interrupted)
 
 
 class Points(NamedTuple):
@@ -94,3 +94,21 @@ class BarrierPath(Program):
 
     def refuses(self, problem: Problem) -> str | None:
         return None
+
+
+def cancelling_points(
+    problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, interrupted: Callable[[], bool]
+) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
+    """The points of the linear program of p = inf."""
+    yield from linear_points(replace(problem, p=np.inf), X, y, weights, interrupted)
+
+
+@dataclass(frozen=True)
+class NoSeparator(Program):
+    """For classes that cannot be separated: dual weights whose sum of patterns cancels prove it in every norm."""
+
+    name: ClassVar[str] = "no-separator"
+    points: ClassVar[Any] = staticmethod(cancelling_points)
+
+    def refuses(self, problem: Problem) -> str | None:
+        return None if problem.hard else "C=inf"
