@@ -33,9 +33,9 @@ INCREMENTAL: dict[str, dict[str, Any]] = {
 }
 TEXT = f"""\
 The papers' curves are not at hand; these are ours. C = 1, squared hinge, features standardised, half of the features
-leaving at a time; the mean accuracy in {FOLDS} folds, each with an elimination of its own, with at most so many features.
-IMA as the papers have it (a margin raised by 2 %, 6,000 updates a call), begun with what is left of the weights of the
-larger set; ALMA with α = 0.5. The picture has the curves of the exact programs.
+leaving at a time; the mean accuracy in {FOLDS} folds, each with an elimination of its own, with at most so many
+features. IMA as the papers have it (a margin raised by 2 %, 6,000 updates a call), begun with what is left of the
+weights of the larger set; ALMA with α = 0.5. The picture has the curves of the exact programs.
 
 ![accuracy against the number of features](elimination.png)
 """

@@ -26,10 +26,10 @@ Data = tuple[np.ndarray, np.ndarray]
 TEXT = f"""\
 No table of the IMA_p paper is at hand; this is the comparison that its experiments make. Hard margin with a free
 intercept, raw features. IMA goes on until its margin is at least {NEAR} of the linear program's, which is solved
-exactly (HiGHS, certified to 1e-6), or {SECONDS:.0f} s are over; the bound is its own, from the counts of the last margin,
-without the program's help. ALMA_p has α = 0.1, p = 2 ln f for f features, a coordinate of R, and gets as many updates
-as IMA at the same p needed. Below, the 2-norm soft margin, C = 1, on the two sets that are not separable, against
-Clarabel.
+exactly (HiGHS, certified to 1e-6), or {SECONDS:.0f} s are over; the bound is its own, from the counts of the last
+margin, without the program's help. ALMA_p has α = 0.1, p = 2 ln f for f features, a coordinate of R, and gets as
+many updates as IMA at the same p needed. Below, the 2-norm soft margin, C = 1, on the two sets that are not
+separable, against Clarabel.
 """
 
 
