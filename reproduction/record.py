@@ -61,7 +61,7 @@ class Cell:
             return self.reason or "not at hand"
         if self.equal:
             return self.reason if self.agrees and self.reason else "="
-        apart = difference(self.published, self.ours) if self.published[-1].isdigit() else "differs"
+        apart = difference(self.published, self.ours) if self.published[0].isdigit() else "differs"
         return apart + (f" ({self.reason})" if self.reason else "")
 
 

@@ -25,9 +25,10 @@ from .linear_program import Program, program, solve_program
 
 WHOLE = 60_000  # entries of a program that is solved as it is
 ALL_ROWS = 400  # up to so many rows, all are in every master
-ROWS, COLUMNS = 300, 100  # that enter at once, at least
-FEW = 50  # columns of the first direction
-START = 300  # columns of the first master
+ROWS, COLUMNS = 200, 60  # that enter at once, at least
+FEW = 20  # columns of the first direction
+START = 60  # columns of the first master
+FAR, DROPS = 1.2, 30  # margins, in units of the least, of rows that leave a master; how often that is done
 SLACK = 1e-9  # a violation, relative, that is none
 SMALL = 1e-2  # a margin, in units of the largest entry, that becomes the unit
 
@@ -93,6 +94,7 @@ class _Search:
         if not whole.hard:  # w = 0
             self.keep(self.w, nothing, nothing, np.zeros(self.d))
         self.compared = self.primal
+        self.dropped = 0
 
     def points(self, start: np.ndarray | None) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
         """The best point after each master."""
@@ -117,8 +119,18 @@ class _Search:
                 if not (whole.hard and size == 1.0 and 0.0 < margin < SMALL):
                     return
                 size = 2.0 ** np.round(np.log2(margin))  # HiGHS has absolute tolerances
+            if more_rows.size:
+                rows = self.needed(rows, alpha, scores + whole.y * found.b)
             rows = np.sort(np.concatenate([rows, more_rows]))
             columns = np.sort(np.concatenate([columns, more_columns]))
+
+    def needed(self, rows: np.ndarray, alpha: np.ndarray, margins: np.ndarray) -> np.ndarray:
+        """The rows of a master without those that are far from having a say."""
+        if rows.size <= ALL_ROWS or self.dropped >= DROPS:
+            return rows
+        self.dropped += 1
+        least = float(margins[rows].min()) if self.whole.hard else 1.0
+        return rows[(alpha[rows] > 0.0) | (margins[rows] < FAR * max(least, 0.0))]
 
     def uniform(self) -> np.ndarray:
         """The same dual weight for every row, or each its cap, balanced."""
