@@ -247,7 +247,7 @@ def _two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _upper_half(a: np.ndarray) -> np.ndarray:
-    if np.abs(a).max(initial=0.0) > LARGE:
+    if LARGE < np.abs(a).max(initial=0.0) < np.inf:
         return _upper_half(a * 2.0**-30) * 2.0**30
     t = 134217729.0 * a  # 2^27 + 1
     return t - (t - a)

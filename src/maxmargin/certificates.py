@@ -407,7 +407,10 @@ def _soft_bounds(
         penalty = problem.penalty(arithmetic.norm(problem.weights(w, b), problem.q))
     upper = problem.primal(penalty, margins - off, weights, arithmetic.total)
     above = arithmetic.error(upper, upper, margins.size + w.size) + 4.0 * _EPS * upper
-    above += 2.0 * upper * powers_error(problem.q, w.size) + (w.size + 4.0) * _LEAST
+    above += 2.0 * upper * powers_error(problem.q, w.size)
+    above += (
+        (w.size + 4.0) * _LEAST if penalty > 0.0 or w.any() else 0.0
+    )  # squares that have lost their digits
     lost = upper - problem.primal(penalty, margins, weights)
     return Bounds(lower - below, upper + above, below, above + lost)
 
