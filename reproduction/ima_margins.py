@@ -21,7 +21,7 @@ from .record import Cell
 TITLE = "IMA_p and ALMA_p against exact optima"
 NAME = "ima_margins"
 NEAR = 0.99  # of the exact optimum
-SECONDS = 200.0  # after which a run of `--all` is left
+SECONDS = 600.0  # after which a run of `--all` is left
 Data = tuple[np.ndarray, np.ndarray]
 TEXT = f"""\
 No table of the IMA_p paper is at hand; this is the comparison that its experiments make. Hard margin with a free

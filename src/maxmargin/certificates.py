@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from .arithmetic import Compensated, Plain, powers_error
 from .exactness import exact_bound, huge_columns, inside
-from .problems import Problem, best_multiple
+from .problems import Problem
 
 INTERCEPT = {"none": "no intercept", "free": "free intercept", "augmented": "augmented intercept"}
 _EPS, _LEAST = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
@@ -295,7 +295,8 @@ def _multiplied(
     full = np.append(v, problem.rho * Plain.total(alpha * sample.y)) if problem.rho else v
     v2 = Plain.square(full if huge is None else full[~huge[: full.size]], problem.p)
     caps = problem.caps(sample.weights)
-    multiple = _best_multiple(problem, sample, alpha, v2)
+    # only proportions count for the hard margin
+    multiple = 1.0 if problem.hard or not alpha.any() else problem.multiple(alpha, v2, sample.weights)
     alpha = np.minimum(alpha * multiple, caps)
     found = bounds(problem, sample, w, b, alpha, Plain, v * multiple)
     negligible = 0.0 if sample.entries <= FEW else NEGLIGIBLE * abs(found.upper)
@@ -401,16 +402,15 @@ def _soft_bounds(
     else:  # gains divided by max(1, |v|), of which |v| may be larger than it seems
         below = arithmetic.error(lower, size, terms) + 4.0 * _EPS * size + dual.uneven
         below += size * (dual.off + float(np.sqrt(v2)) * (powers_error(problem.p, terms) + terms * _EPS))
-    if problem.p == 2 and problem.power == 2:
+    if problem.euclidean:
         penalty = 0.5 * problem.norm2(arithmetic.square(w), b)
     else:
         penalty = problem.penalty(arithmetic.norm(problem.weights(w, b), problem.q))
     upper = problem.primal(penalty, margins - off, weights, arithmetic.total)
     above = arithmetic.error(upper, upper, margins.size + w.size) + 4.0 * _EPS * upper
     above += 2.0 * upper * powers_error(problem.q, w.size)
-    above += (
-        (w.size + 4.0) * _LEAST if penalty > 0.0 or w.any() else 0.0
-    )  # squares that have lost their digits
+    if penalty > 0.0 or w.any():  # squares may have lost their digits
+        above += (w.size + 4.0) * _LEAST
     lost = upper - problem.primal(penalty, margins, weights)
     return Bounds(lower - below, upper + above, below, above + lost)
 
@@ -442,18 +442,6 @@ def _hard_bounds(
     longest += arithmetic.error(size, size, dual.v.size) + dual.off
     upper = longest / (total - off_total) * (1.0 + 4.0 * _EPS)
     return Bounds(lower, upper, below, upper - size / total)
-
-
-def _best_multiple(problem: Problem, sample: Sample, alpha: np.ndarray, v2: float) -> float:
-    """The multiple of alpha with the largest dual value; of no account for the hard margin."""
-    total, used = float(alpha.sum()), alpha > 0.0
-    if problem.hard or total == 0.0:
-        return 1.0
-    own = float((problem.delta2(sample.weights) * alpha) @ alpha)
-    most = float(np.min(problem.caps(sample.weights)[used] / alpha[used]))
-    if problem.power == 1:
-        return best_multiple(total, own, min(most, v2**-0.5) if v2 > 0.0 else most)
-    return best_multiple(total, v2 + own, most)
 
 
 def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:

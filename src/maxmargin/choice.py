@@ -12,10 +12,8 @@ from .problems import Problem
 from .rules import IMA, PUMMA, Algorithm, BarrierPath, DualCoordinateDescent, LinearProgram
 from .rules.programs import NoSeparator
 
-FEW, WIDE = (
-    4e9,
-    3000,
-)  # rows x columns x smaller side, and columns, up to which Newton's method is the fastest
+# rows x columns x smaller side, and columns, up to which Newton's method is the fastest
+FEW, WIDE = 4e9, 3000
 SHORT = 5e8  # the same where there are more columns than that, and nothing better for the norm
 
 
@@ -29,7 +27,7 @@ def choose(problem: Problem, patterns: Patterns, y: np.ndarray) -> tuple[Algorit
     y : ndarray of shape (n,), entries -1.0 and 1.0
     """
     p, n, d = problem.p, patterns.n, patterns.d
-    if p == 2 and (problem.power == 2 or problem.hard):
+    if problem.euclidean:
         return DualCoordinateDescent(), "p = 2: dual coordinate descent certifies any tol"
     if LinearProgram().refuses(problem) is None:
         return LinearProgram(), f"p = {p:g}: a linear program, of the rows and columns that matter"

@@ -58,8 +58,7 @@ def huge_columns(problem: Problem, X: Any, norms: np.ndarray, alpha: np.ndarray)
     """
     total = float(alpha.sum())
     allowed = SHARE / _EPS * math.sqrt(total)
-    euclidean = problem.p == 2 and problem.power == 2
-    if problem.hard or not euclidean or max(float(alpha @ norms), problem.rho * total) <= allowed:
+    if problem.hard or not problem.euclidean or max(float(alpha @ norms), problem.rho * total) <= allowed:
         return None
     size = Plain.combine(abs(X), alpha)
     if problem.rho:

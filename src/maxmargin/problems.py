@@ -80,6 +80,11 @@ class Problem:
         return dual_exponent(self.p)
 
     @property
+    def euclidean(self) -> bool:
+        """Does half of a squared 2-norm stand in the problem, or is it a hard margin at p = 2, which is the same?"""
+        return self.p == 2 and (self.power == 2 or self.hard)
+
+    @property
     def hard(self) -> bool:
         """Is this the hard margin?"""
         return bool(np.isinf(self.C))
@@ -159,6 +164,15 @@ class Problem:
         """
         gains = total(self.gains(alpha, weights))
         return float(gains - 0.5 * norm2 if self.power == 2 else gains / max(1.0, norm2**0.5))
+
+    def multiple(self, alpha: np.ndarray, norm2: float, weights: np.ndarray) -> float:
+        """The multiple of dual weights, not all zero, with the largest dual value; `norm2` as for `dual`."""
+        used = alpha > 0.0
+        own = float((self.delta2(weights) * alpha) @ alpha)
+        most = float(np.min(self.caps(weights)[used] / alpha[used]))
+        if self.power == 1:
+            return best_multiple(float(alpha.sum()), own, min(most, norm2**-0.5) if norm2 > 0.0 else most)
+        return best_multiple(float(alpha.sum()), norm2 + own, most)
 
     def gap(self, lower: float, upper: float) -> float:
         """The certified relative gap between a lower and an upper bound.

@@ -68,8 +68,7 @@ class Run:
         self.task = task
         self.problem, self.patterns, self.y, self.weights = problem, patterns, task.y, task.weights
         # is w the sum of the patterns by their dual weights, in its own norm?
-        euclidean = problem.p == 2 and (problem.power == 2 or problem.hard)
-        self._euclidean = euclidean and algorithm.motion is not Motion.FLEXIBLE
+        self._euclidean = problem.euclidean and algorithm.motion is not Motion.FLEXIBLE
         self.algorithm, self.tol, self.rng, self.interrupted = algorithm, tol, rng, interrupted
         self.n = patterns.n
         self.rho = self._constant()

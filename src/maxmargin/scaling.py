@@ -95,7 +95,7 @@ def attempts(task: Task) -> Iterator[Units]:
 def _huge_columns(task: Task) -> np.ndarray | None:
     """What to divide huge columns by, the constant coordinate last; None where there are none."""
     problem, X = task.problem, task.patterns.X
-    if problem.hard or problem.p != 2 or problem.power != 2:
+    if problem.hard or not problem.euclidean:
         return None
     root = float(np.sqrt(problem.C) * np.sqrt(np.mean(task.weights)))
     longest = float(np.sqrt(task.patterns.square.max(initial=0.0)))

@@ -164,8 +164,7 @@ def _solve(
     """Solve the problem in these units; bounds in the history are those of the problem that they make."""
     problem, watch, tol = task.problem, terms.watch, terms.tol
     # an order that is asked for is kept
-    euclidean = problem.p == 2 and problem.power == 2
-    small = terms.exact and algorithm.shuffle and euclidean and _is_small(problem, task.patterns)
+    small = terms.exact and algorithm.shuffle and problem.euclidean and _is_small(problem, task.patterns)
     merged: Merged | None = None
     if small:
         merged = merge(task.patterns.X, task.y, task.weights)

@@ -11,7 +11,7 @@ import numpy as np
 from .arithmetic import Plain
 from .intercept import best_intercept
 from .norms import norm
-from .problems import best_length, best_multiple
+from .problems import best_length
 from .task import Task
 
 TURNS, SETTLED = 20, 1e-6  # length and intercept in turn, until the length stays
@@ -73,11 +73,6 @@ def dual_point(task: Task, alpha: np.ndarray) -> tuple[np.ndarray, float, float]
     size, total = norm(v, problem.p), float(balanced.sum())
     if problem.hard:
         return balanced / total, size / total, size / total
-    own = float((problem.delta2(task.weights) * balanced) @ balanced)
-    most = float(np.min(caps[balanced > 0.0] / balanced[balanced > 0.0]))
-    if problem.power == 1:
-        t = best_multiple(total, own, min(most, 1.0 / size) if size > 0.0 else most)
-    else:
-        t = best_multiple(total, size * size + own, most)
+    t = problem.multiple(balanced, size * size, task.weights)
     balanced = np.minimum(t * balanced, caps)
     return balanced, problem.dual(t * size * (t * size), balanced, task.weights), t * size

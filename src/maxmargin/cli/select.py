@@ -19,6 +19,7 @@ from .options import (
     Label,
     Loss,
     Seed,
+    exponent,
     picture_kind,
 )
 
@@ -31,7 +32,8 @@ def select(
     data: Data,
     algorithm: Annotated[str, Option(help="auto, ima, alma or another: what ranks the features.")] = "auto",
     p: Annotated[
-        str, Option(help="A number from 1 to inf, or log: max(2, ln f) for f features left.")
+        Any,
+        Option(parser=exponent, metavar="NORM", help="1 to inf, or log: max(2, ln f) for f features left."),
     ] = "log",
     keep: Annotated[
         int | None, Option(help="How many features; none takes the best in cross-validation.")
@@ -80,7 +82,6 @@ def select(
         if top < 0:
             raise ValueError(f"--top must be a whole number of at least 0; got {top}.")
         check_options(data, n_features, label)
-        norm = _exponent(p)
         table = read_labelled(data, n_features, label)
         _check_folds(table, folds)
 
@@ -92,7 +93,7 @@ def select(
 
         selector = MarginRFE(
             algorithm,
-            p=norm,
+            p=p,
             n_features_to_select="cv" if keep is None else keep,
             step=int(step) if step >= 1 and step.is_integer() else step,
             cv=folds,
@@ -122,15 +123,6 @@ def select(
             typer.echo(_report(selector, names, top))
     if any(stage.status is not Status.CERTIFIED for stage in selector.path_):
         raise typer.Exit(STOPPED)
-
-
-def _exponent(p: str) -> float | str:
-    if p == "log":
-        return p
-    try:
-        return float(p)
-    except ValueError:
-        raise ValueError(f"--p must be a number from 1 to inf, or log; got {p!r}.") from None
 
 
 def _check_folds(table: Table, folds: int) -> None:

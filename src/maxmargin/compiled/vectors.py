@@ -178,6 +178,45 @@ class Scratch(NamedTuple):
         self.size[0] = 0
 
 
+# what the three vectors that go down their norm have in common; `down` is theirs
+
+
+def _move(self, j, step):
+    self.w[j] += step
+
+
+def _gain(self):
+    return 1.0
+
+
+def _measured(self, h, expected):
+    return self.measure() + h.slack.extras()
+
+
+def _combines(self):
+    return False
+
+
+def _strays(self):
+    return False
+
+
+def _multiply(self, k):
+    for j in range(self.w.size):
+        self.w[j] *= k
+    return 1.0
+
+
+def _slide(self, h, rate):
+    """Down the norm of (w, own coordinates), along a subgradient; scores have no factor in common."""
+    size, whole = self.size[0], h.norm2() ** 0.5
+    if size > 0.0:
+        self.down(rate * size / whole)
+    if whole > 0.0:
+        h.slack.relax(max(1.0 - rate / whole, 0.0))
+    return 1.0
+
+
 @record
 class Primal(NamedTuple):
     """1 < q < inf: w itself is kept, and goes down its q-norm, which is measured after every step in O(d).
@@ -190,11 +229,8 @@ class Primal(NamedTuple):
     size: Any  # |w|_q and max |w|
     q: float
 
-    def move(self, j, step):
-        self.w[j] += step
-
-    def gain(self):
-        return 1.0
+    move, gain, measured, combines = _move, _gain, _measured, _combines
+    strays, multiply, slide = _strays, _multiply, _slide
 
     def measure(self):
         top, total = largest(self.w), 0.0
@@ -207,30 +243,10 @@ class Primal(NamedTuple):
         self.size[0], self.size[1] = total, top
         return total * total
 
-    def measured(self, h, expected):
-        return self.measure() + h.slack.extras()
-
-    def combines(self):
-        return False
-
-    def strays(self):
-        return False
-
-    def multiply(self, k):
+    def down(self, step):
+        step *= (self.size[1] / self.size[0]) ** (self.q - 1.0)
         for j in range(self.w.size):
-            self.w[j] *= k
-        return 1.0
-
-    def slide(self, h, rate):
-        """Down the norm of (w, own coordinates), along a subgradient; scores have no factor in common."""
-        size, whole = self.size[0], h.norm2() ** 0.5
-        if size > 0.0:
-            step = rate * size / whole * (self.size[1] / size) ** (self.q - 1.0)
-            for j in range(self.w.size):
-                self.w[j] = toward_zero(self.w[j], step * self.power[j])
-        if whole > 0.0:
-            h.slack.relax(max(1.0 - rate / whole, 0.0))
-        return 1.0
+            self.w[j] = toward_zero(self.w[j], step * self.power[j])
 
 
 @record
@@ -240,11 +256,8 @@ class Absolute(NamedTuple):
     w: Any
     size: Any
 
-    def move(self, j, step):
-        self.w[j] += step
-
-    def gain(self):
-        return 1.0
+    move, gain, measured, combines = _move, _gain, _measured, _combines
+    strays, multiply, slide = _strays, _multiply, _slide
 
     def measure(self):
         total = 0.0
@@ -253,29 +266,9 @@ class Absolute(NamedTuple):
         self.size[0] = total
         return total * total
 
-    def measured(self, h, expected):
-        return self.measure() + h.slack.extras()
-
-    def combines(self):
-        return False
-
-    def strays(self):
-        return False
-
-    def multiply(self, k):
+    def down(self, step):
         for j in range(self.w.size):
-            self.w[j] *= k
-        return 1.0
-
-    def slide(self, h, rate):
-        size, whole = self.size[0], h.norm2() ** 0.5
-        if size > 0.0:
-            step = rate * size / whole
-            for j in range(self.w.size):
-                self.w[j] = toward_zero(self.w[j], step)
-        if whole > 0.0:
-            h.slack.relax(max(1.0 - rate / whole, 0.0))
-        return 1.0
+            self.w[j] = toward_zero(self.w[j], step)
 
 
 @record
@@ -285,43 +278,21 @@ class Largest(NamedTuple):
     w: Any
     size: Any
 
-    def move(self, j, step):
-        self.w[j] += step
-
-    def gain(self):
-        return 1.0
+    move, gain, measured, combines = _move, _gain, _measured, _combines
+    strays, multiply, slide = _strays, _multiply, _slide
 
     def measure(self):
         self.size[0] = largest(self.w)
         return self.size[0] ** 2
 
-    def measured(self, h, expected):
-        return self.measure() + h.slack.extras()
-
-    def combines(self):
-        return False
-
-    def strays(self):
-        return False
-
-    def multiply(self, k):
+    def down(self, step):
+        bar, ties = self.size[0] * (1.0 - TIE), 0
         for j in range(self.w.size):
-            self.w[j] *= k
-        return 1.0
-
-    def slide(self, h, rate):
-        size, whole = self.size[0], h.norm2() ** 0.5
-        if size > 0.0:
-            bar, ties = size * (1.0 - TIE), 0
-            for j in range(self.w.size):
-                ties += abs(self.w[j]) >= bar
-            step = rate * size / whole / ties
-            for j in range(self.w.size):
-                if abs(self.w[j]) >= bar:
-                    self.w[j] = toward_zero(self.w[j], step)
-        if whole > 0.0:
-            h.slack.relax(max(1.0 - rate / whole, 0.0))
-        return 1.0
+            ties += abs(self.w[j]) >= bar
+        step /= ties
+        for j in range(self.w.size):
+            if abs(self.w[j]) >= bar:
+                self.w[j] = toward_zero(self.w[j], step)
 
 
 @compiled(forceinline=True)

@@ -29,6 +29,7 @@ from ..status import Status
 from ..task import Task
 from ..watch import Watch
 from .robustness import Robust
+from .unchanged import unchanged_by
 
 LARGE_P = 100.0  # stands for p="log" until the number of features is known
 
@@ -206,20 +207,8 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         -------
         self : MaxMarginClassifier
         """
-        known = {
-            name: getattr(self, name)
-            for name in ("n_features_in_", "feature_names_in_")
-            if hasattr(self, name)
-        }
-        try:
+        with unchanged_by(BaseException, self):
             return self._fit(X, y, sample_weight)
-        except BaseException:  # a fit that fails leaves the estimator as it was
-            for name in ("n_features_in_", "feature_names_in_"):
-                if name in known:
-                    setattr(self, name, known[name])
-                elif hasattr(self, name):
-                    delattr(self, name)
-            raise
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> MaxMarginClassifier:
         problem = self._problem()

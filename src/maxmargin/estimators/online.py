@@ -23,6 +23,7 @@ from ..problems import Problem
 from ..rules import CRAMMA, MICRA, RULES, Algorithm, FixedDirectionalMargin, LocalPerceptron
 from ..stream import Stream, streams
 from .robustness import Robust
+from .unchanged import unchanged_by
 
 TRAILS = ("average", "vote", "last")
 _SHAPING = (  # parameters that a stream is made with
@@ -202,7 +203,7 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         -------
         self : OnlineMarginClassifier
         """
-        with self._unchanged_by_failure():
+        with unchanged_by(Exception, self):
             self._fit(X, y)
         return self
 
@@ -250,7 +251,7 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         -------
         self : OnlineMarginClassifier
         """
-        with self._unchanged_by_failure():
+        with unchanged_by(Exception, self):
             if hasattr(self, "_streams"):
                 self._check_same()
                 if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
@@ -269,17 +270,6 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
                 self._begin(plans, _classes(np.asarray(classes)), X.shape[1])
             self._present(Patterns(X), self._signs(y), True)
         return self
-
-    @contextmanager
-    def _unchanged_by_failure(self) -> Iterator[None]:
-        """Whatever is refused leaves all attributes as they were; streams change only where nothing can fail."""
-        before = dict(vars(self))
-        try:
-            yield
-        except Exception:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
 
     def _present(self, patterns: Patterns, signs: list[np.ndarray], new: bool) -> None:
         if not np.isfinite(patterns.square.sum()):
@@ -359,7 +349,7 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
 
     def begin(self, classes: np.ndarray, width: int) -> None:
         """Forget everything; what comes has these classes and so many columns (after hashing)."""
-        with self._unchanged_by_failure():
+        with unchanged_by(Exception, self):
             plans, classes = self._checked(), _classes(np.asarray(classes))
             if not isinstance(width, Integral) or isinstance(width, bool) or width < 1:
                 raise ValueError(f"width must be a positive number of columns; got {width!r}.")

@@ -29,6 +29,7 @@ from ..problems import Problem
 from ..rules import Algorithm
 from ..status import Status
 from .linear import MaxMarginClassifier
+from .unchanged import unchanged_by
 
 FOLDS = 5
 ZERO = 1e-14  # a weight that small beside the largest is zero to rounding
@@ -241,17 +242,8 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self : MarginRFE
         """
-        names = ("n_features_in_", "feature_names_in_")
-        known = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        try:
+        with unchanged_by(BaseException, self):
             return self._fit(X, y, sample_weight)
-        except BaseException:  # a fit that fails leaves the selector as it was
-            for name in names:
-                if name in known:
-                    setattr(self, name, known[name])
-                elif hasattr(self, name):
-                    delattr(self, name)
-            raise
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> MarginRFE:
         self._check()
