@@ -171,15 +171,44 @@ def test_ima_certifies_every_norm(p):
         verify(model, X, y)
 
 
-@pytest.mark.parametrize("p", [1.0, 1.5, 3.0, INF])
-def test_ima_begins_where_the_last_fit_ended(p):
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, INF])
+@pytest.mark.parametrize("C", [1.0, INF])
+@pytest.mark.parametrize("intercept", ["free", "augmented"])
+def test_ima_begins_where_the_last_fit_ended(intercept, C, p):
     X, y = separable(30, 5, 14)
-    options = {"C": INF, "p": p, "algorithm": IMA(), "max_iter": 10**6, "random_state": 0, "warm_start": True}
-    model = MaxMarginClassifier(tol=2e-2, **options).fit(X, y)
-    lower, first = model.certificate_.lower, model.history_[0].lower
-    model.fit(X, y)  # the bound from above has to be proved anew
-    assert model.history_[0].lower >= lower * (1.0 - 1e-9) > first
+    model = MaxMarginClassifier(
+        C,
+        p=p,
+        algorithm=IMA(),
+        intercept=intercept,
+        tol=2e-2,
+        max_iter=10**6,
+        random_state=0,
+        warm_start=True,
+    )
+    model._exact = False
+    first, steps = model.fit(X, y).certificate_, model.history_[-1].steps
+    model.fit(X, y)
     assert model.status_ is Status.CERTIFIED
+    assert len(model.history_) == 1
+    assert model.history_[0].steps < 0.1 * steps
+    assert model.certificate_.lower >= first.lower * (1.0 - 1e-9)
+    assert model.certificate_.upper <= first.upper * (1.0 + 1e-9)
+    verify(model, X, y)
+
+
+@pytest.mark.parametrize("p", [2.0, 3.0])
+@pytest.mark.parametrize("C", [1.0, INF])
+def test_alma_begins_with_the_dual_weights_of_the_last_fit(C, p):
+    X, y = separable(30, 5, 14)
+    model = MaxMarginClassifier(
+        C, p=p, algorithm=ALMA(alpha=0.3), tol=1e-9, max_iter=10**5, random_state=0, warm_start=True
+    )
+    first, steps = model.fit(X, y).certificate_, model.history_[-1].steps
+    model.fit(X, y)
+    assert model.status_ is Status.CONVERGED
+    assert model.history_[-1].steps < 0.1 * steps
+    assert model.certificate_.gap <= first.gap * (1.0 + 1e-9)
     verify(model, X, y)
 
 

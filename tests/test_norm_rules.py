@@ -18,9 +18,10 @@ from presenting import opened, packed, present, scored
 from scipy.optimize import linprog
 
 from maxmargin import Problem
-from maxmargin.compiled.weights import BIAS, FACTOR, NORM2, Motion, settle
+from maxmargin.compiled.weights import BIAS, FACTOR, NORM2, TIME, Motion, settle
 from maxmargin.data import Patterns
 from maxmargin.rules import ALMA, FMP, IMA, PUMMA, RULES, Facts, FlexibleIMA
+from maxmargin.rules.alma import elapsed
 from maxmargin.run import Run
 from maxmargin.schedules import SCHEDULES
 from maxmargin.task import Task
@@ -459,15 +460,61 @@ def test_a_run_of_fmp_that_fails_is_a_certificate(seed, n, d, p, share, free, so
 # IMA: whole runs
 
 
-def run_of(algorithm, X, y, kind: Problem, tol: float = 1e-9, most: int = 3000) -> Run:
+def run_of(algorithm, X, y, kind: Problem, tol: float = 1e-9, most: int = 3000, start=None) -> Run:
     """A run until it has converged, or is within tol."""
-    run = Run(
-        Task(kind, Patterns(X), y, np.ones(len(y))), algorithm, tol, np.random.default_rng(0), lambda: False
-    )
+    task = Task(kind, Patterns(X), y, np.ones(len(y)), start)
+    run = Run(task, algorithm, tol, np.random.default_rng(0), lambda: False)
     for k, _ in enumerate(SCHEDULES[algorithm.schedule](run)):
         if run.converged or run.gap <= tol or k >= most:
             break
     return run
+
+
+@settings(max_examples=20)
+@given(seeds, st.integers(4, 20), st.integers(2, 8), st.sampled_from(LINKED), st.booleans(), st.booleans())
+def test_alma_keeps_its_bound_from_any_dual_weights(seed, n, d, p, soft, normalise):
+    """k is at most what the theorem says, the k to begin with included; the margin is what it promises."""
+    X, y, _ = planted(seed, n, d, p, 0.5)
+    rng = np.random.default_rng(seed)
+    start = rng.random(n) * (rng.random(n) < 0.7)
+    start[0] = 1.0
+    kind, rule = problem(p, soft, "none"), ALMA(alpha=0.4, normalise=normalise)
+    run = run_of(rule, X, y, kind, 1e-12, 10**5, start)
+    assert run.converged
+    k, sizes = float(run.h.number[TIME]), np.sqrt(run.h.square) if normalise else facts(kind, X).R
+    rows = y[:, None] * X
+    if soft:
+        rows = np.hstack([rows, np.diag(np.sqrt(kind.delta2(np.ones(n))))])
+    u = weight(run.h)
+    own = kind.delta2(np.ones(n)) ** 0.5 * dual(run.h)
+    margins = (rows @ np.append(u, own) if soft else rows @ u) / sizes
+    reached = float(margins.min()) / run.h.number[NORM2] ** 0.5
+    cold = run_of(rule, X, y, kind, 1e-12, 10**5)
+    optimum = max(reached, float((scored(cold.h) / sizes).min()) / cold.h.number[NORM2] ** 0.5)
+    assert k <= 2.0 * (p - 1.0) / optimum**2 * 4.0**2 + 16.0
+    assert reached >= 0.6 * optimum
+    assert run.lower >= 0.0 < run.upper
+
+
+def test_alma_goes_on_at_its_end():
+    """The clock of a w that it has reached is that of its updates, or later; and nothing is left to do."""
+    X, y, _ = planted(1, 30, 6, 3.0, 0.2)
+    kind = problem(3.0, False, "none")
+    cold = run_of(ALMA(alpha=0.2), X, y, kind)
+    warm = run_of(ALMA(alpha=0.2), X, y, kind, start=cold.h.scale.real(cold.h.alpha))
+    assert cold.steps > 1000
+    assert warm.steps == 0
+    assert warm.h.number[TIME] >= 0.99 * cold.steps
+
+
+@pytest.mark.parametrize("k", [1, 2, 50, 2099, 2100, 2101, 3000, 10**5])
+def test_the_clock_of_alma(k):
+    """The largest k with s_k at most the sum that is given: exactly, and later on from below."""
+    eta, growth, s = 0.5, 20.0, 0.0
+    for j in range(1, k):
+        s = (s + eta * j**-0.5) / (1.0 + growth / j) ** 0.5
+    least, most = (k - 1, k - 1) if k < 2100 else (0.99 * k, k)
+    assert least <= elapsed(s, eta, growth) <= most
 
 
 @pytest.mark.parametrize("p", EVERY)

@@ -23,9 +23,10 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from typer.testing import CliRunner
 
-from maxmargin import ALMA, MarginRFE, MaxMarginClassifier, Status, verify
+from maxmargin import ALMA, IMA, MarginRFE, MaxMarginClassifier, Status, verify
 from maxmargin.cli.app import app
 from maxmargin.cli.select import select
+from maxmargin.estimators import selection
 from maxmargin.estimators.selection import _ranking, _sizes
 
 RNG = np.random.default_rng(0)
@@ -75,6 +76,28 @@ class TestElimination:
         assert np.array_equal(back[:, :3], X[:, :3])
         assert not back[:, 3:].any()
         verify(selector.estimator_, selector.transform(X), y)
+
+    @pytest.mark.parametrize("algorithm", [IMA(), ALMA(alpha=0.3)])
+    @pytest.mark.parametrize("C", [1.0, np.inf])
+    def test_begins_with_what_is_left_of_the_parent(self, C, algorithm, monkeypatch):
+        X, y = separable()
+        taken = []
+        for warm in (True, False):
+            updates = []
+
+            class Counted(MaxMarginClassifier):
+                def fit(self, X, y, warm=warm, updates=updates, **more):
+                    self.warm_start &= warm
+                    super().fit(X, y, **more)
+                    updates.append(self.history_[-1].steps)
+                    return self
+
+            monkeypatch.setattr(selection, "MaxMarginClassifier", Counted)
+            options = {"p": 3.0, "C": C, "tol": 5e-2, "random_state": 0, "max_iter": 10**5}
+            selector = MarginRFE(algorithm, n_features_to_select=20, step=1, **options).fit(X, y)
+            assert selector.n_features_ == 20
+            taken.append(sum(updates[1:]))
+        assert taken[0] < 0.8 * taken[1]
 
     @pytest.mark.parametrize("classes", [2, 3])
     def test_ranks_as_scikit_learn_does_with_the_same_classifier(self, classes):

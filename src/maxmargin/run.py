@@ -14,8 +14,8 @@ import numpy as np
 from .arithmetic import Plain as Sums
 from .compiled.orders import shuffled
 from .compiled.spaces import Gram
-from .compiled.sweeps import batches, begin, excess, look, narrow, repeat, unsettled
-from .compiled.weights import BIAS, FACTOR, NORM2, Fixed, Motion, settle
+from .compiled.sweeps import batches, begin, excess, look, narrow, repeat, restore, unsettled
+from .compiled.weights import BIAS, FACTOR, NORM2, TIME, Fixed, Motion, settle
 from .extrapolation import DEPTH, Extrapolation
 from .intercept import best_intercept
 from .problems import best_length, best_multiple
@@ -110,11 +110,16 @@ class Run:
         self.lower, self.upper, self.gap = -np.inf, np.inf, np.inf
         self.converged, self._idle = False, 0
         self.w, self.b, self.alpha = np.zeros(patterns.d), 0.0, np.zeros(self.n)
+        self.begun = False
         if task.start is not None and algorithm.convergent:
             self._begin_at(task.start)
-        self.begun = False
-        if task.point is not None and not self.h.space.vector.combines():
-            self.begun = self._begin_with(*task.point)
+        elif task.start is not None and plan.clock is not None:
+            self._restore(task.start, 1.0)
+            self.h.number[TIME] = plan.clock(self.h.scale.real(self.h.alpha), np.sqrt(self.h.square))
+            if task.point is not None:
+                self.value(*task.point, task.start)
+        elif task.point is not None and algorithm.motion is Motion.SUBGRADIENT:
+            self.begun = self._begin_with(*task.point, task.start)
 
     def _largest(self, delta2: np.ndarray) -> float:
         """The largest squared norm of a pattern, constant and own coordinate included."""
@@ -313,16 +318,46 @@ class Run:
         if self.rho:
             w[-1] = self.rho * c.sum()
 
-    def _begin_with(self, w: np.ndarray, b: float) -> bool:
-        """Begin with this direction, as long as the Perceptron's w is at its end, R^2 / margin, if it has a margin."""
-        w, b, margin = primal_point(self.task, w, b)
-        length = self.problem.length(w, b)
-        if not (self.problem.hard and margin > 0.0 and length > 0.0):
+    def _restore(self, alpha: np.ndarray, length: float) -> None:
+        """Begin at the w that is the sum of the patterns by a multiple of these dual weights, as long as this."""
+        top = float(alpha.max())
+        if top > 0.0:
+            restore(self.h, alpha / top, length)
+
+    def _begin_with(self, w: np.ndarray, b: float, alpha: np.ndarray | None) -> bool:
+        """Begin with this direction, as long as the Perceptron's w is at its end, R^2 / margin, if it has a margin.
+
+        What rows lack is put into their own coordinates. With dual weights there are bounds from the beginning; where
+        w is the sum that they make, it is taken of them.
+        """
+        problem, h = self.problem, self.h
+        w, b, _ = primal_point(self.task, w, b)
+        margins = self.y * (Sums.scores(self.patterns.X, w) + b)
+        least = float(margins.min())
+        if problem.hard and not least > 0.0:
             return False
-        scale = self._radius2 / margin / length
-        self.h.space.vector.w[:] = w * scale
-        self.h.number[BIAS] = b * scale
-        settle(self.h)
+        lack = np.maximum(1.0 - margins, 0.0)
+        length = problem.length(w, b)
+        delta2 = problem.delta2(self.weights)
+        own = np.divide(lack, delta2, out=np.zeros(self.n), where=delta2 > 0.0)
+        length = float(np.hypot(length, float(own @ (delta2 * own)) ** 0.5))
+        if not 0.0 < length < np.inf:
+            return False
+        scale = self._radius2  # times a margin of 1 / length, where the least margin is 1, it is |w|^2
+        if h.space.vector.combines():
+            if alpha is None or not alpha.any():
+                return False
+            self._restore(alpha, scale * length)
+        else:
+            h.space.vector.w[: self.patterns.d] = w * scale
+            if self.rho:
+                h.space.vector.w[-1] = b / self.rho * scale
+            h.slack.take(own * scale)
+            settle(h)
+        if not self.rho:
+            h.number[BIAS] = b * scale
+        if alpha is not None:
+            self.value(w, b, alpha)
         return True
 
     def _point(self) -> tuple[np.ndarray, float]:

@@ -83,7 +83,7 @@ def increments(run: Run) -> Iterator[None]:
     margin, eta, successes, second = 0.0, 1.0, 0, 0
     if run.begun:
         run.look()
-        margin = raised(run.lower, run.upper)
+        margin = raised(*_margins(run))
     while True:
         run.rule = run.rule._replace(gamma=margin, eta=eta)
         recount(run.h)

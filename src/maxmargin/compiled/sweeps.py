@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .jit import compiled
+from .weights import settle
 
 
 @compiled(forceinline=True)
@@ -93,6 +94,18 @@ def batches(rule, h, order, scores):
 def begin(rule, h, order):
     """The first weight of a rule that begins with patterns."""
     rule.start(h, order)
+
+
+@compiled()
+def restore(h, alpha, length):
+    """Begin at the w that these dual weights make, made as long as this."""
+    for i in range(alpha.size):
+        if alpha[i] > 0.0:
+            h.add(i, alpha[i])
+    settle(h)
+    if h.norm2() > 0.0:
+        h.shrink(length * h.norm2() ** -0.5)
+        settle(h)
 
 
 @compiled()

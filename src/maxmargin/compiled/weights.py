@@ -122,6 +122,9 @@ class Rigid(NamedTuple):
     def fold(self, k):
         """Everything stored is multiplied by k."""
 
+    def take(self, v):
+        """Own coordinates to begin with, where they are kept apart from the dual weights."""
+
     def relax(self, k):
         """Own coordinates of w that are kept apart from the dual weights: times k."""
 
@@ -228,6 +231,11 @@ class Aside(NamedTuple):
             self.coordinates[g] = v
             total += self.delta2[g] * v * v
         self.state[0], self.state[1] = 1.0, total
+
+    def take(self, v):
+        """Own coordinates to begin with; their sum is taken with the next fold."""
+        self.coordinates[:] = v
+        self.state[0] = 1.0
 
     def relax(self, k):
         self.state[1] *= k * k

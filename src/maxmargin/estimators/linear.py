@@ -88,8 +88,8 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         Called with a `Report` after every round; a true answer ends the fit with the best model so far.
     warm_start : bool, default=False
         Begin where the last fit ended, if it had the same classes: with its dual weights, if there were as many rows
-        and the algorithm goes to the optimum from anywhere (`dcd`, `mpu`); with its weights, if there were as many
-        features and the algorithm moves these (`ima` for the hard margin at p other than 2).
+        and the algorithm can begin with any (`dcd`, `mpu`, `alma`); with its weights, if there were as many features
+        and the algorithm moves these (`fmp`, `ima`).
     n_jobs : int, default=None
         Classes solved at the same time (threads). The model does not depend on it.
     random_state : int, RandomState instance or None, default=None

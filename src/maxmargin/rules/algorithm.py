@@ -9,6 +9,8 @@ from enum import Enum
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..compiled.weights import Fixed, Motion
 from ..problems import Problem
 
@@ -78,6 +80,9 @@ class Plan:
         May dual weights be moved to any real number between sweeps? The Perceptrons count updates.
     pace : record, default=None
         What a schedule that belongs to this algorithm asks for: sizes, numbers of epochs.
+    clock : callable, default=None
+        The time that has passed at a w of length one, by its dual weights and the lengths of the patterns, as if the
+        rule had led there; None for rules that begin at 0 always.
     """
 
     rule: Any
@@ -85,6 +90,7 @@ class Plan:
     then: tuple[Any, ...] = ()
     real: bool = False
     pace: Any = None
+    clock: Callable[[np.ndarray, np.ndarray], float] | None = None
 
 
 class Algorithm(ABC):

@@ -10,6 +10,8 @@ from ..compiled.weights import Lazy
 from ..problems import Problem
 from .algorithm import Facts, PerceptronLike, Plan, from_two_on, is_number, require
 
+EXACTLY = 100_000  # updates at most that are counted one by one
+
 
 @record
 class Approach(NamedTuple):
@@ -66,6 +68,7 @@ class ALMA(PerceptronLike):
     sqrt(|theta|_p^2 + sum delta_k^2 alpha_k^2).
     Guarantee (B = sqrt(8) / alpha, C = sqrt(2)): with gamma the largest margin of the scaled patterns, at most
     (2 (p - 1) / gamma^2) (2 / alpha - 1)^2 + 8 / alpha - 4 updates; then the margin is at least (1 - alpha) gamma.
+    That holds with a warm start, too: k begins where the proof asks for no more than the dual weights give.
 
     Parameters
     ----------
@@ -114,6 +117,36 @@ class ALMA(PerceptronLike):
         root = (facts.problem.p - 1.0) ** 0.5
         gamma = root * (1.0 - self.alpha) * (8.0**0.5 / self.alpha if self.B is None else self.B)
         eta = self.C / root
+        growth = 2.0 * gamma * eta + self.C * self.C
         if self.normalise:
-            return Plan(rule=ApproachNormalised(gamma, eta), unit=None)
-        return Plan(rule=Approach(gamma, eta, facts.R), unit=None)
+            return Plan(
+                rule=ApproachNormalised(gamma, eta),
+                unit=None,
+                clock=lambda alpha, lengths: elapsed(float(alpha @ lengths), eta, growth),
+            )
+        R = facts.R
+        return Plan(
+            rule=Approach(gamma, eta, R),
+            unit=None,
+            clock=lambda alpha, lengths: elapsed(R * float(alpha.sum()), eta, growth),
+        )
+
+
+def elapsed(total: float, eta: float, growth: float) -> float:
+    """The most updates after which the theorem's proof counts on no more than this sum of dual weights, |theta|_p = 1.
+
+    The proof counts on s_1 = 0, s_k+1 = (s_k + eta / sqrt(k)) / sqrt(1 + growth / k), as what u gains in units of the
+    margin: |theta + step|^2 <= 1 + growth / k. theta.u is at least the sum of the dual weights times the margin, so
+    that the theorem holds for a run that begins with them and with the k of the same s_k.
+    s_k <= c sqrt(k) from k = m on where this holds at m, c (growth + 1) >= 2 eta, and
+    c^2 ((growth + 1) m + growth) >= 2 c eta m + eta^2.
+    """
+    s, k, most = 0.0, 1, int(min(EXACTLY, 100.0 * (growth + 1.0)))
+    while k < most:
+        after = (s + eta * k**-0.5) * (1.0 + growth / k) ** -0.5
+        if after > total:
+            return k - 1.0
+        s, k = after, k + 1
+    leading = (growth + 1.0) * k + growth
+    c = max(s * k**-0.5, 2.0 * eta / (growth + 1.0), eta * (k + (k * k + leading) ** 0.5) / leading)
+    return max(k, (total / c) ** 2 // 1.0) - 1.0
