@@ -10,8 +10,9 @@ import scipy.sparse as sp
 from oracle import Interval, optimum_in_norm
 
 from maxmargin import Problem
-from maxmargin.batch import barrier, generation
+from maxmargin.batch import barrier, columns, generation
 from maxmargin.batch.barrier import path_points
+from maxmargin.batch.columns import column_points
 from maxmargin.batch.generation import linear_points
 
 ROUNDING = 1e-12
@@ -191,3 +192,45 @@ def test_most_of_many_columns_are_eliminated(monkeypatch, p):
         for problem in (Problem("hinge", np.inf, p=p), Problem("squared_hinge", 1.0, p=p)):
             found = best_of(path_points, problem, sp.csr_matrix(X), y, s)
             assert found.upper - found.lower <= 1e-6 * found.lower
+
+
+# the columns that matter
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_masters_of_some_columns_meet_the_oracle(monkeypatch, kind):
+    monkeypatch.setattr(columns, "FEW", 3)
+    monkeypatch.setattr(columns, "START", 2)
+    monkeypatch.setattr(columns, "ENTER", 1)
+    for (loss, C, power), name in product(SOFT, ("none", "free", "augmented")):
+        problem = Problem(loss, C, p=np.inf, intercept=name, intercept_scaling=1.5, power=power)
+        X, y, s = sample(15, 12, kind, 3)
+        check(problem, (X, y, s), best_of(column_points, problem, sp.csr_matrix(X), y, s), 1e-6)
+
+
+def test_few_columns_are_taken_of_many(monkeypatch):
+    """And as many points prove the same as those of the path of all columns."""
+    taken = []
+
+    def counted(problem, X, *more):
+        taken.append(X.shape[1])
+        return path_points(problem, X, *more)
+
+    monkeypatch.setattr(columns, "path_points", counted)
+    X, y, s = sample(60, 1500, "mixed", 5)
+    X[:, 7] += y
+    problem = Problem("squared_hinge", 0.05, p=np.inf)
+    found, whole = (best_of(f, problem, X, y, s) for f in (column_points, path_points))
+    assert found.upper - found.lower <= 1e-6 * found.lower
+    assert found.lower <= whole.upper
+    assert whole.lower <= found.upper
+    assert taken[0] == 60
+    assert 60 < max(taken) < 500
+
+
+def test_columns_end_when_time_is_up():
+    X, y, s = sample(60, 500, "mixed", 5)
+    asked = iter(range(10**6))
+    points = column_points(Problem("squared_hinge", 1.0, p=np.inf), X, y, s, lambda: next(asked) >= 30)
+    assert 0 < len(list(points)) <= 31
+    assert next(asked) <= 35

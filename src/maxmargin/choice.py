@@ -31,6 +31,8 @@ def choose(problem: Problem, patterns: Patterns, y: np.ndarray) -> tuple[Algorit
         return DualCoordinateDescent(), "p = 2: dual coordinate descent certifies any tol"
     if LinearProgram().refuses(problem) is None:
         return LinearProgram(), f"p = {p:g}: a linear program, of the rows and columns that matter"
+    if p == np.inf and not problem.hard:
+        return BarrierPath(), "p = inf: Newton's method, on the columns that matter"
     size, work = f"p = {p:g}, {n} x {d}", float(n) * d * min(n, d)
     pairs = PUMMA().refuses(problem) is None
     if work <= (FEW if d <= WIDE else 0.0 if pairs else SHORT):

@@ -148,16 +148,16 @@ class _Search:
             scores = self.whole.A @ self.direction(v)
             y = self.whole.y
             parts = (y > 0, y < 0) if self.whole.free else (np.full(self.n, True),)
-            nearest = [_largest(np.where(part, -scores, -np.inf), ROWS // len(parts)) for part in parts]
+            nearest = [largest(np.where(part, -scores, -np.inf), ROWS // len(parts)) for part in parts]
             rows = np.sort(np.concatenate(nearest))
-        return rows, np.sort(_largest(np.abs(v), START)) if self.whole.sparse_weights else columns
+        return rows, np.sort(largest(np.abs(v), START)) if self.whole.sparse_weights else columns
 
     def direction(self, v: np.ndarray) -> np.ndarray:
         """Weights that separate the means."""
         if not self.whole.sparse_weights:
             return np.sign(v)
         w = np.zeros(self.d)
-        few = _largest(np.abs(v), FEW)
+        few = largest(np.abs(v), FEW)
         w[few] = v[few]
         return w
 
@@ -167,7 +167,7 @@ class _Search:
         outside = np.full(self.n, True)
         outside[rows] = False
         lack = np.where(outside, least - margins, 0.0)
-        return _largest(lack, max(ROWS, rows.size // 4), SLACK * abs(least))
+        return largest(lack, max(ROWS, rows.size // 4), SLACK * abs(least))
 
     def wrong_columns(self, v: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """The columns outside that the dual weights ask for, worst first."""
@@ -175,7 +175,7 @@ class _Search:
         outside[columns] = False
         bound = float(np.abs(v[columns]).max(initial=0.0)) if self.whole.hard else 1.0
         lack = np.where(outside, np.abs(v) - bound, 0.0)
-        return _largest(lack, max(COLUMNS, columns.size // 4), SLACK * bound)
+        return largest(lack, max(COLUMNS, columns.size // 4), SLACK * bound)
 
     def improving(self) -> bool:
         """Is the objective that the ratio was compared with (hinge, p = 1) not yet the best?"""
@@ -204,7 +204,7 @@ class _Search:
         return least
 
 
-def _largest(values: np.ndarray, most: int, above: float = -np.inf) -> np.ndarray:
+def largest(values: np.ndarray, most: int, above: float = -np.inf) -> np.ndarray:
     """The places of at most `most` of the largest values, those above a bound; most of them: any order."""
     places = np.flatnonzero(values > above)
     if places.size > most:

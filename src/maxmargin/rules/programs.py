@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..batch.barrier import path_points
+from ..batch.columns import column_points
 from ..batch.generation import linear_points
 from ..problems import Problem
 from .algorithm import Algorithm, Bias, Facts, Plan
@@ -19,8 +20,12 @@ def path_or_proof(
 ) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
     """The points of the path; where no separator is found, those of a linear program, whose dual weights cancel.
 
-    Numbers end before a path whose optimum is 0 does, and dual weights that cancel do so in every norm.
+    Numbers end before a path whose optimum is 0 does, and dual weights that cancel do so in every norm. Soft margins at
+    p = inf need few columns.
     """
+    if problem.p == np.inf and not problem.hard:
+        yield from column_points(problem, X, y, weights, interrupted)
+        return
     w, b = np.zeros(X.shape[1]), 0.0
     for w, b, alpha in path_points(problem, X, y, weights, interrupted):
         yield w, b, alpha
@@ -80,7 +85,8 @@ class BarrierPath(Program):
 
     The cone |w|_q <= t is built of power cones, one a coordinate, each with a self-concordant barrier; every round is a
     point of the central path, whose dual weights are certified with it. For small problems: a step costs
-    n d min(n, d), and there are 30 to 100 of them, whatever p, C and the scales are.
+    n d min(n, d), and there are 30 to 100 of them, whatever p, C and the scales are. Soft margins at p = inf may have
+    any number of columns: those join that the dual weights ask for, some times as many as w has in the end.
 
     References
     ----------
