@@ -9,6 +9,8 @@ import scipy.sparse as sp
 from oracle import optimum_in_norm
 
 from maxmargin import ALMA, IMA, PUMMA, MaxMarginClassifier, Problem, Status, verify
+from maxmargin.choice import choose
+from maxmargin.data import Patterns
 
 INF = math.inf
 EXPONENTS = [1.0, 1.5, 2.0, 3.0, 4.0, 10.0, INF]
@@ -354,6 +356,47 @@ def test_time_is_heard_within_a_round():
     model = MaxMarginClassifier(p=3.0, tol=1e-9, algorithm="barrier", max_time=0.3, random_state=0).fit(X, y)
     assert model.status_ is Status.MAX_TIME
     assert model.history_
+
+
+def test_time_is_heard_while_separability_is_asked(monkeypatch):
+    """Nothing is then said of it, and nothing is concluded."""
+    monkeypatch.setattr("maxmargin.choice.FEW", 0.0)
+    monkeypatch.setattr("maxmargin.batch.generation.WHOLE", 0)
+    monkeypatch.setattr("maxmargin.batch.generation.ALL_ROWS", 0)
+    monkeypatch.setattr("maxmargin.batch.generation.ROWS", 1)
+    X, y = clouds(60, 30, 16)
+    asked = []
+    algorithm, reason = choose(Problem("hinge", INF, p=3.0), Patterns(X), y, lambda: not asked.append(0))
+    assert asked
+    assert (algorithm.name, "separable" in reason) == ("pumma", False)
+    assert choose(Problem("hinge", INF, p=3.0), Patterns(X), y)[0].name == "no-separator"
+
+
+@pytest.mark.parametrize("p", [1.0, INF])
+@pytest.mark.parametrize("size", [1.0, 1e-20, 1e-100])
+def test_a_linear_program_whose_optimum_is_zero(p, size):
+    X, y = clouds(30, 4, 17)
+    for C in (1e-3, 1e-12, 1e-15):
+        model = MaxMarginClassifier(C, p=p, loss="hinge", norm_power=1).fit(X * size, y)
+        assert model.status_ is Status.CERTIFIED
+        if C * size < 1e-5:
+            assert not model.coef_.any()
+        verify(model, X * size, y)
+
+
+def test_a_solver_that_comes_no_further_says_so():
+    X, y = clouds(30, 4, 18)
+    model = MaxMarginClassifier(p=3.0).fit(X * 1e60, y)
+    assert model.status_ is Status.STALLED
+    assert model.n_iter_ < model.max_iter
+    verify(model, X * 1e60, y)
+
+
+def test_log_p_is_what_an_algorithm_is_asked_for():
+    X, y = clouds(30, 2, 19)
+    assert MaxMarginClassifier(p="log", algorithm="dcd").fit(X, y).status_ is Status.CERTIFIED
+    with pytest.raises(ValueError, match=r"'lp' does not solve .* p=2 "):
+        MaxMarginClassifier(p="log", algorithm="lp", C=INF).fit(X, y)
 
 
 def test_a_large_hard_margin_is_asked_whether_it_has_a_separator(monkeypatch):

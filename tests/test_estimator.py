@@ -103,7 +103,7 @@ def bad(value, message, **parameters):
         bad({"p": 0.5}, r"p must be a number from 1 to inf; got p=0\.5"),
         bad({"p": "inf"}, r'p must be a number from 1 to inf, or "log"; got p=.inf.'),
         bad({"p": np.nan}, r"p must be a number from 1 to inf; got p=nan"),
-        bad({"norm_power": 3}, r"power must be 2 .half the squared norm. or 1; got 3"),
+        bad({"norm_power": 3}, r"norm_power must be 2 .half the squared norm. or 1 .the norm itself.; got 3"),
         bad({"p": 3, "algorithm": "dcd"}, r"'dcd' does not solve .*p=3.*: use p=2; for another p .*barrier"),
         bad({"norm_power": 1, "algorithm": "dcd"}, r"'dcd' does not solve .*first power.*barrier"),
         bad({"p": np.inf, "algorithm": "pumma"}, r"'pumma' does not solve .*p=inf.*: use p=.log."),

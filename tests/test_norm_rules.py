@@ -352,6 +352,37 @@ def test_pumma_theorem_3(seed, n, d, p, delta, b):
     assert dual(h)[y > 0.0].sum() == pytest.approx(0.5, rel=1e-9)
 
 
+@settings(max_examples=30)
+@given(
+    seeds,
+    st.integers(4, 20),
+    st.integers(3, 40),
+    st.sampled_from((1.0, 2.0, 4.0)),
+    st.sampled_from((1.0, 0.4, 0.1)),
+    st.sampled_from((0.0, 1.5)),
+)
+def test_pumma_corollary_4(seed, n, d, c, delta, b):
+    """p = c ln d: (1 - delta) e^(-1/c) gamma_inf is reached after 4 p e^(2/c) (R_inf / (delta gamma_inf))^2 updates.
+
+    |x|_inf <= |x|_p <= d^(1/p) |x|_inf = e^(1/c) |x|_inf, and the same of |w|_q and |w|_1, so that Theorem 3 speaks of
+    gamma_p >= gamma_inf and of R_p <= e^(1/c) R_inf.
+    """
+    X, y, _ = planted(seed, n, d, np.inf, 0.5, b)
+    p = max(2.0, c * float(np.log(d)))
+    rule, h = state(PUMMA(delta=delta, halving=False), X, y, problem(p, False, "free"), range(n))
+    far = d ** (1.0 / p)  # e^(1/c), but where p is cut to 2
+    made = updates(
+        rule,
+        h,
+        n,
+        np.random.default_rng(seed),
+        4.0 * (p - 1.0) * (far * np.abs(X).max() / (delta * 0.5)) ** 2,
+    )
+    assert made > 0 or scored(h).min() > 0.0
+    margin = float(scored(h).min()) / float(np.abs(weight(h)).sum())
+    assert margin >= (1.0 - delta) / far * 0.5 * EXACT
+
+
 @settings(max_examples=40)
 @given(
     seeds,

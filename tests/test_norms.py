@@ -91,6 +91,32 @@ def test_the_jacobian_against_differences(p):
         np.testing.assert_allclose(J, np.array(differences), rtol=1e-4, atol=1e-7)
 
 
+@pytest.mark.parametrize("r", [1.0, np.inf])
+def test_the_jacobian_at_the_ends(r):
+    """There the link is linear around almost every point."""
+    rng = np.random.default_rng(5)
+    for x in (*rng.normal(size=(5, 6)), np.array([0.0, 1.0, -3.0])):
+        diagonal, g, c = link_jacobian(x, r)
+        J = np.diag(diagonal) - c * np.outer(g, g)
+        np.testing.assert_allclose(J @ x, link(x, r), rtol=1e-14)
+        if x.all():
+            step = 1e-6 * rng.normal(size=x.size)
+            np.testing.assert_allclose(J @ (x + step), link(x + step, r), rtol=1e-12)
+
+
+@pytest.mark.parametrize("x", [np.zeros(3), np.array([1.0, np.inf]), np.array([np.nan, 1.0])])
+@pytest.mark.parametrize("r", [1.0, 3.0, np.inf])
+def test_no_jacobian_at_zero(x, r):
+    with pytest.raises(ValueError, match="finite and not 0"):
+        link_jacobian(x, r)
+
+
+@pytest.mark.parametrize("p", ["2", None, 0.5, np.nan])
+def test_no_exponent(p):
+    with pytest.raises(ValueError, match="an exponent from 1 to inf"):
+        dual_exponent(p)
+
+
 @pytest.mark.parametrize("p", INNER)
 def test_hoelder(p):
     q, rng = dual_exponent(p), np.random.default_rng(6)

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 
 from maxmargin import MarginRFE, MaxMarginClassifier, OnlineMarginClassifier
 from maxmargin.plots import BoundsDisplay, EliminationDisplay, RobustnessDisplay
@@ -156,6 +157,14 @@ class TestRobustness:
         stream = OnlineMarginClassifier(random_state=0).fit(X, Y)
         _, ax = plt.subplots()
         assert RobustnessDisplay.from_estimator(stream, X, Y, ax=ax).ax_ is ax
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            RobustnessDisplay.from_estimator(stream, X, Y[:5])
+        with pytest.raises(ValueError, match="knows no class 7"):
+            RobustnessDisplay.from_estimator(stream, X, np.full(len(Y), 7))
+        with pytest.raises(ValueError, match="LogisticRegression has no certified_radius"):
+            RobustnessDisplay.from_estimator(LogisticRegression(), X, Y)
+        with pytest.raises(ValueError, match="A MarginRFE is drawn here; got LogisticRegression"):
+            EliminationDisplay.from_estimator(LogisticRegression())
         display = RobustnessDisplay([np.inf, 1.0, 2.0], [True, True, False], p=np.inf).plot()
         assert display.line_.get_ydata() == pytest.approx([2 / 3, 1 / 3, 1 / 3])
         assert display.ax_.get_xlabel() == "size of the perturbation, ∞-norm"

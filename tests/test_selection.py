@@ -15,7 +15,7 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import RFE
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -174,7 +174,9 @@ class TestElimination:
         )
         assert selector.support_.nonzero()[0].tolist() == [0, 1, 2]
         assert all(0.0 < stage.lower <= stage.upper for stage in selector.path_)
-        if not isinstance(engine, ALMA):
+        if engine == "ima":  # a margin raised by 2 % each time
+            assert all(stage.lower > 0.9 * stage.upper for stage in selector.path_)
+        elif engine == "auto":
             assert all(stage.status is Status.CERTIFIED for stage in selector.path_)
 
     def test_p_goes_with_the_logarithm_of_what_is_left(self):
@@ -322,8 +324,16 @@ class TestInScikitLearn:
         assert not hasattr(MarginRFE("auto"), "predict_proba")
         assert not hasattr(MarginRFE(KNeighborsClassifier()), "decision_function")
 
+    def test_radii_of_the_features_that_are_kept(self):
+        X, y = rows()
+        selector = MarginRFE("auto", p=3.0, n_features_to_select=3).fit(X, y)
+        kept = X[:, selector.support_]
+        assert np.array_equal(selector.certified_radius(X), selector.estimator_.certified_radius(kept))
+        assert not hasattr(MarginRFE(LogisticRegression()).fit(X, y), "certified_radius")
+
     def test_algorithm_objects(self):
         X, y = separable()
+        assert MarginRFE("ima").fit(X, y).estimator_.algorithm == IMA(increment=0.02, budget=6000)
         selector = MarginRFE(ALMA(alpha=0.5), C=np.inf, p=2, n_features_to_select=15, random_state=0)
         assert clone(selector).fit(X, y).estimator_.algorithm == ALMA(alpha=0.5)
 
@@ -364,6 +374,21 @@ class TestRefusals:
             selector.fit(X, y)
         assert not hasattr(selector, "n_features_in_")
         assert not hasattr(selector, "support_")
+
+    def test_nothing_to_rank_by(self):
+        X, y = rows()
+        selector = MarginRFE(p=3.0)
+        with pytest.raises(ValueError, match=r"all weights of 12 features are 0 .*StandardScaler"):
+            selector.fit(X * 1e100, y)
+        assert not hasattr(selector, "support_")
+
+    def test_a_splitter_that_wants_groups(self):
+        X, y = rows()
+        groups, splitter = np.arange(80) % 4, GroupKFold(4)
+        with pytest.raises(ValueError, match="fit has no groups to give to GroupKFold: give its splits"):
+            MarginRFE("auto", p=2, cv=splitter).fit(X, y)
+        splits = list(splitter.split(X, y, groups))
+        assert MarginRFE("auto", p=2, cv=splits).fit(X, y).cv_results_["split3_test_score"].size
 
     def test_weights_for_a_classifier_without(self):
         X, y = rows()

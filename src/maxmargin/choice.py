@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -12,12 +13,12 @@ from .problems import Problem
 from .rules import IMA, PUMMA, Algorithm, BarrierPath, DualCoordinateDescent, LinearProgram
 from .rules.programs import NoSeparator
 
-# rows x columns x smaller side, and columns, up to which Newton's method is the fastest
-FEW, WIDE = 4e9, 3000
-SHORT = 5e8  # the same where there are more columns than that, and nothing better for the norm
+FEW = 4e9  # rows x columns x smaller side up to which Newton's method is the fastest
 
 
-def choose(problem: Problem, patterns: Patterns, y: np.ndarray) -> tuple[Algorithm, str]:
+def choose(
+    problem: Problem, patterns: Patterns, y: np.ndarray, interrupted: Callable[[], bool] = lambda: False
+) -> tuple[Algorithm, str]:
     """The algorithm for a problem on these patterns, and the reason in a few words.
 
     Parameters
@@ -25,6 +26,8 @@ def choose(problem: Problem, patterns: Patterns, y: np.ndarray) -> tuple[Algorit
     problem : Problem
     patterns : Patterns
     y : ndarray of shape (n,), entries -1.0 and 1.0
+    interrupted : callable
+        Is it time to stop? Whether large classes can be separated is then left open.
     """
     p, n, d = problem.p, patterns.n, patterns.d
     if problem.euclidean:
@@ -35,25 +38,31 @@ def choose(problem: Problem, patterns: Patterns, y: np.ndarray) -> tuple[Algorit
         return BarrierPath(), "p = inf: Newton's method, on the columns that matter"
     size, work = f"p = {p:g}, {n} x {d}", float(n) * d * min(n, d)
     pairs = PUMMA().refuses(problem) is None
-    if work <= (FEW if d <= WIDE else 0.0 if pairs else SHORT):
+    if work <= FEW:
         return BarrierPath(), f"{size}: small enough for Newton's method, which takes any p"
-    if problem.hard and not is_separable(problem, patterns, y):
+    separable = is_separable(problem, patterns, y, interrupted) if problem.hard else None
+    if separable is False:
         return NoSeparator(), f"{size}: not separable, as a linear program shows in every norm"
-    separable = "separable, " if problem.hard else ""
+    known = "separable, " if separable else ""
     if pairs:
         return (
             PUMMA(),
-            f"{size}: {separable}too large for Newton's method; PUMMA costs only the non-zeros of a row",
+            f"{size}: {known}too large for Newton's method; PUMMA costs only the non-zeros of a row",
         )
     if IMA().refuses(problem) is None:
-        return IMA(), f"{size}: {separable}too large for Newton's method; IMA takes any p"
-    return BarrierPath(), f"{size}: nothing else takes this loss and norm"
+        return IMA(), f"{size}: {known}too large for Newton's method; IMA takes any p"
+    return BarrierPath(), f'{size}: nothing else takes this loss and norm (loss="squared_hinge" is faster)'
 
 
-def is_separable(problem: Problem, patterns: Patterns, y: np.ndarray) -> bool:
-    """Has some w a positive margin? That does not depend on the norm, and p = inf is the fastest to tell."""
+def is_separable(
+    problem: Problem, patterns: Patterns, y: np.ndarray, interrupted: Callable[[], bool]
+) -> bool | None:
+    """Has some w a positive margin? None where time is up before that is known.
+
+    It does not depend on the norm, and p = inf is the fastest to tell.
+    """
     X = patterns.X
-    for w, b, _ in linear_points(replace(problem, p=np.inf), X, y, np.ones(patterns.n)):
+    for w, b, _ in linear_points(replace(problem, p=np.inf), X, y, np.ones(patterns.n), interrupted):
         if float((y * (X @ w + b)).min()) > 0.0:
             return True
-    return False
+    return None if interrupted() else False

@@ -307,15 +307,8 @@ def _name(algorithm: Any) -> str:
 
 def _instead(model: MaxMarginClassifier, problem: Problem) -> str | None:
     """What to ask for instead where the algorithm does not solve the problem."""
-    algorithm = model.algorithm
-    if isinstance(algorithm, str) and algorithm in RULES:
-        algorithm = RULES[algorithm]()
-    if isinstance(algorithm, Algorithm):
-        instead = algorithm.refuses(problem)
-        if instead is not None:
-            return instead
-    model._algorithm(problem)  # unknown names and schedules are errors
-    return None
+    algorithm = model._named()  # unknown names and schedules are errors
+    return None if algorithm is None else algorithm.refuses(problem)
 
 
 def _entries(name: str, model: MaxMarginClassifier, problem: Problem) -> list[Entry]:

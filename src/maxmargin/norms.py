@@ -7,6 +7,7 @@ and is computed on numbers divided by the largest of them: no power over- or und
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def dual_exponent(p: float) -> float:
     ValueError
         If p is below 1 or not a number.
     """
-    if not p >= 1.0:
+    if not (isinstance(p, Real) and p >= 1.0):
         raise ValueError(f"a norm has an exponent from 1 to inf; got {p!r}.")
     if p == 1.0:
         return np.inf
@@ -115,14 +116,23 @@ def link_jacobian(x: np.ndarray, r: float) -> tuple[np.ndarray, np.ndarray, floa
     """The Jacobian of the link of r as (diagonal, g, c): diag(diagonal) - c g g'.
 
     It is homogeneous of degree zero, and its product with x is the link. For 1 < r < 2 the diagonal is infinite where
-    x_j = 0.
+    x_j = 0. At r = 1 and r = inf it is g g', g being the subgradient: the derivative wherever there is one.
 
     Parameters
     ----------
     x : ndarray of shape (d,), not 0
-    r : float in (1, inf)
+    r : float in [1, inf]
+
+    Raises
+    ------
+    ValueError
+        If x is 0 or not finite: for r other than 2 the link has no derivative there.
     """
     size = norm(x, r)
+    if not 0.0 < size < np.inf:
+        raise ValueError("The link has a Jacobian where x is finite and not 0 only.")
+    if r == 1.0 or np.isinf(r):
+        return np.zeros(x.size), subgradient(x, r), -1.0
     u = np.abs(x) / size
     with np.errstate(divide="ignore"):
         diagonal = (r - 1.0) * u ** (r - 2.0)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from .estimators.robustness import exponent
+from .estimators.selection import MarginRFE
 from .solve import Report
 
 _UPPER, _LOWER, _TOL = "#c2410c", "#1d4ed8", "#16a34a"
@@ -434,10 +435,12 @@ class EliminationDisplay:
         -------
         display : EliminationDisplay
         """
+        if not isinstance(selector, MarginRFE):
+            raise ValueError(f"A MarginRFE is drawn here; got {type(selector).__name__}.")
         check_is_fitted(selector)
         path = selector.path_
         if name is None:
-            name = f"{selector.n_features_} of {selector.n_features_in_} features are kept"
+            name = f"{selector.n_features_} of {selector.support_.size} features are kept"
         display = cls(
             [stage.n_features for stage in path],
             [stage.lower for stage in path],
@@ -553,7 +556,7 @@ class RobustnessDisplay:
 
         Parameters
         ----------
-        estimator : MaxMarginClassifier or OnlineMarginClassifier
+        estimator : MaxMarginClassifier, OnlineMarginClassifier or MarginRFE of one
             Fitted.
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
@@ -567,9 +570,23 @@ class RobustnessDisplay:
         -------
         display : RobustnessDisplay
         """
+        if not hasattr(estimator, "certified_radius"):
+            raise ValueError(
+                f"{type(estimator).__name__} has no certified_radius: give a MaxMarginClassifier, an "
+                "OnlineMarginClassifier or a MarginRFE of one."
+            )
+        check_is_fitted(estimator)
+        y = column_or_1d(y)
+        check_consistent_length(X, y)
+        unknown = np.setdiff1d(y, estimator.classes_)
+        if unknown.size:
+            raise ValueError(
+                f"The classifier knows no class {unknown.tolist()[0]!r}: y holds true labels, of "
+                f"{estimator.classes_.tolist()}."
+            )
         radii = estimator.certified_radius(X)
-        correct = estimator.predict(X) == np.asarray(y)
-        return cls(radii, correct, p=exponent(estimator), name=name).plot(ax=ax)
+        p = exponent(getattr(estimator, "estimator_", estimator))
+        return cls(radii, estimator.predict(X) == y, p=p, name=name).plot(ax=ax)
 
     def share(self, radius: float) -> float:
         """The share of rows that are right, and that no perturbation smaller than `radius` changes."""

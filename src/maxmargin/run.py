@@ -327,8 +327,8 @@ class Run:
     def _begin_with(self, w: np.ndarray, b: float, alpha: np.ndarray | None) -> bool:
         """Begin with this direction, as long as the Perceptron's w is at its end, R^2 / margin, if it has a margin.
 
-        What rows lack is put into their own coordinates. With dual weights there are bounds from the beginning; where
-        w is the sum that they make, it is taken of them.
+        What rows lack is put into their own coordinates. The dual weights (None: all the same) give a bound to begin
+        with; where w is the sum that they make, it is taken of them.
         """
         problem, h = self.problem, self.h
         w, b, _ = primal_point(self.task, w, b)
@@ -356,8 +356,7 @@ class Run:
             settle(h)
         if not self.rho:
             h.number[BIAS] = b * scale
-        if alpha is not None:
-            self.value(w, b, alpha)
+        self.value(w, b, np.ones(self.n) if alpha is None else alpha)
         return True
 
     def _point(self) -> tuple[np.ndarray, float]:

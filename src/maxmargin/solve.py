@@ -32,6 +32,7 @@ NEAR_ENOUGH = 3e-3  # gap below which the rule's own dual weights show the way
 EXACT = 1e-12  # a gap that is rounding, of compensated sums
 NEARLY = 0.996  # the certificate is rounded outwards, and still within `tol`
 TIGHT = 1e-9  # a margin as near to one is one
+UNFINISHED = (Status.MAX_ITER, Status.STALLED, Status.CONVERGED, Status.UNDECIDED, Status.NOT_FINITE)
 SHARE = 0.4  # a quarter of the time of the exact step, in entries presented for each n side^2 of it
 PATIENCE = 3  # rounds that the rule has at least, before a small problem is handed to the exact step
 
@@ -218,6 +219,8 @@ def _solve(
                 break
             if rounds >= terms.max_iter:
                 break
+        else:  # a batch solver at its end
+            status = Status.STALLED
     w, alpha = scale.primal(run.w), scale.dual(problem, run.alpha)
     alpha = alpha if merged is None else merged.scatter(alpha)
     if rows is not None:
@@ -229,8 +232,8 @@ def _solve(
     if certificate.gap <= tol:
         status = Status.CERTIFIED
     elif status is Status.CERTIFIED:  # the running bounds were off by rounding
-        status = Status.MAX_ITER
-    if problem.hard and status in (Status.MAX_ITER, Status.CONVERGED, Status.UNDECIDED, Status.NOT_FINITE):
+        status = Status.STALLED
+    if problem.hard and status in UNFINISHED:
         status = _verdict(certificate, whole, status)
     if not np.isfinite([*w, run.b]).all() or np.isnan([certificate.lower, certificate.upper]).any():
         status = Status.NOT_FINITE

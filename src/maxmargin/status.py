@@ -11,6 +11,7 @@ class Status(StrEnum):
     CERTIFIED = "CERTIFIED"  #: the certified gap is at most `tol`
     CONVERGED = "CONVERGED"  #: the rule ended by its own criterion, with a larger gap
     MAX_ITER = "MAX_ITER"  #: `max_iter` rounds were made
+    STALLED = "STALLED"  #: float64 numbers lead no further, with a larger gap: scale the features, or lower C
     MAX_TIME = "MAX_TIME"  #: `max_time` seconds went by
     INTERRUPTED = "INTERRUPTED"  #: Ctrl-C, or the callback said so
     INSEPARABLE = "INSEPARABLE"  #: hard margin: the upper bound of the margin is zero to rounding

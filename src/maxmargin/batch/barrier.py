@@ -37,6 +37,7 @@ EASY, HARD = 4, 10  # Newton steps for a point that change it
 STEPS, MANY = 20, 300  # Newton steps for a point, and for the first, at most
 CAREFUL = 1.1  # a factor that is not made smaller
 HALVINGS = 40
+NEARER, WAY = 0.7, 0.5  # how the boundary is looked for, and how much of the way there a step goes
 FAR = 10.0  # a first |w|, for rows of length one, that is large
 CORRECTIONS = 6  # of the solution of a linear system, at most
 NARROW = 50  # columns, and two for each row, that are never eliminated: that would lose digits
@@ -241,12 +242,16 @@ class _Path:
         self, state: State, step: State, change: np.ndarray, tau: float, slope: float, s: float
     ) -> State | None:
         """The point s steps on, or fewer, where the slope, -slope at first, has fallen to half or is little above 0."""
+        damped = 1.0 / (1.0 + slope**0.5)  # stays inside
         for _ in range(HALVINGS):
             new = state.moved(s, step)
-            if not self.inside(
-                new
-            ):  # the damped step stays inside: to come near the boundary is hard to mend
-                s = min(1.0 / (1.0 + slope**0.5), 0.7 * s)
+            if not self.inside(new):
+                if s <= damped:  # but for rounding
+                    s *= NEARER
+                    continue
+                while s > damped and not self.inside(state.moved(s, step)):
+                    s *= NEARER
+                s = max(WAY * s, min(damped, s))  # to come near the boundary is hard to mend
                 continue
             after = _Local(self, new, tau).along(step, change)
             if after <= 0.5 * slope + ROUNDING:

@@ -90,9 +90,8 @@ class _Search:
             -np.inf,
             -np.inf,
         )  # how good these are: margin or objective, the more the better
-        nothing = np.zeros(self.n)
-        if not whole.hard:  # w = 0
-            self.keep(self.w, nothing, nothing, np.zeros(self.d))
+        if not whole.hard:  # w = 0, which is the optimum where C is small
+            self.keep(self.w, np.zeros(self.n), self.alpha, self.transposed @ self.alpha)
         self.compared = self.primal
         self.dropped = 0
 

@@ -36,6 +36,7 @@ LARGE_P = 100.0  # stands for p="log" until the number of features is known
 _ORDER = [  # from good news to bad; a model of several classes has the worst status of its parts
     Status.CERTIFIED,
     Status.CONVERGED,
+    Status.STALLED,
     Status.MAX_ITER,
     Status.MAX_TIME,
     Status.INTERRUPTED,
@@ -212,7 +213,9 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> MaxMarginClassifier:
         problem = self._problem()
-        named = self._algorithm(problem)
+        named = self._named()
+        if self.p != "log":
+            _solved_by(named, problem)
         X, y = validate_data(
             self,
             X,
@@ -248,6 +251,7 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         patterns = Patterns(X)
         if self.p == "log":
             problem = replace(problem, p=max(2.0, 2.0 * np.log(patterns.d)))
+            _solved_by(named, problem)
         sample = Sample(whole, np.zeros(y.size), weights, np.sqrt(patterns.square) if rows is None else None)
         seeds = _seeds(self.random_state, classes.size)
         labels: list[Any] = [None] if classes.size == 2 else list(classes)
@@ -267,8 +271,10 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
                 with lock:
                     self._hear(report, watch)
 
-            choice = choose(problem, patterns, signs[kept]) if named is None else (named, "asked for")
-            algorithm, reason = choice
+            if named is None:
+                algorithm, reason = choose(problem, patterns, signs[kept], watch.interrupted)
+            else:
+                algorithm, reason = named, "asked for"
             return solve(
                 Task(
                     problem,
@@ -335,6 +341,10 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
             value = getattr(self, name)
             if not isinstance(value, Real) or isinstance(value, bool):
                 raise ValueError(f"{name} must be a number; got {name}={value!r}.")
+        if self.norm_power not in (1, 2):
+            raise ValueError(
+                f"norm_power must be 2 (half the squared norm) or 1 (the norm itself); got {self.norm_power!r}."
+            )
         if not isinstance(self.C, Real) or isinstance(self.C, bool) or not self.C > 0:
             raise ValueError(f"C must be a positive number, or inf for the hard margin; got C={self.C!r}.")
         if not isinstance(self.tol, Real) or isinstance(self.tol, bool) or not 0 < self.tol < np.inf:
@@ -369,10 +379,10 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
             p=LARGE_P if self.p == "log" else float(self.p),
             intercept=self.intercept if self.fit_intercept else "none",
             intercept_scaling=float(self.intercept_scaling),
-            power=int(self.norm_power) if self.norm_power in (1, 2) else self.norm_power,
+            power=int(self.norm_power),
         )
 
-    def _algorithm(self, problem: Problem) -> Algorithm | None:
+    def _named(self) -> Algorithm | None:
         """The algorithm that is asked for; None where it is to be chosen."""
         algorithm = self.algorithm
         if isinstance(algorithm, str):
@@ -391,12 +401,6 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"{algorithm.name} has the schedules {', '.join(map(repr, algorithm.schedules))}; "
                 f"got {algorithm.schedule!r}."
-            )
-        instead = algorithm.refuses(problem)
-        if instead is not None:
-            raise ValueError(
-                f"algorithm {algorithm.name!r} does not solve {_asked(problem)}: use {instead}, or another algorithm "
-                f"({', '.join(_who_solves(problem)) or 'none solves it'})."
             )
         return algorithm
 
@@ -521,6 +525,16 @@ def _seeds(random_state: Any, size: int) -> np.ndarray:
 @cache
 def _blas() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+def _solved_by(algorithm: Algorithm | None, problem: Problem) -> None:
+    """Refuse a problem that the algorithm does not solve."""
+    instead = None if algorithm is None else algorithm.refuses(problem)
+    if algorithm is not None and instead is not None:
+        raise ValueError(
+            f"algorithm {algorithm.name!r} does not solve {_asked(problem)}: use {instead}, or another algorithm "
+            f"({', '.join(_who_solves(problem)) or 'none solves it'})."
+        )
 
 
 def _asked(problem: Problem) -> str:

@@ -26,12 +26,13 @@ from sklearn.utils.validation import (
 )
 
 from ..problems import Problem
-from ..rules import Algorithm
+from ..rules import IMA, Algorithm
 from ..status import Status
 from .linear import MaxMarginClassifier
 from .unchanged import unchanged_by
 
 FOLDS = 5
+AS_IN_THE_PAPERS = IMA(increment=0.02, budget=6000)
 ZERO = 1e-14  # a weight that small beside the largest is zero to rounding
 _ROUNDING = 1e-12  # of a power of the number of features
 
@@ -89,9 +90,9 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : str, Algorithm or estimator, default="auto"
-        What is trained: an algorithm of `MaxMarginClassifier`, by its name ("ima" or "alma" as in the papers, "auto",
-        or another) or as an object such as ``ALMA(alpha=0.5)``; or any classifier with `coef_` after its fit, of
-        which a clone is trained on every set.
+        What is trained: an algorithm of `MaxMarginClassifier`, by its name ("alma", "auto" or another; "ima" is that
+        of the papers, ``IMA(increment=0.02, budget=6000)``) or as an object such as ``ALMA(alpha=0.5)``; or any
+        classifier with `coef_` after its fit, of which a clone is trained on every set.
     p : float in [1, inf] or "log", default="log"
         The norm in which distance is measured. ``"log"`` is max(2, ln f), f being the number of features
         left; ``inf`` makes weights sparse. This and the parameters from `C` to `max_iter` belong to algorithms; an
@@ -363,6 +364,24 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         X = self._reduced(X)
         return self.estimator_.predict_proba(X)
 
+    @available_if(lambda self: self._has("certified_radius"))
+    def certified_radius(self, X: Any) -> np.ndarray:
+        """The size of the smallest perturbation that can change the label of each row.
+
+        That of the classifier on the features that are kept: the others may change at will.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        radii : ndarray of shape (n_samples,)
+            See `MaxMarginClassifier.certified_radius`.
+        """
+        X = self._reduced(X)
+        return self.estimator_.certified_radius(X)
+
     def _has(self, method: str) -> bool:
         if "estimator_" in vars(self):
             return hasattr(self.estimator_, method)
@@ -443,7 +462,7 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             tol=self.tol,
             fit_intercept=self.fit_intercept,
             class_weight=self.class_weight,
-            algorithm=self.estimator,
+            algorithm=AS_IN_THE_PAPERS if self.estimator == "ima" else self.estimator,
             max_iter=self.max_iter,
         )
 
@@ -454,6 +473,11 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     ) -> dict[str, np.ndarray]:
         """The scores of every fold at every size, the largest first."""
         splitter: Any = check_cv(FOLDS if self.cv is None else self.cv, y, classifier=True)
+        if "Group" in type(splitter).__name__:
+            raise ValueError(
+                f"fit has no groups to give to {type(splitter).__name__}: give its splits, "
+                "cv=list(splitter.split(X, y, groups))."
+            )
         scorer = check_scoring(engine, scoring=self.scoring)
         folds = [(train, test, _seed(rng)) for train, test in splitter.split(X, y)]
         parallel: Any = Parallel(n_jobs=self.n_jobs)
@@ -508,6 +532,15 @@ class _Elimination:
                     raise ValueError(
                         f"With C=inf {what}, which are all: give a finite C, or if the rows are separable, more "
                         "rounds (max_iter)."
+                    )
+                self.reason = f"{what}; the {last} before are kept"
+                return
+            if not np.any(classifier.coef_):
+                what = f"all weights of {features.size} features are 0 ({status})"
+                if parent is None:
+                    raise ValueError(
+                        f"There is nothing to rank features by: {what}. Bring the features to one scale near 1 "
+                        "(StandardScaler), or raise C."
                     )
                 self.reason = f"{what}; the {last} before are kept"
                 return
