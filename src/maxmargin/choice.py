@@ -40,9 +40,9 @@ def choose(
     pairs = PUMMA().refuses(problem) is None
     if work <= FEW:
         return BarrierPath(), f"{size}: small enough for Newton's method, which takes any p"
-    separable = is_separable(problem, patterns, y, interrupted) if problem.hard else None
+    separable, alpha = is_separable(problem, patterns, y, interrupted) if problem.hard else (None, None)
     if separable is False:
-        return NoSeparator(), f"{size}: not separable, as a linear program shows in every norm"
+        return NoSeparator(alpha=alpha), f"{size}: not separable, as a linear program shows in every norm"
     known = "separable, " if separable else ""
     if pairs:
         return (
@@ -56,13 +56,13 @@ def choose(
 
 def is_separable(
     problem: Problem, patterns: Patterns, y: np.ndarray, interrupted: Callable[[], bool]
-) -> bool | None:
-    """Has some w a positive margin? None where time is up before that is known.
+) -> tuple[bool | None, np.ndarray]:
+    """Has some w a positive margin? (None where time is up before that is known; dual weights that say no.)
 
     It does not depend on the norm, and p = inf is the fastest to tell.
     """
-    X = patterns.X
-    for w, b, _ in linear_points(replace(problem, p=np.inf), X, y, np.ones(patterns.n), interrupted):
+    X, alpha = patterns.X, np.ones(patterns.n)
+    for w, b, alpha in linear_points(replace(problem, p=np.inf), X, y, np.ones(patterns.n), interrupted):
         if float((y * (X @ w + b)).min()) > 0.0:
-            return True
-    return None if interrupted() else False
+            return True, alpha
+    return None if interrupted() else False, alpha

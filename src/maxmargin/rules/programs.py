@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -102,19 +102,23 @@ class BarrierPath(Program):
         return None
 
 
-def cancelling_points(
-    problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, interrupted: Callable[[], bool]
-) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
-    """The points of the linear program of p = inf."""
-    yield from linear_points(replace(problem, p=np.inf), X, y, weights, interrupted)
-
-
 @dataclass(frozen=True)
 class NoSeparator(Program):
-    """For classes that cannot be separated: dual weights whose sum of patterns cancels prove it in every norm."""
+    """For classes that are known not to be separable: dual weights that cancel prove it in every norm.
+
+    Parameters
+    ----------
+    alpha : ndarray of shape (n,)
+        Dual weights with sum alpha_i y_i x_i = 0.
+    """
+
+    alpha: Any = field(default=None, kw_only=True, compare=False, repr=False)
 
     name: ClassVar[str] = "no-separator"
-    points: ClassVar[Any] = staticmethod(cancelling_points)
 
     def refuses(self, problem: Problem) -> str | None:
         return None if problem.hard else "C=inf"
+
+    def plan(self, facts: Facts) -> Plan:
+        point = (np.zeros(facts.d), 0.0, self.alpha)
+        return Plan(rule=Points(lambda *task: iter((point,))), unit=1.0)
