@@ -35,7 +35,8 @@ draws, 0.9 times the target's own margin over R. ALMA_p gets a coordinate of R =
 decades more. "Level reached" tells after how many updates the margin, with the intercept that the algorithm has
 learnt itself, was first seen above 0.0461 R (looks come after 1, 2, 4, ... more passes, and not all
 of them count), and the last column whether
-PUMMA needed at most half of ALMA's seconds to come there (Figure 4: at least 2 times faster); compiling is not counted.
+PUMMA needed at most half of ALMA's seconds to come there (Figure 4: at least 2 times faster); where ALMA was left
+before it had come there, its seconds until then are counted. Compiling is not.
 """
 
 
