@@ -209,6 +209,7 @@ def test_rules_that_divide_take_the_same_steps_either_way(both):
 # compiled code checks no index: these runs do
 
 
+@pytest.mark.slow
 def test_no_index_is_out_of_range(tmp_path):
     """Every schedule of every rule with Numba's bounds checks: packed sets, orders and lists are large enough."""
     gaps = replayed(
