@@ -1,0 +1,112 @@
+"""Sequential minimal optimisation within a working set: the inner loop of the decomposition solver.
+
+The dual in the form min 1/2 a'Qa - sum a, 0 <= a <= cap, y'a = const where there is a free intercept; Q = y y' K, the
+gradient g = Qa - 1. `small` is K of the working set, own coordinates included on its diagonal.
+
+References
+----------
+R.-E. Fan, P.-H. Chen, C.-J. Lin, "Working set selection using second order information for training support vector
+machines", JMLR 6, 2005.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .jit import compiled
+
+TINY = 1e-12  # curvature, relative to the diagonal, that counts as none
+
+
+@compiled()
+def pairs(small, y, cap, alpha, gradient, goal, most):
+    """Move pairs, which keeps sum y alpha, until no pair violates optimality by more than `goal`. (Steps.)"""
+    n = y.size
+    for step in range(most):
+        i = -1
+        best = -np.inf
+        for k in range(n):  # i: the largest -y g among those that may go up
+            up = alpha[k] < cap[k] if y[k] > 0.0 else alpha[k] > 0.0
+            if up and -y[k] * gradient[k] > best:
+                best = -y[k] * gradient[k]
+                i = k
+        if i < 0:
+            return step
+        j = -1
+        least = np.inf
+        gain = 0.0
+        for k in range(n):  # j: the largest gain among those that may go down
+            down = alpha[k] > 0.0 if y[k] > 0.0 else alpha[k] < cap[k]
+            if down:
+                value = -y[k] * gradient[k]
+                least = min(least, value)
+                b = best - value
+                if b > 0.0:
+                    a = max(
+                        small[i, i] + small[k, k] - 2.0 * small[i, k], TINY * (small[i, i] + small[k, k])
+                    )
+                    if b * b > gain * a:
+                        gain = b * b / a
+                        j = k
+        if j < 0 or best - least <= goal:
+            return step
+        a = max(small[i, i] + small[j, j] - 2.0 * small[i, j], TINY * (small[i, i] + small[j, j]))
+        t = (best + y[j] * gradient[j]) / a
+        # y_i alpha_i goes up by t, y_j alpha_j down by t
+        room = cap[i] - alpha[i] if y[i] > 0.0 else alpha[i]
+        other = alpha[j] if y[j] > 0.0 else cap[j] - alpha[j]
+        if t >= min(room, other):
+            t = min(room, other)
+            if room <= other:
+                new = cap[i] if y[i] > 0.0 else 0.0
+                alpha[i] = new
+                alpha[j] = min(max(alpha[j] - y[j] * t, 0.0), cap[j])
+            else:
+                new = 0.0 if y[j] > 0.0 else cap[j]
+                alpha[j] = new
+                alpha[i] = min(max(alpha[i] + y[i] * t, 0.0), cap[i])
+        else:
+            alpha[i] += y[i] * t
+            alpha[j] -= y[j] * t
+        for k in range(n):
+            gradient[k] += y[k] * t * (small[i, k] - small[j, k])
+    return most
+
+
+@compiled()
+def singles(small, y, cap, alpha, gradient, goal, most):
+    """The same without a constraint: one dual weight at a time, that of the largest gain. (Steps.)"""
+    n = y.size
+    for step in range(most):
+        j = -1
+        gain = 0.0
+        worst = 0.0
+        move = 0.0
+        for k in range(n):
+            g = gradient[k]
+            if (g < 0.0 and alpha[k] < cap[k]) or (g > 0.0 and alpha[k] > 0.0):
+                worst = max(worst, abs(g))
+                a = small[k, k]
+                new = min(max(alpha[k] - g / a, 0.0), cap[k]) if a > 0.0 else (cap[k] if g < 0.0 else 0.0)
+                t = new - alpha[k]
+                value = -t * (g + 0.5 * a * t)
+                if value > gain:
+                    gain = value
+                    move = new
+                    j = k
+        if j < 0 or worst <= goal:
+            return step
+        t = y[j] * (move - alpha[j])
+        alpha[j] = move
+        for k in range(n):
+            gradient[k] += y[k] * t * small[j, k]
+    return most
+
+
+@compiled()
+def add_rows(rows, slots, c, out):
+    """out += sum of c_k rows[slots[k]]."""
+    for k in range(slots.size):
+        row = rows[slots[k]]
+        for j in range(out.size):
+            out[j] += c[k] * row[j]

@@ -1,0 +1,186 @@
+"""Positive definite kernels by scikit-learn's names, computed in blocks of rows by BLAS.
+
+Rows and diagonal come in one precision, that of X: a diagonal that does not belong to the rows makes a matrix that is
+not positive definite.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import pairwise_kernels
+
+WIDE = 4096  # columns up to which sparse rows are multiplied as dense ones
+BYTES = 2**28  # of a dense copy of sparse rows, at most
+
+
+class Kernel(ABC):
+    """k(x, z)."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def block(self, Z: Any, X: Any) -> np.ndarray:
+        """k(z, x) for all rows z of Z and x of X: shape (len(Z), len(X)), of X's precision."""
+
+    @abstractmethod
+    def diagonal(self, X: Any) -> np.ndarray:
+        """k(x, x) of every row."""
+
+    def prepared(self, X: Any) -> Any:
+        """X as it is fastest to compute with."""
+        return X
+
+
+class Products(Kernel):
+    """A function of the inner product, and of the lengths."""
+
+    def block(self, Z: Any, X: Any) -> np.ndarray:
+        return self.finish(_products(Z, X), _squares(Z), _squares(X))
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        squares = _squares(X)
+        return self.finish(squares.copy()[:, None], squares, np.zeros(1, squares.dtype))[:, 0]
+
+    def prepared(self, X: Any) -> Any:
+        dense = X.shape[0] * X.shape[1] * X.dtype.itemsize
+        if sp.issparse(X) and X.shape[1] <= WIDE and dense <= BYTES:
+            return X.toarray()
+        return X
+
+    @abstractmethod
+    def finish(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """The kernel of the products z.x, in their place; `left` and `right` are |z|^2 and |x|^2."""
+
+
+@dataclass(frozen=True)
+class Linear(Products):
+    """x.z"""
+
+    name: ClassVar[str] = "linear"
+
+    def finish(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return products
+
+
+@dataclass(frozen=True)
+class Polynomial(Products):
+    """(gamma x.z + coef0)^degree"""
+
+    gamma: float
+    degree: int = 3
+    coef0: float = 0.0
+
+    name: ClassVar[str] = "poly"
+
+    def finish(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        products *= self.gamma
+        products += self.coef0
+        base, power = products, self.degree
+        result = None
+        while power:  # repeated squares: numpy's power takes logarithms
+            if power & 1:
+                result = base.copy() if result is None else np.multiply(result, base, out=result)
+            power >>= 1
+            if power:
+                base = np.multiply(base, base)
+        return np.ones_like(products) if result is None else result
+
+
+@dataclass(frozen=True)
+class Gaussian(Products):
+    """exp(-gamma |x - z|^2)"""
+
+    gamma: float
+
+    name: ClassVar[str] = "rbf"
+
+    def finish(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        products *= -2.0
+        products += left[:, None]
+        products += right
+        np.maximum(products, 0.0, out=products)
+        products *= -self.gamma
+        return np.exp(products, out=products)
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        return np.ones(X.shape[0], X.dtype)
+
+
+@dataclass(frozen=True)
+class Sigmoid(Products):
+    """tanh(gamma x.z + coef0), which is positive definite for some data only"""
+
+    gamma: float
+    coef0: float = 0.0
+
+    name: ClassVar[str] = "sigmoid"
+
+    def finish(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        products *= self.gamma
+        products += self.coef0
+        return np.tanh(products, out=products)
+
+
+@dataclass(frozen=True)
+class Pairwise(Kernel):
+    """Another kernel of scikit-learn's `pairwise_kernels`, or a function of two matrices, as in SVC.
+
+    Parameters
+    ----------
+    function : str or callable
+        A callable gets (Z, X) and returns the matrix.
+    parameters : tuple of (str, float), default=()
+    """
+
+    function: str | Callable[[Any, Any], Any]
+    parameters: tuple[tuple[str, float], ...] = ()
+
+    name: ClassVar[str] = "pairwise"
+
+    def block(self, Z: Any, X: Any) -> np.ndarray:
+        if callable(self.function):
+            K = np.asarray(self.function(Z, X))
+            if K.shape != (Z.shape[0], X.shape[0]):
+                raise ValueError(
+                    f"The kernel must return a matrix of shape {(Z.shape[0], X.shape[0])} for so many rows of each; "
+                    f"it returned shape {K.shape}."
+                )
+            return np.ascontiguousarray(K, dtype=X.dtype)
+        return np.ascontiguousarray(
+            pairwise_kernels(Z, X, metric=self.function, **dict(self.parameters)), dtype=X.dtype
+        )
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        return np.concatenate([self.block(X[i : i + 1], X[i : i + 1])[0] for i in range(X.shape[0])])
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """The matrix itself stands for X."""
+
+    name: ClassVar[str] = "precomputed"
+
+    def block(self, Z: Any, X: Any) -> np.ndarray:
+        return Z
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        return np.ascontiguousarray(np.diagonal(X))
+
+
+def _products(Z: Any, X: Any) -> np.ndarray:
+    """z.x of all rows, dense."""
+    product = Z @ X.T
+    return product.toarray() if sp.issparse(product) else np.ascontiguousarray(product)
+
+
+def _squares(X: Any) -> np.ndarray:
+    """|x|^2 of every row, in the precision of X."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).ravel()
+    return np.einsum("ij,ij->i", X, X)

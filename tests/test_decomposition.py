@@ -1,0 +1,185 @@
+"""The decomposition solver: its points bracket the exact optimum, rows of the kernel come once, within the budget."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from oracle import optimum
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from maxmargin import Problem
+from maxmargin.batch import decomposition
+from maxmargin.batch.decomposition import decomposed_points
+from maxmargin.batch.kernel_rows import BLOCK, KernelRows
+from maxmargin.intercept import best_intercept
+from maxmargin.kernels import Gaussian, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
+
+KERNELS = {
+    Linear(): ("linear", {}),
+    Polynomial(0.5, 3, 1.0): ("poly", {"gamma": 0.5, "degree": 3, "coef0": 1.0}),
+    Polynomial(0.5, 0): ("poly", {"gamma": 0.5, "degree": 0}),
+    Gaussian(0.3): ("rbf", {"gamma": 0.3}),
+    Sigmoid(0.1, -0.5): ("sigmoid", {"gamma": 0.1, "coef0": -0.5}),
+    Pairwise("laplacian", (("gamma", 0.2),)): ("laplacian", {"gamma": 0.2}),
+    Pairwise(lambda Z, X: Z @ X.T): ("linear", {}),
+}
+
+
+def rings(n, seed, noise=0.3):
+    """Two classes that no line separates."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = np.where((X * X).sum(axis=1) + noise * rng.normal(size=n) > 2.4, 1.0, -1.0)
+    assert np.unique(y).size == 2
+    return X, y, rng.choice([0.5, 1.0, 2.0], n)
+
+
+def values(problem, rows, y, weights, point):
+    """(lower, upper) as the point's dual weights and scores give them, of the Gram matrix that `rows` has."""
+    alpha, scores = point
+    K = rows.kernel.block(rows.X, rows.X).astype(float)
+    np.testing.assert_allclose(scores, K @ (alpha * y), rtol=1e-6, atol=1e-6 * np.abs(K).max() * alpha.sum())
+    assert (alpha >= 0.0).all()
+    assert (alpha <= problem.caps(weights)).all()
+    balance = float(alpha @ y)
+    if problem.free:
+        assert abs(balance) <= 1e-10 * alpha.sum()
+    square = float((alpha * y) @ K @ (alpha * y)) + (problem.rho * balance) ** 2
+    z, b = K @ (alpha * y), problem.rho**2 * balance
+    if problem.free:
+        b = best_intercept(problem, z, y, weights)
+    margins = y * (z + b)
+    if problem.hard:
+        return margins.min() / square**0.5, square**0.5 / alpha.sum()
+    return problem.dual(square, alpha, weights), problem.primal(0.5 * square, margins, weights)
+
+
+def ends(problem, rows, y, weights, tol=1e-7):
+    """The best bounds when they are within tol."""
+    lower, upper = -np.inf, np.inf
+    for k, point in enumerate(decomposed_points(problem, rows, y, weights)):
+        low, high = values(problem, rows, y, weights, point)
+        lower, upper = max(lower, low), min(upper, high)
+        if problem.gap(lower, upper) <= tol:
+            return lower, upper
+        assert k < 3000
+    return lower, upper
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+def test_kernels_are_those_of_scikit_learn(kernel, dtype, store):
+    X = np.random.default_rng(0).random((30, 4)).astype(dtype)
+    name, parameters = KERNELS[kernel]
+    K = pairwise_kernels(X.astype(float), metric=name, **parameters)
+    if isinstance(kernel, Pairwise) and store is sp.csr_matrix:
+        if callable(kernel.function):
+            pytest.skip("a function is given what the caller has")
+        X = store(X)
+    rows = kernel.prepared(store(X))
+    block = kernel.block(rows[3:10], rows)
+    assert block.dtype == dtype
+    assert block.flags.c_contiguous
+    np.testing.assert_allclose(block, K[3:10], rtol=2e-6 if dtype is np.float32 else 1e-13)
+    np.testing.assert_allclose(
+        kernel.diagonal(rows), np.diagonal(K), rtol=2e-6 if dtype is np.float32 else 1e-13
+    )
+
+
+@pytest.mark.parametrize(("size", "tol"), [(16, 1e-3), (512, 1e-7)])
+@pytest.mark.parametrize("intercept", ["free", "none", "augmented"])
+@pytest.mark.parametrize(
+    ("loss", "C"), [*product(("hinge", "squared_hinge"), (0.1, 1.0, 100.0)), ("hinge", np.inf)]
+)
+def test_the_optimum_lies_between_the_bounds(monkeypatch, loss, C, intercept, size, tol):
+    monkeypatch.setattr(decomposition, "SET", size)
+    problem = Problem(loss, C, intercept=intercept, intercept_scaling=0.7)
+    for seed in range(3):
+        X, y, weights = rings(60, seed, noise=0.0 if problem.hard else 0.3)
+        for kernel in (Gaussian(0.4), Polynomial(0.5, 2, 1.0)):
+            K = kernel.block(X, X)
+            values_, vectors = np.linalg.eigh(K)
+            factor = vectors * np.sqrt(np.maximum(values_, 0.0))  # rows with these inner products
+            exact = optimum(problem, factor, y, weights)
+            lower, upper = ends(problem, KernelRows(kernel, X, 100.0), y, weights, tol)
+            assert problem.gap(lower, upper) <= tol
+            e = exact.upper - exact.lower + 1e-9 * exact.upper
+            assert lower - e <= exact.upper
+            assert exact.lower <= upper + e
+
+
+def test_one_precision_throughout():
+    X, y, weights = rings(200, 1)
+    rows = KernelRows(Gaussian(0.4), X.astype(np.float32), 1.0)
+    assert rows.rows.dtype == rows.diagonal.dtype == np.float32
+    lower, upper = ends(Problem("hinge", 1.0), rows, y, weights, 1e-5)
+    assert upper - lower <= 1e-5 * lower
+
+
+def test_rows_are_computed_once_where_the_budget_allows(monkeypatch):
+    monkeypatch.setattr(decomposition, "SET", 16)
+    X, y, weights = rings(300, 2)
+    rows = KernelRows(Gaussian(0.4), X, 100.0)
+    ends(Problem("hinge", 1.0), rows, y, weights, 1e-4)
+    assert rows.computed <= 300
+    again = rows.computed
+    ends(Problem("hinge", 1.0), rows, -y, weights, 1e-4)  # another class of the same rows
+    assert rows.computed <= 300
+    assert again > 0
+
+
+def test_the_budget_is_kept():
+    """The least recently used rows go; what is asked for together is there together."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(3000, 3))
+    rows = KernelRows(Gaussian(0.4), X, 0.0)
+    assert rows.most == 2 * BLOCK
+    K = Gaussian(0.4).block(X, X)
+    for _ in range(12):
+        wanted = rng.permutation(3000)[: rng.integers(1, rows.most + 1)]
+        assert np.array_equal(rows.rows[rows.slots(wanted)], K[wanted])
+        assert rows.rows.shape[0] <= rows.most
+    before = rows.computed
+    rows.slots(wanted)
+    assert rows.computed == before
+
+
+def test_a_working_set_begins_with_the_worst():
+    problem, y = Problem("hinge", 1.0), np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
+    gradient = np.array([-3.0, -1.0, -2.0, -1.0, -5.0, -1.0])
+    nothing = np.zeros(0, dtype=np.intp)
+    chosen, violation = decomposition.working_set(
+        problem, y, np.ones(6), np.zeros(6), gradient, nothing, 2
+    )
+    assert chosen.tolist() == [0, 4]
+    assert violation == 8.0  # 3 - (-5)
+
+
+def test_a_precomputed_matrix():
+    X, y, weights = rings(50, 4)
+    K = Gaussian(0.4).block(X, X)
+    one = ends(Problem("hinge", 1.0), KernelRows(Precomputed(), K, 1.0), y, weights)
+    other = ends(Problem("hinge", 1.0), KernelRows(Gaussian(0.4), X, 1.0), y, weights)
+    assert one == pytest.approx(other, rel=1e-12)
+
+
+def test_a_start_is_gone_on_from():
+    X, y, weights = rings(100, 5)
+    problem, rows = Problem("hinge", 1.0), KernelRows(Gaussian(0.4), X, 10.0)
+    last = list(decomposed_points(problem, rows, y, weights))[-1]
+    points = list(decomposed_points(problem, rows, y, weights, start=last.alpha))
+    assert len(points) <= 2
+
+
+def test_time_is_heard(monkeypatch):
+    monkeypatch.setattr(decomposition, "SET", 4)
+    X, y, weights = rings(100, 6)
+    asked = iter(range(100))
+    points = decomposed_points(
+        Problem("hinge", 1.0), KernelRows(Gaussian(0.4), X, 10.0), y, weights, lambda: next(asked) >= 5
+    )
+    assert len(list(points)) == 5
