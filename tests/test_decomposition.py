@@ -98,7 +98,7 @@ def test_kernels_are_those_of_scikit_learn(kernel, dtype, store):
 def test_the_optimum_lies_between_the_bounds(monkeypatch, loss, C, intercept, size, tol):
     monkeypatch.setattr(decomposition, "SET", size)
     problem = Problem(loss, C, intercept=intercept, intercept_scaling=0.7)
-    for seed in range(3):
+    for seed in range(2):
         X, y, weights = rings(60, seed, noise=0.0 if problem.hard else 0.3)
         for kernel in (Gaussian(0.4), Polynomial(0.5, 2, 1.0)):
             K = kernel.block(X, X)
@@ -152,9 +152,7 @@ def test_a_working_set_begins_with_the_worst():
     problem, y = Problem("hinge", 1.0), np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
     gradient = np.array([-3.0, -1.0, -2.0, -1.0, -5.0, -1.0])
     nothing = np.zeros(0, dtype=np.intp)
-    chosen, violation = decomposition.working_set(
-        problem, y, np.ones(6), np.zeros(6), gradient, nothing, 2
-    )
+    chosen, violation = decomposition.working_set(problem, y, np.ones(6), np.zeros(6), gradient, nothing, 2)
     assert chosen.tolist() == [0, 4]
     assert violation == 8.0  # 3 - (-5)
 

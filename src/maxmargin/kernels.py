@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 
+EPS = float(np.finfo(float).eps)
 WIDE = 4096  # columns up to which sparse rows are multiplied as dense ones
 BYTES = 2**28  # of a dense copy of sparse rows, at most
 
@@ -36,6 +37,10 @@ class Kernel(ABC):
         """X as it is fastest to compute with."""
         return X
 
+    def error(self, X: Any) -> float:
+        """By how much an entry computed in float64 may be off; 0 where the numbers as computed are the kernel."""
+        return 0.0
+
 
 class Products(Kernel):
     """A function of the inner product, and of the lengths."""
@@ -53,6 +58,11 @@ class Products(Kernel):
             return X.toarray()
         return X
 
+    def rounding(self, X: Any) -> float:
+        """By how much a product z.x may be off."""
+        terms = int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else X.shape[1]
+        return (terms + 2.0) * EPS * float(_squares(X).max(initial=0.0))
+
     @abstractmethod
     def finish(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """The kernel of the products z.x, in their place; `left` and `right` are |z|^2 and |x|^2."""
@@ -66,6 +76,9 @@ class Linear(Products):
 
     def finish(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         return products
+
+    def error(self, X: Any) -> float:
+        return self.rounding(X)
 
 
 @dataclass(frozen=True)
@@ -91,6 +104,11 @@ class Polynomial(Products):
                 base = np.multiply(base, base)
         return np.ones_like(products) if result is None else result
 
+    def error(self, X: Any) -> float:
+        base = abs(self.gamma) * float(_squares(X).max(initial=0.0)) + abs(self.coef0)
+        off = abs(self.gamma) * self.rounding(X) + 4.0 * EPS * base
+        return self.degree * (base + off) ** max(self.degree - 1, 0) * (off + 4.0 * EPS * base)
+
 
 @dataclass(frozen=True)
 class Gaussian(Products):
@@ -111,6 +129,10 @@ class Gaussian(Products):
     def diagonal(self, X: Any) -> np.ndarray:
         return np.ones(X.shape[0], X.dtype)
 
+    def error(self, X: Any) -> float:
+        # of the exponent: two squares and twice a product; the slope of exp is at most one
+        return abs(self.gamma) * (8.0 * self.rounding(X)) + 8.0 * EPS
+
 
 @dataclass(frozen=True)
 class Sigmoid(Products):
@@ -126,6 +148,10 @@ class Sigmoid(Products):
         products += self.coef0
         return np.tanh(products, out=products)
 
+    def error(self, X: Any) -> float:
+        base = abs(self.gamma) * float(_squares(X).max(initial=0.0)) + abs(self.coef0)
+        return abs(self.gamma) * self.rounding(X) + 4.0 * EPS * base + 8.0 * EPS
+
 
 @dataclass(frozen=True)
 class Pairwise(Kernel):
@@ -135,11 +161,11 @@ class Pairwise(Kernel):
     ----------
     function : str or callable
         A callable gets (Z, X) and returns the matrix.
-    parameters : tuple of (str, float), default=()
+    parameters : tuple of (str, number), default=()
     """
 
     function: str | Callable[[Any, Any], Any]
-    parameters: tuple[tuple[str, float], ...] = ()
+    parameters: tuple[tuple[str, Any], ...] = ()
 
     name: ClassVar[str] = "pairwise"
 

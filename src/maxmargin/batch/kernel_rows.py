@@ -44,7 +44,7 @@ class KernelRows:
         self.computed = 0
 
     def slots(self, wanted: np.ndarray) -> np.ndarray:
-        """The places in `rows` of these rows of the matrix, at most `most` of them, computed where they are not kept."""
+        """The places in `rows` of these rows of the matrix, at most `most` of them; those not kept are computed."""
         missing = [i for i in wanted.tolist() if i not in self._slots]
         for i in wanted.tolist():
             if i in self._slots:

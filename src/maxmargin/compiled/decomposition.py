@@ -42,9 +42,7 @@ def pairs(small, y, cap, alpha, gradient, goal, most):
                 least = min(least, value)
                 b = best - value
                 if b > 0.0:
-                    a = max(
-                        small[i, i] + small[k, k] - 2.0 * small[i, k], TINY * (small[i, i] + small[k, k])
-                    )
+                    a = max(small[i, i] + small[k, k] - 2.0 * small[i, k], TINY * (small[i, i] + small[k, k]))
                     if b * b > gain * a:
                         gain = b * b / a
                         j = k

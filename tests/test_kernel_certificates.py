@@ -1,0 +1,83 @@
+"""Bounds of kernel machines hold for any dual weights, and meet at the optimum."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from oracle import optimum
+from test_decomposition import rings
+
+from maxmargin import Problem
+from maxmargin.batch.decomposition import decomposed_points
+from maxmargin.batch.kernel_rows import KernelRows
+from maxmargin.certificates import Sample, bounds
+from maxmargin.kernel_certificates import kernel_bounds
+from maxmargin.kernels import Gaussian, Linear, Polynomial
+
+PROBLEMS = [
+    Problem(loss, C, intercept=intercept, intercept_scaling=0.7)
+    for (loss, C), intercept in product(
+        [("hinge", 1.0), ("hinge", 50.0), ("squared_hinge", 1.0), ("hinge", np.inf)],
+        ("free", "none", "augmented"),
+    )
+]
+
+
+def names(problem):
+    return f"{problem.loss}-{problem.C:g}-{problem.intercept}"
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=names)
+def test_any_dual_weights_prove_bounds(problem):
+    """And those of the optimum bounds that meet."""
+    X, y, weights = rings(40, 0, noise=0.0)
+    kernel = Polynomial(0.5, 2, 1.0)
+    values, vectors = np.linalg.eigh(kernel.block(X, X))
+    exact = optimum(problem, vectors * np.sqrt(np.maximum(values, 0.0)), y, weights)
+    rng = np.random.default_rng(1)
+    slack = 1e-9 * float(exact.upper)  # of the eigenvectors that the oracle gets
+    for _ in range(20):
+        alpha = rng.exponential(size=40) * (rng.random(40) < 0.5)
+        found = kernel_bounds(problem, kernel, X, y, weights, alpha).bounds
+        assert found.lower <= exact.upper + slack
+        assert exact.lower <= found.upper + slack
+    last = list(decomposed_points(problem, KernelRows(kernel, X, 10.0), y, weights))[-1]
+    found = kernel_bounds(problem, kernel, X, y, weights, last.alpha).bounds
+    assert problem.gap(found.lower, found.upper) < 1e-6
+    assert found.below >= 0.0 <= found.above
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=names)
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+def test_the_linear_kernel_proves_what_a_linear_classifier_does(problem, store):
+    X, y, weights = rings(40, 2)
+    X[:, 0] += 4.0 * y
+    alpha = np.random.default_rng(3).exponential(size=40)
+    found, alpha, length, b = kernel_bounds(problem, Linear(), store(X), y, weights, alpha)
+    w = length * ((alpha * y) @ X)
+    other = bounds(problem, Sample(X, y, weights), w, b, alpha)
+    assert found.lower == pytest.approx(other.lower, rel=1e-10)
+    assert found.upper == pytest.approx(other.upper, rel=1e-10)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Gaussian(0.3), Polynomial(0.1, 5, 1.0)], ids=lambda k: k.name)
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_entries_are_within_their_error(kernel, scale):
+    """Against 80-bit numbers."""
+    if np.finfo(np.longdouble).eps >= np.finfo(float).eps:
+        pytest.skip("long double is double here")
+    X = np.random.default_rng(4).normal(size=(40, 7)) * scale
+    long = X.astype(np.longdouble)
+    products, squares = long @ long.T, (long * long).sum(axis=1)
+    if kernel.name == "linear":
+        exact = products
+    elif kernel.name == "poly":
+        exact = (np.longdouble(kernel.gamma) * products + 1) ** 5
+    else:
+        exact = np.exp(-np.longdouble(kernel.gamma) * (squares[:, None] + squares - 2 * products))
+    off = np.abs(kernel.block(X, X) - exact).max()
+    assert off <= kernel.error(X)
+    assert np.abs(kernel.diagonal(X) - np.diagonal(exact)).max() <= kernel.error(X)
