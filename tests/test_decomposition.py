@@ -90,7 +90,7 @@ def test_kernels_are_those_of_scikit_learn(kernel, dtype, store):
     )
 
 
-@pytest.mark.parametrize(("size", "tol"), [(16, 1e-3), (512, 1e-7)])
+@pytest.mark.parametrize(("size", "tol"), [(16, 1e-3), (2048, 1e-7)])
 @pytest.mark.parametrize("intercept", ["free", "none", "augmented"])
 @pytest.mark.parametrize(
     ("loss", "C"), [*product(("hinge", "squared_hinge"), (0.1, 1.0, 100.0)), ("hinge", np.inf)]

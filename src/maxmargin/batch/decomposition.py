@@ -20,9 +20,9 @@ from ..compiled.decomposition import add_rows, pairs, singles
 from ..problems import Problem
 from .kernel_rows import KernelRows
 
-SET = 512  # rows of a working set
+SET = 2048  # rows of a working set
 NEW = 0.5  # share of it that is new
-SHARE = 0.1  # of the violation of all, at which a working set is left
+SHARE = 0.01  # of the violation of all, at which a working set is left
 STEPS = 50  # for each row of a working set, at most
 LEAST = 1e-13  # a violation, relative to the largest entry of the gradient, that is rounding
 
@@ -81,7 +81,7 @@ def decomposed_points(
         if chosen.size == 0 or violation <= LEAST * float(np.abs(gradient).max()):
             return
         slots = rows.slots(chosen)
-        small = rows.rows[slots][:, chosen].astype(float) + constant
+        small = rows.rows[np.ix_(slots, chosen)].astype(float) + constant
         small[np.diag_indices(chosen.size)] += own[chosen]
         part, before = alpha[chosen], alpha[chosen].copy()
         steps = inner(

@@ -39,7 +39,8 @@ class KernelRows:
         self.diagonal = kernel.diagonal(self.X)
         row = self.n * self.diagonal.dtype.itemsize
         self.most = int(min(self.n, max(2 * BLOCK, megabytes * MEGABYTE // max(row, 1))))
-        self.rows = np.empty((min(self.most, 2 * BLOCK), self.n), self.diagonal.dtype)
+        # memory is taken by the system as rows are written, not before
+        self.rows = np.empty((self.most, self.n), self.diagonal.dtype)
         self._slots: OrderedDict[int, int] = OrderedDict()
         self.computed = 0
 
@@ -52,21 +53,13 @@ class KernelRows:
         for first in range(0, len(missing), BLOCK):
             some = missing[first : first + BLOCK]
             block = self.kernel.block(self.X[some], self.X)
-            places = [self._room(i) for i in some]  # which may make the array grow
-            self.rows[places] = block
+            self.rows[[self._room(i) for i in some]] = block
             self.computed += len(some)
         return np.array([self._slots[i] for i in wanted.tolist()], dtype=np.intp)
 
     def _room(self, i: int) -> int:
         """A place for row i: a new one, or that of the row that was not asked for the longest."""
         used = len(self._slots)
-        if used < self.most:
-            if used == self.rows.shape[0]:
-                grown = np.empty((min(2 * used, self.most), self.n), self.rows.dtype)
-                grown[:used] = self.rows
-                self.rows = grown
-            slot = used
-        else:
-            slot = self._slots.popitem(last=False)[1]
+        slot = used if used < self.most else self._slots.popitem(last=False)[1]
         self._slots[i] = slot
         return slot
