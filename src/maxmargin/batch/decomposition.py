@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled.decomposition import add_rows, pairs, singles
+from ..compiled.decomposition import add_rows, gather, pairs, singles
 from ..problems import Problem
 from .kernel_rows import KernelRows
 
@@ -81,7 +81,9 @@ def decomposed_points(
         if chosen.size == 0 or violation <= LEAST * float(np.abs(gradient).max()):
             return
         slots = rows.slots(chosen)
-        small = rows.rows[np.ix_(slots, chosen)].astype(float) + constant
+        small = np.empty((chosen.size, chosen.size))
+        gather(rows.rows, slots, chosen, small)
+        small += constant
         small[np.diag_indices(chosen.size)] += own[chosen]
         part, before = alpha[chosen], alpha[chosen].copy()
         steps = inner(

@@ -102,6 +102,15 @@ def singles(small, y, cap, alpha, gradient, goal, most):
 
 
 @compiled()
+def gather(rows, slots, columns, out):
+    """out[a, b] = rows[slots[a], columns[b]]."""
+    for a in range(slots.size):
+        row = rows[slots[a]]
+        for b in range(columns.size):
+            out[a, b] = row[columns[b]]
+
+
+@compiled()
 def add_rows(rows, slots, c, out):
     """out += sum of c_k rows[slots[k]]."""
     for k in range(slots.size):
