@@ -1,0 +1,330 @@
+"""`separate`: a separator with its margin, or a proof that there is none.
+
+By Gordan's theorem one of two things exists: (w, b) with y_i (w.x_i + b) > 0 for all i, or weights alpha >= 0, not
+all zero, with sum alpha_i y_i (x_i, 1) = 0. Floating point finds candidates of either, and nothing is said before one
+is proved: a separator by its margin, rounded outwards, weights by adding the rows up in rational numbers. In turn
+
+1. rows that contradict each other (equal rows of both classes; through the origin, zeros and opposite rows);
+2. the linear program of p = inf, of the rows and columns that matter, on columns of one size;
+3. Wolfe's algorithm in exact arithmetic, from the rows that the program names: it decides whatever is left.
+
+References
+----------
+P. Gordan, "Ueber die Aufloesung linearer Gleichungen mit reellen Coefficienten", Mathematische Annalen 6, 1873;
+D. L. Applegate, W. Cook, S. Dash, D. G. Espinoza, "Exact solutions to linear programming problems", Operations
+Research Letters 35, 2007 (floating point proposes, exact arithmetic decides).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cached_property
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .arithmetic import Compensated
+from .batch.generation import largest, linear_points
+from .batch.nearest_point import floats, nearest_points
+from .certificates import Certificate, Sample, certify
+from .choice import choose
+from .contradictions import contradiction, inner_radius
+from .data import Patterns
+from .intercept import best_intercept
+from .norms import norm
+from .problems import Problem
+from .rational import BeyondReachError, IntegerRows
+from .solve import Terms, solve
+from .status import Status
+from .task import Task
+from .verdicts import Inseparable, Separable, Undecided
+from .watch import Watch
+
+Verdict = Separable | Inseparable | Undecided
+ROUNDS = 200  # of the fit that tells the margin
+
+
+def separate(
+    X: Any,
+    y: Any,
+    *,
+    p: float = 2,
+    bias: bool = True,
+    tol: float = 1e-2,
+    max_time: float | None = None,
+) -> Verdict:
+    """Decide whether two classes can be separated by a hyperplane, and prove it.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, d)
+        float32 and float64 are taken as the numbers that they are.
+    y : array-like of shape (n,)
+        Two classes.
+    p : float in [1, inf], default=2
+        The norm in which the margin is measured. The verdict does not depend on it.
+    bias : bool, default=True
+        May the hyperplane pass beside the origin?
+    tol : float, default=1e-2
+        Relative width of the interval around the largest margin at which it is narrow enough; ``inf`` ends with the
+        verdict. Margins that are tiny beside the data may keep a wider one.
+    max_time : float, default=None
+        Seconds, after which the verdict is Undecided, or the interval as wide as it is. It is looked at between linear
+        programs and between exact solutions, each of which is ended first.
+
+    Returns
+    -------
+    Separable, Inseparable or Undecided
+        The first two are proved, whatever the rounding. Undecided says why, with the bound on the margin that was
+        reached; but for `max_time` and Ctrl-C it takes a proof of more than 2048 rows. Each has ``verify(X, y)``.
+
+    Raises
+    ------
+    ValueError
+        If data or parameters cannot be used; the message says what to do.
+
+    Notes
+    -----
+    By Gordan's theorem (1873) exactly one of the first two is the truth. Floating point proposes, exact arithmetic
+    disposes (Applegate, Cook, Dash, Espinoza 2007).
+
+    Examples
+    --------
+    >>> from maxmargin import separate
+    >>> X = [[0, 0], [1, 1], [0, 1], [1, 0]]
+    >>> verdict = separate(X, [1, 1, 0, 0])
+    >>> verdict.separable, [str(weight) for weight in verdict.weights]
+    (False, ['1/4', '1/4', '1/4', '1/4'])
+    >>> y = [0, 1, 1, 1]
+    >>> separate(X, y).verify(X, y).separable
+    True
+    """
+    problem = _problem(p, bias, tol, max_time)
+    table, signs, classes = _table(X, y)
+    with (
+        Watch(max_time) as watch,
+        np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"),
+    ):
+        return _Search(problem, table, signs, classes, float(tol), watch).verdict()
+
+
+class _Search:
+    """One question on its way to an answer."""
+
+    def __init__(
+        self, problem: Problem, X: Any, y: np.ndarray, classes: tuple[Any, Any], tol: float, watch: Watch
+    ) -> None:
+        self.problem, self.X, self.y, self.classes, self.tol, self.watch = problem, X, y, classes, tol, watch
+        self.alpha, self.upper = np.ones(y.size), np.inf  # dual weights of the least upper bound, in scaled columns
+
+    def verdict(self) -> Verdict:
+        """The answer."""
+        weights, self.distinct = contradiction(self.X, self.y, self.problem.free)
+        if weights is not None:
+            return self._inseparable(weights, "looking for rows that contradict each other")
+        rows = IntegerRows(self.X[self.distinct], self.y[self.distinct], self.problem.free)
+        for w, self.alpha in _candidates(self.problem, rows, self.watch):
+            proved = self._proved(rows, w)
+            if proved is not None:
+                return self._separable(proved, "a linear program")
+        try:
+            return self._exactly(rows)
+        except TimeoutError:
+            reason = "Ctrl-C was heard" if self.watch.status() is Status.INTERRUPTED else "max_time went by"
+        except BeyondReachError as error:
+            reason = str(error)
+        return self._undecided(reason)
+
+    def _exactly(self, rows: IntegerRows) -> Verdict:
+        """Wolfe's algorithm in exact arithmetic, from the rows of the linear program's dual weights."""
+        method = "a linear program and Wolfe's algorithm in exact arithmetic"
+        direction: list[int] = []
+        for corral in nearest_points(rows, _start(self.alpha, rows.width), self.watch.interrupted):
+            if corral.zero:
+                total = sum(corral.weights)
+                pairs = zip(corral.rows, corral.weights, strict=True)
+                weights = {int(self.distinct[i]): Fraction(value, total) for i, value in pairs}
+                return self._inseparable(weights, method)
+            w = floats(corral.direction)
+            scores = rows.y * (rows.scaled @ w[: rows.d] + (w[-1] if rows.bias else 0.0))
+            proved = self._proved(rows, w[: rows.d]) if scores.min() > 0.0 else None
+            if proved is not None:
+                return self._separable(proved, method)
+            direction = corral.direction
+        return self._beyond_floats(rows, direction, method)
+
+    def _proved(self, rows: IntegerRows, w: np.ndarray) -> Certificate | None:
+        """The certificate of weights on scaled columns, with their best intercept, if they separate."""
+        self.w = _unscaled(w, rows)
+        if not self.w.any():
+            return None
+        scores = Compensated.scores(self.X, self.w)
+        ones = np.ones(self.y.size)
+        self.b = best_intercept(self.problem, scores, self.y, ones) if self.problem.free else 0.0
+        if not np.isfinite(self.b) or not float((self.y * (scores + self.b)).min()) > 0.0:
+            return None
+        found = certify(self.problem, self.sample, self.w, self.b, self._whole(self.alpha))
+        return found if found.lower > 0.0 else None
+
+    @cached_property
+    def sample(self) -> Sample:
+        """The data as certificates see them."""
+        return Sample(self.X, self.y, np.ones(self.y.size))
+
+    def _whole(self, alpha: np.ndarray) -> np.ndarray:
+        """Dual weights of all rows."""
+        whole = np.zeros(self.y.size)
+        whole[self.distinct] = alpha
+        return whole
+
+    def _separable(self, found: Certificate, method: str) -> Separable:
+        """The verdict, with an interval as narrow as is asked for and can be had."""
+        w, b = self.w, self.b
+        if found.gap > self.tol and not self.watch.interrupted():
+            better = self._margin()
+            if better is not None:
+                method += f", the margin by {better[3]}"
+                w, b = (better[0], better[1]) if better[2].lower > found.lower else (w, b)
+                alpha = np.zeros(self.y.size)
+                best = min(better[2], found, key=lambda one: one.upper)
+                alpha[best.support] = best.dual
+                found = certify(self.problem, self.sample, w, b, alpha)
+        return Separable(
+            w, b, found.lower, found.upper, self.problem.p, self.problem.free, self.classes, method,
+            self.watch.seconds(), found,
+        )  # fmt: skip
+
+    def _margin(self) -> tuple[np.ndarray, float, Certificate, str] | None:
+        """What the fit of a hard margin finds, in this norm."""
+        patterns, ones = Patterns(self.X), np.ones(self.y.size)
+        algorithm, reason = choose(self.problem, patterns, self.y, self.watch.interrupted)
+        terms = Terms(self.tol, ROUNDS, self.watch, reason=reason)
+        try:
+            found = solve(
+                Task(self.problem, patterns, self.y, ones), algorithm, terms, np.random.default_rng(0), self.sample
+            )
+        except ValueError:  # numbers whose squares leave float64: the verdict stands, and its bounds
+            return None
+        return found.w, found.b, found.certificate, found.history[-1].stage if found.history else algorithm.name
+
+    def _beyond_floats(self, rows: IntegerRows, direction: list[int], method: str) -> Separable:
+        """A separator that takes more digits than float64 has."""
+        least = min(rows.product(i, direction) for i in range(rows.n))
+        powers = [Fraction(2) ** int(exponent) for exponent in rows.exponents]
+        exact = [value * power for value, power in zip(direction, powers, strict=False)]
+        b = Fraction(direction[-1] << rows.bits) if rows.bias else Fraction(0)
+        unit = max(abs(value) for value in exact)
+        exact, b, least = [value / unit for value in exact], b / unit, Fraction(least) / unit
+        w = np.array([float(value) for value in exact])
+        length = norm(w, self.problem.q) * (1.0 + 1e-12 * (w.size + 4.0))  # rounding, of at most so many terms
+        lower = max(float(np.nextafter(float(least / Fraction(length)), 0.0)), 0.0)
+        found = certify(self.problem, self.sample, w, float(b), self._whole(self.alpha))
+        return Separable(
+            w, float(b), lower, max(found.upper, lower), self.problem.p, self.problem.free, self.classes, method,
+            self.watch.seconds(), found, (*exact, b),
+        )  # fmt: skip
+
+    def _inseparable(self, weights: dict[int, Fraction], method: str) -> Inseparable:
+        support = np.array(sorted(weights), dtype=np.int64)
+        exact = tuple(weights[i] for i in support.tolist())
+        radius = inner_radius(self.X, self.y, support, exact, self.problem)
+        return Inseparable(
+            support, exact, self.problem.free, self.classes, self.X.shape[1], self.y.size, method,
+            self.watch.seconds(), radius, self.problem.p,
+        )  # fmt: skip
+
+    def _undecided(self, reason: str) -> Undecided:
+        alpha = self._whole(self.alpha)
+        found = certify(self.problem, self.sample, np.zeros(self.X.shape[1]), 0.0, alpha)
+        return Undecided(
+            0.0, found.upper, found, self.problem.p, self.problem.free, self.classes, self.X.shape[1], reason,
+            "a linear program", self.watch.seconds(),
+        )  # fmt: skip
+
+
+def _candidates(problem: Problem, rows: IntegerRows, watch: Watch) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Weights on scaled columns, and dual weights, that a linear program gives in turn; some may be proofs."""
+    X, y = rows.scaled, rows.y
+    middle, spread = np.zeros(rows.d), np.ones(rows.d)
+    if rows.bias and not sp.issparse(X):  # a column far from zero varies little: what matters is how
+        top, bottom = X.max(axis=0), X.min(axis=0)
+        middle, spread = 0.5 * (top + bottom), 0.5 * (top - bottom)
+        spread = 2.0 ** np.round(np.log2(np.where(spread > 0.0, spread, 1.0)))
+        X = (X - middle) / spread
+    program = Problem("hinge", np.inf, p=np.inf, intercept=problem.intercept)
+    for w, _, alpha in linear_points(program, X, y, np.ones(y.size), watch.interrupted):
+        yield w / spread, alpha
+
+
+def _start(alpha: np.ndarray, width: int) -> dict[int, float]:
+    """The rows that exact arithmetic begins with: those of the largest dual weights."""
+    places = largest(alpha, 2 * (width + 1), 0.0)
+    return {int(i): float(alpha[i]) for i in np.sort(places)} or {0: 1.0}
+
+
+def _unscaled(w: np.ndarray, rows: IntegerRows) -> np.ndarray:
+    """Weights on the columns as they are, the largest about one; those that are nothing beside it are zero."""
+    mantissa, exponent = np.frexp(w)
+    exponent = exponent + rows.exponents - rows.bits
+    top = int(exponent[mantissa != 0.0].max(initial=-(2**31)))
+    return np.ldexp(mantissa, np.clip(exponent - top, -1100, 0).astype(np.int32))
+
+
+def _problem(p: Any, bias: Any, tol: Any, max_time: Any) -> Problem:
+    """The hard margin that the verdict is about; parameters are refused in a sentence."""
+    for name, value in (("p", p), ("tol", tol), ("max_time", 1.0 if max_time is None else max_time)):
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise ValueError(f"{name} must be a number; got {name}={value!r}.")
+    if not p >= 1.0:
+        raise ValueError(f"p must be a number from 1 to inf; got p={p!r}.")
+    if not tol > 0.0:
+        raise ValueError(f"tol must be positive, or inf for the verdict alone; got tol={tol!r}.")
+    if max_time is not None and not max_time > 0.0:
+        raise ValueError(f"max_time must be a positive number of seconds, or None; got {max_time!r}.")
+    if not isinstance(bias, bool | np.bool_):
+        raise ValueError(f"bias must be True or False; got {bias!r}.")
+    return Problem("hinge", np.inf, p=float(p), intercept="free" if bias else "none")
+
+
+def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
+    """Patterns as the solvers take them, signs, and the labels of the two classes; the caller's stay as they are."""
+    if not sp.issparse(X):
+        try:
+            X = np.asarray(X)
+            X = X if X.dtype in (np.float32, np.float64) else X.astype(float)
+        except (TypeError, ValueError):
+            raise ValueError("X must hold numbers, in rows of one length: encode text, and fill the rows.") from None
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, rows and features; got {X.ndim}: X.reshape(-1, 1) makes a column.")
+    if not min(X.shape):
+        raise ValueError(f"X is empty, of shape {X.shape}: there must be a row of each class, and a feature.")
+    labels = np.asarray(y)
+    if labels.shape != (X.shape[0],):
+        raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows of X; got shape {labels.shape}.")
+    X = Patterns(X).X if sp.issparse(X) else X
+    if sp.issparse(X) and (X.data == 0.0).any():
+        X = X.copy()
+        X.eliminate_zeros()
+    if not np.isfinite(X.data if sp.issparse(X) else X).all():
+        raise ValueError("X holds NaN or infinity: fill or drop the rows that do, with SimpleImputer for instance.")
+    return X, *_signs(labels)
+
+
+def _signs(labels: np.ndarray) -> tuple[np.ndarray, tuple[Any, Any]]:
+    """-1.0 and 1.0, and the labels that they stand for."""
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("y holds NaN or infinity: drop the rows whose class is not known.")
+    try:
+        classes = np.unique(labels)
+    except TypeError:
+        raise ValueError("The labels cannot be compared with one another: give both classes names of one type.") from None
+    if classes.size != 2:
+        remedy = "a hyperplane has two sides, so give rows of both"
+        if classes.size > 2:
+            remedy = "ask for one class at a time, y == label"
+        raise ValueError(f"y must hold two classes and holds {classes.size}: {remedy}.")
+    negative, positive = classes.tolist()
+    return np.where(labels == classes[1], 1.0, -1.0), (negative, positive)
