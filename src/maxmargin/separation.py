@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,17 +34,17 @@ from .choice import choose
 from .contradictions import contradiction, inner_radius
 from .data import Patterns
 from .intercept import best_intercept
-from .norms import norm
 from .problems import Problem
 from .rational import BeyondReachError, IntegerRows
 from .solve import Terms, solve
 from .status import Status
 from .task import Task
-from .verdicts import Inseparable, Separable, Undecided
+from .verdicts import Inseparable, Separable, Undecided, attained, attained_exactly
 from .watch import Watch
 
 Verdict = Separable | Inseparable | Undecided
 ROUNDS = 200  # of the fit that tells the margin
+STAGES = {"exact": "the optimality conditions on the support"}  # what reports call a stage, in words
 
 
 def separate(
@@ -111,6 +111,14 @@ def separate(
         return _Search(problem, table, signs, classes, float(tol), watch).verdict()
 
 
+class Separator(NamedTuple):
+    """(w, b), and what its margin is at least."""
+
+    w: np.ndarray
+    b: float
+    lower: float
+
+
 class _Search:
     """One question on its way to an answer."""
 
@@ -156,18 +164,14 @@ class _Search:
             direction = corral.direction
         return self._beyond_floats(rows, direction, method)
 
-    def _proved(self, rows: IntegerRows, w: np.ndarray) -> Certificate | None:
-        """The certificate of weights on scaled columns, with their best intercept, if they separate."""
-        self.w = _unscaled(w, rows)
-        if not self.w.any():
-            return None
-        scores = Compensated.scores(self.X, self.w)
-        ones = np.ones(self.y.size)
-        self.b = best_intercept(self.problem, scores, self.y, ones) if self.problem.free else 0.0
-        if not np.isfinite(self.b) or not float((self.y * (scores + self.b)).min()) > 0.0:
-            return None
-        found = certify(self.problem, self.sample, self.w, self.b, self._whole(self.alpha))
-        return found if found.lower > 0.0 else None
+    def _proved(self, rows: IntegerRows, w: np.ndarray) -> Separator | None:
+        """Weights on scaled columns with their best intercept, if they separate."""
+        w = _unscaled(w, rows)
+        b = 0.0
+        if self.problem.free:
+            b = best_intercept(self.problem, Compensated.scores(self.X, w), self.y, np.ones(self.y.size))
+        lower = attained(self.X, self.y, w, b, self.problem.q)
+        return Separator(w, b, lower) if lower > 0.0 else None
 
     @cached_property
     def sample(self) -> Sample:
@@ -180,52 +184,50 @@ class _Search:
         whole[self.distinct] = alpha
         return whole
 
-    def _separable(self, found: Certificate, method: str) -> Separable:
+    def _separable(self, best: Separator, method: str) -> Separable:
         """The verdict, with an interval as narrow as is asked for and can be had."""
-        w, b = self.w, self.b
-        if found.gap > self.tol and not self.watch.interrupted():
-            better = self._margin()
-            if better is not None:
-                method += f", the margin by {better[3]}"
-                w, b = (better[0], better[1]) if better[2].lower > found.lower else (w, b)
-                alpha = np.zeros(self.y.size)
-                best = min(better[2], found, key=lambda one: one.upper)
-                alpha[best.support] = best.dual
-                found = certify(self.problem, self.sample, w, b, alpha)
+        found = certify(self.problem, self.sample, best.w, best.b, self._whole(self.alpha))
+        if not best.lower >= (1.0 - self.tol) * found.upper and not self.watch.interrupted():
+            other = self._margin()
+            if other is not None:
+                w, b, certificate, stage = other
+                lower = attained(self.X, self.y, w, b, self.problem.q)
+                best = Separator(w, b, lower) if lower > best.lower else best
+                found = min(certificate, found, key=lambda one: one.upper)
+                method = f"{method}, the margin by {stage}"
+        return self._told(best, found, method)
+
+    def _told(
+        self, best: Separator, found: Certificate, method: str, exact: tuple[Fraction, ...] | None = None
+    ) -> Separable:
         return Separable(
-            w, b, found.lower, found.upper, self.problem.p, self.problem.free, self.classes, method,
-            self.watch.seconds(), found,
+            best.w, best.b, best.lower, max(found.upper, best.lower), self.problem.p, self.problem.free, self.classes,
+            method, self.watch.seconds(), found, exact,
         )  # fmt: skip
 
     def _margin(self) -> tuple[np.ndarray, float, Certificate, str] | None:
         """What the fit of a hard margin finds, in this norm."""
-        patterns, ones = Patterns(self.X), np.ones(self.y.size)
-        algorithm, reason = choose(self.problem, patterns, self.y, self.watch.interrupted)
+        task = Task(self.problem, Patterns(self.X), self.y, np.ones(self.y.size))
+        algorithm, reason = choose(self.problem, task.patterns, self.y, self.watch.interrupted)
         terms = Terms(self.tol, ROUNDS, self.watch, reason=reason)
         try:
-            found = solve(
-                Task(self.problem, patterns, self.y, ones), algorithm, terms, np.random.default_rng(0), self.sample
-            )
+            found = solve(task, algorithm, terms, np.random.default_rng(0), self.sample)
         except ValueError:  # numbers whose squares leave float64: the verdict stands, and its bounds
             return None
-        return found.w, found.b, found.certificate, found.history[-1].stage if found.history else algorithm.name
+        stage = found.history[-1].stage if found.history else algorithm.name
+        return found.w, found.b, found.certificate, STAGES.get(stage, stage)
 
     def _beyond_floats(self, rows: IntegerRows, direction: list[int], method: str) -> Separable:
         """A separator that takes more digits than float64 has."""
-        least = min(rows.product(i, direction) for i in range(rows.n))
         powers = [Fraction(2) ** int(exponent) for exponent in rows.exponents]
-        exact = [value * power for value, power in zip(direction, powers, strict=False)]
+        w = [value * power for value, power in zip(direction, powers, strict=False)]
         b = Fraction(direction[-1] << rows.bits) if rows.bias else Fraction(0)
-        unit = max(abs(value) for value in exact)
-        exact, b, least = [value / unit for value in exact], b / unit, Fraction(least) / unit
-        w = np.array([float(value) for value in exact])
-        length = norm(w, self.problem.q) * (1.0 + 1e-12 * (w.size + 4.0))  # rounding, of at most so many terms
-        lower = max(float(np.nextafter(float(least / Fraction(length)), 0.0)), 0.0)
-        found = certify(self.problem, self.sample, w, float(b), self._whole(self.alpha))
-        return Separable(
-            w, float(b), lower, max(found.upper, lower), self.problem.p, self.problem.free, self.classes, method,
-            self.watch.seconds(), found, (*exact, b),
-        )  # fmt: skip
+        unit = max(abs(value) for value in w)
+        exact = (*(value / unit for value in w), b / unit)
+        near = np.array([float(value) for value in exact])
+        best = Separator(near[:-1], float(near[-1]), attained_exactly(self.X, self.y, exact, self.problem.q))
+        found = certify(self.problem, self.sample, best.w, best.b, self._whole(self.alpha))
+        return self._told(best, found, method, exact)
 
     def _inseparable(self, weights: dict[int, Fraction], method: str) -> Inseparable:
         support = np.array(sorted(weights), dtype=np.int64)
@@ -255,8 +257,10 @@ def _candidates(problem: Problem, rows: IntegerRows, watch: Watch) -> Iterator[t
         spread = 2.0 ** np.round(np.log2(np.where(spread > 0.0, spread, 1.0)))
         X = (X - middle) / spread
     program = Problem("hinge", np.inf, p=np.inf, intercept=problem.intercept)
-    for w, _, alpha in linear_points(program, X, y, np.ones(y.size), watch.interrupted):
+    for w, b, alpha in linear_points(program, X, y, np.ones(y.size), watch.interrupted):
         yield w / spread, alpha
+        if float((y * (X @ w + b)).min()) > 0.0:
+            return  # no proof of it in float64: a program in smaller units would take HiGHS long, at times minutes
 
 
 def _start(alpha: np.ndarray, width: int) -> dict[int, float]:

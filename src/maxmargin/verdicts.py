@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .arithmetic import Compensated, Plain, powers_error
 from .certificates import Certificate, CertificateError, Sample, bounds
-from .arithmetic import Compensated
+from .norms import norm
 
 SHOWN = 6  # rows of a proof that are printed
 
@@ -94,21 +95,20 @@ class Separable:
         if cert.rows != signs.size:
             raise CertificateError(f"the verdict is about {cert.rows} rows, and there are {signs.size} now.")
         alpha[cert.support] = cert.dual
-        sample = Sample(X, signs, np.ones(signs.size))
-        found = bounds(cert.problem, sample, self.w, self.b, alpha, Compensated)
+        found = bounds(
+            cert.problem, Sample(X, signs, np.ones(signs.size)), self.w, self.b, alpha, Compensated
+        )
         if not found.upper <= self.hi + found.above:
-            raise CertificateError(f"the upper bound fails: {self.hi:.17g} claimed, the data give {found.upper:.17g}.")
-        if self.exact is None:
-            if not (self.lo > 0.0 and found.lower > 0.0 and found.lower >= self.lo - found.below):
-                raise CertificateError(
-                    f"the margin fails: {self.lo:.17g} is claimed, the data give {found.lower:.17g}."
-                )
-            return self
-        for i in range(signs.size):
-            at, values = _row(X, i)
-            score = sum((value * self.exact[j] for j, value in zip(at, values, strict=True)), self.exact[-1])
-            if not score * int(signs[i]) > 0:
-                raise CertificateError(f"row {i} is not on its side of the separator.")
+            raise CertificateError(
+                f"the upper bound fails: {self.hi:.17g} is claimed, the data give {found.upper:.17g}."
+            )
+        q = cert.problem.q
+        lower = attained(X, signs, self.w, self.b, q)
+        if self.exact is not None or not 0.0 < self.lo <= lower:
+            point = (*map(Fraction, self.w.tolist()), Fraction(self.b)) if self.exact is None else self.exact
+            lower = max(lower, attained_exactly(X, signs, point, q))
+        if not 0.0 < self.lo <= lower:
+            raise CertificateError(f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}.")
         return self
 
 
@@ -305,6 +305,49 @@ class Undecided:
         if not found.upper <= self.hi + found.above:
             raise CertificateError(f"the upper bound fails: {self.hi:.17g} claimed, the data give {found.upper:.17g}.")
         return self
+
+
+def attained(X: Any, y: np.ndarray, w: np.ndarray, b: float, q: float) -> float:
+    """What min y_i (w.x_i + b) / |w|_q is at least, rounded downwards.
+
+    Sums are compensated, and the error of each is told by the sizes of its own terms, so that columns of very different
+    sizes do no harm.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    w : ndarray of shape (d,)
+    b : float
+    q : float
+        The exponent of the norm of w.
+    """
+    length = norm(w, q)
+    if not (0.0 < length < np.inf and np.isfinite(b)):
+        return -np.inf
+    eps, terms = float(np.finfo(float).eps), w.size + 2.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        margins = y * Compensated.scores(X, w, b)
+        size = Plain.scores(abs(X), np.abs(w)) + abs(b)
+        off = Compensated.error(margins, 1.01 * size, terms) + terms * float(np.finfo(float).smallest_subnormal)
+        least = float((margins - off).min())
+        inexact = powers_error(q, w.size) + 2.0 * terms * eps
+        bound = least / (length * (1.0 + inexact if least > 0.0 else 1.0 - inexact))
+    return float(np.nextafter(bound, -np.inf)) if np.isfinite(bound) else -np.inf
+
+
+def attained_exactly(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q: float) -> float:
+    """The same for (w, b) in rational numbers: the margins are exact, and the quotient is rounded downwards."""
+    *w, b = point
+    least = min(
+        int(y[i]) * (sum((value * w[j] for j, value in zip(*_row(X, i), strict=True)), Fraction(0)) + b)
+        for i in range(y.size)
+    )
+    unit = max(abs(value) for value in w)
+    length = norm(np.array([float(value / unit) for value in w]), q)
+    length *= 1.0 + powers_error(q, len(w)) + 1e-12 * (len(w) + 4.0)  # rounding, of so many terms at most
+    bound = least / unit / Fraction(length)
+    return float(np.nextafter(float(bound), -np.inf)) if abs(bound) > Fraction(1, 10**300) else float(bound > 0) * 0.0
 
 
 def _data(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[Any, np.ndarray]:
