@@ -5,11 +5,13 @@ all zero, with sum alpha_i y_i (x_i, 1) = 0. Floating point finds candidates of 
 is proved: a separator by its margin, rounded outwards, weights by adding the rows up in rational numbers. In turn
 
 1. rows that contradict each other (equal rows of both classes; through the origin, zeros and opposite rows);
-2. the linear program of p = inf, of the rows and columns that matter, on columns of one size;
-3. Wolfe's algorithm in exact arithmetic, from the rows that the program names: it decides whatever is left.
+2. the point of the hull that is nearest to the origin, by non-negative least squares on columns of one size; of data
+   that are too large for it, the linear program of p = inf on the rows and columns that matter;
+3. Wolfe's algorithm in exact arithmetic, from the rows that these name: it decides whatever is left.
 
 References
 ----------
+C. L. Lawson, R. J. Hanson, "Solving Least Squares Problems", Prentice-Hall 1974, chapter 23;
 P. Gordan, "Ueber die Aufloesung linearer Gleichungen mit reellen Coefficienten", Mathematische Annalen 6, 1873;
 D. L. Applegate, W. Cook, S. Dash, D. G. Espinoza, "Exact solutions to linear programming problems", Operations
 Research Letters 35, 2007 (floating point proposes, exact arithmetic decides).
@@ -25,6 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import nnls
 
 from .arithmetic import Compensated
 from .batch.generation import largest, linear_points
@@ -43,6 +46,7 @@ from .verdicts import Inseparable, Separable, Undecided, attained, attained_exac
 from .watch import Watch
 
 Verdict = Separable | Inseparable | Undecided
+DENSE, FLOPS = 2e7, 5e9  # entries, and entries x smaller side, up to which least squares are affordable
 ROUNDS = 200  # of the fit that tells the margin
 STAGES = {"exact": "the optimality conditions on the support"}  # what reports call a stage, in words
 
@@ -126,7 +130,7 @@ class _Search:
         self, problem: Problem, X: Any, y: np.ndarray, classes: tuple[Any, Any], tol: float, watch: Watch
     ) -> None:
         self.problem, self.X, self.y, self.classes, self.tol, self.watch = problem, X, y, classes, tol, watch
-        self.alpha, self.upper = np.ones(y.size), np.inf  # dual weights of the least upper bound, in scaled columns
+        self.alpha, self.method = np.ones(y.size), "no method"
 
     def verdict(self) -> Verdict:
         """The answer."""
@@ -134,10 +138,10 @@ class _Search:
         if weights is not None:
             return self._inseparable(weights, "looking for rows that contradict each other")
         rows = IntegerRows(self.X[self.distinct], self.y[self.distinct], self.problem.free)
-        for w, self.alpha in _candidates(self.problem, rows, self.watch):
+        for w, self.alpha, self.method in _candidates(self.problem, rows, self.watch):
             proved = self._proved(rows, w)
             if proved is not None:
-                return self._separable(proved, "a linear program")
+                return self._separable(proved, self.method)
         try:
             return self._exactly(rows)
         except TimeoutError:
@@ -148,7 +152,7 @@ class _Search:
 
     def _exactly(self, rows: IntegerRows) -> Verdict:
         """Wolfe's algorithm in exact arithmetic, from the rows of the linear program's dual weights."""
-        method = "a linear program and Wolfe's algorithm in exact arithmetic"
+        method = f"{self.method} and Wolfe's algorithm in exact arithmetic"
         direction: list[int] = []
         for corral in nearest_points(rows, _start(self.alpha, rows.width), self.watch.interrupted):
             if corral.zero:
@@ -243,12 +247,20 @@ class _Search:
         found = certify(self.problem, self.sample, np.zeros(self.X.shape[1]), 0.0, alpha)
         return Undecided(
             0.0, found.upper, found, self.problem.p, self.problem.free, self.classes, self.X.shape[1], reason,
-            "a linear program", self.watch.seconds(),
+            self.method, self.watch.seconds(),
         )  # fmt: skip
 
 
-def _candidates(problem: Problem, rows: IntegerRows, watch: Watch) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Weights on scaled columns, and dual weights, that a linear program gives in turn; some may be proofs."""
+class Candidate(NamedTuple):
+    """Weights on scaled columns, dual weights, and what found them: one of the two may be a proof."""
+
+    w: np.ndarray
+    alpha: np.ndarray
+    method: str
+
+
+def _candidates(problem: Problem, rows: IntegerRows, watch: Watch) -> Iterator[Candidate]:
+    """What floating point says: the nearest point where that is affordable, else a linear program's points in turn."""
     X, y = rows.scaled, rows.y
     middle, spread = np.zeros(rows.d), np.ones(rows.d)
     if rows.bias and not sp.issparse(X):  # a column far from zero varies little: what matters is how
@@ -256,11 +268,34 @@ def _candidates(problem: Problem, rows: IntegerRows, watch: Watch) -> Iterator[t
         middle, spread = 0.5 * (top + bottom), 0.5 * (top - bottom)
         spread = 2.0 ** np.round(np.log2(np.where(spread > 0.0, spread, 1.0)))
         X = (X - middle) / spread
+    if rows.n * rows.d <= DENSE and float(rows.n) * rows.d * min(rows.n, rows.d) <= FLOPS:
+        found = _nearest(X.toarray() if sp.issparse(X) else X, y, rows.bias)
+        if found is not None:
+            yield Candidate(found[0] / spread, found[1], "least squares")
+            return
     program = Problem("hinge", np.inf, p=np.inf, intercept=problem.intercept)
     for w, b, alpha in linear_points(program, X, y, np.ones(y.size), watch.interrupted):
-        yield w / spread, alpha
+        yield Candidate(w / spread, alpha, "a linear program")
         if float((y * (X @ w + b)).min()) > 0.0:
             return  # no proof of it in float64: a program in smaller units would take HiGHS long, at times minutes
+
+
+def _nearest(X: np.ndarray, y: np.ndarray, bias: bool) -> tuple[np.ndarray, np.ndarray] | None:
+    """The least |(sum z a, sum z - 1)| over z >= 0, by active sets; None if that does not end.
+
+    The residual (u, t) of the optimum has a_i.u + t <= 0 for all i, and t > 0 unless it is zero: -u separates. Else z
+    is a combination of the origin, of at most one row more than there are coordinates.
+    """
+    ones = np.ones((1, y.size))
+    A = np.vstack([(X * y[:, None]).T, *([y[None]] if bias else []), ones])
+    target = np.zeros(A.shape[0])
+    target[-1] = 1.0
+    try:
+        z, _ = nnls(A, target)
+    except RuntimeError:  # no end within its limit of steps
+        return None
+    u = A @ z - target
+    return u[: X.shape[1]], z
 
 
 def _start(alpha: np.ndarray, width: int) -> dict[int, float]:
