@@ -43,7 +43,10 @@ def cancels(X: np.ndarray, y: np.ndarray, alpha: dict[int, Fraction], bias: bool
 
 def simplex(X: np.ndarray, y: np.ndarray, bias: bool) -> bool:
     """Is there a separator? Phase one of the simplex method for sum alpha a = 0, sum alpha = 1, in rational numbers."""
-    rows = [[Fraction(v) * int(label) for v in [*row, *([1.0] * bias)]] for row, label in zip(X.tolist(), y, strict=True)]
+    rows = [
+        [Fraction(v) * int(label) for v in [*row, *([1.0] * bias)]]
+        for row, label in zip(X.tolist(), y, strict=True)
+    ]
     m, n = len(rows[0]) + 1, len(rows)
     table = [[row[j] for row in rows] + [Fraction(0)] for j in range(m - 1)] + [[Fraction(1)] * (n + 1)]
     basis: list[int] = [-1] * m  # artificial variables, which never come back
@@ -76,7 +79,7 @@ def narrow(rng: np.random.Generator, bias: bool) -> Edge:
     X = rng.standard_normal((n, d))
     away = np.where(rng.random(n) < 0.7, margin, rng.uniform(margin, 1.0, n))
     X[:, 0] += y * away * np.linalg.norm(w) - (X @ w + b)
-    X = rng.permutation(X * size * rng.choice([1.0, 2.0, 0.5], d), axis=0) if False else X * size
+    X = X * size
     w, b = [Fraction(v) for v in w.tolist()], Fraction(b) * Fraction(size)
     keep = [i for i in range(n) if separates(X[i : i + 1], y[i : i + 1], w, b)]
     X, y = X[keep], y[keep]

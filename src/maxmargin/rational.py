@@ -20,7 +20,12 @@ from typing import Any
 
 import numpy as np
 
-PRIMES = (67108859, 67108837, 67108819, 67108777)  # the largest below 2^26: products of two, 2^11 times, fit 64 bits
+PRIMES = (
+    67108859,
+    67108837,
+    67108819,
+    67108777,
+)  # the largest below 2^26: products of two, 2^11 times, fit 64 bits
 MOST_COLUMNS = 2048
 LIMB = 24  # bits of a digit of the matrix
 FIRST, GROWTH = 8, 1.5  # digits before the first attempt at fractions, and their growth

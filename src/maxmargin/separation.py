@@ -138,8 +138,9 @@ class _Search:
         if weights is not None:
             return self._inseparable(weights, "looking for rows that contradict each other")
         rows = IntegerRows(self.X[self.distinct], self.y[self.distinct], self.problem.free)
-        for w, self.alpha, self.method in _candidates(self.problem, rows, self.watch):
-            proved = self._proved(rows, w)
+        for candidate in _candidates(self.problem, rows, self.watch):
+            self.alpha, self.method = candidate.alpha, candidate.method
+            proved = self._proved(rows, candidate.w)
             if proved is not None:
                 return self._separable(proved, self.method)
         try:
@@ -335,20 +336,28 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
             X = np.asarray(X)
             X = X if X.dtype in (np.float32, np.float64) else X.astype(float)
         except (TypeError, ValueError):
-            raise ValueError("X must hold numbers, in rows of one length: encode text, and fill the rows.") from None
+            raise ValueError(
+                "X must hold numbers, in rows of one length: encode text, and fill the rows."
+            ) from None
     if X.ndim != 2:
-        raise ValueError(f"X must have two dimensions, rows and features; got {X.ndim}: X.reshape(-1, 1) makes a column.")
+        raise ValueError(
+            f"X must have two dimensions, rows and features; got {X.ndim}: X.reshape(-1, 1) makes a column."
+        )
     if not min(X.shape):
         raise ValueError(f"X is empty, of shape {X.shape}: there must be a row of each class, and a feature.")
     labels = np.asarray(y)
     if labels.shape != (X.shape[0],):
-        raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows of X; got shape {labels.shape}.")
+        raise ValueError(
+            f"y must hold one label for each of the {X.shape[0]} rows of X; got shape {labels.shape}."
+        )
     X = Patterns(X).X if sp.issparse(X) else X
     if sp.issparse(X) and (X.data == 0.0).any():
         X = X.copy()
         X.eliminate_zeros()
     if not np.isfinite(X.data if sp.issparse(X) else X).all():
-        raise ValueError("X holds NaN or infinity: fill or drop the rows that do, with SimpleImputer for instance.")
+        raise ValueError(
+            "X holds NaN or infinity: fill or drop the rows that do, with SimpleImputer for instance."
+        )
     return X, *_signs(labels)
 
 
@@ -359,7 +368,9 @@ def _signs(labels: np.ndarray) -> tuple[np.ndarray, tuple[Any, Any]]:
     try:
         classes = np.unique(labels)
     except TypeError:
-        raise ValueError("The labels cannot be compared with one another: give both classes names of one type.") from None
+        raise ValueError(
+            "The labels cannot be compared with one another: give both classes names of one type."
+        ) from None
     if classes.size != 2:
         remedy = "a hyperplane has two sides, so give rows of both"
         if classes.size > 2:

@@ -8,6 +8,7 @@ some (w, b) has y_i (w.x_i + b) > 0 for all i, or some alpha >= 0, not zero, has
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -108,7 +109,9 @@ class Separable:
             point = (*map(Fraction, self.w.tolist()), Fraction(self.b)) if self.exact is None else self.exact
             lower = max(lower, attained_exactly(X, signs, point, q))
         if not 0.0 < self.lo <= lower:
-            raise CertificateError(f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}.")
+            raise CertificateError(
+                f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}."
+            )
         return self
 
 
@@ -159,28 +162,37 @@ class Inseparable:
         """The weights, rounded to float64."""
         return np.array([float(weight) for weight in self.weights])
 
-    @property
-    def words(self) -> str:
-        """The proof in a sentence."""
-        rows = ", ".join(map(str, self.support[:SHOWN])) + (", ..." if self.support.size > SHOWN else "")
+    def words(self, first: int = 0) -> str:
+        """The proof in a sentence.
+
+        Parameters
+        ----------
+        first : int, default=0
+            The number of the first row of the data.
+        """
+        numbers = (self.support + first).tolist()
+        rows = ", ".join(map(str, numbers[:SHOWN])) + (", ..." if len(numbers) > SHOWN else "")
         if self.support.size == 1:
-            return f"row {rows} is zero, and no separator through the origin has it on either side"
-        half = Fraction(1, 2)
+            return f"row {rows} is zero, and lies on every hyperplane through the origin"
         if self.support.size == 2 and self.bias:
             return f"rows {rows} are equal and of different classes"
-        if self.support.size == 2 and self.weights == (half, half):
-            return f"rows {rows}, each with the sign of its class, are opposite to each other"
+        if self.support.size == 2:
+            return f"rows {rows}, each with the sign of its class, point in opposite directions"
         if self.bias:
             return (
-                f"rows {rows}, {self.support.size} in all, have weights with which the mean of one class is exactly "
+                f"rows {rows} ({self.support.size} in all) have weights with which the mean of one class is exactly "
                 "that of the other"
             )
-        return f"rows {rows}, {self.support.size} in all, have weights with which sum alpha y x is exactly 0"
+        return f"rows {rows} ({self.support.size} in all) have weights with which sum alpha y x is exactly 0"
 
     def __str__(self) -> str:
         where = "" if self.bias else " through the origin"
-        ball = "" if not self.radius else f"\n  every separator fails some row by {self.radius:.6g} at least"
-        return f"not separable{where}: {self.words}{ball}\n  found by {self.method}, {self.seconds:.2g} s"
+        ball = (
+            ""
+            if not self.radius
+            else f"\n  whatever the hyperplane, the margin of some row is at most -{self.radius:.6g} (p = {self.p:g})"
+        )
+        return f"not separable{where}: {self.words()}{ball}\n  found by {self.method}, {self.seconds:.2g} s"
 
     def verify(self, X: Any, y: Any) -> Inseparable:
         """Add the rows up in rational numbers.
@@ -202,24 +214,31 @@ class Inseparable:
         X, signs = _data(X, y, self.classes, self.features)
         if signs.size != self.rows:
             raise CertificateError(f"the verdict is about {self.rows} rows, and there are {signs.size} now.")
-        if np.unique(self.support).size != len(self.weights) or not 0 < len(self.weights):
+        if np.unique(self.support).size != len(self.weights) or not self.weights:
             raise CertificateError("the proof fails: it needs one weight for each of its rows.")
         if len(self.weights) > self.features + 1 + int(self.bias):
             raise CertificateError("the proof fails: it has more rows than d + 2 (d + 1 without a bias).")
         if not all(weight > 0 for weight in self.weights) or sum(self.weights) != 1:
             raise CertificateError("the proof fails: weights must be positive, and of sum one.")
-        total: dict[int, Fraction] = {}
-        balance = Fraction(0)
-        for i, weight in zip(self.support.tolist(), self.weights, strict=True):
-            signed = weight * int(signs[i])
-            balance += signed
-            for j, value in zip(*_row(X, i), strict=True):
-                total[j] = total.get(j, Fraction(0)) + signed * value
-        if self.bias and balance:
+        common = math.lcm(*(weight.denominator for weight in self.weights))
+        signed = [
+            int(signs[i]) * weight.numerator * (common // weight.denominator)
+            for i, weight in zip(self.support.tolist(), self.weights, strict=True)
+        ]
+        if self.bias and sum(signed):
             raise CertificateError("the proof fails: the weights are not balanced between the classes.")
+        entries = [_entries(X, i) for i in self.support.tolist()]
+        ratios = [(at, [value.as_integer_ratio() for value in values]) for at, values in entries]
+        finest = max(
+            (below for _, values in ratios for _, below in values), default=1
+        )  # a power of two, as all are
+        total: dict[int, int] = {}
+        for weight, (at, values) in zip(signed, ratios, strict=True):
+            for j, (above, below) in zip(at, values, strict=True):
+                total[j] = total.get(j, 0) + weight * above * (finest // below)
         for j, value in total.items():
             if value:
-                raise CertificateError(f"the proof fails: the weighted sum of column {j} is {float(value):g}, not 0.")
+                raise CertificateError(f"the proof fails: the weighted sum of column {j} is not 0.")
         return self
 
 
@@ -303,7 +322,9 @@ class Undecided:
         sample = Sample(X, signs, np.ones(signs.size))
         found = bounds(self.certificate.problem, sample, np.zeros(self.features), 0.0, alpha, Compensated)
         if not found.upper <= self.hi + found.above:
-            raise CertificateError(f"the upper bound fails: {self.hi:.17g} claimed, the data give {found.upper:.17g}.")
+            raise CertificateError(
+                f"the upper bound fails: {self.hi:.17g} claimed, the data give {found.upper:.17g}."
+            )
         return self
 
 
@@ -329,7 +350,9 @@ def attained(X: Any, y: np.ndarray, w: np.ndarray, b: float, q: float) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         margins = y * Compensated.scores(X, w, b)
         size = Plain.scores(abs(X), np.abs(w)) + abs(b)
-        off = Compensated.error(margins, 1.01 * size, terms) + terms * float(np.finfo(float).smallest_subnormal)
+        off = Compensated.error(margins, 1.01 * size, terms) + terms * float(
+            np.finfo(float).smallest_subnormal
+        )
         least = float((margins - off).min())
         inexact = powers_error(q, w.size) + 2.0 * terms * eps
         bound = least / (length * (1.0 + inexact if least > 0.0 else 1.0 - inexact))
@@ -347,7 +370,11 @@ def attained_exactly(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q: floa
     length = norm(np.array([float(value / unit) for value in w]), q)
     length *= 1.0 + powers_error(q, len(w)) + 1e-12 * (len(w) + 4.0)  # rounding, of so many terms at most
     bound = least / unit / Fraction(length)
-    return float(np.nextafter(float(bound), -np.inf)) if abs(bound) > Fraction(1, 10**300) else float(bound > 0) * 0.0
+    return (
+        float(np.nextafter(float(bound), -np.inf))
+        if abs(bound) > Fraction(1, 10**300)
+        else float(bound > 0) * 0.0
+    )
 
 
 def _data(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[Any, np.ndarray]:
@@ -357,22 +384,32 @@ def _data(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[Any,
         raise CertificateError(f"the verdict is about {features} features; X has the shape {X.shape}.")
     labels = np.asarray(y)
     if labels.shape != (X.shape[0],):
-        raise CertificateError(f"y must hold one label for each of the {X.shape[0]} rows; got shape {labels.shape}.")
+        raise CertificateError(
+            f"y must hold one label for each of the {X.shape[0]} rows; got shape {labels.shape}."
+        )
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()  # the caller's stays as it is
         X.sum_duplicates()
     positive, negative = labels == classes[1], labels == classes[0]
     if not (positive | negative).all():
-        raise CertificateError(f"the verdict is about the classes {classes[0]!r} and {classes[1]!r}; y holds others.")
+        raise CertificateError(
+            f"the verdict is about the classes {classes[0]!r} and {classes[1]!r}; y holds others."
+        )
     return X, np.where(positive, 1.0, -1.0)
 
 
 def _row(X: Any, i: int) -> tuple[list[int], list[Fraction]]:
     """Places and values of the entries of row i, as rational numbers."""
+    at, values = _entries(X, i)
+    return at, [Fraction(value) for value in values]
+
+
+def _entries(X: Any, i: int) -> tuple[list[int], list[float]]:
+    """Places and values of the entries of row i."""
     if sp.issparse(X):
         part = slice(X.indptr[i], X.indptr[i + 1])
         at, values = X.indices[part].tolist(), X.data[part].tolist()
     else:
         at = np.flatnonzero(X[i]).tolist()
         values = X[i][at].tolist()
-    return at, [Fraction(value) for value in values]
+    return at, values
