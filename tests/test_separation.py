@@ -85,7 +85,7 @@ class TestTruth:
             corners[2] += [0.0, 3.0]  # above the other two
             middle = 0.5 * (corners[0] + corners[1])  # on their edge, exactly
             for shift, expected in ((0, False), (1, False), (-1, True)):
-                last = middle + [0.0, shift * 2.0**-51]
+                last = np.array([middle[0], middle[1] + shift * 2.0**-51])
                 X, y = np.vstack([corners, last]), np.array([0, 0, 0, 1])
                 if abs(corners[0, 0] - corners[1, 0]) < 1e-3:
                     continue

@@ -206,7 +206,7 @@ class _Search:
         self, best: Separator, found: Certificate, method: str, exact: tuple[Fraction, ...] | None = None
     ) -> Separable:
         return Separable(
-            best.w, best.b, best.lower, max(found.upper, best.lower), self.problem.p, self.problem.free, self.classes,
+            best.w, best.b, best.lower, _above(found.upper, best.lower), self.problem.p, self.problem.free, self.classes,
             method, self.watch.seconds(), found, exact,
         )  # fmt: skip
 
@@ -247,7 +247,7 @@ class _Search:
         alpha = self._whole(self.alpha)
         found = certify(self.problem, self.sample, np.zeros(self.X.shape[1]), 0.0, alpha)
         return Undecided(
-            0.0, found.upper, found, self.problem.p, self.problem.free, self.classes, self.X.shape[1], reason,
+            0.0, _above(found.upper, 0.0), found, self.problem.p, self.problem.free, self.classes, self.X.shape[1], reason,
             self.method, self.watch.seconds(),
         )  # fmt: skip
 
@@ -311,6 +311,11 @@ def _unscaled(w: np.ndarray, rows: IntegerRows) -> np.ndarray:
     exponent = exponent + rows.exponents - rows.bits
     top = int(exponent[mantissa != 0.0].max(initial=-(2**31)))
     return np.ldexp(mantissa, np.clip(exponent - top, -1100, 0).astype(np.int32))
+
+
+def _above(upper: float, lower: float) -> float:
+    """An upper bound as a number: rounding may have it fall below the lower one, and overflow leave none."""
+    return np.inf if np.isnan(upper) else max(upper, lower)
 
 
 def _problem(p: Any, bias: Any, tol: Any, max_time: Any) -> Problem:

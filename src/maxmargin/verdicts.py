@@ -32,7 +32,8 @@ class Separable:
     w : ndarray of shape (d,)
     b : float
     lo, hi : float
-        0 < lo <= largest margin <= hi, in the p-norm, rounded outwards; lo is what (w, b) attains.
+        lo <= largest margin <= hi, in the p-norm, rounded outwards; lo is what (w, b) attains, and positive (0.0 only
+        with `exact`, for margins below the smallest float64 number).
     p : float
     bias : bool
     classes : tuple
@@ -108,7 +109,8 @@ class Separable:
         if self.exact is not None or not 0.0 < self.lo <= lower:
             point = (*map(Fraction, self.w.tolist()), Fraction(self.b)) if self.exact is None else self.exact
             lower = max(lower, attained_exactly(X, signs, point, q))
-        if not 0.0 < self.lo <= lower:
+        # what is positive and smaller than every float64 number counts as 0.0, and needs an exact separator
+        if not (0.0 <= self.lo <= lower and (self.lo > 0.0 or self.exact is not None)):
             raise CertificateError(
                 f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}."
             )
@@ -360,7 +362,7 @@ def attained(X: Any, y: np.ndarray, w: np.ndarray, b: float, q: float) -> float:
 
 
 def attained_exactly(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q: float) -> float:
-    """The same for (w, b) in rational numbers: the margins are exact, and the quotient is rounded downwards."""
+    """The same for (w, b) in rational numbers, whose margins are exact; -inf unless all are positive."""
     *w, b = point
     least = min(
         int(y[i]) * (sum((value * w[j] for j, value in zip(*_row(X, i), strict=True)), Fraction(0)) + b)
@@ -370,11 +372,9 @@ def attained_exactly(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q: floa
     length = norm(np.array([float(value / unit) for value in w]), q)
     length *= 1.0 + powers_error(q, len(w)) + 1e-12 * (len(w) + 4.0)  # rounding, of so many terms at most
     bound = least / unit / Fraction(length)
-    return (
-        float(np.nextafter(float(bound), -np.inf))
-        if abs(bound) > Fraction(1, 10**300)
-        else float(bound > 0) * 0.0
-    )
+    if bound <= 0:
+        return -np.inf
+    return max(float(np.nextafter(float(bound), 0.0)), 0.0)
 
 
 def _data(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[Any, np.ndarray]:
