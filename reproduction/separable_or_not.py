@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 
 from maxmargin import Separable, Undecided, separate
+from maxmargin.merge import merge
 
 from . import record
 from .data import adult, ionosphere, sonar, wbc, wbc_separable
@@ -19,9 +20,10 @@ from .record import Cell
 TITLE = "Separable or not"
 TEXT = """\
 `separate` with a bias, p = 2. A margin is an interval that holds the largest one, to 1 %; a proof is weights on so many
-rows whose signed sum is exactly zero, checked in rational numbers (two rows are equal and of different classes). The
-verdict's time is that of a separator or a proof; the margin's is what 1 % takes after that. All verdicts are verified
-from the data by code that shares nothing with the search. Sonar is the training half.
+rows whose signed sum is exactly zero, checked in rational numbers (two rows: they are equal and of different classes).
+The verdict's time is that of a separator or a proof; the margin's is what 1 % takes after that. All verdicts are
+verified from the data by code that shares nothing with the search. Sonar is the training half; "rows that agree" are
+those that no row of the other class is equal to.
 """
 
 Data = tuple[Any, np.ndarray]
@@ -42,6 +44,19 @@ def micro_array(file: str) -> Callable[[Path], Data]:
     return load
 
 
+def agreeing(load: Callable[[Path], Data]) -> Callable[[Path], Data]:
+    """Only rows that no row of the other class is equal to."""
+
+    def loaded(folder: Path) -> Data:
+        X, y = load(folder)
+        ones = np.ones(y.size)
+        groups = merge(X.tocsr(), ones, ones).groups
+        both = (np.bincount(groups, y > 0) > 0) & (np.bincount(groups, y < 0) > 0)
+        return X[~both[groups]], y[~both[groups]]
+
+    return loaded
+
+
 SETS: dict[str, Callable[[Path], Data]] = {
     "sonar": sonar,
     "wbc": wbc,
@@ -50,7 +65,9 @@ SETS: dict[str, Callable[[Path], Data]] = {
     "heart": micro_array("heart/heart.svm.gz"),
     "adult a1a": lambda folder: adult(folder, file="a1a"),
     "adult a9a": adult,
+    "adult a9a, rows that agree": agreeing(adult),
     "web w8a": svmlight("web/w8a.gz"),
+    "web w8a, rows that agree": agreeing(svmlight("web/w8a.gz")),
     "mushrooms": svmlight("mushrooms/mushrooms.gz"),
     "colon": micro_array("colon/colon.svm.gz"),
     "prostate": micro_array("prostate/prostate.svm.gz"),

@@ -130,7 +130,7 @@ class _Search:
         self, problem: Problem, X: Any, y: np.ndarray, classes: tuple[Any, Any], tol: float, watch: Watch
     ) -> None:
         self.problem, self.X, self.y, self.classes, self.tol, self.watch = problem, X, y, classes, tol, watch
-        self.alpha, self.method = np.ones(y.size), "no method"
+        self.method = "nothing"
 
     def verdict(self) -> Verdict:
         """The answer."""
@@ -138,6 +138,7 @@ class _Search:
         if weights is not None:
             return self._inseparable(weights, "looking for rows that contradict each other")
         rows = IntegerRows(self.X[self.distinct], self.y[self.distinct], self.problem.free)
+        self.alpha = np.ones(rows.n)
         for candidate in _candidates(self.problem, rows, self.watch):
             self.alpha, self.method = candidate.alpha, candidate.method
             proved = self._proved(rows, candidate.w)
@@ -152,7 +153,7 @@ class _Search:
         return self._undecided(reason)
 
     def _exactly(self, rows: IntegerRows) -> Verdict:
-        """Wolfe's algorithm in exact arithmetic, from the rows of the linear program's dual weights."""
+        """Wolfe's algorithm in exact arithmetic, from the rows of the dual weights so far."""
         method = f"{self.method} and Wolfe's algorithm in exact arithmetic"
         direction: list[int] = []
         for corral in nearest_points(rows, _start(self.alpha, rows.width), self.watch.interrupted):
@@ -206,8 +207,8 @@ class _Search:
         self, best: Separator, found: Certificate, method: str, exact: tuple[Fraction, ...] | None = None
     ) -> Separable:
         return Separable(
-            best.w, best.b, best.lower, _above(found.upper, best.lower), self.problem.p, self.problem.free, self.classes,
-            method, self.watch.seconds(), found, exact,
+            best.w, best.b, best.lower, _above(found.upper, best.lower), self.problem.p, self.problem.free,
+            self.classes, method, self.watch.seconds(), found, exact,
         )  # fmt: skip
 
     def _margin(self) -> tuple[np.ndarray, float, Certificate, str] | None:
@@ -247,8 +248,8 @@ class _Search:
         alpha = self._whole(self.alpha)
         found = certify(self.problem, self.sample, np.zeros(self.X.shape[1]), 0.0, alpha)
         return Undecided(
-            0.0, _above(found.upper, 0.0), found, self.problem.p, self.problem.free, self.classes, self.X.shape[1], reason,
-            self.method, self.watch.seconds(),
+            0.0, _above(found.upper, 0.0), found, self.problem.p, self.problem.free, self.classes,
+            self.X.shape[1], reason, self.method, self.watch.seconds(),
         )  # fmt: skip
 
 
