@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SECTIONS = (
     "cramma_table1", "cramma_table2", "cramma_table3", "cramma_table4", "pumma_figure3", "pumma_figure4",
     "pumma_large_p", "pumma_newton", "ima_margins", "elimination", "pumma_table1", "mpu_table1",
+    "separable_or_not",
 )  # fmt: skip
 COUNTS = {
     "cramma_table1": {

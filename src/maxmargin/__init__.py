@@ -32,8 +32,10 @@ if TYPE_CHECKING:
         Pegasos,
         Perceptron,
     )
+    from .separation import separate
     from .solve import Report
     from .status import Status
+    from .verdicts import Inseparable, Separable, Undecided
 
 __version__ = "0.1.0"
 
@@ -56,6 +58,7 @@ __all__ = [
     "DualCoordinateDescent",
     "FixedDirectionalMargin",
     "FlexibleIMA",
+    "Inseparable",
     "LinearProgram",
     "LocalPerceptron",
     "MarginRFE",
@@ -66,10 +69,13 @@ __all__ = [
     "Perceptron",
     "Problem",
     "Report",
+    "Separable",
     "Status",
+    "Undecided",
     "compare",
     "load",
     "save",
+    "separate",
     "verify",
 ]
 
@@ -101,8 +107,10 @@ _HOMES = {
         "Pegasos",
         "Perceptron",
     ),
+    "separation": ("separate",),
     "solve": ("Report",),
     "status": ("Status",),
+    "verdicts": ("Inseparable", "Separable", "Undecided"),
 }
 
 

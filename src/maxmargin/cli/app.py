@@ -14,6 +14,7 @@ from .demo import demo
 from .fit import fit
 from .predict import predict
 from .select import select
+from .separate import separate
 
 app = typer.Typer(
     epilog="Exit codes: 0 certified, 3 stopped before the tolerance, 2 bad input or a failed check.",
@@ -21,7 +22,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (fit, predict, check, compare, select, demo):
+for command in (fit, predict, check, compare, select, separate, demo):
     app.command()(command)
 
 

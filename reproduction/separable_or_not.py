@@ -1,0 +1,121 @@
+"""Which of the papers' data sets are separable, with the proof's size or the margin, and the time it took."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_svmlight_file
+
+from maxmargin import Separable, Undecided, separate
+from maxmargin.merge import merge
+
+from . import record
+from .data import adult, ionosphere, sonar, wbc, wbc_separable
+from .record import Cell
+
+TITLE = "Separable or not"
+TEXT = """\
+`separate` with a bias, p = 2. A margin is an interval that holds the largest one, to 1 %; a proof is weights on so many
+rows whose signed sum is exactly zero, checked in rational numbers (two rows: they are equal and of different classes).
+The verdict's time is that of a separator or a proof; the margin's is what 1 % takes after that. All verdicts are
+verified from the data by code that shares nothing with the search. Sonar is the training half; "rows that agree" are
+those that no row of the other class is equal to.
+"""
+
+Data = tuple[Any, np.ndarray]
+
+
+def svmlight(file: str) -> Callable[[Path], Data]:
+    """Sparse rows as they are stored."""
+    return lambda folder: load_svmlight_file(str(folder / file))
+
+
+def micro_array(file: str) -> Callable[[Path], Data]:
+    """Dense rows."""
+
+    def load(folder: Path) -> Data:
+        X, y = load_svmlight_file(str(folder / file))
+        return X.toarray(), y
+
+    return load
+
+
+def agreeing(load: Callable[[Path], Data]) -> Callable[[Path], Data]:
+    """Only rows that no row of the other class is equal to."""
+
+    def loaded(folder: Path) -> Data:
+        X, y = load(folder)
+        ones = np.ones(y.size)
+        groups = merge(X.tocsr(), ones, ones).groups
+        both = (np.bincount(groups, y > 0) > 0) & (np.bincount(groups, y < 0) > 0)
+        return X[~both[groups]], y[~both[groups]]
+
+    return loaded
+
+
+SETS: dict[str, Callable[[Path], Data]] = {
+    "sonar": sonar,
+    "wbc": wbc,
+    "wbc without the 11": wbc_separable,
+    "ionosphere": ionosphere,
+    "heart": micro_array("heart/heart.svm.gz"),
+    "adult a1a": lambda folder: adult(folder, file="a1a"),
+    "adult a9a": adult,
+    "adult a9a, rows that agree": agreeing(adult),
+    "web w8a": svmlight("web/w8a.gz"),
+    "web w8a, rows that agree": agreeing(svmlight("web/w8a.gz")),
+    "mushrooms": svmlight("mushrooms/mushrooms.gz"),
+    "colon": micro_array("colon/colon.svm.gz"),
+    "prostate": micro_array("prostate/prostate.svm.gz"),
+    "dlbcl, 7129": micro_array("dlbcl/dlbcl-7129.svm.gz"),
+    "dlbcl, 5468": micro_array("dlbcl/dlbcl-5468.svm.gz"),
+    "breast, Chang": micro_array("breast-chang/breast-chang.svm.gz"),
+    "breast, West": micro_array("breast-west/breast-west.svm.gz"),
+    "cns": micro_array("cns/cns.svm.gz"),
+    "arcene": micro_array("arcene/arcene_train.svm.gz"),
+    "madelon": micro_array("madelon/madelon_train.svm.gz"),
+}
+
+
+def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
+    """One row a set."""
+    separate([[0.0], [1.0]], [0, 1])  # compiled
+    for name, load in SETS.items():
+        X, y = load(folder)
+        began = time.perf_counter()
+        verdict = separate(X, y, tol=np.inf)
+        decided = time.perf_counter() - began
+        proof, margin, spent = "", "", ""
+        if isinstance(verdict, Separable):
+            began = time.perf_counter()
+            verdict = separate(X, y)
+            spent = f"{max(time.perf_counter() - began - decided, 0.0):.2f} s"
+            margin = f"{verdict.lo:.6g} .. {verdict.hi:.6g}"
+        elif isinstance(verdict, Undecided):
+            margin = f"at most {verdict.hi:.3g}"
+        else:
+            proof = f"{verdict.support.size} rows"
+        verdict.verify(X, y)
+        word = {True: "separable", False: "not separable", None: "undecided"}[verdict.separable]
+        row = (name, f"{X.shape[0]:,} × {X.shape[1]:,}")
+        for quantity, ours in (
+            ("verdict", word),
+            ("largest margin", margin),
+            ("proof", proof),
+            ("verdict's time", f"{decided:.2f} s"),
+            ("margin's time", spent),
+        ):
+            yield Cell(*row, quantity, "", ours)
+
+
+def table(found: list[Cell]) -> str:
+    """As Markdown: nothing was published, so that there is nothing to compare with."""
+    quantities = list(dict.fromkeys(cell.quantity for cell in found))
+    rows: dict[tuple[str, str], list[str]] = {}
+    for cell in found:
+        rows.setdefault((cell.what, cell.parameter), []).append(cell.ours)
+    return record.markdown(["data", "size", *quantities], [[*row, *ours] for row, ours in rows.items()])

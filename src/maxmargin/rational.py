@@ -1,0 +1,288 @@
+"""Exact linear algebra on the numbers that floats are: integers, after a power of two for each column.
+
+What is asked of a matrix is one thing, a vector that it maps to zero; dependence of rows, affine dependence and least
+squares are all told by one. Elimination modulo a prime finds the independent columns, and p-adic lifting the solution,
+digit by digit, without an operation on long numbers but for the residual. What comes out is multiplied out exactly
+before it is returned, so that a prime that divides too much costs time and nothing else.
+
+References
+----------
+J. D. Dixon, "Exact solution of linear equations using p-adic expansions", Numerische Mathematik 40, 1982;
+P. S. Wang, "A p-adic algorithm for univariate partial fractions", SYMSAC 1981 (rational reconstruction).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+PRIMES = (
+    67108859,
+    67108837,
+    67108819,
+    67108777,
+)  # the largest below 2^26: products of two, 2^11 times, fit 64 bits
+MOST_COLUMNS = 2048
+LIMB = 24  # bits of a digit of the matrix
+FIRST, GROWTH = 8, 1.5  # digits before the first attempt at fractions, and their growth
+
+
+class BeyondReachError(ArithmeticError):
+    """An exact solution would take more rows than this module can take."""
+
+
+def null_vector(matrix: list[list[int]], interrupted: Callable[[], bool] = lambda: False) -> list[int] | None:
+    """Integers z, not all zero, with matrix z = 0; None if the columns are independent.
+
+    Parameters
+    ----------
+    matrix : list of m lists of k integers
+        Of any size.
+    interrupted : callable
+        Is it time to stop?
+
+    Returns
+    -------
+    z : list of k integers, or None
+        Its non-zero entries belong to columns of which all but the last are independent. Both answers are proved:
+        columns that are independent modulo a prime are so, and the product with z is computed.
+
+    Raises
+    ------
+    TimeoutError
+        If it was time to stop.
+    BeyondReachError
+        If there are more than 2048 columns, with which sums of products would leave 64 bits.
+    """
+    k = len(matrix[0])
+    if k > MOST_COLUMNS:
+        raise BeyondReachError(f"a proof of more than {MOST_COLUMNS} rows is beyond exact reach")
+    if interrupted():
+        raise TimeoutError("interrupted")
+    whole = np.array(matrix, dtype=object).reshape(-1, k)
+    for prime in PRIMES:
+        rows, columns, free = _pivots((whole % prime).astype(np.int64), prime)
+        if free is None:
+            return None
+        block, target = whole[np.ix_(rows, columns)], -whole[rows, free]
+        found = _solve(block, target, prime, interrupted)
+        z = [0] * k
+        z[free] = found[1]
+        for place, value in zip(columns, found[0], strict=True):
+            z[place] = value
+        used = [*columns, free]
+        if not (whole[:, used] @ np.array([z[place] for place in used], dtype=object)).any():
+            return z
+    raise ArithmeticError(f"none of {len(PRIMES)} primes keeps the rank of the matrix")
+
+
+def _pivots(M: np.ndarray, prime: int) -> tuple[list[int], list[int], int | None]:
+    """Rows and columns of a regular block modulo the prime, and the first column that depends on those before it."""
+    M, order = M.copy(), np.arange(M.shape[0])
+    columns: list[int] = []
+    for place in range(M.shape[1]):
+        at = len(columns)
+        other = np.flatnonzero(M[at:, place])
+        if not other.size:
+            return order[:at].tolist(), columns, place
+        swap = [at, at + int(other[0])]
+        M[swap], order[swap] = M[swap[::-1]], order[swap[::-1]]
+        M[at] = M[at] * pow(int(M[at, place]), -1, prime) % prime
+        M[at + 1 :] = (M[at + 1 :] - M[at + 1 :, place : place + 1] * M[at]) % prime
+        columns.append(place)
+    return order[: len(columns)].tolist(), columns, None
+
+
+def _inverse(B: np.ndarray, prime: int) -> np.ndarray:
+    """The inverse of a matrix that is regular modulo the prime."""
+    k = B.shape[0]
+    M = np.hstack([B, np.eye(k, dtype=np.int64)])
+    for at in range(k):
+        swap = [at, at + int(np.flatnonzero(M[at:, at])[0])]
+        M[swap] = M[swap[::-1]]
+        M[at] = M[at] * pow(int(M[at, at]), -1, prime) % prime
+        factor = M[:, at].copy()
+        factor[at] = 0
+        M = (M - factor[:, None] * M[at]) % prime
+    return M[:, k:]
+
+
+def _limbs(B: Any) -> np.ndarray:
+    """The digits of the entries, one below the other: B = sum_l 2^(24 l) limbs[l]."""
+    most = max((abs(int(v)).bit_length() for v in B.flat), default=1)
+    sign, size = np.where(B < 0, -1, 1).astype(np.int64), abs(B)
+    parts = [
+        ((size >> (LIMB * part)) & ((1 << LIMB) - 1)).astype(np.int64) * sign
+        for part in range(max(-(-most // LIMB), 1))
+    ]
+    return np.vstack(parts)
+
+
+def _solve(
+    B: np.ndarray, c: np.ndarray, prime: int, interrupted: Callable[[], bool]
+) -> tuple[list[int], int]:
+    """z and t > 0 with B z = t c, for a block that is regular modulo the prime."""
+    k = B.shape[0]
+    if not k:
+        return [], 1
+    inverse, limbs = _inverse((B % prime).astype(np.int64), prime), _limbs(B)
+    count = limbs.shape[0] // k
+    most = _digits(B, c, prime)
+    residual, solution, power = c.copy(), np.zeros(k, dtype=object), 1
+    digits, attempt = 0, FIRST
+    while True:
+        digit = inverse @ (residual % prime).astype(np.int64) % prime
+        product = (limbs @ digit).reshape(count, k)
+        removed = product[count - 1].astype(object)
+        for part in range(count - 2, -1, -1):
+            removed = (removed << LIMB) + product[part]
+        residual = (residual - removed) // prime
+        solution = solution + digit.astype(object) * power
+        power *= prime
+        digits += 1
+        if digits < attempt and digits < most:
+            continue
+        if interrupted():
+            raise TimeoutError("interrupted")
+        found = _fractions(solution.tolist(), power)
+        if found is not None and not (B @ np.array(found[0], dtype=object) - found[1] * c).any():
+            return found
+        if digits >= most + 2:
+            raise ArithmeticError("no solution below Hadamard's bound")
+        attempt = math.ceil(digits * GROWTH)
+
+
+def _digits(B: np.ndarray, c: np.ndarray, prime: int) -> int:
+    """Digits that suffice for numerators and denominators within Hadamard's bound."""
+    rows = [sum(int(v) ** 2 for v in row) + int(t) ** 2 for row, t in zip(B, c, strict=True)]
+    bits = sum(max(size.bit_length(), 1) for size in rows) / 2.0
+    return math.ceil((2.0 * bits + 2.0) / math.log2(prime)) + 1
+
+
+def _fractions(residues: list[int], modulus: int) -> tuple[list[int], int] | None:
+    """Numerators over one denominator that are these numbers modulo `modulus`, all small; None if there are none."""
+    bound = math.isqrt(modulus // 2)
+    common = 1
+    for residue in residues:
+        value = residue * common % modulus
+        if min(value, modulus - value) > bound:
+            below = _denominator(value, modulus, bound)
+            if below is None or common * below > bound:
+                return None
+            common *= below
+    values = [residue * common % modulus for residue in residues]
+    values = [value - modulus if value > bound else value for value in values]
+    return (values, common) if all(abs(value) <= bound for value in values) else None
+
+
+def _denominator(value: int, modulus: int, bound: int) -> int | None:
+    """The least t with |t value| <= bound modulo `modulus`, if t <= bound."""
+    old, new, below, above = modulus, value, 0, 1
+    while new > bound:
+        quotient = old // new
+        old, new = new, old - quotient * new
+        below, above = above, below - quotient * above
+    return abs(above) if 0 < abs(above) <= bound else None
+
+
+class IntegerRows:
+    """Rows y_i (x_i, 1) as integers: exact multiples of what they are, one power of two for each column.
+
+    Columns are brought to about one size, which no combination that is zero depends on.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+        Finite numbers, in canonical format where sparse.
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    bias : bool
+        Do rows end with the constant coordinate?
+
+    Attributes
+    ----------
+    exponents : ndarray of shape (d,)
+        Integer entries are those of X times 2^exponents.
+    bits : int
+        No entry has more; the constant coordinate is 2^bits.
+    """
+
+    def __init__(self, X: Any, y: np.ndarray, bias: bool) -> None:
+        self._X, self.y, self.bias = X, y, bias
+        self.n, self.d = X.shape
+        values = np.asarray(X.data if hasattr(X, "indptr") else X, dtype=float).ravel()
+        columns = X.indices if hasattr(X, "indptr") else np.tile(np.arange(self.d), self.n)
+        mantissa, exponent = np.frexp(values)
+        whole = (mantissa * 2.0**53).astype(np.int64)
+        used = whole != 0
+        whole, exponent, columns = whole[used], exponent[used].astype(np.int64), columns[used]
+        lowest = np.frexp((whole & -whole).astype(float))[1] - 1  # trailing zeros of the mantissa
+        top, least = np.full(self.d, -(2**62)), np.full(self.d, 2**62)
+        np.maximum.at(top, columns, exponent)
+        np.minimum.at(least, columns, exponent - 53 + lowest)
+        some = top > -(2**62)
+        self.bits = int((top - least)[some].max(initial=1))
+        self.exponents = np.where(some, self.bits - top, 0)
+        self._rows: dict[int, tuple[list[int], list[int]]] = {}
+
+    @cached_property
+    def scaled(self) -> Any:
+        """The patterns x_i in float64, divided by 2^bits: no entry is larger than one."""
+        powers = self.exponents - self.bits
+        if not hasattr(self._X, "indptr"):
+            return np.ldexp(np.asarray(self._X, dtype=float), powers)
+        scaled = self._X.astype(float)
+        scaled.data = np.ldexp(scaled.data, powers[scaled.indices])
+        return scaled
+
+    @property
+    def width(self) -> int:
+        """Coordinates of a row."""
+        return self.d + int(self.bias)
+
+    def row(self, i: int) -> tuple[list[int], list[int]]:
+        """Places and values of the entries of row i."""
+        if i not in self._rows:
+            if hasattr(self._X, "indptr"):
+                part = slice(self._X.indptr[i], self._X.indptr[i + 1])
+                values, places = self._X.data[part], self._X.indices[part]
+            else:
+                places = np.flatnonzero(self._X[i])
+                values = self._X[i][places]
+            sign = int(self.y[i])
+            entries = []
+            for value, exponent in zip(values.tolist(), self.exponents[places].tolist(), strict=True):
+                above, below = value.as_integer_ratio()
+                shift = exponent - below.bit_length() + 1
+                entries.append(sign * (above << shift if shift >= 0 else above >> -shift))
+            at = places.tolist()
+            if self.bias:
+                at, entries = [*at, self.d], [*entries, sign << self.bits]
+            self._rows[i] = (at, entries)
+        return self._rows[i]
+
+    def block(self, rows: list[int]) -> list[list[int]]:
+        """The transpose of these rows, without the coordinates in which all of them are zero."""
+        places = sorted({place for i in rows for place in self.row(i)[0]})
+        at = {place: line for line, place in enumerate(places)}
+        found = [[0] * len(rows) for _ in places]
+        for column, i in enumerate(rows):
+            for place, value in zip(*self.row(i), strict=True):
+                found[at[place]][column] = value
+        return found
+
+    def combine(self, rows: list[int], weights: list[int]) -> list[int]:
+        """The sum of these rows times their weights, of all coordinates."""
+        total = [0] * self.width
+        for i, weight in zip(rows, weights, strict=True):
+            if weight:
+                for place, value in zip(*self.row(i), strict=True):
+                    total[place] += weight * value
+        return total
+
+    def product(self, i: int, direction: list[int]) -> int:
+        """The inner product of row i with a vector of integers."""
+        return sum(value * direction[place] for place, value in zip(*self.row(i), strict=True))

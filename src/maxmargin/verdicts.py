@@ -1,0 +1,415 @@
+"""What is said of separability, and its proof: each verdict is checked from the data alone, in rational numbers.
+
+References
+----------
+P. Gordan, "Ueber die Aufloesung linearer Gleichungen mit reellen Coefficienten", Mathematische Annalen 6, 1873: either
+some (w, b) has y_i (w.x_i + b) > 0 for all i, or some alpha >= 0, not zero, has sum alpha_i y_i (x_i, 1) = 0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .arithmetic import Compensated, Plain, powers_error
+from .certificates import Certificate, CertificateError, Sample, bounds
+from .norms import norm
+
+SHOWN = 6  # rows of a proof that are printed
+
+
+@dataclass(frozen=True, eq=False)
+class Separable:
+    """A separator, and an interval that holds the largest margin.
+
+    Attributes
+    ----------
+    w : ndarray of shape (d,)
+    b : float
+    lo, hi : float
+        lo <= largest margin <= hi, in the p-norm, rounded outwards; lo is what (w, b) attains, and positive (0.0 only
+        with `exact`, for margins below the smallest float64 number).
+    p : float
+    bias : bool
+    classes : tuple
+        The labels of the negative and of the positive side.
+    method : str
+        What found the separator, and what the margin.
+    seconds : float
+    certificate : Certificate
+        The dual weights that prove hi.
+    exact : tuple of Fraction, or None
+        A separator (w, b) in rational numbers, where it takes more digits than float64 has; (w, b) is then its
+        rounding, and lo speaks of the rational one.
+    """
+
+    w: np.ndarray
+    b: float
+    lo: float
+    hi: float
+    p: float
+    bias: bool
+    classes: tuple[Any, Any]
+    method: str
+    seconds: float
+    certificate: Certificate = field(repr=False)
+    exact: tuple[Fraction, ...] | None = field(default=None, repr=False)
+
+    @property
+    def separable(self) -> bool:
+        """True: proved."""
+        return True
+
+    def __str__(self) -> str:
+        where = "" if self.bias else " through the origin"
+        digits = "" if self.exact is None else "\n  it takes more digits than float64 has: see `exact`"
+        return (
+            f"separable{where}: class {self.classes[1]!r} lies where w.x + b > 0\n"
+            f"  {self.lo:.6g} <= largest margin <= {self.hi:.6g} (p = {self.p:g}){digits}\n"
+            f"  found by {self.method}, {self.seconds:.2g} s"
+        )
+
+    def verify(self, X: Any, y: Any) -> Separable:
+        """Recompute the margin from the data.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self : Separable
+
+        Raises
+        ------
+        CertificateError
+            If the data are others, or a bound does not hold.
+        """
+        X, signs = _data(X, y, self.classes, self.w.size)
+        cert = self.certificate
+        alpha = np.zeros(signs.size)
+        if cert.rows != signs.size:
+            raise CertificateError(f"the verdict is about {cert.rows} rows, and there are {signs.size} now.")
+        alpha[cert.support] = cert.dual
+        found = bounds(
+            cert.problem, Sample(X, signs, np.ones(signs.size)), self.w, self.b, alpha, Compensated
+        )
+        if not found.upper <= self.hi + found.above:
+            raise CertificateError(
+                f"the upper bound fails: {self.hi:.17g} is claimed, the data give {found.upper:.17g}."
+            )
+        q = cert.problem.q
+        lower = attained(X, signs, self.w, self.b, q)
+        if self.exact is not None or not 0.0 < self.lo <= lower:
+            point = (*map(Fraction, self.w.tolist()), Fraction(self.b)) if self.exact is None else self.exact
+            lower = max(lower, attained_exactly(X, signs, point, q))
+        # what is positive and smaller than every float64 number counts as 0.0, and needs an exact separator
+        if not (0.0 <= self.lo <= lower and (self.lo > 0.0 or self.exact is not None)):
+            raise CertificateError(
+                f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}."
+            )
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Inseparable:
+    """Weights on few patterns that prove that no separator exists.
+
+    Attributes
+    ----------
+    support : ndarray of int
+        At most d + 2 rows (d + 1 without a bias).
+    weights : tuple of Fraction
+        Positive, of sum one, and, with a bias, equal totals in both classes: sum weights_k y_k x_k = 0, exactly.
+    bias : bool
+    classes : tuple
+        The labels of the negative and of the positive side.
+    features, rows : int
+        Of the data.
+    method : str
+        What found the proof.
+    seconds : float
+    radius : float, default=0.0
+        Whatever w and b are, some row is on the wrong side, or off the right one, by at least so much, in the p-norm:
+        a lower bound of the radius of the largest ball around the origin inside the hull (of the balanced
+        combinations). 0.0 where the proof's rows do not span the space, or where it was not computed.
+    p : float
+        The norm of the radius.
+    """
+
+    support: np.ndarray
+    weights: tuple[Fraction, ...]
+    bias: bool
+    classes: tuple[Any, Any]
+    features: int
+    rows: int
+    method: str
+    seconds: float
+    radius: float = 0.0
+    p: float = 2.0
+
+    @property
+    def separable(self) -> bool:
+        """False: proved."""
+        return False
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """The weights, rounded to float64."""
+        return np.array([float(weight) for weight in self.weights])
+
+    def words(self, first: int = 0) -> str:
+        """The proof in a sentence.
+
+        Parameters
+        ----------
+        first : int, default=0
+            The number of the first row of the data.
+        """
+        numbers = (self.support + first).tolist()
+        rows = ", ".join(map(str, numbers[:SHOWN])) + (", ..." if len(numbers) > SHOWN else "")
+        if self.support.size == 1:
+            return f"row {rows} is zero, and lies on every hyperplane through the origin"
+        if self.support.size == 2 and self.bias:
+            return f"rows {rows} are equal and of different classes"
+        if self.support.size == 2:
+            return f"rows {rows}, each with the sign of its class, point in opposite directions"
+        if self.bias:
+            return (
+                f"rows {rows} ({self.support.size} in all) have weights with which the mean of one class is exactly "
+                "that of the other"
+            )
+        return f"rows {rows} ({self.support.size} in all) have weights with which sum alpha y x is exactly 0"
+
+    def __str__(self) -> str:
+        where = "" if self.bias else " through the origin"
+        ball = (
+            ""
+            if not self.radius
+            else f"\n  whatever the hyperplane, the margin of some row is at most -{self.radius:.6g} (p = {self.p:g})"
+        )
+        return f"not separable{where}: {self.words()}{ball}\n  found by {self.method}, {self.seconds:.2g} s"
+
+    def verify(self, X: Any, y: Any) -> Inseparable:
+        """Add the rows up in rational numbers.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self : Inseparable
+
+        Raises
+        ------
+        CertificateError
+            If the data are others, or the sum is not zero.
+        """
+        X, signs = _data(X, y, self.classes, self.features)
+        if signs.size != self.rows:
+            raise CertificateError(f"the verdict is about {self.rows} rows, and there are {signs.size} now.")
+        if np.unique(self.support).size != len(self.weights) or not self.weights:
+            raise CertificateError("the proof fails: it needs one weight for each of its rows.")
+        if len(self.weights) > self.features + 1 + int(self.bias):
+            raise CertificateError("the proof fails: it has more rows than d + 2 (d + 1 without a bias).")
+        if not all(weight > 0 for weight in self.weights) or sum(self.weights) != 1:
+            raise CertificateError("the proof fails: weights must be positive, and of sum one.")
+        common = math.lcm(*(weight.denominator for weight in self.weights))
+        signed = [
+            int(signs[i]) * weight.numerator * (common // weight.denominator)
+            for i, weight in zip(self.support.tolist(), self.weights, strict=True)
+        ]
+        if self.bias and sum(signed):
+            raise CertificateError("the proof fails: the weights are not balanced between the classes.")
+        entries = [_entries(X, i) for i in self.support.tolist()]
+        ratios = [(at, [value.as_integer_ratio() for value in values]) for at, values in entries]
+        finest = max(
+            (below for _, values in ratios for _, below in values), default=1
+        )  # a power of two, as all are
+        total: dict[int, int] = {}
+        for weight, (at, values) in zip(signed, ratios, strict=True):
+            for j, (above, below) in zip(at, values, strict=True):
+                total[j] = total.get(j, 0) + weight * above * (finest // below)
+        for j, value in total.items():
+            if value:
+                raise CertificateError(f"the proof fails: the weighted sum of column {j} is not 0.")
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Undecided:
+    """No proof either way: the largest margin is at most `hi`, as the weights show.
+
+    Attributes
+    ----------
+    lo, hi : float
+        Bounds of the largest margin in the p-norm, over all w of norm one and w = 0: lo = 0.0.
+    certificate : Certificate
+        `support` and `dual`, the weights that prove hi.
+    p : float
+    bias : bool
+    classes : tuple
+    features : int
+    reason : str
+        Why it was left open.
+    method : str
+    seconds : float
+    """
+
+    lo: float
+    hi: float
+    certificate: Certificate = field(repr=False)
+    p: float
+    bias: bool
+    classes: tuple[Any, Any]
+    features: int
+    reason: str
+    method: str
+    seconds: float
+
+    @property
+    def separable(self) -> None:
+        """None: not decided."""
+        return None
+
+    @property
+    def support(self) -> np.ndarray:
+        """The rows that prove hi."""
+        return self.certificate.support
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """Their weights."""
+        return self.certificate.dual
+
+    def __str__(self) -> str:
+        return (
+            f"undecided: {self.reason}\n"
+            f"  largest margin <= {self.hi:.6g} (p = {self.p:g}), as weights on {self.support.size} rows show\n"
+            f"  {self.method}, {self.seconds:.2g} s"
+        )
+
+    def verify(self, X: Any, y: Any) -> Undecided:
+        """Recompute the upper bound from the data.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self : Undecided
+
+        Raises
+        ------
+        CertificateError
+            If the data are others, or the bound does not hold.
+        """
+        X, signs = _data(X, y, self.classes, self.features)
+        if signs.size != self.certificate.rows:
+            raise CertificateError(
+                f"the verdict is about {self.certificate.rows} rows, and there are {signs.size} now."
+            )
+        alpha = np.zeros(signs.size)
+        alpha[self.support] = self.alpha
+        sample = Sample(X, signs, np.ones(signs.size))
+        found = bounds(self.certificate.problem, sample, np.zeros(self.features), 0.0, alpha, Compensated)
+        if not found.upper <= self.hi + found.above:
+            raise CertificateError(
+                f"the upper bound fails: {self.hi:.17g} claimed, the data give {found.upper:.17g}."
+            )
+        return self
+
+
+def attained(X: Any, y: np.ndarray, w: np.ndarray, b: float, q: float) -> float:
+    """What min y_i (w.x_i + b) / |w|_q is at least, rounded downwards.
+
+    Sums are compensated, and the error of each is told by the sizes of its own terms, so that columns of very different
+    sizes do no harm.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    w : ndarray of shape (d,)
+    b : float
+    q : float
+        The exponent of the norm of w.
+    """
+    length = norm(w, q)
+    if not (0.0 < length < np.inf and np.isfinite(b)):
+        return -np.inf
+    eps, terms = float(np.finfo(float).eps), w.size + 2.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        margins = y * Compensated.scores(X, w, b)
+        size = Plain.scores(abs(X), np.abs(w)) + abs(b)
+        off = Compensated.error(margins, 1.01 * size, terms) + terms * float(
+            np.finfo(float).smallest_subnormal
+        )
+        least = float((margins - off).min())
+        inexact = powers_error(q, w.size) + 2.0 * terms * eps
+        bound = least / (length * (1.0 + inexact if least > 0.0 else 1.0 - inexact))
+    return float(np.nextafter(bound, -np.inf)) if np.isfinite(bound) else -np.inf
+
+
+def attained_exactly(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q: float) -> float:
+    """The same for (w, b) in rational numbers, whose margins are exact; -inf unless all are positive."""
+    *w, b = point
+    least = min(
+        int(y[i]) * (sum((value * w[j] for j, value in zip(*_row(X, i), strict=True)), Fraction(0)) + b)
+        for i in range(y.size)
+    )
+    unit = max(abs(value) for value in w)
+    length = norm(np.array([float(value / unit) for value in w]), q)
+    length *= 1.0 + powers_error(q, len(w)) + 1e-12 * (len(w) + 4.0)  # rounding, of so many terms at most
+    bound = least / unit / Fraction(length)
+    if bound <= 0:
+        return -np.inf
+    return max(float(np.nextafter(float(bound), 0.0)), 0.0)
+
+
+def _data(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[Any, np.ndarray]:
+    """Patterns in float64 and signs, of the classes that the verdict names."""
+    X = sp.csr_matrix(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)
+    if X.ndim != 2 or X.shape[1] != features:
+        raise CertificateError(f"the verdict is about {features} features; X has the shape {X.shape}.")
+    labels = np.asarray(y)
+    if labels.shape != (X.shape[0],):
+        raise CertificateError(
+            f"y must hold one label for each of the {X.shape[0]} rows; got shape {labels.shape}."
+        )
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()  # the caller's stays as it is
+        X.sum_duplicates()
+    positive, negative = labels == classes[1], labels == classes[0]
+    if not (positive | negative).all():
+        raise CertificateError(
+            f"the verdict is about the classes {classes[0]!r} and {classes[1]!r}; y holds others."
+        )
+    return X, np.where(positive, 1.0, -1.0)
+
+
+def _row(X: Any, i: int) -> tuple[list[int], list[Fraction]]:
+    """Places and values of the entries of row i, as rational numbers."""
+    at, values = _entries(X, i)
+    return at, [Fraction(value) for value in values]
+
+
+def _entries(X: Any, i: int) -> tuple[list[int], list[float]]:
+    """Places and values of the entries of row i."""
+    if sp.issparse(X):
+        part = slice(X.indptr[i], X.indptr[i + 1])
+        at, values = X.indices[part].tolist(), X.data[part].tolist()
+    else:
+        at = np.flatnonzero(X[i]).tolist()
+        values = X[i][at].tolist()
+    return at, values

@@ -1,0 +1,116 @@
+"""`maxmargin separate`: the verdict in words, its rows, and the exit codes."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file
+from typer.testing import CliRunner
+
+from maxmargin import separate
+from maxmargin.cli.app import app
+
+
+def run(*arguments):
+    """What the command prints on both streams, and its exit code; no traceback may be among it."""
+    result = CliRunner().invoke(app, ["separate", *map(str, arguments)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+@pytest.fixture
+def square(tmp_path):
+    """Exclusive or, with the classes in words."""
+    path = tmp_path / "square.csv"
+    path.write_text("a,b,same\n0,0,yes\n1,1,yes\n0,1,no\n1,0,no\n")
+    return path
+
+
+@pytest.fixture
+def half_line(tmp_path):
+    path = tmp_path / "rows.svm"
+    dump_svmlight_file(np.array([[1.0, 0.0], [3.0, 0.0], [2.0, 5.0]]), [0, 1, 1], str(path), zero_based=False)
+    return path
+
+
+def test_a_proof_in_words(square):
+    result = run(square)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("NOT SEPARABLE: no hyperplane has no on one side and yes on the other (")
+    assert "rows 1, 2, 3, 4 (4 in all)" in result.stdout
+    assert "       1         yes  0.25 = 1/4\n" in result.stdout
+    assert "adds up to exactly 0" in result.stdout
+    assert "some row is at most -0.353553" in result.stdout
+
+
+def test_a_separator_in_words(half_line):
+    result = run(half_line)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("SEPARABLE: a hyperplane has 0 on one side and 1 on the other (")
+    assert "<= largest margin <=" in result.stdout
+    assert "(p = 1)" in run(half_line, "--p", 1, "--tol", "inf").stdout
+
+
+def test_json(square, half_line):
+    facts = json.loads(run(square, "--json").stdout)
+    assert facts["separable"] is False
+    assert sum(Fraction(row["exact"]) for row in facts["proof"]) == 1
+    assert [row["row"] for row in facts["proof"]] == [1, 2, 3, 4]
+    facts = json.loads(run(half_line, "--json", "--p", "inf").stdout)
+    assert facts["separable"] is True
+    assert 0.0 < facts["lower"] <= facts["upper"]
+    assert len(facts["coef"]) == facts["features"] == 2
+
+
+def test_through_the_origin(tmp_path, half_line):
+    result = run(half_line, "--no-bias")
+    assert result.stdout.startswith("NOT SEPARABLE: no hyperplane through the origin has 0 on one side")
+    assert "rows 1, 2, each with the sign of its class, point in opposite directions" in result.stdout
+    assert "0.75 = 3/4" in result.stdout
+    path = tmp_path / "opposite.csv"
+    path.write_text("a,answer\n1,1\n2,0\n")
+    assert "= 1/3" in run(path, "--no-bias").stdout
+    assert run(path).stdout.startswith("SEPARABLE")
+
+
+def test_a_question_left_open(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((300, 8)), rng.integers(0, 2, 300)
+    path = tmp_path / "noise.svm"
+    dump_svmlight_file(X, y, str(path))
+    result = run(path, "--max-time", 1e-9)
+    assert result.exit_code == 3
+    assert result.stdout.startswith("UNDECIDED: max_time went by")
+    facts = json.loads(run(path, "--max-time", 1e-9, "--json").stdout)
+    assert facts["separable"] is None
+    assert facts["lower"] == 0.0 <= facts["upper"]
+    assert run(path).exit_code == 0
+    assert separate(X, y).separable is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--max-time", -1), "max_time must be a positive number"),
+        (("--tol", 0), "tol must be positive"),
+        (("--p", 0.5), "p must be a number from 1 to inf"),
+        (("--p", "log"), "p must be a number"),
+        (("--label", "a"), "leave --label out"),
+    ],
+)
+def test_bad_input_is_told_in_a_sentence(half_line, arguments, words):
+    result = run(half_line, *arguments)
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_three_classes_are_refused_with_the_remedy(tmp_path):
+    path = tmp_path / "three.csv"
+    path.write_text("a,answer\n1,1\n2,0\n3,2\n")
+    result = run(path)
+    assert result.exit_code == 2
+    assert "one class at a time" in result.stderr

@@ -1,0 +1,336 @@
+"""Separable or not: no wrong verdict, and none left open, at the edge."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from edge import KINDS, cancels, edges, narrow, separates, simplex
+
+from maxmargin import CertificateError, Inseparable, Separable, Undecided, separate, separation
+from maxmargin.batch.nearest_point import nearest_points
+from maxmargin.contradictions import contradiction
+from maxmargin.rational import BeyondReachError, IntegerRows, null_vector
+
+SQUARE = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def flipped(n: int = 350, d: int = 10, flips: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Gaussian rows with linear labels, a few of them flipped: SVC with a large C is busy for minutes."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    y = np.where(X @ rng.standard_normal(d) > 0.0, 1, -1)
+    y[rng.choice(n, flips, replace=False)] *= -1
+    return X, y
+
+
+class TestTruth:
+    @pytest.mark.parametrize("seed", range(5))
+    def test_the_edge(self, seed):
+        for edge in edges(100, seed):
+            verdict = separate(edge.X, edge.y, bias=edge.bias, tol=np.inf)
+            assert verdict.separable is edge.separable, edge
+            assert verdict.verify(edge.X, edge.y) is verdict
+            if isinstance(verdict, Inseparable):  # by arithmetic that is not the library's
+                alpha = dict(zip(verdict.support.tolist(), verdict.weights, strict=True))
+                assert cancels(edge.X, edge.y, alpha, edge.bias)
+                assert len(alpha) <= edge.X.shape[1] + 1 + edge.bias
+                assert sum(alpha.values()) == 1
+            else:
+                point = [Fraction(v) for v in [*verdict.w.tolist(), verdict.b]]
+                assert separates(edge.X, edge.y, point[:-1], point[-1])
+
+    def test_the_edge_has_tiny_margins_of_all_kinds(self):
+        found = edges(120, 0)
+        assert {edge.kind for edge in found} == {kind.__name__ for kind in KINDS}
+        margins = [
+            separate(edge.X, edge.y, bias=edge.bias, tol=np.inf).hi / np.abs(edge.X).max()
+            for edge in found
+            if edge.kind == "narrow"
+        ]
+        assert min(margins) < 1e-8
+
+    @pytest.mark.parametrize("margin", [1e-9, 1e-12, 1e-15])
+    @pytest.mark.parametrize("spread", [0, 60])
+    def test_columns_of_any_size(self, margin, spread):
+        rng = np.random.default_rng(int(-np.log10(margin)))
+        exact_ones = 0
+        for d in (3, 12, 20):
+            X = np.round(rng.standard_normal((5 * d, d)) * 2.0**20) / 2.0**20
+            w = np.append(1.0, np.round(rng.standard_normal(d - 1) * 64) / 64)
+            y = np.where(np.arange(5 * d) % 2 == 0, 1.0, -1.0)
+            X[:, 0] = 0.0
+            X[:, 0] = y * margin - X @ w
+            exact = [Fraction(v) for v in w.tolist()]
+            keep = [i for i in range(y.size) if separates(X[i : i + 1], y[i : i + 1], exact, Fraction(0))]
+            X, y = X[keep] * 2.0 ** rng.integers(-spread, spread + 1, d), y[keep]
+            verdict = separate(X, y, bias=False, tol=np.inf)
+            assert isinstance(verdict, Separable)
+            assert 0.0 < verdict.lo <= verdict.hi
+            verdict.verify(X, y)
+            exact_ones += verdict.exact is not None
+        assert (exact_ones > 0) == (margin == 1e-15)  # more digits than float64 has
+
+    def test_one_unit_of_the_last_digit_decides(self):
+        rng = np.random.default_rng(0)
+        for _ in range(30):
+            corners = np.round(rng.uniform(1.0, 2.0, (3, 2)) * 2.0**30) / 2.0**30
+            corners[2] += [0.0, 3.0]  # above the other two
+            middle = 0.5 * (corners[0] + corners[1])  # on their edge, exactly
+            for shift, expected in ((0, False), (1, False), (-1, True)):
+                last = np.array([middle[0], middle[1] + shift * 2.0**-51])
+                X, y = np.vstack([corners, last]), np.array([0, 0, 0, 1])
+                if abs(corners[0, 0] - corners[1, 0]) < 1e-3:
+                    continue
+                verdict = separate(X, y, tol=np.inf)
+                assert verdict.separable is expected is simplex(X, 2.0 * y - 1.0, True)
+                verdict.verify(X, y)
+
+    def test_random_dichotomies_at_cover_s_threshold(self):
+        rng = np.random.default_rng(1)
+        for k in range(40):
+            d = int(rng.integers(2, 6))
+            n = 2 * d + int(rng.integers(0, 4))
+            X, y = rng.integers(-20, 21, (n, d)).astype(float), rng.choice([-1.0, 1.0], n)
+            y[:2] = 1.0, -1.0
+            assert separate(X, y, bias=bool(k % 2), tol=np.inf).separable is simplex(X, y, bool(k % 2))
+
+
+class TestProofs:
+    def test_five_flipped_labels_are_proved_at_once(self):
+        X, y = flipped()
+        separate(SQUARE, [1, 1, 0, 0])  # imports
+        begin = time.perf_counter()
+        verdict = separate(X, y)
+        seconds = time.perf_counter() - begin
+        assert isinstance(verdict, Inseparable)
+        assert verdict.support.size <= 12
+        verdict.verify(X, y)
+        assert seconds < 0.2
+
+    def test_exclusive_or(self):
+        verdict = separate(SQUARE, [1, 1, 0, 0])
+        assert verdict.weights == (Fraction(1, 4),) * 4
+        assert verdict.alpha.tolist() == [0.25] * 4
+        assert verdict.radius == pytest.approx(2.0**-1.5, rel=1e-9)
+
+    @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, np.inf])
+    def test_no_separator_fails_by_less_than_the_radius(self, p):
+        rng = np.random.default_rng(3)
+        q = {1.0: np.inf, 1.5: 3.0, 2.0: 2.0, np.inf: 1.0}[p]
+        X, y = flipped(60, 3, 6)
+        for bias in (True, False):
+            verdict = separate(X, y, p=p, bias=bias)
+            assert verdict.radius > 0.0
+            for _ in range(200):
+                w = rng.standard_normal(3)
+                z = X @ w
+                b = -0.5 * (z[y > 0].min() + z[y < 0].max()) if bias else 0.0
+                assert (y * (z + b)).min() <= -verdict.radius * np.linalg.norm(w, q) * (1.0 - 1e-9)
+
+    @pytest.mark.parametrize("p", [1, 1.5, 2, 5, np.inf])
+    def test_the_interval_holds_what_the_fit_finds(self, p):
+        from maxmargin import MaxMarginClassifier
+
+        rng = np.random.default_rng(4)
+        X = rng.standard_normal((40, 4))
+        y = np.where(X @ [1.0, -1.0, 0.5, 0.0] > 0.2, "up", "down")
+        verdict = separate(X, y, p=p, tol=1e-2)
+        best = MaxMarginClassifier(C=np.inf, p=p, tol=1e-4).fit(X, y).certificate_
+        assert best.lower <= verdict.hi
+        assert verdict.lo <= best.upper
+        assert verdict.lo >= (1.0 - 1e-2) * verdict.hi
+        assert verdict.classes == ("down", "up")
+        verdict.verify(X, y)
+
+    def test_sparse_rows_give_the_same_proof(self):
+        X, y = np.round(flipped(200, 12, 9)[0]), flipped(200, 12, 9)[1]
+        dense = separate(X, y)
+        for matrix in (sp.csr_matrix, sp.csc_matrix, sp.coo_array):
+            S = matrix(X)
+            assert separate(S, y).separable is dense.separable is False
+            separate(S, y).verify(X, y)
+            dense.verify(S, y)
+
+    def test_data_too_large_for_least_squares(self, monkeypatch):
+        monkeypatch.setattr(separation, "DENSE", 0)
+        X, y = flipped(600, 30, 4)
+        verdict = separate(sp.csr_matrix(X), y)
+        assert isinstance(verdict, Inseparable)
+        assert verdict.method.startswith("a linear program")
+        edge = narrow(np.random.default_rng(0), True)
+        assert separate(edge.X, edge.y, tol=np.inf).verify(edge.X, edge.y).separable
+
+    def test_float32_is_taken_as_the_number_that_it_is(self):
+        X = np.array([[0.1], [0.1], [0.2]], dtype=np.float32)
+        assert separate(X, [0, 1, 1]).verify(X, [0, 1, 1]).separable is False
+        wide = X.astype(float)
+        wide[1] = 0.1  # not the float32 number of that name
+        assert separate(wide, [0, 1, 1]).separable is False
+        assert separate(wide, [1, 0, 1]).separable
+
+    def test_the_caller_s_data_stay_as_they_are(self):
+        X = sp.csr_matrix((np.array([1.0, 0.0, 2.0]), np.array([1, 0, 1]), np.array([0, 2, 3])), (2, 2))
+        before = X.copy()
+        separate(X, [0, 1]).verify(X, [0, 1])
+        assert X.nnz == 3
+        assert np.array_equal(X.indices, before.indices)
+
+
+class TestContradictions:
+    def test_equal_rows(self):
+        X = np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0], [0.0, -0.0], [-0.0, 0.0]])
+        weights, distinct = contradiction(X, np.array([1.0, 1.0, -1.0, 1.0, 1.0]), True)
+        assert weights == {0: Fraction(1, 2), 2: Fraction(1, 2)}
+        assert distinct.tolist() == [0, 1, 3]
+
+    def test_opposite_rows_and_zeros_through_the_origin(self):
+        X = np.array([[1.0, 3.0], [-0.1, -0.3], [0.5, 1.5]])
+        weights, _ = contradiction(X, np.ones(3), False)
+        assert weights is None  # three times the float 0.1 is not the float 0.3
+        weights, _ = contradiction(X * [[1], [1], [-1]], np.ones(3), False)
+        assert weights == {0: Fraction(1, 3), 2: Fraction(2, 3)}
+        weights, _ = contradiction(sp.csr_matrix(X * [[1], [1], [0]]), np.ones(3), False)
+        assert weights == {2: Fraction(1)}
+        verdict = separate([[1.0], [0.0]], [0, 1], bias=False)
+        assert "lies on every hyperplane" in str(verdict)
+
+
+class TestVerify:
+    def test_false_proofs_are_refused(self):
+        X, y = flipped()
+        verdict = separate(X, y)
+        other = X.copy()
+        other[verdict.support[3], 2] = np.nextafter(other[verdict.support[3], 2], 9.0)
+        with pytest.raises(CertificateError, match="column 2"):
+            verdict.verify(other, y)
+        a, b, *rest = verdict.weights
+        with pytest.raises(CertificateError, match=r"balanced|column"):
+            replace(verdict, weights=(b, a, *rest)).verify(X, y)
+        with pytest.raises(CertificateError, match="sum one"):
+            replace(verdict, weights=(-a, b, *rest)).verify(X, y)
+        with pytest.raises(CertificateError, match="one weight"):
+            replace(verdict, support=np.zeros_like(verdict.support)).verify(X, y)
+        with pytest.raises(CertificateError, match="349 now"):
+            verdict.verify(X[:-1], y[:-1])
+        with pytest.raises(CertificateError, match="classes"):
+            verdict.verify(X, y * 2)
+
+    def test_false_margins_are_refused(self):
+        y = np.array([0, 1, 1, 1])
+        verdict = separate(SQUARE, y)
+        with pytest.raises(CertificateError, match="margin fails"):
+            replace(verdict, lo=verdict.lo * 1.001).verify(SQUARE, y)
+        with pytest.raises(CertificateError, match="upper bound fails"):
+            replace(verdict, hi=verdict.hi * 0.999).verify(SQUARE, y)
+        with pytest.raises(CertificateError, match="margin fails"):
+            replace(verdict, b=verdict.b + 5.0).verify(SQUARE, y)
+        with pytest.raises(CertificateError, match="2 features"):
+            verdict.verify(SQUARE[:, :1], y)
+
+
+class TestLimits:
+    def test_time(self):
+        X, y = flipped()
+        verdict = separate(X, y, max_time=1e-9)
+        assert isinstance(verdict, Undecided)
+        assert verdict.separable is None
+        assert verdict.verify(X, y).hi >= 0.0
+        assert "max_time" in str(verdict)
+        assert verdict.support.size == verdict.alpha.size
+        with pytest.raises(CertificateError, match="upper bound fails"):
+            replace(verdict, hi=-1.0).verify(X, y)
+
+    def test_beyond_exact_reach(self, monkeypatch):
+        monkeypatch.setattr("maxmargin.rational.MOST_COLUMNS", 6)
+        verdict = separate(*flipped())
+        assert isinstance(verdict, Undecided)
+        assert "beyond exact reach" in verdict.reason
+        assert verdict.hi < 1e-10
+
+    @pytest.mark.parametrize(
+        ("X", "y", "options", "words"),
+        [
+            ([[1.0, np.nan], [1.0, 2.0]], [0, 1], {}, "fill or drop"),
+            (sp.csr_matrix([[1.0, np.inf], [1.0, 2.0]]), [0, 1], {}, "fill or drop"),
+            ([["a"], ["b"]], [0, 1], {}, "must hold numbers"),
+            ([1.0, 2.0], [0, 1], {}, "two dimensions"),
+            (np.zeros((0, 3)), [], {}, "empty"),
+            (SQUARE, [0, 1], {}, "one label for each"),
+            (SQUARE, [1, 1, 1, 1], {}, "rows of both"),
+            (SQUARE, [1, 2, 3, 1], {}, "one class at a time"),
+            (SQUARE, [1, np.nan, 3, 1], {}, "not known"),
+            (SQUARE, np.array([1, "a", 1, "a"], dtype=object), {}, "one type"),
+            (SQUARE, [0, 1, 1, 1], {"p": 0.5}, "from 1 to inf"),
+            (SQUARE, [0, 1, 1, 1], {"p": "2"}, "must be a number"),
+            (SQUARE, [0, 1, 1, 1], {"tol": 0.0}, "tol must be positive"),
+            (SQUARE, [0, 1, 1, 1], {"max_time": -1}, "positive number of seconds"),
+            (SQUARE, [0, 1, 1, 1], {"bias": 1}, "True or False"),
+        ],
+    )
+    def test_what_cannot_be_used_is_refused_in_a_sentence(self, X, y, options, words):
+        with pytest.raises(ValueError, match=words) as caught:
+            separate(X, y, **options)
+        assert "\n" not in str(caught.value)
+
+
+class TestExactArithmetic:
+    @pytest.mark.parametrize("bits", [2, 30, 200])
+    def test_null_vectors(self, bits):
+        rng = np.random.default_rng(bits)
+        for k in (1, 2, 7, 20):
+            rows = [
+                [int.from_bytes(rng.bytes(bits // 8 + 1)) - (1 << bits) for _ in range(k)] for _ in range(k)
+            ]
+            if k > 2 and bits > 2:
+                assert null_vector(rows) is None
+            thin = rows[:-1] or [[0]]
+            z = null_vector(thin)
+            assert z is not None
+            assert any(z)
+            assert all(sum(a * b for a, b in zip(row, z, strict=True)) == 0 for row in thin)
+
+    def test_a_prime_that_divides_too_much_costs_nothing_but_time(self):
+        assert null_vector([[67108859, 0], [0, 1]]) is None
+        assert null_vector([[67108859, 2 * 67108859]]) in ([-2, 1], [2, -1])
+
+    def test_too_many_columns(self):
+        with pytest.raises(BeyondReachError):
+            null_vector([[0] * 2049])
+
+    def test_integers_are_the_rows(self):
+        X = np.array([[0.1, 2.0**-60, 0.0], [-3.0, 1.0, 0.0]])
+        rows = IntegerRows(X, np.array([1.0, -1.0]), True)
+        for i, sign in enumerate((1, -1)):
+            places, values = rows.row(i)
+            for j, value in zip(places[:-1], values[:-1], strict=True):
+                assert value == sign * Fraction(X[i, j]) * Fraction(2) ** int(rows.exponents[j])
+            assert values[-1] == sign << rows.bits
+
+    def test_corrals_come_nearer_and_end_at_the_nearest_point(self):
+        rng = np.random.default_rng(7)
+        X = np.round(rng.standard_normal((30, 3)) + 1.5, 1)
+        rows = IntegerRows(X, np.ones(30), False)
+        last = None
+        for corral in nearest_points(rows, {0: 1.0}):
+            square = Fraction(sum(v * v for v in corral.direction), sum(corral.weights) ** 2)
+            assert last is None or square < last
+            last = square
+        if not corral.zero:
+            least = min(rows.product(i, corral.direction) for i in range(30))
+            assert Fraction(least, sum(corral.weights)) == square
+
+
+class TestPage:
+    def test_the_page_runs(self, capsys):
+        scope = {}
+        for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "separation.md").read_text(), re.S):
+            exec(block, scope)
+        assert "not separable" in capsys.readouterr().out
