@@ -206,6 +206,27 @@ def test_rules_that_divide_take_the_same_steps_either_way(both):
             assert run["values"] == pytest.approx(python[name]["values"], rel=0.0, abs=1e-12 * size), name
 
 
+def test_processes_that_compile_at_the_same_time_do_not_mix_their_code(tmp_path):
+    """Two indices that were read before either was written: Numba's own names one file for both."""
+    from maxmargin.compiled.jit import _CacheFile
+
+    one, two = (_CacheFile(str(tmp_path), "f", "stamp") for _ in range(2))
+    read, write = two._load_index(), one._save_data
+
+    def late(name, data):
+        two.save(("b",), "code of b")
+        write(name, data)
+
+    two._load_index = lambda: dict(read)  # of before the other has written
+    one._save_data = late
+    one.save(("a",), "code of a")
+    for key in "ab":
+        assert _CacheFile(str(tmp_path), "f", "stamp").load((key,)) in (f"code of {key}", None)
+    again = _CacheFile(str(tmp_path), "f", "stamp")
+    again.save(("b",), "code of b")
+    assert again.load(("b",)) == "code of b"
+
+
 # compiled code checks no index: these runs do
 
 

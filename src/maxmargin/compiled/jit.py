@@ -4,7 +4,8 @@ A *record* is a ``NamedTuple`` whose ordinary Python methods compiled code may c
 the same method interpreted (``NUMBA_DISABLE_JIT=1``) are one source. Compiled code is kept on disk, and the
 cache watches every file it depends on: this package, and the files of the records passed in.
 
-Private parts of Numba, all of them here: ``_nrt``, ``_index_key``, ``load_overload``, ``BaseNamedTuple``.
+Private parts of Numba, all of them here: ``_nrt``, ``_index_key``, ``load_overload``, ``BaseNamedTuple``,
+``IndexDataCacheFile``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, TypeVar
 
 import numba
 from numba.core import config, types
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import overload_method
 
 _T = TypeVar("_T", bound=type)
@@ -80,8 +81,28 @@ def _expose(name: str, signature: inspect.Signature) -> None:
     expose(types.BaseNamedTuple, name, jit_options={"forceinline": True, **_OPTIONS})(implementation)
 
 
+class _CacheFile(IndexDataCacheFile):
+    """A file of compiled code is named by its key.
+
+    Numba numbers them by what the index holds: two processes that compile at the same time may take one number for two
+    signatures, and the code of one is then run in the place of the other. So they can at most forget an entry.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        name = f"{self._index_name[:-4]}.{hashlib.sha256(repr(key).encode()).hexdigest()[:24]}.nbc"
+        self._save_data(name, data)
+        overloads = self._load_index()
+        overloads[key] = name
+        self._save_index(overloads)
+
+
 class _SourceAwareCache(FunctionCache):
     """Numba's cache watches one file; this one watches the kernels and the records used."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        found = self._impl
+        self._cache_file = _CacheFile(self._cache_path, found.filename_base, found.locator.get_source_stamp())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
