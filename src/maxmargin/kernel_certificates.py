@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .certificates import Bounds, feasible
+from .gram import gram_product
 from .intercept import best_intercept
 from .kernels import Kernel
 from .problems import Problem, best_length
 
 EPS = float(np.finfo(float).eps)
-BLOCK = 256  # rows of the Gram matrix at once
 TURNS = 20  # length and intercept in turn
 
 
@@ -97,16 +97,6 @@ def kernel_bounds(
     nominal = problem.primal(0.5 * length * length * square2, margins, weights)
     found = Bounds(lower - below, upper + above, below, upper + above - nominal)
     return KernelBounds(found, alpha, length, intercept)
-
-
-def gram_product(kernel: Kernel, X: Any, c: np.ndarray) -> np.ndarray:
-    """sum_i c_i k(x_i, x_j) for every row j; only rows with c_i other than 0 are computed."""
-    out = np.zeros(c.size)
-    used = np.flatnonzero(c)
-    for first in range(0, used.size, BLOCK):
-        some = used[first : first + BLOCK]
-        out += c[some] @ kernel.block(X[some], X)
-    return out
 
 
 def _primal_point(

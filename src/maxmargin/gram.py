@@ -1,0 +1,29 @@
+"""Products of the Gram matrix with vectors, in float64, a block of its rows at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .kernels import Kernel
+
+BLOCK = 256  # rows of the Gram matrix at once
+
+
+def gram_product(kernel: Kernel, X: Any, c: np.ndarray) -> np.ndarray:
+    """sum_i c_i k(x_i, x_j) for every row j; only rows with c_i other than 0 are computed.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : ndarray or CSR matrix of shape (n, d), float64
+    c : ndarray of shape (n,) or (m, n)
+        Several vectors cost one computation of the kernel.
+    """
+    out = np.zeros(c.shape)
+    used = np.flatnonzero(c.reshape(-1, c.shape[-1]).any(axis=0))
+    for first in range(0, used.size, BLOCK):
+        some = used[first : first + BLOCK]
+        out += c[..., some] @ kernel.block(X[some], X)
+    return out

@@ -1,0 +1,1 @@
+"""Incremental rules in kernel space: one binary problem under way."""

@@ -1,0 +1,137 @@
+"""One binary kernel problem as a solver gets it, and the best points on its way, known by their scores alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .batch.kernel_rows import KernelRows
+from .intercept import best_intercept
+from .problems import Problem, best_length, best_multiple
+
+TURNS = 3  # length and intercept in turn
+
+
+@dataclass(frozen=True, eq=False)
+class KernelTask:
+    """A problem, the rows of its kernel, and labels.
+
+    Parameters
+    ----------
+    problem : Problem
+        p = 2.
+    rows : KernelRows
+        Shared by all classes.
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,)
+        Sample weights; rows of weight 0 take no part, and keep a dual weight of 0.
+    start : ndarray of shape (n,), default=None
+        Dual weights to begin with.
+    label : object, default=None
+        What the reports call this problem; None where there is only one.
+    """
+
+    problem: Problem
+    rows: KernelRows
+    y: np.ndarray
+    weights: np.ndarray
+    start: np.ndarray | None = None
+    label: Any = None
+
+
+class Primal(NamedTuple):
+    """w = sum coefficients_i phi(x_i), and the intercept."""
+
+    coefficients: np.ndarray
+    b: float
+
+
+class KernelPoints:
+    """The best primal and the best dual point so far, and the bounds that they give.
+
+    Bounds are as good as the scores are, in the precision of the kernel's rows; `kernel_certificates` proves them
+    anew. Rows of weight 0 take no part.
+
+    Attributes
+    ----------
+    lower, upper, gap : float
+        Soft: dual and primal objective. Hard: attained margin, and a bound on every margin.
+    primal : Primal
+    alpha : ndarray of shape (n,)
+        The dual weights that prove the other bound; feasible but for rounding.
+    """
+
+    def __init__(self, problem: Problem, y: np.ndarray, weights: np.ndarray, diagonal: np.ndarray) -> None:
+        self.problem, self.y, self.weights = problem, y, weights
+        self._lengths = np.sqrt(np.maximum(diagonal, 0.0, dtype=float))
+        self._used = weights > 0.0
+        self.lower, self.upper, self.gap = -np.inf, np.inf, np.inf
+        self.primal, self.alpha = Primal(np.zeros(y.size), 0.0), np.zeros(y.size)
+
+    def value(self, alpha: np.ndarray, scores: np.ndarray) -> None:
+        """Value a point: dual weights, within their caps, and the scores f_j = sum_i alpha_i y_i k(x_i, x_j).
+
+        Neither constant nor own coordinates belong to the scores. Each bound is kept where it is better than before.
+        """
+        problem, y = self.problem, self.y
+        with np.errstate(over="ignore", invalid="ignore"):
+            square = max(float((alpha * y) @ scores), 0.0)
+            own = problem.rho * float(alpha @ y)
+            (self._hard if problem.hard else self._soft)(alpha, scores, square, own)
+        self.gap = problem.gap(self.lower, self.upper)
+
+    def _hard(self, alpha: np.ndarray, scores: np.ndarray, square: float, own: float) -> None:
+        problem, y, used = self.problem, self.y, self._used
+        bias = problem.rho * own
+        if problem.free:
+            bias = best_intercept(problem, scores[used], y[used], self.weights[used])
+        length = (square + own * own) ** 0.5
+        least = float((y * (scores + bias))[used].min())
+        lower = least / length if length > 0.0 else -np.inf
+        if lower > self.lower:
+            size = 1.0 / least if least > 0.0 else 1.0  # canonical scale: the smallest margin is one
+            self.lower, self.primal = lower, Primal(size * alpha * y, size * bias)
+        balanced, square = self._balanced(alpha, scores, square)
+        total = float(balanced.sum())
+        upper = (square + own * own) ** 0.5 / total if total > 0.0 else np.inf
+        if upper < self.upper:
+            self.upper, self.alpha = upper, balanced
+
+    def _soft(self, alpha: np.ndarray, scores: np.ndarray, square: float, own: float) -> None:
+        problem, y, weights = self.problem, self.y, self.weights
+        t, bias = 1.0, problem.rho * own
+        if problem.free:
+            bias = best_intercept(problem, scores, y, weights)
+        if problem.loss == "squared_hinge" and alpha.any():
+            for _ in range(TURNS if problem.free else 1):
+                norm2 = t * t * square + (bias / problem.rho) ** 2 if problem.rho else t * t * square
+                s = best_length(norm2, y * (t * scores + bias), problem.C * weights)
+                t, bias = s * t, s * bias
+                if problem.free:
+                    bias = best_intercept(problem, t * scores, y, weights)
+        norm2 = problem.norm2(t * t * square, bias)
+        upper = problem.primal(0.5 * norm2, y * (t * scores + bias), weights)
+        if upper < self.upper:
+            self.upper, self.primal = upper, Primal(t * alpha * y, bias)
+        balanced, square = self._balanced(alpha, scores, square)
+        value = problem.dual(square + own * own, balanced, weights)
+        total = float(balanced.sum())
+        quadratic = 2.0 * (total - value)
+        t = best_multiple(total, quadratic, 1.0)
+        lower = t * total - 0.5 * t * t * quadratic
+        if lower > self.lower:
+            self.lower, self.alpha = lower, t * balanced
+
+    def _balanced(self, alpha: np.ndarray, scores: np.ndarray, square: float) -> tuple[np.ndarray, float]:
+        """The heavier class scaled down to the other's total where the intercept is free, and |v|^2 at most."""
+        if not self.problem.free:
+            return alpha, square
+        balanced = self.problem.balanced(self.y, alpha)
+        if balanced is None:
+            return np.zeros_like(alpha), 0.0
+        cut = alpha - balanced
+        # |sum of what is cut|^2 by the triangle inequality
+        size = float(cut @ self._lengths)
+        return balanced, max(square - 2.0 * float((cut * self.y) @ scores) + size * size, 0.0)
