@@ -5,8 +5,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .certificates import Certificate, CertificateError, Certificates, verify
+    from .certificates import Certificate, CertificateError, Certificates
     from .comparison import Comparison, compare
+    from .estimators.kernel import KernelMaxMarginClassifier
     from .estimators.linear import MaxMarginClassifier
     from .estimators.online import OnlineMarginClassifier
     from .estimators.selection import MarginRFE
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from .solve import Report
     from .status import Status
     from .verdicts import Inseparable, Separable, Undecided
+    from .verification import verify
 
 __version__ = "0.1.0"
 
@@ -59,6 +61,7 @@ __all__ = [
     "FixedDirectionalMargin",
     "FlexibleIMA",
     "Inseparable",
+    "KernelMaxMarginClassifier",
     "LinearProgram",
     "LocalPerceptron",
     "MarginRFE",
@@ -80,8 +83,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "certificates": ("Certificate", "CertificateError", "Certificates", "verify"),
+    "certificates": ("Certificate", "CertificateError", "Certificates"),
     "comparison": ("Comparison", "compare"),
+    "estimators.kernel": ("KernelMaxMarginClassifier",),
     "estimators.linear": ("MaxMarginClassifier",),
     "estimators.online": ("OnlineMarginClassifier",),
     "estimators.selection": ("MarginRFE",),
@@ -110,6 +114,7 @@ _HOMES = {
     "separation": ("separate",),
     "solve": ("Report",),
     "status": ("Status",),
+    "verification": ("verify",),
     "verdicts": ("Inseparable", "Separable", "Undecided"),
 }
 

@@ -46,7 +46,11 @@ class Parts(ABC):
 
     @abstractmethod
     def values(self, scores: np.ndarray) -> np.ndarray:
-        """One value for each class from the scores (rows, problems); the class of the largest is predicted."""
+        """One value for each class from the scores (rows, problems)."""
+
+    def votes(self, scores: np.ndarray) -> np.ndarray:
+        """What the class that is predicted has most of."""
+        return self.values(scores)
 
 
 class AgainstRest(Parts):
@@ -104,16 +108,22 @@ class AgainstEachOther(Parts):
             found[k, codes == j] = dual_coef[i, codes == j]
         return found
 
-    def values(self, scores: np.ndarray) -> np.ndarray:
-        """Votes, and the sum of scores squeezed below half a vote, which decides between equals (as in SVC)."""
-        votes, sums = np.zeros((scores.shape[0], self.count)), np.zeros((scores.shape[0], self.count))
+    def votes(self, scores: np.ndarray) -> np.ndarray:
+        """The pairs that each class wins."""
+        votes = np.zeros((scores.shape[0], self.count))
         for k, (i, j) in enumerate(self.pairs):
             first = scores[:, k] > 0.0
             votes[first, i] += 1.0
             votes[~first, j] += 1.0
+        return votes
+
+    def values(self, scores: np.ndarray) -> np.ndarray:
+        """Votes, and the sum of scores squeezed to less than half a vote, which decides between equals, as in SVC."""
+        sums = np.zeros((scores.shape[0], self.count))
+        for k, (i, j) in enumerate(self.pairs):
             sums[:, i] += scores[:, k]
             sums[:, j] -= scores[:, k]
-        return votes + sums / (3.0 * (np.abs(sums) + 1.0))
+        return self.votes(scores) + sums / (3.0 * (np.abs(sums) + 1.0))
 
 
 def parts_of(scheme: str, count: int) -> Parts:
