@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 from edge import KINDS, cancels, edges, narrow, separates, simplex
 
-from maxmargin import CertificateError, Inseparable, Separable, Undecided, separate, separation
+from maxmargin import CertificateError, Inseparable, Separable, Undecided, proposals, separate
 from maxmargin.batch.nearest_point import nearest_points
 from maxmargin.contradictions import contradiction
 from maxmargin.rational import BeyondReachError, IntegerRows, null_vector
@@ -160,7 +160,7 @@ class TestProofs:
             dense.verify(S, y)
 
     def test_data_too_large_for_least_squares(self, monkeypatch):
-        monkeypatch.setattr(separation, "DENSE", 0)
+        monkeypatch.setattr(proposals, "DENSE", 0)
         X, y = flipped(600, 30, 4)
         verdict = separate(sp.csr_matrix(X), y)
         assert isinstance(verdict, Inseparable)

@@ -14,7 +14,8 @@ P. S. Wang, "A p-adic algorithm for univariate partial fractions", SYMSAC 1981 (
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import Any
 
@@ -189,80 +190,50 @@ def _denominator(value: int, modulus: int, bound: int) -> int | None:
     return abs(above) if 0 < abs(above) <= bound else None
 
 
-class IntegerRows:
-    """Rows y_i (x_i, 1) as integers: exact multiples of what they are, one power of two for each column.
-
-    Columns are brought to about one size, which no combination that is zero depends on.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, d)
-        Finite numbers, in canonical format where sparse.
-    y : ndarray of shape (n,), entries -1.0 and 1.0
-    bias : bool
-        Do rows end with the constant coordinate?
+class ExactRows(ABC):
+    """Rows y_i (phi(x_i), 1) of integers, the last column where there is a bias; made as they are asked for.
 
     Attributes
     ----------
-    exponents : ndarray of shape (d,)
-        Integer entries are those of X times 2^exponents.
+    n, d : int
+        Rows, and coordinates of phi.
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    bias : bool
+        Do rows end with the constant coordinate?
     bits : int
         No entry has more; the constant coordinate is 2^bits.
+    inexact : float
+        By how many units of the last digit entries of `scaled` may be off.
     """
 
-    def __init__(self, X: Any, y: np.ndarray, bias: bool) -> None:
-        self._X, self.y, self.bias = X, y, bias
-        self.n, self.d = X.shape
-        values = np.asarray(X.data if hasattr(X, "indptr") else X, dtype=float).ravel()
-        columns = X.indices if hasattr(X, "indptr") else np.tile(np.arange(self.d), self.n)
-        mantissa, exponent = np.frexp(values)
-        whole = (mantissa * 2.0**53).astype(np.int64)
-        used = whole != 0
-        whole, exponent, columns = whole[used], exponent[used].astype(np.int64), columns[used]
-        lowest = np.frexp((whole & -whole).astype(float))[1] - 1  # trailing zeros of the mantissa
-        top, least = np.full(self.d, -(2**62)), np.full(self.d, 2**62)
-        np.maximum.at(top, columns, exponent)
-        np.minimum.at(least, columns, exponent - 53 + lowest)
-        some = top > -(2**62)
-        self.bits = int((top - least)[some].max(initial=1))
-        self.exponents = np.where(some, self.bits - top, 0)
-        self._rows: dict[int, tuple[list[int], list[int]]] = {}
+    n: int
+    d: int
+    y: np.ndarray
+    bias: bool
+    bits: int
+    inexact: float
 
     @cached_property
     def scaled(self) -> Any:
-        """The patterns x_i in float64, divided by 2^bits: no entry is larger than one."""
-        powers = self.exponents - self.bits
-        if not hasattr(self._X, "indptr"):
-            return np.ldexp(np.asarray(self._X, dtype=float), powers)
-        scaled = self._X.astype(float)
-        scaled.data = np.ldexp(scaled.data, powers[scaled.indices])
-        return scaled
+        """phi(x_i) in float64, divided by 2^bits: no entry is larger than one."""
+        return self._scaled()
+
+    @abstractmethod
+    def _scaled(self) -> Any:
+        """The same, made."""
+
+    @abstractmethod
+    def row(self, i: int) -> tuple[list[int], list[int]]:
+        """Places and values of the entries of row i."""
+
+    @abstractmethod
+    def column(self, k: int) -> tuple[Hashable, int]:
+        """The name of coordinate k of phi, and the power of two by which integers are multiples of its entries."""
 
     @property
     def width(self) -> int:
         """Coordinates of a row."""
         return self.d + int(self.bias)
-
-    def row(self, i: int) -> tuple[list[int], list[int]]:
-        """Places and values of the entries of row i."""
-        if i not in self._rows:
-            if hasattr(self._X, "indptr"):
-                part = slice(self._X.indptr[i], self._X.indptr[i + 1])
-                values, places = self._X.data[part], self._X.indices[part]
-            else:
-                places = np.flatnonzero(self._X[i])
-                values = self._X[i][places]
-            sign = int(self.y[i])
-            entries = []
-            for value, exponent in zip(values.tolist(), self.exponents[places].tolist(), strict=True):
-                above, below = value.as_integer_ratio()
-                shift = exponent - below.bit_length() + 1
-                entries.append(sign * (above << shift if shift >= 0 else above >> -shift))
-            at = places.tolist()
-            if self.bias:
-                at, entries = [*at, self.d], [*entries, sign << self.bits]
-            self._rows[i] = (at, entries)
-        return self._rows[i]
 
     def block(self, rows: list[int]) -> list[list[int]]:
         """The transpose of these rows, without the coordinates in which all of them are zero."""
@@ -286,3 +257,75 @@ class IntegerRows:
     def product(self, i: int, direction: list[int]) -> int:
         """The inner product of row i with a vector of integers."""
         return sum(value * direction[place] for place, value in zip(*self.row(i), strict=True))
+
+
+class IntegerRows(ExactRows):
+    """Rows y_i (x_i, 1) as integers: exact multiples of what they are, one power of two for each column.
+
+    Columns are brought to about one size, which no combination that is zero depends on.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+        Finite numbers, in canonical format where sparse.
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    bias : bool
+        Do rows end with the constant coordinate?
+
+    Attributes
+    ----------
+    exponents : ndarray of shape (d,)
+        Integer entries are those of X times 2^exponents.
+    """
+
+    inexact = 0.0
+
+    def __init__(self, X: Any, y: np.ndarray, bias: bool) -> None:
+        self._X, self.y, self.bias = X, y, bias
+        self.n, self.d = X.shape
+        values = np.asarray(X.data if hasattr(X, "indptr") else X, dtype=float).ravel()
+        columns = X.indices if hasattr(X, "indptr") else np.tile(np.arange(self.d), self.n)
+        mantissa, exponent = np.frexp(values)
+        whole = (mantissa * 2.0**53).astype(np.int64)
+        used = whole != 0
+        whole, exponent, columns = whole[used], exponent[used].astype(np.int64), columns[used]
+        lowest = np.frexp((whole & -whole).astype(float))[1] - 1  # trailing zeros of the mantissa
+        top, least = np.full(self.d, -(2**62)), np.full(self.d, 2**62)
+        np.maximum.at(top, columns, exponent)
+        np.minimum.at(least, columns, exponent - 53 + lowest)
+        some = top > -(2**62)
+        self.bits = int((top - least)[some].max(initial=1))
+        self.exponents = np.where(some, self.bits - top, 0)
+        self._rows: dict[int, tuple[list[int], list[int]]] = {}
+
+    def _scaled(self) -> Any:
+        powers = self.exponents - self.bits
+        if not hasattr(self._X, "indptr"):
+            return np.ldexp(np.asarray(self._X, dtype=float), powers)
+        scaled = self._X.astype(float)
+        scaled.data = np.ldexp(scaled.data, powers[scaled.indices])
+        return scaled
+
+    def row(self, i: int) -> tuple[list[int], list[int]]:
+        """Places and values of the entries of row i."""
+        if i not in self._rows:
+            if hasattr(self._X, "indptr"):
+                part = slice(self._X.indptr[i], self._X.indptr[i + 1])
+                values, places = self._X.data[part], self._X.indices[part]
+            else:
+                places = np.flatnonzero(self._X[i])
+                values = self._X[i][places]
+            sign = int(self.y[i])
+            entries = []
+            for value, exponent in zip(values.tolist(), self.exponents[places].tolist(), strict=True):
+                above, below = value.as_integer_ratio()
+                shift = exponent - below.bit_length() + 1
+                entries.append(sign * (above << shift if shift >= 0 else above >> -shift))
+            at = places.tolist()
+            if self.bias:
+                at, entries = [*at, self.d], [*entries, sign << self.bits]
+            self._rows[i] = (at, entries)
+        return self._rows[i]
+
+    def column(self, k: int) -> tuple[Hashable, int]:
+        return k, int(self.exponents[k])

@@ -9,6 +9,8 @@ some (w, b) has y_i (w.x_i + b) > 0 for all i, or some alpha >= 0, not zero, has
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -18,23 +20,25 @@ import scipy.sparse as sp
 
 from .arithmetic import Compensated, Plain, powers_error
 from .certificates import Certificate, CertificateError, Sample, bounds
+from .images import dimension, entries, image
+from .kernel_certificates import kernel_bounds
+from .kernels import Kernel, Linear
 from .norms import norm
 
 SHOWN = 6  # rows of a proof that are printed
+PLAIN = Linear()  # no kernel: phi(x) = x
 
 
-@dataclass(frozen=True, eq=False)
-class Separable:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Separable(ABC):
     """A separator, and an interval that holds the largest margin.
 
     Attributes
     ----------
-    w : ndarray of shape (d,)
-    b : float
     lo, hi : float
-        lo <= largest margin <= hi, in the p-norm, rounded outwards; lo is what (w, b) attains, and positive (0.0 only
-        with `exact`, for margins below the smallest float64 number).
+        lo <= largest margin <= hi, rounded outwards; lo is what the separator attains.
     p : float
+        The norm of the margin.
     bias : bool
     classes : tuple
         The labels of the negative and of the positive side.
@@ -43,13 +47,9 @@ class Separable:
     seconds : float
     certificate : Certificate
         The dual weights that prove hi.
-    exact : tuple of Fraction, or None
-        A separator (w, b) in rational numbers, where it takes more digits than float64 has; (w, b) is then its
-        rounding, and lo speaks of the rational one.
+    kernel : Kernel
     """
 
-    w: np.ndarray
-    b: float
     lo: float
     hi: float
     p: float
@@ -58,22 +58,33 @@ class Separable:
     method: str
     seconds: float
     certificate: Certificate = field(repr=False)
-    exact: tuple[Fraction, ...] | None = field(default=None, repr=False)
+    kernel: Kernel = PLAIN
 
     @property
     def separable(self) -> bool:
         """True: proved."""
         return True
 
+    @property
+    @abstractmethod
+    def side(self) -> str:
+        """Where the positive class lies."""
+
+    @property
+    @abstractmethod
+    def digits(self) -> str:
+        """What is to be said of the separator's numbers; empty where they are float64 ones."""
+
     def __str__(self) -> str:
         where = "" if self.bias else " through the origin"
-        digits = "" if self.exact is None else "\n  it takes more digits than float64 has: see `exact`"
         return (
-            f"separable{where}: class {self.classes[1]!r} lies where w.x + b > 0\n"
-            f"  {self.lo:.6g} <= largest margin <= {self.hi:.6g} (p = {self.p:g}){digits}\n"
-            f"  found by {self.method}, {self.seconds:.2g} s"
+            f"separable{where}: class {self.classes[1]!r} lies where {self.side} > 0\n"
+            f"  {self.lo:.6g} <= largest margin <= {self.hi:.6g} (p = {self.p:g})"
+            + (f"\n  {self.digits}" if self.digits else "")
+            + f"\n  found by {self.method}, {self.seconds:.2g} s"
         )
 
+    @abstractmethod
     def verify(self, X: Any, y: Any) -> Separable:
         """Recompute the margin from the data.
 
@@ -91,20 +102,40 @@ class Separable:
         CertificateError
             If the data are others, or a bound does not hold.
         """
-        X, signs = _data(X, y, self.classes, self.w.size)
-        cert = self.certificate
-        alpha = np.zeros(signs.size)
-        if cert.rows != signs.size:
-            raise CertificateError(f"the verdict is about {cert.rows} rows, and there are {signs.size} now.")
-        alpha[cert.support] = cert.dual
-        found = bounds(
-            cert.problem, Sample(X, signs, np.ones(signs.size)), self.w, self.b, alpha, Compensated
-        )
-        if not found.upper <= self.hi + found.above:
-            raise CertificateError(
-                f"the upper bound fails: {self.hi:.17g} is claimed, the data give {found.upper:.17g}."
-            )
-        q = cert.problem.q
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LinearSeparator(Separable):
+    """A hyperplane between the classes.
+
+    Attributes
+    ----------
+    w : ndarray of shape (d,)
+    b : float
+    exact : tuple of Fraction, or None
+        (w, b) in rational numbers, where it takes more digits than float64 has; (w, b) is then its rounding, and lo,
+        which is 0.0 for margins below the smallest float64 number, speaks of the rational one.
+    """
+
+    w: np.ndarray
+    b: float
+    exact: tuple[Fraction, ...] | None = field(default=None, repr=False)
+
+    @property
+    def side(self) -> str:
+        """A hyperplane's."""
+        return "w.x + b"
+
+    @property
+    def digits(self) -> str:
+        """Does it take more than float64 has?"""
+        return "" if self.exact is None else "it takes more digits than float64 has: see `exact`"
+
+    def verify(self, X: Any, y: Any) -> LinearSeparator:
+        """By compensated sums, or in rational numbers."""
+        X, signs = data_of(X, y, self.classes, self.w.size)
+        certified_above(self.certificate, Linear(), X, signs, self.hi)
+        q = self.certificate.problem.q
         lower = attained(X, signs, self.w, self.b, q)
         if self.exact is not None or not 0.0 < self.lo <= lower:
             point = (*map(Fraction, self.w.tolist()), Fraction(self.b)) if self.exact is None else self.exact
@@ -124,9 +155,9 @@ class Inseparable:
     Attributes
     ----------
     support : ndarray of int
-        At most d + 2 rows (d + 1 without a bias).
+        At most d + 2 rows (d + 1 without a bias); of a polynomial kernel d is the number of monomials.
     weights : tuple of Fraction
-        Positive, of sum one, and, with a bias, equal totals in both classes: sum weights_k y_k x_k = 0, exactly.
+        Positive, of sum one, and, with a bias, equal totals in both classes: sum weights_k y_k phi(x_k) = 0, exactly.
     bias : bool
     classes : tuple
         The labels of the negative and of the positive side.
@@ -141,6 +172,8 @@ class Inseparable:
         combinations). 0.0 where the proof's rows do not span the space, or where it was not computed.
     p : float
         The norm of the radius.
+    kernel : Kernel
+        Of phi; phi(x) = x of the linear one.
     """
 
     support: np.ndarray
@@ -153,6 +186,7 @@ class Inseparable:
     seconds: float
     radius: float = 0.0
     p: float = 2.0
+    kernel: Kernel = PLAIN
 
     @property
     def separable(self) -> bool:
@@ -174,6 +208,8 @@ class Inseparable:
         """
         numbers = (self.support + first).tolist()
         rows = ", ".join(map(str, numbers[:SHOWN])) + (", ..." if len(numbers) > SHOWN else "")
+        if not isinstance(self.kernel, Linear):
+            return self._kernel_words(rows)
         if self.support.size == 1:
             return f"row {rows} is zero, and lies on every hyperplane through the origin"
         if self.support.size == 2 and self.bias:
@@ -186,6 +222,14 @@ class Inseparable:
                 "that of the other"
             )
         return f"rows {rows} ({self.support.size} in all) have weights with which sum alpha y x is exactly 0"
+
+    def _kernel_words(self, rows: str) -> str:
+        """The same where rows are seen through a kernel."""
+        if self.support.size == 1:
+            return f"row {rows} is zero to the kernel, and so is every function without a bias there"
+        if self.support.size == 2 and self.weights[0] == self.weights[1]:
+            return f"rows {rows} are the same to the kernel, and of different classes"
+        return f"rows {rows} ({self.support.size} in all) have weights with which sum alpha y k(x, .) is exactly 0"
 
     def __str__(self) -> str:
         where = "" if self.bias else " through the origin"
@@ -213,12 +257,12 @@ class Inseparable:
         CertificateError
             If the data are others, or the sum is not zero.
         """
-        X, signs = _data(X, y, self.classes, self.features)
+        X, signs = data_of(X, y, self.classes, self.features)
         if signs.size != self.rows:
             raise CertificateError(f"the verdict is about {self.rows} rows, and there are {signs.size} now.")
         if np.unique(self.support).size != len(self.weights) or not self.weights:
             raise CertificateError("the proof fails: it needs one weight for each of its rows.")
-        if len(self.weights) > self.features + 1 + int(self.bias):
+        if len(self.weights) > dimension(self.kernel, self.features) + 1 + int(self.bias):
             raise CertificateError("the proof fails: it has more rows than d + 2 (d + 1 without a bias).")
         if not all(weight > 0 for weight in self.weights) or sum(self.weights) != 1:
             raise CertificateError("the proof fails: weights must be positive, and of sum one.")
@@ -229,14 +273,13 @@ class Inseparable:
         ]
         if self.bias and sum(signed):
             raise CertificateError("the proof fails: the weights are not balanced between the classes.")
-        entries = [_entries(X, i) for i in self.support.tolist()]
-        ratios = [(at, [value.as_integer_ratio() for value in values]) for at, values in entries]
+        images = [image(self.kernel, X, i) for i in self.support.tolist()]
         finest = max(
-            (below for _, values in ratios for _, below in values), default=1
-        )  # a power of two, as all are
-        total: dict[int, int] = {}
-        for weight, (at, values) in zip(signed, ratios, strict=True):
-            for j, (above, below) in zip(at, values, strict=True):
+            (below for _, ratios in images for _, below in ratios), default=1
+        )  # all are powers of two
+        total: dict[Hashable, int] = {}
+        for weight, (at, ratios) in zip(signed, images, strict=True):
+            for j, (above, below) in zip(at, ratios, strict=True):
                 total[j] = total.get(j, 0) + weight * above * (finest // below)
         for j, value in total.items():
             if value:
@@ -262,6 +305,7 @@ class Undecided:
         Why it was left open.
     method : str
     seconds : float
+    kernel : Kernel
     """
 
     lo: float
@@ -274,6 +318,7 @@ class Undecided:
     reason: str
     method: str
     seconds: float
+    kernel: Kernel = PLAIN
 
     @property
     def separable(self) -> None:
@@ -314,20 +359,32 @@ class Undecided:
         CertificateError
             If the data are others, or the bound does not hold.
         """
-        X, signs = _data(X, y, self.classes, self.features)
-        if signs.size != self.certificate.rows:
-            raise CertificateError(
-                f"the verdict is about {self.certificate.rows} rows, and there are {signs.size} now."
-            )
-        alpha = np.zeros(signs.size)
-        alpha[self.support] = self.alpha
-        sample = Sample(X, signs, np.ones(signs.size))
-        found = bounds(self.certificate.problem, sample, np.zeros(self.features), 0.0, alpha, Compensated)
-        if not found.upper <= self.hi + found.above:
-            raise CertificateError(
-                f"the upper bound fails: {self.hi:.17g} claimed, the data give {found.upper:.17g}."
-            )
+        X, signs = data_of(X, y, self.classes, self.features)
+        certified_above(self.certificate, self.kernel, X, signs, self.hi)
         return self
+
+
+def certified_above(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, hi: float) -> None:
+    """Recompute the upper bound of all margins that the dual weights of a certificate prove.
+
+    Raises
+    ------
+    CertificateError
+        If the rows are not as many, or the bound is not as low as is claimed.
+    """
+    if cert.rows != y.size:
+        raise CertificateError(f"the verdict is about {cert.rows} rows, and there are {y.size} now.")
+    alpha, ones = np.zeros(y.size), np.ones(y.size)
+    alpha[cert.support] = cert.dual
+    if isinstance(kernel, Linear):
+        nowhere = np.zeros(X.shape[1])
+        found = bounds(cert.problem, Sample(X, y, ones), nowhere, 0.0, alpha, Compensated)
+    else:
+        found = kernel_bounds(cert.problem, kernel, X, y, ones, alpha).bounds
+    if not found.upper <= hi + found.above:
+        raise CertificateError(
+            f"the upper bound fails: {hi:.17g} is claimed, the data give {found.upper:.17g}."
+        )
 
 
 def attained(X: Any, y: np.ndarray, w: np.ndarray, b: float, q: float) -> float:
@@ -377,7 +434,7 @@ def attained_exactly(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q: floa
     return max(float(np.nextafter(float(bound), 0.0)), 0.0)
 
 
-def _data(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[Any, np.ndarray]:
+def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[Any, np.ndarray]:
     """Patterns in float64 and signs, of the classes that the verdict names."""
     X = sp.csr_matrix(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)
     if X.ndim != 2 or X.shape[1] != features:
@@ -400,16 +457,5 @@ def _data(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[Any,
 
 def _row(X: Any, i: int) -> tuple[list[int], list[Fraction]]:
     """Places and values of the entries of row i, as rational numbers."""
-    at, values = _entries(X, i)
+    at, values = entries(X, i)
     return at, [Fraction(value) for value in values]
-
-
-def _entries(X: Any, i: int) -> tuple[list[int], list[float]]:
-    """Places and values of the entries of row i."""
-    if sp.issparse(X):
-        part = slice(X.indptr[i], X.indptr[i + 1])
-        at, values = X.indices[part].tolist(), X.data[part].tolist()
-    else:
-        at = np.flatnonzero(X[i]).tolist()
-        values = X[i][at].tolist()
-    return at, values

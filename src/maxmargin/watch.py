@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
@@ -62,6 +63,10 @@ class Watch:
     def seconds(self) -> float:
         """Since the beginning."""
         return time.perf_counter() - self.begin
+
+    def left(self) -> float:
+        """Seconds that are left; infinitely many where no time was set."""
+        return math.inf if self.deadline is None else max(self.deadline - time.perf_counter(), 0.0)
 
     def interrupted(self) -> bool:
         """Is it time to stop?"""

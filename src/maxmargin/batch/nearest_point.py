@@ -21,7 +21,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..arithmetic import Compensated
-from ..rational import IntegerRows, null_vector
+from ..rational import ExactRows, null_vector
 
 NEAR = 40  # rows of the least float scores that are looked at exactly
 LEAST = 1e-280  # what entries, of rows of size one, may lose where they underflow
@@ -49,15 +49,21 @@ class Corral:
         """Is the origin this combination of the rows?"""
         return not any(self.direction)
 
+    @property
+    def shares(self) -> dict[int, Fraction]:
+        """The weights of the rows, of sum one."""
+        total = sum(self.weights)
+        return {i: Fraction(value, total) for i, value in zip(self.rows, self.weights, strict=True)}
+
 
 def nearest_points(
-    rows: IntegerRows, start: dict[int, float], interrupted: Callable[[], bool] = lambda: False
+    rows: ExactRows, start: dict[int, float], interrupted: Callable[[], bool] = lambda: False
 ) -> Iterator[Corral]:
     """Corrals, each nearer to the origin than the one before; the last one is the nearest of all.
 
     Parameters
     ----------
-    rows : IntegerRows
+    rows : ExactRows
     start : dict
         Some rows with positive weights; the nearer their mean is to the origin, the fewer steps.
     interrupted : callable
@@ -80,12 +86,11 @@ def nearest_points(
         place, least = least_row(rows, scores_of, corral.direction)
         if least * total >= square:
             return
-        share = {i: Fraction(value, total) for i, value in zip(corral.rows, corral.weights, strict=True)}
-        corral = _settle(rows, share | {place: Fraction(0)}, interrupted)
+        corral = _settle(rows, corral.shares | {place: Fraction(0)}, interrupted)
 
 
 def least_row(
-    rows: IntegerRows,
+    rows: ExactRows,
     scores_of: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
     direction: list[int],
 ) -> tuple[int, int]:
@@ -111,23 +116,24 @@ def floats(direction: list[int]) -> np.ndarray:
     return np.array([math.ldexp(float(value >> shift), -min(most, 1000)) for value in direction])
 
 
-def float_scores(rows: IntegerRows) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+def float_scores(rows: ExactRows) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """Scores of all rows in float64, with compensated sums, and by how much each may be off.
 
-    The direction itself has been rounded, so that each of its terms may be off by half a unit of the last digit.
+    The direction itself has been rounded, so that each of its terms may be off by half a unit of the last digit, and
+    so may the entries be.
     """
     X, size = rows.scaled, abs(rows.scaled)
 
     def scores(direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         w, b = (direction[:-1], float(direction[-1])) if rows.bias else (direction, 0.0)
         off = size @ np.abs(w) + abs(b)
-        return rows.y * Compensated.scores(X, w, b), 8.0 * np.finfo(float).eps * off + LEAST
+        return rows.y * Compensated.scores(X, w, b), (8.0 + rows.inexact) * np.finfo(float).eps * off + LEAST
 
     return scores
 
 
 def _independent(
-    rows: IntegerRows, weights: dict[int, Fraction], interrupted: Callable[[], bool]
+    rows: ExactRows, weights: dict[int, Fraction], interrupted: Callable[[], bool]
 ) -> dict[int, Fraction]:
     """The same point as a combination of affinely independent rows (Caratheodory)."""
     weights = dict(weights)
@@ -146,7 +152,7 @@ def _independent(
     return {i: value / total for i, value in weights.items()}
 
 
-def _settle(rows: IntegerRows, weights: dict[int, Fraction], interrupted: Callable[[], bool]) -> Corral:
+def _settle(rows: ExactRows, weights: dict[int, Fraction], interrupted: Callable[[], bool]) -> Corral:
     """The corral that a combination of affinely independent rows leads to."""
     while True:
         places = list(weights)
@@ -166,7 +172,7 @@ def _settle(rows: IntegerRows, weights: dict[int, Fraction], interrupted: Callab
         weights = {i: value for i, value in moved.items() if value > 0}
 
 
-def _affine_minimiser(rows: IntegerRows, places: list[int], interrupted: Callable[[], bool]) -> list[int]:
+def _affine_minimiser(rows: ExactRows, places: list[int], interrupted: Callable[[], bool]) -> list[int]:
     """Weights, of a positive sum, of the point of the affine hull of these rows that is nearest to the origin."""
     block = rows.block(places)
     found = null_vector(block, interrupted) if block else [1] * len(places)

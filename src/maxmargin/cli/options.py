@@ -18,6 +18,16 @@ def exponent(p: Any) -> float | str:
         raise BadParameter(f"--p must be a number from 1 to inf, or log; got {p!r}.") from None
 
 
+def width(gamma: Any) -> float | str:
+    """The gamma of a kernel as the command line names it."""
+    if gamma in ("scale", "auto"):
+        return gamma
+    try:
+        return float(gamma)
+    except ValueError:
+        raise BadParameter(f"--gamma must be a number, scale or auto; got {gamma!r}.") from None
+
+
 Data = Annotated[Path, Argument(help="svmlight text, .csv, .npz or .parquet; text also as .gz, .bz2 or .xz.")]
 Cost = Annotated[float, Option("--C", help="Weight of the losses; inf is the hard margin.")]
 Loss = Annotated[str, Option(help="squared_hinge or hinge.")]

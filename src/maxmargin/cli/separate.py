@@ -8,7 +8,7 @@ import typer
 from typer import Option
 
 from .exits import STOPPED, one_sentence
-from .options import AsJson, Columns, Data, Label, exponent
+from .options import AsJson, Columns, Data, Label, exponent, width
 
 if TYPE_CHECKING:
     from ..readers import Table
@@ -20,6 +20,15 @@ SHORT = 24  # characters of a fraction that is printed
 
 def separate(
     data: Data,
+    kernel: Annotated[
+        str | None,
+        Option(help="linear, poly, rbf, sigmoid, or another of scikit-learn's pairwise kernels."),
+    ] = None,
+    gamma: Annotated[
+        Any, Option(parser=width, metavar="NUMBER", help="Of the kernel: a number, scale or auto.")
+    ] = "scale",
+    degree: Annotated[int, Option(help="Of the kernel poly.")] = 3,
+    coef0: Annotated[float, Option(help="Of the kernels poly and sigmoid.")] = 0.0,
     p: Annotated[
         Any, Option(parser=exponent, metavar="NORM", help="Norm in which the margin is measured: 1 to inf.")
     ] = 2.0,
@@ -35,20 +44,26 @@ def separate(
     label: Label = None,
     as_json: AsJson = False,
 ) -> None:
-    """Can a hyperplane separate the two classes? A separator with its margin, or the rows that prove that none can.
+    """Can a hyperplane, or a kernel's function, separate the two classes? A separator with its margin, or a proof.
 
-    Both are proved, whatever the rounding. Exit code 0 with either proof, 3 if the question was left open.
+    A proof that none can names rows whose weighted sum is zero. Both hold whatever the rounding. Exit
+    code 0 with either proof, 3 if the question was left open.
     """
     with one_sentence():
         from .labelled import check_options, read_labelled
 
         check_options(data, n_features, label)
+        if kernel == "precomputed":
+            raise ValueError("--kernel precomputed takes a matrix, which no file of rows is: ask in Python.")
         table = read_labelled(data, n_features, label)
 
         from ..separation import separate as decide
         from .summary import as_json as to_json
 
-        verdict = decide(table.X, table.y, p=p, bias=bias, tol=tol, max_time=max_time)
+        verdict = decide(
+            table.X, table.y, kernel=kernel, gamma=gamma, degree=degree, coef0=coef0, p=p, bias=bias, tol=tol,
+            max_time=max_time,
+        )  # fmt: skip
         typer.echo(to_json(_facts(verdict, table)) if as_json else _report(verdict, table))
     if verdict.separable is None:
         raise typer.Exit(STOPPED)
@@ -56,7 +71,8 @@ def separate(
 
 def _facts(verdict: Verdict, table: Table) -> dict[str, Any]:
     """What was found, as plain values; rows are counted from 1, as the report does."""
-    from ..verdicts import Inseparable, Separable
+    from ..kernel_verdicts import KernelSeparator
+    from ..verdicts import Inseparable, LinearSeparator, Separable
 
     facts: dict[str, Any] = {
         "separable": verdict.separable,
@@ -69,7 +85,11 @@ def _facts(verdict: Verdict, table: Table) -> dict[str, Any]:
         "seconds": verdict.seconds,
     }
     if isinstance(verdict, Separable):
-        point = {"coef": verdict.w.tolist(), "intercept": verdict.b}
+        point: dict[str, Any] = {}
+        if isinstance(verdict, LinearSeparator):
+            point = {"coef": verdict.w.tolist(), "intercept": verdict.b}
+        if isinstance(verdict, KernelSeparator):
+            point = {"dual_coef": verdict.coefficients.tolist(), "intercept": verdict.b}
         return facts | {"lower": verdict.lo, "upper": verdict.hi} | point
     rows = [
         {"row": i + 1, "weight": value}
@@ -84,18 +104,24 @@ def _facts(verdict: Verdict, table: Table) -> dict[str, Any]:
 
 def _report(verdict: Verdict, table: Table) -> str:
     """What was found, in words; rows of data are counted from 1, header lines apart."""
+    from ..kernels import Linear
     from ..verdicts import Inseparable, Separable
     from .summary import text_of
 
     negative, positive = (text_of(name) for name in verdict.classes)
     through = "" if verdict.bias else " through the origin"
-    sides = f"hyperplane{through} has {negative} on one side and {positive} on the other"
+    what = (
+        "hyperplane"
+        if isinstance(verdict.kernel, Linear)
+        else f"function of the {verdict.kernel.name} kernel"
+    )
+    sides = f"{what}{through} has {negative} on one side and {positive} on the other"
     found = f"({verdict.method}, {verdict.seconds:.2g} s)"
     if isinstance(verdict, Inseparable):
         return "\n".join([f"NOT SEPARABLE: no {sides} {found}", *_proof(verdict, table)])
     if isinstance(verdict, Separable):
         bounds = f"{verdict.lo:.9g} <= largest margin <= {verdict.hi:.9g} (p = {verdict.p:g})"
-        digits = "" if verdict.exact is None else "\nits weights take more digits than float64 has"
+        digits = f"\n{verdict.digits}" if verdict.digits else ""
         return f"SEPARABLE: a {sides} {found}\n{bounds}{digits}"
     return (
         f"UNDECIDED: {verdict.reason} {found}\n"
@@ -105,6 +131,7 @@ def _report(verdict: Verdict, table: Table) -> str:
 
 def _proof(verdict: Inseparable, table: Table) -> list[str]:
     """The rows that prove it, and why they do."""
+    from ..kernels import Linear
     from .summary import text_of
 
     labels: Any = table.y
@@ -113,10 +140,11 @@ def _proof(verdict: Inseparable, table: Table) -> list[str]:
         exact = f" = {weight}" if len(str(weight)) <= SHORT else ""
         lines.append(f"{i + 1:8d}  {text_of(labels[i]):>10}  {float(weight):.6g}{exact}")
     signs = ", and so does weight x sign" if verdict.bias else ""
+    rows = "row" if isinstance(verdict.kernel, Linear) else "feature of a row"
     lines += [
         "",
-        f"with -1 and 1 as the signs of the classes, weight x sign x row adds up to exactly 0{signs}:",
-        "a hyperplane with every row on its side would make that sum positive",
+        f"with -1 and 1 as the signs of the classes, weight x sign x {rows} adds up to exactly 0{signs}:",
+        "a separator with every row on its side would make that sum positive",
     ]
     if verdict.radius:
         lines.append(

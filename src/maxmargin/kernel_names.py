@@ -1,0 +1,81 @@
+"""Kernels by scikit-learn's names and parameters."""
+
+from __future__ import annotations
+
+from math import isfinite
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import KERNEL_PARAMS
+
+from .kernels import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
+
+
+def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Kernel:
+    """The kernel that scikit-learn's parameters stand for; None is the linear one.
+
+    Parameters
+    ----------
+    kernel : str, callable or None
+    X : ndarray or CSR matrix of shape (n, d)
+        Whose features and variance ``"auto"`` and ``"scale"`` speak of.
+    gamma : float, "scale" or "auto"
+    degree : int
+    coef0 : float
+
+    Raises
+    ------
+    ValueError
+        If a parameter cannot be used; the message says what can.
+    """
+    if kernel is None or (isinstance(kernel, str) and kernel == "linear"):
+        return Linear()
+    if callable(kernel):
+        return Pairwise(kernel)
+    if not isinstance(kernel, str) or kernel not in KERNEL_PARAMS.keys() | {"precomputed"}:
+        names = ", ".join(map(repr, sorted({*KERNEL_PARAMS, "precomputed"})))
+        raise ValueError(f"kernel must be one of {names}, or a function of two matrices; got {kernel!r}.")
+    if kernel == "precomputed":
+        return Precomputed()
+    known = {"gamma": _gamma(gamma, X), "degree": _degree(degree), "coef0": _number("coef0", coef0)}
+    if kernel in ("poly", "polynomial"):
+        return Polynomial(**known)
+    if kernel == "rbf":
+        return Gaussian(known["gamma"])
+    if kernel == "sigmoid":
+        return Sigmoid(known["gamma"], known["coef0"])
+    return Pairwise(
+        kernel, tuple((name, known[name]) for name in sorted(KERNEL_PARAMS[kernel] & known.keys()))
+    )
+
+
+def _gamma(gamma: Any, X: Any) -> float:
+    if isinstance(gamma, str):
+        if gamma == "auto":
+            return 1.0 / X.shape[1]
+        if gamma != "scale":
+            raise ValueError(f'gamma must be a positive number, "scale" or "auto"; got {gamma!r}.')
+        if sp.issparse(X):
+            mean, square = float(X.mean()), float(X.multiply(X).mean())
+            variance = square - mean * mean
+        else:
+            variance = float(np.var(X, dtype=float))
+        return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+    value = _number("gamma", gamma)
+    if not value > 0.0:
+        raise ValueError(f'gamma must be a positive number, "scale" or "auto"; got {gamma!r}.')
+    return value
+
+
+def _degree(degree: Any) -> int:
+    if isinstance(degree, bool) or not isinstance(degree, Integral) or degree < 1:
+        raise ValueError(f"degree must be a whole number of at least 1; got {degree!r}.")
+    return int(degree)
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
+        raise ValueError(f"{name} must be a finite number; got {value!r}.")
+    return float(value)
