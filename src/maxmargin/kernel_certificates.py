@@ -70,8 +70,14 @@ class KernelSample:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", self.kernel.prepared(self.X.astype(np.float64, copy=False)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            most = float(np.abs(self.kernel.diagonal(self.X)).max(initial=0.0))
+        if not np.isfinite(most):
+            raise ValueError(
+                "The kernel overflows for rows of this length: scale the features, or lower gamma."
+            )
+        object.__setattr__(self, "most", most)
         object.__setattr__(self, "error", self.kernel.error(self.X))
-        object.__setattr__(self, "most", float(np.abs(self.kernel.diagonal(self.X)).max(initial=0.0)))
 
     error: float = 0.0
     most: float = 0.0  # of the diagonal

@@ -6,8 +6,9 @@ In turn
 2. decomposition, a working set at a time, until the margin of its function is proved, the errors of all kernel values
    counted in;
 3. of polynomials of few monomials Wolfe's algorithm in exact arithmetic: its combination is zero in every monomial, or
-   it separates; of small matrices, whether some combination of rows is zero. For kernels with a feature for every row (the Gaussian) nothing else is a proof
-   that there is no separator: there is one, though its margin may be smaller than float64 kernel values can tell.
+   it separates; of small matrices, whether some combination of rows is zero. For kernels with a feature for every row
+   (the Gaussian) nothing else is a proof that there is no separator: there is one, though its margin may be smaller
+   than float64 kernel values can tell.
 
 Decomposition finds separators faster than the (smoothed) kernel Perceptrons and the primal-dual pair, which ask for
 products with the whole matrix: docs/separation.md has the measurements.
@@ -29,7 +30,7 @@ from .contradictions import contradiction
 from .images import exact_rows
 from .kernel_certificates import kernel_bounds
 from .kernel_task import KernelPoints
-from .kernel_verdicts import PolynomialSeparator, KernelSeparator, kernel_attained
+from .kernel_verdicts import KernelSeparator, PolynomialSeparator, kernel_attained
 from .kernels import Kernel, Polynomial, Precomputed
 from .linear_separation import Verdict, above
 from .problems import Problem
@@ -133,9 +134,10 @@ class KernelSearch:
         """What the dual weights prove."""
         found = kernel_bounds(self.problem, self.kernel, self.X, self.y, self.ones, self.found.alpha)
         upper = above(found.bounds.upper, lower)
-        support = np.flatnonzero(found.alpha).astype(np.int64)
+        alpha = found.point.alpha
+        support = np.flatnonzero(alpha).astype(np.int64)
         mark = fingerprint(Sample(self.X, self.y, self.ones))
-        return Certificate(self.problem, lower, upper, support, found.alpha[support], mark)
+        return Certificate(self.problem, lower, upper, support, alpha[support], mark, self.kernel)
 
     def _separable(self) -> KernelSeparator:
         c, b = self.found.primal

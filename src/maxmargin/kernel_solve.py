@@ -23,13 +23,14 @@ from .kernels import Kernel, Precomputed
 from .problems import Problem
 from .rules import RULES, Algorithm
 from .schedules import SCHEDULES
-from .solve import EXACT, NEAR_ENOUGH, NEARLY, UNFINISHED, Report, Terms
+from .solve import EXACT, NEAR_ENOUGH, NEARLY, PATIENCE, UNFINISHED, Report, Terms
 from .status import Status
 from .watch import Watch
 
 FEW_ROWS = 500  # problems of no more rows end with the exact step on a factor of the Gram matrix
 COARSE, FINE = 1e-5, 1e-4  # a tol that float32 rows reach, where entries are off by no more than this share
 SINGLE = 2.0**29  # how much coarser float32 is
+IDLE = 30  # rounds without a better bound, after which the decomposition has come as near as numbers do
 HOPELESS = 100.0  # margins of so many roundings of the rows are none
 
 
@@ -184,17 +185,21 @@ class _Decomposed:
         return self.points.gap
 
     def rounds(self) -> Iterator[None]:
-        """A round is a working set."""
-        task = self._task
+        """A round is a working set; the end is one without a violation, or many that improve nothing."""
+        task, idle = self._task, 0
         before = np.zeros(task.y.size) if task.start is None else task.start
         for point in decomposed_points(
             task.problem, task.rows, task.y, task.weights, self._interrupted, task.start
         ):
+            last = (self.lower, self.upper)
             self.points.value(point.alpha, point.scores)
+            idle = 0 if (self.lower, self.upper) != last else idle + 1
             self.presentations += task.y.size
             self.steps += int(np.count_nonzero(point.alpha != before))
             before = point.alpha
             yield
+            if idle >= IDLE:
+                return
 
 
 def _walk(part: Part, rows: KernelRows, terms: Terms, last: KernelSolution | None) -> _Walked:
@@ -232,7 +237,8 @@ def _walk(part: Part, rows: KernelRows, terms: Terms, last: KernelSolution | Non
             report(part.algorithm.name, part.reason)
             ended = _ended(run, problem, watch, tol, least)
             last_round = ended is not None or rounds >= terms.max_iter
-            if small and run.gap <= NEAR_ENOUGH and ended not in (Status.MAX_TIME, Status.INTERRUPTED):
+            near = run.gap <= NEAR_ENOUGH or rounds >= PATIENCE
+            if small and near and ended not in (Status.MAX_TIME, Status.INTERRUPTED):
                 small = False
                 _finish(run.points, task)
                 report("exact", "a small problem: the optimality conditions on the support")

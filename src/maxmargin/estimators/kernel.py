@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ..certificates import Certificate, Certificates, Sample
 from ..data import canonical
+from ..definiteness import check_kernel
 from ..kernel_certificates import certificate
 from ..kernel_machine import KernelMachine
 from ..kernel_solve import KERNEL_ALGORITHMS, Decomposition, KernelSolution, Part, solve_kernel
@@ -208,8 +209,8 @@ default="rbf"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = bool(self._sparse())
+        tags.input_tags.pairwise = not self._sparse()
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelMaxMarginClassifier:
@@ -238,7 +239,7 @@ default="rbf"
             self,
             X,
             y,
-            accept_sparse="csr",
+            accept_sparse=self._sparse(),
             dtype=[np.float64, np.float32],
             order="C",
             accept_large_sparse=True,
@@ -268,6 +269,7 @@ default="rbf"
         gamma = self._width(X, weights)
         kernel = self._kernel(gamma)
         rows = _Rows(kernel, X, codes, whole)
+        check_kernel(kernel, rows.X)
         scheme = parts_of(self.multi_class, classes.size)
         labels: list[Any] = [None if classes.size == 2 else _name(classes, label) for label in scheme.labels]
         drawn = seeds(self.random_state, len(labels))
@@ -369,7 +371,7 @@ default="rbf"
     def _scores(self, X: Any) -> np.ndarray:
         """The score of every problem, shape (n_samples, n_problems)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = validate_data(self, X, accept_sparse=self._sparse(), dtype=[np.float64, np.float32], reset=False)
         threads = effective_n_jobs(self.n_jobs or 1)
         # each thread computes a block of rows by itself
         with blas().limit(limits=1, user_api="blas"):
@@ -451,6 +453,10 @@ default="rbf"
         if not (np.isfinite(gamma) and gamma >= 0):
             raise ValueError(f"gamma must be finite and at least 0; got {gamma!r}.")
         return float(gamma)
+
+    def _sparse(self) -> str | bool:
+        """What is accepted of sparse matrices: a kernel matrix has no zeros to leave out."""
+        return False if isinstance(self.kernel, str) and self.kernel == "precomputed" else "csr"
 
     def _kernel(self, gamma: float) -> Kernel:
         name = self.kernel
