@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import combinations
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -131,3 +131,13 @@ def parts_of(scheme: str, count: int) -> Parts:
     if scheme == "ovo" and count > 2:
         return AgainstEachOther(count)
     return AgainstRest(count)
+
+
+def named_parts(parts: Parts, classes: np.ndarray) -> list[Any]:
+    """The class of each problem, or its pair of classes; None of the only problem of two classes."""
+    if len(classes) == 2:
+        return [None]
+    return [
+        tuple(classes[list(label)].tolist()) if isinstance(label, tuple) else classes[label]
+        for label in parts.labels
+    ]

@@ -23,7 +23,7 @@ from ..kernel_machine import KernelMachine
 from ..kernel_solve import KERNEL_ALGORITHMS, Decomposition, KernelSolution, Part, solve_kernel
 from ..kernels import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
 from ..merge import apart, merge
-from ..multiclass import SCHEMES, Parts, parts_of
+from ..multiclass import SCHEMES, Parts, named_parts, parts_of
 from ..problems import Problem
 from ..rules import Algorithm
 from ..solve import Report, Terms
@@ -271,7 +271,7 @@ default="rbf"
         rows = _Rows(kernel, X, codes, whole)
         check_kernel(kernel, rows.X)
         scheme = parts_of(self.multi_class, classes.size)
-        labels: list[Any] = [None if classes.size == 2 else _name(classes, label) for label in scheme.labels]
+        labels = named_parts(scheme, classes)
         drawn = seeds(self.random_state, len(labels))
         reason = "asked for" if self.algorithm != "auto" else "kernels: working sets of the rows that matter"
         max_iter = np.iinfo(np.int64).max if self.max_iter == -1 else self.max_iter
@@ -517,11 +517,10 @@ default="rbf"
             self.certificate_: Certificate | Certificates = parts[0]
         else:
             self.certificate_ = Certificates(tuple(labels), tuple(parts))
-        self._make_machine()
+        self.make_machine(kernel)
 
-    def _make_machine(self) -> None:
-        """What predicts; made of the fitted attributes."""
-        kernel = self._kernel(self.gamma_)
+    def make_machine(self, kernel: Kernel) -> None:
+        """Make what predicts of the fitted attributes; `load` asks for it too."""
         coefficients = parts_of(self.multi_class, len(self.classes_)).unpacked(
             self.dual_coef_, self.n_support_
         )
@@ -566,8 +565,3 @@ class _Rows:
         out = np.zeros(self._n)
         out[self._used] = self._merged.scatter(every)
         return out
-
-
-def _name(classes: np.ndarray, label: int | tuple[int, int]) -> Any:
-    """The class or the pair of classes of these numbers."""
-    return tuple(classes[list(label)].tolist()) if isinstance(label, tuple) else classes[label]
