@@ -23,7 +23,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import maxmargin
-from maxmargin import MaxMarginClassifier, OnlineMarginClassifier, Status, verify
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, OnlineMarginClassifier, Status, verify
 from maxmargin.cli.app import app
 from maxmargin.cli.fit import fit
 from maxmargin.cli.progress import Progress
@@ -126,9 +126,50 @@ class TestFit:
     def test_defaults_are_those_of_the_estimator(self):
         estimator = MaxMarginClassifier().get_params()
         estimator["seed"] = estimator["random_state"]
+        with_kernel = KernelMaxMarginClassifier().get_params()
         for name, parameter in inspect.signature(fit).parameters.items():
-            if name not in ("ctx", "data", "output", "label", "n_features", "as_json", "quiet", *ONLINE):
-                assert parameter.default == estimator[name], name
+            if name not in (
+                "ctx",
+                "data",
+                "output",
+                "label",
+                "n_features",
+                "as_json",
+                "quiet",
+                "kernel",
+                *ONLINE,
+            ):
+                default = estimator[name] if name in estimator else with_kernel[name]
+                assert parameter.default == default, name
+
+    def test_kernels(self, data, tmp_path):
+        """Options are fields of the kernel classifier; what is not given has its defaults."""
+        words = [
+            "--kernel",
+            "poly",
+            "--degree",
+            2,
+            "--coef0",
+            1.5,
+            "--gamma",
+            0.3,
+            "--cache-size",
+            10,
+            "--tol",
+            1e-5,
+        ]
+        result = run("fit", data, "-o", tmp_path / "m", *words)
+        assert result.exit_code == 0
+        fitted = load(tmp_path / "m")
+        assert (fitted.kernel, fitted.degree, fitted.coef0, fitted.gamma) == ("poly", 2, 1.5, 0.3)
+        assert (fitted.loss, fitted.cache_size, fitted.max_iter) == ("hinge", 10, -1)
+        assert str(fitted.certificate_) in result.stdout
+        assert "Polynomial" in result.stdout
+        assert run("check", tmp_path / "m", data).exit_code == 0
+        assert run("predict", tmp_path / "m", data, "--scores").exit_code == 0
+        facts = json.loads(run("fit", data, "-o", tmp_path / "m", "--kernel", "rbf", "--json").stdout)
+        assert facts["problem"]["loss"] == "hinge"
+        assert facts["problem"]["kernel"].startswith("Gaussian(gamma=")
 
     def test_json(self, data, tmp_path):
         result = run("fit", data, "-o", tmp_path / "m", "--json")
@@ -143,6 +184,7 @@ class TestFit:
             "p": 2.0,
             "power": 2,
             "intercept": "free",
+            "kernel": "linear",
         }
         assert facts["seconds"] > 0.0
         assert facts["model"] == str(tmp_path / "m")
@@ -218,6 +260,11 @@ class TestFit:
             (["--n-features", "0"], "--n-features must be at least 1, got 0; leave it out to count those"),
             (["--n-features", "-3"], "--n-features must be at least 1, got -3; leave it out"),
             (["--label", "y"], "--label names a column of a .csv or .parquet file"),
+            (["--gamma", "0.1"], "--gamma belongs to --kernel: name a kernel, or leave it out"),
+            (["--kernel", "rbf", "--p", "1"], "--p does not go with --kernel: leave it out"),
+            (["--kernel", "magic"], "kernel must be one of 'linear', 'poly', 'rbf'"),
+            (["--kernel", "precomputed"], "--kernel precomputed takes a matrix"),
+            (["--kernel", "rbf", "--multi-class", "all"], 'multi_class must be "ovr" or "ovo"'),
         ],
     )
     def test_bad_options(self, data, tmp_path, options, said):

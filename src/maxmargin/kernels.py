@@ -73,6 +73,9 @@ class Linear(Products):
 
     name: ClassVar[str] = "linear"
 
+    def __str__(self) -> str:
+        return self.name
+
     def finish(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         return products
 

@@ -13,18 +13,28 @@ from .exits import STOPPED, one_sentence
 from .options import (
     AsJson,
     ClassWeight,
+    Coef0,
     Columns,
     Cost,
     Data,
+    Degree,
     FitIntercept,
+    Gamma,
     Intercept,
     InterceptScaling,
+    KernelName,
     Label,
     Loss,
     NormPower,
     P,
     Seed,
+    given_by,
 )
+
+# options of the command that are no parameters of a classifier
+NO_PARAMETERS = (
+    "data", "output", "n_features", "label", "as_json", "quiet", "online", "classes", "hashing", "trail",
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from ..readers import Table
@@ -40,6 +50,14 @@ def fit(
     p: P = 2,
     norm_power: NormPower = 2,
     tol: Annotated[float, Option(help="Certified relative gap at which the fit ends.")] = 1e-3,
+    kernel: KernelName = None,
+    gamma: Gamma = "scale",
+    degree: Degree = 3,
+    coef0: Coef0 = 0.0,
+    multi_class: Annotated[
+        str, Option(help="With --kernel: ovr, each class against the rest, or ovo, against each other.")
+    ] = "ovr",
+    cache_size: Annotated[float, Option(help="With --kernel: megabytes for its rows.")] = 200,
     algorithm: Annotated[
         str, Option(help="auto, or a name: dcd, mpu, pumma, perceptron and others.")
     ] = "auto",
@@ -88,30 +106,14 @@ def fit(
         check_options(data, n_features, label)
         table = read_labelled(data, n_features, label)
 
-        from ..estimators.linear import MaxMarginClassifier
         from ..persistence import save
         from ..status import Status
         from .progress import Progress
         from .summary import as_json as to_json
         from .summary import summary
 
-        model = MaxMarginClassifier(
-            C=C,
-            loss=loss,
-            p=p,
-            norm_power=norm_power,
-            tol=tol,
-            fit_intercept=fit_intercept,
-            intercept=intercept,
-            intercept_scaling=intercept_scaling,
-            class_weight=class_weight,
-            algorithm=algorithm,
-            max_iter=max_iter,
-            max_time=max_time,
-            n_jobs=n_jobs,
-            random_state=seed,
-        )
-        with Progress("margin" if isinf(C) else "objective", max_time, quiet) as progress:
+        model = chosen_model(ctx)
+        with Progress("margin" if isinf(model.C) else "objective", max_time, quiet) as progress:
             seconds = _fit(model, table, progress)
         save(model, output)
         if as_json:
@@ -122,6 +124,29 @@ def fit(
             typer.echo(str(model.certificate_))
     if model.status_ is not Status.CERTIFIED:
         raise typer.Exit(STOPPED)
+
+
+def chosen_model(ctx: typer.Context) -> Any:
+    """The classifier that the options ask for, and what was given of its parameters; the rest are its defaults."""
+    from ..estimators.kernel import KernelMaxMarginClassifier
+    from ..estimators.linear import MaxMarginClassifier
+
+    given = {name: value for name, value in given_by(ctx).items() if name not in NO_PARAMETERS}
+    if "seed" in given:
+        given["random_state"] = given.pop("seed")
+    cls = MaxMarginClassifier if ctx.params["kernel"] is None else KernelMaxMarginClassifier
+    if given.get("kernel") == "precomputed":
+        raise ValueError("--kernel precomputed takes a matrix, which no file of rows is: ask in Python.")
+    known = cls().get_params()
+    for name in given:
+        if name not in known:
+            option = "--" + name.replace("_", "-")
+            raise ValueError(
+                f"{option} belongs to --kernel: name a kernel, or leave it out"
+                if cls is MaxMarginClassifier
+                else f"{option} does not go with --kernel: leave it out"
+            )
+    return cls(**given)
 
 
 def _fit(model: Any, table: Table, progress: Progress) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from .exits import STOPPED, one_sentence
+from .options import given_by
 
 WIDTH = 1 << 18  # columns that indices are hashed into where their number is not said
 NUMBERED = {  # algorithms that have no default in a stream
@@ -33,7 +34,7 @@ def fit_online(data: Path, output: Path, ctx: typer.Context) -> None:
         from ..atomic import check_place
         from ..readers.files import look
 
-        given = {name: ctx.params[name] for name in ctx.params if _given(ctx, name)}
+        given = given_by(ctx)
         look(data)
         check_place(output, data)
         _check(data, given)
@@ -75,11 +76,6 @@ def _nothing_learnt() -> Iterator[None]:
     except KeyboardInterrupt:
         typer.echo("maxmargin: stopped before anything was learnt and written; there is no model.", err=True)
         raise typer.Exit(GAVE_UP) from None
-
-
-def _given(ctx: typer.Context, name: str) -> bool:
-    source = ctx.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def _check(data: Path, given: dict[str, Any]) -> None:

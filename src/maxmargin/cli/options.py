@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, BadParameter, Option
+from typer import Argument, BadParameter, Context, Option
 
 
 def exponent(p: Any) -> float | str:
@@ -28,6 +28,12 @@ def width(gamma: Any) -> float | str:
         raise BadParameter(f"--gamma must be a number, scale or auto; got {gamma!r}.") from None
 
 
+KernelName = Annotated[
+    str | None, Option(help="linear, poly, rbf, sigmoid, or another of scikit-learn's pairwise kernels.")
+]
+Gamma = Annotated[Any, Option(parser=width, metavar="NUMBER", help="Of the kernel: a number, scale or auto.")]
+Degree = Annotated[int, Option(help="Of the kernel poly.")]
+Coef0 = Annotated[float, Option(help="Of the kernels poly and sigmoid.")]
 Data = Annotated[Path, Argument(help="svmlight text, .csv, .npz or .parquet; text also as .gz, .bz2 or .xz.")]
 Cost = Annotated[float, Option("--C", help="Weight of the losses; inf is the hard margin.")]
 Loss = Annotated[str, Option(help="squared_hinge or hinge.")]
@@ -44,6 +50,16 @@ Columns = Annotated[int | None, Option(help="Columns of a sparse file, where not
 Label = Annotated[str | None, Option(help="The label column of a .csv or .parquet file.")]
 FORMATS = ("png", "pdf", "svg")  # of pictures
 AsJson = Annotated[bool, Option("--json", help="One JSON object on standard output.")]
+
+
+def given_by(ctx: Context) -> dict[str, Any]:
+    """What the command line says, defaults left out."""
+    sources = {name: ctx.get_parameter_source(name) for name in ctx.params}
+    return {
+        name: value
+        for name, value in ctx.params.items()
+        if (source := sources[name]) is not None and source.name == "COMMANDLINE"
+    }
 
 
 def check_label(data: Path, label: str | None) -> None:

@@ -8,7 +8,7 @@ import typer
 from typer import Option
 
 from .exits import STOPPED, one_sentence
-from .options import AsJson, Columns, Data, Label, exponent, width
+from .options import AsJson, Coef0, Columns, Data, Degree, Gamma, KernelName, Label, exponent
 
 if TYPE_CHECKING:
     from ..readers import Table
@@ -20,15 +20,10 @@ SHORT = 24  # characters of a fraction that is printed
 
 def separate(
     data: Data,
-    kernel: Annotated[
-        str | None,
-        Option(help="linear, poly, rbf, sigmoid, or another of scikit-learn's pairwise kernels."),
-    ] = None,
-    gamma: Annotated[
-        Any, Option(parser=width, metavar="NUMBER", help="Of the kernel: a number, scale or auto.")
-    ] = "scale",
-    degree: Annotated[int, Option(help="Of the kernel poly.")] = 3,
-    coef0: Annotated[float, Option(help="Of the kernels poly and sigmoid.")] = 0.0,
+    kernel: KernelName = None,
+    gamma: Gamma = "scale",
+    degree: Degree = 3,
+    coef0: Coef0 = 0.0,
     p: Annotated[
         Any, Option(parser=exponent, metavar="NORM", help="Norm in which the margin is measured: 1 to inf.")
     ] = 2.0,

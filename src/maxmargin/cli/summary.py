@@ -20,7 +20,10 @@ def summary(model: Any, certificate: Any) -> dict[str, Any]:
         "rows": parts[0].rows,
         "features": model.n_features_in_,
         "classes": list(model.classes_),
-        "problem": {name: getattr(problem, name) for name in ("loss", "C", "p", "power", "intercept")},
+        "problem": {
+            **{name: getattr(problem, name) for name in ("loss", "C", "p", "power", "intercept")},
+            "kernel": str(parts[0].kernel),
+        },
         "bounds": [
             {
                 "class": label,
