@@ -23,8 +23,9 @@ from .definiteness import check_kernel
 from .kernel_names import kernel_named
 from .kernel_separation import KernelSearch
 from .kernels import Kernel, Linear, Precomputed
-from .linear_separation import LinearSearch, Verdict
+from .linear_separation import LinearSearch, without_zeros
 from .problems import Problem
+from .verdicts import Verdict
 from .watch import Watch
 
 
@@ -163,10 +164,7 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
         raise ValueError(
             f"y must hold one label for each of the {X.shape[0]} rows of X; got shape {labels.shape}."
         )
-    X = Patterns(X).X if sp.issparse(X) else X
-    if sp.issparse(X) and (X.data == 0.0).any():
-        X = X.copy()
-        X.eliminate_zeros()
+    X = without_zeros(Patterns(X).X) if sp.issparse(X) else X
     if not np.isfinite(X.data if sp.issparse(X) else X).all():
         raise ValueError(
             "X holds NaN or infinity: fill or drop the rows that do, with SimpleImputer for instance."

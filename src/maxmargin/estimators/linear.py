@@ -22,11 +22,13 @@ from threadpoolctl import ThreadpoolController
 from ..certificates import INTERCEPT, Certificate, Certificates, Sample
 from ..choice import choose
 from ..data import Patterns
+from ..linear_separation import linear_verdict
 from ..problems import Problem
 from ..rules import RULES, Algorithm
 from ..solve import Report, Solution, Terms, solve
 from ..status import Status
 from ..task import Task
+from ..verdicts import Verdict
 from ..watch import Watch
 from .robustness import Robust
 from .unchanged import unchanged_by
@@ -115,6 +117,10 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
     certificate_ : Certificate or Certificates
         The bounds and the dual weights that prove them; `verify` rechecks them from the data.
     history_ : list of Report
+    verdict_ : Inseparable or Undecided, or dict of these
+        Only of a hard margin without a separator: with INSEPARABLE the rational weights that prove that there is none,
+        with UNDECIDED the bounds so far; ``verify(X, y)`` checks either. Of several classes those without a separator,
+        by label, each about ``y == label``.
 
     Raises
     ------
@@ -275,6 +281,13 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
                 algorithm, reason = choose(problem, patterns, signs[kept], watch.interrupted)
             else:
                 algorithm, reason = named, "asked for"
+            names = (_item(classes[0]), _item(classes[1])) if classes.size == 2 else (False, True)
+            every = np.arange(y.size) if rows is None else rows
+
+            @cache
+            def question() -> Verdict:
+                return linear_verdict(problem, patterns.X, signs[kept], names, watch, every, y.size)
+
             return solve(
                 Task(
                     problem,
@@ -286,7 +299,7 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
                     labels[k],
                 ),
                 algorithm,
-                Terms(self.tol, self.max_iter, watch, heard, self._exact, reason),
+                Terms(self.tol, self.max_iter, watch, heard, self._exact, reason, question),
                 np.random.default_rng(seeds[k]),
                 replace(sample, y=signs),
                 rows,
@@ -477,10 +490,28 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         self.n_iter_ = max(solution.rounds for solution in solutions)
         self.status_ = max((solution.status for solution in solutions), key=_ORDER.index)
         self.history_ = [report for solution in solutions for report in solution.history]
+        self._keep_verdicts(labels, [solution.verdict for solution in solutions])
         if len(solutions) == 1:
             self.certificate_: Certificate | Certificates = solutions[0].certificate
         else:
             self.certificate_ = Certificates(tuple(labels), tuple(s.certificate for s in solutions))
+
+    def _keep_verdicts(self, labels: list[Any], verdicts: list[Verdict | None]) -> None:
+        """There is no such attribute where every class has its separator."""
+        if hasattr(self, "verdict_"):
+            del self.verdict_
+        found = {
+            _item(label): verdict
+            for label, verdict in zip(labels, verdicts, strict=True)
+            if verdict is not None
+        }
+        if found:
+            self.verdict_: Verdict | dict[Any, Verdict] = found if len(labels) > 1 else found[None]
+
+
+def _item(label: Any) -> Any:
+    """A label as Python has it."""
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def _classes(y: np.ndarray) -> np.ndarray:
