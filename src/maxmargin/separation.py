@@ -105,14 +105,13 @@ def separate(
     problem = _problem(p, bias, tol, max_time)
     table, signs, classes = _table(X, y)
     function = kernel_named(kernel, table, gamma, degree, coef0)
-    if not isinstance(function, Linear):
-        _check_kernel(function, table, problem)
     with (
         Watch(max_time) as watch,
         np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"),
     ):
         if isinstance(function, Linear):
             return LinearSearch(problem, table, signs, classes, float(tol), watch).verdict()
+        _check_kernel(function, table, problem)
         return KernelSearch(function, problem, table, signs, classes, float(tol), watch).verdict()
 
 

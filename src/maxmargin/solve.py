@@ -291,7 +291,7 @@ def _status(run: Run, watch: Watch, tol: float) -> Status | None:
     if run.gap <= NEARLY * tol:
         return Status.CERTIFIED
     if run.problem.hard and run.upper <= 0.0:
-        return Status.INSEPARABLE
+        return Status.UNDECIDED  # until it is proved
     if not np.isfinite(run.h.space.vector.w).all():
         return Status.NOT_FINITE
     if run.converged:
