@@ -272,9 +272,10 @@ def _answered(found: Solution, task: Task, terms: Terms, whole: Sample) -> Solut
         least = float((task.y * (Plain.scores(task.patterns.X, verdict.w) + verdict.b)).min())
         w, b = (verdict.w / least, verdict.b / least) if least > 0.0 else (verdict.w, verdict.b)
         certificate = certify(problem, whole, w, b, found.alpha)
-        status = Status.MAX_ITER if found.rounds >= terms.max_iter else Status.STALLED
-        status = Status.CERTIFIED if certificate.gap <= terms.tol else status
-        return replace(found, w=w, b=b, status=status, certificate=certificate)
+        if certificate.lower > 0.0:
+            status = Status.MAX_ITER if found.rounds >= terms.max_iter else Status.STALLED
+            status = Status.CERTIFIED if certificate.gap <= terms.tol else status
+            return replace(found, w=w, b=b, status=status, certificate=certificate)
     return replace(found, status=terms.watch.status() or Status.UNDECIDED, verdict=verdict)
 
 

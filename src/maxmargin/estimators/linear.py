@@ -118,9 +118,9 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         The bounds and the dual weights that prove them; `verify` rechecks them from the data.
     history_ : list of Report
     verdict_ : Inseparable or Undecided, or dict of these
-        Only of a hard margin without a separator: with INSEPARABLE the rational weights that prove that there is none,
-        with UNDECIDED the bounds so far; ``verify(X, y)`` checks either. Of several classes those without a separator,
-        by label, each about ``y == label``.
+        Only of a hard margin for which no separator was found: with INSEPARABLE the rational weights that prove that
+        there is none, with UNDECIDED the bounds so far (or, as LinearSeparator, one that takes more digits than float64
+        has); ``verify(X, y)`` checks each. Of several classes those without one, by label, about ``y == label``.
 
     Raises
     ------
