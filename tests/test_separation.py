@@ -334,3 +334,12 @@ class TestPage:
         for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "separation.md").read_text(), re.S):
             exec(block, scope)
         assert "not separable" in capsys.readouterr().out
+
+    def test_so_does_what_the_readme_says_of_it(self, capsys):
+        (block,) = [
+            block
+            for block in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+            if "import separate" in block
+        ]
+        exec(block, {})
+        assert capsys.readouterr().out.startswith("not separable: rows 0, 1, 2, 3 (4 in all)")
