@@ -37,8 +37,7 @@ TIGHT = 1e-9  # a margin as near to one is one
 UNFINISHED = (Status.MAX_ITER, Status.STALLED, Status.CONVERGED, Status.UNDECIDED, Status.NOT_FINITE)
 SHARE = 0.4  # a quarter of the time of the exact step, in entries presented for each n side^2 of it
 PATIENCE = 3  # rounds that the rule has at least, before a small problem is handed to the exact step,
-LOOKS = 100  # and looks at every row, before it is asked whether there is a separator at all
-STEPS = 8  # the same, of a program
+LOOKS = 100  # and looks at every row, at most, before it is asked whether there is a separator at all
 
 
 @dataclass(frozen=True)
@@ -302,12 +301,11 @@ def _status(run: Run, watch: Watch, tol: float) -> Status | None:
 
 def _is_doubtful(run: Run, algorithm: Algorithm, rounds: int) -> bool:
     """Has the algorithm had its chance to find a separator?"""
-    if run.lower > 0.0:
+    if run.lower > 0.0 or rounds < PATIENCE:
         return False
-    if isinstance(algorithm, Program):
-        return rounds >= STEPS
-    looks = min(_fair_share(run.patterns), LOOKS * run.patterns.n)
-    return rounds >= PATIENCE and run.presentations >= looks
+    if isinstance(algorithm, Program):  # a round of which costs as much as the answer
+        return True
+    return run.presentations >= min(_fair_share(run.patterns), LOOKS * run.patterns.n)
 
 
 def _after_finish(run: Run, tol: float) -> Status | None:
