@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .estimators.linear import MaxMarginClassifier
     from .estimators.online import OnlineMarginClassifier
     from .estimators.selection import MarginRFE
+    from .kernel_verdicts import KernelSeparator, PolynomialSeparator
     from .persistence import ModelFileError, load, save
     from .problems import Problem
     from .rules import (
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from .separation import separate
     from .solve import Report
     from .status import Status
-    from .verdicts import Inseparable, Separable, Undecided
+    from .verdicts import Inseparable, LinearSeparator, Separable, Undecided
 
 __version__ = "0.1.0"
 
@@ -59,7 +60,9 @@ __all__ = [
     "FixedDirectionalMargin",
     "FlexibleIMA",
     "Inseparable",
+    "KernelSeparator",
     "LinearProgram",
+    "LinearSeparator",
     "LocalPerceptron",
     "MarginRFE",
     "MaxMarginClassifier",
@@ -67,6 +70,7 @@ __all__ = [
     "OnlineMarginClassifier",
     "Pegasos",
     "Perceptron",
+    "PolynomialSeparator",
     "Problem",
     "Report",
     "Separable",
@@ -85,6 +89,7 @@ _HOMES = {
     "estimators.linear": ("MaxMarginClassifier",),
     "estimators.online": ("OnlineMarginClassifier",),
     "estimators.selection": ("MarginRFE",),
+    "kernel_verdicts": ("KernelSeparator", "PolynomialSeparator"),
     "persistence": ("ModelFileError", "load", "save"),
     "problems": ("Problem",),
     "rules": (
@@ -110,7 +115,7 @@ _HOMES = {
     "separation": ("separate",),
     "solve": ("Report",),
     "status": ("Status",),
-    "verdicts": ("Inseparable", "Separable", "Undecided"),
+    "verdicts": ("Inseparable", "LinearSeparator", "Separable", "Undecided"),
 }
 
 
