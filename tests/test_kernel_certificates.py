@@ -56,8 +56,8 @@ def test_the_linear_kernel_proves_what_a_linear_classifier_does(problem, store):
     X, y, weights = rings(40, 2)
     X[:, 0] += 4.0 * y
     alpha = np.random.default_rng(3).exponential(size=40)
-    found, alpha, length, b = kernel_bounds(problem, Linear(), store(X), y, weights, alpha)
-    w = length * ((alpha * y) @ X)
+    found, (alpha, c, b) = kernel_bounds(problem, Linear(), store(X), y, weights, alpha)
+    w = c @ X
     other = bounds(problem, Sample(X, y, weights), w, b, alpha)
     assert found.lower == pytest.approx(other.lower, rel=1e-10)
     assert found.upper == pytest.approx(other.upper, rel=1e-10)

@@ -10,12 +10,14 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 from sklearn.exceptions import NotFittedError
 
-from maxmargin import MPU, MaxMarginClassifier, Perceptron, persistence, verify
+from maxmargin import MPU, KernelMaxMarginClassifier, MaxMarginClassifier, Perceptron, persistence, verify
 from maxmargin.atomic import check_place, written_whole
+from maxmargin.kernel_solve import Decomposition
 from maxmargin.persistence import FORMAT, ModelFileError, load, save
 
 RNG = np.random.default_rng(0)
@@ -366,3 +368,53 @@ class TestAtomicWriting:
             check_place(tmp_path)
         with pytest.raises(FileNotFoundError, match="there is no such folder"):
             check_place(tmp_path / "nowhere" / "file")
+
+
+class TestKernelMachines:
+    """The same for support vectors and their kernel."""
+
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {},
+            {"kernel": "linear", "loss": "squared_hinge"},
+            {"kernel": "poly", "degree": 2, "coef0": 1.0, "algorithm": Decomposition()},
+            {"kernel": "laplacian", "gamma": 0.3},
+            {"multi_class": "ovo", "C": float("inf"), "gamma": 30.0},
+            {"class_weight": {0: 2.0}, "decision_function_shape": "ovo"},
+        ],
+        ids=str,
+    )
+    @pytest.mark.parametrize("y", [Y, THREE], ids=["two", "three"])
+    @pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+    def test_round_trip(self, parameters, y, store, path):
+        if "class_weight" in parameters and y is Y:
+            parameters = {**parameters, "class_weight": "balanced"}
+        if parameters.get("kernel") == "laplacian" and store is sp.csr_matrix:
+            pytest.skip("scikit-learn has this kernel for dense rows")
+        model = KernelMaxMarginClassifier(**parameters).fit(store(X), y)
+        save(model, path)
+        copy = load(path)
+        assert {**copy.get_params(), "algorithm": None} == {**model.get_params(), "algorithm": None}
+        for name in ("dual_coef_", "intercept_", "support_", "n_support_", "classes_", "class_weight_"):
+            np.testing.assert_array_equal(getattr(copy, name), getattr(model, name))
+            assert getattr(copy, name).dtype == getattr(model, name).dtype
+        assert copy.gamma_ == model.gamma_
+        assert copy.shape_fit_ == model.shape_fit_
+        assert copy.history_ == model.history_
+        assert copy.status_ is model.status_
+        np.testing.assert_array_equal(copy.decision_function(store(X)), model.decision_function(store(X)))
+        assert str(verify(copy, store(X), y)) == str(verify(model, store(X), y))
+
+    def test_a_precomputed_matrix(self, path):
+        model = KernelMaxMarginClassifier(kernel="precomputed").fit(X @ X.T, Y)
+        save(model, path)
+        copy = load(path)
+        np.testing.assert_array_equal(copy.predict(X @ X.T), model.predict(X @ X.T))
+        verify(copy, X @ X.T, Y)
+
+    def test_a_function_is_refused(self, path):
+        model = KernelMaxMarginClassifier(kernel=lambda A, B: A @ B.T).fit(X, Y)
+        with pytest.raises(ModelFileError, match="holds no code"):
+            save(model, path)
+        assert not path.exists()

@@ -5,8 +5,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .certificates import Certificate, CertificateError, Certificates, verify
+    from .certificates import Certificate, CertificateError, Certificates
     from .comparison import Comparison, compare
+    from .estimators.kernel import KernelMaxMarginClassifier
     from .estimators.linear import MaxMarginClassifier
     from .estimators.online import OnlineMarginClassifier
     from .estimators.selection import MarginRFE
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from .solve import Report
     from .status import Status
     from .verdicts import Inseparable, LinearSeparator, Separable, Undecided
+    from .verification import verify
 
 __version__ = "0.1.0"
 
@@ -60,6 +62,7 @@ __all__ = [
     "FixedDirectionalMargin",
     "FlexibleIMA",
     "Inseparable",
+    "KernelMaxMarginClassifier",
     "KernelSeparator",
     "LinearProgram",
     "LinearSeparator",
@@ -84,8 +87,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "certificates": ("Certificate", "CertificateError", "Certificates", "verify"),
+    "certificates": ("Certificate", "CertificateError", "Certificates"),
     "comparison": ("Comparison", "compare"),
+    "estimators.kernel": ("KernelMaxMarginClassifier",),
     "estimators.linear": ("MaxMarginClassifier",),
     "estimators.online": ("OnlineMarginClassifier",),
     "estimators.selection": ("MarginRFE",),
@@ -115,6 +119,7 @@ _HOMES = {
     "separation": ("separate",),
     "solve": ("Report",),
     "status": ("Status",),
+    "verification": ("verify",),
     "verdicts": ("Inseparable", "LinearSeparator", "Separable", "Undecided"),
 }
 

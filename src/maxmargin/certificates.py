@@ -14,7 +14,7 @@ it (`exactness`). This module knows no solver: it imports NumPy and the problem 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ import scipy.sparse as sp
 
 from .arithmetic import Compensated, Plain, powers_error
 from .exactness import exact_bound, huge_columns, inside
+from .kernels import Kernel, Linear
 from .problems import Problem
 
 INTERCEPT = {"none": "no intercept", "free": "free intercept", "augmented": "augmented intercept"}
@@ -90,6 +91,8 @@ class Certificate:
         Their dual weights, feasible for the problem.
     fingerprint : Fingerprint
         What is remembered of the data.
+    kernel : Kernel
+        The linear one, where the model has weights of its own.
     """
 
     problem: Problem
@@ -98,6 +101,7 @@ class Certificate:
     support: np.ndarray
     dual: np.ndarray
     fingerprint: Fingerprint
+    kernel: Kernel = field(default_factory=Linear)
 
     @property
     def gap(self) -> float:
@@ -116,8 +120,9 @@ class Certificate:
         problem = self.problem
         what = "margin" if problem.hard else "objective"
         name = "hard margin" if problem.hard else f"{problem.loss}, C = {problem.C:g}"
+        space = f"p = {problem.p:g}" if isinstance(self.kernel, Linear) else str(self.kernel)
         return (
-            f"{name}, p = {problem.p:g}, {INTERCEPT[problem.intercept]}\n"
+            f"{name}, {space}, {INTERCEPT[problem.intercept]}\n"
             f"  {self.lower:.12g} <= best {what} <= {self.upper:.12g}\n"
             f"  gap {self.gap:.3g}, proved by {self.support.size} of {self.rows} rows"
         )
@@ -125,7 +130,7 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class Certificates:
-    """One certificate per class of a one-vs-rest model; the gap is the largest."""
+    """One certificate for each class against the rest, or for each pair of classes; the gap is the largest."""
 
     classes: tuple[Any, ...]
     parts: tuple[Certificate, ...]
@@ -148,7 +153,9 @@ class Certificates:
         return str(self)
 
     def __str__(self) -> str:
-        lines = [f"{len(self)} classes, one against the rest; largest gap {self.gap:.3g}"]
+        pairs = isinstance(self.classes[0], tuple)
+        what = "pairs of classes" if pairs else "classes, one against the rest"
+        lines = [f"{len(self)} {what}; largest gap {self.gap:.3g}"]
         for name, part in zip(self.classes, self.parts, strict=True):
             lines.append(f"{name}: {part.lower:.9g} <= best <= {part.upper:.9g}, gap {part.gap:.3g}")
         return "\n".join(lines)
@@ -467,6 +474,16 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
     CertificateError
         If the certificate belongs to other data, or a bound does not hold: the message says which.
     """
+    X, labels, weights = training_data(model, X, y, sample_weight)
+    coef, intercept, classes = np.asarray(model.coef_, float), np.ravel(model.intercept_), model.classes_
+    certificate = model.certificate_
+    with np.errstate(over="ignore", invalid="ignore"):
+        sample = Sample(X, np.zeros(labels.size), weights)
+        return _recheck_all(certificate, sample, labels, coef, intercept, classes)
+
+
+def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Data, labels, and the weight of every row with that of its class, as a certificate of the model needs them."""
     X = X.tocsr() if sp.issparse(X) else np.asarray(X)
     if X.ndim != 2:
         raise CertificateError(f"X must have two dimensions, rows and features; got {X.ndim}.")
@@ -491,11 +508,7 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
         raise CertificateError(f"sample_weight must hold one number a row; got shape {weights.shape}.")
     _check_labels(model, labels, weights)
     weights = weights * _class_weights(model, labels)
-    coef, intercept, classes = np.asarray(model.coef_, float), np.ravel(model.intercept_), model.classes_
-    certificate = model.certificate_
-    with np.errstate(over="ignore", invalid="ignore"):
-        sample = Sample(X, np.zeros(labels.size), weights)
-        return _recheck_all(certificate, sample, labels, coef, intercept, classes)
+    return X, labels, weights
 
 
 def _recheck_all(
@@ -549,37 +562,52 @@ def _check_labels(model: Any, labels: np.ndarray, weights: np.ndarray) -> None:
 
 
 def _recheck(claim: Certificate, sample: Sample, w: np.ndarray, b: float) -> Certificate:
-    y, weights, now = sample.y, sample.weights, fingerprint(sample)
-    difference = claim.fingerprint.difference(now)
+    check_claim(claim, sample, b)
+    if w.shape != (sample.X.shape[1],):
+        raise CertificateError(
+            f"the model has {w.size} weights for {sample.X.shape[1]} features: they do not fit."
+        )
+    found = bounds(claim.problem, sample, w, b, claimed_weights(claim, sample), Compensated)
+    check_found(claim, found)
+    return replace(claim, lower=float(found.lower), upper=float(found.upper))
+
+
+def check_claim(claim: Certificate, sample: Sample, b: float) -> None:
+    """Does the certificate belong to these data, and its intercept to its problem?"""
+    difference = claim.fingerprint.difference(fingerprint(sample))
     if difference is not None:
         raise CertificateError(f"this certificate was made for other data: {difference}.")
-    problem = claim.problem
-    if problem.intercept == "none" and b != 0.0:
+    if claim.problem.intercept == "none" and b != 0.0:
         raise CertificateError("the upper bound fails: the model has an intercept, its problem has none.")
+
+
+def claimed_weights(claim: Certificate, sample: Sample) -> np.ndarray:
+    """The dual weights of a certificate, one a row, if they are such as its problem allows."""
+    problem, y, rows = claim.problem, sample.y, sample.y.size
     side = "upper" if problem.hard else "lower"
     support, dual = np.asarray(claim.support), np.asarray(claim.dual)
     if support.shape != dual.shape or support.ndim != 1 or support.dtype.kind not in "iu":
         raise CertificateError(
             f"the {side} bound fails: there must be one dual weight for each row it names."
         )
-    if support.size and not (support[0] >= 0 and support[-1] < now.rows and (np.diff(support) > 0).all()):
+    if support.size and not (support[0] >= 0 and support[-1] < rows and (np.diff(support) > 0).all()):
         raise CertificateError(
             f"the {side} bound fails: it names rows that the data do not have, or one twice."
         )
-    if w.shape != (now.features,):
-        raise CertificateError(
-            f"the model has {w.size} weights for {now.features} features: they do not fit."
-        )
-    alpha = np.zeros(now.rows)
+    alpha = np.zeros(rows)
     alpha[support] = dual
     if not np.all(alpha >= 0.0):
         raise CertificateError(f"the {side} bound fails: a dual weight is negative or not a number.")
-    if np.any(alpha > problem.caps(weights)):
+    if np.any(alpha > problem.caps(sample.weights)):
         raise CertificateError(f"the {side} bound fails: a dual weight is above its cap C s_i.")
     total = Compensated.total(alpha)
     if problem.free and abs(Compensated.total(alpha * y)) > 1e-12 * total:
         raise CertificateError(f"the {side} bound fails: dual weights are not balanced between the classes.")
-    found = bounds(problem, sample, w, b, alpha, Compensated)
+    return alpha
+
+
+def check_found(claim: Certificate, found: Bounds) -> None:
+    """Do the bounds that the data give prove what is claimed?"""
     if not found.lower >= claim.lower - found.below:
         raise CertificateError(
             f"the lower bound fails: {claim.lower:.17g} is claimed, the data give {found.lower:.17g}."
@@ -592,4 +620,3 @@ def _recheck(claim: Certificate, sample: Sample, w: np.ndarray, b: float) -> Cer
         raise CertificateError(
             f"the bounds cross: the data give {found.lower:.17g} as lower, {found.upper:.17g} as upper bound."
         )
-    return Certificate(problem, float(found.lower), float(found.upper), claim.support, claim.dual, now)

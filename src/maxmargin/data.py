@@ -63,16 +63,7 @@ class Patterns:
     """
 
     def __init__(self, X: Any) -> None:
-        if sp.issparse(X):
-            X = X.tocsr()
-            if not X.has_canonical_format:
-                X = X.copy()
-                X.sum_duplicates()
-        else:
-            X = np.ascontiguousarray(X)
-        if X.dtype not in (np.float32, np.float64):
-            X = X.astype(np.float64)
-        self.X = X
+        self.X = X = canonical(X)
         self.n, self.d = X.shape
         self.square = np.empty(self.n)
         self._squares: dict[float, np.ndarray] = {2.0: self.square}
@@ -220,6 +211,18 @@ class Patterns:
             held=np.zeros(2, np.uint32),
             place=np.arange(self.n if holds else 0, dtype=np.uint32),
         )
+
+
+def canonical(X: Any) -> Any:
+    """Rows side by side: a C-ordered matrix, or CSR with sorted entries, each once; float32 or float64."""
+    if sp.issparse(X):
+        X = X.tocsr()
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+    else:
+        X = np.ascontiguousarray(X)
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
 class Room:

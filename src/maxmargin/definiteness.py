@@ -96,7 +96,9 @@ def check_gram(K: Any, name: str = "The kernel matrix") -> None:
 
 def rounding(K: np.ndarray) -> float:
     """By how much rounded entries may have moved an eigenvalue: n times the error of the largest."""
-    eps = float(np.finfo(K.dtype).eps) if K.dtype.kind == "f" else float(np.finfo(float).eps)
+    # float64 numbers that were float32 ones have the rounding of those
+    single = K.dtype == np.float32 or (K.dtype.kind == "f" and bool((K.astype(np.float32) == K).all()))
+    eps = float(np.finfo(np.float32 if single else float).eps)
     return UNITS * K.shape[0] * eps * max(float(K.max()), -float(K.min()))
 
 

@@ -1,148 +1,352 @@
-"""Bounds for kernel machines: those of `certificates`, with w = sum beta_i phi(x_i) known by its kernel values alone.
+"""Bounds for kernel machines: those of `certificates`, with w = sum c_i phi(x_i) known by its kernel values alone.
 
-Everything is read off one product of the Gram matrix with the dual weights, in float64, a block of its rows at a time:
-the scores f_j = sum alpha_i y_i k(x_i, x_j), and |v|^2 = sum alpha_j y_j f_j. The primal point is a multiple of the
-dual one, with the best intercept where that is free.
+Everything is read off products of the Gram matrix with dual weights and with the coefficients of w, in float64:
+the scores f_j = sum_i c_i k(x_i, x_j), and |w|^2 = sum c_j f_j. Entries are taken to be off by
+`Kernel.error`, sums by their rounding; bounds are rounded outwards: they hold for the kernel as it is, not as computed.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .certificates import Bounds, feasible
+from .certificates import (
+    Bounds,
+    Certificate,
+    CertificateError,
+    Certificates,
+    Sample,
+    check_claim,
+    check_found,
+    claimed_weights,
+    feasible,
+    fingerprint,
+    training_data,
+)
 from .gram import gram_product
 from .intercept import best_intercept
-from .kernels import Kernel
+from .kernels import Kernel, Precomputed
+from .multiclass import parts_of
 from .problems import Problem, best_length
 
 EPS = float(np.finfo(float).eps)
 TURNS = 20  # length and intercept in turn
+UNEVEN = 1e-12  # share of all dual weights by which the classes' totals may differ
+
+
+class KernelPoint(NamedTuple):
+    """Dual weights, and a primal point w = sum coefficients_i phi(x_i) with its intercept."""
+
+    alpha: np.ndarray
+    coefficients: np.ndarray
+    intercept: float
 
 
 class KernelBounds(NamedTuple):
-    """Bounds, the dual weights that prove one of them, and (length, intercept) of the primal point.
-
-    The primal point is `length` times sum alpha_i y_i phi(x_i).
-    """
+    """Bounds, rounded outwards, and the point that proves them."""
 
     bounds: Bounds
-    alpha: np.ndarray
-    length: float
-    intercept: float
+    point: KernelPoint
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSample:
+    """Rows and their kernel, as a certificate sees them.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Whose values, computed in float64, are off by no more than `kernel.error`.
+    X : ndarray or CSR matrix of shape (n, d)
+    """
+
+    kernel: Kernel
+    X: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "X", self.kernel.prepared(self.X.astype(np.float64, copy=False)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            most = float(np.abs(self.kernel.diagonal(self.X)).max(initial=0.0))
+        if not np.isfinite(most):
+            raise ValueError(
+                "The kernel overflows for rows of this length: scale the features, or lower gamma."
+            )
+        object.__setattr__(self, "most", most)
+        object.__setattr__(self, "error", self.kernel.error(self.X))
+
+    error: float = 0.0
+    most: float = 0.0  # of the diagonal
+
+    def scores(self, c: np.ndarray) -> np.ndarray:
+        """sum_i c_i k(x_i, x_j) of every row j; of several c, shape (m, n), at the price of one."""
+        return gram_product(self.kernel, self.X, c)
+
+
+class _Combination(NamedTuple):
+    """sum c_i phi(x_i): scores, squared length, and by how much these may be off."""
+
+    c: np.ndarray
+    scores: np.ndarray
+    square: float
+    off: float
+    uncertain: float
+
+
+def _combination(sample: KernelSample, c: np.ndarray, scores: np.ndarray) -> _Combination:
+    total, terms = float(np.abs(c).sum()), int(np.count_nonzero(c)) + 4
+    square = float(c @ scores)
+    off = total * (sample.error + (terms + 2.0) * EPS * sample.most)
+    uncertain = total * off + terms * EPS * float(np.abs(c * scores).sum())
+    return _Combination(c, scores, max(square, 0.0), off, uncertain)
 
 
 def kernel_bounds(
     problem: Problem, kernel: Kernel, X: Any, y: np.ndarray, weights: np.ndarray, alpha: np.ndarray
 ) -> KernelBounds:
-    """The bounds that dual weights prove, rounded outwards, with the best primal point along them.
+    """The bounds that dual weights prove, with the best primal point along them.
 
     Parameters
     ----------
     problem : Problem
         p = 2.
     kernel : Kernel
-        Whose values, computed in float64, are off by no more than `kernel.error`.
     X : ndarray or CSR matrix of shape (n, d)
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,)
-        Sample weights.
+        Sample weights; rows of weight 0 take no part.
     alpha : ndarray of shape (n,)
         Any non-negative numbers; they are made feasible first.
     """
-    X = kernel.prepared(X.astype(np.float64, copy=False))
-    alpha = feasible(problem, y, weights, alpha)
-    scores = gram_product(kernel, X, alpha * y)
-    square = float((alpha * y) @ scores)
-    balance = float(alpha @ y)
-    if not problem.hard and alpha.any():
-        own = problem.rho * balance
-        t = problem.multiple(alpha, max(square, 0.0) + own * own, weights)
-        alpha, scores, square, balance = (
-            np.minimum(t * alpha, problem.caps(weights)),
-            t * scores,
-            t * t * square,
-            t * balance,
-        )
-    # by how much scores, and the square of the length, may be off
-    total, most = float(alpha.sum()), float(np.abs(kernel.diagonal(X)).max(initial=0.0))
-    terms = int(np.count_nonzero(alpha)) + 4
-    off = total * (kernel.error(X) + (terms + 2.0) * EPS * most)
-    uncertain = total * off + terms * EPS * float(np.abs(alpha * scores).sum())
-    constant = problem.rho * problem.rho * balance
-    off += 4.0 * terms * EPS * problem.rho * problem.rho * total
-    square2 = max(square, 0.0) + constant * balance
-    uncertain += 4.0 * terms * EPS * problem.rho * problem.rho * total * total
+    return all_bounds(
+        [problem], KernelSample(kernel, X), [y], [weights], [KernelPoint(alpha, alpha * y, 0.0)]
+    )[0]
+
+
+def all_bounds(
+    problems: Sequence[Problem],
+    sample: KernelSample,
+    ys: Sequence[np.ndarray],
+    weights: Sequence[np.ndarray],
+    points: Sequence[KernelPoint],
+) -> list[KernelBounds]:
+    """The bounds of several problems on the same rows, which cost one computation of the kernel.
+
+    The primal point is that which was given, or the best multiple of the dual one with its best intercept, whichever is
+    better.
+    """
+    duals = [
+        feasible(problem, y, s, point.alpha)
+        for problem, y, s, point in zip(problems, ys, weights, points, strict=True)
+    ]
+    signed = [alpha * y for alpha, y in zip(duals, ys, strict=True)]
+    others = [
+        point.coefficients
+        for point, c in zip(points, signed, strict=True)
+        if not _parallel(point.coefficients, c)
+    ]
+    scores = iter(sample.scores(np.array([*signed, *others])))
+    found = [next(scores) for _ in signed]
+    result = []
+    for k, (problem, y, s, point) in enumerate(zip(problems, ys, weights, points, strict=True)):
+        dual = _combination(sample, signed[k], found[k])
+        alpha, dual = _multiplied(problem, s, y, duals[k], dual)
+        bound, rounding = _dual_side(problem, sample, y, s, alpha, dual)
+        tried = [_best_primal(problem, dual, y, s)]
+        if not _parallel(point.coefficients, signed[k]):
+            tried.append((_combination(sample, point.coefficients, next(scores)), point.intercept))
+        sides = [_primal_side(problem, y, s, w, b) for w, b in tried]
+        best = min(range(len(sides)), key=lambda j: -sides[j][0] if problem.hard else sides[j][0])
+        (w, b), (other, lost) = tried[best], sides[best]
+        proved = _both(problem, (bound, rounding), (other, lost))
+        result.append(KernelBounds(proved, KernelPoint(alpha, w.c, b)))
+    return result
+
+
+def _both(problem: Problem, dual: tuple[float, float], primal: tuple[float, float]) -> Bounds:
+    """A bound and what rounding took from it, of either side: which of them is the lower one?"""
+    (lower, below), (upper, above) = (primal, dual) if problem.hard else (dual, primal)
+    return Bounds(lower, upper, below, above)
+
+
+def _parallel(c: np.ndarray, other: np.ndarray) -> bool:
+    """Is c a multiple of the other, but for rounding? Then its best multiple is known without it."""
+    square = float(other @ other)
+    if square == 0.0 or not c.any():
+        return not c.any()
+    t = float(c @ other) / square
+    return float(np.abs(c - t * other).max()) <= 1e-9 * float(np.abs(c).max())
+
+
+def _multiplied(
+    problem: Problem, weights: np.ndarray, y: np.ndarray, alpha: np.ndarray, dual: _Combination
+) -> tuple[np.ndarray, _Combination]:
+    """The best multiple of the dual weights; of a hard margin only proportions count."""
+    if problem.hard or not alpha.any():
+        return alpha, dual
+    own = problem.rho * float(dual.c.sum())
+    t = problem.multiple(alpha, dual.square + own * own, weights)
+    alpha = np.minimum(t * alpha, problem.caps(weights))
+    scaled = _Combination(
+        alpha * y, t * dual.scores, t * t * dual.square, t * dual.off, t * t * dual.uncertain
+    )
+    return alpha, scaled
+
+
+def _dual_side(
+    problem: Problem,
+    sample: KernelSample,
+    y: np.ndarray,
+    weights: np.ndarray,
+    alpha: np.ndarray,
+    dual: _Combination,
+) -> tuple[float, float]:
+    """What the dual weights prove, and what rounding took from it."""
+    terms, total = int(np.count_nonzero(alpha)) + 4, float(alpha.sum())
+    own = problem.rho * float(dual.c.sum())
+    square = dual.square + own * own
+    uncertain = dual.uncertain + 4.0 * terms * EPS * problem.rho * problem.rho * total * total
     # classes whose totals differ by rounding: scaling the heavier one down moves v by so much
     uneven = 0.0
     if problem.free:
-        uneven = abs(math.fsum((alpha * y).tolist()))
-        moved = uneven * most**0.5
-        uncertain += 2.0 * moved * (square2**0.5 + moved)
-    length, b, margins = _primal_point(problem, scores + constant, square2, y, weights)
-    intercept = b + length * constant
+        uneven = abs(math.fsum(dual.c.tolist()))
+        moved = uneven * sample.most**0.5
+        uncertain += 2.0 * moved * (square**0.5 + moved)
     if problem.hard:
-        found = _hard(alpha, weights, margins, length, b, (square2, uncertain, off, uneven))
-        return KernelBounds(found, alpha, length, intercept)
-    # primal - dual is what the gap is; both are rounded outwards
+        rest = total * (1.0 - (alpha.size + 4.0) * EPS) - uneven
+        if not rest > 0.0:
+            return np.inf, 0.0
+        upper = (square + uncertain) ** 0.5 / rest * (1.0 + 8.0 * EPS)
+        return upper, upper - square**0.5 / total
     size = float((2.0 * alpha - problem.gains(alpha, weights)).sum())
-    lower = problem.dual(square2, alpha, weights)
-    below = 0.5 * uncertain + (terms + 4.0) * EPS * (size + square2) + 2.0 * uneven
-    penalty = 0.5 * length * length * (square2 + uncertain)
-    slack = length * off + 8.0 * EPS * (np.abs(margins) + abs(b))
-    upper = problem.primal(penalty, margins - slack, weights)
-    above = (margins.size + 8.0) * EPS * upper
-    nominal = problem.primal(0.5 * length * length * square2, margins, weights)
-    found = Bounds(lower - below, upper + above, below, upper + above - nominal)
-    return KernelBounds(found, alpha, length, intercept)
+    below = 0.5 * uncertain + (terms + 4.0) * EPS * (size + square) + 2.0 * uneven
+    return problem.dual(square, alpha, weights) - below, below
 
 
-def _primal_point(
-    problem: Problem, scores: np.ndarray, square: float, y: np.ndarray, weights: np.ndarray
-) -> tuple[float, float, np.ndarray]:
-    """(length, intercept, margins) of the best multiple of w of these scores, |w|^2 = square."""
-    t, b = 1.0, 0.0
-    if problem.free:
-        b = best_intercept(problem, scores, y, weights)
+def _primal_side(
+    problem: Problem, y: np.ndarray, weights: np.ndarray, w: _Combination, b: float
+) -> tuple[float, float]:
+    """What the primal point attains, and what rounding took from it."""
+    margins = y * (w.scores + b)
+    slack = w.off + 8.0 * EPS * (np.abs(margins) + 2.0 * abs(b))
+    square = problem.norm2(w.square, b)
     if problem.hard:
-        smallest = float((y * (scores + b)).min())
-        t = 1.0 / smallest if smallest > 0.0 else 1.0
-        return t, t * b, y * (t * scores + t * b)
-    if problem.loss == "squared_hinge":
+        used = weights > 0.0
+        least = float((margins - slack)[used].min())
+        if not square > 0.0:
+            return -np.inf, 0.0
+        nominal = float(margins[used].min()) / square**0.5
+        far = square + w.uncertain if least > 0.0 else max(square - w.uncertain, 0.0)
+        lower = least / far**0.5 if far > 0.0 else -np.inf
+        lower -= 8.0 * EPS * abs(lower)
+        return lower, nominal - lower if np.isfinite(lower) else 0.0
+    nominal = problem.primal(0.5 * square, margins, weights)
+    upper = problem.primal(0.5 * (square + w.uncertain), margins - slack, weights)
+    upper += (margins.size + 8.0) * EPS * upper
+    return upper, upper - nominal
+
+
+def _best_primal(
+    problem: Problem, dual: _Combination, y: np.ndarray, weights: np.ndarray
+) -> tuple[_Combination, float]:
+    """The best multiple of the w of these dual weights, and its intercept."""
+    constant = problem.rho * problem.rho * float(dual.c.sum())
+    t, b = 1.0, constant
+    if problem.free:
+        b = best_intercept(problem, dual.scores, y, weights)
+    if problem.hard:
+        smallest = float((y * (dual.scores + b))[weights > 0.0].min())
+        t = 1.0 / smallest if smallest > 0.0 else 1.0  # canonical scale: the smallest margin is one
+        b = t * b
+    elif problem.loss == "squared_hinge":
         for _ in range(TURNS if problem.free else 1):
-            s = best_length(t * t * square, y * (t * scores + b), problem.C * weights)
+            s = best_length(
+                problem.norm2(t * t * dual.square, b), y * (t * dual.scores + b), problem.C * weights
+            )
             t, b = s * t, s * b
             if problem.free:
-                b = best_intercept(problem, t * scores, y, weights)
+                b = best_intercept(problem, t * dual.scores, y, weights)
             if abs(s - 1.0) <= 1e-9:
                 break
-    return t, b, y * (t * scores + b)
+    return _Combination(
+        t * dual.c, t * dual.scores, t * t * dual.square, t * dual.off, t * t * dual.uncertain
+    ), b
 
 
-def _hard(
-    alpha: np.ndarray,
-    weights: np.ndarray,
-    margins: np.ndarray,
-    length: float,
-    b: float,
-    known: tuple[float, float, float, float],
-) -> Bounds:
-    """Margin and bound, in which the primal point's length cancels."""
-    square, uncertain, off, uneven = known
-    used = weights > 0.0
-    total, terms = float(alpha.sum()), alpha.size + 4.0
-    slack = length * off + 8.0 * EPS * (np.abs(margins) + abs(b))
-    lower = nominal = -np.inf
-    if square > 0.0:
-        least = float((margins - slack)[used].min())
-        nominal = float(margins[used].min()) / (length * square**0.5)
-        far = (square + uncertain) if least > 0.0 else max(square - uncertain, 0.0)
-        lower = least / (length * far**0.5) if far > 0.0 else -np.inf
-        lower -= 8.0 * EPS * abs(lower)
-    rest = total * (1.0 - terms * EPS) - uneven
-    upper = (square + uncertain) ** 0.5 / rest * (1.0 + 8.0 * EPS) if rest > 0.0 else np.inf
-    below = nominal - lower if np.isfinite(lower) else 0.0
-    above = upper - square**0.5 / total if total > 0.0 else 0.0
-    return Bounds(lower, upper, below, above)
+def certificate(
+    problem: Problem, kernel: Kernel, sample: Sample, found: Bounds, alpha: np.ndarray
+) -> Certificate:
+    """Bounds and the dual weights that prove one of them, with the fingerprint of the data."""
+    support = np.flatnonzero(alpha).astype(np.int64)
+    return Certificate(
+        problem, float(found.lower), float(found.upper), support, alpha[support], fingerprint(sample), kernel
+    )
+
+
+@contextmanager
+def _of(label: Any, model: Any) -> Iterator[None]:
+    """A failure names the problem, where there are several."""
+    try:
+        yield
+    except CertificateError as error:
+        if len(model.classes_) == 2:
+            raise
+        names = model.classes_[list(np.atleast_1d(label))].tolist()
+        what = f"class {names[0]!r}" if len(names) == 1 else f"classes {names[0]!r} and {names[1]!r}"
+        raise CertificateError(f"{what}: {error}") from None
+
+
+def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
+    """`verify` for a model that is a combination of kernel functions.
+
+    Every number is recomputed from the data by kernel values in float64. The kernel is that of the certificate; of
+    a matrix given as ``kernel="precomputed"``, X is the matrix.
+    """
+    X, labels, weights = training_data(model, X, y, sample_weight)
+    claim = model.certificate_
+    parts = (claim,) if isinstance(claim, Certificate) else claim.parts
+    scheme = parts_of(model.multi_class, len(model.classes_))
+    coefficients = scheme.unpacked(np.asarray(model.dual_coef_, float), np.asarray(model.n_support_))
+    intercepts = np.ravel(model.intercept_)
+    if not len(parts) == len(scheme.labels) == len(coefficients) == len(intercepts):
+        raise CertificateError(
+            f"{len(model.classes_)} classes need {len(scheme.labels)} certificates and intercepts; there are "
+            f"{len(parts)} and {intercepts.size}."
+        )
+    support = np.asarray(model.support_)
+    codes = np.searchsorted(model.classes_, labels)
+    codes = np.where(np.isin(labels, model.classes_), codes, -1)
+    data = Sample(X, np.zeros(labels.size), weights)
+    kernel = parts[0].kernel
+    if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
+        raise CertificateError(f"a precomputed kernel is a square matrix; got shape {X.shape}.")
+    sample = KernelSample(kernel, X)
+    signs, shares, vectors = [], [], []
+    for k, part in enumerate(parts):
+        with _of(scheme.labels[k], model):
+            s, among = scheme.signs(k, codes)
+            signs.append(s)
+            shares.append(np.where(among, weights, 0.0))
+            here = replace(data, y=s, weights=shares[-1])
+            check_claim(part, here, float(intercepts[k]))
+            w = np.zeros(labels.size)
+            w[support] = coefficients[k]
+            vectors += [claimed_weights(part, here) * s, w]
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = sample.scores(np.array(vectors))
+    found = []
+    for k, part in enumerate(parts):
+        with _of(scheme.labels[k], model):
+            alpha = vectors[2 * k] * signs[k]
+            dual = _combination(sample, vectors[2 * k], scores[2 * k])
+            dual_side = _dual_side(part.problem, sample, signs[k], shares[k], alpha, dual)
+            w = _combination(sample, vectors[2 * k + 1], scores[2 * k + 1])
+            primal_side = _primal_side(part.problem, signs[k], shares[k], w, float(intercepts[k]))
+            now = _both(part.problem, dual_side, primal_side)
+            check_found(part, now)
+            found.append(replace(part, lower=float(now.lower), upper=float(now.upper)))
+    return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))

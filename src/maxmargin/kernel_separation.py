@@ -134,9 +134,10 @@ class KernelSearch:
         """What the dual weights prove."""
         found = kernel_bounds(self.problem, self.kernel, self.X, self.y, self.ones, self.found.alpha)
         upper = above(found.bounds.upper, lower)
-        support = np.flatnonzero(found.alpha).astype(np.int64)
+        alpha = found.point.alpha
+        support = np.flatnonzero(alpha).astype(np.int64)
         mark = fingerprint(Sample(self.X, self.y, self.ones))
-        return Certificate(self.problem, lower, upper, support, found.alpha[support], mark)
+        return Certificate(self.problem, lower, upper, support, alpha[support], mark, self.kernel)
 
     def _separable(self) -> KernelSeparator:
         c, b = self.found.primal

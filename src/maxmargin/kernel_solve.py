@@ -1,1 +1,320 @@
-"""The outer loop for kernel problems."""
+"""Kernel problems: round -> report -> stop? -> bounds in float64 -> solutions.
+
+Problems on the same rows go together: they share the rows of the kernel, and one computation of it certifies all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from .batch.active_set import candidates
+from .batch.decomposition import decomposed_points
+from .batch.kernel_rows import KernelRows
+from .batch.quadratic import quadratic
+from .certificates import Bounds
+from .kernel_certificates import KernelBounds, KernelPoint, KernelSample, all_bounds
+from .kernel_run import KernelRun
+from .kernel_task import KernelPoints, KernelTask
+from .kernels import Kernel, Precomputed
+from .problems import Problem
+from .rules import RULES, Algorithm
+from .schedules import SCHEDULES
+from .solve import EXACT, NEAR_ENOUGH, NEARLY, PATIENCE, UNFINISHED, Report, Terms
+from .status import Status
+from .watch import Watch
+
+FEW_ROWS = 500  # problems of no more rows end with the exact step on a factor of the Gram matrix
+COARSE, FINE = 1e-5, 1e-4  # a tol that float32 rows reach, where entries are off by no more than this share
+SINGLE = 2.0**29  # how much coarser float32 is
+IDLE = 30  # rounds without a better bound, after which the decomposition has come as near as numbers do
+HOPELESS = 100.0  # margins of so many roundings of the rows are none
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Working sets of the rows that violate optimality most, each solved by sequential minimal optimisation.
+
+    Stands where an incremental algorithm's name or object does.
+
+    References
+    ----------
+    `maxmargin.batch.decomposition` has them.
+    """
+
+    name: ClassVar[str] = "decomposition"
+    convergent: ClassVar[bool] = True
+
+    def refuses(self, problem: Problem) -> str | None:
+        """None: it solves every kernel problem."""
+        return None
+
+
+KERNEL_ALGORITHMS: dict[str, Any] = {
+    Decomposition.name: Decomposition,
+    **{name: rule for name, rule in RULES.items() if getattr(rule, "kernelised", False)},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One of several problems on the same rows.
+
+    Parameters
+    ----------
+    problem : Problem
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,), positive
+    algorithm : Algorithm or Decomposition
+    reason : str
+        Why this algorithm was chosen.
+    seed : int
+        Of the order of presentation.
+    label : object, default=None
+        What the reports call it; None where there is only one problem.
+    start : ndarray of shape (n,), default=None
+        Dual weights to begin with.
+    """
+
+    problem: Problem
+    y: np.ndarray
+    weights: np.ndarray
+    algorithm: Algorithm | Decomposition
+    reason: str
+    seed: int
+    label: Any = None
+    start: np.ndarray | None = None
+
+
+class _Walked(NamedTuple):
+    """Where the rounds of one problem ended."""
+
+    point: KernelPoint
+    status: Status
+    rounds: int
+    history: list[Report]
+
+
+@dataclass(frozen=True)
+class KernelSolution:
+    """The best model so far, and how far it is from the best possible."""
+
+    point: KernelPoint
+    bounds: Bounds
+    status: Status
+    rounds: int
+    history: list[Report]
+
+
+def solve_kernel(
+    kernel: Kernel, X: Any, parts: Sequence[Part], terms: Terms, megabytes: float
+) -> list[KernelSolution]:
+    """Solve problems on the same rows, each until its certified gap is at most `tol` or something else ends it.
+
+    Rows of the kernel are float32 numbers where that is enough for `tol`; what turns out not to be certified goes on
+    with float64 rows.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : ndarray or CSR matrix of shape (n, d)
+    parts : sequence of Part
+    terms : Terms
+    megabytes : float
+        Budget of the rows of the kernel.
+    """
+    sample = KernelSample(kernel, X)
+    solutions: dict[int, KernelSolution] = {}
+    left = list(range(len(parts)))
+    for dtype in _precisions(sample, parts[0].problem, terms.tol):
+        rows = KernelRows(kernel, X.astype(dtype, copy=False), megabytes)
+        walked = [
+            _walk(parts[k], rows, replace(terms, watch=terms.watch.part(len(left) - j)), solutions.get(k))
+            for j, k in enumerate(left)
+        ]
+        del rows
+        some = [parts[k] for k in left]
+        with np.errstate(over="ignore", invalid="ignore"):
+            proofs = all_bounds(
+                [part.problem for part in some],
+                sample,
+                [part.y for part in some],
+                [part.weights for part in some],
+                [solution.point for solution in walked],
+            )
+        for k, solution, proof in zip(left, walked, proofs, strict=True):
+            solutions[k] = _proved(parts[k].problem, solution, proof, terms.tol, solutions.get(k))
+        left = [
+            k for k in left if solutions[k].status in UNFINISHED and solutions[k].status != Status.MAX_ITER
+        ]
+        if not left or terms.watch.interrupted():
+            break
+    return [solutions[k] for k in range(len(parts))]
+
+
+def _precisions(sample: KernelSample, problem: Problem, tol: float) -> list[Any]:
+    """Float32 first, where entries are good enough for what is asked; small problems are exact in any case."""
+    single = sample.error * SINGLE <= FINE * sample.most and tol >= COARSE
+    if isinstance(sample.kernel, Precomputed):
+        return [sample.X.dtype]
+    return [np.float32, np.float64] if single and sample.X.shape[0] > FEW_ROWS else [np.float64]
+
+
+class _Decomposed:
+    """The decomposition solver under way, with what the loop asks of a run."""
+
+    def __init__(self, task: KernelTask, interrupted: Callable[[], bool]) -> None:
+        self.points = KernelPoints(task.problem, task.y, task.weights, task.rows.diagonal)
+        self.presentations = self.steps = 0
+        self.converged = False
+        self._task, self._interrupted = task, interrupted
+
+    @property
+    def lower(self) -> float:
+        return self.points.lower
+
+    @property
+    def upper(self) -> float:
+        return self.points.upper
+
+    @property
+    def gap(self) -> float:
+        return self.points.gap
+
+    def rounds(self) -> Iterator[None]:
+        """A round is a working set; the end is one without a violation, or many that improve nothing."""
+        task, idle = self._task, 0
+        before = np.zeros(task.y.size) if task.start is None else task.start
+        for point in decomposed_points(
+            task.problem, task.rows, task.y, task.weights, self._interrupted, task.start
+        ):
+            last = (self.lower, self.upper)
+            self.points.value(point.alpha, point.scores)
+            idle = 0 if (self.lower, self.upper) != last else idle + 1
+            self.presentations += task.y.size
+            self.steps += int(np.count_nonzero(point.alpha != before))
+            before = point.alpha
+            yield
+            if idle >= IDLE:
+                return
+
+
+def _walk(part: Part, rows: KernelRows, terms: Terms, last: KernelSolution | None) -> _Walked:
+    """The rounds of one problem; bounds are as good as the rows."""
+    watch, tol, problem = terms.watch, terms.tol, part.problem
+    start = part.start if last is None else last.point.alpha
+    task = KernelTask(problem, rows, part.y, part.weights, start, part.label)
+    if isinstance(part.algorithm, Decomposition):
+        run: Any = _Decomposed(task, watch.interrupted)
+        steps = run.rounds()
+    else:
+        run = KernelRun(task, part.algorithm, tol, np.random.default_rng(part.seed), watch.interrupted)
+        steps = SCHEDULES[part.algorithm.schedule](run)
+    history = [] if last is None else last.history
+    rounds = 0 if last is None else last.rounds
+    least = HOPELESS * np.finfo(rows.diagonal.dtype).eps * float(rows.diagonal.max(initial=0.0)) ** 0.5
+    small = terms.exact and part.algorithm.convergent and rows.n <= FEW_ROWS
+
+    def report(stage: str, reason: str) -> None:
+        margin = run.lower
+        if not problem.hard:
+            margin = (2.0 * run.upper) ** -0.5 if run.upper > 0.0 else np.inf
+        history.append(
+            Report(
+                len(history) + 1, watch.seconds(), run.lower, run.upper, run.gap, run.presentations, run.steps,
+                stage, part.label, margin, reason,
+            )
+        )  # fmt: skip
+        terms.on_report(history[-1])
+
+    status = Status.STALLED
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in steps:
+            rounds += 1
+            report(part.algorithm.name, part.reason)
+            ended = _ended(run, problem, watch, tol, least)
+            last_round = ended is not None or rounds >= terms.max_iter
+            near = run.gap <= NEAR_ENOUGH or rounds >= PATIENCE
+            if small and near and ended not in (Status.MAX_TIME, Status.INTERRUPTED):
+                small = False
+                _finish(run.points, task)
+                report("exact", "a small problem: the optimality conditions on the support")
+                ended = Status.CERTIFIED if run.gap <= NEARLY * tol else ended
+                last_round = last_round or run.gap <= EXACT
+            if ended is not None:
+                status = ended
+                break
+            if last_round:
+                status = Status.MAX_ITER
+                break
+        else:
+            if watch.interrupted():
+                status = watch.status() or status
+            elif small:
+                _finish(run.points, task)
+                report("exact", "a small problem: the optimality conditions on the support")
+    found = run.points
+    return _Walked(
+        KernelPoint(found.alpha, found.primal.coefficients, found.primal.b), status, rounds, history
+    )
+
+
+def _ended(run: Any, problem: Problem, watch: Watch, tol: float, least: float) -> Status | None:
+    """Why to end after this round; None to go on."""
+    if run.gap <= NEARLY * tol:
+        return Status.CERTIFIED
+    if problem.hard and run.upper <= least:
+        return Status.UNDECIDED  # nothing that these rows could tell from zero
+    if not np.isfinite(run.points.alpha).all():
+        return Status.NOT_FINITE
+    if run.converged:
+        return Status.CONVERGED
+    return watch.status()
+
+
+def _finish(points: KernelPoints, task: KernelTask) -> None:
+    """The exact step on a factor Z of the Gram matrix, K = Z Z'; its points count where their bounds are better."""
+    problem, y, weights = task.problem, task.y, task.weights
+    K = task.rows.kernel.block(task.rows.X, task.rows.X).astype(float)
+    values, vectors = np.linalg.eigh(0.5 * (K + K.T))
+    kept = values > values.size * np.finfo(float).eps * max(float(values[-1]), 0.0)
+    if not kept.any():
+        return
+    qp = quadratic(problem, vectors[:, kept] * np.sqrt(values[kept]), y, weights)
+    near = None
+    if points.gap < NEAR_ENOUGH:
+        near = points.alpha * qp.scale**2
+        if problem.hard:
+            near = near / near.sum()
+    try:
+        for point in candidates(qp, near):
+            alpha = qp.dual(point.a)
+            if np.isfinite(alpha).all():
+                points.value(alpha, K @ (alpha * y))
+            if point.settled and points.gap <= EXACT:
+                return
+    except np.linalg.LinAlgError:  # what was found so far stands
+        return
+
+
+def _proved(
+    problem: Problem, walked: _Walked, proof: KernelBounds, tol: float, last: KernelSolution | None
+) -> KernelSolution:
+    """The solution with its bounds in float64; the better of this one and the last."""
+    bounds, point, status = proof.bounds, proof.point, walked.status
+    gap = problem.gap(bounds.lower, bounds.upper)
+    if gap <= tol:
+        status = Status.CERTIFIED
+    elif status is Status.CERTIFIED:  # the running bounds were off by rounding
+        status = Status.STALLED
+    if last is not None and problem.gap(last.bounds.lower, last.bounds.upper) < gap:
+        point, bounds = last.point, last.bounds
+    if problem.hard and status in UNFINISHED and not bounds.lower > 0.0:
+        status = Status.UNDECIDED
+    numbers = [*point.coefficients, point.intercept]
+    if not np.isfinite(numbers).all() or np.isnan([bounds.lower, bounds.upper]).any():
+        status = Status.NOT_FINITE
+    return KernelSolution(point, bounds, status, walked.rounds, walked.history)

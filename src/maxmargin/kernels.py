@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.metrics.pairwise import pairwise_kernels
 
 EPS = float(np.finfo(float).eps)
 WIDE = 4096  # columns up to which sparse rows are multiplied as dense ones
@@ -178,6 +177,8 @@ class Pairwise(Kernel):
                     f"it returned shape {K.shape}."
                 )
             return np.ascontiguousarray(K, dtype=X.dtype)
+        from sklearn.metrics.pairwise import pairwise_kernels  # verification does without scikit-learn
+
         return np.ascontiguousarray(
             pairwise_kernels(Z, X, metric=self.function, **dict(self.parameters)), dtype=X.dtype
         )

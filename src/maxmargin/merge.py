@@ -31,24 +31,30 @@ class Merged:
         return alpha[self.groups] * self.shares
 
 
+def apart(X: Any, y: np.ndarray, weights: np.ndarray) -> Merged:
+    """All rows as they are, where equal ones cannot be told by their entries."""
+    return Merged(X, y, weights, np.arange(y.size), np.ones(y.size))
+
+
 def merge(X: Any, y: np.ndarray, weights: np.ndarray) -> Merged:
     """Merge identical rows of the same label.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n, d)
-    y : ndarray of shape (n,), entries -1.0 and 1.0
+    y : ndarray of shape (n,)
+        Labels -1.0 and 1.0, or numbers of classes.
     weights : ndarray of shape (n,), positive
     """
     signature = _signatures(X)
     signature = np.where(y > 0, ~signature, signature)
     order = np.lexsort((y, signature))
     fresh = np.ones(order.size, bool)
-    fresh[1:] = signature[order[1:]] != signature[order[:-1]]
+    fresh[1:] = (signature[order[1:]] != signature[order[:-1]]) | (y[order[1:]] != y[order[:-1]])
     twins = np.flatnonzero(~fresh)
     if twins.size:  # a signature is not yet a proof
         leaders = order[np.maximum.accumulate(np.where(fresh, np.arange(order.size), 0))[twins]]
-        fresh[twins] = _differ(X, order[twins], leaders) | (y[order[twins]] != y[leaders])
+        fresh[twins] = _differ(X, order[twins], leaders)
     groups = np.empty(order.size, np.intp)
     groups[order] = np.cumsum(fresh) - 1
     first = order[fresh]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 from sklearn.feature_extraction import FeatureHasher
@@ -20,8 +21,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .atomic import written_whole
 from .certificates import Certificate, Certificates, Fingerprint
+from .estimators.kernel import KernelMaxMarginClassifier
 from .estimators.linear import MaxMarginClassifier
 from .estimators.online import OnlineMarginClassifier
+from .kernel_solve import Decomposition
+from .kernels import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
+from .multiclass import named_parts, parts_of
 from .problems import Problem
 from .rules import RULES, Algorithm
 from .solve import Report
@@ -37,17 +42,23 @@ class ModelFileError(ValueError):
     """A model file that cannot be read, or a model that cannot be written; the message says why."""
 
 
-_CLASSES = {cls.__name__: cls for cls in (MaxMarginClassifier, OnlineMarginClassifier)}
+Model = MaxMarginClassifier | KernelMaxMarginClassifier | OnlineMarginClassifier
+_CLASSES = {
+    cls.__name__: cls for cls in (MaxMarginClassifier, KernelMaxMarginClassifier, OnlineMarginClassifier)
+}
+_KERNELS = {
+    kernel.__name__: kernel for kernel in (Linear, Polynomial, Gaussian, Sigmoid, Pairwise, Precomputed)
+}
 
 
-def save(model: MaxMarginClassifier | OnlineMarginClassifier, path: str | os.PathLike[str]) -> None:
+def save(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a file, with its certificate and history, or with all that a stream needs to go on.
 
     The file appears whole or not at all: an old file of that name stays until the new one is complete.
 
     Parameters
     ----------
-    model : MaxMarginClassifier or OnlineMarginClassifier
+    model : MaxMarginClassifier, KernelMaxMarginClassifier or OnlineMarginClassifier
         Fitted. Its `callback` is not saved, and `random_state` only if it is None or an integer.
     path : str or path-like
         Usually with the suffix ``.safetensors``.
@@ -60,20 +71,20 @@ def save(model: MaxMarginClassifier | OnlineMarginClassifier, path: str | os.Pat
         If the file cannot be written.
     """
     if type(model) not in _CLASSES.values():
-        raise ModelFileError(f"save writes models of {' and '.join(_CLASSES)}; got {type(model).__name__}.")
+        raise ModelFileError(f"save writes models of {', '.join(_CLASSES)}; got {type(model).__name__}.")
     check_is_fitted(model)
     arrays: dict[str, np.ndarray] = {}
     record = {
         "class": type(model).__name__,
         "parameters": _parameters(model),
-        "fitted": (_fitted if isinstance(model, MaxMarginClassifier) else _streamed)(model, arrays),
+        "fitted": _WRITERS[type(model).__name__](model, arrays),
     }
     content = _sealed({name: np.ascontiguousarray(a) for name, a in arrays.items()}, record)
     with written_whole(path) as file:
         file.write(content)
 
 
-def load(path: str | os.PathLike[str]) -> MaxMarginClassifier | OnlineMarginClassifier:
+def load(path: str | os.PathLike[str]) -> Model:
     """Read a model that `save` wrote.
 
     Parameters
@@ -82,7 +93,7 @@ def load(path: str | os.PathLike[str]) -> MaxMarginClassifier | OnlineMarginClas
 
     Returns
     -------
-    MaxMarginClassifier or OnlineMarginClassifier
+    MaxMarginClassifier, KernelMaxMarginClassifier or OnlineMarginClassifier
         Fitted: it predicts, and its certificate is verified, as before; a stream goes on bit for bit.
 
     Raises
@@ -102,7 +113,7 @@ def load(path: str | os.PathLike[str]) -> MaxMarginClassifier | OnlineMarginClas
         arrays = {name: a.copy() for name, a in safetensors.load(content).items()}  # writable
         cls = _CLASSES[record["class"]]
         model = cls(**_decoded_parameters(cls, record["parameters"]))
-        (_restore if cls is MaxMarginClassifier else _resume)(model, record["fitted"], arrays)
+        _READERS[cls.__name__](model, record["fitted"], arrays)
     except ModelFileError:
         raise
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, SafetensorError) as error:
@@ -177,6 +188,11 @@ def _plain(value: Any) -> Any:
         return {"float": str(value)}
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if callable(value):
+        raise ModelFileError(
+            f"a model file holds no code, and the kernel is the function {value!r}: use a kernel by name, or "
+            'kernel="precomputed" with the matrix that the function makes.'
+        )
     raise ModelFileError(f"a model file holds numbers and strings; {value!r} is neither.")
 
 
@@ -189,7 +205,7 @@ def _record(instance: Any) -> dict[str, Any]:
     return {field.name: _plain(getattr(instance, field.name)) for field in dataclasses.fields(instance)}
 
 
-def _parameters(model: MaxMarginClassifier | OnlineMarginClassifier) -> dict[str, Any]:
+def _parameters(model: Model) -> dict[str, Any]:
     parameters = model.get_params(deep=False)
     parameters.pop("callback", None)
     algorithm, seed = (parameters.pop(name) for name in ("algorithm", "random_state"))
@@ -204,6 +220,8 @@ def _parameters(model: MaxMarginClassifier | OnlineMarginClassifier) -> dict[str
                 f'{", ".join(RULES)}; call model.set_params(algorithm="auto") before it is saved.'
             )
         record["algorithm"] = {"name": algorithm.name, "fields": _record(algorithm)}
+    if isinstance(algorithm, Decomposition):
+        record["algorithm"] = algorithm.name
     if isinstance(model, OnlineMarginClassifier):
         record["hasher"] = _hasher(hasher)
         return record
@@ -236,9 +254,14 @@ def _decoded_parameters(cls: type[Any], record: dict[str, Any]) -> dict[str, Any
 
 
 def _fitted(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    classes, certificate = model.classes_, model.certificate_
-    arrays["coef"], arrays["intercept"] = model.coef_, model.intercept_
-    arrays["class_weight"] = model.class_weight_
+    arrays["coef"] = model.coef_
+    return _certified(model, arrays)
+
+
+def _certified(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """What classifiers with a certificate have in common."""
+    certificate = model.certificate_
+    arrays["intercept"], arrays["class_weight"] = model.intercept_, model.class_weight_
     record: dict[str, Any] = {
         "n_features_in": model.n_features_in_,
         "n_iter": int(model.n_iter_),
@@ -249,8 +272,10 @@ def _fitted(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     parts = (certificate,) if isinstance(certificate, Certificate) else certificate.parts
     record["one_vs_rest"] = isinstance(certificate, Certificates)
     record["certificates"] = [_certificate(part, f"certificate.{k}", arrays) for k, part in enumerate(parts)]
-    # reports and verdicts name a class by its place
-    place: dict[Any, Any] = {None: None} | {name: k for k, name in enumerate(classes.tolist())}
+    # reports and verdicts name a problem by its place
+    place: dict[Any, Any] = {None: None}
+    if isinstance(certificate, Certificates):
+        place |= {name: k for k, name in enumerate(certificate.classes)}
     found = getattr(model, "verdict_", {})
     verdicts = found if isinstance(found, dict) else {None: found}
     proofs = {label: one for label, one in verdicts.items() if isinstance(one, Inseparable | Undecided)}
@@ -274,7 +299,9 @@ def _certificate(part: Certificate, name: str, arrays: dict[str, np.ndarray]) ->
     }
 
 
-def _certificate_of(record: dict[str, Any], name: str, arrays: dict[str, np.ndarray]) -> Certificate:
+def _certificate_of(
+    record: dict[str, Any], name: str, arrays: dict[str, np.ndarray], kernel: Kernel
+) -> Certificate:
     return Certificate(
         Problem(**record["problem"]),
         float(record["lower"]),
@@ -282,6 +309,7 @@ def _certificate_of(record: dict[str, Any], name: str, arrays: dict[str, np.ndar
         arrays[f"{name}.support"],
         arrays[f"{name}.dual"],
         Fingerprint(**record["fingerprint"]),
+        kernel,
     )
 
 
@@ -304,12 +332,36 @@ def _verdict_of(record: dict[str, Any], name: str, arrays: dict[str, np.ndarray]
     known: dict[str, Any] = {field: record[field] for field in _VERDICT}
     known["classes"] = tuple(record["classes"])
     if "certificate" in record:
-        certificate = _certificate_of(record["certificate"], name, arrays)
+        certificate = _certificate_of(record["certificate"], name, arrays, Linear())
         return Undecided(record["lo"], record["hi"], certificate, reason=record["reason"], **known)
     weights = tuple(map(Fraction, record["weights"]))
     return Inseparable(
         arrays[f"{name}.support"], weights, rows=record["rows"], radius=record["radius"], **known
     )
+
+
+def _kernel_machine(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    arrays["dual_coef"], arrays["support"], arrays["n_support"] = (
+        model.dual_coef_,
+        model.support_,
+        model.n_support_,
+    )
+    vectors = model.support_vectors_
+    if sp.issparse(vectors):
+        arrays["vectors.data"], arrays["vectors.indices"] = vectors.data, vectors.indices
+        arrays["vectors.indptr"] = vectors.indptr
+    else:
+        arrays["vectors"] = vectors
+    parts = (model.certificate_,) if isinstance(model.certificate_, Certificate) else model.certificate_.parts
+    kernel: Any = parts[0].kernel
+    fields = {field.name: getattr(kernel, field.name) for field in dataclasses.fields(kernel)}
+    fields = {name: dict(value) if name == "parameters" else _plain(value) for name, value in fields.items()}
+    return {
+        **_certified(model, arrays),
+        "kernel": {"class": type(kernel).__name__, "fields": fields},
+        "gamma": float(model.gamma_),
+        "shape": [int(size) for size in model.shape_fit_],
+    }
 
 
 def _name_things(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -362,28 +414,67 @@ def _resume(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -
 
 
 def _restore(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    _names_restored(model, record, arrays)
-    model.coef_, model.intercept_ = arrays["coef"], arrays["intercept"]
-    model.class_weight_ = arrays["class_weight"]
+    model.coef_ = arrays["coef"]
+    _recertify(model, record, arrays, Linear())
     rows = len(model.classes_) if record["one_vs_rest"] else 1
     if model.coef_.shape != (rows, record["n_features_in"]) or model.intercept_.shape != (rows,):
         raise ValueError(f"coefficients have shape {model.coef_.shape}")
-    model.n_features_in_ = record["n_features_in"]
-    model.n_iter_ = record["n_iter"]
+
+
+def _recertify(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray], kernel: Kernel) -> None:
+    """What classifiers with a certificate have in common; the labels of several problems from their number."""
+    _names_restored(model, record, arrays)
+    model.intercept_, model.class_weight_ = arrays["intercept"], arrays["class_weight"]
+    model.n_features_in_, model.n_iter_ = record["n_features_in"], record["n_iter"]
     model.status_ = Status(record["status"])
     parts = tuple(
-        _certificate_of(part, f"certificate.{k}", arrays) for k, part in enumerate(record["certificates"])
+        _certificate_of(part, f"certificate.{k}", arrays, kernel)
+        for k, part in enumerate(record["certificates"])
     )
-    labels = list(model.classes_)
+    labels = named_parts(parts_of(getattr(model, "multi_class", "ovr"), len(model.classes_)), model.classes_)
     model.certificate_ = Certificates(tuple(labels), parts) if record["one_vs_rest"] else parts[0]
     model.history_ = [Report(**report) for report in record["history"]]
     for k, report in enumerate(model.history_):
         if report.label is not None:
             model.history_[k] = dataclasses.replace(report, label=labels[report.label])
-    names: dict[Any, Any] = {None: None} | dict(enumerate(model.classes_.tolist()))
+    names: dict[Any, Any] = {None: None} | dict(enumerate(labels))
     verdicts = {  # files of old have none
         names[verdict["class"]]: _verdict_of(verdict, f"verdict.{k}", arrays)
         for k, verdict in enumerate(record.get("verdicts", []))
     }
     if verdicts:
         model.verdict_ = verdicts if record["one_vs_rest"] else verdicts[None]
+
+
+def _restore_kernel(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    fields = record["kernel"]["fields"]
+    if "parameters" in fields:
+        fields["parameters"] = tuple(fields["parameters"].items())
+    kernel = _KERNELS[record["kernel"]["class"]](**fields)
+    model.gamma_, model.shape_fit_ = float(record["gamma"]), tuple(record["shape"])
+    model.support_, model.n_support_, model.dual_coef_ = (
+        arrays["support"],
+        arrays["n_support"],
+        arrays["dual_coef"],
+    )
+    if "vectors" in arrays:
+        model.support_vectors_ = arrays["vectors"]
+    else:
+        data = tuple(arrays[f"vectors.{name}"] for name in ("data", "indices", "indptr"))
+        model.support_vectors_ = sp.csr_matrix(data, shape=(model.support_.size, record["n_features_in"]))
+    _recertify(model, record, arrays, kernel)
+    if model.dual_coef_.shape[1] != model.support_.size or model.n_support_.sum() != model.support_.size:
+        raise ValueError(f"dual coefficients have shape {model.dual_coef_.shape}")
+    model.make_machine(kernel)
+
+
+_WRITERS = {
+    "MaxMarginClassifier": _fitted,
+    "KernelMaxMarginClassifier": _kernel_machine,
+    "OnlineMarginClassifier": _streamed,
+}
+_READERS = {
+    "MaxMarginClassifier": _restore,
+    "KernelMaxMarginClassifier": _restore_kernel,
+    "OnlineMarginClassifier": _resume,
+}

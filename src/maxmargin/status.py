@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 
@@ -17,3 +18,21 @@ class Status(StrEnum):
     INSEPARABLE = "INSEPARABLE"  #: hard margin: there is no separator, and `verdict_` proves it exactly
     UNDECIDED = "UNDECIDED"  #: hard margin: stopped with no separator and no proof that there is none
     NOT_FINITE = "NOT_FINITE"  #: numbers overflowed: the scale of the data is beyond float64
+
+
+_ORDER = [  # from good news to bad; a model of several classes has the worst status of its parts
+    Status.CERTIFIED,
+    Status.CONVERGED,
+    Status.STALLED,
+    Status.MAX_ITER,
+    Status.MAX_TIME,
+    Status.INTERRUPTED,
+    Status.UNDECIDED,
+    Status.INSEPARABLE,
+    Status.NOT_FINITE,
+]
+
+
+def worst(statuses: Iterable[Status]) -> Status:
+    """The status of a model of several problems."""
+    return max(statuses, key=_ORDER.index)

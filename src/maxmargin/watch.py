@@ -60,6 +60,10 @@ class Watch:
         if self._parent is not None:
             self._parent.stop()
 
+    def _told(self) -> bool:
+        """Has somebody said so, here or of the whole?"""
+        return self._stopped or (self._parent is not None and self._parent._told())
+
     def seconds(self) -> float:
         """Since the beginning."""
         return time.perf_counter() - self.begin
@@ -74,7 +78,7 @@ class Watch:
 
     def status(self) -> Status | None:
         """Why to stop; None while there is no reason."""
-        if self._stopped or (self._parent is not None and self._parent._stopped):
+        if self._told():
             return Status.INTERRUPTED
         if self.deadline is not None and time.perf_counter() >= self.deadline:
             return Status.MAX_TIME

@@ -23,8 +23,9 @@ def check(
     Exit code 3 if they hold, but are farther apart than the tolerance of the fit.
     """
     with one_sentence():
-        from ..certificates import CertificateError, verify
+        from ..certificates import CertificateError
         from ..readers import DataError
+        from ..verification import verify
         from .stored import model_and_data
         from .summary import as_json as to_json
         from .summary import summary

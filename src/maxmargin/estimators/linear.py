@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
@@ -13,11 +12,8 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
-from threadpoolctl import ThreadpoolController
 
 from ..certificates import INTERCEPT, Certificate, Certificates, Sample
 from ..choice import choose
@@ -26,26 +22,17 @@ from ..linear_separation import linear_verdict
 from ..problems import Problem
 from ..rules import RULES, Algorithm
 from ..solve import Report, Solution, Terms, solve
-from ..status import Status
+from ..status import worst
 from ..task import Task
 from ..verdicts import Verdict
 from ..watch import Watch
+from .labels import class_factors, class_names
+from .parameters import blas, check_parameters, require_boolean, require_number, seeds
+from .reports import hear
 from .robustness import Robust
 from .unchanged import unchanged_by
 
 LARGE_P = 100.0  # stands for p="log" until the number of features is known
-
-_ORDER = [  # from good news to bad; a model of several classes has the worst status of its parts
-    Status.CERTIFIED,
-    Status.CONVERGED,
-    Status.STALLED,
-    Status.MAX_ITER,
-    Status.MAX_TIME,
-    Status.INTERRUPTED,
-    Status.UNDECIDED,
-    Status.INSEPARABLE,
-    Status.NOT_FINITE,
-]
 
 
 class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
@@ -239,8 +226,8 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
                     "multiply C by it."
                 )
         everything = sample_weight is None or bool((weights > 0.0).all())
-        classes = _classes(y if everything else y[weights > 0.0])
-        factors = self._class_factors(classes, y, weights)
+        classes = class_names(y if everything else y[weights > 0.0])
+        factors = class_factors(self.class_weight, classes, y, weights)
         if self.class_weight is not None:
             weights = weights.copy()  # it may be the caller's
             for name, factor in zip(classes, factors, strict=True):
@@ -259,7 +246,7 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
             problem = replace(problem, p=max(2.0, 2.0 * np.log(patterns.d)))
             _solved_by(named, problem)
         sample = Sample(whole, np.zeros(y.size), weights, np.sqrt(patterns.square) if rows is None else None)
-        seeds = _seeds(self.random_state, classes.size)
+        drawn = seeds(self.random_state, classes.size)
         labels: list[Any] = [None] if classes.size == 2 else list(classes)
         last, points = self._last_dual(y.size, classes), self._last_points(patterns.d, classes)
         lock = Lock()
@@ -275,7 +262,7 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
 
             def heard(report: Report) -> None:
                 with lock:
-                    self._hear(report, watch)
+                    hear(report, watch, self.verbose, self.callback)
 
             if named is None:
                 algorithm, reason = choose(problem, patterns, signs[kept], watch.interrupted)
@@ -300,13 +287,13 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
                 ),
                 algorithm,
                 Terms(self.tol, self.max_iter, watch, heard, self._exact, reason, question),
-                np.random.default_rng(seeds[k]),
+                np.random.default_rng(drawn[k]),
                 replace(sample, y=signs),
                 rows,
             )
 
         # one thread of BLAS a class: spinning threads on shared cores cost more than they give
-        with _blas().limit(limits=1, user_api="blas"), Watch(self.max_time) as watch:
+        with blas().limit(limits=1, user_api="blas"), Watch(self.max_time) as watch:
             if jobs > 1:
                 parallel: Any = Parallel(n_jobs=jobs, require="sharedmem")
                 solutions = list(parallel(delayed(one)(k, watch) for k in range(len(labels))))
@@ -350,42 +337,15 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
     def _problem(self) -> Problem:
         if self.p != "log" and (not isinstance(self.p, Real) or isinstance(self.p, bool)):
             raise ValueError(f'p must be a number from 1 to inf, or "log"; got p={self.p!r}.')
-        for name in ("intercept_scaling", "norm_power"):
-            value = getattr(self, name)
-            if not isinstance(value, Real) or isinstance(value, bool):
-                raise ValueError(f"{name} must be a number; got {name}={value!r}.")
+        require_number("norm_power", self.norm_power)
         if self.norm_power not in (1, 2):
             raise ValueError(
                 f"norm_power must be 2 (half the squared norm) or 1 (the norm itself); got {self.norm_power!r}."
             )
-        if not isinstance(self.C, Real) or isinstance(self.C, bool) or not self.C > 0:
-            raise ValueError(f"C must be a positive number, or inf for the hard margin; got C={self.C!r}.")
-        if not isinstance(self.tol, Real) or isinstance(self.tol, bool) or not 0 < self.tol < np.inf:
-            raise ValueError(
-                f"tol must be positive: it is the certified gap, and a gap of 0 cannot be proved; got tol={self.tol!r}."
-            )
+        check_parameters(self)
         if not isinstance(self.max_iter, Integral) or isinstance(self.max_iter, bool) or self.max_iter < 1:
             raise ValueError(f"max_iter must be a whole number of rounds, at least 1; got {self.max_iter!r}.")
-        for name in ("fit_intercept", "warm_start"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ValueError(f"{name} must be True or False; got {getattr(self, name)!r}.")
-        if isinstance(self.max_time, bool) or (
-            self.max_time is not None and not (isinstance(self.max_time, Real) and self.max_time > 0)
-        ):
-            raise ValueError(
-                f"max_time must be a positive number of seconds, or None; got {self.max_time!r}."
-            )
-        if self.n_jobs is not None and not (
-            isinstance(self.n_jobs, Integral) and not isinstance(self.n_jobs, bool) and self.n_jobs != 0
-        ):
-            raise ValueError(
-                "n_jobs must be a whole number of threads, -1 for as many as there are processors, or None; "
-                f"got {self.n_jobs!r}."
-            )
-        if self.callback is not None and not callable(self.callback):
-            raise ValueError(f"callback must be a function of a report, or None; got {self.callback!r}.")
-        if self.intercept not in ("free", "augmented"):
-            raise ValueError(f'intercept must be "free" or "augmented"; got {self.intercept!r}.')
+        require_boolean("warm_start", self.warm_start)
         return Problem(
             loss=self.loss,
             C=float(self.C),
@@ -417,31 +377,6 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
             )
         return algorithm
 
-    def _class_factors(self, classes: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        if self.class_weight is None:
-            return np.ones(classes.size)
-        if isinstance(self.class_weight, str):
-            if self.class_weight != "balanced":
-                raise ValueError(
-                    f'class_weight must be a dict, "balanced" or None; got {self.class_weight!r}.'
-                )
-            totals = np.array([weights[y == name].sum() for name in classes])
-            return totals.sum() / (classes.size * totals)
-        if not isinstance(self.class_weight, dict):
-            raise ValueError(f'class_weight must be a dict, "balanced" or None; got {self.class_weight!r}.')
-        unknown = [name for name in self.class_weight if name not in set(y.tolist())]  # of weight 0, too
-        if unknown:
-            raise ValueError(f"class_weight names classes that y does not hold: {unknown}.")
-        factors = np.array([self.class_weight.get(name, 1.0) for name in classes.tolist()])
-        if factors.dtype.kind not in "biuf":
-            raise ValueError(f"class_weight must hold numbers; got {self.class_weight!r}.")
-        factors = factors.astype(float)
-        if not (np.isfinite(factors) & (factors >= 0.0)).all():
-            raise ValueError(
-                f"class_weight must hold finite numbers of at least 0; got {self.class_weight!r}."
-            )
-        return factors
-
     def _last_dual(self, n: int, classes: np.ndarray) -> list[np.ndarray] | None:
         if not (self.warm_start and hasattr(self, "certificate_")):
             return None
@@ -468,19 +403,6 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
 
     # reports and results
 
-    def _hear(self, report: Report, watch: Watch) -> None:
-        if self.verbose:
-            name = "" if report.label is None else f"[{report.label}] "
-            if report.round == 1:
-                print(f"{name}{report.stage}: {report.reason}", file=sys.stderr)
-            print(
-                f"{name}round {report.round:4d}  {report.seconds:8.2f} s  {report.lower:.9g} .. {report.upper:.9g}"
-                f"  gap {report.gap:.3g}  ({report.stage})",
-                file=sys.stderr,
-            )
-        if self.callback is not None and self.callback(report):
-            watch.stop()
-
     def _keep(
         self, classes: np.ndarray, factors: np.ndarray, labels: list[Any], solutions: list[Solution]
     ) -> None:
@@ -488,7 +410,7 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         self.coef_ = np.vstack([solution.w for solution in solutions])
         self.intercept_ = np.array([solution.b for solution in solutions])
         self.n_iter_ = max(solution.rounds for solution in solutions)
-        self.status_ = max((solution.status for solution in solutions), key=_ORDER.index)
+        self.status_ = worst(solution.status for solution in solutions)
         self.history_ = [report for solution in solutions for report in solution.history]
         self._keep_verdicts(labels, [solution.verdict for solution in solutions])
         if len(solutions) == 1:
@@ -512,50 +434,6 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
 def _item(label: Any) -> Any:
     """A label as Python has it."""
     return label.item() if isinstance(label, np.generic) else label
-
-
-def _classes(y: np.ndarray) -> np.ndarray:
-    """The distinct labels, two at least."""
-    if y.dtype.kind == "S":
-        raise ValueError("The labels are bytes: decode them, y.astype(str) for instance.")
-    kinds = sorted({type(label).__name__ for label in y}) if y.dtype == object else []
-    if len(kinds) == 1 and kinds[0] in ("int", "bool"):
-        raise ValueError(
-            f"Unknown label type: y is an array of objects that are all {kinds[0]}; give it their type, "
-            f"y.astype({kinds[0]})."
-        )
-    try:
-        classes = np.unique(y)
-        # two labels tell as much of their kind as all rows do, and nothing speaks against whole numbers or names
-        whole = classes.dtype.kind in "biuU" or (classes.dtype.kind == "f" and not (classes % 1.0).any())
-        if classes.size > 2 or not whole:
-            check_classification_targets(classes if classes.size <= 2 else y)
-    except TypeError:
-        raise ValueError(
-            f"The labels cannot be compared with one another: y holds {' and '.join(kinds)}. Give all classes "
-            "names of one type."
-        ) from None
-    if classes.size < 2:
-        what = "all rows are" if classes.size else "there is no row"
-        name = f" of class {classes.tolist()[0]!r}" if classes.size else ""
-        raise ValueError(
-            f"A classifier needs rows of at least 2 classes with positive weight, but {what}{name} (one class)."
-        )
-    return classes
-
-
-def _seeds(random_state: Any, size: int) -> np.ndarray:
-    """A seed a class."""
-    if isinstance(random_state, Integral):  # its generator of old would take longer than a small fit's looks
-        if random_state < 0:
-            raise ValueError(f"random_state must be a whole number of at least 0; got {random_state!r}.")
-        return np.random.SeedSequence(int(random_state)).generate_state(size)
-    return check_random_state(random_state).randint(np.iinfo(np.int32).max, size=size)
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 def _solved_by(algorithm: Algorithm | None, problem: Problem) -> None:

@@ -1,0 +1,567 @@
+"""KernelMaxMarginClassifier: SVC's place, with a certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from numbers import Integral
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from ..certificates import Certificate, Certificates, Sample
+from ..data import canonical
+from ..definiteness import check_kernel
+from ..kernel_certificates import certificate
+from ..kernel_machine import KernelMachine
+from ..kernel_solve import KERNEL_ALGORITHMS, Decomposition, KernelSolution, Part, solve_kernel
+from ..kernels import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
+from ..merge import apart, merge
+from ..multiclass import SCHEMES, Parts, named_parts, parts_of
+from ..problems import Problem
+from ..rules import Algorithm
+from ..solve import Report, Terms
+from ..status import worst
+from ..watch import Watch
+from .labels import class_factors, class_names
+from .parameters import blas, check_parameters, require_boolean, require_number, seeds
+from .reports import hear
+from .unchanged import unchanged_by
+
+KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
+
+
+class KernelMaxMarginClassifier(ClassifierMixin, BaseEstimator):
+    """Maximum-margin classification in the space of a kernel, with a proof.
+
+    Minimises ``1/2 |w|^2 + C sum s_i max(0, 1 - y_i (w.phi(x_i) + b))`` (hinge) or the same with squared losses, or
+    finds the largest margin (``C=inf``), where ``phi(x).phi(z) = k(x, z)``. The intercept is not regularised. The
+    answer comes with a lower and an upper bound on the best possible objective (or margin); `tol` is their certified
+    relative gap. Names, defaults and attributes are those of `sklearn.svm.SVC`.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the losses; ``inf`` is the hard margin.
+    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"}, another name of `pairwise_kernels`, or callable, \
+default="rbf"
+        A callable gets two matrices of rows and returns the matrix of their kernel values. It has to be positive
+        semidefinite; of ``"precomputed"``, ``"sigmoid"`` and callables that is checked.
+    degree : int, default=3
+        Of ``"poly"``.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Of ``"rbf"``, ``"poly"`` and ``"sigmoid"``: ``"scale"`` is 1 / (n_features * X.var()), ``"auto"``
+        1 / n_features.
+    coef0 : float, default=0.0
+        Of ``"poly"`` and ``"sigmoid"``.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+    tol : float, default=1e-3
+        Certified relative gap at which the fit ends. Soft problems: (primal - dual) / dual. Hard margin:
+        1 - lower / upper. Several problems: the largest.
+    fit_intercept : bool, default=True
+    intercept : {"free", "augmented"}, default="free"
+        ``"free"`` is the unregularised intercept; ``"augmented"`` a feature of constant value `intercept_scaling`,
+        whose weight is regularised.
+    intercept_scaling : float, default=1.0
+        Used with ``intercept="augmented"``.
+    class_weight : dict or "balanced", default=None
+        Every row's weight is multiplied by that of its class. ``"balanced"`` counts sample weights.
+    multi_class : {"ovr", "ovo"}, default="ovr"
+        Several classes: each against the rest, which share the rows of the kernel; or each against each other, as SVC
+        does.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        With ``multi_class="ovo"``: one value a class, made of votes and scores as in SVC, or one a pair of classes.
+    break_ties : bool, default=False
+        With ``multi_class="ovo"``: among classes of equally many votes, the scores decide, not the order.
+    cache_size : float, default=200
+        Megabytes for rows of the kernel.
+    algorithm : str or object, default="auto"
+        ``"decomposition"``, another name from `maxmargin.kernel_solve.KERNEL_ALGORITHMS`, or an object such as
+        ``PUMMA(delta=0.01)``. It never changes the problem, only the way to its solution. ``"auto"`` is the
+        decomposition.
+    max_iter : int, default=-1
+        Most rounds (working sets, or looks at all scores) of each problem; -1 is as many as it takes.
+    max_time : float, default=None
+        Seconds after which the best model so far is kept, with its gap.
+    callback : callable, default=None
+        Called with a `Report` after every round; a true answer ends the fit with the best model so far.
+    n_jobs : int, default=None
+        Threads: of matrix products, of pairs of classes solved at the same time, and of predictions.
+    random_state : int, RandomState instance or None, default=None
+        Order of presentation, of algorithms that have one; the decomposition has none.
+    verbose : int, default=0
+        1 prints a line a round to standard error.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_SV,)
+        Rows that take part in any decision, sorted by class.
+    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
+        Empty for a precomputed kernel.
+    n_support_ : ndarray of shape (n_classes,)
+        How many of each class.
+    dual_coef_ : ndarray of shape (1, n_SV), (n_classes, n_SV) or, one against one, (n_classes - 1, n_SV) as in SVC
+    intercept_ : ndarray of shape (1,), (n_classes,) or (n_classes * (n_classes - 1) / 2,)
+    coef_ : ndarray of shape (n_problems, n_features)
+        With the linear kernel only.
+    classes_ : ndarray of shape (n_classes,)
+    class_weight_ : ndarray of shape (n_classes,)
+        The factor on every row of a class.
+    gamma_ : float
+        The number that stands for `gamma`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only where X had string column names.
+    shape_fit_ : tuple of int
+    n_iter_ : int
+        Rounds; the most of all problems.
+    status_ : Status
+        How the fit ended; the worst of all problems.
+    certificate_ : Certificate or Certificates
+        The bounds and the dual weights that prove them; `verify` rechecks them from the data.
+    history_ : list of Report
+
+    Raises
+    ------
+    ValueError
+        If data or parameters cannot be used; the message says what to do.
+
+    See Also
+    --------
+    verify : Recompute every number of the certificate from the data.
+    separate : Whether there is a separator at all.
+
+    Notes
+    -----
+    Equal rows of a class are solved as one and share its dual weight by their sample weights.
+
+    Rows of the kernel are float32 numbers where those are enough for `tol`; the certificate is made of float64 numbers
+    in any case. The first Ctrl-C ends the fit with the best model so far, the second raises KeyboardInterrupt.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import KernelMaxMarginClassifier, verify
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = KernelMaxMarginClassifier().fit(X, y)
+    >>> clf.status_
+    <Status.CERTIFIED: 'CERTIFIED'>
+    >>> verify(clf, X, y).gap < 1e-3
+    True
+    """
+
+    _exact = True  # small problems end with the exact step; a comparison of algorithms does without
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        loss: str = "hinge",
+        tol: float = 1e-3,
+        fit_intercept: bool = True,
+        intercept: str = "free",
+        intercept_scaling: float = 1.0,
+        class_weight: Any = None,
+        multi_class: str = "ovr",
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        cache_size: float = 200,
+        algorithm: Any = "auto",
+        max_iter: int = -1,
+        max_time: float | None = None,
+        callback: Callable[[Report], Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.loss = loss
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept = intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.cache_size = cache_size
+        self.algorithm = algorithm
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.callback = callback
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = bool(self._sparse())
+        tags.input_tags.pairwise = not self._sparse()
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelMaxMarginClassifier:
+        """Find the maximum-margin classifier and prove how good it is.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or (n_samples, n_samples)
+            The kernel matrix where it is precomputed.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factor on each row's loss; weight k is k copies of the row, 0 leaves it out. With ``C=inf`` a weight only
+            keeps or drops a row.
+
+        Returns
+        -------
+        self : KernelMaxMarginClassifier
+        """
+        with unchanged_by(BaseException, self):
+            return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> KernelMaxMarginClassifier:
+        problem = self._problem()
+        algorithm = self._named(problem)
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse=self._sparse(),
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_large_sparse=True,
+        )
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"A precomputed kernel is a square matrix, one row and one column for each sample; got shape {X.shape}."
+            )
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        with np.errstate(over="ignore"):
+            if not np.isfinite(weights.sum()):
+                raise ValueError(
+                    "The sum of sample_weight is beyond float64 numbers: divide all of them by a constant, and "
+                    "multiply C by it."
+                )
+        classes = class_names(y[weights > 0.0])
+        factors = class_factors(self.class_weight, classes, y, weights)
+        whole = weights.copy()
+        for name, factor in zip(classes, factors, strict=True):
+            whole[y == name] *= factor
+        if np.unique(y[whole > 0.0]).size < 2:
+            raise ValueError(
+                "class_weight leaves rows of only one class with a positive weight: raise the zero weights."
+            )
+        X = canonical(X)
+        codes = np.where(np.isin(y, classes), np.searchsorted(classes, y), -1)
+        gamma = self._width(X, weights)
+        kernel = self._kernel(gamma)
+        rows = _Rows(kernel, X, codes, whole)
+        check_kernel(kernel, rows.X)
+        scheme = parts_of(self.multi_class, classes.size)
+        labels = named_parts(scheme, classes)
+        drawn = seeds(self.random_state, len(labels))
+        reason = "asked for" if self.algorithm != "auto" else "kernels: working sets of the rows that matter"
+        max_iter = np.iinfo(np.int64).max if self.max_iter == -1 else self.max_iter
+        lock = Lock()
+        # problems on the same rows go together
+        groups = [list(range(len(labels)))] if scheme.name == "ovr" else [[k] for k in range(len(labels))]
+        jobs = effective_n_jobs(self.n_jobs or 1)
+        side_by_side = min(jobs, len(groups))
+
+        def solved(group: list[int], watch: Watch) -> list[tuple[KernelSolution, np.ndarray]]:
+            """The solutions of these problems, and the merged rows that they are about."""
+
+            def heard(report: Report) -> None:
+                with lock:
+                    hear(report, watch, self.verbose, self.callback)
+
+            _, among = scheme.signs(group[0], rows.codes)
+            places = np.flatnonzero(among)
+            parts = [
+                Part(
+                    problem,
+                    scheme.signs(k, rows.codes)[0][places],
+                    rows.weights[places],
+                    algorithm,
+                    reason,
+                    int(drawn[k]),
+                    labels[k],
+                )
+                for k in group
+            ]
+            # groups that are left share the time that is left
+            part = watch.part(-(-(len(groups) - groups.index(group)) // side_by_side))
+            terms = Terms(self.tol, max_iter, part, heard, self._exact, reason)
+            found = solve_kernel(kernel, rows.some(places), parts, terms, self.cache_size)
+            return [(solution, places) for solution in found]
+
+        threads = 1 if side_by_side > 1 else jobs
+        with blas().limit(limits=threads, user_api="blas"), Watch(self.max_time) as watch:
+            if side_by_side > 1:
+                parallel: Any = Parallel(n_jobs=side_by_side, require="sharedmem")
+                found = parallel(delayed(solved)(group, watch) for group in groups)
+            else:
+                found = [solved(group, watch) for group in groups]
+        solutions = [pair for group in found for pair in group]
+        self.classes_, self.class_weight_, self.gamma_ = classes, factors, gamma
+        self.shape_fit_ = X.shape
+        self._keep(scheme, rows, labels, X, whole, solutions)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed distance to the surface in the space of the kernel, times |w|.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or (n_samples, n_samples_fit)
+            Kernel values with the rows of the fit where the kernel is precomputed.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
+        """
+        scores = self._scores(X)
+        scheme = parts_of(self.multi_class, len(self.classes_))
+        if scores.shape[1] == 1:
+            return scores.ravel()
+        return scores if self.decision_function_shape == "ovo" else scheme.values(scores)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, as for `decision_function`
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        scores = self._scores(X)
+        scheme = parts_of(self.multi_class, len(self.classes_))
+        values = scheme.values(scores) if self.break_ties else scheme.votes(scores)
+        return self.classes_[values.argmax(axis=1)]
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the features: of the linear kernel only."""
+        if self.kernel != "linear":
+            raise AttributeError(
+                f"coef_ belongs to the linear kernel; this model has kernel={self.kernel!r}."
+            )
+        check_is_fitted(self)
+        coefficients = parts_of(self.multi_class, len(self.classes_)).unpacked(
+            self.dual_coef_, self.n_support_
+        )
+        return np.asarray(coefficients @ self.support_vectors_)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """The score of every problem, shape (n_samples, n_problems)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse=self._sparse(), dtype=[np.float64, np.float32], reset=False)
+        threads = effective_n_jobs(self.n_jobs or 1)
+        # each thread computes a block of rows by itself
+        with blas().limit(limits=1, user_api="blas"):
+            return self._machine.scores(canonical(X), threads)
+
+    # parameters
+
+    def _problem(self) -> Problem:
+        check_parameters(self)
+        require_boolean("break_ties", self.break_ties)
+        for name in ("coef0", "cache_size"):
+            require_number(name, getattr(self, name))
+        if not np.isfinite(self.coef0):
+            raise ValueError(f"coef0 must be finite; got {self.coef0!r}.")
+        if not self.cache_size > 0:
+            raise ValueError(f"cache_size must be a positive number of megabytes; got {self.cache_size!r}.")
+        if not isinstance(self.degree, Integral) or isinstance(self.degree, bool) or self.degree < 0:
+            raise ValueError(f"degree must be a whole number of at least 0; got {self.degree!r}.")
+        for name in ("multi_class", "decision_function_shape"):
+            if getattr(self, name) not in SCHEMES:
+                raise ValueError(f'{name} must be "ovr" or "ovo"; got {getattr(self, name)!r}.')
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError(
+                'break_ties=True needs one value a class: set decision_function_shape="ovr", or break_ties=False.'
+            )
+        whole = isinstance(self.max_iter, Integral) and not isinstance(self.max_iter, bool)
+        if not whole or (self.max_iter < 1 and self.max_iter != -1):
+            raise ValueError(
+                f"max_iter must be a whole number of rounds, at least 1, or -1 for no limit; got {self.max_iter!r}."
+            )
+        return Problem(
+            loss=self.loss,
+            C=float(self.C),
+            intercept=self.intercept if self.fit_intercept else "none",
+            intercept_scaling=float(self.intercept_scaling),
+        )
+
+    def _named(self, problem: Problem) -> Algorithm | Decomposition:
+        """The algorithm that is asked for."""
+        algorithm = (
+            "decomposition"
+            if isinstance(self.algorithm, str) and self.algorithm == "auto"
+            else self.algorithm
+        )
+        if isinstance(algorithm, str):
+            if algorithm not in KERNEL_ALGORITHMS:
+                raise ValueError(
+                    f"algorithm must be 'auto', one of {', '.join(map(repr, KERNEL_ALGORITHMS))}, or an object such as "
+                    f"PUMMA(); got {algorithm!r}."
+                )
+            algorithm = KERNEL_ALGORITHMS[algorithm]()
+        elif type(algorithm) not in KERNEL_ALGORITHMS.values():
+            raise ValueError(
+                f"algorithm must be a name or an object of an algorithm that works with kernels "
+                f"({', '.join(KERNEL_ALGORITHMS)}); got {algorithm!r}."
+            )
+        instead = algorithm.refuses(problem)
+        if instead is not None:
+            raise ValueError(
+                f"algorithm {algorithm.name!r} does not solve loss={self.loss!r} with C={problem.C:g}: use {instead}, "
+                'or algorithm="auto".'
+            )
+        return algorithm
+
+    def _width(self, X: Any, weights: np.ndarray) -> float:
+        """The number that stands for `gamma`; rows count as often as their sample weights say."""
+        gamma = self.gamma
+        if isinstance(gamma, str):
+            if gamma == "scale":
+                total = float(weights.sum()) * X.shape[1]
+                squares = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
+                mean = float(np.asarray(X.T @ weights, dtype=float).sum()) / total
+                variance = float(np.asarray(squares.T @ weights, dtype=float).sum()) / total - mean * mean
+                return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+            if gamma == "auto":
+                return 1.0 / X.shape[1]
+            raise ValueError(f'gamma must be "scale", "auto" or a number; got {gamma!r}.')
+        require_number("gamma", gamma)
+        if not (np.isfinite(gamma) and gamma >= 0):
+            raise ValueError(f"gamma must be finite and at least 0; got {gamma!r}.")
+        return float(gamma)
+
+    def _sparse(self) -> str | bool:
+        """What is accepted of sparse matrices: a kernel matrix has no zeros to leave out."""
+        return False if isinstance(self.kernel, str) and self.kernel == "precomputed" else "csr"
+
+    def _kernel(self, gamma: float) -> Kernel:
+        name = self.kernel
+        if callable(name):
+            return Pairwise(name)
+        if name == "linear":
+            return Linear()
+        if name == "poly":
+            return Polynomial(gamma, int(self.degree), float(self.coef0))
+        if name == "rbf":
+            return Gaussian(gamma)
+        if name == "sigmoid":
+            return Sigmoid(gamma, float(self.coef0))
+        if name == "precomputed":
+            return Precomputed()
+        if name in PAIRWISE_KERNEL_FUNCTIONS:
+            return Pairwise(name, (("gamma", gamma),) if name in ("laplacian", "chi2") else ())
+        raise ValueError(
+            f"kernel must be one of {', '.join(map(repr, KERNELS))}, a name of scikit-learn's pairwise_kernels, or a "
+            f"function of two matrices; got {name!r}."
+        )
+
+    # results
+
+    def _keep(
+        self,
+        scheme: Parts,
+        rows: _Rows,
+        labels: list[Any],
+        X: Any,
+        weights: np.ndarray,
+        solved: list[tuple[KernelSolution, np.ndarray]],
+    ) -> None:
+        kernel, n = rows.kernel, X.shape[0]
+        sample = Sample(X, np.zeros(n), weights)
+        coefficients, parts = np.zeros((len(solved), n)), []
+        for k, (solution, places) in enumerate(solved):
+            signs, among = scheme.signs(k, rows.whole_codes)
+            here = np.where(among, weights, 0.0)
+            problem = self._problem()
+            coefficients[k] = rows.scattered(solution.point.coefficients, places)
+            alpha = np.minimum(rows.scattered(solution.point.alpha, places), problem.caps(here))
+            part = replace(sample, y=signs, weights=here)
+            parts.append(certificate(problem, kernel, part, solution.bounds, alpha))
+        codes = rows.whole_codes
+        used = np.flatnonzero(coefficients.any(axis=0))
+        used = used[np.argsort(codes[used], kind="stable")]  # by class, as in SVC
+        coefficients = coefficients[:, used]
+        self.support_ = used.astype(np.int32)
+        self.n_support_ = np.bincount(codes[used], minlength=scheme.count).astype(np.int32)
+        self.support_vectors_ = np.empty((0, n)) if isinstance(kernel, Precomputed) else X[used]
+        self.dual_coef_ = scheme.packed(coefficients, codes[used])
+        self.intercept_ = np.array([solution.point.intercept for solution, _ in solved])
+        self.n_iter_ = max(solution.rounds for solution, _ in solved)
+        self.status_ = worst(solution.status for solution, _ in solved)
+        self.history_ = [report for solution, _ in solved for report in solution.history]
+        if len(parts) == 1:
+            self.certificate_: Certificate | Certificates = parts[0]
+        else:
+            self.certificate_ = Certificates(tuple(labels), tuple(parts))
+        self.make_machine(kernel)
+
+    def make_machine(self, kernel: Kernel) -> None:
+        """Make what predicts of the fitted attributes; `load` asks for it too."""
+        coefficients = parts_of(self.multi_class, len(self.classes_)).unpacked(
+            self.dual_coef_, self.n_support_
+        )
+        X = self.support_ if isinstance(kernel, Precomputed) else self.support_vectors_
+        self._machine = KernelMachine.of(kernel, X, coefficients, self.intercept_)
+
+
+class _Rows:
+    """The rows that a fit works on: of positive weight, equal ones of a class as one.
+
+    Attributes
+    ----------
+    X, codes, weights
+        Distinct rows, the number of their class, and their total weight.
+    whole_codes : ndarray of shape (n,)
+        The number of the class of every row of the fit, -1 where all of a class have weight 0.
+    """
+
+    def __init__(self, kernel: Kernel, X: Any, codes: np.ndarray, weights: np.ndarray) -> None:
+        self.kernel, self.whole_codes = kernel, codes
+        self._used = np.flatnonzero(weights > 0.0)
+        self._n = codes.size
+        labels, weights = codes[self._used].astype(float), weights[self._used]
+        if isinstance(kernel, Precomputed):
+            every = self._used.size == self._n
+            merged = apart(X if every else X[np.ix_(self._used, self._used)], labels, weights)
+        else:
+            merged = merge(X if self._used.size == self._n else X[self._used], labels, weights)
+        self._merged = merged
+        self.X, self.codes, self.weights = merged.X, merged.y.astype(np.intp), merged.weights
+
+    def some(self, places: np.ndarray) -> Any:
+        """These of the distinct rows."""
+        if places.size == self.codes.size:
+            return self.X
+        return self.X[np.ix_(places, places)] if isinstance(self.kernel, Precomputed) else self.X[places]
+
+    def scattered(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """What belongs to these distinct rows, as the shares of all rows of the fit."""
+        every = np.zeros(self.codes.size)
+        every[places] = values
+        out = np.zeros(self._n)
+        out[self._used] = self._merged.scatter(every)
+        return out

@@ -1,0 +1,70 @@
+"""Labels of all kinds: the classes that they name, and what each class weighs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+
+def class_names(y: np.ndarray) -> np.ndarray:
+    """The distinct labels, two at least."""
+    if y.dtype.kind == "S":
+        raise ValueError("The labels are bytes: decode them, y.astype(str) for instance.")
+    kinds = sorted({type(label).__name__ for label in y}) if y.dtype == object else []
+    if len(kinds) == 1 and kinds[0] in ("int", "bool"):
+        raise ValueError(
+            f"Unknown label type: y is an array of objects that are all {kinds[0]}; give it their type, "
+            f"y.astype({kinds[0]})."
+        )
+    try:
+        classes = np.unique(y)
+        # two labels tell as much of their kind as all rows do, and nothing speaks against whole numbers or names
+        whole = classes.dtype.kind in "biuU" or (classes.dtype.kind == "f" and not (classes % 1.0).any())
+        if classes.size > 2 or not whole:
+            check_classification_targets(classes if classes.size <= 2 else y)
+    except TypeError:
+        raise ValueError(
+            f"The labels cannot be compared with one another: y holds {' and '.join(kinds)}. Give all classes "
+            "names of one type."
+        ) from None
+    if classes.size < 2:
+        what = "all rows are" if classes.size else "there is no row"
+        name = f" of class {classes.tolist()[0]!r}" if classes.size else ""
+        raise ValueError(
+            f"A classifier needs rows of at least 2 classes with positive weight, but {what}{name} (one class)."
+        )
+    return classes
+
+
+def class_factors(class_weight: Any, classes: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The factor on the weight of every row of a class.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+    classes : ndarray of shape (n_classes,)
+    y : ndarray of shape (n,)
+    weights : ndarray of shape (n,)
+        Sample weights, which "balanced" counts.
+    """
+    if class_weight is None:
+        return np.ones(classes.size)
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ValueError(f'class_weight must be a dict, "balanced" or None; got {class_weight!r}.')
+        totals = np.array([weights[y == name].sum() for name in classes])
+        return totals.sum() / (classes.size * totals)
+    if not isinstance(class_weight, dict):
+        raise ValueError(f'class_weight must be a dict, "balanced" or None; got {class_weight!r}.')
+    unknown = [name for name in class_weight if name not in set(y.tolist())]  # of weight 0, too
+    if unknown:
+        raise ValueError(f"class_weight names classes that y does not hold: {unknown}.")
+    factors = np.array([class_weight.get(name, 1.0) for name in classes.tolist()])
+    if factors.dtype.kind not in "biuf":
+        raise ValueError(f"class_weight must hold numbers; got {class_weight!r}.")
+    factors = factors.astype(float)
+    if not (np.isfinite(factors) & (factors >= 0.0)).all():
+        raise ValueError(f"class_weight must hold finite numbers of at least 0; got {class_weight!r}.")
+    return factors

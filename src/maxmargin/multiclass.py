@@ -1,0 +1,143 @@
+"""Several classes as binary problems: each against the rest, or each against each other, in the layouts of SVC."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+
+SCHEMES = ("ovr", "ovo")
+
+
+class Parts(ABC):
+    """The binary problems of a number of classes.
+
+    Parameters
+    ----------
+    count : int
+        Classes, two at least.
+
+    Attributes
+    ----------
+    labels : list
+        The classes of each problem, by number: k against all others, or the pair (i, j).
+    """
+
+    name: ClassVar[str]
+    labels: Sequence[int | tuple[int, int]]
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    @abstractmethod
+    def signs(self, k: int, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Labels -1.0 and 1.0 of problem k for rows of these classes, and which rows take part."""
+
+    @abstractmethod
+    def packed(self, coefficients: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """`dual_coef_` of the coefficients (problems, rows) of support vectors of these classes, sorted by class."""
+
+    @abstractmethod
+    def unpacked(self, dual_coef: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """The coefficients (problems, rows) of `dual_coef_`; `counts`: support vectors of each class."""
+
+    @abstractmethod
+    def values(self, scores: np.ndarray) -> np.ndarray:
+        """One value for each class from the scores (rows, problems)."""
+
+    def votes(self, scores: np.ndarray) -> np.ndarray:
+        """What the class that is predicted has most of."""
+        return self.values(scores)
+
+
+class AgainstRest(Parts):
+    """Class k is positive in problem k; of two classes there is one problem, in which the second is."""
+
+    name = "ovr"
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count)
+        self.labels = [1] if count == 2 else list(range(count))
+
+    def signs(self, k: int, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.where(codes == self.labels[k], 1.0, -1.0), codes >= 0
+
+    def packed(self, coefficients: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        return coefficients
+
+    def unpacked(self, dual_coef: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        return dual_coef
+
+    def values(self, scores: np.ndarray) -> np.ndarray:
+        return np.hstack([-scores, scores]) if self.count == 2 else scores
+
+
+class AgainstEachOther(Parts):
+    """Classes i < j in problem (i, j), in which i is positive, as in SVC.
+
+    A support vector has a coefficient for each of the other classes: row j - 1 of `dual_coef_` where j is larger than
+    its own class, row j where it is smaller.
+    """
+
+    name = "ovo"
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count)
+        self.pairs = list(combinations(range(count), 2))
+        self.labels = self.pairs
+
+    def signs(self, k: int, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        i, j = self.pairs[k]
+        return np.where(codes == i, 1.0, -1.0), (codes == i) | (codes == j)
+
+    def packed(self, coefficients: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        packed = np.zeros((self.count - 1, codes.size))
+        for k, (i, j) in enumerate(self.pairs):
+            packed[j - 1, codes == i] = coefficients[k, codes == i]
+            packed[i, codes == j] = coefficients[k, codes == j]
+        return packed
+
+    def unpacked(self, dual_coef: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        codes = np.repeat(np.arange(self.count), counts)
+        found = np.zeros((len(self.pairs), codes.size))
+        for k, (i, j) in enumerate(self.pairs):
+            found[k, codes == i] = dual_coef[j - 1, codes == i]
+            found[k, codes == j] = dual_coef[i, codes == j]
+        return found
+
+    def votes(self, scores: np.ndarray) -> np.ndarray:
+        """The pairs that each class wins."""
+        votes = np.zeros((scores.shape[0], self.count))
+        for k, (i, j) in enumerate(self.pairs):
+            first = scores[:, k] > 0.0
+            votes[first, i] += 1.0
+            votes[~first, j] += 1.0
+        return votes
+
+    def values(self, scores: np.ndarray) -> np.ndarray:
+        """Votes, and the sum of scores squeezed to less than half a vote, which decides between equals, as in SVC."""
+        sums = np.zeros((scores.shape[0], self.count))
+        for k, (i, j) in enumerate(self.pairs):
+            sums[:, i] += scores[:, k]
+            sums[:, j] -= scores[:, k]
+        return self.votes(scores) + sums / (3.0 * (np.abs(sums) + 1.0))
+
+
+def parts_of(scheme: str, count: int) -> Parts:
+    """The problems of this scheme; of two classes there is one in any case, the second class against the first."""
+    if scheme == "ovo" and count > 2:
+        return AgainstEachOther(count)
+    return AgainstRest(count)
+
+
+def named_parts(parts: Parts, classes: np.ndarray) -> list[Any]:
+    """The class of each problem, or its pair of classes; None of the only problem of two classes."""
+    if len(classes) == 2:
+        return [None]
+    return [
+        tuple(classes[list(label)].tolist()) if isinstance(label, tuple) else classes[label]
+        for label in parts.labels
+    ]

@@ -1,0 +1,518 @@
+"""KernelMaxMarginClassifier as its user meets it: scikit-learn's checks, SVC's attributes, proofs, bad input."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from dataclasses import replace
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from oracle import optimum
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from test_decomposition import rings
+
+from maxmargin import CertificateError, KernelMaxMarginClassifier, MaxMarginClassifier, Status, verify
+from maxmargin.kernels import Gaussian
+
+
+def not_gram_matrices(estimator):
+    """Checks that hand over matrices with negative eigenvalues as kernels: -2 and less, which are refused."""
+    if estimator.kernel != "precomputed":
+        return {}
+    return dict.fromkeys(
+        ("check_estimators_dtypes", "check_positive_only_tag_during_fit"), "no kernel has that matrix"
+    )
+
+
+@parametrize_with_checks(
+    [
+        KernelMaxMarginClassifier(),
+        KernelMaxMarginClassifier(kernel="linear", class_weight="balanced"),
+        KernelMaxMarginClassifier(
+            kernel="poly", degree=2, coef0=1.0, loss="squared_hinge", intercept="augmented"
+        ),
+        KernelMaxMarginClassifier(multi_class="ovo", n_jobs=2),
+        KernelMaxMarginClassifier(kernel="precomputed"),
+    ],
+    expected_failed_checks=not_gram_matrices,
+)
+def test_scikit_learn(estimator, check):
+    """Every check, with no expected failure but for matrices that no kernel has."""
+    check(estimator)
+
+
+def gram(model, X):
+    """The matrix of a fitted model's kernel, by scikit-learn."""
+    if model.kernel == "linear":
+        return X @ X.T
+    if model.kernel == "poly":
+        return polynomial_kernel(X, gamma=model.gamma_, degree=model.degree, coef0=model.coef0)
+    return rbf_kernel(X, gamma=model.gamma_)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
+@pytest.mark.parametrize("intercept", ["free", "none", "augmented"])
+@pytest.mark.parametrize(
+    ("loss", "C"),
+    [("hinge", 1.0), ("hinge", 30.0), ("squared_hinge", 1.0), ("squared_hinge", 30.0), ("hinge", np.inf)],
+)
+@pytest.mark.parametrize("exact", [True, False], ids=["exact", "decomposed"])
+def test_the_optimum_lies_within_the_certificate(kernel, intercept, loss, C, exact):
+    """By Clarabel on a factor of scikit-learn's kernel matrix; with and without weights, some of them 0."""
+    X, y, weights = rings(40, 0, noise=0.0)
+    if kernel == "linear" and np.isinf(C):
+        X = X + 3.0 * y[:, None]
+    weights[3] = 0.0
+    for s in (None, weights):
+        model = KernelMaxMarginClassifier(
+            C, kernel=kernel, degree=2, gamma=0.5, coef0=1.0, loss=loss, tol=1e-4, fit_intercept=intercept != "none",
+            intercept="free" if intercept == "none" else intercept, intercept_scaling=0.7,
+        )  # fmt: skip
+        model._exact = exact
+        model.fit(X, y, s)
+        assert model.status_ is Status.CERTIFIED
+        assert model.certificate_.gap <= (1e-9 if exact else 1e-4)
+        assert verify(model, X, y, s).gap <= model.certificate_.gap + 1e-12
+        values, vectors = np.linalg.eigh(gram(model, X))
+        truth = optimum(
+            model.certificate_.problem, vectors * np.sqrt(np.maximum(values, 0.0)), y,
+            np.ones(40) if s is None else s,
+        )  # fmt: skip
+        e = float(truth.e) + 1e-9 * float(truth.upper)
+        assert model.certificate_.lower - e <= float(truth.upper)
+        assert model.certificate_.upper + e >= float(truth.lower)
+        # the model is the primal point: its own margins and length give the primal bound
+        scores = model.decision_function(X)
+        c = np.zeros(40)
+        c[model.support_] = model.dual_coef_[0]
+        norm2 = c @ gram(model, X) @ c
+        if intercept == "augmented":
+            norm2 += (model.intercept_[0] / 0.7) ** 2
+        used = np.ones(40) if s is None else s
+        if np.isinf(C):
+            assert (y * scores)[used > 0].min() / norm2**0.5 == pytest.approx(
+                model.certificate_.lower, rel=1e-9
+            )
+        else:
+            primal = model.certificate_.problem.primal(0.5 * norm2, y * scores, used)
+            assert primal == pytest.approx(model.certificate_.upper, rel=1e-9)
+
+
+class TestAsSVC:
+    """The same optimum under the same names."""
+
+    @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+    def test_two_classes(self, kernel):
+        X, y = load_iris(return_X_y=True)
+        X, y = X[50:], np.where(y[50:] == 1, "versicolor", "virginica")
+        svc = SVC(kernel=kernel, tol=1e-9).fit(X, y)
+        ours = KernelMaxMarginClassifier(kernel=kernel, tol=1e-9).fit(X, y)
+        scale = np.abs(svc.decision_function(X)).max()
+        np.testing.assert_allclose(ours.decision_function(X), svc.decision_function(X), atol=1e-5 * scale)
+        np.testing.assert_array_equal(ours.predict(X), svc.predict(X))
+        assert ours.dual_coef_.shape[0] == 1
+        assert ours.intercept_.shape == (1,)
+        assert ours.n_support_.sum() == ours.support_.size == ours.dual_coef_.shape[1]
+        np.testing.assert_array_equal(ours.support_vectors_, X[ours.support_])
+        np.testing.assert_allclose(ours.dual_coef_.sum(), 0.0, atol=1e-9)
+        assert np.abs(ours.dual_coef_).max() <= 1.0
+        assert ours.shape_fit_ == X.shape
+        if kernel == "linear":
+            np.testing.assert_allclose(ours.coef_, svc.coef_, atol=1e-4)
+        else:
+            with pytest.raises(AttributeError, match="linear kernel"):
+                ours.coef_  # noqa: B018
+            assert ours.gamma_ == pytest.approx(svc._gamma, rel=1e-12)
+
+    @pytest.mark.parametrize("shape", ["ovr", "ovo"])
+    @pytest.mark.parametrize("break_ties", [False, True])
+    def test_one_against_one(self, shape, break_ties):
+        X, y = load_digits(n_class=5, return_X_y=True)
+        X, y = X[:300], y[:300]
+        if break_ties and shape == "ovo":
+            with pytest.raises(ValueError, match="break_ties=True needs one value a class"):
+                KernelMaxMarginClassifier(decision_function_shape=shape, break_ties=True).fit(X, y)
+            return
+        svc = SVC(tol=1e-9, decision_function_shape=shape, break_ties=break_ties, C=3.0).fit(X, y)
+        ours = KernelMaxMarginClassifier(
+            3.0, tol=1e-9, multi_class="ovo", decision_function_shape=shape, break_ties=break_ties
+        ).fit(X, y)
+        np.testing.assert_allclose(ours.decision_function(X), svc.decision_function(X), atol=2e-5)
+        np.testing.assert_array_equal(ours.predict(X), svc.predict(X))
+        assert ours.dual_coef_.shape[0] == 4
+        assert ours.intercept_.shape == (10,)
+        np.testing.assert_allclose(ours.intercept_, svc.intercept_, atol=1e-5)
+        ours_whole, theirs = np.zeros((4, 300)), np.zeros((4, 300))
+        ours_whole[:, ours.support_], theirs[:, svc.support_] = (
+            ours.dual_coef_,
+            svc.dual_coef_.toarray() if sp.issparse(svc.dual_coef_) else svc.dual_coef_,
+        )
+        np.testing.assert_allclose(ours_whole, theirs, atol=1e-4)
+        assert (np.diff(y[ours.support_]) >= 0).all()  # by class
+        np.testing.assert_array_equal(np.bincount(y[ours.support_]), ours.n_support_)
+        assert [part.problem.C for part in ours.certificate_] == [3.0] * 10
+        assert ours.certificate_.classes == tuple(combinations(range(5), 2))
+        assert verify(ours, X, y).gap <= 1e-9
+
+    def test_one_against_the_rest(self):
+        X, y = load_digits(n_class=4, return_X_y=True)
+        X, y = X[:300], y[:300]
+        ours = KernelMaxMarginClassifier(tol=1e-8).fit(X, y)
+        assert ours.dual_coef_.shape == (4, ours.support_.size)
+        assert ours.intercept_.shape == (4,)
+        for k in range(4):
+            svc = SVC(tol=1e-9, gamma=ours.gamma_).fit(X, y == k)
+            np.testing.assert_allclose(ours.decision_function(X)[:, k], svc.decision_function(X), atol=1e-5)
+        assert verify(ours, X, y).gap <= 1e-8
+        assert {report.label for report in ours.history_} == {0, 1, 2, 3}
+
+    def test_defaults(self):
+        theirs, ours = SVC().get_params(), KernelMaxMarginClassifier().get_params()
+        for name in theirs.keys() & ours.keys():
+            assert ours[name] == theirs[name] or name == "verbose", name
+
+
+class TestRows:
+    """What stands for the same rows gives the same model."""
+
+    def test_copies_and_weights(self):
+        X, y, _ = rings(60, 1)
+        counts = np.random.default_rng(0).integers(0, 4, 60)
+        one = KernelMaxMarginClassifier(tol=1e-8).fit(X, y, counts)
+        two = KernelMaxMarginClassifier(tol=1e-8).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+        assert one.gamma_ == pytest.approx(two.gamma_, rel=1e-12)
+        np.testing.assert_allclose(one.decision_function(X), two.decision_function(X), rtol=1e-7, atol=1e-7)
+        # each copy has its share, within its cap
+        assert np.abs(two.dual_coef_).max() <= 1.0
+        assert two.support_.size == counts[one.support_].sum()
+
+    @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+    def test_storages_and_kernels(self, multi_class):
+        X, y = load_iris(return_X_y=True)
+        weights = np.random.default_rng(1).choice([0.0, 0.5, 2.0], 150)
+        reference = KernelMaxMarginClassifier(gamma=0.3, tol=1e-8, multi_class=multi_class).fit(X, y, weights)
+        expected = reference.decision_function(X)
+        K = rbf_kernel(X, gamma=0.3)
+        others = [
+            (KernelMaxMarginClassifier(gamma=0.3, tol=1e-8), sp.csr_matrix(X)),
+            (KernelMaxMarginClassifier(gamma=0.3, tol=1e-8), sp.csr_array(X)),
+            (KernelMaxMarginClassifier(gamma=0.3, tol=1e-8), np.asfortranarray(X)),
+            (KernelMaxMarginClassifier(kernel=lambda A, B: rbf_kernel(A, B, gamma=0.3), tol=1e-8), X),
+            (KernelMaxMarginClassifier(kernel="precomputed", tol=1e-8), K),
+        ]
+        for model, data in others:
+            model.set_params(multi_class=multi_class).fit(data, y, weights)
+            np.testing.assert_allclose(model.decision_function(data), expected, rtol=1e-6, atol=1e-6)
+            np.testing.assert_array_equal(model.predict(data), reference.predict(X))
+            assert verify(model, data, y, weights).gap <= 1e-8
+            if model.kernel == "precomputed":
+                assert model.support_vectors_.shape[0] == 0
+
+    def test_another_kernel_of_scikit_learn(self):
+        X, y, _ = rings(60, 2)
+        one = KernelMaxMarginClassifier(kernel="laplacian", gamma=0.4, tol=1e-8).fit(X, y)
+        two = KernelMaxMarginClassifier(kernel="precomputed", tol=1e-8).fit(laplacian_kernel(X, gamma=0.4), y)
+        np.testing.assert_allclose(
+            one.decision_function(X), two.decision_function(laplacian_kernel(X, gamma=0.4)), atol=1e-7
+        )
+
+    def test_the_linear_kernel_is_the_linear_classifier(self):
+        X, y, weights = rings(80, 3)
+        for loss, intercept in product(("hinge", "squared_hinge"), ("free", "augmented")):
+            one = KernelMaxMarginClassifier(kernel="linear", loss=loss, intercept=intercept, tol=1e-8).fit(
+                X, y, weights
+            )
+            two = MaxMarginClassifier(loss=loss, intercept=intercept, tol=1e-8).fit(X, y, weights)
+            np.testing.assert_allclose(one.coef_, two.coef_, atol=1e-6)
+            assert one.certificate_.lower == pytest.approx(two.certificate_.lower, rel=1e-7)
+
+    def test_threads_and_blocks(self, monkeypatch):
+        """Scores do not depend on threads, nor on blocks but for rounding."""
+        X, y = load_digits(return_X_y=True)
+        model = KernelMaxMarginClassifier(tol=1e-2).fit(X[:500], y[:500])
+        one = model.decision_function(X)
+        np.testing.assert_array_equal(model.set_params(n_jobs=2).decision_function(X), one)
+        monkeypatch.setattr("maxmargin.kernel_machine.BLOCK", 1)
+        np.testing.assert_allclose(model.decision_function(X), one, atol=1e-9)
+
+    def test_pairs_side_by_side(self):
+        X, y = load_digits(n_class=5, return_X_y=True)
+        one = KernelMaxMarginClassifier(multi_class="ovo").fit(X, y)
+        two = KernelMaxMarginClassifier(multi_class="ovo", n_jobs=2).fit(X, y)
+        np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)
+
+
+class TestPrecision:
+    """Float32 rows where they are enough, float64 rows where not, bounds in float64 always."""
+
+    @staticmethod
+    def seen(monkeypatch):
+        seen = []
+        from maxmargin import kernel_solve
+
+        class Rows(kernel_solve.KernelRows):
+            def __init__(self, kernel, X, megabytes):
+                seen.append(X.dtype)
+                super().__init__(kernel, X, megabytes)
+
+        monkeypatch.setattr(kernel_solve, "KernelRows", Rows)
+        monkeypatch.setattr(kernel_solve, "FEW_ROWS", 10)
+        return seen
+
+    def test_single_is_enough(self, monkeypatch):
+        seen = self.seen(monkeypatch)
+        X, y, _ = rings(300, 4)
+        model = KernelMaxMarginClassifier().fit(X, y)
+        assert seen == [np.float32]
+        assert verify(model, X, y).gap <= 1e-3
+
+    def test_double_where_more_is_asked(self, monkeypatch):
+        seen = self.seen(monkeypatch)
+        X, y, _ = rings(300, 4)
+        assert KernelMaxMarginClassifier(tol=1e-8).fit(X, y).certificate_.gap <= 1e-8
+        assert seen == [np.float64]
+
+    def test_double_where_entries_are_coarse(self, monkeypatch):
+        seen = self.seen(monkeypatch)
+        X, y, _ = rings(300, 4)
+        assert KernelMaxMarginClassifier(gamma=0.3).fit(X + 1e4, y).status_ is Status.CERTIFIED
+        assert seen == [np.float64]
+
+    def test_double_takes_over(self, monkeypatch):
+        """Losses so dear that float32 rows cannot certify them."""
+        seen = self.seen(monkeypatch)
+        X, y, _ = rings(300, 4, noise=0.0)
+        model = KernelMaxMarginClassifier(C=1e6, tol=1e-5).fit(X, y)
+        assert model.status_ is Status.CERTIFIED
+        assert set(seen) >= {np.dtype(np.float32)}
+        assert verify(model, X, y).gap <= 1e-5
+
+
+class TestProof:
+    """A certificate that does not hold is found out."""
+
+    @pytest.fixture
+    def fitted(self):
+        X, y, _ = rings(80, 5)
+        return KernelMaxMarginClassifier(tol=1e-4).fit(X, y), X, y
+
+    def test_other_data(self, fitted):
+        model, X, y = fitted
+        with pytest.raises(CertificateError, match="other data"):
+            verify(model, X + 1e-3, y)
+        with pytest.raises(CertificateError, match="other data"):
+            verify(model, X[::-1], y[::-1])
+        with pytest.raises(CertificateError, match="other data"):
+            verify(model, X, y, np.full(80, 2.0))
+
+    def test_bounds_that_claim_too_much(self, fitted):
+        model, X, y = fitted
+        true = model.certificate_
+        for wrong, side in (
+            (replace(true, lower=true.lower * (1 + 1e-6)), "lower"),
+            (replace(true, upper=true.upper * (1 - 1e-6)), "upper"),
+            (replace(true, dual=true.dual * 0.5), "lower"),
+            (replace(true, dual=np.where(np.arange(true.dual.size) == 0, 2.0, true.dual)), "cap|balanced"),
+            (replace(true, kernel=Gaussian(0.9)), "bound"),
+        ):
+            model.certificate_ = wrong
+            with pytest.raises(CertificateError, match=side):
+                verify(model, X, y)
+
+    def test_a_model_that_was_changed(self, fitted):
+        model, X, y = fitted
+        model.dual_coef_ = model.dual_coef_ * 1.5
+        with pytest.raises(CertificateError, match="upper bound fails"):
+            verify(model, X, y)
+
+    def test_the_class_is_named(self):
+        X, y = load_iris(return_X_y=True)
+        names = np.array(["setosa", "versicolor", "virginica"])[y]
+        for scheme, match in (("ovr", "class 'versicolor'"), ("ovo", "classes 'setosa' and 'virginica'")):
+            model = KernelMaxMarginClassifier(multi_class=scheme).fit(X, names)
+            parts = list(model.certificate_.parts)
+            parts[1] = replace(parts[1], lower=parts[1].lower * 1.01)
+            model.certificate_ = replace(model.certificate_, parts=tuple(parts))
+            with pytest.raises(CertificateError, match=match):
+                verify(model, X, names)
+
+    def test_it_says_what_it_is_about(self, fitted):
+        model, _, _ = fitted
+        assert "Gaussian" in str(model.certificate_)
+        assert "free intercept" in str(model.certificate_)
+
+
+class TestStopping:
+    @pytest.fixture
+    def large(self):
+        X, y, _ = rings(4000, 6)
+        return X, y
+
+    def test_callback(self, large):
+        seen = []
+        model = KernelMaxMarginClassifier(
+            tol=1e-9, callback=lambda report: seen.append(report) or len(seen) == 2
+        )
+        model.fit(*large)
+        assert model.status_ is Status.INTERRUPTED
+        assert len(seen) == 2
+        assert np.isfinite(model.certificate_.gap)
+        assert verify(model, *large).gap == pytest.approx(model.certificate_.gap, rel=1e-6)
+
+    def test_time(self, large):
+        model = KernelMaxMarginClassifier(C=1e5, tol=1e-9, max_time=0.3).fit(*large)
+        assert model.status_ is Status.MAX_TIME
+        assert verify(model, *large).gap < np.inf
+
+    def test_rounds(self, large):
+        model = KernelMaxMarginClassifier(tol=1e-9, max_iter=1).fit(*large)
+        assert model.status_ is Status.MAX_ITER
+        assert model.n_iter_ == 1
+        verify(model, *large)
+
+    def test_a_fit_that_fails_changes_nothing(self):
+        X, y, _ = rings(60, 7)
+        model = KernelMaxMarginClassifier().fit(X, y)
+        before = pickle.dumps(vars(model))
+
+        def fails(report):
+            raise RuntimeError("no")
+
+        model.set_params(callback=fails)
+        with pytest.raises(RuntimeError):
+            model.fit(X, y)
+        model.set_params(callback=None)
+        assert pickle.dumps(vars(model)) == before
+
+    def test_reports(self, capsys):
+        X, y, _ = rings(700, 8)
+        model = KernelMaxMarginClassifier(verbose=1).fit(X, y)
+        assert len(capsys.readouterr().err.splitlines()) == len(model.history_) + 1
+        assert [report.round for report in model.history_] == list(range(1, len(model.history_) + 1))
+
+    def test_from_another_thread(self):
+        X, y, _ = rings(100, 9)
+        model = KernelMaxMarginClassifier()
+        worker = threading.Thread(target=model.fit, args=(X, y))
+        worker.start()
+        worker.join()
+        assert model.status_ is Status.CERTIFIED
+
+
+class TestInput:
+    """Bad input gets a sentence with a remedy."""
+
+    @pytest.mark.parametrize(
+        ("parameters", "message"),
+        [
+            ({"C": 0}, "C must be a positive number"),
+            ({"C": "1"}, "C must be a positive number"),
+            ({"kernel": "gauss"}, "kernel must be one of"),
+            ({"kernel": 3}, "kernel must be one of"),
+            ({"gamma": "wide"}, "gamma must be"),
+            ({"gamma": -1.0}, "gamma must be"),
+            ({"gamma": np.nan}, "gamma must be"),
+            ({"kernel": "poly", "degree": -1}, "degree must be"),
+            ({"kernel": "poly", "degree": 2.5}, "degree must be"),
+            ({"kernel": "poly", "coef0": np.inf}, "coef0 must be"),
+            ({"loss": "log"}, "loss must be one of"),
+            ({"tol": 0.0}, "tol must be positive"),
+            ({"cache_size": 0}, "cache_size must be"),
+            ({"cache_size": "200"}, "cache_size must be"),
+            ({"multi_class": "crammer_singer"}, "multi_class must be"),
+            ({"decision_function_shape": None}, "decision_function_shape must be"),
+            ({"max_iter": 0}, "max_iter must be"),
+            ({"max_time": -1}, "max_time must be"),
+            ({"algorithm": "lp"}, "algorithm must be"),
+            ({"algorithm": 3}, "algorithm must be"),
+            ({"class_weight": "even"}, "class_weight must be"),
+            ({"n_jobs": 0}, "n_jobs must be"),
+            ({"callback": 1}, "callback must be"),
+            ({"fit_intercept": "yes"}, "fit_intercept must be"),
+            ({"break_ties": 1}, "break_ties must be"),
+        ],
+    )
+    def test_parameters(self, parameters, message):
+        X, y, _ = rings(20, 10)
+        model = KernelMaxMarginClassifier(**parameters)
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y)
+        assert not hasattr(model, "classes_")
+
+    def test_a_matrix_that_is_not_square(self):
+        X, y, _ = rings(20, 10)
+        with pytest.raises(ValueError, match="square"):
+            KernelMaxMarginClassifier(kernel="precomputed").fit(X, y)
+
+    def test_numbers_that_overflow(self):
+        X, y, _ = rings(20, 10)
+        with pytest.raises(ValueError, match=r"The kernel overflows .* scale the features"):
+            KernelMaxMarginClassifier(kernel="poly", gamma=1.0, degree=9).fit(X * 1e30, y)
+
+    @pytest.mark.parametrize(
+        "kernel", ["precomputed", "sigmoid", lambda A, B: -(A @ B.T)], ids=["matrix", "sigmoid", "function"]
+    )
+    def test_indefinite_kernels(self, kernel):
+        """Refused with the eigenvalue that shows it."""
+        X, y, _ = rings(40, 10)
+        model = KernelMaxMarginClassifier(kernel=kernel, gamma=2.0, coef0=-1.0)
+        with pytest.raises(ValueError, match=r"not positive semidefinite, its least eigenvalue is -\d"):
+            model.fit(np.tanh(2.0 * X @ X.T - 1.0) if kernel == "precomputed" else X, y)
+
+    def test_a_matrix_that_is_not_symmetric(self):
+        X, y, _ = rings(20, 10)
+        K = rbf_kernel(X)
+        K[3, 4] += 0.1
+        with pytest.raises(ValueError, match="not symmetric: the value of rows 3 and 4"):
+            KernelMaxMarginClassifier(kernel="precomputed").fit(K, y)
+
+    def test_a_callable_of_the_wrong_shape(self):
+        X, y, _ = rings(20, 10)
+        with pytest.raises(ValueError, match="must return a matrix of shape"):
+            KernelMaxMarginClassifier(kernel=lambda A, B: np.ones(3)).fit(X, y)
+
+    def test_constant_features(self):
+        X, y, _ = rings(20, 10)
+        model = KernelMaxMarginClassifier().fit(np.zeros_like(X), y)
+        assert model.status_ is Status.CERTIFIED
+        assert model.gamma_ == 1.0
+
+    @pytest.mark.parametrize("scale", [1e-150, 1e-8, 1e8, 1e100])
+    def test_scales(self, scale):
+        """`gamma="scale"` takes any scale out of the data."""
+        X, y, _ = rings(60, 11)
+        model = KernelMaxMarginClassifier(tol=1e-6).fit(X * scale, y)
+        assert model.status_ is Status.CERTIFIED
+        plain = KernelMaxMarginClassifier(tol=1e-6).fit(X, y)
+        assert model.certificate_.lower == pytest.approx(plain.certificate_.lower, rel=1e-5)
+
+    def test_rows_with_both_labels(self):
+        X, y, _ = rings(40, 12)
+        X, y = np.vstack([X, X[:5]]), np.append(y, -y[:5])
+        model = KernelMaxMarginClassifier(tol=1e-6).fit(X, y)
+        assert model.status_ is Status.CERTIFIED
+        verify(model, X, y)
+
+
+def test_at_home_in_scikit_learn():
+    X, y = load_iris(return_X_y=True)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), KernelMaxMarginClassifier()),
+        {"kernelmaxmarginclassifier__C": [0.1, 10.0]},
+        cv=3,
+    ).fit(X, y)
+    assert search.best_score_ > 0.9
+    model = KernelMaxMarginClassifier(C=2.0).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert clone(model).get_params() == model.get_params()
