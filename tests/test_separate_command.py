@@ -65,6 +65,26 @@ def test_json(square, half_line):
     assert len(facts["coef"]) == facts["features"] == 2
 
 
+def test_kernels(square, half_line):
+    result = run(square, "--kernel", "rbf", "--gamma", 1)
+    assert result.exit_code == 0
+    assert result.stdout.startswith(
+        "SEPARABLE: a function of the rbf kernel has no on one side and yes on the other ("
+    )
+    assert run(square, "--kernel", "poly", "--degree", 2, "--coef0", 1).stdout.startswith("SEPARABLE")
+    result = run(square, "--kernel", "poly", "--degree", 1, "--gamma", "auto", "--coef0", 1)
+    assert result.stdout.startswith("NOT SEPARABLE: no function of the poly kernel has no on one side")
+    assert (
+        "rows 1, 2, 3, 4 (4 in all) have weights with which sum alpha y k(x, .) is exactly 0" in result.stdout
+    )
+    assert "weight x sign x feature of a row adds up to exactly 0" in result.stdout
+    facts = json.loads(run(half_line, "--kernel", "rbf", "--json").stdout)
+    assert facts["separable"] is True
+    assert len(facts["dual_coef"]) == facts["rows"] == 3
+    facts = json.loads(run(square, "--kernel", "linear", "--json").stdout)
+    assert [row["exact"] for row in facts["proof"]] == ["1/4"] * 4
+
+
 def test_through_the_origin(tmp_path, half_line):
     result = run(half_line, "--no-bias")
     assert result.stdout.startswith("NOT SEPARABLE: no hyperplane through the origin has 0 on one side")
@@ -99,6 +119,9 @@ def test_a_question_left_open(tmp_path):
         (("--p", 0.5), "p must be a number from 1 to inf"),
         (("--p", "log"), "p must be a number"),
         (("--label", "a"), "leave --label out"),
+        (("--kernel", "gauss"), "kernel must be one of"),
+        (("--kernel", "precomputed"), "ask in Python"),
+        (("--kernel", "sigmoid", "--gamma", 9, "--coef0", -9), "not positive semidefinite"),
     ],
 )
 def test_bad_input_is_told_in_a_sentence(half_line, arguments, words):

@@ -168,6 +168,25 @@ class TestProofs:
         edge = narrow(np.random.default_rng(0), True)
         assert separate(edge.X, edge.y, tol=np.inf).verify(edge.X, edge.y).separable
 
+    @pytest.mark.parametrize("bias", [True, False])
+    def test_wide_data_are_decided_by_the_smoothed_perceptron(self, bias):
+        rng = np.random.default_rng(0)
+        X, y = (
+            100.0 + rng.standard_normal((60, 2000)) * 10.0 ** rng.uniform(-3, 3, 2000),
+            rng.integers(0, 2, 60),
+        )
+        for matrix in (X, sp.csr_matrix(X)):
+            verdict = separate(matrix, y, bias=bias, tol=np.inf)
+            assert isinstance(verdict, Separable)
+            assert verdict.method == "the smoothed Perceptron"
+            verdict.verify(X, y)
+        X[1], y[1] = X[0], 1 - y[0]  # only nearly equal rows: a hundred steps are not enough
+        X[1, 0] += 2.0**-20
+        verdict = separate(X, y, bias=bias, tol=np.inf)
+        assert isinstance(verdict, Separable)
+        assert verdict.method.startswith("least squares")
+        verdict.verify(X, y)
+
     def test_float32_is_taken_as_the_number_that_it_is(self):
         X = np.array([[0.1], [0.1], [0.2]], dtype=np.float32)
         assert separate(X, [0, 1, 1]).verify(X, [0, 1, 1]).separable is False
@@ -334,3 +353,12 @@ class TestPage:
         for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "separation.md").read_text(), re.S):
             exec(block, scope)
         assert "not separable" in capsys.readouterr().out
+
+    def test_so_does_what_the_readme_says_of_it(self, capsys):
+        (block,) = [
+            block
+            for block in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+            if "import separate" in block
+        ]
+        exec(block, {})
+        assert capsys.readouterr().out.startswith("not separable: rows 0, 1, 2, 3 (4 in all)")

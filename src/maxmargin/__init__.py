@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .estimators.linear import MaxMarginClassifier
     from .estimators.online import OnlineMarginClassifier
     from .estimators.selection import MarginRFE
+    from .kernel_verdicts import KernelSeparator, PolynomialSeparator
     from .persistence import ModelFileError, load, save
     from .problems import Problem
     from .rules import (
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from .separation import separate
     from .solve import Report
     from .status import Status
-    from .verdicts import Inseparable, Separable, Undecided
+    from .verdicts import Inseparable, LinearSeparator, Separable, Undecided
     from .verification import verify
 
 __version__ = "0.1.0"
@@ -62,7 +63,9 @@ __all__ = [
     "FlexibleIMA",
     "Inseparable",
     "KernelMaxMarginClassifier",
+    "KernelSeparator",
     "LinearProgram",
+    "LinearSeparator",
     "LocalPerceptron",
     "MarginRFE",
     "MaxMarginClassifier",
@@ -70,6 +73,7 @@ __all__ = [
     "OnlineMarginClassifier",
     "Pegasos",
     "Perceptron",
+    "PolynomialSeparator",
     "Problem",
     "Report",
     "Separable",
@@ -89,6 +93,7 @@ _HOMES = {
     "estimators.linear": ("MaxMarginClassifier",),
     "estimators.online": ("OnlineMarginClassifier",),
     "estimators.selection": ("MarginRFE",),
+    "kernel_verdicts": ("KernelSeparator", "PolynomialSeparator"),
     "persistence": ("ModelFileError", "load", "save"),
     "problems": ("Problem",),
     "rules": (
@@ -115,7 +120,7 @@ _HOMES = {
     "solve": ("Report",),
     "status": ("Status",),
     "verification": ("verify",),
-    "verdicts": ("Inseparable", "Separable", "Undecided"),
+    "verdicts": ("Inseparable", "LinearSeparator", "Separable", "Undecided"),
 }
 
 

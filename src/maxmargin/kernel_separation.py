@@ -5,9 +5,9 @@ In turn
 1. rows that contradict each other: equal rows of both classes; of a matrix, whatever contradicts in its rows;
 2. decomposition, a working set at a time, until the margin of its function is proved, the errors of all kernel values
    counted in;
-3. of polynomials of few monomials Wolfe's algorithm in exact arithmetic: its combination is zero in every monomial, or
-   it separates; of small matrices, whether some combination of rows is zero. For kernels with a feature for every row
-   (the Gaussian) nothing else is a proof that there is no separator: there is one, though its margin may be smaller
+3. of polynomials of few monomials, Wolfe's algorithm in exact arithmetic: its combination is zero in every monomial,
+   or it separates; of small matrices, whether some combination of rows is zero. For kernels with a feature for every
+   row (the Gaussian) nothing else is a proof that there is no separator: there is one, though its margin may be smaller
    than float64 kernel values can tell.
 
 Decomposition finds separators faster than the (smoothed) kernel Perceptrons and the primal-dual pair, which ask for
@@ -32,12 +32,12 @@ from .kernel_certificates import kernel_bounds
 from .kernel_task import KernelPoints
 from .kernel_verdicts import KernelSeparator, PolynomialSeparator, kernel_attained
 from .kernels import Kernel, Polynomial, Precomputed
-from .linear_separation import Verdict, above
+from .linear_separation import above
 from .problems import Problem
 from .proposals import proposals, start
 from .rational import BeyondReachError, ExactRows
 from .status import Status
-from .verdicts import Inseparable, Undecided
+from .verdicts import Inseparable, Undecided, Verdict
 from .watch import Watch
 
 MEGABYTES = 200.0  # of kernel rows that are kept

@@ -11,11 +11,13 @@ is proved: a separator by its margin, rounded outwards, weights by adding the ro
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from .arithmetic import Compensated
 from .batch.nearest_point import floats, nearest_points
@@ -30,12 +32,51 @@ from .rational import BeyondReachError, IntegerRows
 from .solve import Terms, solve
 from .status import Status
 from .task import Task
-from .verdicts import Inseparable, LinearSeparator, Separable, Undecided, attained, attained_exactly
+from .verdicts import Inseparable, LinearSeparator, Undecided, Verdict, attained, attained_exactly
 from .watch import Watch
 
-Verdict = Separable | Inseparable | Undecided
 ROUNDS = 200  # of the fit that tells the margin
 STAGES = {"exact": "the optimality conditions on the support"}  # what reports call a stage, in words
+
+
+def linear_verdict(
+    problem: Problem, X: Any, y: np.ndarray, classes: tuple[Any, Any], watch: Watch, rows: np.ndarray, n: int
+) -> Verdict:
+    """The verdict alone, for a fit of a hard margin.
+
+    Parameters
+    ----------
+    problem : Problem
+        The hard margin; an augmented intercept can separate what a free one can.
+    X : ndarray or CSR matrix of shape (m, d)
+    y : ndarray of shape (m,), entries -1.0 and 1.0
+    classes : tuple
+        The labels of the negative and of the positive side.
+    watch : Watch
+    rows : ndarray of int of shape (m,)
+        Which of the n rows of the data these are: a proof about some rows is one about all.
+    n : int
+    """
+    free = replace(problem, intercept="none" if problem.intercept == "none" else "free")
+    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+        verdict = LinearSearch(free, without_zeros(X), y, classes, np.inf, watch).verdict()
+    if rows.size == n:
+        return verdict
+    if isinstance(verdict, Inseparable):
+        return replace(verdict, support=rows[verdict.support], rows=n)
+    if isinstance(verdict, Undecided):
+        some = verdict.certificate
+        mark = replace(some.fingerprint, rows=n)
+        return replace(verdict, certificate=replace(some, support=rows[some.support], fingerprint=mark))
+    return verdict
+
+
+def without_zeros(X: Any) -> Any:
+    """Rows with no zero stored; the caller's stay as they are."""
+    if sp.issparse(X) and (X.data == 0.0).any():
+        X = X.copy()
+        X.eliminate_zeros()
+    return X
 
 
 class Separator(NamedTuple):

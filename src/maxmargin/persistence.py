@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from .problems import Problem
 from .rules import RULES, Algorithm
 from .solve import Report
 from .status import Status
+from .verdicts import Inseparable, Undecided
 
 FORMAT = 1  # raised when older versions of maxmargin could not read the file
 _NO_SEAL = "0" * 64  # stands where the seal goes while it is computed
@@ -269,28 +271,73 @@ def _certified(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     _name_things(model, record, arrays)
     parts = (certificate,) if isinstance(certificate, Certificate) else certificate.parts
     record["one_vs_rest"] = isinstance(certificate, Certificates)
-    record["certificates"] = []
-    for k, part in enumerate(parts):
-        arrays[f"certificate.{k}.support"], arrays[f"certificate.{k}.dual"] = part.support, part.dual
-        record["certificates"].append(
-            {
-                "problem": _record(part.problem),
-                "lower": _plain(part.lower),
-                "upper": _plain(part.upper),
-                "fingerprint": _record(part.fingerprint),
-            }
-        )
-    # reports name a problem by its place
-    place = (
-        {}
-        if isinstance(certificate, Certificate)
-        else {name: k for k, name in enumerate(certificate.classes)}
-    )
+    record["certificates"] = [_certificate(part, f"certificate.{k}", arrays) for k, part in enumerate(parts)]
+    # reports and verdicts name a problem by its place
+    place: dict[Any, Any] = {None: None}
+    if isinstance(certificate, Certificates):
+        place |= {name: k for k, name in enumerate(certificate.classes)}
+    found = getattr(model, "verdict_", {})
+    verdicts = found if isinstance(found, dict) else {None: found}
+    proofs = {label: one for label, one in verdicts.items() if isinstance(one, Inseparable | Undecided)}
+    record["verdicts"] = [
+        {"class": place[label], **_verdict(one, f"verdict.{k}", arrays)}
+        for k, (label, one) in enumerate(proofs.items())
+    ]
     record["history"] = [
-        _record(dataclasses.replace(report, label=None if report.label is None else place[report.label]))
-        for report in model.history_
+        _record(dataclasses.replace(report, label=place[report.label])) for report in model.history_
     ]
     return record
+
+
+def _certificate(part: Certificate, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    arrays[f"{name}.support"], arrays[f"{name}.dual"] = part.support, part.dual
+    return {
+        "problem": _record(part.problem),
+        "lower": _plain(part.lower),
+        "upper": _plain(part.upper),
+        "fingerprint": _record(part.fingerprint),
+    }
+
+
+def _certificate_of(
+    record: dict[str, Any], name: str, arrays: dict[str, np.ndarray], kernel: Kernel
+) -> Certificate:
+    return Certificate(
+        Problem(**record["problem"]),
+        float(record["lower"]),
+        float(record["upper"]),
+        arrays[f"{name}.support"],
+        arrays[f"{name}.dual"],
+        Fingerprint(**record["fingerprint"]),
+        kernel,
+    )
+
+
+_VERDICT = ("bias", "features", "method", "seconds", "p")  # what both kinds have, besides their classes
+
+
+def _verdict(verdict: Inseparable | Undecided, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """A hard margin's verdict; fractions as text."""
+    record = {field: _plain(getattr(verdict, field)) for field in _VERDICT}
+    record["classes"] = [_plain(label) for label in verdict.classes]
+    if isinstance(verdict, Undecided):
+        bounds = {"lo": _plain(verdict.lo), "hi": _plain(verdict.hi), "reason": verdict.reason}
+        return record | bounds | {"certificate": _certificate(verdict.certificate, name, arrays)}
+    arrays[f"{name}.support"] = verdict.support
+    weights = [str(weight) for weight in verdict.weights]
+    return record | {"rows": verdict.rows, "radius": _plain(verdict.radius), "weights": weights}
+
+
+def _verdict_of(record: dict[str, Any], name: str, arrays: dict[str, np.ndarray]) -> Inseparable | Undecided:
+    known: dict[str, Any] = {field: record[field] for field in _VERDICT}
+    known["classes"] = tuple(record["classes"])
+    if "certificate" in record:
+        certificate = _certificate_of(record["certificate"], name, arrays, Linear())
+        return Undecided(record["lo"], record["hi"], certificate, reason=record["reason"], **known)
+    weights = tuple(map(Fraction, record["weights"]))
+    return Inseparable(
+        arrays[f"{name}.support"], weights, rows=record["rows"], radius=record["radius"], **known
+    )
 
 
 def _kernel_machine(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -381,15 +428,7 @@ def _recertify(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]
     model.n_features_in_, model.n_iter_ = record["n_features_in"], record["n_iter"]
     model.status_ = Status(record["status"])
     parts = tuple(
-        Certificate(
-            Problem(**part["problem"]),
-            float(part["lower"]),
-            float(part["upper"]),
-            arrays[f"certificate.{k}.support"],
-            arrays[f"certificate.{k}.dual"],
-            Fingerprint(**part["fingerprint"]),
-            kernel,
-        )
+        _certificate_of(part, f"certificate.{k}", arrays, kernel)
         for k, part in enumerate(record["certificates"])
     )
     labels = named_parts(parts_of(getattr(model, "multi_class", "ovr"), len(model.classes_)), model.classes_)
@@ -398,6 +437,13 @@ def _recertify(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]
     for k, report in enumerate(model.history_):
         if report.label is not None:
             model.history_[k] = dataclasses.replace(report, label=labels[report.label])
+    names: dict[Any, Any] = {None: None} | dict(enumerate(labels))
+    verdicts = {  # files of old have none
+        names[verdict["class"]]: _verdict_of(verdict, f"verdict.{k}", arrays)
+        for k, verdict in enumerate(record.get("verdicts", []))
+    }
+    if verdicts:
+        model.verdict_ = verdicts if record["one_vs_rest"] else verdicts[None]
 
 
 def _restore_kernel(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

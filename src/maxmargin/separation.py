@@ -23,8 +23,9 @@ from .definiteness import check_kernel
 from .kernel_names import kernel_named
 from .kernel_separation import KernelSearch
 from .kernels import Kernel, Linear, Precomputed
-from .linear_separation import LinearSearch, Verdict
+from .linear_separation import LinearSearch, without_zeros
 from .problems import Problem
+from .verdicts import Verdict
 from .watch import Watch
 
 
@@ -104,14 +105,13 @@ def separate(
     problem = _problem(p, bias, tol, max_time)
     table, signs, classes = _table(X, y)
     function = kernel_named(kernel, table, gamma, degree, coef0)
-    if not isinstance(function, Linear):
-        _check_kernel(function, table, problem)
     with (
         Watch(max_time) as watch,
         np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"),
     ):
         if isinstance(function, Linear):
             return LinearSearch(problem, table, signs, classes, float(tol), watch).verdict()
+        _check_kernel(function, table, problem)
         return KernelSearch(function, problem, table, signs, classes, float(tol), watch).verdict()
 
 
@@ -163,10 +163,7 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
         raise ValueError(
             f"y must hold one label for each of the {X.shape[0]} rows of X; got shape {labels.shape}."
         )
-    X = Patterns(X).X if sp.issparse(X) else X
-    if sp.issparse(X) and (X.data == 0.0).any():
-        X = X.copy()
-        X.eliminate_zeros()
+    X = without_zeros(Patterns(X).X) if sp.issparse(X) else X
     if not np.isfinite(X.data if sp.issparse(X) else X).all():
         raise ValueError(
             "X holds NaN or infinity: fill or drop the rows that do, with SimpleImputer for instance."

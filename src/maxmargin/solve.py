@@ -18,11 +18,13 @@ from .merge import Merged, merge
 from .norms import norm
 from .problems import Problem
 from .rules import Algorithm
+from .rules.programs import Program
 from .run import Run
 from .scaling import Units, attempts
 from .schedules import SCHEDULES
 from .status import Status
 from .task import Task
+from .verdicts import Inseparable, LinearSeparator, Undecided, Verdict
 from .watch import Watch
 
 # problems that end with the exact step: rows, and rows x smaller side^2
@@ -34,7 +36,8 @@ NEARLY = 0.996  # the certificate is rounded outwards, and still within `tol`
 TIGHT = 1e-9  # a margin as near to one is one
 UNFINISHED = (Status.MAX_ITER, Status.STALLED, Status.CONVERGED, Status.UNDECIDED, Status.NOT_FINITE)
 SHARE = 0.4  # a quarter of the time of the exact step, in entries presented for each n side^2 of it
-PATIENCE = 3  # rounds that the rule has at least, before a small problem is handed to the exact step
+PATIENCE = 3  # rounds that the rule has at least, before a small problem is handed to the exact step,
+LOOKS = 100  # and looks at every row, at most, before it is asked whether there is a separator at all
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ class Solution:
     rounds: int
     history: list[Report]
     certificate: Certificate
+    verdict: Verdict | None = None  # of a hard margin, where there was reason to ask
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,9 @@ class Terms:
         Do small problems end with the exact step?
     reason : str
         Why this algorithm was chosen.
+    question : callable
+        Hard margins: can the classes be separated at all? Asked where the first rounds bring no separator; answers with
+        one verdict however often. Without an answer nothing is called inseparable.
     """
 
     tol: float
@@ -112,6 +119,7 @@ class Terms:
     on_report: Callable[[Report], None] = lambda report: None
     exact: bool = True
     reason: str = ""
+    question: Callable[[], Verdict | None] = lambda: None
 
 
 def solve(
@@ -148,8 +156,11 @@ def solve(
             best = found
         if found.status in (Status.CERTIFIED, Status.MAX_TIME, Status.INTERRUPTED):
             break
+        if found.status is Status.UNDECIDED and isinstance(terms.question(), Inseparable | Undecided):
+            break
     assert best is not None
-    return replace(best, rounds=rounds)
+    best = replace(best, rounds=rounds)
+    return _answered(best, task, terms, whole) if best.status is Status.UNDECIDED else best
 
 
 def _solve(
@@ -177,6 +188,7 @@ def _solve(
             start=None if task.start is None else merged.gather(task.start),
         )
     task = scale.task(task)
+    doubtful = problem.hard
     handed = small and algorithm.convergent
     enough = _fair_share(task.patterns) if handed else np.inf
 
@@ -204,6 +216,11 @@ def _solve(
             report(algorithm.name, terms.reason)
             ended = _status(run, watch, tol)
             last = ended is not None or rounds >= terms.max_iter
+            if doubtful and not last and _is_doubtful(run, algorithm, rounds):
+                doubtful = False
+                if isinstance(terms.question(), Inseparable | Undecided):
+                    status = Status.UNDECIDED
+                    break
             if handed and (last or (rounds >= PATIENCE and run.presentations >= enough)):
                 if ended is Status.MAX_TIME or ended is Status.INTERRUPTED:
                     status = ended
@@ -233,11 +250,32 @@ def _solve(
         status = Status.CERTIFIED
     elif status is Status.CERTIFIED:  # the running bounds were off by rounding
         status = Status.STALLED
-    if problem.hard and status in UNFINISHED:
-        status = _verdict(certificate, whole, status)
+    if problem.hard and not certificate.lower > 0.0 and status in UNFINISHED:
+        status = Status.UNDECIDED
     if not np.isfinite([*w, run.b]).all() or np.isnan([certificate.lower, certificate.upper]).any():
         status = Status.NOT_FINITE
     return Solution(w, run.b, alpha, status, rounds, history, certificate)
+
+
+def _answered(found: Solution, task: Task, terms: Terms, whole: Sample) -> Solution:
+    """What there is to say where the algorithm found no separator: one that is not the widest, or the proof of none."""
+    problem, verdict = task.problem, terms.question()
+    if isinstance(verdict, Inseparable):
+        alpha = np.zeros(whole.y.size)
+        alpha[verdict.support] = verdict.alpha
+        certificate = certify(problem, whole, found.w, found.b, alpha)
+        return replace(
+            found, alpha=alpha, status=Status.INSEPARABLE, certificate=certificate, verdict=verdict
+        )
+    if isinstance(verdict, LinearSeparator) and verdict.exact is None:
+        least = float((task.y * (Plain.scores(task.patterns.X, verdict.w) + verdict.b)).min())
+        w, b = (verdict.w / least, verdict.b / least) if least > 0.0 else (verdict.w, verdict.b)
+        certificate = certify(problem, whole, w, b, found.alpha)
+        if certificate.lower > 0.0:
+            status = Status.MAX_ITER if found.rounds >= terms.max_iter else Status.STALLED
+            status = Status.CERTIFIED if certificate.gap <= terms.tol else status
+            return replace(found, w=w, b=b, status=status, certificate=certificate)
+    return replace(found, status=terms.watch.status() or Status.UNDECIDED, verdict=verdict)
 
 
 def _margin(problem: Problem, scale: Units, run: Run) -> float:
@@ -253,12 +291,21 @@ def _status(run: Run, watch: Watch, tol: float) -> Status | None:
     if run.gap <= NEARLY * tol:
         return Status.CERTIFIED
     if run.problem.hard and run.upper <= 0.0:
-        return Status.INSEPARABLE
+        return Status.UNDECIDED  # until it is proved
     if not np.isfinite(run.h.space.vector.w).all():
         return Status.NOT_FINITE
     if run.converged:
         return Status.CONVERGED
     return watch.status()
+
+
+def _is_doubtful(run: Run, algorithm: Algorithm, rounds: int) -> bool:
+    """Has the algorithm had its chance to find a separator?"""
+    if run.lower > 0.0 or rounds < PATIENCE:
+        return False
+    if isinstance(algorithm, Program):  # a round of which costs as much as the answer
+        return True
+    return run.presentations >= min(_fair_share(run.patterns), LOOKS * run.patterns.n)
 
 
 def _after_finish(run: Run, tol: float) -> Status | None:
@@ -268,22 +315,6 @@ def _after_finish(run: Run, tol: float) -> Status | None:
     if run.gap <= EXACT:
         return Status.CONVERGED  # as near as float64 comes
     return Status.UNDECIDED if run.problem.hard and not run.lower > 0.0 else None
-
-
-def _verdict(certificate: Certificate, whole: Sample, status: Status) -> Status:
-    """What an unfinished hard margin says about separability.
-
-    Inseparable: the dual weights cancel in every column, up to the rounding of that column's own entries. A column
-    that is small beside the others could separate all the same.
-    """
-    if certificate.lower > 0.0:
-        return Status.MAX_ITER if status is Status.UNDECIDED else status
-    alpha = np.zeros(whole.y.size)
-    alpha[certificate.support] = certificate.dual
-    v, size = Plain.combine(whole.X, alpha * whole.y), Plain.combine(abs(whole.X), alpha)
-    rounding = 16.0 * np.finfo(float).eps * np.sqrt(certificate.support.size + 1.0)
-    cancels = alpha.any() and bool((np.abs(v) <= rounding * size).all())
-    return Status.INSEPARABLE if cancels or certificate.upper <= 0.0 else Status.UNDECIDED
 
 
 def _is_small(problem: Problem, patterns: Patterns) -> bool:

@@ -364,6 +364,9 @@ class Undecided:
         return self
 
 
+Verdict = Separable | Inseparable | Undecided
+
+
 def certified_above(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, hi: float) -> None:
     """Recompute the upper bound of all margins that the dual weights of a certificate prove.
 

@@ -12,8 +12,7 @@ from .options import AsJson, Coef0, Columns, Data, Degree, Gamma, KernelName, La
 
 if TYPE_CHECKING:
     from ..readers import Table
-    from ..separation import Verdict
-    from ..verdicts import Inseparable
+    from ..verdicts import Inseparable, Verdict
 
 SHORT = 24  # characters of a fraction that is printed
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from numbers import Integral, Real
 from threading import Lock
 from typing import Any
@@ -17,11 +18,13 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ..certificates import INTERCEPT, Certificate, Certificates, Sample
 from ..choice import choose
 from ..data import Patterns
+from ..linear_separation import linear_verdict
 from ..problems import Problem
 from ..rules import RULES, Algorithm
 from ..solve import Report, Solution, Terms, solve
 from ..status import worst
 from ..task import Task
+from ..verdicts import Verdict
 from ..watch import Watch
 from .labels import class_factors, class_names
 from .parameters import blas, check_parameters, require_boolean, require_number, seeds
@@ -101,6 +104,10 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
     certificate_ : Certificate or Certificates
         The bounds and the dual weights that prove them; `verify` rechecks them from the data.
     history_ : list of Report
+    verdict_ : Inseparable or Undecided, or dict of these
+        Only of a hard margin for which no separator was found: with INSEPARABLE the rational weights that prove that
+        there is none, with UNDECIDED the bounds so far (or, as LinearSeparator, one that takes more digits than float64
+        has); ``verify(X, y)`` checks each. Of several classes those without one, by label, about ``y == label``.
 
     Raises
     ------
@@ -261,6 +268,13 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
                 algorithm, reason = choose(problem, patterns, signs[kept], watch.interrupted)
             else:
                 algorithm, reason = named, "asked for"
+            names = (_item(classes[0]), _item(classes[1])) if classes.size == 2 else (False, True)
+            every = np.arange(y.size) if rows is None else rows
+
+            @cache
+            def question() -> Verdict:
+                return linear_verdict(problem, patterns.X, signs[kept], names, watch, every, y.size)
+
             return solve(
                 Task(
                     problem,
@@ -272,7 +286,7 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
                     labels[k],
                 ),
                 algorithm,
-                Terms(self.tol, self.max_iter, watch, heard, self._exact, reason),
+                Terms(self.tol, self.max_iter, watch, heard, self._exact, reason, question),
                 np.random.default_rng(drawn[k]),
                 replace(sample, y=signs),
                 rows,
@@ -398,10 +412,28 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         self.n_iter_ = max(solution.rounds for solution in solutions)
         self.status_ = worst(solution.status for solution in solutions)
         self.history_ = [report for solution in solutions for report in solution.history]
+        self._keep_verdicts(labels, [solution.verdict for solution in solutions])
         if len(solutions) == 1:
             self.certificate_: Certificate | Certificates = solutions[0].certificate
         else:
             self.certificate_ = Certificates(tuple(labels), tuple(s.certificate for s in solutions))
+
+    def _keep_verdicts(self, labels: list[Any], verdicts: list[Verdict | None]) -> None:
+        """There is no such attribute where every class has its separator."""
+        if hasattr(self, "verdict_"):
+            del self.verdict_
+        found = {
+            _item(label): verdict
+            for label, verdict in zip(labels, verdicts, strict=True)
+            if verdict is not None
+        }
+        if found:
+            self.verdict_: Verdict | dict[Any, Verdict] = found if len(labels) > 1 else found[None]
+
+
+def _item(label: Any) -> Any:
+    """A label as Python has it."""
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def _solved_by(algorithm: Algorithm | None, problem: Problem) -> None:
