@@ -8,7 +8,7 @@ import numpy as np
 
 from .kernels import Kernel
 
-BLOCK = 256  # rows of the Gram matrix at once
+BLOCK = 512  # rows of the Gram matrix at once
 
 
 def gram_product(kernel: Kernel, X: Any, c: np.ndarray) -> np.ndarray:
@@ -25,5 +25,6 @@ def gram_product(kernel: Kernel, X: Any, c: np.ndarray) -> np.ndarray:
     used = np.flatnonzero(c.reshape(-1, c.shape[-1]).any(axis=0))
     for first in range(0, used.size, BLOCK):
         some = used[first : first + BLOCK]
-        out += c[..., some] @ kernel.block(X[some], X)
+        for columns, tile in kernel.tiles(X[some], X):
+            out[..., columns] += c[..., some] @ tile
     return out

@@ -7,7 +7,7 @@ not positive definite.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,6 +18,8 @@ from sklearn.metrics.pairwise import pairwise_kernels
 EPS = float(np.finfo(float).eps)
 WIDE = 4096  # columns up to which sparse rows are multiplied as dense ones
 BYTES = 2**28  # of a dense copy of sparse rows, at most
+TILE = 2**19  # bytes of a tile: products stay in the processor's cache until they are kernel values
+EXACT = 2.0**24  # whole numbers up to here have no rounding in float32
 
 
 class Kernel(ABC):
@@ -28,6 +30,10 @@ class Kernel(ABC):
     @abstractmethod
     def block(self, Z: Any, X: Any) -> np.ndarray:
         """k(z, x) for all rows z of Z and x of X: shape (len(Z), len(X)), of X's precision."""
+
+    def tiles(self, Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+        """The block some columns at a time: (columns, k(z, x) of these columns)."""
+        yield slice(0, X.shape[0]), self.block(Z, X)
 
     @abstractmethod
     def diagonal(self, X: Any) -> np.ndarray:
@@ -42,11 +48,52 @@ class Kernel(ABC):
         return 0.0
 
 
+@dataclass(frozen=True, eq=False)
+class WholeNumbers:
+    """Rows of float64 numbers that are whole and so small that float32 has their products exactly, and sooner.
+
+    0/1 columns are such.
+    """
+
+    entries: np.ndarray
+
+    dtype: ClassVar[np.dtype[Any]] = np.dtype(np.float64)
+
+    @staticmethod
+    def like(X: np.ndarray) -> Any:
+        """X, as whole numbers if it is."""
+        # by Cauchy and Schwarz no partial sum is beyond the largest square
+        if X.dtype != np.float64 or not float(_squares(X).max(initial=0.0)) < EXACT:
+            return X
+        entries = X.astype(np.float32)
+        return WholeNumbers(entries) if np.array_equal(np.rint(entries), X) else X
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.entries.shape
+
+    def __getitem__(self, places: Any) -> WholeNumbers:
+        return WholeNumbers(self.entries[places])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.entries.astype(self.dtype if dtype is None else dtype)
+
+
 class Products(Kernel):
     """A function of the inner product, and of the lengths."""
 
     def block(self, Z: Any, X: Any) -> np.ndarray:
         return self.finish(_products(Z, X), _squares(Z), _squares(X))
+
+    def tiles(self, Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+        if sp.issparse(X):  # cutting them costs more than the cache saves
+            yield slice(0, X.shape[0]), self.block(Z, X)
+            return
+        left, right = _squares(Z), _squares(X)
+        width = max(64, TILE // (X.dtype.itemsize * max(Z.shape[0], 1)))
+        for first in range(0, X.shape[0], width):
+            columns = slice(first, min(first + width, X.shape[0]))
+            yield columns, self.finish(_products(Z, X[columns]), left, right[columns])
 
     def diagonal(self, X: Any) -> np.ndarray:
         squares = _squares(X)
@@ -55,11 +102,13 @@ class Products(Kernel):
     def prepared(self, X: Any) -> Any:
         dense = X.shape[0] * X.shape[1] * X.dtype.itemsize
         if sp.issparse(X) and X.shape[1] <= WIDE and dense <= BYTES:
-            return X.toarray()
-        return X
+            X = X.toarray()
+        return WholeNumbers.like(X) if isinstance(X, np.ndarray) else X
 
     def rounding(self, X: Any) -> float:
         """By how much a product z.x may be off."""
+        if isinstance(X, WholeNumbers):
+            return 0.0
         terms = int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else X.shape[1]
         return (terms + 2.0) * EPS * float(_squares(X).max(initial=0.0))
 
@@ -201,6 +250,10 @@ class Precomputed(Kernel):
 
 def _products(Z: Any, X: Any) -> np.ndarray:
     """z.x of all rows, dense."""
+    if isinstance(X, WholeNumbers):
+        if isinstance(Z, WholeNumbers):
+            return (Z.entries @ X.entries.T).astype(X.dtype)
+        X = np.asarray(X)
     product = Z @ X.T
     return product.toarray() if sp.issparse(product) else np.ascontiguousarray(product)
 
@@ -209,4 +262,6 @@ def _squares(X: Any) -> np.ndarray:
     """|x|^2 of every row, in the precision of X."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).ravel()
+    if isinstance(X, WholeNumbers):
+        return _squares(X.entries).astype(X.dtype)
     return np.einsum("ij,ij->i", X, X)

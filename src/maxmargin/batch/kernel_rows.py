@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -41,25 +40,28 @@ class KernelRows:
         self.most = int(min(self.n, max(2 * BLOCK, megabytes * MEGABYTE // max(row, 1))))
         # memory is taken by the system as rows are written, not before
         self.rows = np.empty((self.most, self.n), self.diagonal.dtype)
-        self._slots: OrderedDict[int, int] = OrderedDict()
         self.computed = 0
+        self._slot = np.full(self.n, -1, np.intp)  # of every row of the matrix
+        self._row = np.full(self.most, -1, np.intp)  # in every slot
+        self._asked = np.zeros(self.most, np.intp)  # when it was asked for last
+        self._turn = 0
 
     def slots(self, wanted: np.ndarray) -> np.ndarray:
         """The places in `rows` of these rows of the matrix, at most `most` of them; those not kept are computed."""
-        missing = [i for i in wanted.tolist() if i not in self._slots]
-        for i in wanted.tolist():
-            if i in self._slots:
-                self._slots.move_to_end(i)
-        for first in range(0, len(missing), BLOCK):
-            some = missing[first : first + BLOCK]
-            block = self.kernel.block(self.X[some], self.X)
-            self.rows[[self._room(i) for i in some]] = block
-            self.computed += len(some)
-        return np.array([self._slots[i] for i in wanted.tolist()], dtype=np.intp)
+        self._turn += 1
+        found = self._slot[wanted]
+        self._asked[found[found >= 0]] = self._turn
+        missing = wanted[found < 0]
+        for first in range(0, missing.size, BLOCK):
+            self._compute(missing[first : first + BLOCK])
+        return self._slot[wanted]
 
-    def _room(self, i: int) -> int:
-        """A place for row i: a new one, or that of the row that was not asked for the longest."""
-        used = len(self._slots)
-        slot = used if used < self.most else self._slots.popitem(last=False)[1]
-        self._slots[i] = slot
-        return slot
+    def _compute(self, some: np.ndarray) -> None:
+        """These rows, in the place of those that were not asked for the longest."""
+        places = np.argsort(self._asked, kind="stable")[: some.size]
+        gone = self._row[places]
+        self._slot[gone[gone >= 0]] = self._row[places] = -1
+        for columns, tile in self.kernel.tiles(self.X[some], self.X):
+            self.rows[places, columns] = tile
+        self._slot[some], self._row[places], self._asked[places] = places, some, self._turn
+        self.computed += some.size
