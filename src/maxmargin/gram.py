@@ -1,4 +1,4 @@
-"""Products of the Gram matrix with vectors, in float64, a block of its rows at a time."""
+"""Products of the Gram matrix with vectors, a block of its rows at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def gram_product(kernel: Kernel, X: Any, c: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     kernel : Kernel
-    X : ndarray or CSR matrix of shape (n, d), float64
+    X : ndarray or CSR matrix of shape (n, d)
+        Its precision is that of the product; sums of blocks are float64.
     c : ndarray of shape (n,) or (m, n)
         Several vectors cost one computation of the kernel.
     """
@@ -26,5 +27,5 @@ def gram_product(kernel: Kernel, X: Any, c: np.ndarray) -> np.ndarray:
     for first in range(0, used.size, BLOCK):
         some = used[first : first + BLOCK]
         for columns, tile in kernel.tiles(X[some], X):
-            out[..., columns] += c[..., some] @ tile
+            out[..., columns] += c[..., some].astype(tile.dtype, copy=False) @ tile
     return out

@@ -43,6 +43,10 @@ class Kernel(ABC):
         """X as it is fastest to compute with."""
         return X
 
+    def part(self, X: Any, places: np.ndarray) -> Any:
+        """The rows at these places, for a problem of their own."""
+        return X[places]
+
     def error(self, X: Any) -> float:
         """By how much an entry computed in float64 may be off; 0 where the numbers as computed are the kernel."""
         return 0.0
@@ -246,6 +250,9 @@ class Precomputed(Kernel):
 
     def diagonal(self, X: Any) -> np.ndarray:
         return np.ascontiguousarray(np.diagonal(X))
+
+    def part(self, X: Any, places: np.ndarray) -> Any:
+        return X[np.ix_(places, places)]
 
 
 def _products(Z: Any, X: Any) -> np.ndarray:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled.decomposition import add_rows, gather, pairs, singles
+from ..intercept import best_intercept
 from ..problems import Problem
 from .kernel_rows import KernelRows
 
@@ -24,6 +25,9 @@ SET = 2048  # rows of a working set
 NEW = 0.5  # share of it that is new
 SHARE = 0.01  # of the violation of all, at which a working set is left
 STEPS = 50  # for each row of a working set, at most
+SAMPLED = 1024  # rows from which on a sample leads to where to begin
+ROUGH = 0.1  # a violation at which a sample is left; margins are 1
+ROUNDS = 30  # working sets of a sample, at most
 LEAST = 1e-13  # a violation, relative to the largest entry of the gradient, that is rounding
 
 
@@ -53,26 +57,51 @@ def decomposed_points(
     y : ndarray of shape (n,), entries -1.0 and 1.0
         Both classes, where the intercept is free.
     weights : ndarray of shape (n,)
-        Sample weights, all positive.
+        Sample weights. Rows of weight 0 cost nothing; their dual weights and scores are 0.
     interrupted : callable
         Is it time to stop? Asked between working sets.
     start : ndarray of shape (n,), default=None
-        Dual weights to begin with; feasible.
+        Dual weights to begin with; feasible. None: those that a sample of the rows leads to.
 
     Yields
     ------
     Point
-        Ends when no pair violates optimality beyond rounding.
+        The one to begin with, unless it is 0, and one after every set. Ends when no pair violates optimality beyond
+        rounding.
     """
-    n = rows.n
+    used = np.flatnonzero(weights > 0.0)
+    if used.size < rows.n:
+        begin = None if start is None else start[used]
+        for alpha, scores in decomposed_points(
+            problem, rows.part(used), y[used], weights[used], interrupted, begin
+        ):
+            yield Point(_spread(alpha, used, rows.n), _spread(scores, used, rows.n))
+        return
+    if start is None:
+        first = _from_sample(problem, rows, y, weights, interrupted)
+    else:
+        alpha = np.minimum(start, problem.caps(weights))
+        first = Point(alpha, rows.product(alpha * y))
+    if first.alpha.any():
+        yield Point(first.alpha.copy(), first.scores.copy())
+    for point, _ in _sets(problem, rows, y, weights, interrupted, first):
+        yield point
+
+
+def _sets(
+    problem: Problem,
+    rows: KernelRows,
+    y: np.ndarray,
+    weights: np.ndarray,
+    interrupted: Callable[[], bool],
+    first: Point,
+) -> Iterator[tuple[Point, float]]:
+    """A point, and the violation of optimality before it, for every working set."""
     caps, own = problem.caps(weights), problem.delta2(weights)
     constant = problem.rho * problem.rho
-    alpha, scores = np.zeros(n), np.zeros(n)
-    if start is not None and start.any():
-        alpha = np.minimum(start, caps)
-        _update(rows, np.flatnonzero(alpha), alpha * y, scores)
+    alpha, scores = first.alpha.copy(), first.scores.copy()
     inner = pairs if problem.free else singles
-    kept = np.zeros(0, dtype=np.intp)
+    kept = np.flatnonzero((alpha > 0.0) & (alpha < caps))
     while not interrupted():
         gradient = y * scores + own * alpha - 1.0
         if constant:
@@ -95,7 +124,67 @@ def decomposed_points(
         moved = part != before
         add_rows(rows.rows, slots[moved], ((part - before) * y[chosen])[moved], scores)
         kept = chosen
-        yield Point(alpha.copy(), scores.copy())
+        yield Point(alpha.copy(), scores.copy()), violation
+
+
+def _from_sample(
+    problem: Problem, rows: KernelRows, y: np.ndarray, weights: np.ndarray, interrupted: Callable[[], bool]
+) -> Point:
+    """The point that a sample of the rows leads to, which is solved roughly, from a sample of its own.
+
+    In the sample every class weighs what it weighs in all. Where most of its dual weights are at their caps, the rows
+    beside it that are on the wrong side of their margins are taken to be at theirs.
+    """
+    nothing = Point(np.zeros(rows.n), np.zeros(rows.n))
+    if rows.n <= SAMPLED:
+        return nothing
+    places, sample = rows.sample
+    signs = y[places]
+    if np.unique(signs).size < np.unique(y).size:
+        return nothing
+    heavy = weights[places]
+    for sign in np.unique(y):
+        heavy[signs == sign] *= weights[y == sign].sum() / heavy[signs == sign].sum()
+    found = _from_sample(problem, sample, signs, heavy, interrupted)
+    for _, (found, violation) in zip(
+        range(ROUNDS), _sets(problem, sample, signs, heavy, interrupted, found), strict=False
+    ):
+        if violation <= ROUGH:
+            break
+    caps, total = problem.caps(weights), _spread(found.alpha, places, rows.n)
+    alpha = np.minimum(total, caps)
+    rows.slots(np.flatnonzero((alpha > 0.0) & (alpha < caps))[: rows.most // 2])  # they come in the first set
+    bound = found.alpha >= problem.caps(heavy)
+    if found.alpha[bound].sum() < 0.5 * found.alpha.sum():
+        alpha = _even(problem, y, alpha, alpha)
+        return Point(alpha, rows.product(alpha * y))
+    scores, rest = rows.product(np.stack([alpha, total - alpha]) * y)
+    b = problem.rho * problem.rho * float(total @ y)
+    if problem.free:
+        b = best_intercept(problem, found.scores, signs, heavy)
+    margins = y * (scores + rest + b)
+    wrong = margins < 1.0
+    wrong[places] = False
+    full = _even(problem, y, np.where(wrong, caps, alpha), margins)
+    return Point(full, scores + rows.product((full - alpha) * y))
+
+
+def _even(problem: Problem, y: np.ndarray, alpha: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Dual weights whose classes weigh the same where the intercept is free: rows last in order give way."""
+    excess = float(alpha @ y) if problem.free else 0.0
+    side = np.flatnonzero((alpha > 0.0) & (y * excess > 0.0))
+    side = side[np.argsort(-order[side], kind="stable")]
+    before = np.cumsum(alpha[side]) - alpha[side]
+    out = alpha.copy()
+    out[side] -= np.clip(abs(excess) - before, 0.0, alpha[side])
+    return out
+
+
+def _spread(values: np.ndarray, places: np.ndarray, n: int) -> np.ndarray:
+    """These values at their places among n, 0 elsewhere."""
+    out = np.zeros(n)
+    out[places] = values
+    return out
 
 
 def working_set(
@@ -111,25 +200,26 @@ def working_set(
 
     The worst of those that may still move come first, then the last ones of the set before.
     """
-    n, new = y.size, max(2, int(NEW * size)) if kept.size else size
+    new = max(2, int(NEW * size)) if kept.size else size
     high, low = alpha < caps, alpha > 0.0
+    inside = high & low
     if problem.free:
         value = -y * gradient
         up, down = np.where(y > 0.0, high, low), np.where(y > 0.0, low, high)
-        top = np.where(up, value, -np.inf)
-        bottom = np.where(down, value, np.inf)
-        violation = float(top.max() - bottom.min())
-        # a pair is of use where they differ: what is beyond the other side's end
-        rising = _worst(np.where(top > bottom.min(), top, -np.inf), new // 2)
-        falling = _worst(np.where(bottom < top.max(), -bottom, -np.inf), new // 2)
+        top, bottom = float(value[up].max(initial=-np.inf)), float(value[down].min(initial=np.inf))
+        violation = top - bottom
+        # where the intercept seems to be: a row on its own side of it makes no pair
+        middle = float(value[inside].mean()) if inside.any() else 0.5 * (top + bottom)
+        middle = min(max(middle, bottom), top)
+        rising = _worst(np.where(up & (value >= middle), value, -np.inf), new // 2)
+        falling = _worst(np.where(down & (value <= middle), -value, -np.inf), new // 2)
         worst = np.union1d(rising, falling)
     else:
         lack = np.where((gradient < 0.0) & high, -gradient, np.where((gradient > 0.0) & low, gradient, 0.0))
         violation = float(lack.max(initial=0.0))
         worst = _worst(np.where(lack > 0.0, lack, -np.inf), new)
-    rest = kept[~np.isin(kept, worst)][: max(0, size - worst.size)] if n > size else kept[:0]
-    if n <= size:
-        return np.arange(n), violation
+    rest = kept[~np.isin(kept, worst)]
+    rest = np.concatenate([rest[inside[rest]], rest[~inside[rest]]])[: max(0, size - worst.size)]
     return np.union1d(worst, rest), violation
 
 
@@ -139,11 +229,3 @@ def _worst(value: np.ndarray, most: int) -> np.ndarray:
     if places.size > most:
         places = places[np.argpartition(-value[places], most)[:most]]
     return places
-
-
-def _update(rows: KernelRows, places: np.ndarray, c: np.ndarray, scores: np.ndarray) -> None:
-    """scores += sum of c_i k(x_i, .) over these places, a block at a time."""
-    block = max(1, rows.most // 2)
-    for first in range(0, places.size, block):
-        some = places[first : first + block]
-        add_rows(rows.rows, rows.slots(some), c[some], scores)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ..compiled.decomposition import add_rows
+from ..gram import gram_product
 from ..kernels import Kernel
 
 BLOCK = 512  # rows computed at once
+RATIO = 4  # rows for one of the sample
 MEGABYTE = 2**20
 
 
 class KernelRows:
     """k(x_i, .) for the rows of one matrix.
 
-    One cache serves all classes of a problem: the kernel does not depend on labels.
+    One cache serves all classes of a problem, and so does its sample: the kernel does not depend on labels.
 
     Parameters
     ----------
@@ -33,7 +37,7 @@ class KernelRows:
     """
 
     def __init__(self, kernel: Kernel, X: Any, megabytes: float) -> None:
-        self.kernel, self.X = kernel, kernel.prepared(X)
+        self.kernel, self.X, self._megabytes = kernel, kernel.prepared(X), megabytes
         self.n = X.shape[0]
         self.diagonal = kernel.diagonal(self.X)
         row = self.n * self.diagonal.dtype.itemsize
@@ -55,6 +59,26 @@ class KernelRows:
         for first in range(0, missing.size, BLOCK):
             self._compute(missing[first : first + BLOCK])
         return self._slot[wanted]
+
+    def product(self, c: np.ndarray) -> np.ndarray:
+        """sum_i c_i k(x_i, x_j) for every j, c of shape (n,) or (m, n); rows that are not kept do not stay."""
+        kept = self._slot >= 0
+        out = gram_product(self.kernel, self.X, np.where(kept, 0.0, c))
+        for c_i, out_i in zip(np.atleast_2d(c), np.atleast_2d(out), strict=True):
+            some = np.flatnonzero(kept & (c_i != 0.0))
+            add_rows(self.rows, self._slot[some], c_i[some], out_i)
+        return out
+
+    def part(self, places: np.ndarray, megabytes: float | None = None) -> KernelRows:
+        """The rows and the columns at these places."""
+        X = self.kernel.part(self.X, places)
+        return KernelRows(self.kernel, X, self._megabytes if megabytes is None else megabytes)
+
+    @cached_property
+    def sample(self) -> tuple[np.ndarray, KernelRows]:
+        """A random part of the rows, one of RATIO: their places, and what is kept of them beside the budget."""
+        places = np.sort(np.random.default_rng(0).permutation(self.n)[: self.n // RATIO])
+        return places, self.part(places, self._megabytes / RATIO)
 
     def _compute(self, some: np.ndarray) -> None:
         """These rows, in the place of those that were not asked for the longest."""

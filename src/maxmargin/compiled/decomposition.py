@@ -16,6 +16,8 @@ import numpy as np
 from .jit import compiled
 
 TINY = 1e-12  # curvature, relative to the diagonal, that counts as none
+EDGE = 32  # of a square
+STRETCH = 4096  # numbers of a sum that stay in the cache
 
 
 @compiled()
@@ -103,17 +105,24 @@ def singles(small, y, cap, alpha, gradient, goal, most):
 
 @compiled()
 def gather(rows, slots, columns, out):
-    """out[a, b] = rows[slots[a], columns[b]]."""
+    """out[a, b] = rows[slots[a], columns[b]], a symmetric matrix: half of it is read."""
     for a in range(slots.size):
         row = rows[slots[a]]
-        for b in range(columns.size):
+        for b in range(a + 1):
             out[a, b] = row[columns[b]]
+    for first in range(0, slots.size, EDGE):  # the other half by squares, which fit into the cache
+        for second in range(0, first + EDGE, EDGE):
+            for a in range(first, min(first + EDGE, slots.size)):
+                for b in range(second, min(second + EDGE, a)):
+                    out[b, a] = out[a, b]
 
 
 @compiled()
 def add_rows(rows, slots, c, out):
     """out += sum of c_k rows[slots[k]]."""
-    for k in range(slots.size):
-        row = rows[slots[k]]
-        for j in range(out.size):
-            out[j] += c[k] * row[j]
+    for first in range(0, out.size, STRETCH):
+        last = min(first + STRETCH, out.size)
+        for k in range(slots.size):
+            row = rows[slots[k]]
+            for j in range(first, last):
+                out[j] += c[k] * row[j]
