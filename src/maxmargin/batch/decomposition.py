@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled.decomposition import add_rows, gather, pairs, singles
-from ..intercept import best_intercept
 from ..problems import Problem
 from .kernel_rows import KernelRows
 
@@ -132,8 +131,8 @@ def _from_sample(
 ) -> Point:
     """The point that a sample of the rows leads to, which is solved roughly, from a sample of its own.
 
-    In the sample every class weighs what it weighs in all. Where most of its dual weights are at their caps, the rows
-    beside it that are on the wrong side of their margins are taken to be at theirs.
+    In the sample every class weighs what it weighs in all. What its dual weights have above the caps of all goes to the
+    rows beside it, those with the smallest margins first.
     """
     nothing = Point(np.zeros(rows.n), np.zeros(rows.n))
     if rows.n <= SAMPLED:
@@ -154,30 +153,17 @@ def _from_sample(
     caps, total = problem.caps(weights), _spread(found.alpha, places, rows.n)
     alpha = np.minimum(total, caps)
     rows.slots(np.flatnonzero((alpha > 0.0) & (alpha < caps))[: rows.most // 2])  # they come in the first set
-    bound = found.alpha >= problem.caps(heavy)
-    if found.alpha[bound].sum() < 0.5 * found.alpha.sum():
-        alpha = _even(problem, y, alpha, alpha)
+    if np.array_equal(alpha, total):
         return Point(alpha, rows.product(alpha * y))
     scores, rest = rows.product(np.stack([alpha, total - alpha]) * y)
-    b = problem.rho * problem.rho * float(total @ y)
-    if problem.free:
-        b = best_intercept(problem, found.scores, signs, heavy)
-    margins = y * (scores + rest + b)
-    wrong = margins < 1.0
-    wrong[places] = False
-    full = _even(problem, y, np.where(wrong, caps, alpha), margins)
+    full, beside = alpha.copy(), np.ones(rows.n, dtype=bool)
+    beside[places] = False
+    for sign in np.unique(y):
+        others = np.flatnonzero(beside & (y == sign))
+        others = others[np.argsort(sign * (scores + rest)[others], kind="stable")]
+        before = np.cumsum(caps[others]) - caps[others]
+        full[others] = np.clip((total - alpha)[y == sign].sum() - before, 0.0, caps[others])
     return Point(full, scores + rows.product((full - alpha) * y))
-
-
-def _even(problem: Problem, y: np.ndarray, alpha: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Dual weights whose classes weigh the same where the intercept is free: rows last in order give way."""
-    excess = float(alpha @ y) if problem.free else 0.0
-    side = np.flatnonzero((alpha > 0.0) & (y * excess > 0.0))
-    side = side[np.argsort(-order[side], kind="stable")]
-    before = np.cumsum(alpha[side]) - alpha[side]
-    out = alpha.copy()
-    out[side] -= np.clip(abs(excess) - before, 0.0, alpha[side])
-    return out
 
 
 def _spread(values: np.ndarray, places: np.ndarray, n: int) -> np.ndarray:
