@@ -21,7 +21,7 @@ from ..problems import Problem
 from .kernel_rows import KernelRows
 
 SET = 2048  # rows of a working set
-NEW = 0.5  # share of it that is new
+NEW = 0.25  # share of it that is new
 SHARE = 0.01  # of the violation of all, at which a working set is left
 STEPS = 50  # for each row of a working set, at most
 SAMPLED = 1024  # rows from which on a sample leads to where to begin
@@ -199,14 +199,16 @@ def working_set(
         middle = min(max(middle, bottom), top)
         rising = _worst(np.where(up & (value >= middle), value, -np.inf), new // 2)
         falling = _worst(np.where(down & (value <= middle), -value, -np.inf), new // 2)
-        worst = np.union1d(rising, falling)
+        chosen = np.concatenate([rising, falling])
     else:
         lack = np.where((gradient < 0.0) & high, -gradient, np.where((gradient > 0.0) & low, gradient, 0.0))
         violation = float(lack.max(initial=0.0))
-        worst = _worst(np.where(lack > 0.0, lack, -np.inf), new)
-    rest = kept[~np.isin(kept, worst)]
-    rest = np.concatenate([rest[inside[rest]], rest[~inside[rest]]])[: max(0, size - worst.size)]
-    return np.union1d(worst, rest), violation
+        chosen = _worst(np.where(lack > 0.0, lack, -np.inf), new)
+    among = np.zeros(y.size, dtype=bool)
+    among[chosen] = True
+    rest = kept[inside[kept] & ~among[kept]]
+    among[rest[: max(0, size - chosen.size)]] = True
+    return np.flatnonzero(among), violation
 
 
 def _worst(value: np.ndarray, most: int) -> np.ndarray:
