@@ -54,33 +54,38 @@ class Kernel(ABC):
 
 @dataclass(frozen=True, eq=False)
 class WholeNumbers:
-    """Rows of float64 numbers that are whole and so small that float32 has their products exactly, and sooner.
+    """Rows of multiples of one number, so small that float32 has their inner products exactly, and sooner.
 
-    0/1 columns are such.
+    0/1 columns are such, and many a scaled one; `unit` times `entries` is off by `OFF`, relative to itself.
     """
 
     entries: np.ndarray
+    unit: float
 
+    OFF: ClassVar[float] = 3.0 * EPS
     dtype: ClassVar[np.dtype[Any]] = np.dtype(np.float64)
 
     @staticmethod
     def like(X: np.ndarray) -> Any:
-        """X, as whole numbers if it is."""
+        """X in this form if it has it."""
+        unit = float(np.abs(X).min(where=X != 0.0, initial=np.inf))
         # by Cauchy and Schwarz no partial sum is beyond the largest square
-        if X.dtype != np.float64 or not float(_squares(X).max(initial=0.0)) < EXACT:
+        if X.dtype != np.float64 or not _squares(X).max(initial=0.0) < 0.999 * EXACT * unit * unit < np.inf:
             return X
-        entries = X.astype(np.float32)
-        return WholeNumbers(entries) if np.array_equal(np.rint(entries), X) else X
+        entries = np.rint(X / unit)
+        if (np.abs(entries * unit - X) > 2.0 * EPS * np.abs(X)).any():
+            return X
+        return WholeNumbers(entries.astype(np.float32), unit)
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self.entries.shape
 
     def __getitem__(self, places: Any) -> WholeNumbers:
-        return WholeNumbers(self.entries[places])
+        return WholeNumbers(self.entries[places], self.unit)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return self.entries.astype(self.dtype if dtype is None else dtype)
+        return np.multiply(self.entries, self.unit, dtype=self.dtype if dtype is None else dtype)
 
 
 class Products(Kernel):
@@ -111,8 +116,8 @@ class Products(Kernel):
 
     def rounding(self, X: Any) -> float:
         """By how much a product z.x may be off."""
-        if isinstance(X, WholeNumbers):
-            return 0.0
+        if isinstance(X, WholeNumbers):  # two factors, and their product
+            return (2.0 * X.OFF + 4.0 * EPS) * float(_squares(X).max(initial=0.0)) if X.unit != 1.0 else 0.0
         terms = int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else X.shape[1]
         return (terms + 2.0) * EPS * float(_squares(X).max(initial=0.0))
 
@@ -259,7 +264,7 @@ def _products(Z: Any, X: Any) -> np.ndarray:
     """z.x of all rows, dense."""
     if isinstance(X, WholeNumbers):
         if isinstance(Z, WholeNumbers):
-            return (Z.entries @ X.entries.T).astype(X.dtype)
+            return np.multiply(Z.entries @ X.entries.T, Z.unit * X.unit, dtype=X.dtype)
         X = np.asarray(X)
     product = Z @ X.T
     return product.toarray() if sp.issparse(product) else np.ascontiguousarray(product)
@@ -270,5 +275,5 @@ def _squares(X: Any) -> np.ndarray:
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).ravel()
     if isinstance(X, WholeNumbers):
-        return _squares(X.entries).astype(X.dtype)
+        return np.multiply(_squares(X.entries), X.unit * X.unit, dtype=X.dtype)
     return np.einsum("ij,ij->i", X, X)

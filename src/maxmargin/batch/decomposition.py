@@ -1,8 +1,9 @@
 """Decomposition: large kernel problems, a working set at a time.
 
 The rows that violate optimality most make a small problem, which sequential minimal optimisation solves on a matrix
-that fits into the cache of the processor; then the gradient of all is updated with whole kernel rows. Half of a set
-stays for the next one. Rows of the kernel come in blocks from BLAS and are needed once for each set they are in.
+that fits into the cache of the processor; then the gradient of all is updated with whole kernel rows. Rows between
+their bounds stay for the next set. It all begins where a sample of the rows ends, and the sample where its own does: so
+most rows that end at a bound are never in a set, and their kernel rows are added up as they are computed, not kept.
 
 References
 ----------
@@ -12,6 +13,7 @@ T. Joachims, "Making large-scale SVM learning practical", 1998; Z. Wen et al., "
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +23,8 @@ from ..problems import Problem
 from .kernel_rows import KernelRows
 
 SET = 2048  # rows of a working set
-NEW = 0.25  # share of it that is new
+NEW = 0.25  # share of it that is new, at most; and half as many as rows are free, but not
+FEW = 64  # less than these
 SHARE = 0.01  # of the violation of all, at which a working set is left
 STEPS = 50  # for each row of a working set, at most
 SAMPLED = 1024  # rows from which on a sample leads to where to begin
@@ -145,9 +148,9 @@ def _from_sample(
     for sign in np.unique(y):
         heavy[signs == sign] *= weights[y == sign].sum() / heavy[signs == sign].sum()
     found = _from_sample(problem, sample, signs, heavy, interrupted)
-    for _, (found, violation) in zip(
-        range(ROUNDS), _sets(problem, sample, signs, heavy, interrupted, found), strict=False
-    ):
+    rounds = _sets(problem, sample, signs, heavy, interrupted, found)
+    for point, violation in islice(rounds, ROUNDS):
+        found = point
         if violation <= ROUGH:
             break
     caps, total = problem.caps(weights), _spread(found.alpha, places, rows.n)
@@ -184,11 +187,13 @@ def working_set(
 ) -> tuple[np.ndarray, float]:
     """The rows to work on next, sorted, and the largest violation of optimality of all.
 
-    The worst of those that may still move come first, then the last ones of the set before.
+    The worst of those that may still move come first, then those of the set before that are between their bounds.
     """
-    new = max(2, int(NEW * size)) if kept.size else size
     high, low = alpha < caps, alpha > 0.0
     inside = high & low
+    new = size
+    if kept.size:
+        new = max(2, min(int(NEW * size), max(FEW, int(inside.sum()) // 2)))
     if problem.free:
         value = -y * gradient
         up, down = np.where(y > 0.0, high, low), np.where(y > 0.0, low, high)
