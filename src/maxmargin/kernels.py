@@ -18,7 +18,8 @@ from sklearn.metrics.pairwise import pairwise_kernels
 EPS = float(np.finfo(float).eps)
 WIDE = 4096  # columns up to which sparse rows are multiplied as dense ones
 BYTES = 2**28  # of a dense copy of sparse rows, at most
-TILE = 2**19  # bytes of a tile: products stay in the processor's cache until they are kernel values
+TILE = 2**20  # bytes of a tile: products stay in the processor's cache until they are kernel values
+SOME = 64  # rows looked at together
 EXACT = 2.0**24  # whole numbers up to here have no rounding in float32
 
 
@@ -67,15 +68,20 @@ class WholeNumbers:
 
     @staticmethod
     def like(X: np.ndarray) -> Any:
-        """X in this form if it has it."""
-        unit = float(np.abs(X).min(where=X != 0.0, initial=np.inf))
+        """X in this form if it has it; the unit is looked for in the first rows."""
+        head = np.abs(X[:SOME])
+        unit = float(head.min(where=head > 0.0, initial=np.inf))
         # by Cauchy and Schwarz no partial sum is beyond the largest square
         if X.dtype != np.float64 or not _squares(X).max(initial=0.0) < 0.999 * EXACT * unit * unit < np.inf:
             return X
-        entries = np.rint(X / unit)
-        if (np.abs(entries * unit - X) > 2.0 * EPS * np.abs(X)).any():
-            return X
-        return WholeNumbers(entries.astype(np.float32), unit)
+        entries = np.empty(X.shape, np.float32)
+        for first in range(0, X.shape[0], SOME):
+            some = X[first : first + SOME]
+            whole = np.rint(some / unit)
+            if (np.abs(whole * unit - some) > 2.0 * EPS * np.abs(some)).any():
+                return X
+            entries[first : first + SOME] = whole
+        return WholeNumbers(entries, unit)
 
     @property
     def shape(self) -> tuple[int, ...]:

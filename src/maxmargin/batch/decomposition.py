@@ -24,7 +24,7 @@ from .kernel_rows import KernelRows
 
 SET = 2048  # rows of a working set
 NEW = 0.25  # share of it that is new, at most; and half as many as rows are free, but not
-FEW = 64  # less than these
+FEW = 128  # less than these
 SHARE = 0.01  # of the violation of all, at which a working set is left
 STEPS = 50  # for each row of a working set, at most
 SAMPLED = 1024  # rows from which on a sample leads to where to begin
