@@ -33,7 +33,7 @@ from maxmargin.kernel_task import KernelPoints
 from maxmargin.kernels import Gaussian
 from maxmargin.merge import merge
 
-from .datasets import _path, _svmlight
+from .datasets import _idx, _path, _svmlight
 from .report import table
 
 try:
@@ -104,7 +104,7 @@ def sets() -> dict[str, Callable[[], Set]]:
         return Set(name, X, y, 10.0, 1.0 / (X.shape[1] * X.var()), against)
 
     def usps(against: str) -> Set:
-        rows = np.loadtxt(gzip.open(_path("usps/zip.train.gz")))
+        rows = np.loadtxt(_path("usps/zip.train.gz"))
         return scaled("usps", (rows[:, 1:] + 1.0) / 2.0, rows[:, 0].astype(int), against)
 
     def letter(against: str) -> Set:
@@ -114,12 +114,9 @@ def sets() -> dict[str, Callable[[], Set]]:
         return scaled("letter", X, np.array([ord(row[0]) for row in rows]), against)
 
     def mnist(against: str) -> Set:
-        pixels = gzip.open(_path("mnist/train-images-idx3-ubyte.gz")).read()
-        labels = gzip.open(_path("mnist/train-labels-idx1-ubyte.gz")).read()
-        X = np.frombuffer(pixels, np.uint8, offset=16).reshape(-1, 784)[:10_000] / 255.0
-        return scaled(
-            "mnist, 10,000", X, np.frombuffer(labels, np.uint8, offset=8)[:10_000].astype(int), against
-        )
+        X = _idx("mnist/train-images-idx3-ubyte.gz").reshape(60_000, 784)[:10_000] / 255.0
+        y = _idx("mnist/train-labels-idx1-ubyte.gz")[:10_000].astype(int)
+        return scaled("mnist, 10,000", X, y, against)
 
     made: dict[str, Callable[[], Set]] = {
         "a9a": lambda: binary("a9a", "adult/a9a.gz", 1.0, 0.05),
@@ -164,7 +161,7 @@ def ours(data: Set) -> Fit:
             X, labels, weights = back.X, back.y, back.weights
             rows = KernelRows(kernel, X.astype(np.float32), MEGABYTES)
         points = KernelPoints(problem, labels, weights, rows.diagonal)
-        goal = TOL
+        goal, alpha = TOL, np.zeros(y.size)
         for point in decomposed_points(problem, rows, labels, weights):
             points.value(*point)
             if points.gap <= goal:
@@ -186,7 +183,7 @@ def ours(data: Set) -> Fit:
 
 def predicted(kernel: Gaussian, Z: Any, X: Any, coefficients: np.ndarray) -> np.ndarray:
     """Scores of every problem for the rows of Z."""
-    Z, X = (A.toarray() if sp.issparse(A) else A for A in (Z, X))
+    Z, X = kernel.prepared(Z), kernel.prepared(X)
     out = np.zeros((coefficients.shape[0], Z.shape[0]))
     for first in range(0, X.shape[0], 512):
         for columns, tile in kernel.tiles(X[first : first + 512], Z):
@@ -227,19 +224,20 @@ def measure(data: Set, repeats: int) -> tuple[list[list[str]], str]:
     kinds: dict[str, Any] = {"SVC": SVC}
     if PatchedSVC is not None:
         kinds["SVC of scikit-learn-intelex"] = PatchedSVC
-    turns: dict[str, list[tuple[Fit, float, float]]] = {"maxmargin": []}
-    tolerances: dict[str, float] = {}
+    turns: dict[str, list[tuple[Fit, float, float]]] = {name: [] for name in ("maxmargin", *kinds)}
+    ladders: dict[str, tuple[float, ...]] = dict.fromkeys(kinds, LADDER)
     for _ in range(repeats):
         fit = ours(data)
         turns["maxmargin"].append((fit, TOL, judged(data, fit.alphas)))
         for learner, kind in kinds.items():
-            for tol in [tolerances[learner]] if learner in tolerances else LADDER:
+            tried = []
+            for tol in ladders[learner]:
                 fit = svc(data, tol, learner, kind)
-                gap = judged(data, fit.alphas)
-                if gap <= TOL:
+                tried.append((fit, tol, judged(data, fit.alphas)))
+                if tried[-1][2] <= TOL:
                     break
-            tolerances[learner] = tol
-            turns.setdefault(learner, []).append((fit, tol, gap))
+            turns[learner].append(tried[-1])
+            ladders[learner] = (tried[-1][1],)
     lines, ratios = [], {}
     for learner, found in turns.items():
         pairs = list(zip(found, turns["maxmargin"], strict=True))
@@ -327,8 +325,8 @@ thread used. Python {python}; {packages}.
 Hinge loss with a free intercept, to a relative gap of 1e-3: of the difference of primal and dual objective to the dual
 one, the intercept the best for the scores. Ours includes the certificate, which computes all of it again in float64.
 A peer is counted at the loosest of its tolerances with which no problem has a larger gap, as a judge computes it that
-belongs to neither side. {megabytes:g} MB of kernel rows on every side. Seconds of the processor, {repeats} turns; medians, and
-medians of the ratios turn by turn. Compiling, once a machine, is not counted.
+belongs to neither side. {megabytes:g} MB of kernel rows on every side. Seconds of the processor, turns: {repeats};
+medians, and medians of the ratios turn by turn. Compiling, once a machine, is not counted.
 
 {verdicts}
 

@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from oracle import optimum
-from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
-from maxmargin import Problem
+from maxmargin import Problem, kernels
 from maxmargin.batch import decomposition
 from maxmargin.batch.decomposition import decomposed_points
 from maxmargin.batch.kernel_rows import BLOCK, RATIO, KernelRows
 from maxmargin.compiled.decomposition import pairs, singles
 from maxmargin.gram import gram_product
 from maxmargin.intercept import best_intercept
+from maxmargin.kernel_task import KernelPoints
 from maxmargin.kernels import (
     Gaussian,
     Linear,
@@ -24,6 +25,7 @@ from maxmargin.kernels import (
     Polynomial,
     Precomputed,
     Sigmoid,
+    Stripes,
     WholeNumbers,
 )
 
@@ -142,13 +144,15 @@ def test_samples_lead_to_where_the_rows_do(monkeypatch, loss, C, intercept):
 
 
 def test_most_rows_at_their_caps_are_not_kept():
-    X, y, weights = rings(2000, 8, noise=3.0)
-    problem, kernel = Problem("hinge", 1.0), Gaussian(0.4)
-    rows = KernelRows(kernel, X, 100.0)
-    lower, upper = ends(problem, rows, y, weights, 1e-3)
-    assert upper - lower <= 1e-3 * lower
-    last = next(iter(decomposed_points(problem, rows, y, weights)))
-    assert rows.computed < 0.7 * np.count_nonzero(last.alpha)
+    X, y, weights = rings(4000, 8, noise=3.0)
+    problem, rows = Problem("hinge", 1.0), KernelRows(Gaussian(0.4), X, 100.0)
+    points = KernelPoints(problem, y, weights, rows.diagonal)
+    for point in decomposed_points(problem, rows, y, weights):
+        points.value(*point)
+        if points.gap <= 1e-3:
+            break
+    assert points.gap <= 1e-3
+    assert rows.computed < 0.7 * np.count_nonzero(points.alpha)
 
 
 def test_rows_of_no_weight_cost_nothing():
@@ -211,9 +215,35 @@ def test_whole_numbers_have_exact_products(unit):
         assert Linear().error(X) == 0.0
         assert np.array_equal(block, exact[5:20])
         assert np.array_equal(Gaussian(0.1).diagonal(X), np.ones(70))
-    np.testing.assert_allclose(np.asarray(X), integers * unit, rtol=WholeNumbers.OFF)
-    for other in (np.where(integers == 1, 1.0, 1e4 * integers), integers + 0.5 * rng.random((70, 300)), np.zeros((3, 2))):
+    np.testing.assert_allclose(X.plain(), integers * unit, rtol=WholeNumbers.OFF)
+    for other in (
+        np.where(integers == 1, 1.0, 1e4 * integers),
+        integers + 0.5 * rng.random((70, 300)),
+        np.zeros((3, 2)),
+    ):
         assert not isinstance(Linear().prepared(other), WholeNumbers)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Gaussian(0.3)], ids=lambda k: k.name)
+@pytest.mark.parametrize("values", ["whole", "any"])
+def test_sparse_rows_are_multiplied_as_such(monkeypatch, kernel, values):
+    """And with rows that are stored in another way."""
+    monkeypatch.setattr(kernels, "STRIPE", 16)
+    rng = np.random.default_rng(14)
+    dense = np.where(rng.random((50, 40)) < 0.1, rng.integers(1, 9, (50, 40)).astype(float), 0.0)
+    if values == "any":
+        dense *= rng.random((50, 40))
+    K = dense @ dense.T if kernel.name == "linear" else rbf_kernel(dense, gamma=0.3)
+    for X in (dense, sp.csr_matrix(dense)):
+        rows = kernel.prepared(X)
+        assert isinstance(rows.entries if values == "whole" else rows, Stripes)
+        for Z in (rows, rows[5:20], dense[5:20], sp.csr_matrix(dense)[5:20]):
+            wanted = K if Z is rows else K[5:20]
+            np.testing.assert_allclose(kernel.block(Z, rows), wanted, rtol=1e-12)
+            np.testing.assert_allclose(kernel.block(Z, dense), wanted, rtol=1e-12)
+        np.testing.assert_allclose(kernel.diagonal(rows), np.diagonal(K), rtol=1e-12)
+        assert kernel.error(rows) <= kernel.error(dense)
+        assert kernel.block(rows[5:20], rows).dtype == rows.dtype == float
 
 
 def test_products_with_and_without_kept_rows():
