@@ -85,12 +85,12 @@ class Set:
 
 @dataclass(frozen=True)
 class Fit:
-    """What a learner found, and what it took: dual weights of every problem, seconds, seconds to predict."""
+    """What a learner took: seconds, seconds to predict; and the largest gap of all problems at its tolerance."""
 
-    learner: str
     seconds: float
     predict: float
-    alphas: list[np.ndarray]
+    tol: float
+    gap: float
 
 
 def sets() -> dict[str, Callable[[], Set]]:
@@ -128,21 +128,18 @@ def sets() -> dict[str, Callable[[], Set]]:
     return made
 
 
-def judged(data: Set, alphas: list[np.ndarray]) -> float:
-    """The largest relative gap of all problems, in float64: code of neither side."""
-    worst = 0.0
-    for (places, y), alpha in zip(data.problems(), alphas, strict=True):
-        X, scores = data.X[places], np.zeros(places.size)
-        used = np.flatnonzero(alpha)
-        for first in range(0, used.size, 1000):
-            some = used[first : first + 1000]
-            scores += (alpha * y)[some] @ rbf_kernel(X[some], X, gamma=data.gamma)
-        kinks = np.sort(y - scores)  # the loss is least in b where as many pull up as down
-        b = kinks[min(int((y > 0).sum()), y.size - 1)]
-        loss = data.C * np.maximum(0.0, 1.0 - y * (scores + b)).sum()
-        square = float((alpha * y) @ scores)
-        worst = max(worst, (loss + square - alpha.sum()) / (alpha.sum() - 0.5 * square))
-    return float(worst)
+def judged(data: Set, places: np.ndarray, y: np.ndarray, alpha: np.ndarray) -> float:
+    """The relative gap that dual weights leave in one problem, in float64: code of neither side."""
+    X, scores = data.X[places], np.zeros(places.size)
+    used = np.flatnonzero(alpha)
+    for first in range(0, used.size, 1000):
+        some = used[first : first + 1000]
+        scores += (alpha * y)[some] @ rbf_kernel(X[some], X, gamma=data.gamma)
+    kinks = np.sort(y - scores)  # the loss is least in b where as many pull up as down
+    b = kinks[min(int((y > 0).sum()), y.size - 1)]
+    loss = data.C * np.maximum(0.0, 1.0 - y * (scores + b)).sum()
+    square = float((alpha * y) @ scores)
+    return float((loss + square - alpha.sum()) / (alpha.sum() - 0.5 * square))
 
 
 def ours(data: Set) -> Fit:
@@ -178,7 +175,9 @@ def ours(data: Set) -> Fit:
         used[places[alpha > 0.0]] = True
     begin = time.process_time()
     predicted(kernel, data.X[:ASKED], data.X[used], coefficients[:, used])
-    return Fit("maxmargin", seconds, time.process_time() - begin, alphas)
+    predict = time.process_time() - begin
+    gap = max(judged(data, *one, alpha) for one, alpha in zip(data.problems(), alphas, strict=True))
+    return Fit(seconds, predict, TOL, gap)
 
 
 def predicted(kernel: Gaussian, Z: Any, X: Any, coefficients: np.ndarray) -> np.ndarray:
@@ -191,32 +190,38 @@ def predicted(kernel: Gaussian, Z: Any, X: Any, coefficients: np.ndarray) -> np.
     return out
 
 
-def svc(data: Set, tol: float, learner: str, kind: Any) -> Fit:
-    """SVC at a tolerance; one against the rest is one fit for each class."""
+def svc(data: Set, tol: float, kind: Any) -> Fit:
+    """SVC at a tolerance; one against the rest is one fit for each class, up to the first gap that is too large."""
     parameters = {"C": data.C, "gamma": data.gamma, "tol": tol, "cache_size": MEGABYTES}
-    alphas, seconds, predict = [], 0.0, 0.0
-    for labels in [data.y] if data.against == "each other" else [y for _, y in data.problems()]:
+    seconds = predict = gap = 0.0
+    problems = list(data.problems())
+    rest = data.against == "the rest"
+    for k, labels in enumerate([y for _, y in problems] if rest else [data.y]):
         begin = time.process_time()
         model = kind(**parameters).fit(data.X, labels)
         seconds += time.process_time() - begin
         begin = time.process_time()
         model.predict(data.X[:ASKED])
         predict += time.process_time() - begin
-        dual = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
-        if data.against == "the rest" or dual.shape[0] == 1:
-            alpha = np.zeros(data.y.size)
-            alpha[model.support_] = np.abs(dual[0])
-            alphas.append(alpha)
-            continue
-        classes, of = np.unique(data.y, return_inverse=True)
-        whose = of[model.support_]
-        for i in range(classes.size):
-            for j in range(i + 1, classes.size):
-                alpha = np.zeros(data.y.size)
-                alpha[model.support_[whose == i]] = np.abs(dual[j - 1, whose == i])
-                alpha[model.support_[whose == j]] = np.abs(dual[i, whose == j])
-                alphas.append(alpha[(of == i) | (of == j)])
-    return Fit(learner, seconds, predict, alphas)
+        found = dual_weights(model, labels)
+        gaps = [judged(data, *one, alpha) for one, alpha in zip(problems[k:], found, strict=False)]
+        gap = max(gap, *gaps)
+        if gap > TOL:
+            break
+    return Fit(seconds, predict, tol, gap)
+
+
+def dual_weights(model: Any, labels: np.ndarray) -> Iterator[np.ndarray]:
+    """Of every pair of classes, for the rows of both."""
+    dual = np.abs(model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_)
+    classes, of = np.unique(labels, return_inverse=True)
+    whose = of[model.support_]
+    for i in range(classes.size):
+        for j in range(i + 1, classes.size):
+            alpha = np.zeros(labels.size)
+            alpha[model.support_[whose == i]] = dual[j - 1, whose == i]
+            alpha[model.support_[whose == j]] = dual[i, whose == j]
+            yield alpha[(of == i) | (of == j)]
 
 
 def measure(data: Set, repeats: int) -> tuple[list[list[str]], str]:
@@ -224,39 +229,37 @@ def measure(data: Set, repeats: int) -> tuple[list[list[str]], str]:
     kinds: dict[str, Any] = {"SVC": SVC}
     if PatchedSVC is not None:
         kinds["SVC of scikit-learn-intelex"] = PatchedSVC
-    turns: dict[str, list[tuple[Fit, float, float]]] = {name: [] for name in ("maxmargin", *kinds)}
+    turns: dict[str, list[Fit]] = {name: [] for name in ("maxmargin", *kinds)}
     ladders: dict[str, tuple[float, ...]] = dict.fromkeys(kinds, LADDER)
     for _ in range(repeats):
-        fit = ours(data)
-        turns["maxmargin"].append((fit, TOL, judged(data, fit.alphas)))
+        turns["maxmargin"].append(ours(data))
         for learner, kind in kinds.items():
-            tried = []
-            for tol in ladders[learner]:
-                fit = svc(data, tol, learner, kind)
-                tried.append((fit, tol, judged(data, fit.alphas)))
-                if tried[-1][2] <= TOL:
+            fit = svc(data, ladders[learner][0], kind)
+            for tol in ladders[learner][1:]:
+                if fit.gap <= TOL:
                     break
-            turns[learner].append(tried[-1])
-            ladders[learner] = (tried[-1][1],)
+                fit = svc(data, tol, kind)
+            turns[learner].append(fit)
+            ladders[learner] = (fit.tol,)
     lines, ratios = [], {}
     for learner, found in turns.items():
         pairs = list(zip(found, turns["maxmargin"], strict=True))
         fit, predict = (
-            [getattr(his[0], name) / getattr(mine[0], name) for his, mine in pairs]
+            float(np.median([getattr(his, name) / getattr(mine, name) for his, mine in pairs]))
             for name in ("seconds", "predict")
         )
-        ratios[learner] = float(np.median(fit)), float(np.median(predict))
+        ratios[learner] = fit, predict
         lines.append(
             [
                 data.name,
-                data.against if len(found[0][0].alphas) > 1 else "",
+                data.against if np.unique(data.y).size > 2 else "",
                 learner,
-                f"{np.median([one.seconds for one, _, _ in found]):.2f}",
-                f"{ratios[learner][0]:.1f}",
-                f"{found[0][1]:g}",
-                f"{max(gap for _, _, gap in found):.1e}",
-                f"{np.median([one.predict for one, _, _ in found]):.3f}",
-                f"{ratios[learner][1]:.1f}",
+                f"{np.median([one.seconds for one in found]):.2f}",
+                f"{fit:.1f}",
+                f"{found[0].tol:g}",
+                f"{max(one.gap for one in found):.1e}",
+                f"{np.median([one.predict for one in found]):.3f}",
+                f"{predict:.1f}",
             ]
         )
     fit, predict = ratios["SVC"]

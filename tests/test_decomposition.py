@@ -296,6 +296,7 @@ def test_the_budget_is_kept():
     rows = KernelRows(Gaussian(0.4), X, 0.0)
     assert rows.most == 2 * BLOCK
     K = Gaussian(0.4).block(X, X)
+    wanted = np.zeros(0, dtype=np.intp)
     for _ in range(12):
         wanted = rng.permutation(3000)[: rng.integers(1, rows.most + 1)]
         assert np.array_equal(rows.rows[rows.slots(wanted)], K[wanted])
