@@ -37,6 +37,7 @@ bench: $(VENV)/.ready-bench
 	$(BIN)/python -m benchmarks --write
 	$(BIN)/python -m benchmarks.streaming --write
 	$(BIN)/python -m benchmarks.norms --write
+	$(BIN)/python -m benchmarks.kernels --write
 
 reproduce: $(VENV)/.ready-dev
 	$(BIN)/python -m reproduction --write

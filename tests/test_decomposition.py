@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from oracle import optimum
-from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
-from maxmargin import Problem
+from maxmargin import Problem, kernels
 from maxmargin.batch import decomposition
 from maxmargin.batch.decomposition import decomposed_points
-from maxmargin.batch.kernel_rows import BLOCK, KernelRows
+from maxmargin.batch.kernel_rows import BLOCK, RATIO, KernelRows
+from maxmargin.compiled.decomposition import pairs, singles
+from maxmargin.gram import gram_product
 from maxmargin.intercept import best_intercept
-from maxmargin.kernels import Gaussian, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
+from maxmargin.kernel_task import KernelPoints
+from maxmargin.kernels import (
+    Gaussian,
+    Linear,
+    Pairwise,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+    Stripes,
+    WholeNumbers,
+)
 
 KERNELS = {
     Linear(): ("linear", {}),
@@ -85,6 +97,8 @@ def test_kernels_are_those_of_scikit_learn(kernel, dtype, store):
     assert block.dtype == dtype
     assert block.flags.c_contiguous
     np.testing.assert_allclose(block, K[3:10], rtol=2e-6 if dtype is np.float32 else 1e-13)
+    for columns, tile in kernel.tiles(rows[3:10], rows):
+        assert np.array_equal(tile, block[:, columns])
     np.testing.assert_allclose(
         kernel.diagonal(rows), np.diagonal(K), rtol=2e-6 if dtype is np.float32 else 1e-13
     )
@@ -110,6 +124,149 @@ def test_the_optimum_lies_between_the_bounds(monkeypatch, loss, C, intercept, si
             e = exact.upper - exact.lower + 1e-9 * exact.upper
             assert lower - e <= exact.upper
             assert exact.lower <= upper + e
+
+
+@pytest.mark.parametrize("intercept", ["free", "none", "augmented"])
+@pytest.mark.parametrize(
+    ("loss", "C"), [*product(("hinge", "squared_hinge"), (0.1, 1.0, 100.0)), ("hinge", np.inf)]
+)
+def test_samples_lead_to_where_the_rows_do(monkeypatch, loss, C, intercept):
+    """Every point on the way is feasible and has its scores; a sample of a sample is begun with."""
+    problem = Problem(loss, C, intercept=intercept, intercept_scaling=0.7)
+    X, y, weights = rings(400, 7, noise=0.0 if problem.hard else 0.3)
+    kernel = Polynomial(0.5, 2, 1.0)
+    direct = ends(problem, KernelRows(kernel, X, 100.0), y, weights, 1e-5)
+    monkeypatch.setattr(decomposition, "SAMPLED", 50)
+    rows = KernelRows(kernel, X, 100.0)
+    sampled = ends(problem, rows, y, weights, 1e-5)
+    assert "sample" in rows.sample[1].__dict__
+    assert sampled == pytest.approx(direct, rel=2e-5)
+
+
+def test_most_rows_at_their_caps_are_not_kept():
+    X, y, weights = rings(4000, 8, noise=3.0)
+    problem, rows = Problem("hinge", 1.0), KernelRows(Gaussian(0.4), X, 100.0)
+    points = KernelPoints(problem, y, weights, rows.diagonal)
+    for point in decomposed_points(problem, rows, y, weights):
+        points.value(*point)
+        if points.gap <= 1e-3:
+            break
+    assert points.gap <= 1e-3
+    assert rows.computed < 0.7 * np.count_nonzero(points.alpha)
+
+
+def test_rows_of_no_weight_cost_nothing():
+    X, y, weights = rings(300, 9)
+    problem, kernel = Problem("hinge", 1.0), Gaussian(0.4)
+    weights[::3] = 0.0
+    used = weights > 0.0
+    rows = KernelRows(kernel, X, 10.0)
+    *_, (alpha, scores) = decomposed_points(problem, rows, y, weights)
+    *_, alone = decomposed_points(problem, KernelRows(kernel, X[used], 10.0), y[used], weights[used])
+    assert np.array_equal(alpha[used], alone.alpha)
+    assert np.array_equal(scores[used], alone.scores)
+    assert not alpha[~used].any()
+    assert rows.computed == 0
+
+
+@pytest.mark.parametrize("megabytes", [0.0, 100.0])
+def test_a_small_budget_leads_to_the_same_optimum(megabytes):
+    X, y, weights = rings(1500, 10)
+    problem, rows = Problem("hinge", 10.0), KernelRows(Gaussian(2.0), X, megabytes)
+    assert rows.most == (1500 if megabytes else 2 * BLOCK)
+    lower, upper = ends(problem, rows, y, weights, 1e-6)
+    exact = ends(problem, KernelRows(Gaussian(2.0), X, 100.0), y, weights, 1e-9)
+    assert lower <= exact[1]
+    assert exact[0] <= upper
+
+
+@pytest.mark.parametrize("inner", [pairs, singles])
+def test_without_curvature_and_caps_steps_are_finite(inner):
+    """Zero rows of both classes have no margin: their dual weights grow, and stay numbers."""
+    y, alpha, gradient = np.array([1.0, -1.0]), np.zeros(2), -np.ones(2)
+    inner(np.zeros((2, 2)), y, np.full(2, np.inf), alpha, gradient, 1e-3, 100)
+    assert np.isfinite(alpha).all()
+    assert np.isfinite(gradient).all()
+    assert alpha.sum() > 1e10
+    X = np.vstack([np.zeros((2, 2)), np.eye(2)])
+    problem = Problem("hinge", np.inf, intercept="free" if inner is pairs else "none")
+    points = decomposed_points(
+        problem, KernelRows(Linear(), X, 1.0), np.array([1.0, -1.0, 1.0, -1.0]), np.ones(4)
+    )
+    for alpha, scores in islice(points, 10):
+        assert np.isfinite(alpha).all()
+        assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("unit", [1.0, 1.0 / 255.0, 0.1])
+def test_whole_numbers_have_exact_products(unit):
+    """Against the arithmetic of integers."""
+    rng = np.random.default_rng(11)
+    integers = rng.integers(-200, 200, size=(70, 300)) * (rng.random((70, 300)) < 0.7)
+    integers[0, 0] = 1
+    X = Linear().prepared(integers * unit)
+    assert isinstance(X, WholeNumbers)
+    exact = integers @ integers.T
+    block = Linear().block(X[5:20], X)
+    assert block.dtype == np.float64
+    np.testing.assert_allclose(block, exact[5:20] * unit * unit, rtol=0.0, atol=Linear().error(X))
+    assert np.array_equal(np.rint(block / (unit * unit)).astype(int), exact[5:20])
+    if unit == 1.0:
+        assert Linear().error(X) == 0.0
+        assert np.array_equal(block, exact[5:20])
+        assert np.array_equal(Gaussian(0.1).diagonal(X), np.ones(70))
+    np.testing.assert_allclose(X.plain(), integers * unit, rtol=WholeNumbers.OFF)
+    for other in (
+        np.where(integers == 1, 1.0, 1e4 * integers),
+        integers + 0.5 * rng.random((70, 300)),
+        np.zeros((3, 2)),
+    ):
+        assert not isinstance(Linear().prepared(other), WholeNumbers)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Gaussian(0.3)], ids=lambda k: k.name)
+@pytest.mark.parametrize("values", ["whole", "any"])
+def test_sparse_rows_are_multiplied_as_such(monkeypatch, kernel, values):
+    """And with rows that are stored in another way."""
+    monkeypatch.setattr(kernels, "STRIPE", 16)
+    rng = np.random.default_rng(14)
+    dense = np.where(rng.random((50, 40)) < 0.1, rng.integers(1, 9, (50, 40)).astype(float), 0.0)
+    if values == "any":
+        dense *= rng.random((50, 40))
+    K = dense @ dense.T if kernel.name == "linear" else rbf_kernel(dense, gamma=0.3)
+    for X in (dense, sp.csr_matrix(dense)):
+        rows = kernel.prepared(X)
+        assert isinstance(rows.entries if values == "whole" else rows, Stripes)
+        for Z in (rows, rows[5:20], dense[5:20], sp.csr_matrix(dense)[5:20]):
+            wanted = K if Z is rows else K[5:20]
+            np.testing.assert_allclose(kernel.block(Z, rows), wanted, rtol=1e-12)
+            np.testing.assert_allclose(kernel.block(Z, dense), wanted, rtol=1e-12)
+        np.testing.assert_allclose(kernel.diagonal(rows), np.diagonal(K), rtol=1e-12)
+        assert kernel.error(rows) <= kernel.error(dense)
+        assert kernel.block(rows[5:20], rows).dtype == rows.dtype == float
+
+
+def test_products_with_and_without_kept_rows():
+    X, y, weights = rings(700, 12)
+    rows, K = KernelRows(Gaussian(0.4), X, 10.0), Gaussian(0.4).block(X, X)
+    c = np.stack([y * weights, np.where(weights > 1.0, y, 0.0)])
+    rows.slots(np.arange(0, 700, 5))
+    np.testing.assert_allclose(rows.product(c), c @ K, atol=1e-10)
+    np.testing.assert_allclose(rows.product(c[1]), c[1] @ K, atol=1e-10)
+    np.testing.assert_allclose(gram_product(Gaussian(0.4), X, c), c @ K, atol=1e-10)
+    assert rows.computed == 140
+
+
+def test_a_sample_serves_all_classes():
+    X = np.random.default_rng(13).normal(size=(900, 3))
+    rows = KernelRows(Gaussian(0.4), X, 8.0)
+    places, sample = rows.sample
+    assert places.size == 900 // RATIO
+    assert rows.sample[1] is sample
+    assert np.array_equal(sample.X, X[places])
+    K = Gaussian(0.4).block(X, X)
+    part = KernelRows(Precomputed(), K, 1.0).part(places)
+    assert np.array_equal(part.X, K[np.ix_(places, places)])
 
 
 def test_one_precision_throughout():
@@ -139,6 +296,7 @@ def test_the_budget_is_kept():
     rows = KernelRows(Gaussian(0.4), X, 0.0)
     assert rows.most == 2 * BLOCK
     K = Gaussian(0.4).block(X, X)
+    wanted = np.zeros(0, dtype=np.intp)
     for _ in range(12):
         wanted = rng.permutation(3000)[: rng.integers(1, rows.most + 1)]
         assert np.array_equal(rows.rows[rows.slots(wanted)], K[wanted])

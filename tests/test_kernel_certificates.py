@@ -15,7 +15,7 @@ from maxmargin.batch.decomposition import decomposed_points
 from maxmargin.batch.kernel_rows import KernelRows
 from maxmargin.certificates import Sample, bounds
 from maxmargin.kernel_certificates import kernel_bounds
-from maxmargin.kernels import Gaussian, Linear, Polynomial
+from maxmargin.kernels import Gaussian, Linear, Polynomial, WholeNumbers
 
 PROBLEMS = [
     Problem(loss, C, intercept=intercept, intercept_scaling=0.7)
@@ -81,3 +81,24 @@ def test_entries_are_within_their_error(kernel, scale):
     off = np.abs(kernel.block(X, X) - exact).max()
     assert off <= kernel.error(X)
     assert np.abs(kernel.diagonal(X) - np.diagonal(exact)).max() <= kernel.error(X)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Gaussian(0.3), Polynomial(0.1, 5, 1.0)], ids=lambda k: k.name)
+@pytest.mark.parametrize("unit", [1.0, 1.0 / 255.0])
+def test_entries_of_whole_numbers_are_too(kernel, unit):
+    if np.finfo(np.longdouble).eps >= np.finfo(float).eps:
+        pytest.skip("long double is double here")
+    X = np.random.default_rng(5).integers(0, 256, size=(40, 100)) * unit
+    X[0, 0] = unit
+    rows = kernel.prepared(X)
+    assert isinstance(rows, WholeNumbers)
+    long = X.astype(np.longdouble)
+    products, squares = long @ long.T, (long * long).sum(axis=1)
+    if kernel.name == "linear":
+        exact = products
+    elif kernel.name == "poly":
+        exact = (np.longdouble(kernel.gamma) * products + 1) ** 5
+    else:
+        exact = np.exp(-np.longdouble(kernel.gamma) * (squares[:, None] + squares - 2 * products))
+    assert np.abs(kernel.block(rows, rows) - exact).max() <= kernel.error(rows) + 1e-300
+    assert kernel.error(rows) <= kernel.error(X)

@@ -1,4 +1,4 @@
-"""Products of the Gram matrix with vectors, in float64, a block of its rows at a time."""
+"""Products of the Gram matrix with vectors, a block of its rows at a time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from .kernels import Kernel
 
-BLOCK = 256  # rows of the Gram matrix at once
+BLOCK = 512  # rows of the Gram matrix at once
 
 
 def gram_product(kernel: Kernel, X: Any, c: np.ndarray) -> np.ndarray:
@@ -17,7 +17,8 @@ def gram_product(kernel: Kernel, X: Any, c: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     kernel : Kernel
-    X : ndarray or CSR matrix of shape (n, d), float64
+    X : ndarray or CSR matrix of shape (n, d)
+        Its precision is that of the product; sums of blocks are float64.
     c : ndarray of shape (n,) or (m, n)
         Several vectors cost one computation of the kernel.
     """
@@ -25,5 +26,6 @@ def gram_product(kernel: Kernel, X: Any, c: np.ndarray) -> np.ndarray:
     used = np.flatnonzero(c.reshape(-1, c.shape[-1]).any(axis=0))
     for first in range(0, used.size, BLOCK):
         some = used[first : first + BLOCK]
-        out += c[..., some] @ kernel.block(X[some], X)
+        for columns, tile in kernel.tiles(X[some], X):
+            out[..., columns] += c[..., some].astype(tile.dtype, copy=False) @ tile
     return out

@@ -7,7 +7,7 @@ not positive definite.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,6 +17,11 @@ import scipy.sparse as sp
 EPS = float(np.finfo(float).eps)
 WIDE = 4096  # columns up to which sparse rows are multiplied as dense ones
 BYTES = 2**28  # of a dense copy of sparse rows, at most
+TILE = 2**20  # bytes of a tile: products stay in the processor's cache until they are kernel values
+SPARSE = 0.15  # share of entries up to which sparse rows are multiplied as such
+STRIPE = 1024  # rows of a stripe
+SOME = 64  # rows looked at together
+EXACT = 2.0**24  # whole numbers up to here have no rounding in float32
 
 
 class Kernel(ABC):
@@ -28,6 +33,10 @@ class Kernel(ABC):
     def block(self, Z: Any, X: Any) -> np.ndarray:
         """k(z, x) for all rows z of Z and x of X: shape (len(Z), len(X)), of X's precision."""
 
+    def tiles(self, Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+        """The block some columns at a time: (columns, k(z, x) of these columns)."""
+        yield slice(0, X.shape[0]), self.block(Z, X)
+
     @abstractmethod
     def diagonal(self, X: Any) -> np.ndarray:
         """k(x, x) of every row."""
@@ -36,35 +45,122 @@ class Kernel(ABC):
         """X as it is fastest to compute with."""
         return X
 
+    def part(self, X: Any, places: np.ndarray) -> Any:
+        """The rows at these places, for a problem of their own."""
+        return X[places]
+
     def error(self, X: Any) -> float:
         """By how much an entry computed in float64 may be off; 0 where the numbers as computed are the kernel."""
         return 0.0
 
 
+@dataclass(frozen=True, eq=False)
+class Stripes:
+    """Sparse rows, and the same once more as dense columns, some rows at a time: what sparse rows are multiplied by."""
+
+    rows: Any
+    columns: tuple[np.ndarray, ...]
+
+    @staticmethod
+    def of(X: Any) -> Stripes:
+        X = sp.csr_matrix(X)
+        parts = (X[first : first + STRIPE].toarray().T for first in range(0, X.shape[0], STRIPE))
+        return Stripes(X, tuple(map(np.ascontiguousarray, parts)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.rows.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.rows.dtype
+
+    def __getitem__(self, places: Any) -> Any:
+        return self.rows[places]
+
+
+@dataclass(frozen=True, eq=False)
+class WholeNumbers:
+    """Rows of multiples of one number, so small that float32 has their inner products exactly, and sooner.
+
+    0/1 columns are such, and many a scaled one; `unit` times `entries` is off by `OFF`, relative to itself.
+    """
+
+    entries: Any
+    unit: float
+
+    OFF: ClassVar[float] = 3.0 * EPS
+    dtype: ClassVar[np.dtype[Any]] = np.dtype(np.float64)
+
+    @staticmethod
+    def like(X: Any) -> Any:
+        """X in this form if it has it; the unit is looked for in the first rows."""
+        values = X.data if sp.issparse(X) else X
+        head = np.abs(values[:SOME])
+        unit = float(head.min(where=head > 0.0, initial=np.inf))
+        # by Cauchy and Schwarz no partial sum is beyond the largest square
+        if X.dtype != np.float64 or not _squares(X).max(initial=0.0) < 0.999 * EXACT * unit * unit < np.inf:
+            return X
+        entries = np.empty(values.shape, np.float32)
+        step = SOME * (X.shape[1] if sp.issparse(X) else 1)
+        for first in range(0, values.shape[0], step):
+            some = values[first : first + step]
+            whole = np.rint(some / unit)
+            if (np.abs(whole * unit - some) > 2.0 * EPS * np.abs(some)).any():
+                return X
+            entries[first : first + step] = whole
+        if sp.issparse(X):
+            entries = sp.csr_matrix((entries, X.indices, X.indptr), X.shape)
+        return WholeNumbers(entries, unit)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.entries.shape
+
+    def __getitem__(self, places: Any) -> WholeNumbers:
+        return WholeNumbers(self.entries[places], self.unit)
+
+    def plain(self) -> Any:
+        """The rows as they were."""
+        entries = self.entries.rows if isinstance(self.entries, Stripes) else self.entries
+        return entries.astype(self.dtype) * self.unit
+
+
 class Products(Kernel):
     """A function of the inner product, and of the lengths."""
 
+    times: ClassVar[float] = 1.0  # a power of two, so many of which `finish` asks for
+
     def block(self, Z: Any, X: Any) -> np.ndarray:
-        return self.finish(_products(Z, X), _squares(Z), _squares(X))
+        out = np.empty((Z.shape[0], X.shape[0]), X.dtype)
+        for columns, tile in self.tiles(Z, X):
+            out[:, columns] = tile
+        return out
+
+    def tiles(self, Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+        left, right = _squares(Z), _squares(X)
+        for columns, products in _products(Z, X, self.times):
+            yield columns, self.finish(products, left, right[columns])
 
     def diagonal(self, X: Any) -> np.ndarray:
         squares = _squares(X)
-        return self.finish(squares.copy()[:, None], squares, np.zeros(1, squares.dtype))[:, 0]
+        return self.finish(self.times * squares[:, None], squares, np.zeros(1, squares.dtype))[:, 0]
 
     def prepared(self, X: Any) -> Any:
-        dense = X.shape[0] * X.shape[1] * X.dtype.itemsize
-        if sp.issparse(X) and X.shape[1] <= WIDE and dense <= BYTES:
-            return X.toarray()
-        return X
+        X = WholeNumbers.like(X)
+        return WholeNumbers(_stored(X.entries), X.unit) if isinstance(X, WholeNumbers) else _stored(X)
 
     def rounding(self, X: Any) -> float:
         """By how much a product z.x may be off."""
-        terms = int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else X.shape[1]
+        if isinstance(X, WholeNumbers):  # two factors, and their product
+            return (2.0 * X.OFF + 4.0 * EPS) * float(_squares(X).max(initial=0.0)) if X.unit != 1.0 else 0.0
+        rows = X.rows if isinstance(X, Stripes) else X
+        terms = int(np.diff(rows.indptr).max(initial=0)) if sp.issparse(rows) else X.shape[1]
         return (terms + 2.0) * EPS * float(_squares(X).max(initial=0.0))
 
     @abstractmethod
     def finish(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """The kernel of the products z.x, in their place; `left` and `right` are |z|^2 and |x|^2."""
+        """The kernel of `times` the products z.x, in their place; `left` and `right` are |z|^2 and |x|^2."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +215,9 @@ class Gaussian(Products):
     gamma: float
 
     name: ClassVar[str] = "rbf"
+    times: ClassVar[float] = -2.0
 
     def finish(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        products *= -2.0
         products += left[:, None]
         products += right
         np.maximum(products, 0.0, out=products)
@@ -202,15 +298,49 @@ class Precomputed(Kernel):
     def diagonal(self, X: Any) -> np.ndarray:
         return np.ascontiguousarray(np.diagonal(X))
 
+    def part(self, X: Any, places: np.ndarray) -> Any:
+        return X[np.ix_(places, places)]
 
-def _products(Z: Any, X: Any) -> np.ndarray:
-    """z.x of all rows, dense."""
-    product = Z @ X.T
-    return product.toarray() if sp.issparse(product) else np.ascontiguousarray(product)
+
+def _stored(X: Any) -> Any:
+    """X as its inner products are computed soonest."""
+    size = X.shape[0] * X.shape[1]
+    if X.shape[1] > WIDE or size * X.dtype.itemsize > BYTES:
+        return X
+    if (X.nnz if sp.issparse(X) else np.count_nonzero(X)) <= SPARSE * size:
+        return Stripes.of(X)
+    return X.toarray() if sp.issparse(X) else X
+
+
+def _products(Z: Any, X: Any, times: float) -> Iterator[tuple[slice, np.ndarray]]:
+    """(columns, times z.x of all rows z and of these x), in parts that stay in the processor's cache."""
+    if isinstance(Z, WholeNumbers) and isinstance(X, WholeNumbers):
+        for columns, products in _products(Z.entries, X.entries, 1.0):
+            yield columns, np.multiply(products, times * Z.unit * X.unit, dtype=X.dtype)
+        return
+    Z, X = (A.plain() if isinstance(A, WholeNumbers) else A for A in (Z, X))
+    Z = Z.rows if isinstance(Z, Stripes) else Z
+    Z = Z if times == 1.0 else times * Z
+    if isinstance(X, Stripes) and sp.issparse(Z):
+        first = 0
+        for part in X.columns:
+            yield slice(first, first + part.shape[1]), Z @ part
+            first += part.shape[1]
+        return
+    X = X.rows if isinstance(X, Stripes) else X
+    width = X.shape[0] if sp.issparse(X) else max(64, TILE // (X.dtype.itemsize * max(Z.shape[0], 1)))
+    for first in range(0, X.shape[0], width):
+        columns = slice(first, min(first + width, X.shape[0]))
+        products = Z @ X[columns].T
+        yield columns, products.toarray() if sp.issparse(products) else np.ascontiguousarray(products)
 
 
 def _squares(X: Any) -> np.ndarray:
     """|x|^2 of every row, in the precision of X."""
+    if isinstance(X, WholeNumbers):
+        return np.multiply(_squares(X.entries), X.unit * X.unit, dtype=X.dtype)
+    if isinstance(X, Stripes):
+        X = X.rows
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).ravel()
     return np.einsum("ij,ij->i", X, X)

@@ -1,8 +1,9 @@
 """Decomposition: large kernel problems, a working set at a time.
 
 The rows that violate optimality most make a small problem, which sequential minimal optimisation solves on a matrix
-that fits into the cache of the processor; then the gradient of all is updated with whole kernel rows. Half of a set
-stays for the next one. Rows of the kernel come in blocks from BLAS and are needed once for each set they are in.
+that fits into the cache of the processor; then the gradient of all is updated with whole kernel rows. Rows between
+their bounds stay for the next set. It all begins where a sample of the rows ends, and the sample where its own does: so
+most rows that end at a bound are never in a set, and their kernel rows are added up as they are computed, not kept.
 
 References
 ----------
@@ -12,6 +13,7 @@ T. Joachims, "Making large-scale SVM learning practical", 1998; Z. Wen et al., "
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -21,9 +23,13 @@ from ..problems import Problem
 from .kernel_rows import KernelRows
 
 SET = 2048  # rows of a working set
-NEW = 0.5  # share of it that is new
+NEW = 0.25  # share of it that is new, at most; and half as many as rows are free, but not
+FEW = 128  # less than these
 SHARE = 0.01  # of the violation of all, at which a working set is left
 STEPS = 50  # for each row of a working set, at most
+SAMPLED = 1024  # rows from which on a sample leads to where to begin
+ROUGH = 0.1  # a violation at which a sample is left; margins are 1
+ROUNDS = 30  # working sets of a sample, at most
 LEAST = 1e-13  # a violation, relative to the largest entry of the gradient, that is rounding
 
 
@@ -53,26 +59,51 @@ def decomposed_points(
     y : ndarray of shape (n,), entries -1.0 and 1.0
         Both classes, where the intercept is free.
     weights : ndarray of shape (n,)
-        Sample weights, all positive.
+        Sample weights. Rows of weight 0 cost nothing; their dual weights and scores are 0.
     interrupted : callable
         Is it time to stop? Asked between working sets.
     start : ndarray of shape (n,), default=None
-        Dual weights to begin with; feasible.
+        Dual weights to begin with; feasible. None: those that a sample of the rows leads to.
 
     Yields
     ------
     Point
-        Ends when no pair violates optimality beyond rounding.
+        The one to begin with, unless it is 0, and one after every set. Ends when no pair violates optimality beyond
+        rounding.
     """
-    n = rows.n
+    used = np.flatnonzero(weights > 0.0)
+    if used.size < rows.n:
+        begin = None if start is None else start[used]
+        for alpha, scores in decomposed_points(
+            problem, rows.part(used), y[used], weights[used], interrupted, begin
+        ):
+            yield Point(_spread(alpha, used, rows.n), _spread(scores, used, rows.n))
+        return
+    if start is None:
+        first = _from_sample(problem, rows, y, weights, interrupted)
+    else:
+        alpha = np.minimum(start, problem.caps(weights))
+        first = Point(alpha, rows.product(alpha * y))
+    if first.alpha.any():
+        yield Point(first.alpha.copy(), first.scores.copy())
+    for point, _ in _sets(problem, rows, y, weights, interrupted, first):
+        yield point
+
+
+def _sets(
+    problem: Problem,
+    rows: KernelRows,
+    y: np.ndarray,
+    weights: np.ndarray,
+    interrupted: Callable[[], bool],
+    first: Point,
+) -> Iterator[tuple[Point, float]]:
+    """A point, and the violation of optimality before it, for every working set."""
     caps, own = problem.caps(weights), problem.delta2(weights)
     constant = problem.rho * problem.rho
-    alpha, scores = np.zeros(n), np.zeros(n)
-    if start is not None and start.any():
-        alpha = np.minimum(start, caps)
-        _update(rows, np.flatnonzero(alpha), alpha * y, scores)
+    alpha, scores = first.alpha.copy(), first.scores.copy()
     inner = pairs if problem.free else singles
-    kept = np.zeros(0, dtype=np.intp)
+    kept = np.flatnonzero((alpha > 0.0) & (alpha < caps))
     while not interrupted():
         gradient = y * scores + own * alpha - 1.0
         if constant:
@@ -95,7 +126,54 @@ def decomposed_points(
         moved = part != before
         add_rows(rows.rows, slots[moved], ((part - before) * y[chosen])[moved], scores)
         kept = chosen
-        yield Point(alpha.copy(), scores.copy())
+        yield Point(alpha.copy(), scores.copy()), violation
+
+
+def _from_sample(
+    problem: Problem, rows: KernelRows, y: np.ndarray, weights: np.ndarray, interrupted: Callable[[], bool]
+) -> Point:
+    """The point that a sample of the rows leads to, which is solved roughly, from a sample of its own.
+
+    In the sample every class weighs what it weighs in all. What its dual weights have above the caps of all goes to the
+    rows beside it, those with the smallest margins first.
+    """
+    nothing = Point(np.zeros(rows.n), np.zeros(rows.n))
+    if rows.n <= SAMPLED:
+        return nothing
+    places, sample = rows.sample
+    signs = y[places]
+    if np.unique(signs).size < np.unique(y).size:
+        return nothing
+    heavy = weights[places]
+    for sign in np.unique(y):
+        heavy[signs == sign] *= weights[y == sign].sum() / heavy[signs == sign].sum()
+    found = _from_sample(problem, sample, signs, heavy, interrupted)
+    rounds = _sets(problem, sample, signs, heavy, interrupted, found)
+    for point, violation in islice(rounds, ROUNDS):
+        found = point
+        if violation <= ROUGH:
+            break
+    caps, total = problem.caps(weights), _spread(found.alpha, places, rows.n)
+    alpha = np.minimum(total, caps)
+    rows.slots(np.flatnonzero((alpha > 0.0) & (alpha < caps))[: rows.most // 2])  # they come in the first set
+    if np.array_equal(alpha, total):
+        return Point(alpha, rows.product(alpha * y))
+    scores, rest = rows.product(np.stack([alpha, total - alpha]) * y)
+    full, beside = alpha.copy(), np.ones(rows.n, dtype=bool)
+    beside[places] = False
+    for sign in np.unique(y):
+        others = np.flatnonzero(beside & (y == sign))
+        others = others[np.argsort(sign * (scores + rest)[others], kind="stable")]
+        before = np.cumsum(caps[others]) - caps[others]
+        full[others] = np.clip((total - alpha)[y == sign].sum() - before, 0.0, caps[others])
+    return Point(full, scores + rows.product((full - alpha) * y))
+
+
+def _spread(values: np.ndarray, places: np.ndarray, n: int) -> np.ndarray:
+    """These values at their places among n, 0 elsewhere."""
+    out = np.zeros(n)
+    out[places] = values
+    return out
 
 
 def working_set(
@@ -109,28 +187,33 @@ def working_set(
 ) -> tuple[np.ndarray, float]:
     """The rows to work on next, sorted, and the largest violation of optimality of all.
 
-    The worst of those that may still move come first, then the last ones of the set before.
+    The worst of those that may still move come first, then those of the set before that are between their bounds.
     """
-    n, new = y.size, max(2, int(NEW * size)) if kept.size else size
     high, low = alpha < caps, alpha > 0.0
+    inside = high & low
+    new = size
+    if kept.size:
+        new = max(2, min(int(NEW * size), max(FEW, int(inside.sum()) // 2)))
     if problem.free:
         value = -y * gradient
         up, down = np.where(y > 0.0, high, low), np.where(y > 0.0, low, high)
-        top = np.where(up, value, -np.inf)
-        bottom = np.where(down, value, np.inf)
-        violation = float(top.max() - bottom.min())
-        # a pair is of use where they differ: what is beyond the other side's end
-        rising = _worst(np.where(top > bottom.min(), top, -np.inf), new // 2)
-        falling = _worst(np.where(bottom < top.max(), -bottom, -np.inf), new // 2)
-        worst = np.union1d(rising, falling)
+        top, bottom = float(value[up].max(initial=-np.inf)), float(value[down].min(initial=np.inf))
+        violation = top - bottom
+        # where the intercept seems to be: a row on its own side of it makes no pair
+        middle = float(value[inside].mean()) if inside.any() else 0.5 * (top + bottom)
+        middle = min(max(middle, bottom), top)
+        rising = _worst(np.where(up & (value >= middle), value, -np.inf), new // 2)
+        falling = _worst(np.where(down & (value <= middle), -value, -np.inf), new // 2)
+        chosen = np.concatenate([rising, falling])
     else:
         lack = np.where((gradient < 0.0) & high, -gradient, np.where((gradient > 0.0) & low, gradient, 0.0))
         violation = float(lack.max(initial=0.0))
-        worst = _worst(np.where(lack > 0.0, lack, -np.inf), new)
-    rest = kept[~np.isin(kept, worst)][: max(0, size - worst.size)] if n > size else kept[:0]
-    if n <= size:
-        return np.arange(n), violation
-    return np.union1d(worst, rest), violation
+        chosen = _worst(np.where(lack > 0.0, lack, -np.inf), new)
+    among = np.zeros(y.size, dtype=bool)
+    among[chosen] = True
+    rest = kept[inside[kept] & ~among[kept]]
+    among[rest[: max(0, size - chosen.size)]] = True
+    return np.flatnonzero(among), violation
 
 
 def _worst(value: np.ndarray, most: int) -> np.ndarray:
@@ -139,11 +222,3 @@ def _worst(value: np.ndarray, most: int) -> np.ndarray:
     if places.size > most:
         places = places[np.argpartition(-value[places], most)[:most]]
     return places
-
-
-def _update(rows: KernelRows, places: np.ndarray, c: np.ndarray, scores: np.ndarray) -> None:
-    """scores += sum of c_i k(x_i, .) over these places, a block at a time."""
-    block = max(1, rows.most // 2)
-    for first in range(0, places.size, block):
-        some = places[first : first + block]
-        add_rows(rows.rows, rows.slots(some), c[some], scores)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ..compiled.decomposition import add_rows
+from ..gram import gram_product
 from ..kernels import Kernel
 
 BLOCK = 512  # rows computed at once
+RATIO = 4  # rows for one of the sample
 MEGABYTE = 2**20
 
 
 class KernelRows:
     """k(x_i, .) for the rows of one matrix.
 
-    One cache serves all classes of a problem: the kernel does not depend on labels.
+    One cache serves all classes of a problem, and so does its sample: the kernel does not depend on labels.
 
     Parameters
     ----------
@@ -34,32 +37,55 @@ class KernelRows:
     """
 
     def __init__(self, kernel: Kernel, X: Any, megabytes: float) -> None:
-        self.kernel, self.X = kernel, kernel.prepared(X)
+        self.kernel, self.X, self._megabytes = kernel, kernel.prepared(X), megabytes
         self.n = X.shape[0]
         self.diagonal = kernel.diagonal(self.X)
         row = self.n * self.diagonal.dtype.itemsize
         self.most = int(min(self.n, max(2 * BLOCK, megabytes * MEGABYTE // max(row, 1))))
         # memory is taken by the system as rows are written, not before
         self.rows = np.empty((self.most, self.n), self.diagonal.dtype)
-        self._slots: OrderedDict[int, int] = OrderedDict()
         self.computed = 0
+        self._slot = np.full(self.n, -1, np.intp)  # of every row of the matrix
+        self._row = np.full(self.most, -1, np.intp)  # in every slot
+        self._asked = np.zeros(self.most, np.intp)  # when it was asked for last
+        self._turn = 0
 
     def slots(self, wanted: np.ndarray) -> np.ndarray:
         """The places in `rows` of these rows of the matrix, at most `most` of them; those not kept are computed."""
-        missing = [i for i in wanted.tolist() if i not in self._slots]
-        for i in wanted.tolist():
-            if i in self._slots:
-                self._slots.move_to_end(i)
-        for first in range(0, len(missing), BLOCK):
-            some = missing[first : first + BLOCK]
-            block = self.kernel.block(self.X[some], self.X)
-            self.rows[[self._room(i) for i in some]] = block
-            self.computed += len(some)
-        return np.array([self._slots[i] for i in wanted.tolist()], dtype=np.intp)
+        self._turn += 1
+        found = self._slot[wanted]
+        self._asked[found[found >= 0]] = self._turn
+        missing = wanted[found < 0]
+        for first in range(0, missing.size, BLOCK):
+            self._compute(missing[first : first + BLOCK])
+        return self._slot[wanted]
 
-    def _room(self, i: int) -> int:
-        """A place for row i: a new one, or that of the row that was not asked for the longest."""
-        used = len(self._slots)
-        slot = used if used < self.most else self._slots.popitem(last=False)[1]
-        self._slots[i] = slot
-        return slot
+    def product(self, c: np.ndarray) -> np.ndarray:
+        """sum_i c_i k(x_i, x_j) for every j, c of shape (n,) or (m, n); rows that are not kept do not stay."""
+        kept = self._slot >= 0
+        out = gram_product(self.kernel, self.X, np.where(kept, 0.0, c))
+        for c_i, out_i in zip(np.atleast_2d(c), np.atleast_2d(out), strict=True):
+            some = np.flatnonzero(kept & (c_i != 0.0))
+            add_rows(self.rows, self._slot[some], c_i[some], out_i)
+        return out
+
+    def part(self, places: np.ndarray, megabytes: float | None = None) -> KernelRows:
+        """The rows and the columns at these places."""
+        X = self.kernel.part(self.X, places)
+        return KernelRows(self.kernel, X, self._megabytes if megabytes is None else megabytes)
+
+    @cached_property
+    def sample(self) -> tuple[np.ndarray, KernelRows]:
+        """A random part of the rows, one of RATIO: their places, and what is kept of them beside the budget."""
+        places = np.sort(np.random.default_rng(0).permutation(self.n)[: self.n // RATIO])
+        return places, self.part(places, self._megabytes / RATIO)
+
+    def _compute(self, some: np.ndarray) -> None:
+        """These rows, in the place of those that were not asked for the longest."""
+        places = np.argsort(self._asked, kind="stable")[: some.size]
+        gone = self._row[places]
+        self._slot[gone[gone >= 0]] = self._row[places] = -1
+        for columns, tile in self.kernel.tiles(self.X[some], self.X):
+            self.rows[places, columns] = tile
+        self._slot[some], self._row[places], self._asked[places] = places, some, self._turn
+        self.computed += some.size

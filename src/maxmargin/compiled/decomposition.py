@@ -15,13 +15,25 @@ import numpy as np
 
 from .jit import compiled
 
-TINY = 1e-12  # curvature, relative to the diagonal, that counts as none
+TINY = 1e-14  # curvature, relative to the largest on the diagonal, that counts as none
+EDGE = 32  # of a square
+STRETCH = 4096  # numbers of a sum that stay in the cache
+
+
+@compiled()
+def flattest(small):
+    """The least curvature to reckon with: steps are finite where there is none at all, and no cap either."""
+    largest = 0.0
+    for k in range(small.shape[0]):
+        largest = max(largest, small[k, k])
+    return TINY * largest if largest > 0.0 else TINY
 
 
 @compiled()
 def pairs(small, y, cap, alpha, gradient, goal, most):
     """Move pairs, which keeps sum y alpha, until no pair violates optimality by more than `goal`. (Steps.)"""
     n = y.size
+    flat = flattest(small)
     for step in range(most):
         i = -1
         best = -np.inf
@@ -42,13 +54,13 @@ def pairs(small, y, cap, alpha, gradient, goal, most):
                 least = min(least, value)
                 b = best - value
                 if b > 0.0:
-                    a = max(small[i, i] + small[k, k] - 2.0 * small[i, k], TINY * (small[i, i] + small[k, k]))
+                    a = max(small[i, i] + small[k, k] - 2.0 * small[i, k], flat)
                     if b * b > gain * a:
                         gain = b * b / a
                         j = k
         if j < 0 or best - least <= goal:
             return step
-        a = max(small[i, i] + small[j, j] - 2.0 * small[i, j], TINY * (small[i, i] + small[j, j]))
+        a = max(small[i, i] + small[j, j] - 2.0 * small[i, j], flat)
         t = (best + y[j] * gradient[j]) / a
         # y_i alpha_i goes up by t, y_j alpha_j down by t
         room = cap[i] - alpha[i] if y[i] > 0.0 else alpha[i]
@@ -75,6 +87,7 @@ def pairs(small, y, cap, alpha, gradient, goal, most):
 def singles(small, y, cap, alpha, gradient, goal, most):
     """The same without a constraint: one dual weight at a time, that of the largest gain. (Steps.)"""
     n = y.size
+    flat = flattest(small)
     for step in range(most):
         j = -1
         gain = 0.0
@@ -84,8 +97,8 @@ def singles(small, y, cap, alpha, gradient, goal, most):
             g = gradient[k]
             if (g < 0.0 and alpha[k] < cap[k]) or (g > 0.0 and alpha[k] > 0.0):
                 worst = max(worst, abs(g))
-                a = small[k, k]
-                new = min(max(alpha[k] - g / a, 0.0), cap[k]) if a > 0.0 else (cap[k] if g < 0.0 else 0.0)
+                a = max(small[k, k], flat)
+                new = min(max(alpha[k] - g / a, 0.0), cap[k])
                 t = new - alpha[k]
                 value = -t * (g + 0.5 * a * t)
                 if value > gain:
@@ -103,17 +116,24 @@ def singles(small, y, cap, alpha, gradient, goal, most):
 
 @compiled()
 def gather(rows, slots, columns, out):
-    """out[a, b] = rows[slots[a], columns[b]]."""
+    """out[a, b] = rows[slots[a], columns[b]], a symmetric matrix: half of it is read."""
     for a in range(slots.size):
         row = rows[slots[a]]
-        for b in range(columns.size):
+        for b in range(a + 1):
             out[a, b] = row[columns[b]]
+    for first in range(0, slots.size, EDGE):  # the other half by squares, which fit into the cache
+        for second in range(0, first + EDGE, EDGE):
+            for a in range(first, min(first + EDGE, slots.size)):
+                for b in range(second, min(second + EDGE, a)):
+                    out[b, a] = out[a, b]
 
 
 @compiled()
 def add_rows(rows, slots, c, out):
     """out += sum of c_k rows[slots[k]]."""
-    for k in range(slots.size):
-        row = rows[slots[k]]
-        for j in range(out.size):
-            out[j] += c[k] * row[j]
+    for first in range(0, out.size, STRETCH):
+        last = min(first + STRETCH, out.size)
+        for k in range(slots.size):
+            row = rows[slots[k]]
+            for j in range(first, last):
+                out[j] += c[k] * row[j]
