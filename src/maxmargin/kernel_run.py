@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,10 +15,8 @@ from .kernel_task import KernelPoints, KernelTask
 from .rules import Algorithm
 from .run import State
 
-TOGETHER, LEAST = (
-    512,
-    64,
-)  # most and fewest rows of the kernel that are computed at once: alone, one costs as much as 20
+# most and fewest rows of the kernel that are computed at once: alone, one costs half as much as 16
+TOGETHER, LEAST = 32, 16
 TRIED = 2048  # rows that are asked, at most, whether they are wrong as well
 
 
@@ -42,6 +40,7 @@ class KernelRun(State):
     """
 
     patterns: KernelPatterns
+    per_look: ClassVar[int] = 50  # to present a row is to look up a number
 
     def __init__(
         self,
@@ -181,14 +180,13 @@ class KernelRun(State):
     def _wrong(self, rule: Any, h: Any, order: np.ndarray, most: int) -> list[int]:
         """Rows on which the rule would step next, as far as one sees, whose kernel rows are not at hand.
 
-        First those in use, then those of the smallest scores; where few are wrong, the next ones after them as well.
+        Those that come first are the ones most likely to be wrong still when they come; where few are wrong, those
+        of the smallest scores as well.
         """
         order = order[h.space.places[h.space.rows[order]] < 0]
         look(h, order, self._seen)
-        order = order[np.lexsort((self._seen[order], h.alpha[h.ids[order]] == 0.0))]
-        limit, found, spare = rule.threshold(h), [], []
-        for i in order[:TRIED].tolist():
-            (found if rule.wrong(h, i, self._seen[i], limit) else spare).append(i)
-            if len(found) >= most:
-                break
-        return found + spare[: max(min(LEAST, most) - len(found), 0)]
+        limit, seen = rule.threshold(h), self._seen
+        low = np.argsort(seen[order], kind="stable")[:TRIED]
+        places = np.union1d(low, np.flatnonzero(h.alpha[h.ids[order]] > 0.0)[:TRIED])
+        found = [i for i in order[places].tolist() if rule.wrong(h, i, seen[i], limit)]
+        return found[:most] + order[low[: max(LEAST - len(found), 0)]].tolist()

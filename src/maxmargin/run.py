@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -57,7 +57,11 @@ class State(ABC):
         Rows presented so far, and rows that made a step.
     shifts : bool
         Does every look move a free intercept?
+    per_look : int
+        Passes that cost as much as a look does.
     """
+
+    per_look: ClassVar[int] = 1
 
     def __init__(
         self,

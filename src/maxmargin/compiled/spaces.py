@@ -128,11 +128,11 @@ class Gram(NamedTuple):
 
     def put(self, i, c, vector):
         g = self.rows[i]
-        k = self.places[g]
+        row = self.K[self.places[g]]
         self.asked[g] = 1
-        for j in range(self.K.shape[1]):
-            vector.move(j, c * self.K[k, j])
-        vector.move(self.K.shape[1], c * self.rho)
+        for j in range(row.size):
+            vector.move(j, c * row[j])
+        vector.move(row.size, c * self.rho)
 
     def product(self, i, j):
         return self.K[self.places[self.rows[i]], self.rows[j]] + self.rho * self.rho

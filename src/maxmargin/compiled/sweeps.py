@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .jit import compiled
 from .weights import HALT, MADE, settle
 
@@ -16,7 +18,7 @@ def sweep(rule, h, order, size, scores, moved):
     if h.halted():
         first, steps = resumed(h)
     limit = rule.threshold(h)
-    for k in range(first, size):
+    for k in range(np.uint64(first), np.uint64(size)):  # signed, it would be asked whether it is negative
         i = order[k]
         s = h.score(i)
         scores[k] = s
