@@ -247,6 +247,23 @@ def test_bounds_bracket_the_optimum(name, problem):
         assert problem.dual(v2, alpha, weights) == pytest.approx(run.lower, rel=0.02)
 
 
+@pytest.mark.parametrize(
+    "algorithm",
+    [MPU(schedule="two-level"), MPU(schedule="plain"), DualCoordinateDescent(schedule="shrinking")],
+    ids=lambda algorithm: f"{algorithm.name}, {algorithm.schedule}",
+)
+def test_other_schedules_with_few_rows_at_hand(algorithm):
+    X, y, weights = rings(40, 0, noise=0.0)
+    weights[::6] = 0.0
+    K = Polynomial(0.5, 2, 1.0).block(X, X)
+    problem = Problem("hinge", 3.0)
+    exact = optimum(problem, features(K), y, weights)
+    run = rounds(started(problem, Few(K, 6), y, weights, algorithm))
+    assert run.gap <= TOL
+    assert run.lower <= float(exact.upper) * (1.0 + 1e-9)
+    assert float(exact.lower) * (1.0 - 1e-9) <= run.upper
+
+
 def extended(problem, K, y, weights):
     """R^2 and the largest margin of the extended patterns, from below: 1 / (2 Gamma^2) is the optimal objective."""
     exact = optimum(problem, features(K), y, weights)

@@ -15,8 +15,10 @@ from .kernel_task import KernelPoints, KernelTask
 from .rules import Algorithm
 from .run import State
 
-# most and fewest rows of the kernel that are computed at once: alone, one costs half as much as 16
+# most and fewest rows of the kernel that are computed at once, if there are enough: w moves on meanwhile, so that of
+# many that are wrong now few will ever make a step
 TOGETHER, LEAST = 32, 16
+ROUNDING = 1e-12  # share of a cap by which a dual weight may be above it
 TRIED = 2048  # rows that are asked, at most, whether they are wrong as well
 
 
@@ -109,13 +111,14 @@ class KernelRun(State):
     def _feasible(self, alpha: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Dual weights within their caps, and balanced unless `points` does that as well, with their scores."""
         problem = self.problem
-        capped = np.minimum(alpha, problem.caps(self.weights))
+        caps = problem.caps(self.weights)
+        within = bool((alpha <= caps * (1.0 + ROUNDING)).all())
+        capped = alpha if within else np.minimum(alpha, caps)
         balanced = problem.balanced(self.y, capped) if problem.free else capped
         if balanced is None:
             return np.zeros_like(alpha), np.zeros_like(scores)
         cut = alpha - balanced
         size = float(cut @ np.sqrt(self.patterns.square))
-        within = bool((alpha == capped).all())
         if within and size * size <= 0.1 * self.tol * self._length2() / self.unit / self.unit:
             return alpha, scores
         if within and self.shifts and np.count_nonzero(cut) > self.patterns.rows.most:

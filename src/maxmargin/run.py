@@ -17,7 +17,7 @@ from .compiled.orders import shuffled
 from .compiled.spaces import Gram
 from .compiled.sweeps import batches, begin, excess, look, narrow, repeat, restore, unsettled
 from .compiled.weights import BIAS, FACTOR, NORM2, TIME, Fixed, Motion, Weight, settle
-from .data import Patterns
+from .data import Patterns, Room
 from .extrapolation import DEPTH, Extrapolation
 from .intercept import best_intercept
 from .problems import Problem, best_length, best_multiple
@@ -149,6 +149,10 @@ class State(ABC):
         return max(float(self.scores.min()) / length2**0.5, own) if length2 > 0.0 else own
 
     # what a schedule may ask for
+
+    def room(self) -> Room:
+        """Memory for packed rows."""
+        return self.patterns.room()
 
     def sweep(self, h: Any, order: np.ndarray) -> int:
         """Present these rows once; scores and moved rows are kept."""

@@ -49,7 +49,7 @@ def plain(run: State) -> Iterator[None]:
 
 def active_set(run: State) -> Iterator[None]:
     """The PUMMA paper, section 5.1: a full pass, then passes over those that made a step until none of them does."""
-    room, between, most = run.patterns.room(), 1, _most_between(run)
+    room, between, most = run.room(), 1, _most_between(run)
     run.begin()
     while True:
         steps, before = 0, run.presentations
@@ -70,7 +70,7 @@ def active_set(run: State) -> Iterator[None]:
 
 def increments(run: State) -> Iterator[None]:
     """IMA: the rule at rising margins, each begun where the last one ended, in the rounds of `active_set`."""
-    pace, room, most = run.pace, run.patterns.room(), _most_between(run)
+    pace, room, most = run.pace, run.room(), _most_between(run)
 
     def raised(low: float, high: float) -> float:
         """The next margin, above the one that was reached."""
@@ -158,7 +158,7 @@ def _more(between: int, run: State) -> int:
 
 def gap_driven(run: State) -> Iterator[None]:
     """Look at all; pack, in random order, what may still move; sweep it until its own gap is a fifth."""
-    first, second = run.patterns.room(), run.patterns.room()
+    first, second = run.room(), run.room()
     run.sweep(run.h, shuffled(run.n, run.rng, run.patterns.side_by_side))
     while True:
         run.look()
@@ -183,7 +183,7 @@ def gap_driven(run: State) -> Iterator[None]:
 def two_level(run: State) -> Iterator[None]:
     """The MPU paper: all rows; Nep1 times {those near the margin or in use; Nep2 times those that moved}."""
     near, inner, core = run.pace
-    first, second = run.patterns.room(), run.patterns.room()
+    first, second = run.room(), run.room()
     while True:
         order = shuffled(run.n, run.rng)
         steps = run.sweep(run.h, order)
