@@ -394,20 +394,21 @@ def test_alma_begins_where_it_ended():
 def test_time_may_run_out_within_a_sweep():
     """A sweep that waits for a row is given up, and is no proof that all is right."""
     X, y, weights = rings(40, 5)
-    for algorithm in (PUMMA(delta=0.01), DualCoordinateDescent(), Pegasos()):
+    for algorithm in (PUMMA(delta=0.01), DualCoordinateDescent(), Pegasos(), RULES["ima"]()):
         asked = []
 
         def interrupted(asked=asked):
             asked.append(None)
             return len(asked) > 20
 
-        problem = Problem("squared_hinge" if algorithm.name == "pumma" else "hinge", 1.0)
+        problem = Problem("squared_hinge" if algorithm.name in ("pumma", "ima") else "hinge", 1.0)
         run = started(
             problem, Few(Gaussian(0.4).block(X, X), 4), y, weights, algorithm, interrupted=interrupted
         )
         for _ in SCHEDULES[algorithm.schedule](run):
             if len(asked) > 20:
                 break
+        assert len(asked) > 20
         assert not run.converged
         assert run.lower <= run.upper
 

@@ -25,7 +25,8 @@ def sweep(rule, h, order, size, scores, moved):
         if rule.wrong(h, i, s, limit):
             if not h.at_hand(i):
                 h.halt(k, steps)
-                return steps + 1  # whatever its step will be, this row is wrong
+                moved[steps] = i  # whatever its step will be, this row is wrong
+                return steps + 1
             rule.step(h, i, s)
             limit = rule.threshold(h)
             moved[steps] = i
