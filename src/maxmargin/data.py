@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .batch.kernel_rows import KernelRows
 from .compiled.spaces import Biased, Binary, Dense, Gram, Sparse
 from .compiled.vectors import (
     Absolute,
@@ -177,10 +178,13 @@ class Patterns:
         """
         plain = problem.p == 2 and motion is not Motion.FLEXIBLE
         gram = gram if plain else None
-        size = self.n if gram is not None else self.d + (1 if rho else 0)
+        size = self.n + 1 if gram is not None else self.d + (1 if rho else 0)
         vector = _vector(size, problem, motion)
         if gram is not None:
-            space: Any = Gram(gram + rho * rho, np.arange(self.n, dtype=np.uint32), vector)
+            line = np.arange(self.n)
+            space: Any = Gram(
+                gram, line, np.zeros(self.n, np.uint8), line.astype(np.uint32), vector, float(rho)
+            )
         elif not self.sparse:
             space = Dense(self._dense, vector)
         elif self._binary:
@@ -190,27 +194,84 @@ class Patterns:
         square = self.squares(problem.p, rho)
         if rho:
             space = space if gram is not None else Biased(space, vector, float(rho))
-        alpha, number = np.zeros(self.n), np.zeros(NUMBERS)
-        number[SCALE] = number[INVERSE] = number[FACTOR] = 1.0
-        if scale is None:
-            scale = Shifted if problem.free else Fixed
-        delta2 = problem.delta2(weights)
-        slack: Any = Rigid(alpha)
-        if delta2.any():
-            slack, square = _slack(alpha, delta2, problem, motion), square + delta2
-        return Weight(
-            space=space,
-            scale=scale(number),
-            slack=slack,
-            y=np.asarray(y, dtype=float),
-            square=square,
-            cap=problem.caps(weights) * unit,
-            ids=np.arange(self.n, dtype=np.uint32),
-            alpha=alpha,
-            number=number,
-            held=np.zeros(2, np.uint32),
-            place=np.arange(self.n if holds else 0, dtype=np.uint32),
+        return _weight(space, square, problem, y, weights, unit, scale, holds, motion)
+
+
+class KernelPatterns:
+    """The rows of one data set, known by their kernel alone; those of weight 0 take no part.
+
+    Parameters
+    ----------
+    rows : KernelRows
+        What is at hand of them is known here as long as nobody else has rows computed.
+    used : ndarray of int
+        Which rows take part, in the order in which the engine knows them.
+
+    Attributes
+    ----------
+    square : ndarray of shape (n,)
+        k(x_i, x_i) of those, in float64.
+    """
+
+    side_by_side = 1
+
+    def __init__(self, rows: KernelRows, used: np.ndarray) -> None:
+        self.rows, self.used = rows, used.astype(np.uint32)
+        self.n, self.d = used.size, rows.n
+        self.entries = self.n * self.n
+        self.square = np.maximum(rows.diagonal[used], 0.0, dtype=float)
+        self.order = np.arange(self.n, dtype=np.uint32)
+        self._places, self._asked = np.full(rows.n, -1), np.zeros(rows.n, np.uint8)
+        self._owners = np.full(rows.most, -1)
+        self._computed = rows.computed
+
+    def squares(self, p: float, rho: float = 0.0) -> np.ndarray:
+        """|x_i|^2; with a constant coordinate rho, |(x_i, rho)|^2. p is 2."""
+        return self.square + rho * rho
+
+    def room(self) -> Room:
+        """Memory for packed rows, which are lists of numbers."""
+        return Room()
+
+    def weight(
+        self,
+        problem: Problem,
+        y: np.ndarray,
+        weights: np.ndarray,
+        unit: float,
+        rho: float,
+        scale: Any = None,
+        holds: bool = False,
+    ) -> Weight:
+        """The engine's one state for a problem, at w = 0; as `Patterns.weight`."""
+        space = Gram(
+            self.rows.rows, self._places, self._asked, self.used, Plain(np.zeros(self.rows.n + 1)), float(rho)
         )
+        return _weight(space, self.squares(2.0, rho), problem, y, weights, unit, scale, holds, Motion.LINK)
+
+    def fetch(self, wanted: np.ndarray) -> np.ndarray:
+        """Have the rows of these patterns at hand, at most `rows.most` of them; their places.
+
+        Others may leave, those first that were not asked for since they came.
+        """
+        if self.rows.most < self.rows.n:
+            self._take(np.flatnonzero((self._asked > 0) & (self._places >= 0)))
+            self._asked[:] = 0
+        return self._take(wanted)
+
+    def forget(self) -> None:
+        """Nothing counts as being at hand where somebody else may have put other rows in its place."""
+        if self.rows.computed != self._computed:
+            self._places[:] = self._owners[:] = -1
+            self._computed = self.rows.computed
+
+    def _take(self, wanted: np.ndarray) -> np.ndarray:
+        slots = self.rows.slots(wanted)
+        gone = self._owners[slots]
+        self._places[gone[gone >= 0]] = -1
+        self._places[wanted], self._owners[slots] = slots, wanted
+        self._computed = self.rows.computed
+        return slots
 
 
 def canonical(X: Any) -> Any:
@@ -267,6 +328,42 @@ class Room:
         packed = held._replace(y=held.y[:m], square=held.square[:m], cap=held.cap[:m], ids=held.ids[:m])
         pack(packed, h, rows)
         return packed
+
+
+def _weight(
+    space: Any,
+    square: np.ndarray,
+    problem: Problem,
+    y: np.ndarray,
+    weights: np.ndarray,
+    unit: float,
+    scale: Any,
+    holds: bool,
+    motion: Motion,
+) -> Weight:
+    """The engine's one state in a space, with what every space has in common."""
+    n = y.size
+    alpha, number = np.zeros(n), np.zeros(NUMBERS)
+    number[SCALE] = number[INVERSE] = number[FACTOR] = 1.0
+    if scale is None:
+        scale = Shifted if problem.free else Fixed
+    delta2 = problem.delta2(weights)
+    slack: Any = Rigid(alpha)
+    if delta2.any():
+        slack, square = _slack(alpha, delta2, problem, motion), square + delta2
+    return Weight(
+        space=space,
+        scale=scale(number),
+        slack=slack,
+        y=np.asarray(y, dtype=float),
+        square=square,
+        cap=problem.caps(weights) * unit,
+        ids=np.arange(n, dtype=np.uint32),
+        alpha=alpha,
+        number=number,
+        held=np.zeros(2, np.uint32),
+        place=np.arange(n if holds else 0, dtype=np.uint32),
+    )
 
 
 def _vector(size: int, problem: Problem, motion: Motion) -> Any:

@@ -75,14 +75,29 @@ class KernelPoints:
 
         Neither constant nor own coordinates belong to the scores. Each bound is kept where it is better than before.
         """
-        problem, y = self.problem, self.y
-        with np.errstate(over="ignore", invalid="ignore"):
-            square = max(float((alpha * y) @ scores), 0.0)
-            own = problem.rho * float(alpha @ y)
-            (self._hard if problem.hard else self._soft)(alpha, scores, square, own)
-        self.gap = problem.gap(self.lower, self.upper)
+        self.attain(alpha, scores)
+        self.prove(alpha, scores)
 
-    def _hard(self, alpha: np.ndarray, scores: np.ndarray, square: float, own: float) -> None:
+    def attain(self, alpha: np.ndarray, scores: np.ndarray) -> None:
+        """Value a primal point alone; its dual weights may be above their caps."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            attain = self._attain_hard if self.problem.hard else self._attain_soft
+            attain(alpha, scores, *self._lengths_of(alpha, scores))
+        self.gap = self.problem.gap(self.lower, self.upper)
+
+    def prove(self, alpha: np.ndarray, scores: np.ndarray) -> None:
+        """Value a dual point alone."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            prove = self._prove_hard if self.problem.hard else self._prove_soft
+            prove(alpha, scores, *self._lengths_of(alpha, scores))
+        self.gap = self.problem.gap(self.lower, self.upper)
+
+    def _lengths_of(self, alpha: np.ndarray, scores: np.ndarray) -> tuple[float, float]:
+        """|sum alpha_i y_i phi(x_i)|^2, and the weight of the constant coordinate."""
+        square = float((alpha * self.y) @ scores)
+        return max(square, 0.0), self.problem.rho * float(alpha @ self.y)
+
+    def _attain_hard(self, alpha: np.ndarray, scores: np.ndarray, square: float, own: float) -> None:
         problem, y, used = self.problem, self.y, self._used
         bias = problem.rho * own
         if problem.free:
@@ -93,13 +108,15 @@ class KernelPoints:
         if lower > self.lower:
             size = 1.0 / least if least > 0.0 else 1.0  # canonical scale: the smallest margin is one
             self.lower, self.primal = lower, Primal(size * alpha * y, size * bias)
+
+    def _prove_hard(self, alpha: np.ndarray, scores: np.ndarray, square: float, own: float) -> None:
         balanced, square = self._balanced(alpha, scores, square)
         total = float(balanced.sum())
         upper = (square + own * own) ** 0.5 / total if total > 0.0 else np.inf
         if upper < self.upper:
             self.upper, self.alpha = upper, balanced
 
-    def _soft(self, alpha: np.ndarray, scores: np.ndarray, square: float, own: float) -> None:
+    def _attain_soft(self, alpha: np.ndarray, scores: np.ndarray, square: float, own: float) -> None:
         problem, y, weights = self.problem, self.y, self.weights
         t, bias = 1.0, problem.rho * own
         if problem.free:
@@ -115,8 +132,10 @@ class KernelPoints:
         upper = problem.primal(0.5 * norm2, y * (t * scores + bias), weights)
         if upper < self.upper:
             self.upper, self.primal = upper, Primal(t * alpha * y, bias)
+
+    def _prove_soft(self, alpha: np.ndarray, scores: np.ndarray, square: float, own: float) -> None:
         balanced, square = self._balanced(alpha, scores, square)
-        value = problem.dual(square + own * own, balanced, weights)
+        value = self.problem.dual(square + own * own, balanced, self.weights)
         total = float(balanced.sum())
         quadratic = 2.0 * (total - value)
         t = best_multiple(total, quadratic, 1.0)

@@ -5,9 +5,10 @@ Everything here is in the engine's units, in which a margin of one is a score of
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,10 +16,11 @@ from .arithmetic import Plain as Sums
 from .compiled.orders import shuffled
 from .compiled.spaces import Gram
 from .compiled.sweeps import batches, begin, excess, look, narrow, repeat, restore, unsettled
-from .compiled.weights import BIAS, FACTOR, NORM2, TIME, Fixed, Motion, settle
+from .compiled.weights import BIAS, FACTOR, NORM2, TIME, Fixed, Motion, Weight, settle
+from .data import Patterns, Room
 from .extrapolation import DEPTH, Extrapolation
 from .intercept import best_intercept
-from .problems import best_length, best_multiple
+from .problems import Problem, best_length, best_multiple
 from .rules import Algorithm, Bias, Facts, Perceptron
 from .task import Task
 from .values import dual_point, primal_point
@@ -28,13 +30,15 @@ SHORT, MANY = 20, 30_000_000
 TO_AND_FRO = 50  # looks without a better bound
 
 
-class Run:
-    """The state of a solver between two rounds.
+class State(ABC):
+    """A solver between two rounds: what a schedule may ask for, however the patterns are known.
 
     Parameters
     ----------
-    task : Task
-        The problem and its patterns, merged and scaled where that is done.
+    problem : Problem
+    patterns : Patterns or KernelPatterns
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,), positive
     algorithm : Algorithm
     tol : float
         Certified relative gap that is asked for.
@@ -49,32 +53,40 @@ class Run:
         The engine's state: w, dual weights, rows.
     lower, upper, gap : float
         The best bounds so far.
-    w, b, alpha : the points that prove them.
     presentations, steps : int
         Rows presented so far, and rows that made a step.
     shifts : bool
         Does every look move a free intercept?
+    per_look : int
+        Passes that cost as much as a look does.
     """
+
+    per_look: ClassVar[int] = 1
 
     def __init__(
         self,
-        task: Task,
+        problem: Problem,
+        patterns: Any,
+        y: np.ndarray,
+        weights: np.ndarray,
         algorithm: Algorithm,
         tol: float,
         rng: np.random.Generator,
         interrupted: Callable[[], bool],
     ) -> None:
-        problem, patterns = task.problem, task.patterns
-        self.task = task
-        self.problem, self.patterns, self.y, self.weights = problem, patterns, task.y, task.weights
-        # is w the sum of the patterns by their dual weights, in its own norm?
-        self._euclidean = problem.euclidean and algorithm.motion is not Motion.FLEXIBLE
+        self.problem, self.patterns, self.y, self.weights = problem, patterns, y, weights
         self.algorithm, self.tol, self.rng, self.interrupted = algorithm, tol, rng, interrupted
         self.n = patterns.n
+        self.line = np.arange(self.n, dtype=np.uint32)
+        self.scores, self.moved = np.empty(self.n), np.empty(self.n, np.uint32)
+        self.presentations = self.steps = 0
+        self.lower, self.upper, self.gap = -np.inf, np.inf, np.inf
+        self.converged, self._idle = False, 0
+        self.begun = False
         self.rho = self._constant()
-        delta2 = problem.delta2(task.weights)
+        delta2 = problem.delta2(weights)
         self._radius2 = self._largest(delta2)
-        losses = 0.0 if problem.hard else float(problem.losses(np.zeros(self.n), task.weights).sum())
+        losses = 0.0 if problem.hard else float(problem.losses(np.zeros(self.n), weights).sum())
         facts = Facts(
             problem,
             self._radius2,
@@ -85,41 +97,24 @@ class Run:
             length2=float(patterns.square.max(initial=0.0)),
             d=patterns.d,
         )
-        plan = algorithm.plan(facts)
+        self._plan = plan = algorithm.plan(facts)
         self.rule, self._then, self.pace = plan.rule, list(plan.then), plan.pace
-        self._extrapolation = Extrapolation() if plan.real else None
         self.unit = 1.0 if plan.unit is None else plan.unit
         self._fixed_unit = plan.unit is not None
         self.shifts = problem.free and algorithm.bias is Bias.SHIFT
-        few = patterns.few and problem.p == 2 and not algorithm.convergent
-        gram = patterns.inner_products() if few else None
-        self.h = patterns.weight(
-            problem,
-            task.y,
-            task.weights,
-            self.unit,
-            self.rho,
-            None if self.shifts else algorithm.scale,
-            holds=algorithm.bias is Bias.OWN,
-            gram=gram,
-            motion=algorithm.motion,
-        )
-        self.line = np.arange(self.n, dtype=np.uint32)
-        self.scores, self.moved = np.empty(self.n), np.empty(self.n, np.uint32)
-        self.presentations = self.steps = 0
-        self.lower, self.upper, self.gap = -np.inf, np.inf, np.inf
-        self.converged, self._idle = False, 0
-        self.w, self.b, self.alpha = np.zeros(patterns.d), 0.0, np.zeros(self.n)
-        self.begun = False
-        if task.start is not None and algorithm.convergent:
-            self._begin_at(task.start)
-        elif task.start is not None and plan.clock is not None:
-            self._restore(task.start, 1.0)
-            self.h.number[TIME] = plan.clock(self.h.scale.real(self.h.alpha), np.sqrt(self.h.square))
-            if task.point is not None:
-                self.value(*task.point, task.start)
-        elif task.point is not None and algorithm.motion is Motion.SUBGRADIENT:
-            self.begun = self._begin_with(*task.point, task.start)
+        self.h = self._weight(None if self.shifts else algorithm.scale, algorithm.bias is Bias.OWN)
+
+    @abstractmethod
+    def _weight(self, scale: Any, holds: bool) -> Weight:
+        """The engine's state at w = 0."""
+
+    @abstractmethod
+    def _bounds(self) -> None:
+        """Take bounds from the scores of all rows at one w."""
+
+    @abstractmethod
+    def _length2(self) -> float:
+        """|w|^2, own coordinates left aside."""
 
     def _largest(self, delta2: np.ndarray) -> float:
         """The largest squared norm of a pattern, constant and own coordinate included."""
@@ -146,47 +141,31 @@ class Run:
         own = float(np.sum(1.0 / delta2)) ** -0.5 if delta2.all() else 0.0
         h = self.patterns.weight(problem, self.y, self.weights, 1.0, self.rho, Fixed)
         rule = Perceptron().plan(Facts(problem, self._radius2, self.tol)).rule
-        scores, moved = np.empty(self.n), np.empty(self.n, np.uint32)
-        line = np.arange(self.n, dtype=np.uint32)
         # as much work as so many entries are, whatever the length of a row
-        repeat(rule, h, line, scores, moved, max(SHORT, MANY // max(self.patterns.entries, self.n)))
-        look(h, line, scores)
+        self._sweeps(rule, h, self.line, max(SHORT, MANY // max(self.patterns.entries, self.n)))
+        look(h, self.line, self.scores)
         settle(h)
         length2 = float(h.number[NORM2])
-        return max(float(scores.min()) / length2**0.5, own) if length2 > 0.0 else own
-
-    def look_for_zero_rows(self) -> None:
-        """Hard margin without intercept: a row of zeros alone proves that there is no separator."""
-        empty = self.patterns.square == 0.0
-        if self.problem.hard and self.problem.intercept == "none" and empty.any():
-            self.upper, self.alpha = 0.0, np.where(empty, 1.0, 0.0)
+        return max(float(self.scores.min()) / length2**0.5, own) if length2 > 0.0 else own
 
     # what a schedule may ask for
 
+    def room(self) -> Room:
+        """Memory for packed rows."""
+        return self.patterns.room()
+
     def sweep(self, h: Any, order: np.ndarray) -> int:
         """Present these rows once; scores and moved rows are kept."""
-        steps, _, _ = repeat(self.rule, h, order, self.scores, self.moved, 1)
-        self.presentations += order.size
-        self.steps += steps
-        return steps
+        return self._present(h, order, 1)
 
     def repeat(self, h: Any, rows: np.ndarray, passes: int) -> None:
         """Present these rows of h again and again, until all are right."""
-        extrapolate = self._extrapolation
-        if extrapolate is not None and extrapolate.due(rows.size):
-            passes -= DEPTH
-        else:
-            extrapolate = None
-        steps, sweeps, made = repeat(self.rule, h, rows, self.scores, self.moved, passes)
-        self.presentations += rows.size * sweeps
-        self.steps += made
-        if extrapolate is not None and steps:
-            extrapolate(self, h, rows)
+        self._present(h, rows, passes)
 
     def begin(self) -> None:
         """The first weight of a rule that begins with patterns."""
         if hasattr(self.rule, "start"):
-            begin(self.rule, self.h, self.order())
+            self._open(self.order())
 
     def order(self) -> np.ndarray:
         """All rows, in the order of a full pass."""
@@ -199,22 +178,176 @@ class Run:
             while most > 1 and steps and not self.interrupted():
                 steps, most = self.sweep(self.h, self.order()), most - 1
             return steps
-        steps, sweeps, made = repeat(self.rule, self.h, self.line, self.scores, self.moved, most)
-        self.presentations += self.n * sweeps
-        self.steps += made
-        return steps
+        return self._present(self.h, self.line, most)
 
     def narrow(self, h: Any, rows: np.ndarray, passes: int) -> None:
         """Present these rows of h, then those among them that made a step, until none does."""
-        _, seen, made = narrow(self.rule, h, rows, rows.size, self.scores, passes)
-        self.presentations += seen
-        self.steps += made
+        size, halted = rows.size, True
+        while halted:
+            size, seen, made, sweeps = narrow(self.rule, h, rows, size, self.scores, passes)
+            self.presentations += seen
+            self.steps += made
+            passes -= sweeps
+            halted = self._served(self.rule, h, rows[:size])
 
     def batches(self, count: int, size: int) -> None:
         """Present this many mini-batches, drawn with replacement."""
         rows = self.rng.integers(self.n, size=count * size, dtype=np.uint32)
-        self.steps += batches(self.rule, self.h, rows, np.empty(size))
+        scores = np.empty(size)
+        steps = batches(self.rule, self.h, rows, scores)
+        while self._served(self.rule, self.h, rows):
+            steps = batches(self.rule, self.h, rows, scores)
+        self.steps += steps
         self.presentations += rows.size
+
+    def advance(self) -> None:
+        """No pattern asks for an update: the next rule takes over, or there is none, and this is the end."""
+        if self._then:
+            self.rule = self._then.pop(0)
+        elif self.settled:
+            self.converged = True
+
+    @property
+    def settled(self) -> bool:
+        """Does the intercept stay where it is, or go to and fro by the width of the rule's own accuracy?"""
+        return not self.shifts or self.h.space.vector.w[-1] == 0.0 or self._idle >= TO_AND_FRO
+
+    def look(self) -> None:
+        """Score every row at one w, and improve the bounds."""
+        if self.algorithm.scale is not Fixed:
+            settle(self.h)
+        look(self.h, self.patterns.order, self.scores)
+        self.presentations += self.n
+        last = self.gap
+        self._bounds()
+        self._idle = 0 if self.gap < 0.999 * last else self._idle + 1
+        if self.shifts:
+            self._move_intercept()
+
+    def open_rows(self, near: float) -> np.ndarray:
+        """Rows whose dual weight may still move, judged by the last look."""
+        low, high = self.unit * (1.0 - near), self.unit * (1.0 + near)
+        return self.moved[: unsettled(self.h, self.scores, low, high, self.moved)]
+
+    def partial_gap(self, h: Any, order: np.ndarray) -> float:
+        """The relative gap as the last sweep saw it, on the rows of h that it presented."""
+        if self.problem.hard:
+            length, total = self._length2() ** 0.5, float(self.h.alpha.sum())
+            if not (length > 0.0 and total > 0.0):
+                return np.inf
+            return self.problem.gap(float(self.scores[: order.size].min()) / length, length / total)
+        more = excess(h, order, self.scores, self.unit) / self.unit / self.unit
+        return self.problem.gap(self.lower, self.lower + more)
+
+    # how the engine is called
+
+    def _present(self, h: Any, order: np.ndarray, passes: int) -> int:
+        """Sweep these rows until all are right; the steps of the last sweep."""
+        steps, sweeps, made = self._sweeps(self.rule, h, order, passes)
+        self.presentations += order.size * sweeps
+        self.steps += made
+        return steps
+
+    def _sweeps(self, rule: Any, h: Any, order: np.ndarray, passes: int) -> tuple[int, int, int]:
+        """Steps of the last sweep, sweeps, and steps of all of them."""
+        sweeps = made = 0
+        while True:
+            steps, more, new = repeat(rule, h, order, self.scores, self.moved, passes - sweeps)
+            sweeps, made = sweeps + more, made + new
+            if not self._served(rule, h, order):
+                return steps, sweeps, made
+
+    def _open(self, order: np.ndarray) -> None:
+        """The first weight of a rule that begins with patterns."""
+        begin(self.rule, self.h, order)
+
+    def _served(self, rule: Any, h: Any, order: np.ndarray) -> bool:
+        """Has a sweep of these rows halted for something that is at hand now? Rows of data always are."""
+        return False
+
+    def _move_intercept(self) -> None:
+        """A proximal-point step in b: the bias coordinate of the augmented problem becomes a shift of all margins."""
+        step = self.rho * self.h.space.vector.w[-1]
+        self.h.number[BIAS] += step
+        self.scores += self.y * step
+
+
+class Run(State):
+    """The same on rows of data.
+
+    Parameters
+    ----------
+    task : Task
+        The problem and its patterns, merged and scaled where that is done.
+    algorithm : Algorithm
+    tol : float
+    rng : Generator
+    interrupted : callable
+
+    Attributes
+    ----------
+    w, b, alpha : the points that prove the bounds.
+    """
+
+    patterns: Patterns
+
+    def __init__(
+        self,
+        task: Task,
+        algorithm: Algorithm,
+        tol: float,
+        rng: np.random.Generator,
+        interrupted: Callable[[], bool],
+    ) -> None:
+        self.task = task
+        problem, patterns = task.problem, task.patterns
+        # is w the sum of the patterns by their dual weights, in its own norm?
+        self._euclidean = problem.euclidean and algorithm.motion is not Motion.FLEXIBLE
+        super().__init__(problem, patterns, task.y, task.weights, algorithm, tol, rng, interrupted)
+        plan = self._plan
+        self._extrapolation = Extrapolation() if plan.real else None
+        self.w, self.b, self.alpha = np.zeros(patterns.d), 0.0, np.zeros(self.n)
+        if task.start is not None and algorithm.convergent:
+            self._begin_at(task.start)
+        elif task.start is not None and plan.clock is not None:
+            self._restore(task.start, 1.0)
+            self.h.number[TIME] = plan.clock(self.h.scale.real(self.h.alpha), np.sqrt(self.h.square))
+            if task.point is not None:
+                self.value(*task.point, task.start)
+        elif task.point is not None and algorithm.motion is Motion.SUBGRADIENT:
+            self.begun = self._begin_with(*task.point, task.start)
+
+    def _weight(self, scale: Any, holds: bool) -> Weight:
+        patterns = self.patterns
+        few = patterns.few and self.problem.p == 2 and not self.algorithm.convergent
+        return patterns.weight(
+            self.problem,
+            self.y,
+            self.weights,
+            self.unit,
+            self.rho,
+            scale,
+            holds=holds,
+            gram=patterns.inner_products() if few else None,
+            motion=self.algorithm.motion,
+        )
+
+    def look_for_zero_rows(self) -> None:
+        """Hard margin without intercept: a row of zeros alone proves that there is no separator."""
+        empty = self.patterns.square == 0.0
+        if self.problem.hard and self.problem.intercept == "none" and empty.any():
+            self.upper, self.alpha = 0.0, np.where(empty, 1.0, 0.0)
+
+    def repeat(self, h: Any, rows: np.ndarray, passes: int) -> None:
+        """Present these rows of h again and again, until all are right; with an extrapolation where that may help."""
+        extrapolate = self._extrapolation
+        if extrapolate is not None and extrapolate.due(rows.size):
+            passes -= DEPTH
+        else:
+            extrapolate = None
+        steps = self._present(h, rows, passes)
+        if extrapolate is not None and steps:
+            extrapolate(self, h, rows)
 
     def stand(self, w: np.ndarray, alpha: np.ndarray) -> None:
         """Go to a point found elsewhere: dual weights, and the w that they make, constant coordinate included."""
@@ -244,51 +377,6 @@ class Run:
         self.lower, self.upper = max(lower, self.lower), min(upper, self.upper)
         self.gap = self.problem.gap(self.lower, self.upper)
 
-    def advance(self) -> None:
-        """No pattern asks for an update: the next rule takes over, or there is none, and this is the end."""
-        if self._then:
-            self.rule = self._then.pop(0)
-        elif self.settled:
-            self.converged = True
-
-    @property
-    def settled(self) -> bool:
-        """Does the intercept stay where it is, or go to and fro by the width of the rule's own accuracy?"""
-        return not self.shifts or self.h.space.vector.w[-1] == 0.0 or self._idle >= TO_AND_FRO
-
-    def look(self) -> None:
-        """Score every row at one w, and improve the bounds."""
-        if self.algorithm.scale is not Fixed:
-            settle(self.h)
-        look(self.h, self.patterns.order, self.scores)
-        self.presentations += self.n
-        if not self._euclidean:
-            alpha = np.asarray(self.h.scale.real(self.h.alpha))
-            self.value(*self._point(), alpha)
-        elif self.problem.hard:
-            self._hard_bounds()
-        else:
-            self._soft_bounds()
-        last, self.gap = self.gap, self.problem.gap(self.lower, self.upper)
-        self._idle = 0 if self.gap < 0.999 * last else self._idle + 1
-        if self.shifts:
-            self._move_intercept()
-
-    def open_rows(self, near: float) -> np.ndarray:
-        """Rows whose dual weight may still move, judged by the last look."""
-        low, high = self.unit * (1.0 - near), self.unit * (1.0 + near)
-        return self.moved[: unsettled(self.h, self.scores, low, high, self.moved)]
-
-    def partial_gap(self, h: Any, order: np.ndarray) -> float:
-        """The relative gap as the last sweep saw it, on the rows of h that it presented."""
-        if self.problem.hard:
-            length, total = float(self.h.space.vector.measure()) ** 0.5, float(self.h.alpha.sum())
-            if not (length > 0.0 and total > 0.0):
-                return np.inf
-            return self.problem.gap(float(self.scores[: order.size].min()) / length, length / total)
-        more = excess(h, order, self.scores, self.unit) / self.unit / self.unit
-        return self.problem.gap(self.lower, self.lower + more)
-
     def adopt(
         self, w: np.ndarray, b: float, alpha: np.ndarray, lower: float, upper: float, rounding: float
     ) -> None:
@@ -306,7 +394,18 @@ class Run:
             self.lower, self.upper = max(lower, self.lower), min(upper, self.upper)
         self.gap = self.problem.gap(self.lower, self.upper)
 
-    # bounds
+    def _bounds(self) -> None:
+        if not self._euclidean:
+            alpha = np.asarray(self.h.scale.real(self.h.alpha))
+            self.value(*self._point(), alpha)
+        elif self.problem.hard:
+            self._hard_bounds()
+        else:
+            self._soft_bounds()
+        self.gap = self.problem.gap(self.lower, self.upper)
+
+    def _length2(self) -> float:
+        return float(self.h.space.vector.measure())
 
     def _begin_at(self, alpha: np.ndarray) -> None:
         """Begin with these dual weights, cut at their caps."""
@@ -474,9 +573,3 @@ class Run:
             self.lower, self.w, self.b = lower, w / scale, b / scale
         if upper < self.upper:
             self.upper, self.alpha = upper, a / self.unit
-
-    def _move_intercept(self) -> None:
-        """A proximal-point step in b: the bias coordinate of the augmented problem becomes a shift of all margins."""
-        step = self.rho * self.h.space.vector.w[-1]
-        self.h.number[BIAS] += step
-        self.scores += self.y * step

@@ -7,7 +7,7 @@ so that nothing is ever certified on an active set.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,15 +17,15 @@ from .compiled.weights import BIAS, FACTOR, recount
 from .intercept import best_intercept
 
 if TYPE_CHECKING:
-    from .run import Run
+    from .run import Run, State
 
-Schedule = Callable[["Run"], Iterator[None]]
+Schedule = Callable[[Any], Iterator[None]]  # of a `State`; those of batch solvers, of a `Run`
 
 NEAR = 0.03  # rows farther from the margin than this share of it, and at their bound, rest for a round
 MOVING = 0.3  # the same in units of the gap, up to one: while w moves far, more rows come near
 RATIO = 0.2  # an active set is left when its own gap is this share of the gap of all
 PASSES = 128  # most passes between two looks where each has an order of its own, which is dear on few rows
-BETWEEN = 50_000  # most rows presented between two looks, unless one pass has more
+BETWEEN = 50_000  # most rows presented between two looks, unless these are dear or one pass has more
 FEW = 5000  # fewest rows presented in mini-batches between two looks
 AGAIN = 100  # most passes over those that made a step, where a margin may be out of reach
 LEAP, HOPELESS = 0.25, 0.5  # where the next margin lies between the bounds, and where one is given up
@@ -34,7 +34,7 @@ AS_GOOD = 1e-6  # a gap at which a batch solver that stops has come as near as n
 INNER, CORE = 30, 10  # most sweeps of the active set, and of the rows that just moved
 
 
-def plain(run: Run) -> Iterator[None]:
+def plain(run: State) -> Iterator[None]:
     """Full passes; the end is one without a step. Looks, each as dear as a pass, come at doubling distances."""
     between = 1
     run.begin()
@@ -47,9 +47,9 @@ def plain(run: Run) -> Iterator[None]:
         between = _more(between, run)
 
 
-def active_set(run: Run) -> Iterator[None]:
+def active_set(run: State) -> Iterator[None]:
     """The PUMMA paper, section 5.1: a full pass, then passes over those that made a step until none of them does."""
-    room, between = run.patterns.room(), 1
+    room, between, most = run.room(), 1, _most_between(run)
     run.begin()
     while True:
         steps, before = 0, run.presentations
@@ -58,10 +58,8 @@ def active_set(run: Run) -> Iterator[None]:
             if steps == 0 or run.interrupted():
                 break
             active, rows = room.gather(run.h, run.moved[:steps].copy())
-            run.narrow(active, rows, max(1, BETWEEN // steps))
-            if (
-                run.presentations - before > BETWEEN
-            ):  # sets that do not empty are long, however few their rows
+            run.narrow(active, rows, max(1, most // steps))
+            if run.presentations - before > most:  # sets that do not empty are long, however few their rows
                 break
         run.look()
         if steps == 0:
@@ -70,9 +68,9 @@ def active_set(run: Run) -> Iterator[None]:
         between = _more(between, run)
 
 
-def increments(run: Run) -> Iterator[None]:
+def increments(run: State) -> Iterator[None]:
     """IMA: the rule at rising margins, each begun where the last one ended, in the rounds of `active_set`."""
-    pace, room = run.pace, run.patterns.room()
+    pace, room, most = run.pace, run.room(), _most_between(run)
 
     def raised(low: float, high: float) -> float:
         """The next margin, above the one that was reached."""
@@ -95,7 +93,7 @@ def increments(run: Run) -> Iterator[None]:
                 reached = steps == 0
                 if steps:
                     active, rows = room.gather(run.h, run.moved[:steps].copy())
-                    run.narrow(active, rows, max(1, min(AGAIN, (BETWEEN if between > 1 else run.n) // steps)))
+                    run.narrow(active, rows, max(1, min(AGAIN, (most if between > 1 else run.n) // steps)))
             run.look()
             low, high = _margins(run)
             proved = pace.accuracy is not None and low >= (1.0 - pace.accuracy) * high
@@ -104,7 +102,7 @@ def increments(run: Run) -> Iterator[None]:
             yield
             if reached or run.converged or idle:
                 break
-            between = max(1, min(2 * between, BETWEEN // run.n))
+            between = max(1, min(2 * between, most // run.n))
         if run.converged:  # nothing else is going to be tried
             continue
         middle = _to_the_middle(run)
@@ -115,7 +113,7 @@ def increments(run: Run) -> Iterator[None]:
         margin = raised(low if pace.increment is None else middle, high)
 
 
-def _start2(run: Run) -> float:
+def _start2(run: State) -> float:
     """The squared Euclidean length of (w, own coordinates, b / c)."""
     h, b = run.h, float(run.h.number[BIAS])
     if run.problem.p == 2:
@@ -126,7 +124,7 @@ def _start2(run: Run) -> float:
     return square + (b * b / run.rule.lift if run.rule.lift else 0.0)
 
 
-def _margins(run: Run) -> tuple[float, float]:
+def _margins(run: State) -> tuple[float, float]:
     """The best bounds so far on the largest margin, own coordinates included: J = 1 / (2 Gamma^2)."""
     if run.problem.hard:
         return run.lower, run.upper
@@ -134,7 +132,7 @@ def _margins(run: Run) -> tuple[float, float]:
     return low, (2.0 * run.lower) ** -0.5 if run.lower > 0.0 else np.inf
 
 
-def _to_the_middle(run: Run) -> float:
+def _to_the_middle(run: State) -> float:
     """Both classes get the same smallest score, where the rule learns the bias; the margin at the last look."""
     least = [float(run.scores[side].min()) for side in (run.y > 0.0, run.y < 0.0) if side.any()]
     size = run.h.norm2() ** 0.5
@@ -146,15 +144,21 @@ def _to_the_middle(run: Run) -> float:
     return 0.5 * (least[0] + least[1]) / size
 
 
-def _more(between: int, run: Run) -> int:
+def _most_between(run: State) -> int:
+    """Most rows presented between two looks."""
+    return max(BETWEEN, run.per_look * run.n)
+
+
+def _more(between: int, run: State) -> int:
     """Twice as many passes until the next look, as long as they are short, and looks are not steps themselves."""
-    most = min(BETWEEN // run.n, PASSES) if run.algorithm.shuffle else BETWEEN // run.n
+    most = _most_between(run) // run.n
+    most = min(most, PASSES) if run.algorithm.shuffle else most
     return 1 if run.shifts else max(1, min(2 * between, most))
 
 
-def gap_driven(run: Run) -> Iterator[None]:
+def gap_driven(run: State) -> Iterator[None]:
     """Look at all; pack, in random order, what may still move; sweep it until its own gap is a fifth."""
-    first, second = run.patterns.room(), run.patterns.room()
+    first, second = run.room(), run.room()
     run.sweep(run.h, shuffled(run.n, run.rng, run.patterns.side_by_side))
     while True:
         run.look()
@@ -176,10 +180,10 @@ def gap_driven(run: Run) -> Iterator[None]:
             run.repeat(*second.gather(active, run.moved[:steps].copy()), CORE)
 
 
-def two_level(run: Run) -> Iterator[None]:
+def two_level(run: State) -> Iterator[None]:
     """The MPU paper: all rows; Nep1 times {those near the margin or in use; Nep2 times those that moved}."""
     near, inner, core = run.pace
-    first, second = run.patterns.room(), run.patterns.room()
+    first, second = run.room(), run.room()
     while True:
         order = shuffled(run.n, run.rng)
         steps = run.sweep(run.h, order)
@@ -199,7 +203,7 @@ def two_level(run: Run) -> Iterator[None]:
             run.repeat(*second.gather(active, some), core)
 
 
-def shrinking(run: Run) -> Iterator[None]:
+def shrinking(run: State) -> Iterator[None]:
     """Hsieh et al., section 3.2: drop what stays at its bound by more than the last sweep's violations."""
     rows, high, low, eps = run.line, np.inf, -np.inf, 1.0
     cap = run.h.cap
@@ -227,7 +231,7 @@ def shrinking(run: Run) -> Iterator[None]:
                 passes = 0
 
 
-def mini_batches(run: Run) -> Iterator[None]:
+def mini_batches(run: State) -> Iterator[None]:
     """Mini-batches of rows drawn with replacement; a look after as many rows as there are, or a few thousand."""
     size, left = run.pace
     while True:

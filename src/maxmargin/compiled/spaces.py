@@ -30,6 +30,9 @@ class Dense(NamedTuple):
     def product(self, i, j):
         return dot(self.X[i], self.X[j], self.X.shape[1])
 
+    def at_hand(self, i):
+        return True
+
     def squared(self, h):
         return self.vector.measure()
 
@@ -56,6 +59,9 @@ class Sparse(NamedTuple):
 
     def product(self, i, j):
         return product_sparse(self.indptr, self.indices, self.data, i, j)
+
+    def at_hand(self, i):
+        return True
 
     def squared(self, h):
         return self.vector.measure()
@@ -87,6 +93,9 @@ class Binary(NamedTuple):
     def product(self, i, j):
         return product_binary(self.indptr, self.indices, i, j)
 
+    def at_hand(self, i):
+        return True
+
     def squared(self, h):
         return self.vector.measure()
 
@@ -102,23 +111,34 @@ class Binary(NamedTuple):
 class Gram(NamedTuple):
     """Inner products of all patterns: the vector holds the score w.x of each, which one look-up reads.
 
-    Rows may be packed; columns are patterns.
+    Rows may be packed; columns are patterns. Rows of K stand in any order, and where they are those of a kernel only
+    some may be at hand. A constant coordinate rho is the last entry of the vector.
     """
 
     K: Any
+    places: Any  # where the row of each pattern is in K; negative where it is not at hand
+    asked: Any  # which patterns' rows have been added since someone last cleared it
     rows: Any  # which pattern each row is
     vector: Any
+    rho: float
 
     def dot(self, i):
-        return self.vector.w[self.rows[i]]
+        w = self.vector.w
+        return w[self.rows[i]] + self.rho * w[w.size - 1]
 
     def put(self, i, c, vector):
         g = self.rows[i]
-        for j in range(self.K.shape[1]):
-            vector.move(j, c * self.K[g, j])
+        row = self.K[self.places[g]]
+        self.asked[g] = 1
+        for j in range(row.size):
+            vector.move(j, c * row[j])
+        vector.move(row.size, c * self.rho)
 
     def product(self, i, j):
-        return self.K[self.rows[i], self.rows[j]]
+        return self.K[self.places[self.rows[i]], self.rows[j]] + self.rho * self.rho
+
+    def at_hand(self, i):
+        return self.places[self.rows[i]] >= 0
 
     def squared(self, h):
         """|w|^2 = sum alpha_g y_g w.x_g; h holds all patterns."""
@@ -148,6 +168,9 @@ class Biased(NamedTuple):
 
     def product(self, i, j):
         return self.base.product(i, j) + self.rho * self.rho
+
+    def at_hand(self, i):
+        return True
 
     def squared(self, h):
         return self.vector.measure()

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .jit import compiled
-from .weights import settle
+from .weights import HALT, MADE, settle
 
 
 @compiled(forceinline=True)
 def sweep(rule, h, order, size, scores, moved):
-    """Present the first `size` rows of order in turn; note every score, and list the rows that made a step."""
-    steps = 0
+    """Present the first `size` rows of order in turn; note every score, and list the rows that made a step.
+
+    Where a step needs what is not at hand the sweep halts before it; the next call goes on there. (Steps.)
+    """
+    first = steps = 0
+    if h.halted():
+        first, steps = resumed(h)
     limit = rule.threshold(h)
-    for k in range(size):
+    for k in range(np.uint64(first), np.uint64(size)):  # signed, it would be asked whether it is negative
         i = order[k]
         s = h.score(i)
         scores[k] = s
         if rule.wrong(h, i, s, limit):
+            if not h.at_hand(i):
+                h.halt(k, steps)
+                moved[steps] = i  # whatever its step will be, this row is wrong
+                return steps + 1
             rule.step(h, i, s)
             limit = rule.threshold(h)
             moved[steps] = i
@@ -23,14 +34,27 @@ def sweep(rule, h, order, size, scores, moved):
     return steps
 
 
+@compiled(forceinline=True)
+def resumed(h):
+    """Where a halted sweep goes on, and the steps that it has made."""
+    first = max(int(h.number[HALT]) - 1, 0)
+    h.number[HALT] = 0.0
+    return first, int(h.number[MADE])
+
+
 @compiled()
 def repeat(rule, h, order, scores, moved, passes):
-    """Sweep again and again over the same rows until all are right; (steps of the last sweep, sweeps, steps)."""
+    """Sweep again and again over the same rows until all are right; (steps of the last sweep, sweeps, steps).
+
+    Sweeps and steps do not count one that has halted.
+    """
     made = 0
     steps = 0
     n = 0
     while n < passes:
         steps = sweep(rule, h, order, order.size, scores, moved)
+        if h.halted():
+            break
         made += steps
         n += 1
         if steps == 0:
@@ -58,35 +82,54 @@ def trace(rule, h, order, scores, moved, iterates):
 def narrow(rule, h, order, size, scores, passes):
     """Sweep, then again over those that made a step, until none is left (they are moved to the front of order).
 
-    (Rows left, rows presented, steps.)
+    (Rows left, rows presented, steps, sweeps); all but those of a sweep that has halted.
     """
     seen = made = 0
-    for _ in range(passes):
+    n = 0
+    while n < passes:
+        steps = sweep(rule, h, order, size, scores, order)
+        if h.halted():
+            break
         seen += size
-        size = sweep(rule, h, order, size, scores, order)
-        made += size
+        made += steps
+        n += 1
+        size = steps
         if size == 0:
             break
-    return size, seen, made
+    return size, seen, made, n
 
 
 @compiled()
 def batches(rule, h, order, scores):
-    """Present rows in mini-batches as long as `scores`, the last cut short; all of one are scored at one w. (Steps.)"""
-    steps = first = 0
+    """Present rows in mini-batches as long as `scores`, the last cut short; all of one are scored at one w. (Steps.)
+
+    Where a step needs what is not at hand this halts, as a sweep does, and goes on with the same scores.
+    """
+    steps = first = begun = 0
+    within = h.halted()
+    if within:
+        begun, steps = resumed(h)
+        first = begun // scores.size * scores.size
+        begun -= first
     while first < order.size:
         size = min(scores.size, order.size - first)
-        for k in range(size):
-            scores[k] = h.score(order[first + k])
         limit = rule.threshold(h)
-        rule.fade(h)
-        for k in range(size):
+        if not within:
+            for k in range(size):
+                scores[k] = h.score(order[first + k])
+            rule.fade(h)
+        for k in range(begun, size):
             i = order[first + k]
             if rule.wrong(h, i, scores[k], limit):
+                if not h.at_hand(i):
+                    h.halt(first + k, steps)
+                    return steps
                 rule.step(h, i, scores[k])
                 steps += 1
         rule.confine(h)
         first += size
+        begun = 0
+        within = False
     return steps
 
 

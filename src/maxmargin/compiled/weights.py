@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from .jit import compiled, record
 
-SCALE, INVERSE, BIAS, NORM2, TIME, FACTOR = range(6)  # places in `number`
-NUMBERS = 6
+SCALE, INVERSE, BIAS, NORM2, TIME, FACTOR, HALT, MADE = range(8)  # places in `number`
+NUMBERS = 8
 TINY = 1e-100  # a factor below which it is multiplied through
 
 
@@ -328,6 +328,19 @@ class Weight(NamedTuple):
     def partner(self, i):
         """The row held of the class that i is not of."""
         return self.place[self.held[0 if self.y[i] > 0.0 else 1]]
+
+    def at_hand(self, i):
+        """Is what a step on row i adds at hand, the row held of the other class with it?"""
+        return self.space.at_hand(i) and (self.place.size == 0 or self.space.at_hand(self.partner(i)))
+
+    def halt(self, k, steps):
+        """A sweep stops before place k of its order, after so many steps, because something is not at hand."""
+        self.number[HALT] = k + 1.0
+        self.number[MADE] = steps
+
+    def halted(self):
+        """Did the last sweep stop on its way? The next one goes on there."""
+        return self.number[HALT] > 0.0
 
     def add(self, i, c):
         """theta <- theta + c y_i x_i; w is theta at p = 2, else its image."""

@@ -102,6 +102,7 @@ class Algorithm(ABC):
     bias: ClassVar[Bias] = Bias.SHIFT
     scale: ClassVar[Any] = Fixed  # what its step does to w as a whole
     motion: ClassVar[Motion] = Motion.LINK  # what its step moves
+    kernelised: ClassVar[bool] = True  # does it know patterns by their inner products alone?
     schedule: str
     shuffle: bool = True
 
@@ -112,6 +113,10 @@ class Algorithm(ABC):
     def other_norm(self, problem: Problem) -> str | None:
         """The same, of the norm alone."""
         return None if problem.p == 2 and is_squared(problem) else OTHER_NORMS
+
+    def refuses_kernels(self) -> str | None:
+        """What to ask for instead where the patterns are those of a kernel; None where the algorithm has that form."""
+        return None if self.kernelised else 'algorithm="auto", "dcd", "mpu" or "pumma"'
 
     @abstractmethod
     def plan(self, facts: Facts) -> Plan:

@@ -80,6 +80,7 @@ class CuttingPlane(Algorithm):
     name: ClassVar[str] = "cutting-plane"
     schedules: ClassVar[tuple[str, ...]] = ("planes",)
     bias: ClassVar[Bias] = Bias.OWN
+    kernelised: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require(self.variant in ("ocas", "svmperf"), "variant must be 'ocas' or 'svmperf'", self.variant)

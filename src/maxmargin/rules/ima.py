@@ -159,6 +159,7 @@ class FlexibleIMA(IMA):
 
     name: ClassVar[str] = "flexible-ima"
     motion: ClassVar[Motion] = Motion.FLEXIBLE
+    kernelised: ClassVar[bool] = False
 
     def refuses(self, problem: Problem) -> str | None:
         if problem.hard:

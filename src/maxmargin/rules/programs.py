@@ -47,6 +47,7 @@ class Program(Algorithm):
 
     schedules: ClassVar[tuple[str, ...]] = ("points",)
     bias: ClassVar[Bias] = Bias.OWN
+    kernelised: ClassVar[bool] = False
     points: ClassVar[Any] = None
 
     def plan(self, facts: Facts) -> Plan:

@@ -1,0 +1,432 @@
+"""Rules in kernel form: step for step the naive ones on explicit features, and bounds around the exact optimum."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from naive import replay
+from oracle import optimum
+from presenting import BUSY, ONE_BY_ONE, bias, dual, reflected
+from test_decomposition import rings
+
+from maxmargin import Problem
+from maxmargin.batch.kernel_rows import KernelRows
+from maxmargin.data import Patterns
+from maxmargin.intercept import best_intercept
+from maxmargin.kernel_run import KernelRun
+from maxmargin.kernel_task import KernelTask
+from maxmargin.kernels import Gaussian, Linear, Polynomial
+from maxmargin.rules import ALMA, MPU, PUMMA, RULES, AggressiveROMMA, Bias, DualCoordinateDescent, Pegasos
+from maxmargin.rules.halving import accuracies
+from maxmargin.run import Run
+from maxmargin.schedules import SCHEDULES
+from maxmargin.task import Task
+
+KERNELISED = [name for name in RULES if RULES[name].kernelised]
+PROBLEMS = [
+    Problem(loss, C, intercept=intercept, intercept_scaling=0.7)
+    for (loss, C), intercept in product(
+        [("hinge", np.inf), ("hinge", 3.0), ("squared_hinge", 3.0)], ("none", "augmented", "free")
+    )
+]
+SOLVED = [(name, p) for name in KERNELISED for p in PROBLEMS if RULES[name]().refuses(p) is None]
+TOL = 0.02
+PLAIN = {
+    name: {"schedule": "plain"} for name in ("romma", "aggressive-romma", "fmp")
+}  # compiled for all tests once
+
+
+class Few:
+    """Rows of a kernel matrix as `KernelRows` keeps them, with room for a few; the others are no numbers."""
+
+    def __init__(self, K, most=None):
+        self.K, self.n = K, len(K)
+        self.most = self.n if most is None else most
+        self.diagonal = np.diagonal(K).copy()
+        self.rows = np.full((self.most, self.n), np.nan, K.dtype)
+        self.computed = 0
+        self._slots = OrderedDict()
+
+    def slots(self, wanted):
+        assert np.unique(wanted).size == wanted.size <= self.most
+        for i in wanted.tolist():
+            if i in self._slots:
+                self._slots.move_to_end(i)
+        for i in wanted.tolist():
+            if i not in self._slots:
+                used = len(self._slots)
+                self._slots[i] = used if used < self.most else self._slots.popitem(last=False)[1]
+                self.rows[self._slots[i]] = self.K[i]
+                self.computed += 1
+        return np.array([self._slots[i] for i in wanted.tolist()], dtype=np.intp)
+
+
+def ids(value):
+    return f"{value.loss}-{value.C:g}-{value.intercept}" if isinstance(value, Problem) else str(value)
+
+
+def features(K):
+    """Rows whose inner products are K."""
+    values, vectors = np.linalg.eigh(K)
+    return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+def started(problem, rows, y, weights, algorithm, tol=TOL, seed=0, start=None, interrupted=lambda: False):
+    task = KernelTask(problem, rows, y, weights, start)
+    return KernelRun(task, algorithm, tol, np.random.default_rng(seed), interrupted)
+
+
+def rounds(run, most=300, between=lambda: None):
+    """Rounds of its schedule until its bounds are near, or it has converged."""
+    for k, _ in enumerate(SCHEDULES[run.algorithm.schedule](run), 1):
+        between()
+        if run.gap <= run.tol or run.converged or k == most:
+            return run
+    raise AssertionError("a schedule goes on for ever")
+
+
+# step for step
+
+
+@pytest.mark.parametrize("most", [4, None])
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        (name, p)
+        for name, p in SOLVED
+        if name in ONE_BY_ONE and p.free <= (RULES[name].bias is not Bias.COORDINATE)
+    ],
+    ids=ids,
+)
+def test_trajectory_is_the_naive_one_on_features(name, problem, most):
+    """The same rows make a step in the same order, whatever is at hand; rows of weight 0 take no part.
+
+    As in `test_rules.py`, data are passed over on which a decision is within 1e-9 of its threshold. A free intercept
+    that is moved from outside stays where it is between two looks.
+    """
+    steps = compared = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X, y, _ = rings(30, seed)
+        weights = 10.0 ** rng.uniform(-1, 1, 30)
+        weights[rng.random(30) < 0.2] = 0.0
+        kernel = (Gaussian(0.4), Polynomial(0.5, 2, 1.0))[seed % 2]
+        K = kernel.block(X, X)
+        run = started(problem, Few(K, most), y, weights, RULES[name](**BUSY.get(name, {})))
+        used = np.flatnonzero(weights)
+        turns = [rng.permutation(used.size).astype(np.uint32) for _ in range(4)]
+        delta2 = problem.delta2(weights[used])
+        Y = reflected(features(K)[used], y[used], run.rho, delta2 if delta2.any() else None)
+        expected = replay(name, Y, y[used], np.concatenate(turns), run.h.cap, run.rule)
+        if expected.nearest <= 1e-9 or any(a[-1] == b[0] for a, b in pairwise(turns)):
+            continue
+        compared += 1
+        if hasattr(run.rule, "start"):
+            run._open(turns[0])
+        moved = []
+        for order in turns:
+            made = run.sweep(run.h, order)
+            moved += run.moved[:made].tolist()
+        assert moved == expected.moved
+        assert run.steps == len(moved)
+        steps += len(moved)
+        assert dual(run.h) == pytest.approx(expected.dual, rel=0, abs=1e-11 * expected.dual.max())
+        assert bias(run.h) == pytest.approx(expected.bias, rel=1e-11, abs=1e-11)
+        c = dual(run.h) * y[used]
+        w = run.h.number[0] * run.h.space.vector.w
+        assert w[:-1] == pytest.approx(K[:, used] @ c, rel=0, abs=1e-11 * np.abs(c).sum() * K.max())
+        assert w[-1] == pytest.approx(run.rho * c.sum(), rel=0, abs=1e-11 * np.abs(c).sum())
+    assert compared >= 3
+    assert steps >= 5 * compared
+
+
+def fingerprint(run):
+    return run.steps, run.presentations, run.h.alpha.tolist(), run.lower, run.upper
+
+
+@pytest.mark.parametrize("name", KERNELISED)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_what_is_at_hand_changes_nothing(name, loss):
+    """Bit for bit: all rows of the kernel, few of them, few that others use between the rounds."""
+    X, y, weights = rings(50, 1)
+    K = Gaussian(0.4).block(X, X)
+    problem = Problem(loss, 3.0, intercept="free")
+    options = {"k": 7} if name == "pegasos" else {**BUSY.get(name, {}), **PLAIN.get(name, {})}
+    if RULES[name]().refuses(problem) is not None:
+        return
+    weights[::7] = 0.0
+    ends = []
+    for most, others in ((None, False), (4, False), (11, True)):
+        rows = Few(K, most)
+        run = started(problem, rows, y, weights, RULES[name](**options))
+        rounds(run, 3, (lambda rows=rows: rows.slots(np.array([3, 1, 4]))) if others else lambda: None)
+        assert rows.computed <= run.n if most is None else rows.computed > 4
+        ends.append(fingerprint(run))
+    assert ends[0] == ends[1] == ends[2]
+    # rows of weight 0 are as good as left out
+    used = np.flatnonzero(weights)
+    run = started(problem, Few(K[np.ix_(used, used)]), y[used], weights[used], RULES[name](**options))
+    assert fingerprint(rounds(run, 3))[:3] == ends[0][:3]
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        (name, p)
+        for name, p in SOLVED
+        if (p.free and name != "dcd" and (name != "mpu" or p.loss == "hinge"))
+        or name in ("perceptron", "alma")
+    ],
+    ids=ids,
+)
+def test_the_linear_kernel_is_the_linear_space(name, problem):
+    """The same orders and steps; rows longer than their number, so that most rules score by look-up there as well.
+
+    Bounds are at least as near, since the best length is sought for every primal point.
+    """
+    rng = np.random.default_rng(3)
+    n, d = 24, 60
+    y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
+    X = rng.normal(size=(n, d)) + 0.4 * y[:, None]
+    # sets that are left by their gap ask for the same bounds
+    schedule = {"schedule": "plain"} if name in ("mpu", *PLAIN) else {}
+    algorithm = RULES[name](**BUSY.get(name, {}), **schedule)
+    linear = Run(
+        Task(problem, Patterns(X), y, np.ones(n)), algorithm, 1e-6, np.random.default_rng(0), lambda: False
+    )
+    kernel = started(problem, KernelRows(Linear(), X, 1.0), y, np.ones(n), algorithm, 1e-6)
+    for run in (linear, kernel):
+        rounds(run, 6)
+    assert kernel.steps == linear.steps > 0
+    assert kernel.presentations == linear.presentations
+    assert kernel.converged == linear.converged
+    assert dual(kernel.h) == pytest.approx(dual(linear.h), rel=0, abs=1e-9 * dual(linear.h).max())
+    assert kernel.gap <= linear.gap * (1.0 + 1e-3)
+
+
+# where they end
+
+
+QUICK = {
+    "alma": {"alpha": 0.5},
+    "cramma": {"beta": 1.3, "eta": 0.05},
+    "micra": {"beta": 1.3, "eta": 0.5},
+    "fixed-margin": {"beta": 0.01, "eta": 0.05},
+    **PLAIN,
+    "fmp": {"schedule": "plain", "gamma": 0.01},
+}
+CLOSE = ("dcd", "mpu", "aggressive-romma", "pumma", "ima", "pegasos")
+
+
+@pytest.mark.parametrize(("name", "problem"), SOLVED, ids=ids)
+def test_bounds_bracket_the_optimum(name, problem):
+    X, y, weights = rings(40, 0, noise=0.0)
+    kernel = Polynomial(0.5, 2, 1.0)
+    K = kernel.block(X, X)
+    exact = optimum(problem, features(K), y, weights)
+    low, high = float(exact.lower) * (1.0 - 1e-9), float(exact.upper) * (1.0 + 1e-9)
+    run = rounds(started(problem, KernelRows(kernel, X, 1.0), y, weights, RULES[name](**QUICK.get(name, {}))))
+    assert run.lower <= high
+    assert low <= run.upper
+    if name in CLOSE:
+        assert run.gap <= TOL
+    else:
+        assert run.converged
+    # what they are said to be of, they are
+    points, problem = run.points, run.problem
+    c, b = points.primal
+    z, length2 = K @ c, problem.norm2(float(c @ K @ c), b)
+    if problem.free:
+        assert b == pytest.approx(best_intercept(problem, z, y, weights), rel=1e-6, abs=1e-9)
+    alpha = points.alpha
+    assert (alpha <= problem.caps(weights) * (1.0 + 1e-12)).all()
+    v2 = float((alpha * y) @ K @ (alpha * y)) + (problem.rho * float(alpha @ y)) ** 2
+    if problem.free:
+        assert abs(alpha @ y) <= 1e-9 * alpha.sum()
+    if problem.hard:
+        assert float((y * (z + b)).min()) / length2**0.5 == pytest.approx(run.lower, rel=1e-8)
+        assert v2**0.5 / alpha.sum() == pytest.approx(run.upper, rel=0.02)
+    else:
+        assert problem.primal(0.5 * length2, y * (z + b), weights) == pytest.approx(run.upper, rel=1e-8)
+        assert problem.dual(v2, alpha, weights) == pytest.approx(run.lower, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [MPU(schedule="two-level"), MPU(schedule="plain"), DualCoordinateDescent(schedule="shrinking")],
+    ids=lambda algorithm: f"{algorithm.name}, {algorithm.schedule}",
+)
+def test_other_schedules_with_few_rows_at_hand(algorithm):
+    X, y, weights = rings(40, 0, noise=0.0)
+    weights[::6] = 0.0
+    K = Polynomial(0.5, 2, 1.0).block(X, X)
+    problem = Problem("hinge", 3.0)
+    exact = optimum(problem, features(K), y, weights)
+    run = rounds(started(problem, Few(K, 6), y, weights, algorithm))
+    assert run.gap <= TOL
+    assert run.lower <= float(exact.upper) * (1.0 + 1e-9)
+    assert float(exact.lower) * (1.0 - 1e-9) <= run.upper
+
+
+def extended(problem, K, y, weights):
+    """R^2 and the largest margin of the extended patterns, from below: 1 / (2 Gamma^2) is the optimal objective."""
+    exact = optimum(problem, features(K), y, weights)
+    gamma = float(exact.lower) if problem.hard else (2.0 * float(exact.upper)) ** -0.5
+    return float((np.diagonal(K) + problem.delta2(weights)).max()) + problem.rho**2, gamma
+
+
+@pytest.mark.parametrize("C", [np.inf, 0.5])
+@pytest.mark.parametrize(
+    ("algorithm", "fraction", "most"),
+    [
+        (RULES["perceptron"](b=2.0), 2.0 / 5.0, lambda ratio: 5.0 * ratio),
+        (RULES["romma"](schedule="plain"), 0.0, lambda ratio: ratio),
+        (AggressiveROMMA(delta=0.3, halving=False, schedule="plain"), 0.7, lambda ratio: ratio / 0.09),
+        (PUMMA(delta=0.3, halving=False), 0.7, lambda ratio: 4.0 * ratio / 0.09),
+        (ALMA(alpha=0.5), 0.5, lambda ratio: 2.0 * ratio * 9.0 + 12.0),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_theorems_hold_in_kernel_form(algorithm, fraction, most, C):
+    """Updates at most as many as the theorem says, and the fraction of the largest margin that it promises."""
+    for seed in range(3):
+        X, y, _ = rings(40, seed, noise=0.0)
+        weights = np.ones(40)
+        kernel = Polynomial(0.5, 2, 1.0)
+        K = kernel.block(X, X)
+        intercept = "free" if algorithm.bias is Bias.OWN else "augmented"
+        problem = Problem("squared_hinge", C, intercept=intercept)
+        R2, gamma = extended(problem, K, y, weights)
+        run = rounds(started(problem, KernelRows(kernel, X, 1.0), y, weights, algorithm, 1e-9), 10**4)
+        assert run.converged
+        assert run.steps <= most(R2 / gamma**2)
+        achieved = run.lower if problem.hard else (2.0 * run.upper) ** -0.5
+        assert achieved >= fraction * gamma * (1.0 - 1e-9)
+        assert achieved > 0.0
+
+
+@pytest.mark.parametrize(
+    "problem", [p for p in PROBLEMS if p.free and (p.hard or p.loss == "squared_hinge")], ids=ids
+)
+def test_halving_goes_down_to_the_accuracy(problem):
+    """Section 5.2: delta is halved when a full pass makes no update; the end is as near, with fewer updates."""
+    X, y, weights = rings(60, 2, noise=0.0)
+    kernel = Polynomial(0.5, 2, 1.0)
+    steps = {}
+    for halving in (True, False):
+        algorithm = PUMMA(delta=0.05, halving=halving)
+        run = started(problem, KernelRows(kernel, X, 1.0), y, weights, algorithm, 1e-9)
+        seen, advance = [run.rule.delta], run.advance
+
+        def noted(run=run, seen=seen, advance=advance):
+            assert run.sweep(run.h, run.line) == 0
+            advance()
+            seen.append(run.rule.delta)
+
+        run.advance = noted
+        rounds(run)
+        assert run.converged
+        assert seen == [*accuracies(0.05, halving), 0.05]
+        fraction = run.lower / run.upper if problem.hard else (run.lower / run.upper) ** 0.5
+        assert fraction >= 0.95
+        steps[halving] = run.steps
+    assert steps[True] < steps[False]
+
+
+def test_single_precision():
+    """Rows in float32, sums in float64: the same steps here, and bounds that agree to its digits."""
+    X, y, weights = rings(60, 4)
+    problem = Problem("squared_hinge", 2.0)
+    wide, narrow = (
+        rounds(
+            started(
+                problem, KernelRows(Gaussian(0.4), X.astype(kind), 1.0), y, weights, RULES["perceptron"]()
+            )
+        )
+        for kind in (np.float64, np.float32)
+    )
+    assert narrow.h.space.K.dtype == np.float32
+    assert narrow.h.space.vector.w.dtype == np.float64
+    assert narrow.converged
+    assert narrow.lower == pytest.approx(wide.lower, rel=1e-5)
+    assert narrow.upper == pytest.approx(wide.upper, rel=1e-5)
+
+
+# what else a run may be asked for
+
+
+@pytest.mark.parametrize("problem", [p for p in PROBLEMS if p.free], ids=ids)
+@pytest.mark.parametrize("algorithm", [DualCoordinateDescent(), MPU()], ids=lambda a: a.name)
+def test_dual_weights_to_begin_with(algorithm, problem):
+    X, y, weights = rings(40, 0, noise=0.0)
+    weights[5] = 0.0
+    rows = Few(Polynomial(0.5, 2, 1.0).block(X, X), 5)
+    first = rounds(started(problem, rows, y, weights, algorithm))
+    again = started(problem, rows, y, weights, algorithm, start=first.points.alpha)
+    again.look()
+    assert again.steps == 0
+    # the intercept has to be found anew, but the bound of the dual weights stands
+    if problem.hard:
+        assert again.upper <= first.upper * (1.0 + 1e-9)
+    else:
+        assert again.lower >= first.lower * (1.0 - 1e-9)
+    assert rounds(again).gap <= TOL
+
+
+def test_alma_begins_where_it_ended():
+    X, y, weights = rings(40, 0, noise=0.0)
+    problem = Problem("hinge", np.inf, intercept="augmented")
+    kernel = Polynomial(0.5, 2, 1.0)
+    first = rounds(started(problem, KernelRows(kernel, X, 1.0), y, weights, ALMA(alpha=0.5)))
+    again = started(
+        problem, KernelRows(kernel, X, 1.0), y, weights, ALMA(alpha=0.5), start=first.points.alpha
+    )
+    assert again.h.norm2() == pytest.approx(1.0, rel=1e-12)
+    rounds(again)
+    assert again.converged
+    assert again.steps < first.steps
+    assert again.lower >= 0.5 * again.upper * 0.5
+
+
+def test_time_may_run_out_within_a_sweep():
+    """A sweep that waits for a row is given up, and is no proof that all is right."""
+    X, y, weights = rings(40, 5)
+    for algorithm in (PUMMA(delta=0.01), DualCoordinateDescent(), Pegasos(), RULES["ima"]()):
+        asked = []
+
+        def interrupted(asked=asked):
+            asked.append(None)
+            return len(asked) > 20
+
+        problem = Problem("squared_hinge" if algorithm.name in ("pumma", "ima") else "hinge", 1.0)
+        run = started(
+            problem, Few(Gaussian(0.4).block(X, X), 4), y, weights, algorithm, interrupted=interrupted
+        )
+        for _ in SCHEDULES[algorithm.schedule](run):
+            if len(asked) > 20:
+                break
+        assert len(asked) > 20
+        assert not run.converged
+        assert run.lower <= run.upper
+
+
+def test_a_pattern_of_length_zero_has_no_margin():
+    X, y, weights = rings(10, 6)
+    X[3] = 0.0
+    problem = Problem("hinge", np.inf, intercept="none")
+    run = started(problem, KernelRows(Linear(), X, 1.0), y, weights, DualCoordinateDescent())
+    run.look_for_zero_rows()
+    assert run.upper == 0.0
+    assert run.points.alpha.nonzero()[0].tolist() == [3]
+
+
+def test_which_algorithms_have_a_kernel_form():
+    without = {"cutting-plane", "flexible-ima", "lp", "barrier"}
+    assert set(RULES) - set(KERNELISED) == without
+    for name in RULES:
+        said = RULES[name]().refuses_kernels()
+        assert (said is None) == (name not in without)
+        assert said is None or ('algorithm="' in said and name not in said)
