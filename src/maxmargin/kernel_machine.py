@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from .kernels import Kernel, Precomputed
 from .merge import merge
 
-BLOCK = 2**22  # kernel values at once
+BLOCK = 256  # rows at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +49,16 @@ class KernelMachine:
 
         The scores do not depend on the number of threads.
         """
-        n, step = Z.shape[0], max(1, BLOCK // max(self.coefficients.shape[1], 1))
-        starts = range(0, n, step)
-        out = np.empty((n, self.coefficients.shape[0]))
+        starts = range(0, Z.shape[0], BLOCK)
+        out = np.tile(self.intercepts.astype(float), (Z.shape[0], 1))
+        X = self.X
+        if not isinstance(self.kernel, Precomputed) and X.dtype != np.float64 and Z.dtype == np.float64:
+            X = self.kernel.prepared(X.astype(np.float64))  # the finer of both
 
         def fill(first: int) -> None:
-            some = slice(first, first + step)
-            out[some] = self._values(Z[some]) @ self.coefficients.T + self.intercepts
+            some = slice(first, first + BLOCK)
+            for columns, tile in self._tiles(Z[some], X):
+                out[some] += tile @ self.coefficients[:, columns].T
 
         if threads > 1 and len(starts) > 1:
             with ThreadPoolExecutor(threads) as pool:
@@ -64,12 +68,10 @@ class KernelMachine:
                 fill(first)
         return out
 
-    def _values(self, Z: Any) -> np.ndarray:
+    def _tiles(self, Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+        """Kernel values of these rows, some columns at a time."""
         if isinstance(self.kernel, Precomputed):
-            return Z[:, self.X]
+            return iter([(slice(None), Z[:, X])])
         if not self.coefficients.shape[1]:
-            return np.zeros((Z.shape[0], 0))
-        dtype = np.result_type(Z.dtype, self.X.dtype)
-        return self.kernel.block(
-            self.kernel.prepared(Z.astype(dtype, copy=False)), self.X.astype(dtype, copy=False)
-        )
+            return iter([])
+        return self.kernel.tiles(self.kernel.asked(Z.astype(X.dtype, copy=False), X), X)

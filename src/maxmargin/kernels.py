@@ -45,6 +45,10 @@ class Kernel(ABC):
         """X as it is fastest to compute with."""
         return X
 
+    def asked(self, Z: Any, X: Any) -> Any:
+        """Other rows, as it is fastest to compute their `block` with X, which is prepared."""
+        return Z
+
     def part(self, X: Any, places: np.ndarray) -> Any:
         """The rows at these places, for a problem of their own."""
         return X[places]
@@ -149,6 +153,13 @@ class Products(Kernel):
     def prepared(self, X: Any) -> Any:
         X = WholeNumbers.like(X)
         return WholeNumbers(_stored(X.entries), X.unit) if isinstance(X, WholeNumbers) else _stored(X)
+
+    def asked(self, Z: Any, X: Any) -> Any:
+        if isinstance(X, WholeNumbers):
+            Z = WholeNumbers.like(Z)
+            if isinstance(Z, WholeNumbers):
+                return WholeNumbers(_beside(Z.entries, X.entries), Z.unit)
+        return _beside(Z, X)
 
     def rounding(self, X: Any) -> float:
         """By how much a product z.x may be off."""
@@ -310,6 +321,13 @@ def _stored(X: Any) -> Any:
     if (X.nnz if sp.issparse(X) else np.count_nonzero(X)) <= SPARSE * size:
         return Stripes.of(X)
     return X.toarray() if sp.issparse(X) else X
+
+
+def _beside(Z: Any, X: Any) -> Any:
+    """Rows that are multiplied by those of X: sparse ones by stripes, else dense ones where they have room."""
+    if isinstance(X, Stripes):
+        return sp.csr_matrix(Z)
+    return Z.toarray() if sp.issparse(Z) and isinstance(X, np.ndarray) else Z
 
 
 def _products(Z: Any, X: Any, times: float) -> Iterator[tuple[slice, np.ndarray]]:
