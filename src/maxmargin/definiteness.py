@@ -54,7 +54,7 @@ def check_kernel(kernel: Kernel, X: Any) -> None:
 def inner_product(kernel: Kernel) -> bool:
     """Is it one by its formula, whatever the rows are?"""
     if isinstance(kernel, Polynomial):
-        whole = kernel.degree == int(kernel.degree) and kernel.degree >= 1
+        whole = kernel.degree == int(kernel.degree) and kernel.degree >= 0
         return whole and kernel.gamma >= 0.0 and kernel.coef0 >= 0.0
     return isinstance(kernel, Linear) or (isinstance(kernel, Gaussian) and kernel.gamma >= 0.0)
 

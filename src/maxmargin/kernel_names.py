@@ -13,7 +13,9 @@ from sklearn.metrics.pairwise import KERNEL_PARAMS
 from .kernels import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
 
 
-def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Kernel:
+def kernel_named(
+    kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any, weights: np.ndarray | None = None
+) -> Kernel:
     """The kernel that scikit-learn's parameters stand for; None is the linear one.
 
     Parameters
@@ -24,6 +26,8 @@ def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Ke
     gamma : float, "scale" or "auto"
     degree : int
     coef0 : float
+    weights : ndarray of shape (n,), default=None
+        How often each row counts for the variance; None is once.
 
     Raises
     ------
@@ -39,7 +43,7 @@ def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Ke
         raise ValueError(f"kernel must be one of {names}, or a function of two matrices; got {kernel!r}.")
     if kernel == "precomputed":
         return Precomputed()
-    known = {"gamma": _gamma(gamma, X), "degree": _degree(degree), "coef0": _number("coef0", coef0)}
+    known = {"gamma": width(gamma, X, weights), "degree": _degree(degree), "coef0": _number("coef0", coef0)}
     if kernel in ("poly", "polynomial"):
         return Polynomial(**known)
     if kernel == "rbf":
@@ -51,27 +55,35 @@ def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Ke
     )
 
 
-def _gamma(gamma: Any, X: Any) -> float:
+def width(gamma: Any, X: Any, weights: np.ndarray | None = None) -> float:
+    """The number that stands for `gamma`; for the variance, rows count as often as their weights say."""
     if isinstance(gamma, str):
         if gamma == "auto":
             return 1.0 / X.shape[1]
         if gamma != "scale":
-            raise ValueError(f'gamma must be a positive number, "scale" or "auto"; got {gamma!r}.')
-        if sp.issparse(X):
-            mean, square = float(X.mean()), float(X.multiply(X).mean())
-            variance = square - mean * mean
-        else:
-            variance = float(np.var(X, dtype=float))
+            raise ValueError(f'gamma must be a number of at least 0, "scale" or "auto"; got {gamma!r}.')
+        variance = _variance(X, np.ones(X.shape[0]) if weights is None else weights)
         return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
     value = _number("gamma", gamma)
-    if not value > 0.0:
-        raise ValueError(f'gamma must be a positive number, "scale" or "auto"; got {gamma!r}.')
+    if not value >= 0.0:
+        raise ValueError(f'gamma must be a number of at least 0, "scale" or "auto"; got {gamma!r}.')
     return value
 
 
+def _variance(X: Any, weights: np.ndarray) -> float:
+    """Of all entries, those of a row by its weight; about the mean, which sparse rows are not shifted by."""
+    share = weights / (float(weights.sum()) * X.shape[1])
+    mean = float(np.asarray(X.T @ share, dtype=float).sum())
+    if not sp.issparse(X):
+        return float(np.square(X - mean, dtype=float).sum(axis=1) @ share)
+    away = np.square(X.data.astype(float) - mean) - mean * mean
+    spread = sp.csr_matrix((away, X.indices, X.indptr), X.shape)
+    return float((spread.T @ share).sum()) + mean * mean
+
+
 def _degree(degree: Any) -> int:
-    if isinstance(degree, bool) or not isinstance(degree, Integral) or degree < 1:
-        raise ValueError(f"degree must be a whole number of at least 1; got {degree!r}.")
+    if isinstance(degree, bool) or not isinstance(degree, Integral) or degree < 0:
+        raise ValueError(f"degree must be a whole number of at least 0; got {degree!r}.")
     return int(degree)
 
 

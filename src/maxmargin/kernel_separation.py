@@ -17,6 +17,7 @@ products with the whole matrix: docs/separation.md has the measurements.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -31,8 +32,8 @@ from .images import exact_rows
 from .kernel_certificates import kernel_bounds
 from .kernel_task import KernelPoints
 from .kernel_verdicts import KernelSeparator, PolynomialSeparator, kernel_attained
-from .kernels import Kernel, Polynomial, Precomputed
-from .linear_separation import above
+from .kernels import Kernel, Linear, Polynomial, Precomputed
+from .linear_separation import above, among, linear_verdict
 from .problems import Problem
 from .proposals import proposals, start
 from .rational import BeyondReachError, ExactRows
@@ -45,6 +46,24 @@ WORK = 2e9  # entries of working sets, times 50, after which a separator is not 
 NONE = 1e-7  # a bound of all margins, in units of the longest row, below which float64 kernel values tell nothing
 NEARLY = 0.9  # the interval is rounded outwards, and still within `tol`
 METHOD = "decomposition"
+
+
+def kernel_verdict(
+    kernel: Kernel,
+    problem: Problem,
+    X: Any,
+    y: np.ndarray,
+    classes: tuple[Any, Any],
+    watch: Watch,
+    rows: np.ndarray,
+    n: int,
+) -> Verdict:
+    """As `linear_verdict`, of any kernel."""
+    if isinstance(kernel, Linear):
+        return linear_verdict(problem, X, y, classes, watch, rows, n)
+    free = replace(problem, intercept="none" if problem.intercept == "none" else "free")
+    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+        return among(KernelSearch(kernel, free, X, y, classes, np.inf, watch).verdict(), rows, n)
 
 
 class KernelSearch:

@@ -60,6 +60,11 @@ def linear_verdict(
     free = replace(problem, intercept="none" if problem.intercept == "none" else "free")
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         verdict = LinearSearch(free, without_zeros(X), y, classes, np.inf, watch).verdict()
+    return among(verdict, rows, n)
+
+
+def among(verdict: Verdict, rows: np.ndarray, n: int) -> Verdict:
+    """What a verdict about some rows says of all n."""
     if rows.size == n:
         return verdict
     if isinstance(verdict, Inseparable):

@@ -9,10 +9,8 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..certificates import Certificate, Certificates, Sample
@@ -20,8 +18,9 @@ from ..data import canonical
 from ..definiteness import check_kernel
 from ..kernel_certificates import certificate
 from ..kernel_machine import KernelMachine
+from ..kernel_names import kernel_named, width
 from ..kernel_solve import KERNEL_ALGORITHMS, Decomposition, KernelSolution, Part, solve_kernel
-from ..kernels import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
+from ..kernels import Kernel, Precomputed
 from ..merge import apart, merge
 from ..multiclass import SCHEMES, Parts, named_parts, parts_of
 from ..problems import Problem
@@ -33,8 +32,6 @@ from .labels import class_factors, class_names
 from .parameters import blas, check_parameters, require_boolean, require_number, seeds
 from .reports import hear
 from .unchanged import unchanged_by
-
-KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
 
 class KernelMaxMarginClassifier(ClassifierMixin, BaseEstimator):
@@ -266,8 +263,7 @@ default="rbf"
             )
         X = canonical(X)
         codes = np.where(np.isin(y, classes), np.searchsorted(classes, y), -1)
-        gamma = self._width(X, weights)
-        kernel = self._kernel(gamma)
+        kernel = kernel_named(self.kernel, X, self.gamma, self.degree, self.coef0, weights)
         rows = _Rows(kernel, X, codes, whole)
         check_kernel(kernel, rows.X)
         scheme = parts_of(self.multi_class, classes.size)
@@ -316,7 +312,8 @@ default="rbf"
             else:
                 found = [solved(group, watch) for group in groups]
         solutions = [pair for group in found for pair in group]
-        self.classes_, self.class_weight_, self.gamma_ = classes, factors, gamma
+        self.classes_, self.class_weight_ = classes, factors
+        self.gamma_ = width(self.gamma, X, weights)
         self.shape_fit_ = X.shape
         self._keep(scheme, rows, labels, X, whole, solutions)
         return self
@@ -382,14 +379,9 @@ default="rbf"
     def _problem(self) -> Problem:
         check_parameters(self)
         require_boolean("break_ties", self.break_ties)
-        for name in ("coef0", "cache_size"):
-            require_number(name, getattr(self, name))
-        if not np.isfinite(self.coef0):
-            raise ValueError(f"coef0 must be finite; got {self.coef0!r}.")
+        require_number("cache_size", self.cache_size)
         if not self.cache_size > 0:
             raise ValueError(f"cache_size must be a positive number of megabytes; got {self.cache_size!r}.")
-        if not isinstance(self.degree, Integral) or isinstance(self.degree, bool) or self.degree < 0:
-            raise ValueError(f"degree must be a whole number of at least 0; got {self.degree!r}.")
         for name in ("multi_class", "decision_function_shape"):
             if getattr(self, name) not in SCHEMES:
                 raise ValueError(f'{name} must be "ovr" or "ovo"; got {getattr(self, name)!r}.')
@@ -436,48 +428,9 @@ default="rbf"
             )
         return algorithm
 
-    def _width(self, X: Any, weights: np.ndarray) -> float:
-        """The number that stands for `gamma`; rows count as often as their sample weights say."""
-        gamma = self.gamma
-        if isinstance(gamma, str):
-            if gamma == "scale":
-                total = float(weights.sum()) * X.shape[1]
-                squares = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
-                mean = float(np.asarray(X.T @ weights, dtype=float).sum()) / total
-                variance = float(np.asarray(squares.T @ weights, dtype=float).sum()) / total - mean * mean
-                return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
-            if gamma == "auto":
-                return 1.0 / X.shape[1]
-            raise ValueError(f'gamma must be "scale", "auto" or a number; got {gamma!r}.')
-        require_number("gamma", gamma)
-        if not (np.isfinite(gamma) and gamma >= 0):
-            raise ValueError(f"gamma must be finite and at least 0; got {gamma!r}.")
-        return float(gamma)
-
     def _sparse(self) -> str | bool:
         """What is accepted of sparse matrices: a kernel matrix has no zeros to leave out."""
         return False if isinstance(self.kernel, str) and self.kernel == "precomputed" else "csr"
-
-    def _kernel(self, gamma: float) -> Kernel:
-        name = self.kernel
-        if callable(name):
-            return Pairwise(name)
-        if name == "linear":
-            return Linear()
-        if name == "poly":
-            return Polynomial(gamma, int(self.degree), float(self.coef0))
-        if name == "rbf":
-            return Gaussian(gamma)
-        if name == "sigmoid":
-            return Sigmoid(gamma, float(self.coef0))
-        if name == "precomputed":
-            return Precomputed()
-        if name in PAIRWISE_KERNEL_FUNCTIONS:
-            return Pairwise(name, (("gamma", gamma),) if name in ("laplacian", "chi2") else ())
-        raise ValueError(
-            f"kernel must be one of {', '.join(map(repr, KERNELS))}, a name of scikit-learn's pairwise_kernels, or a "
-            f"function of two matrices; got {name!r}."
-        )
 
     # results
 
