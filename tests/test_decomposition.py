@@ -226,17 +226,19 @@ def test_whole_numbers_have_exact_products(unit):
 
 @pytest.mark.parametrize("kernel", [Linear(), Gaussian(0.3)], ids=lambda k: k.name)
 @pytest.mark.parametrize("values", ["whole", "any"])
-def test_sparse_rows_are_multiplied_as_such(monkeypatch, kernel, values):
+@pytest.mark.parametrize(("share", "form"), [(0.1, Stripes), (0.01, sp.csr_matrix), (0.5, np.ndarray)])
+def test_sparse_rows_are_multiplied_as_such(monkeypatch, kernel, values, share, form):
     """And with rows that are stored in another way."""
     monkeypatch.setattr(kernels, "STRIPE", 16)
     rng = np.random.default_rng(14)
-    dense = np.where(rng.random((50, 40)) < 0.1, rng.integers(1, 9, (50, 40)).astype(float), 0.0)
+    dense = np.where(rng.random((50, 40)) < share, rng.integers(1, 9, (50, 40)).astype(float), 0.0)
+    dense[0, 0] = 1.0
     if values == "any":
         dense *= rng.random((50, 40))
     K = dense @ dense.T if kernel.name == "linear" else rbf_kernel(dense, gamma=0.3)
     for X in (dense, sp.csr_matrix(dense)):
         rows = kernel.prepared(X)
-        assert isinstance(rows.entries if values == "whole" else rows, Stripes)
+        assert isinstance(rows.entries if values == "whole" else rows, form)
         for Z in (rows, rows[5:20], dense[5:20], sp.csr_matrix(dense)[5:20]):
             wanted = K if Z is rows else K[5:20]
             np.testing.assert_allclose(kernel.block(Z, rows), wanted, rtol=1e-12)

@@ -18,8 +18,8 @@ EPS = float(np.finfo(float).eps)
 WIDE = 4096  # columns up to which sparse rows are multiplied as dense ones
 BYTES = 2**28  # of a dense copy of sparse rows, at most
 TILE = 2**20  # bytes of a tile: products stay in the processor's cache until they are kernel values
-SPARSE = 0.15  # share of entries up to which sparse rows are multiplied as such
-STRIPE = 1024  # rows of a stripe
+SPARSE = 0.03, 0.15  # shares of entries: below by sparse rows, between by stripes, above as dense ones
+STRIPE = 512  # rows of a stripe
 SOME = 64  # rows looked at together
 EXACT = 2.0**24  # whole numbers up to here have no rounding in float32
 
@@ -318,7 +318,10 @@ def _stored(X: Any) -> Any:
     size = X.shape[0] * X.shape[1]
     if X.shape[1] > WIDE or size * X.dtype.itemsize > BYTES:
         return X
-    if (X.nnz if sp.issparse(X) else np.count_nonzero(X)) <= SPARSE * size:
+    share = (X.nnz if sp.issparse(X) else np.count_nonzero(X)) / max(size, 1)
+    if share < SPARSE[0]:
+        return sp.csr_matrix(X)
+    if share < SPARSE[1]:
         return Stripes.of(X)
     return X.toarray() if sp.issparse(X) else X
 
@@ -346,7 +349,8 @@ def _products(Z: Any, X: Any, times: float) -> Iterator[tuple[slice, np.ndarray]
             first += part.shape[1]
         return
     X = X.rows if isinstance(X, Stripes) else X
-    width = X.shape[0] if sp.issparse(X) else max(64, TILE // (X.dtype.itemsize * max(Z.shape[0], 1)))
+    width = max(64, TILE // (X.dtype.itemsize * max(Z.shape[0], 1)))
+    width *= 8 if sp.issparse(X) else 1  # to cut sparse rows costs more
     for first in range(0, X.shape[0], width):
         columns = slice(first, min(first + width, X.shape[0]))
         products = Z @ X[columns].T
