@@ -21,7 +21,17 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_decomposition import rings
 
-from maxmargin import CertificateError, KernelMaxMarginClassifier, MaxMarginClassifier, Status, verify
+from maxmargin import (
+    PUMMA,
+    CertificateError,
+    CuttingPlane,
+    KernelMaxMarginClassifier,
+    MaxMarginClassifier,
+    Problem,
+    Status,
+    verify,
+)
+from maxmargin.kernel_solve import KERNEL_ALGORITHMS
 from maxmargin.kernels import Gaussian
 
 
@@ -32,6 +42,9 @@ def not_gram_matrices(estimator):
     return dict.fromkeys(
         ("check_estimators_dtypes", "check_positive_only_tag_during_fit"), "no kernel has that matrix"
     )
+
+
+PROBLEM = Problem("hinge", 1.0)
 
 
 @parametrize_with_checks(
@@ -350,6 +363,102 @@ class TestProof:
         model, _, _ = fitted
         assert "Gaussian" in str(model.certificate_)
         assert "free intercept" in str(model.certificate_)
+
+
+class TestHardMargin:
+    """Without a separator there is a proof, or what is known; never an answer that rests on rounding."""
+
+    @pytest.mark.parametrize("kernel", ["rbf", "poly", "linear", "precomputed"])
+    def test_contradictory_rows(self, kernel):
+        X, y, _ = rings(40, 13)
+        X, y = np.vstack([X, X[:1]]), np.append(y, -y[0])
+        data = X @ X.T if kernel == "precomputed" else X
+        model = KernelMaxMarginClassifier(np.inf, kernel=kernel).fit(data, y)
+        assert model.status_ is Status.INSEPARABLE
+        assert model.verdict_.verify(data, y) == model.verdict_
+        verify(model, data, y)
+        assert not model.certificate_.lower > 0.0
+        assert model.certificate_.upper < 1e-6
+
+    def test_too_few_monomials(self):
+        """Sphere against its inside takes squares: products of degree 1 do not separate, nor do many odd ones."""
+        X, y, _ = rings(200, 14)
+        model = KernelMaxMarginClassifier(np.inf, kernel="poly", degree=2, coef0=1.0, gamma=1.0).fit(X, y)
+        assert model.status_ is Status.INSEPARABLE
+        assert model.verdict_.support.size <= 12  # 9 monomials, a bias, and two more
+        model.verdict_.verify(X, y)
+        model.fit(X[:, :], np.where((X * X).sum(axis=1) > 2.4, 1, -1))
+        assert model.status_ is Status.CERTIFIED
+        assert not hasattr(model, "verdict_")
+
+    def test_several_classes(self):
+        X, y = load_iris(return_X_y=True)
+        model = KernelMaxMarginClassifier(np.inf, kernel="linear").fit(X, y)
+        assert set(model.verdict_) == {1, 2}
+        assert model.status_ is Status.INSEPARABLE
+        pairs = KernelMaxMarginClassifier(np.inf, kernel="linear", multi_class="ovo").fit(X, y)
+        assert set(pairs.verdict_) == {(1, 2)}
+        assert pairs.verdict_[(1, 2)].classes == (2, 1)
+        verify(pairs, X, y)
+
+    def test_margins_that_float64_cannot_tell(self):
+        """A Gaussian so wide that all rows look the same."""
+        X, y, _ = rings(60, 15)
+        model = KernelMaxMarginClassifier(np.inf, gamma=1e-9).fit(X, y)
+        assert model.status_ is Status.UNDECIDED
+        assert model.certificate_.upper > 0.0
+        assert model.verdict_.hi > 0.0
+
+    def test_rows_of_weight_zero_prove_nothing(self):
+        X, y, _ = rings(40, 13, noise=0.0)
+        X, y = np.vstack([X, X[:1]]), np.append(y, -y[0])
+        weights = np.ones(41)
+        weights[40] = 0.0
+        model = KernelMaxMarginClassifier(np.inf).fit(X, y, weights)
+        assert model.status_ is Status.CERTIFIED
+        weights[[0, 40]] = 1.0, 2.0
+        weights[1] = 0.0
+        model.fit(X, y, weights)
+        assert model.status_ is Status.INSEPARABLE
+        assert model.verdict_.support.tolist() == [0, 40]
+
+
+class TestIncrementalRules:
+    """The same problem by other ways."""
+
+    @pytest.mark.parametrize("name", sorted(set(KERNEL_ALGORITHMS) - {"decomposition"}))
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "hard"])
+    def test_bounds_hold(self, name, loss):
+        X, y, weights = rings(60, 16, noise=0.0)
+        C = np.inf if loss == "hard" else 3.0
+        loss = "hinge" if loss == "hard" else loss
+        model = KernelMaxMarginClassifier(
+            C, loss=loss, gamma=0.5, algorithm=name, random_state=0, max_iter=300, tol=1e-2
+        )
+        model._exact = False
+        if KERNEL_ALGORITHMS[name]().refuses(replace(PROBLEM, loss=loss, C=C)) is not None:
+            with pytest.raises(ValueError, match="does not solve"):
+                model.fit(X, y)
+            return
+        model.fit(X, y, weights)
+        found = verify(model, X, y, weights)
+        best = KernelMaxMarginClassifier(C, loss=loss, gamma=0.5, tol=1e-8).fit(X, y, weights).certificate_
+        assert found.lower <= best.upper
+        assert found.upper >= best.lower
+        assert model.history_[0].stage == name
+        assert found.gap < 0.6
+        if KERNEL_ALGORITHMS[name].convergent:
+            assert model.status_ is Status.CERTIFIED
+
+    def test_an_object(self):
+        X, y, _ = rings(60, 16, noise=0.0)
+        model = KernelMaxMarginClassifier(np.inf, algorithm=PUMMA(delta=0.01), random_state=0).fit(X, y)
+        assert model.certificate_.gap <= 0.02
+
+    def test_what_has_no_kernel_form(self):
+        X, y, _ = rings(20, 16)
+        with pytest.raises(ValueError, match="'cutting-plane' does not work with kernels"):
+            KernelMaxMarginClassifier(algorithm=CuttingPlane()).fit(X, y)
 
 
 class TestStopping:

@@ -55,7 +55,7 @@ class Decomposition:
 
 KERNEL_ALGORITHMS: dict[str, Any] = {
     Decomposition.name: Decomposition,
-    **{name: rule for name, rule in RULES.items() if getattr(rule, "kernelised", False)},
+    **{name: rule for name, rule in RULES.items() if rule.kernelised},
 }
 
 
@@ -213,6 +213,8 @@ def _walk(part: Part, rows: KernelRows, terms: Terms, last: KernelSolution | Non
     else:
         run = KernelRun(task, part.algorithm, tol, np.random.default_rng(part.seed), watch.interrupted)
         steps = SCHEDULES[part.algorithm.schedule](run)
+    if isinstance(run, KernelRun):
+        run.look_for_zero_rows()
     history = [] if last is None else last.history
     rounds = 0 if last is None else last.rounds
     least = HOPELESS * np.finfo(rows.diagonal.dtype).eps * float(rows.diagonal.max(initial=0.0)) ** 0.5

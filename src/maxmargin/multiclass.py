@@ -37,6 +37,10 @@ class Parts(ABC):
         """Labels -1.0 and 1.0 of problem k for rows of these classes, and which rows take part."""
 
     @abstractmethod
+    def sides(self, k: int, classes: np.ndarray) -> tuple[Any, Any]:
+        """What the negative and the positive rows of problem k are called."""
+
+    @abstractmethod
     def packed(self, coefficients: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """`dual_coef_` of the coefficients (problems, rows) of support vectors of these classes, sorted by class."""
 
@@ -65,6 +69,9 @@ class AgainstRest(Parts):
     def signs(self, k: int, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.where(codes == self.labels[k], 1.0, -1.0), codes >= 0
 
+    def sides(self, k: int, classes: np.ndarray) -> tuple[Any, Any]:
+        return tuple(classes.tolist()) if self.count == 2 else (False, True)
+
     def packed(self, coefficients: np.ndarray, codes: np.ndarray) -> np.ndarray:
         return coefficients
 
@@ -92,6 +99,10 @@ class AgainstEachOther(Parts):
     def signs(self, k: int, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         i, j = self.pairs[k]
         return np.where(codes == i, 1.0, -1.0), (codes == i) | (codes == j)
+
+    def sides(self, k: int, classes: np.ndarray) -> tuple[Any, Any]:
+        i, j = classes[list(self.pairs[k])].tolist()
+        return j, i
 
     def packed(self, coefficients: np.ndarray, codes: np.ndarray) -> np.ndarray:
         packed = np.zeros((self.count - 1, codes.size))

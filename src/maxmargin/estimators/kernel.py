@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -16,18 +16,22 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ..certificates import Certificate, Certificates, Sample
 from ..data import canonical
 from ..definiteness import check_kernel
-from ..kernel_certificates import certificate
+from ..kernel_certificates import KernelPoint, KernelSample, all_bounds, certificate
 from ..kernel_machine import KernelMachine
 from ..kernel_names import kernel_named, width
+from ..kernel_separation import kernel_verdict
 from ..kernel_solve import KERNEL_ALGORITHMS, Decomposition, KernelSolution, Part, solve_kernel
+from ..kernel_verdicts import KernelSeparator
 from ..kernels import Kernel, Precomputed
 from ..merge import apart, merge
 from ..multiclass import SCHEMES, Parts, named_parts, parts_of
 from ..problems import Problem
 from ..rules import Algorithm
 from ..solve import Report, Terms
-from ..status import worst
+from ..status import Status, worst
+from ..verdicts import Inseparable, Verdict
 from ..watch import Watch
+from .hard import keep_verdicts
 from .labels import class_factors, class_names
 from .parameters import blas, check_parameters, require_boolean, require_number, seeds
 from .reports import hear
@@ -122,6 +126,9 @@ default="rbf"
         How the fit ended; the worst of all problems.
     certificate_ : Certificate or Certificates
         The bounds and the dual weights that prove them; `verify` rechecks them from the data.
+    verdict_ : Inseparable or Undecided, or dict of these
+        Of a hard margin without a separator: the exact proof that there is none, or what is known. Of several problems,
+        by their labels.
     history_ : list of Report
 
     Raises
@@ -308,14 +315,22 @@ default="rbf"
         with blas().limit(limits=threads, user_api="blas"), Watch(self.max_time) as watch:
             if side_by_side > 1:
                 parallel: Any = Parallel(n_jobs=side_by_side, require="sharedmem")
-                found = parallel(delayed(solved)(group, watch) for group in groups)
+                found: list[Any] = list(parallel(delayed(solved)(group, watch) for group in groups))
             else:
                 found = [solved(group, watch) for group in groups]
-        solutions = [pair for group in found for pair in group]
+            solutions = [rows.spread(one, places) for group in found for one, places in group]
+            verdicts: list[Verdict | None] = [None] * len(labels)
+            for k, solution in enumerate(solutions):
+                if solution.status is Status.UNDECIDED and not solution.bounds.lower > 0.0:
+                    question = _Question(problem, kernel, X, *rows.taking_part(*scheme.signs(k, codes)))
+                    solutions[k], verdicts[k] = question.answered(
+                        solution, scheme.sides(k, classes), watch, self.tol
+                    )
         self.classes_, self.class_weight_ = classes, factors
         self.gamma_ = width(self.gamma, X, weights)
         self.shape_fit_ = X.shape
         self._keep(scheme, rows, labels, X, whole, solutions)
+        keep_verdicts(self, labels, verdicts)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -415,10 +430,11 @@ default="rbf"
                     f"PUMMA(); got {algorithm!r}."
                 )
             algorithm = KERNEL_ALGORITHMS[algorithm]()
-        elif type(algorithm) not in KERNEL_ALGORITHMS.values():
+        elif not isinstance(algorithm, Algorithm | Decomposition):
+            raise ValueError(f"algorithm must be a name or a rule object such as PUMMA(); got {algorithm!r}.")
+        if isinstance(algorithm, Algorithm) and algorithm.refuses_kernels() is not None:
             raise ValueError(
-                f"algorithm must be a name or an object of an algorithm that works with kernels "
-                f"({', '.join(KERNEL_ALGORITHMS)}); got {algorithm!r}."
+                f"algorithm {algorithm.name!r} does not work with kernels: use {algorithm.refuses_kernels()}."
             )
         instead = algorithm.refuses(problem)
         if instead is not None:
@@ -441,19 +457,16 @@ default="rbf"
         labels: list[Any],
         X: Any,
         weights: np.ndarray,
-        solved: list[tuple[KernelSolution, np.ndarray]],
+        found: list[KernelSolution],
     ) -> None:
         kernel, n = rows.kernel, X.shape[0]
-        sample = Sample(X, np.zeros(n), weights)
-        coefficients, parts = np.zeros((len(solved), n)), []
-        for k, (solution, places) in enumerate(solved):
+        problem, sample, parts = self._problem(), Sample(X, np.zeros(n), weights), []
+        for k, solution in enumerate(found):
             signs, among = scheme.signs(k, rows.whole_codes)
-            here = np.where(among, weights, 0.0)
-            problem = self._problem()
-            coefficients[k] = rows.scattered(solution.point.coefficients, places)
-            alpha = np.minimum(rows.scattered(solution.point.alpha, places), problem.caps(here))
-            part = replace(sample, y=signs, weights=here)
+            part = replace(sample, y=signs, weights=np.where(among, weights, 0.0))
+            alpha = np.minimum(solution.point.alpha, problem.caps(part.weights))  # shares have been rounded
             parts.append(certificate(problem, kernel, part, solution.bounds, alpha))
+        coefficients = np.array([solution.point.coefficients for solution in found])
         codes = rows.whole_codes
         used = np.flatnonzero(coefficients.any(axis=0))
         used = used[np.argsort(codes[used], kind="stable")]  # by class, as in SVC
@@ -462,10 +475,10 @@ default="rbf"
         self.n_support_ = np.bincount(codes[used], minlength=scheme.count).astype(np.int32)
         self.support_vectors_ = np.empty((0, n)) if isinstance(kernel, Precomputed) else X[used]
         self.dual_coef_ = scheme.packed(coefficients, codes[used])
-        self.intercept_ = np.array([solution.point.intercept for solution, _ in solved])
-        self.n_iter_ = max(solution.rounds for solution, _ in solved)
-        self.status_ = worst(solution.status for solution, _ in solved)
-        self.history_ = [report for solution, _ in solved for report in solution.history]
+        self.intercept_ = np.array([solution.point.intercept for solution in found])
+        self.n_iter_ = max(solution.rounds for solution in found)
+        self.status_ = worst(solution.status for solution in found)
+        self.history_ = [report for solution in found for report in solution.history]
         if len(parts) == 1:
             self.certificate_: Certificate | Certificates = parts[0]
         else:
@@ -488,12 +501,12 @@ class _Rows:
     ----------
     X, codes, weights
         Distinct rows, the number of their class, and their total weight.
-    whole_codes : ndarray of shape (n,)
-        The number of the class of every row of the fit, -1 where all of a class have weight 0.
+    whole_codes, whole : ndarray of shape (n,)
+        The number of the class of every row of the fit, -1 where all of a class have weight 0; and its weight.
     """
 
     def __init__(self, kernel: Kernel, X: Any, codes: np.ndarray, weights: np.ndarray) -> None:
-        self.kernel, self.whole_codes = kernel, codes
+        self.kernel, self.whole_codes, self.whole = kernel, codes, weights
         self._used = np.flatnonzero(weights > 0.0)
         self._n = codes.size
         labels, weights = codes[self._used].astype(float), weights[self._used]
@@ -511,6 +524,17 @@ class _Rows:
             return self.X
         return self.X[np.ix_(places, places)] if isinstance(self.kernel, Precomputed) else self.X[places]
 
+    def taking_part(self, signs: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Labels and weights of all rows of the fit in one of its problems, and which rows take part."""
+        here = np.where(among, self.whole, 0.0)
+        return signs, here, np.flatnonzero(here > 0.0)
+
+    def spread(self, solution: KernelSolution, places: np.ndarray) -> KernelSolution:
+        """A solution on these distinct rows as one on all rows of the fit."""
+        alpha, coefficients, b = solution.point
+        point = KernelPoint(self.scattered(alpha, places), self.scattered(coefficients, places), b)
+        return replace(solution, point=point)
+
     def scattered(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
         """What belongs to these distinct rows, as the shares of all rows of the fit."""
         every = np.zeros(self.codes.size)
@@ -518,3 +542,47 @@ class _Rows:
         out = np.zeros(self._n)
         out[self._used] = self._merged.scatter(every)
         return out
+
+
+class _Question(NamedTuple):
+    """Is there a separator at all? Asked where none was found."""
+
+    problem: Problem
+    kernel: Kernel
+    X: Any
+    y: np.ndarray
+    weights: np.ndarray
+    rows: np.ndarray  # that take part
+
+    def answered(
+        self, found: KernelSolution, sides: tuple[Any, Any], watch: Watch, tol: float
+    ) -> tuple[KernelSolution, Verdict | None]:
+        """What there is to say: a separator that is not the widest, or the proof of none, and its verdict."""
+        X = self.kernel.part(self.X, self.rows)
+        verdict = kernel_verdict(
+            self.kernel, self.problem, X, self.y[self.rows], sides, watch, self.rows, self.y.size
+        )
+        if isinstance(verdict, Inseparable):
+            alpha = np.zeros(self.y.size)
+            alpha[verdict.support] = verdict.alpha
+            return self._at(found.point._replace(alpha=alpha), found, Status.INSEPARABLE), verdict
+        separator = self._separator(verdict)
+        if separator is not None:
+            better = self._at(separator._replace(alpha=found.point.alpha), found, Status.STALLED)
+            if better.bounds.lower > 0.0:
+                certified = self.problem.gap(better.bounds.lower, better.bounds.upper) <= tol
+                return replace(better, status=Status.CERTIFIED if certified else Status.STALLED), None
+        return replace(found, status=watch.status() or Status.UNDECIDED), verdict
+
+    def _at(self, point: KernelPoint, found: KernelSolution, status: Status) -> KernelSolution:
+        sample = KernelSample(self.kernel, self.X)
+        proof = all_bounds([self.problem], sample, [self.y], [self.weights], [point])[0]
+        return replace(found, point=proof.point, bounds=proof.bounds, status=status)
+
+    def _separator(self, verdict: Verdict) -> KernelPoint | None:
+        """The function of a verdict that has one in float64."""
+        if not isinstance(verdict, KernelSeparator):
+            return None
+        c = np.zeros(self.y.size)
+        c[self.rows] = verdict.coefficients
+        return KernelPoint(c, c, verdict.b)

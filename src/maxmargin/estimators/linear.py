@@ -26,6 +26,7 @@ from ..status import worst
 from ..task import Task
 from ..verdicts import Verdict
 from ..watch import Watch
+from .hard import item, keep_verdicts
 from .labels import class_factors, class_names
 from .parameters import blas, check_parameters, require_boolean, require_number, seeds
 from .reports import hear
@@ -268,7 +269,7 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
                 algorithm, reason = choose(problem, patterns, signs[kept], watch.interrupted)
             else:
                 algorithm, reason = named, "asked for"
-            names = (_item(classes[0]), _item(classes[1])) if classes.size == 2 else (False, True)
+            names = (item(classes[0]), item(classes[1])) if classes.size == 2 else (False, True)
             every = np.arange(y.size) if rows is None else rows
 
             @cache
@@ -412,28 +413,11 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         self.n_iter_ = max(solution.rounds for solution in solutions)
         self.status_ = worst(solution.status for solution in solutions)
         self.history_ = [report for solution in solutions for report in solution.history]
-        self._keep_verdicts(labels, [solution.verdict for solution in solutions])
+        keep_verdicts(self, labels, [solution.verdict for solution in solutions])
         if len(solutions) == 1:
             self.certificate_: Certificate | Certificates = solutions[0].certificate
         else:
             self.certificate_ = Certificates(tuple(labels), tuple(s.certificate for s in solutions))
-
-    def _keep_verdicts(self, labels: list[Any], verdicts: list[Verdict | None]) -> None:
-        """There is no such attribute where every class has its separator."""
-        if hasattr(self, "verdict_"):
-            del self.verdict_
-        found = {
-            _item(label): verdict
-            for label, verdict in zip(labels, verdicts, strict=True)
-            if verdict is not None
-        }
-        if found:
-            self.verdict_: Verdict | dict[Any, Verdict] = found if len(labels) > 1 else found[None]
-
-
-def _item(label: Any) -> Any:
-    """A label as Python has it."""
-    return label.item() if isinstance(label, np.generic) else label
 
 
 def _solved_by(algorithm: Algorithm | None, problem: Problem) -> None:
