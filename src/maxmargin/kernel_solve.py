@@ -294,9 +294,12 @@ def _finish(points: KernelPoints, task: KernelTask) -> None:
     try:
         for point in candidates(qp, near):
             alpha = qp.dual(point.a)
-            if np.isfinite(alpha).all():
-                points.value(alpha, K @ (alpha * y))
-            if point.settled and points.gap <= EXACT:
+            if not np.isfinite(alpha).all():
+                continue
+            found = KernelPoints(problem, y, weights, task.rows.diagonal)
+            found.value(alpha, K @ (alpha * y))
+            points.adopt(found, EXACT if point.settled else 0.0)
+            if point.settled and found.gap <= EXACT:
                 return
     except np.linalg.LinAlgError:  # what was found so far stands
         return

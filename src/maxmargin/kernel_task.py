@@ -92,6 +92,12 @@ class KernelPoints:
             prove(alpha, scores, *self._lengths_of(alpha, scores))
         self.gap = self.problem.gap(self.lower, self.upper)
 
+    def adopt(self, other: KernelPoints, rounding: float) -> None:
+        """Take over points found elsewhere where they prove as much, but for so much of rounding."""
+        if other.gap <= max(self.gap, rounding):
+            self.lower, self.upper, self.gap = other.lower, other.upper, other.gap
+            self.primal, self.alpha = other.primal, other.alpha
+
     def _lengths_of(self, alpha: np.ndarray, scores: np.ndarray) -> tuple[float, float]:
         """|sum alpha_i y_i phi(x_i)|^2, and the weight of the constant coordinate."""
         square = float((alpha * self.y) @ scores)
