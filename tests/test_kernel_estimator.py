@@ -558,6 +558,19 @@ class TestInput:
             model.fit(X, y)
         assert not hasattr(model, "classes_")
 
+    @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+    def test_a_class_of_weight_zero(self, multi_class, loss):
+        """Has no losses; a hard margin without a side is refused."""
+        X, y = load_iris(return_X_y=True)
+        model = KernelMaxMarginClassifier(loss=loss, multi_class=multi_class, class_weight={0: 0.0}).fit(X, y)
+        assert model.status_ is Status.CERTIFIED
+        assert set(model.predict(X)) <= {0, 1, 2}
+        verify(model, X, y)
+        for estimator in (model, MaxMarginClassifier(class_weight={0: 0.0})):
+            with pytest.raises(ValueError, match="no row of class 0 with a positive weight"):
+                estimator.set_params(C=np.inf).fit(X, y)
+
     def test_a_matrix_that_is_not_square(self):
         X, y, _ = rings(20, 10)
         with pytest.raises(ValueError, match="square"):

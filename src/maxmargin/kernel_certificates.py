@@ -232,7 +232,7 @@ def _primal_side(
 ) -> tuple[float, float]:
     """What the primal point attains, and what rounding took from it."""
     margins = y * (w.scores + b)
-    slack = w.off + 8.0 * EPS * (np.abs(margins) + 2.0 * abs(b))
+    slack = w.off + np.where(w.scores == 0.0, 0.0, 4.0 * EPS * np.abs(margins))  # b alone is not rounded
     square = problem.norm2(w.square, b)
     if problem.hard:
         used = weights > 0.0

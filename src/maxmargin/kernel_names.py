@@ -13,9 +13,7 @@ from sklearn.metrics.pairwise import KERNEL_PARAMS
 from .kernels import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
 
 
-def kernel_named(
-    kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any, weights: np.ndarray | None = None
-) -> Kernel:
+def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Kernel:
     """The kernel that scikit-learn's parameters stand for; None is the linear one.
 
     Parameters
@@ -26,8 +24,6 @@ def kernel_named(
     gamma : float, "scale" or "auto"
     degree : int
     coef0 : float
-    weights : ndarray of shape (n,), default=None
-        How often each row counts for the variance; None is once.
 
     Raises
     ------
@@ -43,7 +39,7 @@ def kernel_named(
         raise ValueError(f"kernel must be one of {names}, or a function of two matrices; got {kernel!r}.")
     if kernel == "precomputed":
         return Precomputed()
-    known = {"gamma": width(gamma, X, weights), "degree": _degree(degree), "coef0": _number("coef0", coef0)}
+    known = {"gamma": width(gamma, X), "degree": _degree(degree), "coef0": _number("coef0", coef0)}
     if kernel in ("poly", "polynomial"):
         return Polynomial(**known)
     if kernel == "rbf":

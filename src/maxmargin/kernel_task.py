@@ -69,6 +69,8 @@ class KernelPoints:
         self._used = weights > 0.0
         self.lower, self.upper, self.gap = -np.inf, np.inf, np.inf
         self.primal, self.alpha = Primal(np.zeros(y.size), 0.0), np.zeros(y.size)
+        if not problem.hard and np.unique(y[self._used]).size < 2:  # w = 0 and an intercept have no loss
+            self.value(self.alpha, np.zeros(y.size))
 
     def value(self, alpha: np.ndarray, scores: np.ndarray) -> None:
         """Value a point: dual weights, within their caps, and the scores f_j = sum_i alpha_i y_i k(x_i, x_j).

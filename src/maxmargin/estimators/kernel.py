@@ -33,7 +33,7 @@ from ..status import Status, worst
 from ..verdicts import Inseparable, Verdict
 from ..watch import Watch
 from .hard import keep_verdicts
-from .labels import class_factors, class_names
+from .labels import check_sides, class_factors, class_names
 from .parameters import blas, check_parameters, require_boolean, require_number, seeds
 from .reports import hear
 from .unchanged import unchanged_by
@@ -94,7 +94,8 @@ default="rbf"
     callback : callable, default=None
         Called with a `Report` after every round; a true answer ends the fit with the best model so far.
     n_jobs : int, default=None
-        Threads: of matrix products, of pairs of classes solved at the same time, and of predictions.
+        Threads: of matrix products, of pairs of classes solved at the same time, and of predictions. The model may
+        depend on it in its last digits, as products of several threads add in an order of their own.
     random_state : int, RandomState instance or None, default=None
         Order of presentation, of algorithms that have one; the decomposition has none.
     verbose : int, default=0
@@ -265,13 +266,11 @@ default="rbf"
         whole = weights.copy()
         for name, factor in zip(classes, factors, strict=True):
             whole[y == name] *= factor
-        if np.unique(y[whole > 0.0]).size < 2:
-            raise ValueError(
-                "class_weight leaves rows of only one class with a positive weight: raise the zero weights."
-            )
+        check_sides(classes, y, whole, problem.hard)
         X = canonical(X)
         codes = np.where(np.isin(y, classes), np.searchsorted(classes, y), -1)
-        kernel = kernel_named(self.kernel, X, self.gamma, self.degree, self.coef0, weights)
+        gamma = width(self.gamma, X, weights)
+        kernel = kernel_named(self.kernel, X, gamma, self.degree, self.coef0)
         rows = _Rows(kernel, X, codes, whole)
         check_kernel(kernel, rows.X)
         scheme = parts_of(self.multi_class, classes.size)
@@ -337,8 +336,7 @@ default="rbf"
                 if solution.status is Status.UNDECIDED and not solution.bounds.lower > 0.0:
                     solutions[k], verdicts[k] = questions[k].answered(solution, self.tol)
         self.classes_, self.class_weight_ = classes, factors
-        self.gamma_ = width(self.gamma, X, weights)
-        self.shape_fit_ = X.shape
+        self.gamma_, self.shape_fit_ = gamma, X.shape
         self._keep(scheme, rows, labels, X, whole, solutions)
         keep_verdicts(self, labels, verdicts)
         return self

@@ -68,3 +68,18 @@ def class_factors(class_weight: Any, classes: np.ndarray, y: np.ndarray, weights
     if not (np.isfinite(factors) & (factors >= 0.0)).all():
         raise ValueError(f"class_weight must hold finite numbers of at least 0; got {class_weight!r}.")
     return factors
+
+
+def check_sides(classes: np.ndarray, y: np.ndarray, weights: np.ndarray, hard: bool) -> None:
+    """Are there rows of positive weight of two classes at least; of all of them, where the margin is hard?"""
+    left = np.unique(y[weights > 0.0])
+    if left.size < 2:
+        raise ValueError(
+            "class_weight leaves rows of only one class with a positive weight: raise the zero weights."
+        )
+    if hard and left.size < classes.size:
+        missing = [name for name in classes.tolist() if name not in set(left.tolist())]
+        raise ValueError(
+            f"class_weight leaves no row of class {missing[0]!r} with a positive weight, and a hard margin (C=inf) has "
+            "two sides: raise the zero weight, or leave the class out of the data."
+        )

@@ -27,7 +27,7 @@ from ..task import Task
 from ..verdicts import Verdict
 from ..watch import Watch
 from .hard import item, keep_verdicts
-from .labels import class_factors, class_names
+from .labels import check_sides, class_factors, class_names
 from .parameters import blas, check_parameters, require_boolean, require_number, seeds
 from .reports import hear
 from .robustness import Robust
@@ -238,10 +238,7 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         if not everything:
             rows = np.flatnonzero(weights > 0.0)
             X = X[rows]
-            if np.unique(y[rows]).size < 2:
-                raise ValueError(
-                    "class_weight leaves rows of only one class with a positive weight: raise the zero weights."
-                )
+            check_sides(classes, y, weights, problem.hard)
         patterns = Patterns(X)
         if self.p == "log":
             problem = replace(problem, p=max(2.0, 2.0 * np.log(patterns.d)))
