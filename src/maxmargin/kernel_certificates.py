@@ -71,16 +71,19 @@ class KernelSample:
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", self.kernel.prepared(self.X.astype(np.float64, copy=False)))
         with np.errstate(over="ignore", invalid="ignore"):
-            most = float(np.abs(self.kernel.diagonal(self.X)).max(initial=0.0))
+            diagonal = self.kernel.diagonal(self.X)
+            most = float(np.abs(diagonal).max(initial=0.0))
         if not np.isfinite(most):
             raise ValueError(
                 "The kernel overflows for rows of this length: scale the features, or lower gamma."
             )
         object.__setattr__(self, "most", most)
+        object.__setattr__(self, "diagonal", diagonal)
         object.__setattr__(self, "error", self.kernel.error(self.X))
 
     error: float = 0.0
     most: float = 0.0  # of the diagonal
+    diagonal: Any = None
 
     def scores(self, c: np.ndarray) -> np.ndarray:
         """sum_i c_i k(x_i, x_j) of every row j; of several c, shape (m, n), at the price of one."""

@@ -43,6 +43,7 @@ from .watch import Watch
 
 MEGABYTES = 200.0  # of kernel rows that are kept
 WORK = 2e9  # entries of working sets, times 50, after which a separator is not looked for any longer
+MOST = 300  # working sets, where they are small
 NONE = 1e-7  # a bound of all margins, in units of the longest row, below which float64 kernel values tell nothing
 NEARLY = 0.9  # the interval is rounded outwards, and still within `tol`
 METHOD = "decomposition"
@@ -130,7 +131,7 @@ class KernelSearch:
         )
 
     def _patience(self) -> int:
-        return int(WORK / (50.0 * self.y.size * min(self.y.size, SET))) + 10
+        return min(int(WORK / (50.0 * self.y.size * min(self.y.size, SET))), MOST) + 10
 
     def _function(self, sets: int) -> bool:
         """Is there, after so many more working sets, a function whose margin is proved?"""

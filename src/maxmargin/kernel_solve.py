@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .batch.active_set import candidates
+from .batch.cholesky import factor
 from .batch.decomposition import decomposed_points
 from .batch.kernel_rows import KernelRows
 from .batch.quadratic import quadratic
@@ -23,11 +24,23 @@ from .kernels import Kernel, Precomputed
 from .problems import Problem
 from .rules import RULES, Algorithm
 from .schedules import SCHEDULES
-from .solve import EXACT, NEAR_ENOUGH, NEARLY, PATIENCE, UNFINISHED, Report, Terms
+from .solve import (
+    EXACT,
+    FEW_FLOPS,
+    MANY_ROWS,
+    NEAR_ENOUGH,
+    NEARLY,
+    NEXT_TO_NONE,
+    PATIENCE,
+    UNFINISHED,
+    Report,
+    Terms,
+)
+from .solve import FEW_ROWS as LINEAR_FEW
 from .status import Status
 from .watch import Watch
 
-FEW_ROWS = 500  # problems of no more rows end with the exact step on a factor of the Gram matrix
+FEW_ROWS = 500  # rows up to which the exact step has the eigenvalues of the whole Gram matrix
 COARSE, FINE = 1e-5, 1e-4  # a tol that float32 rows reach, where entries are off by no more than this share
 SINGLE = 2.0**29  # how much coarser float32 is
 IDLE = 30  # rounds without a better bound, after which the decomposition has come as near as numbers do
@@ -136,7 +149,13 @@ def solve_kernel(
     for dtype in _precisions(sample, parts[0].problem, terms.tol):
         rows = KernelRows(kernel, X.astype(dtype, copy=False), megabytes)
         walked = [
-            _walk(parts[k], rows, replace(terms, watch=terms.watch.part(len(left) - j)), solutions.get(k))
+            _walk(
+                parts[k],
+                rows,
+                sample,
+                replace(terms, watch=terms.watch.part(len(left) - j)),
+                solutions.get(k),
+            )
             for j, k in enumerate(left)
         ]
         del rows
@@ -206,7 +225,9 @@ class _Decomposed:
                 return
 
 
-def _walk(part: Part, rows: KernelRows, terms: Terms, last: KernelSolution | None) -> _Walked:
+def _walk(
+    part: Part, rows: KernelRows, sample: KernelSample, terms: Terms, last: KernelSolution | None
+) -> _Walked:
     """The rounds of one problem; bounds are as good as the rows."""
     watch, tol, problem = terms.watch, terms.tol, part.problem
     start = part.start if last is None else last.point.alpha
@@ -222,7 +243,7 @@ def _walk(part: Part, rows: KernelRows, terms: Terms, last: KernelSolution | Non
     history = [] if last is None else last.history
     rounds = 0 if last is None else last.rounds
     least = HOPELESS * np.finfo(rows.diagonal.dtype).eps * float(rows.diagonal.max(initial=0.0)) ** 0.5
-    small = terms.exact and part.algorithm.convergent and rows.n <= FEW_ROWS
+    small = terms.exact and part.algorithm.convergent and rows.n <= MANY_ROWS
 
     def report(stage: str, reason: str) -> None:
         margin = run.lower
@@ -243,11 +264,11 @@ def _walk(part: Part, rows: KernelRows, terms: Terms, last: KernelSolution | Non
             report(part.algorithm.name, part.reason)
             ended = _ended(run, problem, watch, tol, least)
             last_round = ended is not None or rounds >= terms.max_iter
-            near = run.gap <= NEAR_ENOUGH or rounds >= PATIENCE
+            near = (run.gap <= NEAR_ENOUGH and rows.n <= FEW_ROWS) or rounds >= PATIENCE
             if small and near and ended not in (Status.MAX_TIME, Status.INTERRUPTED):
                 small = False
-                _finish(run.points, task)
-                report("exact", "a small problem: the optimality conditions on the support")
+                _finish(run.points, part, sample)
+                report("exact", "few rows, or features: the optimality conditions on the support")
                 ended = Status.CERTIFIED if run.gap <= NEARLY * tol else ended
                 last_round = last_round or run.gap <= EXACT
             if problem.hard and rounds == ASKED and not run.lower > 0.0 and part.inseparable():
@@ -262,8 +283,8 @@ def _walk(part: Part, rows: KernelRows, terms: Terms, last: KernelSolution | Non
             if watch.interrupted():
                 status = watch.status() or status
             elif small:
-                _finish(run.points, task)
-                report("exact", "a small problem: the optimality conditions on the support")
+                _finish(run.points, part, sample)
+                report("exact", "few rows, or features: the optimality conditions on the support")
     found = run.points
     return _Walked(
         KernelPoint(found.alpha, found.primal.coefficients, found.primal.b), status, rounds, history
@@ -283,15 +304,13 @@ def _ended(run: Any, problem: Problem, watch: Watch, tol: float, least: float) -
     return watch.status()
 
 
-def _finish(points: KernelPoints, task: KernelTask) -> None:
+def _finish(points: KernelPoints, part: Part, sample: KernelSample) -> None:
     """The exact step on a factor Z of the Gram matrix, K = Z Z'; its points count where their bounds are better."""
-    problem, y, weights = task.problem, task.y, task.weights
-    K = task.rows.kernel.block(task.rows.X, task.rows.X).astype(float)
-    values, vectors = np.linalg.eigh(0.5 * (K + K.T))
-    kept = values > values.size * np.finfo(float).eps * max(float(values[-1]), 0.0)
-    if not kept.any():
+    problem, y, weights = part.problem, part.y, part.weights
+    Z = _factor(sample)
+    if Z is None or np.unique(y).size < 2:
         return
-    qp = quadratic(problem, vectors[:, kept] * np.sqrt(values[kept]), y, weights)
+    qp = quadratic(problem, Z, y, weights)
     near = None
     if points.gap < NEAR_ENOUGH:
         near = points.alpha * qp.scale**2
@@ -302,13 +321,25 @@ def _finish(points: KernelPoints, task: KernelTask) -> None:
             alpha = qp.dual(point.a)
             if not np.isfinite(alpha).all():
                 continue
-            found = KernelPoints(problem, y, weights, task.rows.diagonal)
-            found.value(alpha, K @ (alpha * y))
+            found = KernelPoints(problem, y, weights, sample.diagonal)
+            found.value(alpha, sample.scores(alpha * y))
             points.adopt(found, EXACT if point.settled else 0.0)
             if point.settled and found.gap <= EXACT:
                 return
     except np.linalg.LinAlgError:  # what was found so far stands
         return
+
+
+def _factor(sample: KernelSample) -> np.ndarray | None:
+    """Features of few rows by the eigenvalues of their matrix; of many, if few of them say all."""
+    n = sample.X.shape[0]
+    if n > FEW_ROWS:
+        most = int(((FEW_FLOPS if n <= LINEAR_FEW else NEXT_TO_NONE) / n) ** 0.5)
+        return factor(sample.kernel, sample.X, most)
+    K = sample.kernel.block(sample.X, sample.X)
+    values, vectors = np.linalg.eigh(0.5 * (K + K.T))
+    kept = values > n * np.finfo(float).eps * max(float(values[-1]), 0.0)
+    return vectors[:, kept] * np.sqrt(values[kept]) if kept.any() else None
 
 
 def _proved(
