@@ -228,7 +228,7 @@ class TestOtherKernels:
             ({"kernel": "rbf", "p": 1}, "p must be 2"),
             ({"kernel": "gauss"}, "kernel must be one of"),
             ({"kernel": 3}, "kernel must be one of"),
-            ({"kernel": "rbf", "gamma": 0.0}, "gamma must be a number of at least 0"),
+            ({"kernel": "rbf", "gamma": -1.0}, "gamma must be a number of at least 0"),
             ({"kernel": "rbf", "gamma": "wide"}, "gamma must be a number of at least 0"),
             ({"kernel": "poly", "degree": 1.5}, "degree must be a whole"),
             ({"kernel": "poly", "coef0": np.inf}, "coef0 must be a finite"),
