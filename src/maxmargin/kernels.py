@@ -99,6 +99,8 @@ class WholeNumbers:
     @staticmethod
     def like(X: Any) -> Any:
         """X in this form if it has it; the unit is looked for in the first rows."""
+        if isinstance(X, WholeNumbers):
+            return X
         values = X.data if sp.issparse(X) else X
         head = np.abs(values[:SOME])
         unit = float(head.min(where=head > 0.0, initial=np.inf))
