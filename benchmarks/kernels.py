@@ -25,6 +25,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from maxmargin import KernelMaxMarginClassifier
+from maxmargin.multiclass import parts_of
 
 from .datasets import _idx, _path, _svmlight
 from .report import table
@@ -121,18 +122,19 @@ def sets() -> dict[str, Callable[[], Set]]:
     return made
 
 
-def judged(data: Set, places: np.ndarray, y: np.ndarray, alpha: np.ndarray) -> float:
-    """The relative gap that dual weights leave in one problem, in float64: code of neither side."""
-    X, scores = data.X[places], np.zeros(places.size)
-    used = np.flatnonzero(alpha)
+def judged(data: Set, places: np.ndarray, y: np.ndarray, alpha: np.ndarray, w: np.ndarray) -> float:
+    """The relative gap that dual weights and the coefficients of w leave in one problem: code of neither side."""
+    X, scores = data.X[places], np.zeros((2, places.size))
+    both = np.array([alpha * y, w])
+    used = np.flatnonzero(both.any(axis=0))
     for first in range(0, used.size, 1000):
         some = used[first : first + 1000]
-        scores += (alpha * y)[some] @ rbf_kernel(X[some], X, gamma=data.gamma)
-    kinks = np.sort(y - scores)  # the loss is least in b where as many pull up as down
+        scores += both[:, some] @ rbf_kernel(X[some], X, gamma=data.gamma)
+    kinks = np.sort(y - scores[1])  # the loss is least in b where as many pull up as down
     b = kinks[min(int((y > 0).sum()), y.size - 1)]
-    loss = data.C * np.maximum(0.0, 1.0 - y * (scores + b)).sum()
-    square = float((alpha * y) @ scores)
-    return float((loss + square - alpha.sum()) / (alpha.sum() - 0.5 * square))
+    loss = data.C * np.maximum(0.0, 1.0 - y * (scores[1] + b)).sum()
+    primal, dual = loss + 0.5 * float(w @ scores[1]), alpha.sum() - 0.5 * float(both[0] @ scores[0])
+    return float((primal - dual) / dual)
 
 
 def ours(data: Set) -> Fit:
@@ -148,11 +150,14 @@ def ours(data: Set) -> Fit:
     model.predict(data.X[:ASKED])
     predict = time.process_time() - begin
     claim = model.certificate_
+    parts = getattr(claim, "parts", [claim])
+    coefficients = parts_of(scheme, model.classes_.size).unpacked(model.dual_coef_, model.n_support_)
     gaps = []
-    for (places, y), part in zip(data.problems(), getattr(claim, "parts", [claim]), strict=True):
-        alpha = np.zeros(data.y.size)
+    for (places, y), part, c in zip(data.problems(), parts, coefficients, strict=True):
+        alpha, w = np.zeros((2, data.y.size))
         alpha[part.support] = part.dual
-        gaps.append(judged(data, places, y, alpha[places]))
+        w[model.support_] = c if len(parts) > 1 else -c  # of two classes the second is the positive one
+        gaps.append(judged(data, places, y, alpha[places], w[places]))
     return Fit(seconds, predict, TOL, max(gaps))
 
 
@@ -170,7 +175,7 @@ def svc(data: Set, tol: float, kind: Any) -> Fit:
         model.predict(data.X[:ASKED])
         predict += time.process_time() - begin
         found = dual_weights(model, labels)
-        gaps = [judged(data, *one, alpha) for one, alpha in zip(problems[k:], found, strict=False)]
+        gaps = [judged(data, *one, alpha, alpha * one[1]) for one, alpha in zip(problems[k:], found, strict=False)]
         gap = max(gap, *gaps)
         if gap > TOL:
             break

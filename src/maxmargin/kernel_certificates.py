@@ -8,7 +8,7 @@ the scores f_j = sum_i c_i k(x_i, x_j), and |w|^2 = sum c_j f_j. Entries are tak
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -69,6 +69,8 @@ class KernelSample:
     X: Any
 
     def __post_init__(self) -> None:
+        if self.most is not None:
+            return
         object.__setattr__(self, "X", self.kernel.prepared(self.X.astype(np.float64, copy=False)))
         with np.errstate(over="ignore", invalid="ignore"):
             most = float(np.abs(self.kernel.diagonal(self.X)).max(initial=0.0))
@@ -80,11 +82,18 @@ class KernelSample:
         object.__setattr__(self, "error", self.kernel.error(self.X))
 
     error: float = 0.0
-    most: float = 0.0  # of the diagonal
+    most: Any = None  # of the diagonal
+    product: Callable[[np.ndarray], np.ndarray] | None = None  # by values that are at hand
 
     def scores(self, c: np.ndarray) -> np.ndarray:
         """sum_i c_i k(x_i, x_j) of every row j; of several c, shape (m, n), at the price of one."""
-        return gram_product(self.kernel, self.X, c)
+        return gram_product(self.kernel, self.X, c) if self.product is None else self.product(c)
+
+    def part(self, places: np.ndarray) -> KernelSample:
+        """These rows; nothing of theirs is larger than of all."""
+        if places.size == self.X.shape[0]:
+            return self
+        return replace(self, X=self.kernel.part(self.X, places), product=None)
 
 
 class _Combination(NamedTuple):
@@ -213,7 +222,7 @@ def _dual_side(
     # classes whose totals differ by rounding: scaling the heavier one down moves v by so much
     uneven = 0.0
     if problem.free:
-        uneven = abs(math.fsum(dual.c.tolist()))
+        uneven = abs(math.fsum(dual.c[dual.c != 0.0].tolist()))
         moved = uneven * sample.most**0.5
         uncertain += 2.0 * moved * (square**0.5 + moved)
     if problem.hard:

@@ -12,6 +12,7 @@ from .intercept import best_intercept
 from .problems import Problem, best_length, best_multiple
 
 TURNS = 3  # length and intercept in turn
+FAR = 1e-2  # a gap with which it does not matter yet that the intercept is the best
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +76,8 @@ class KernelPoints:
 
         Neither constant nor own coordinates belong to the scores. Each bound is kept where it is better than before.
         """
-        self.attain(alpha, scores)
         self.prove(alpha, scores)
+        self.attain(alpha, scores)
 
     def attain(self, alpha: np.ndarray, scores: np.ndarray) -> None:
         """Value a primal point alone; its dual weights may be above their caps."""
@@ -120,7 +121,13 @@ class KernelPoints:
         problem, y, weights = self.problem, self.y, self.weights
         t, bias = 1.0, problem.rho * own
         if problem.free:
-            bias = best_intercept(problem, scores, y, weights)
+            inside = (alpha > 0.0) & (alpha < problem.C * weights)
+            count = np.count_nonzero(inside) if problem.loss == "hinge" else 0
+            if count:  # on the margin at the optimum
+                bias = float((y - scores) @ inside) / count
+                value = problem.primal(0.5 * square, y * (scores + bias), weights)
+            if not count or problem.gap(self.lower, value) <= FAR:
+                bias = best_intercept(problem, scores, y, weights)
         if problem.loss == "squared_hinge" and alpha.any():
             for _ in range(TURNS if problem.free else 1):
                 norm2 = t * t * square + (bias / problem.rho) ** 2 if problem.rho else t * t * square

@@ -315,8 +315,16 @@ class Precomputed(Kernel):
         return X[np.ix_(places, places)]
 
 
+def plain(X: Any) -> Any:
+    """Prepared rows as they were."""
+    X = X.plain() if isinstance(X, WholeNumbers) else X
+    return X.rows if isinstance(X, Stripes) else X
+
+
 def _stored(X: Any) -> Any:
     """X as its inner products are computed soonest."""
+    if isinstance(X, Stripes):
+        return X
     size = X.shape[0] * X.shape[1]
     if X.shape[1] > WIDE or size * X.dtype.itemsize > BYTES:
         return X

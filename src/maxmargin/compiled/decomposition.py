@@ -115,17 +115,40 @@ def singles(small, y, cap, alpha, gradient, goal, most):
 
 
 @compiled()
-def gather(rows, slots, columns, out):
-    """out[a, b] = rows[slots[a], columns[b]], a symmetric matrix: half of it is read."""
+def gather(rows, slots, columns, out, places):
+    """out[places[a], places[b]] = rows[slots[a], columns[b]], a symmetric matrix: half of it is read."""
     for a in range(slots.size):
         row = rows[slots[a]]
+        line = out[places[a]]
         for b in range(a + 1):
-            out[a, b] = row[columns[b]]
+            line[places[b]] = row[columns[b]]
     for first in range(0, slots.size, EDGE):  # the other half by squares, which fit into the cache
         for second in range(0, first + EDGE, EDGE):
             for a in range(first, min(first + EDGE, slots.size)):
                 for b in range(second, min(second + EDGE, a)):
-                    out[b, a] = out[a, b]
+                    out[places[b], places[a]] = out[places[a], places[b]]
+
+
+@compiled()
+def standing(y, cap, alpha, gradient, rising, falling):
+    """rising = -y g of the rows that may go up, falling = y g of those that may go down, -inf of others.
+
+    (The largest of both, the sum of -y g between the bounds, and of how many.)
+    """
+    top = bottom = -np.inf
+    total = 0.0
+    count = 0
+    for k in range(y.size):
+        value = -y[k] * gradient[k]
+        high, low = alpha[k] < cap[k], alpha[k] > 0.0
+        up, down = (high, low) if y[k] > 0.0 else (low, high)
+        rising[k] = value if up else -np.inf
+        falling[k] = -value if down else -np.inf
+        top, bottom = max(top, rising[k]), max(bottom, falling[k])
+        if up and down:
+            total += value
+            count += 1
+    return top, bottom, total, count
 
 
 @compiled()

@@ -273,6 +273,7 @@ default="rbf"
         kernel = kernel_named(self.kernel, X, self.gamma, self.degree, self.coef0, weights)
         rows = _Rows(kernel, X, codes, whole)
         check_kernel(kernel, rows.X)
+        sample = KernelSample(kernel, rows.X)
         scheme = parts_of(self.multi_class, classes.size)
         labels = named_parts(scheme, classes)
         drawn = seeds(self.random_state, len(labels))
@@ -308,7 +309,7 @@ default="rbf"
             # groups that are left share the time that is left
             part = watch.part(-(-(len(groups) - groups.index(group)) // side_by_side))
             terms = Terms(self.tol, max_iter, part, heard, self._exact, reason)
-            found = solve_kernel(kernel, rows.some(places), parts, terms, self.cache_size)
+            found = solve_kernel(sample.part(places), parts, terms, self.cache_size)
             return [(solution, places) for solution in found]
 
         threads = 1 if side_by_side > 1 else jobs
@@ -517,12 +518,6 @@ class _Rows:
             merged = merge(X if self._used.size == self._n else X[self._used], labels, weights)
         self._merged = merged
         self.X, self.codes, self.weights = merged.X, merged.y.astype(np.intp), merged.weights
-
-    def some(self, places: np.ndarray) -> Any:
-        """These of the distinct rows."""
-        if places.size == self.codes.size:
-            return self.X
-        return self.X[np.ix_(places, places)] if isinstance(self.kernel, Precomputed) else self.X[places]
 
     def taking_part(self, signs: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Labels and weights of all rows of the fit in one of its problems, and which rows take part."""
