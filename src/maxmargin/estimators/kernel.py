@@ -467,11 +467,12 @@ default="rbf"
             part = replace(sample, y=signs, weights=np.where(among, weights, 0.0))
             alpha = np.minimum(solution.point.alpha, problem.caps(part.weights))  # shares have been rounded
             parts.append(certificate(problem, kernel, part, solution.bounds, alpha))
-        coefficients = np.array([solution.point.coefficients for solution in found])
-        codes = rows.whole_codes
-        used = np.flatnonzero(coefficients.any(axis=0))
+        codes, taking = rows.whole_codes, np.zeros(n, dtype=bool)
+        for solution in found:
+            taking |= solution.point.coefficients != 0.0
+        used = np.flatnonzero(taking)
         used = used[np.argsort(codes[used], kind="stable")]  # by class, as in SVC
-        coefficients = coefficients[:, used]
+        coefficients = np.array([solution.point.coefficients[used] for solution in found])
         self.support_ = used.astype(np.int32)
         self.n_support_ = np.bincount(codes[used], minlength=scheme.count).astype(np.int32)
         self.support_vectors_ = np.empty((0, n)) if isinstance(kernel, Precomputed) else X[used]
@@ -488,11 +489,12 @@ default="rbf"
 
     def make_machine(self, kernel: Kernel) -> None:
         """Make what predicts of the fitted attributes; `load` asks for it too."""
-        coefficients = parts_of(self.multi_class, len(self.classes_)).unpacked(
-            self.dual_coef_, self.n_support_
-        )
+        scheme = parts_of(self.multi_class, len(self.classes_))
         X = self.support_ if isinstance(kernel, Precomputed) else self.support_vectors_
-        self._machine = KernelMachine.of(kernel, X, coefficients, self.intercept_)
+        problems = [scheme.problems(code) for code in range(scheme.count)]
+        self._machine = KernelMachine.of(
+            kernel, X, np.asarray(self.dual_coef_), self.intercept_, np.asarray(self.n_support_), problems
+        )
 
 
 class _Rows:
