@@ -152,6 +152,25 @@ def standing(y, cap, alpha, gradient, rising, falling):
 
 
 @compiled()
+def glance(y, cap, alpha, scores):
+    """Of the hinge: sum alpha, sum y alpha, |w|^2, the loss, and its intercept: the mean that free rows ask for."""
+    total = uneven = square = asked = loss = 0.0
+    count = 0
+    for k in range(y.size):
+        if alpha[k] > 0.0:
+            total += alpha[k]
+            uneven += y[k] * alpha[k]
+            square += y[k] * alpha[k] * scores[k]
+            if alpha[k] < cap[k]:
+                asked += y[k] - scores[k]
+                count += 1
+    b = asked / count if count else 0.0
+    for k in range(y.size):
+        loss += cap[k] * max(0.0, 1.0 - y[k] * (scores[k] + b))
+    return total, uneven, square, loss, b
+
+
+@compiled()
 def add_rows(rows, slots, c, out):
     """out += sum of c_k rows[slots[k]]."""
     for first in range(0, out.size, STRETCH):
