@@ -285,27 +285,29 @@ class TestPrecision:
     def test_single_is_enough(self, monkeypatch):
         seen = self.seen(monkeypatch)
         X, y, _ = rings(300, 4)
-        model = KernelMaxMarginClassifier().fit(X, y)
+        model = KernelMaxMarginClassifier(cache_size=0.5).fit(X, y)
         assert seen == [np.float32]
         assert verify(model, X, y).gap <= 1e-3
 
     def test_double_where_more_is_asked(self, monkeypatch):
         seen = self.seen(monkeypatch)
         X, y, _ = rings(300, 4)
-        assert KernelMaxMarginClassifier(tol=1e-8).fit(X, y).certificate_.gap <= 1e-8
+        assert KernelMaxMarginClassifier(tol=1e-8, cache_size=0.5).fit(X, y).certificate_.gap <= 1e-8
         assert seen == [np.float64]
 
     def test_double_where_entries_are_coarse(self, monkeypatch):
         seen = self.seen(monkeypatch)
         X, y, _ = rings(300, 4)
-        assert KernelMaxMarginClassifier(gamma=0.3).fit(X + 1e4, y).status_ is Status.CERTIFIED
+        assert (
+            KernelMaxMarginClassifier(gamma=0.3, cache_size=0.5).fit(X + 1e4, y).status_ is Status.CERTIFIED
+        )
         assert seen == [np.float64]
 
     def test_double_takes_over(self, monkeypatch):
         """Losses so dear that float32 rows cannot certify them."""
         seen = self.seen(monkeypatch)
         X, y, _ = rings(300, 4, noise=0.0)
-        model = KernelMaxMarginClassifier(C=1e6, tol=1e-5).fit(X, y)
+        model = KernelMaxMarginClassifier(C=1e6, tol=1e-5, cache_size=0.5).fit(X, y)
         assert model.status_ is Status.CERTIFIED
         assert set(seen) >= {np.dtype(np.float32)}
         assert verify(model, X, y).gap <= 1e-5

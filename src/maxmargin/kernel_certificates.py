@@ -8,7 +8,7 @@ the scores f_j = sum_i c_i k(x_i, x_j), and |w|^2 = sum c_j f_j. Entries are tak
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -69,6 +69,8 @@ class KernelSample:
     X: Any
 
     def __post_init__(self) -> None:
+        if self.most is not None:
+            return
         object.__setattr__(self, "X", self.kernel.prepared(self.X.astype(np.float64, copy=False)))
         with np.errstate(over="ignore", invalid="ignore"):
             diagonal = self.kernel.diagonal(self.X)
@@ -82,12 +84,20 @@ class KernelSample:
         object.__setattr__(self, "error", self.kernel.error(self.X))
 
     error: float = 0.0
-    most: float = 0.0  # of the diagonal
+    most: Any = None  # of the diagonal
     diagonal: Any = None
+    product: Callable[[np.ndarray], np.ndarray] | None = None  # by values that are at hand
 
     def scores(self, c: np.ndarray) -> np.ndarray:
         """sum_i c_i k(x_i, x_j) of every row j; of several c, shape (m, n), at the price of one."""
-        return gram_product(self.kernel, self.X, c)
+        return gram_product(self.kernel, self.X, c) if self.product is None else self.product(c)
+
+    def part(self, places: np.ndarray) -> KernelSample:
+        """These rows; nothing of theirs is larger than of all."""
+        if places.size == self.X.shape[0]:
+            return self
+        X, diagonal = self.kernel.part(self.X, places), self.diagonal[places]
+        return replace(self, X=X, diagonal=diagonal, product=None)
 
 
 class _Combination(NamedTuple):
@@ -98,6 +108,12 @@ class _Combination(NamedTuple):
     square: float
     off: float
     uncertain: float
+
+    def times(self, t: float) -> _Combination:
+        """This multiple."""
+        return _Combination(
+            t * self.c, t * self.scores, t * t * self.square, abs(t) * self.off, t * t * self.uncertain
+        )
 
 
 def _combination(sample: KernelSample, c: np.ndarray, scores: np.ndarray) -> _Combination:
@@ -147,21 +163,21 @@ def all_bounds(
         for problem, y, s, point in zip(problems, ys, weights, points, strict=True)
     ]
     signed = [alpha * y for alpha, y in zip(duals, ys, strict=True)]
-    others = [
-        point.coefficients
-        for point, c in zip(points, signed, strict=True)
-        if not _parallel(point.coefficients, c)
-    ]
+    shares = [_share(point.coefficients, c) for point, c in zip(points, signed, strict=True)]
+    others = [point.coefficients for point, share in zip(points, shares, strict=True) if share is None]
     scores = iter(sample.scores(np.array([*signed, *others])))
     found = [next(scores) for _ in signed]
     result = []
     for k, (problem, y, s, point) in enumerate(zip(problems, ys, weights, points, strict=True)):
-        dual = _combination(sample, signed[k], found[k])
-        alpha, dual = _multiplied(problem, s, y, duals[k], dual)
+        given = _combination(sample, signed[k], found[k])
+        alpha, dual = _multiplied(problem, s, y, duals[k], given)
         bound, rounding = _dual_side(problem, sample, y, s, alpha, dual)
         tried = [_best_primal(problem, dual, y, s)]
-        if not _parallel(point.coefficients, signed[k]):
+        share = shares[k]
+        if share is None:
             tried.append((_combination(sample, point.coefficients, next(scores)), point.intercept))
+        elif not problem.hard and share != 0.0:  # the multiple that is best for the primal may be another
+            tried.append((given.times(share), point.intercept))
         sides = [_primal_side(problem, y, s, w, b) for w, b in tried]
         best = min(range(len(sides)), key=lambda j: -sides[j][0] if problem.hard else sides[j][0])
         (w, b), (other, lost) = tried[best], sides[best]
@@ -176,13 +192,13 @@ def _both(problem: Problem, dual: tuple[float, float], primal: tuple[float, floa
     return Bounds(lower, upper, below, above)
 
 
-def _parallel(c: np.ndarray, other: np.ndarray) -> bool:
-    """Is c a multiple of the other, but for rounding? Then its best multiple is known without it."""
+def _share(c: np.ndarray, other: np.ndarray) -> float | None:
+    """The t for which c is t times the other, but for rounding: its scores are known without it; else None."""
     square = float(other @ other)
     if square == 0.0 or not c.any():
-        return not c.any()
+        return None if c.any() else 0.0
     t = float(c @ other) / square
-    return float(np.abs(c - t * other).max()) <= 1e-9 * float(np.abs(c).max())
+    return t if float(np.abs(c - t * other).max()) <= 1e-9 * float(np.abs(c).max()) else None
 
 
 def _multiplied(
@@ -194,10 +210,7 @@ def _multiplied(
     own = problem.rho * float(dual.c.sum())
     t = problem.multiple(alpha, dual.square + own * own, weights)
     alpha = np.minimum(t * alpha, problem.caps(weights))
-    scaled = _Combination(
-        alpha * y, t * dual.scores, t * t * dual.square, t * dual.off, t * t * dual.uncertain
-    )
-    return alpha, scaled
+    return alpha, dual.times(t)._replace(c=alpha * y)
 
 
 def _dual_side(
@@ -216,7 +229,7 @@ def _dual_side(
     # classes whose totals differ by rounding: scaling the heavier one down moves v by so much
     uneven = 0.0
     if problem.free:
-        uneven = abs(math.fsum(dual.c.tolist()))
+        uneven = abs(math.fsum(dual.c[dual.c != 0.0].tolist()))
         moved = uneven * sample.most**0.5
         uncertain += 2.0 * moved * (square**0.5 + moved)
     if problem.hard:
@@ -275,9 +288,7 @@ def _best_primal(
                 b = best_intercept(problem, t * dual.scores, y, weights)
             if abs(s - 1.0) <= 1e-9:
                 break
-    return _Combination(
-        t * dual.c, t * dual.scores, t * t * dual.square, t * dual.off, t * t * dual.uncertain
-    ), b
+    return dual.times(t), b
 
 
 def certificate(

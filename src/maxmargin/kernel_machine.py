@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .kernels import Kernel, Precomputed
+from .kernels import Kernel, Precomputed, plain
 from .merge import merge
 
 BLOCK = 256  # rows at once
@@ -24,25 +24,42 @@ class KernelMachine:
     kernel : Kernel
     X : ndarray or CSR matrix of shape (m, d)
         Rows with coefficients; of a precomputed kernel, their places among its columns, shape (m,).
-    coefficients : ndarray of shape (k, m)
+    coefficients : ndarray of shape (l, m)
+        Other than 0: a row of X belongs to l of the functions at most.
     intercepts : ndarray of shape (k,)
+    groups : sequence of (stop, functions)
+        Up to `stop`, from where the last group ends, the rows of X belong to these l functions.
     """
 
     kernel: Kernel
     X: Any
     coefficients: np.ndarray
     intercepts: np.ndarray
+    groups: Sequence[tuple[int, np.ndarray]]
 
     @classmethod
-    def of(cls, kernel: Kernel, X: Any, coefficients: np.ndarray, intercepts: np.ndarray) -> KernelMachine:
-        """A machine whose equal rows are one."""
+    def of(
+        cls,
+        kernel: Kernel,
+        X: Any,
+        coefficients: np.ndarray,
+        intercepts: np.ndarray,
+        counts: np.ndarray,
+        functions: Sequence[np.ndarray],
+    ) -> KernelMachine:
+        """A machine whose equal rows are one; `counts` rows, one after the other, belong to the same `functions`."""
+        if len({tuple(some) for some in functions}) == 1:
+            counts, functions = np.array([counts.sum()]), functions[:1]
         if isinstance(kernel, Precomputed):
-            return cls(kernel, X, coefficients, intercepts)
-        merged = merge(X, np.zeros(X.shape[0]), np.ones(X.shape[0]))
-        sums = np.zeros((coefficients.shape[0], merged.y.size))
-        for k, row in enumerate(coefficients):
-            sums[k] = merged.gather(row)
-        return cls(kernel, kernel.prepared(merged.X), sums, intercepts)
+            stops = np.cumsum(counts).tolist()
+            return cls(kernel, X, coefficients, intercepts, list(zip(stops, functions, strict=True)))
+        which = np.repeat(np.arange(counts.size), counts)
+        merged = merge(X, which.astype(float), np.ones(X.shape[0]))
+        order = np.argsort(merged.y, kind="stable")
+        sums = np.array([merged.gather(row)[order] for row in coefficients])
+        stops = np.searchsorted(merged.y[order], np.arange(counts.size), side="right").tolist()
+        groups = list(zip(stops, functions, strict=True))
+        return cls(kernel, kernel.prepared(merged.X[order]), sums, intercepts, groups)
 
     def scores(self, Z: Any, threads: int = 1) -> np.ndarray:
         """f_j(z) of every row: shape (n, k); each block of rows is the work of one thread.
@@ -53,12 +70,19 @@ class KernelMachine:
         out = np.tile(self.intercepts.astype(float), (Z.shape[0], 1))
         X = self.X
         if not isinstance(self.kernel, Precomputed) and X.dtype != np.float64 and Z.dtype == np.float64:
-            X = self.kernel.prepared(X.astype(np.float64))  # the finer of both
+            X = self.kernel.prepared(plain(X).astype(np.float64))  # the finer of both
 
         def fill(first: int) -> None:
             some = slice(first, first + BLOCK)
             for columns, tile in self._tiles(Z[some], X):
-                out[some] += tile @ self.coefficients[:, columns].T
+                begin, end, _ = columns.indices(self.coefficients.shape[1])
+                start = 0
+                for stop, functions in self.groups:
+                    part = slice(max(begin, start), min(end, stop))
+                    if part.start < part.stop:
+                        here = tile[:, part.start - begin : part.stop - begin]
+                        out[some, functions] += here @ self.coefficients[:, part].T
+                    start = stop
 
         if threads > 1 and len(starts) > 1:
             with ThreadPoolExecutor(threads) as pool:

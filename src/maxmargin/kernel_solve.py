@@ -14,13 +14,13 @@ import numpy as np
 from .batch.active_set import candidates
 from .batch.cholesky import factor
 from .batch.decomposition import decomposed_points
-from .batch.kernel_rows import KernelRows
+from .batch.kernel_rows import MEGABYTE, KernelRows
 from .batch.quadratic import quadratic
 from .certificates import Bounds
 from .kernel_certificates import KernelBounds, KernelPoint, KernelSample, all_bounds
 from .kernel_run import KernelRun
 from .kernel_task import KernelPoints, KernelTask
-from .kernels import Kernel, Precomputed
+from .kernels import Precomputed, plain
 from .problems import Problem
 from .rules import RULES, Algorithm
 from .schedules import SCHEDULES
@@ -127,27 +127,26 @@ class KernelSolution:
 
 
 def solve_kernel(
-    kernel: Kernel, X: Any, parts: Sequence[Part], terms: Terms, megabytes: float
+    sample: KernelSample, parts: Sequence[Part], terms: Terms, megabytes: float
 ) -> list[KernelSolution]:
     """Solve problems on the same rows, each until its certified gap is at most `tol` or something else ends it.
 
     Rows of the kernel are float32 numbers where that is enough for `tol`; what turns out not to be certified goes on
-    with float64 rows.
+    with float64 rows. Where all float64 rows are kept they serve both the solver and the certificate.
 
     Parameters
     ----------
-    kernel : Kernel
-    X : ndarray or CSR matrix of shape (n, d)
+    sample : KernelSample
     parts : sequence of Part
     terms : Terms
     megabytes : float
         Budget of the rows of the kernel.
     """
-    sample = KernelSample(kernel, X)
     solutions: dict[int, KernelSolution] = {}
     left = list(range(len(parts)))
-    for dtype in _precisions(sample, parts[0].problem, terms.tol):
-        rows = KernelRows(kernel, X.astype(dtype, copy=False), megabytes)
+    for dtype in _precisions(sample, terms.tol, megabytes):
+        X = sample.X if dtype == np.float64 else plain(sample.X).astype(dtype)
+        rows = KernelRows(sample.kernel, X, megabytes)
         walked = [
             _walk(
                 parts[k],
@@ -158,6 +157,8 @@ def solve_kernel(
             )
             for j, k in enumerate(left)
         ]
+        if dtype == np.float64 and rows.most == rows.n:
+            sample = replace(sample, product=rows.product)
         del rows
         some = [parts[k] for k in left]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -178,12 +179,13 @@ def solve_kernel(
     return [solutions[k] for k in range(len(parts))]
 
 
-def _precisions(sample: KernelSample, problem: Problem, tol: float) -> list[Any]:
-    """Float32 first, where entries are good enough for what is asked; small problems are exact in any case."""
+def _precisions(sample: KernelSample, tol: float, megabytes: float) -> list[Any]:
+    """Float32 first, where entries are good enough for what is asked and float64 rows are too many to be kept."""
     single = sample.error * SINGLE <= FINE * sample.most and tol >= COARSE
     if isinstance(sample.kernel, Precomputed):
         return [sample.X.dtype]
-    return [np.float32, np.float64] if single and sample.X.shape[0] > FEW_ROWS else [np.float64]
+    many = 8 * sample.X.shape[0] ** 2 > megabytes * MEGABYTE and sample.X.shape[0] > FEW_ROWS
+    return [np.float32, np.float64] if single and many else [np.float64]
 
 
 class _Decomposed:

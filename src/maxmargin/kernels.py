@@ -84,6 +84,55 @@ class Stripes:
 
 
 @dataclass(frozen=True, eq=False)
+class Lifted:
+    """Dense rows (x, |x|^2, 1): one product of these with rows (2z, -1, -|z|^2) is -|z - x|^2.
+
+    Attributes
+    ----------
+    largest : float
+        No |x|^2 is larger.
+    """
+
+    rows: np.ndarray
+    largest: float
+
+    @staticmethod
+    def of(X: np.ndarray) -> Lifted:
+        rows = np.empty((X.shape[0], X.shape[1] + 2), X.dtype)
+        rows[:, :-2], rows[:, -2], rows[:, -1] = X, _squares(X), 1.0
+        return Lifted(rows, float(rows[:, -2].max(initial=0.0)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.rows.shape[0], self.rows.shape[1] - 2
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.rows.dtype
+
+    @property
+    def entries(self) -> np.ndarray:
+        return self.rows[:, :-2]
+
+    @property
+    def squares(self) -> np.ndarray:
+        return self.rows[:, -2]
+
+    def __getitem__(self, places: Any) -> Lifted:
+        return Lifted(self.rows[places], self.largest)
+
+    def exact(self, other: Lifted) -> bool:
+        """Whole numbers: is no partial sum of a distance rounded?"""
+        return (self.largest**0.5 + other.largest**0.5) ** 2 < 0.999 * EXACT
+
+    def distances(self, other: Lifted, times: float) -> Iterator[tuple[slice, np.ndarray]]:
+        """(columns, `times` the squares of the distances from these other rows), in parts that stay in the cache."""
+        left = np.empty_like(self.rows)
+        left[:, :-2], left[:, -2], left[:, -1] = -2.0 * times * self.entries, times, times * self.squares
+        return _products(left, other.rows, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
 class WholeNumbers:
     """Rows of multiples of one number, so small that float32 has their inner products exactly, and sooner.
 
@@ -97,11 +146,14 @@ class WholeNumbers:
     dtype: ClassVar[np.dtype[Any]] = np.dtype(np.float64)
 
     @staticmethod
-    def like(X: Any) -> Any:
-        """X in this form if it has it; the unit is looked for in the first rows."""
+    def like(X: Any, unit: float | None = None) -> Any:
+        """X in this form if it has it; the unit is looked for in the first rows unless it is given."""
+        if not (sp.issparse(X) or isinstance(X, np.ndarray)):
+            return X
         values = X.data if sp.issparse(X) else X
-        head = np.abs(values[:SOME])
-        unit = float(head.min(where=head > 0.0, initial=np.inf))
+        if unit is None:
+            head = np.abs(values[:SOME])
+            unit = float(head.min(where=head > 0.0, initial=np.inf))
         # by Cauchy and Schwarz no partial sum is beyond the largest square
         if X.dtype != np.float64 or not _squares(X).max(initial=0.0) < 0.999 * EXACT * unit * unit < np.inf:
             return X
@@ -126,8 +178,7 @@ class WholeNumbers:
 
     def plain(self) -> Any:
         """The rows as they were."""
-        entries = self.entries.rows if isinstance(self.entries, Stripes) else self.entries
-        return entries.astype(self.dtype) * self.unit
+        return plain(self.entries).astype(self.dtype) * self.unit
 
 
 class Products(Kernel):
@@ -156,7 +207,8 @@ class Products(Kernel):
 
     def asked(self, Z: Any, X: Any) -> Any:
         if isinstance(X, WholeNumbers):
-            Z = WholeNumbers.like(Z)
+            whole = WholeNumbers.like(Z, X.unit)
+            Z = whole if isinstance(whole, WholeNumbers) else WholeNumbers.like(Z)
             if isinstance(Z, WholeNumbers):
                 return WholeNumbers(_beside(Z.entries, X.entries), Z.unit)
         return _beside(Z, X)
@@ -165,7 +217,7 @@ class Products(Kernel):
         """By how much a product z.x may be off."""
         if isinstance(X, WholeNumbers):  # two factors, and their product
             return (2.0 * X.OFF + 4.0 * EPS) * float(_squares(X).max(initial=0.0)) if X.unit != 1.0 else 0.0
-        rows = X.rows if isinstance(X, Stripes) else X
+        rows = plain(X)
         terms = int(np.diff(rows.indptr).max(initial=0)) if sp.issparse(rows) else X.shape[1]
         return (terms + 2.0) * EPS * float(_squares(X).max(initial=0.0))
 
@@ -227,6 +279,31 @@ class Gaussian(Products):
 
     name: ClassVar[str] = "rbf"
     times: ClassVar[float] = -2.0
+
+    def prepared(self, X: Any) -> Any:
+        X = super().prepared(X)
+        if isinstance(X, WholeNumbers):
+            return WholeNumbers(_lifted(X.entries), X.unit)
+        return _lifted(X)
+
+    def asked(self, Z: Any, X: Any) -> Any:
+        Z = super().asked(Z, X)
+        if isinstance(Z, WholeNumbers) and isinstance(X, WholeNumbers) and isinstance(X.entries, Lifted):
+            return WholeNumbers(_lifted(Z.entries), Z.unit)
+        return _lifted(Z) if isinstance(X, Lifted) else Z
+
+    def tiles(self, Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+        if isinstance(Z, Lifted) and isinstance(X, Lifted):
+            for columns, exponents in Z.distances(X, -self.gamma):
+                np.minimum(exponents, 0.0, out=exponents)
+                yield columns, np.exp(exponents, out=exponents)
+            return
+        if _at_exact_distances(Z, X):
+            for columns, distances in Z.entries.distances(X.entries, 1.0):
+                exponents = np.multiply(distances, -self.gamma * X.unit * X.unit, dtype=X.dtype)
+                yield columns, np.exp(exponents, out=exponents)
+            return
+        yield from super().tiles(Z, X)
 
     def finish(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         products += left[:, None]
@@ -313,8 +390,19 @@ class Precomputed(Kernel):
         return X[np.ix_(places, places)]
 
 
+def plain(X: Any) -> Any:
+    """Prepared rows as they were."""
+    if isinstance(X, WholeNumbers):
+        return X.plain()
+    if isinstance(X, Lifted):
+        return X.entries
+    return X.rows if isinstance(X, Stripes) else X
+
+
 def _stored(X: Any) -> Any:
     """X as its inner products are computed soonest."""
+    if isinstance(X, Stripes | Lifted):
+        return X
     size = X.shape[0] * X.shape[1]
     if X.shape[1] > WIDE or size * X.dtype.itemsize > BYTES:
         return X
@@ -326,11 +414,23 @@ def _stored(X: Any) -> Any:
     return X.toarray() if sp.issparse(X) else X
 
 
+def _lifted(X: Any) -> Any:
+    return Lifted.of(X) if isinstance(X, np.ndarray) else X
+
+
+def _at_exact_distances(Z: Any, X: Any) -> bool:
+    """Are both whole numbers of one unit, so small that float32 has their distances exactly?"""
+    if not (isinstance(Z, WholeNumbers) and isinstance(X, WholeNumbers) and Z.unit == X.unit):
+        return False
+    both = isinstance(Z.entries, Lifted) and isinstance(X.entries, Lifted)
+    return both and Z.entries.exact(X.entries)
+
+
 def _beside(Z: Any, X: Any) -> Any:
     """Rows that are multiplied by those of X: sparse ones by stripes, else dense ones where they have room."""
     if isinstance(X, Stripes):
         return sp.csr_matrix(Z)
-    return Z.toarray() if sp.issparse(Z) and isinstance(X, np.ndarray) else Z
+    return Z.toarray() if sp.issparse(Z) and isinstance(X, np.ndarray | Lifted) else Z
 
 
 def _products(Z: Any, X: Any, times: float) -> Iterator[tuple[slice, np.ndarray]]:
@@ -340,7 +440,7 @@ def _products(Z: Any, X: Any, times: float) -> Iterator[tuple[slice, np.ndarray]
             yield columns, np.multiply(products, times * Z.unit * X.unit, dtype=X.dtype)
         return
     Z, X = (A.plain() if isinstance(A, WholeNumbers) else A for A in (Z, X))
-    Z = Z.rows if isinstance(Z, Stripes) else Z
+    Z = plain(Z)
     Z = Z if times == 1.0 else times * Z
     if isinstance(X, Stripes) and sp.issparse(Z):
         first = 0
@@ -348,7 +448,7 @@ def _products(Z: Any, X: Any, times: float) -> Iterator[tuple[slice, np.ndarray]
             yield slice(first, first + part.shape[1]), Z @ part
             first += part.shape[1]
         return
-    X = X.rows if isinstance(X, Stripes) else X
+    X = plain(X)
     width = max(64, TILE // (X.dtype.itemsize * max(Z.shape[0], 1)))
     width *= 8 if sp.issparse(X) else 1  # to cut sparse rows costs more
     for first in range(0, X.shape[0], width):
@@ -361,8 +461,9 @@ def _squares(X: Any) -> np.ndarray:
     """|x|^2 of every row, in the precision of X."""
     if isinstance(X, WholeNumbers):
         return np.multiply(_squares(X.entries), X.unit * X.unit, dtype=X.dtype)
-    if isinstance(X, Stripes):
-        X = X.rows
+    if isinstance(X, Lifted):
+        return X.squares
+    X = plain(X)
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).ravel()
     return np.einsum("ij,ij->i", X, X)

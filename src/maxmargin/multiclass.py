@@ -49,6 +49,10 @@ class Parts(ABC):
         """The coefficients (problems, rows) of `dual_coef_`; `counts`: support vectors of each class."""
 
     @abstractmethod
+    def problems(self, code: int) -> np.ndarray:
+        """The problems that the rows of `dual_coef_` belong to, in the columns of this class."""
+
+    @abstractmethod
     def values(self, scores: np.ndarray) -> np.ndarray:
         """One value for each class from the scores (rows, problems)."""
 
@@ -77,6 +81,9 @@ class AgainstRest(Parts):
 
     def unpacked(self, dual_coef: np.ndarray, counts: np.ndarray) -> np.ndarray:
         return dual_coef
+
+    def problems(self, code: int) -> np.ndarray:
+        return np.arange(len(self.labels))
 
     def values(self, scores: np.ndarray) -> np.ndarray:
         return np.hstack([-scores, scores]) if self.count == 2 else scores
@@ -118,6 +125,9 @@ class AgainstEachOther(Parts):
             found[k, codes == i] = dual_coef[j - 1, codes == i]
             found[k, codes == j] = dual_coef[i, codes == j]
         return found
+
+    def problems(self, code: int) -> np.ndarray:
+        return np.array([k for k, pair in enumerate(self.pairs) if code in pair])
 
     def votes(self, scores: np.ndarray) -> np.ndarray:
         """The pairs that each class wins."""

@@ -18,19 +18,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled.decomposition import add_rows, gather, pairs, singles
+from ..compiled.decomposition import add_rows, pairs, singles, standing
 from ..problems import Problem
 from .kernel_rows import KernelRows
 
 SET = 2048  # rows of a working set
 NEW = 0.25  # share of it that is new, at most; and half as many as rows are free, but not
 FEW = 128  # less than these
+FIRST = 64  # rows of a class that begin, evenly spread, where nothing is known
 SHARE = 0.01  # of the violation of all, at which a working set is left
 STEPS = 50  # for each row of a working set, at most
-SAMPLED = 1024  # rows from which on a sample leads to where to begin
+SAMPLED = 2560  # rows from which on a sample leads to where to begin
 ROUGH = 0.1  # a violation at which a sample is left; margins are 1
 ROUNDS = 30  # working sets of a sample, at most
 LONGER, LONGEST = 2.0, 1e6  # multiples of dual weights without caps that are worth it, and that numbers bear
+LITTLE = float(np.finfo(float).smallest_subnormal)
 LEAST = 1e-13  # a violation, relative to the largest entry of the gradient, that is rounding
 
 
@@ -110,13 +112,13 @@ def _sets(
         if constant:
             gradient += constant * y * float(alpha @ y)
         chosen, violation = working_set(problem, y, caps, alpha, gradient, kept, min(SET, rows.most))
+        if not alpha.any() and chosen.size > 2 * FIRST:
+            chosen = _some_of_each(y)
         if chosen.size == 0 or violation <= LEAST * float(np.abs(gradient).max()):
             return
-        slots = rows.slots(chosen)
-        small = np.empty((chosen.size, chosen.size))
-        gather(rows.rows, slots, chosen, small)
+        small = rows.square(chosen)
         small += constant
-        small[np.diag_indices(chosen.size)] += own[chosen]
+        small.flat[:: chosen.size + 1] += own[chosen]
         part, before = alpha[chosen], alpha[chosen].copy()
         steps = inner(
             small, y[chosen], caps[chosen], part, gradient[chosen], SHARE * violation, STEPS * chosen.size
@@ -124,8 +126,9 @@ def _sets(
         if steps == 0:
             return
         alpha[chosen] = part
-        moved = part != before
-        add_rows(rows.rows, slots[moved], ((part - before) * y[chosen])[moved], scores)
+        moved = part != before  # only of these whole rows are needed
+        slots = rows.slots(chosen[moved])
+        add_rows(rows.rows, slots, ((part - before) * y[chosen])[moved], scores)
         if problem.hard:
             longer = _multiple(y, alpha, scores, constant)
             alpha, scores = longer * alpha, longer * scores
@@ -184,6 +187,13 @@ def _from_sample(
     return Point(full, scores + rows.product((full - alpha) * y))
 
 
+def _some_of_each(y: np.ndarray) -> np.ndarray:
+    """Rows of both classes, evenly spread."""
+    sides = (np.flatnonzero(y > 0.0), np.flatnonzero(y < 0.0))
+    some = [side[np.arange(0, side.size, max(1, side.size // FIRST))] for side in sides]
+    return np.sort(np.concatenate(some))
+
+
 def _spread(values: np.ndarray, places: np.ndarray, n: int) -> np.ndarray:
     """These values at their places among n, 0 elsewhere."""
     out = np.zeros(n)
@@ -210,20 +220,17 @@ def working_set(
     if kept.size:
         new = max(2, min(int(NEW * size), max(FEW, int(inside.sum()) // 2)))
     if problem.free:
-        value = -y * gradient
-        up, down = np.where(y > 0.0, high, low), np.where(y > 0.0, low, high)
-        top, bottom = float(value[up].max(initial=-np.inf)), float(value[down].min(initial=np.inf))
-        violation = top - bottom
+        rising, falling = np.empty(y.size), np.empty(y.size)
+        top, below, total, count = standing(y, caps, alpha, gradient, rising, falling)
+        bottom, violation = -below, top + below
         # where the intercept seems to be: a row on its own side of it makes no pair
-        middle = float(value[inside].mean()) if inside.any() else 0.5 * (top + bottom)
+        middle = total / count if count else 0.5 * (top + bottom)
         middle = min(max(middle, bottom), top)
-        rising = _worst(np.where(up & (value >= middle), value, -np.inf), new // 2)
-        falling = _worst(np.where(down & (value <= middle), -value, -np.inf), new // 2)
-        chosen = np.concatenate([rising, falling])
+        chosen = np.concatenate([_worst(rising, middle, new // 2), _worst(falling, -middle, new // 2)])
     else:
         lack = np.where((gradient < 0.0) & high, -gradient, np.where((gradient > 0.0) & low, gradient, 0.0))
         violation = float(lack.max(initial=0.0))
-        chosen = _worst(np.where(lack > 0.0, lack, -np.inf), new)
+        chosen = _worst(lack, LITTLE, new)
     among = np.zeros(y.size, dtype=bool)
     among[chosen] = True
     rest = kept[inside[kept] & ~among[kept]]
@@ -231,9 +238,9 @@ def working_set(
     return np.flatnonzero(among), violation
 
 
-def _worst(value: np.ndarray, most: int) -> np.ndarray:
-    """The places of the largest values, those that are -inf left out."""
-    places = np.flatnonzero(value > -np.inf)
+def _worst(value: np.ndarray, least: float, most: int) -> np.ndarray:
+    """The places of the largest values of at least so much."""
+    places = np.flatnonzero(value >= least)
     if places.size > most:
         places = places[np.argpartition(-value[places], most)[:most]]
     return places

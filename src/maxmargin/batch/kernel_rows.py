@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiled.decomposition import add_rows
+from ..compiled.decomposition import add_rows, gather
 from ..gram import gram_product
 from ..kernels import Kernel
 
@@ -48,7 +48,7 @@ class KernelRows:
         self._slot = np.full(self.n, -1, np.intp)  # of every row of the matrix
         self._row = np.full(self.most, -1, np.intp)  # in every slot
         self._asked = np.zeros(self.most, np.intp)  # when it was asked for last
-        self._turn = 0
+        self._turn = self._filled = 0
 
     def slots(self, wanted: np.ndarray) -> np.ndarray:
         """The places in `rows` of these rows of the matrix, at most `most` of them; those not kept are computed."""
@@ -59,6 +59,22 @@ class KernelRows:
         for first in range(0, missing.size, BLOCK):
             self._compute(missing[first : first + BLOCK])
         return self._slot[wanted]
+
+    def square(self, wanted: np.ndarray) -> np.ndarray:
+        """k(x_i, x_j) for these i and j, in float64; rows that are not kept are not computed beyond that."""
+        out = np.empty((wanted.size, wanted.size))
+        found = self._slot[wanted]
+        missing = np.flatnonzero(found < 0)
+        kept = np.flatnonzero(found >= 0)
+        self._turn += 1
+        self._asked[found[kept]] = self._turn
+        gather(self.rows, found[kept], wanted[kept], out, kept)
+        if missing.size:
+            part = self.kernel.part(self.X, wanted)
+            block = self.kernel.block(part[missing], part)
+            out[missing] = block
+            out[:, missing] = block.T
+        return out
 
     def product(self, c: np.ndarray) -> np.ndarray:
         """sum_i c_i k(x_i, x_j) for every j, c of shape (n,) or (m, n); rows that are not kept do not stay."""
@@ -82,9 +98,14 @@ class KernelRows:
 
     def _compute(self, some: np.ndarray) -> None:
         """These rows, in the place of those that were not asked for the longest."""
-        places = np.argsort(self._asked, kind="stable")[: some.size]
-        gone = self._row[places]
-        self._slot[gone[gone >= 0]] = self._row[places] = -1
+        if self._filled + some.size <= self.most:
+            places = np.arange(self._filled, self._filled + some.size)
+            self._filled += some.size
+        else:
+            places = np.argsort(self._asked, kind="stable")[: some.size]
+            gone = self._row[places]
+            self._slot[gone[gone >= 0]] = self._row[places] = -1
+            self._filled = self.most
         for columns, tile in self.kernel.tiles(self.X[some], self.X):
             self.rows[places, columns] = tile
         self._slot[some], self._row[places], self._asked[places] = places, some, self._turn

@@ -115,25 +115,73 @@ def singles(small, y, cap, alpha, gradient, goal, most):
 
 
 @compiled()
-def gather(rows, slots, columns, out):
-    """out[a, b] = rows[slots[a], columns[b]], a symmetric matrix: half of it is read."""
+def gather(rows, slots, columns, out, places):
+    """out[places[a], places[b]] = rows[slots[a], columns[b]], a symmetric matrix: half of it is read."""
     for a in range(slots.size):
         row = rows[slots[a]]
+        line = out[places[a]]
         for b in range(a + 1):
-            out[a, b] = row[columns[b]]
+            line[places[b]] = row[columns[b]]
     for first in range(0, slots.size, EDGE):  # the other half by squares, which fit into the cache
         for second in range(0, first + EDGE, EDGE):
             for a in range(first, min(first + EDGE, slots.size)):
                 for b in range(second, min(second + EDGE, a)):
-                    out[b, a] = out[a, b]
+                    out[places[b], places[a]] = out[places[a], places[b]]
+
+
+@compiled()
+def standing(y, cap, alpha, gradient, rising, falling):
+    """rising = -y g of the rows that may go up, falling = y g of those that may go down, -inf of others.
+
+    (The largest of both, the sum of -y g between the bounds, and of how many.)
+    """
+    top = bottom = -np.inf
+    total = 0.0
+    count = 0
+    for k in range(y.size):
+        value = -y[k] * gradient[k]
+        high, low = alpha[k] < cap[k], alpha[k] > 0.0
+        up, down = (high, low) if y[k] > 0.0 else (low, high)
+        rising[k] = value if up else -np.inf
+        falling[k] = -value if down else -np.inf
+        top, bottom = max(top, rising[k]), max(bottom, falling[k])
+        if up and down:
+            total += value
+            count += 1
+    return top, bottom, total, count
+
+
+@compiled()
+def glance(y, cap, alpha, scores):
+    """Of the hinge: sum alpha, sum y alpha, |w|^2, the loss, and its intercept: the mean that free rows ask for."""
+    total = uneven = square = asked = loss = 0.0
+    count = 0
+    for k in range(y.size):
+        if alpha[k] > 0.0:
+            total += alpha[k]
+            uneven += y[k] * alpha[k]
+            square += y[k] * alpha[k] * scores[k]
+            if alpha[k] < cap[k]:
+                asked += y[k] - scores[k]
+                count += 1
+    b = asked / count if count else 0.0
+    for k in range(y.size):
+        loss += cap[k] * max(0.0, 1.0 - y[k] * (scores[k] + b))
+    return total, uneven, square, loss, b
 
 
 @compiled()
 def add_rows(rows, slots, c, out):
     """out += sum of c_k rows[slots[k]]."""
     for first in range(0, out.size, STRETCH):
-        last = min(first + STRETCH, out.size)
-        for k in range(slots.size):
-            row = rows[slots[k]]
-            for j in range(first, last):
-                out[j] += c[k] * row[j]
+        part = out[first : first + STRETCH]
+        even = slots.size - slots.size % 2
+        for k in range(0, even, 2):  # by two: sums are read and written half as often
+            a, b = c[k], c[k + 1]
+            one, other = rows[slots[k]][first : first + STRETCH], rows[slots[k + 1]][first : first + STRETCH]
+            for j in range(part.size):
+                part[j] += a * one[j] + b * other[j]
+        for k in range(even, slots.size):
+            row = rows[slots[k]][first : first + STRETCH]
+            for j in range(part.size):
+                part[j] += c[k] * row[j]

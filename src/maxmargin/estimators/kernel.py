@@ -273,6 +273,7 @@ default="rbf"
         kernel = kernel_named(self.kernel, X, gamma, self.degree, self.coef0)
         rows = _Rows(kernel, X, codes, whole)
         check_kernel(kernel, rows.X)
+        sample = KernelSample(kernel, rows.X)
         scheme = parts_of(self.multi_class, classes.size)
         labels = named_parts(scheme, classes)
         drawn = seeds(self.random_state, len(labels))
@@ -309,7 +310,7 @@ default="rbf"
             # groups that are left share the time that is left
             part = watch.part(-(-(len(groups) - groups.index(group)) // side_by_side))
             terms = Terms(self.tol, max_iter, part, heard, self._exact, reason)
-            found = solve_kernel(kernel, rows.some(places), parts, terms, self.cache_size)
+            found = solve_kernel(sample.part(places), parts, terms, self.cache_size)
             return [(solution, places) for solution in found]
 
         threads = 1 if side_by_side > 1 else jobs
@@ -474,11 +475,12 @@ default="rbf"
             part = replace(sample, y=signs, weights=np.where(among, weights, 0.0))
             alpha = np.minimum(solution.point.alpha, problem.caps(part.weights))  # shares have been rounded
             parts.append(certificate(problem, kernel, part, solution.bounds, alpha))
-        coefficients = np.array([solution.point.coefficients for solution in found])
-        codes = rows.whole_codes
-        used = np.flatnonzero(coefficients.any(axis=0))
+        codes, taking = rows.whole_codes, np.zeros(n, dtype=bool)
+        for solution in found:
+            taking |= solution.point.coefficients != 0.0
+        used = np.flatnonzero(taking)
         used = used[np.argsort(codes[used], kind="stable")]  # by class, as in SVC
-        coefficients = coefficients[:, used]
+        coefficients = np.array([solution.point.coefficients[used] for solution in found])
         self.support_ = used.astype(np.int32)
         self.n_support_ = np.bincount(codes[used], minlength=scheme.count).astype(np.int32)
         self.support_vectors_ = np.empty((0, n)) if isinstance(kernel, Precomputed) else X[used]
@@ -495,11 +497,12 @@ default="rbf"
 
     def make_machine(self, kernel: Kernel) -> None:
         """Make what predicts of the fitted attributes; `load` asks for it too."""
-        coefficients = parts_of(self.multi_class, len(self.classes_)).unpacked(
-            self.dual_coef_, self.n_support_
-        )
+        scheme = parts_of(self.multi_class, len(self.classes_))
         X = self.support_ if isinstance(kernel, Precomputed) else self.support_vectors_
-        self._machine = KernelMachine.of(kernel, X, coefficients, self.intercept_)
+        problems = [scheme.problems(code) for code in range(scheme.count)]
+        self._machine = KernelMachine.of(
+            kernel, X, np.asarray(self.dual_coef_), self.intercept_, np.asarray(self.n_support_), problems
+        )
 
 
 class _Rows:
@@ -525,12 +528,6 @@ class _Rows:
             merged = merge(X if self._used.size == self._n else X[self._used], labels, weights)
         self._merged = merged
         self.X, self.codes, self.weights = merged.X, merged.y.astype(np.intp), merged.weights
-
-    def some(self, places: np.ndarray) -> Any:
-        """These of the distinct rows."""
-        if places.size == self.codes.size:
-            return self.X
-        return self.X[np.ix_(places, places)] if isinstance(self.kernel, Precomputed) else self.X[places]
 
     def taking_part(self, signs: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Labels and weights of all rows of the fit in one of its problems, and which rows take part."""
