@@ -241,7 +241,9 @@ def test_sparse_rows_are_multiplied_as_such(monkeypatch, kernel, values, share, 
     for X in (dense, sp.csr_matrix(dense)):
         rows = kernel.prepared(X)
         dense_form = Lifted if kernel.name == "rbf" else np.ndarray
-        assert isinstance(rows.entries if values == "whole" else rows, dense_form if form is np.ndarray else form)
+        assert isinstance(
+            rows.entries if values == "whole" else rows, dense_form if form is np.ndarray else form
+        )
         for Z in (rows, rows[5:20], dense[5:20], sp.csr_matrix(dense)[5:20]):
             wanted = K if Z is rows else K[5:20]
             np.testing.assert_allclose(kernel.block(Z, rows), wanted, rtol=1e-12)

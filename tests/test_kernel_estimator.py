@@ -298,7 +298,9 @@ class TestPrecision:
     def test_double_where_entries_are_coarse(self, monkeypatch):
         seen = self.seen(monkeypatch)
         X, y, _ = rings(300, 4)
-        assert KernelMaxMarginClassifier(gamma=0.3, cache_size=0.5).fit(X + 1e4, y).status_ is Status.CERTIFIED
+        assert (
+            KernelMaxMarginClassifier(gamma=0.3, cache_size=0.5).fit(X + 1e4, y).status_ is Status.CERTIFIED
+        )
         assert seen == [np.float64]
 
     def test_double_takes_over(self, monkeypatch):

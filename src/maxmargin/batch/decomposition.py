@@ -211,9 +211,7 @@ def working_set(
         # where the intercept seems to be: a row on its own side of it makes no pair
         middle = total / count if count else 0.5 * (top + bottom)
         middle = min(max(middle, bottom), top)
-        chosen = np.concatenate(
-            [_worst(rising, middle, new // 2), _worst(falling, -middle, new // 2)]
-        )
+        chosen = np.concatenate([_worst(rising, middle, new // 2), _worst(falling, -middle, new // 2)])
     else:
         lack = np.where((gradient < 0.0) & high, -gradient, np.where((gradient > 0.0) & low, gradient, 0.0))
         violation = float(lack.max(initial=0.0))
