@@ -175,7 +175,9 @@ def svc(data: Set, tol: float, kind: Any) -> Fit:
         model.predict(data.X[:ASKED])
         predict += time.process_time() - begin
         found = dual_weights(model, labels)
-        gaps = [judged(data, *one, alpha, alpha * one[1]) for one, alpha in zip(problems[k:], found, strict=False)]
+        gaps = [
+            judged(data, *one, alpha, alpha * one[1]) for one, alpha in zip(problems[k:], found, strict=False)
+        ]
         gap = max(gap, *gaps)
         if gap > TOL:
             break

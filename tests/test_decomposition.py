@@ -346,3 +346,54 @@ def test_time_is_heard(monkeypatch):
         Problem("hinge", 1.0), KernelRows(Gaussian(0.4), X, 10.0), y, weights, lambda: next(asked) >= 5
     )
     assert len(list(points)) == 5
+
+
+@pytest.mark.parametrize("unit", [None, 1.0, 1.0 / 15.0])
+def test_distances_are_one_product(unit):
+    """Of whole numbers they are exact in float32, whatever rows are asked about; of others, within the error."""
+    rng, kernel = np.random.default_rng(15), Gaussian(0.7)
+    X = rng.normal(size=(60, 8)) if unit is None else rng.integers(0, 16, size=(60, 8)) * unit
+    rows = kernel.prepared(X)
+    exact = np.exp(-0.7 * ((X[:, None] - X) ** 2).sum(axis=2))
+    for Z, places in ((rows[3:20], slice(3, 20)), (kernel.asked(X[20:50], rows), slice(20, 50))):
+        np.testing.assert_allclose(
+            kernel.block(Z, rows), exact[places], rtol=0.0, atol=kernel.error(rows) + 1e-15
+        )
+    assert np.array_equal(plain(kernel.prepared(X.astype(np.float32))), X.astype(np.float32))
+    if unit is not None:
+        assert rows.entries.exact(rows.entries)
+        assert np.array_equal(np.diagonal(kernel.block(rows, rows)), np.ones(60))
+        other = WholeNumbers.like(X * 7.0)  # another unit
+        np.testing.assert_allclose(
+            kernel.block(kernel.asked(other.plain(), rows), rows),
+            rbf_kernel(7.0 * X, X, gamma=0.7),
+            atol=1e-12,
+        )
+    assert kernel.prepared(rows).shape == rows.shape
+
+
+def test_a_square_of_rows_that_are_kept_in_part():
+    X = rings(200, 16)[0]
+    K = Gaussian(0.4).block(X, X)
+    for kernel, given in ((Gaussian(0.4), X), (Precomputed(), K)):
+        rows = KernelRows(kernel, given, 10.0)
+        rows.slots(np.arange(0, 200, 3))
+        wanted = np.arange(5, 190, 2)
+        np.testing.assert_allclose(rows.square(wanted), K[np.ix_(wanted, wanted)], atol=1e-14)
+        assert rows.computed == 67
+
+
+def test_a_glance_bounds_the_optimum():
+    """Points far away are valued in one pass: the bounds are those of the point with another intercept."""
+    X, y, weights = rings(300, 17)
+    problem, rows = Problem("hinge", 1.0), KernelRows(Gaussian(0.4), X, 10.0)
+    exact = ends(problem, rows, y, weights, 1e-7)
+    points = KernelPoints(problem, y, weights, rows.diagonal)
+    glanced = 0
+    for point in decomposed_points(problem, rows, y, weights):
+        glanced += points._glanced(*point)
+        points.value(*point)
+        assert points.lower <= exact[1]
+        assert exact[0] <= points.upper
+    assert points.gap <= 1e-6
+    assert glanced

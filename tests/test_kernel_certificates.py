@@ -14,7 +14,7 @@ from maxmargin import Problem
 from maxmargin.batch.decomposition import decomposed_points
 from maxmargin.batch.kernel_rows import KernelRows
 from maxmargin.certificates import Sample, bounds
-from maxmargin.kernel_certificates import kernel_bounds
+from maxmargin.kernel_certificates import KernelPoint, KernelSample, all_bounds, kernel_bounds
 from maxmargin.kernels import Gaussian, Linear, Polynomial, WholeNumbers
 
 PROBLEMS = [
@@ -102,3 +102,26 @@ def test_entries_of_whole_numbers_are_too(kernel, unit):
         exact = np.exp(-np.longdouble(kernel.gamma) * (squares[:, None] + squares - 2 * products))
     assert np.abs(kernel.block(rows, rows) - exact).max() <= kernel.error(rows) + 1e-300
     assert kernel.error(rows) <= kernel.error(X)
+
+
+def test_a_multiple_of_the_dual_point_is_a_primal_point_of_its_own():
+    """That which was given is proved, though its scores are those of the dual one."""
+    X, y, weights = rings(60, 6)
+    problem, kernel = Problem("hinge", 2.0), Gaussian(0.4)
+    last = list(decomposed_points(problem, KernelRows(kernel, X, 10.0), y, weights))[-1]
+    sample, alpha = KernelSample(kernel, X), 0.8 * last.alpha
+    b = all_bounds([problem], sample, [y], [weights], [KernelPoint(last.alpha, last.alpha * y, 0.0)])[
+        0
+    ].point.intercept
+    point = KernelPoint(alpha, last.alpha * y, b)
+    found = all_bounds([problem], sample, [y], [weights], [point])[0]
+    np.testing.assert_allclose(found.point.coefficients, last.alpha * y, atol=1e-9)
+    scores = kernel.block(X, X) @ (last.alpha * y)
+    primal = problem.primal(0.5 * float((last.alpha * y) @ scores), y * (scores + b), weights)
+    assert found.bounds.upper == pytest.approx(primal, rel=1e-9)
+    some = np.arange(0, 60, 2)
+    part = sample.part(some)
+    assert part.error == sample.error >= KernelSample(kernel, X[some]).error
+    np.testing.assert_allclose(
+        part.scores(alpha[some]), kernel.block(X[some], X[some]) @ alpha[some], atol=1e-12
+    )

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from .kernels import Kernel
 
 BLOCK = 512  # rows of the Gram matrix at once
+SPARSE = 0.2  # share of coefficients, below which they are multiplied one by one
 
 
 def gram_product(kernel: Kernel, X: Any, c: np.ndarray) -> np.ndarray:
@@ -26,6 +28,9 @@ def gram_product(kernel: Kernel, X: Any, c: np.ndarray) -> np.ndarray:
     used = np.flatnonzero(c.reshape(-1, c.shape[-1]).any(axis=0))
     for first in range(0, used.size, BLOCK):
         some = used[first : first + BLOCK]
+        part: Any = c[..., some].astype(X.dtype, copy=False)
+        if np.count_nonzero(part) < SPARSE * part.size:  # a row of one class has no part in many others
+            part = sp.csr_matrix(part)
         for columns, tile in kernel.tiles(X[some], X):
-            out[..., columns] += c[..., some].astype(tile.dtype, copy=False) @ tile
+            out[..., columns] += part @ tile
     return out

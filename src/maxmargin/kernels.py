@@ -148,7 +148,7 @@ class WholeNumbers:
     @staticmethod
     def like(X: Any, unit: float | None = None) -> Any:
         """X in this form if it has it; the unit is looked for in the first rows unless it is given."""
-        if not (sp.issparse(X) or isinstance(X, np.ndarray)):
+        if isinstance(X, WholeNumbers | Stripes | Lifted):
             return X
         values = X.data if sp.issparse(X) else X
         if unit is None:
@@ -299,8 +299,9 @@ class Gaussian(Products):
                 yield columns, np.exp(exponents, out=exponents)
             return
         if _at_exact_distances(Z, X):
-            for columns, distances in Z.entries.distances(X.entries, 1.0):
-                exponents = np.multiply(distances, -self.gamma * X.unit * X.unit, dtype=X.dtype)
+            left: Any = Z.entries
+            for columns, distances in left.distances(X.entries, -1.0):
+                exponents = np.multiply(distances, self.gamma * X.unit * X.unit, dtype=X.dtype)
                 yield columns, np.exp(exponents, out=exponents)
             return
         yield from super().tiles(Z, X)

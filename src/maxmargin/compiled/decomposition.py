@@ -175,13 +175,7 @@ def add_rows(rows, slots, c, out):
     """out += sum of c_k rows[slots[k]]."""
     for first in range(0, out.size, STRETCH):
         part = out[first : first + STRETCH]
-        even = slots.size - slots.size % 2
-        for k in range(0, even, 2):  # by two: sums are read and written half as often
-            a, b = c[k], c[k + 1]
-            one, other = rows[slots[k]][first : first + STRETCH], rows[slots[k + 1]][first : first + STRETCH]
-            for j in range(part.size):
-                part[j] += a * one[j] + b * other[j]
-        for k in range(even, slots.size):
+        for k in range(slots.size):
             row = rows[slots[k]][first : first + STRETCH]
             for j in range(part.size):
                 part[j] += c[k] * row[j]
