@@ -19,7 +19,7 @@ from .certificates import Bounds
 from .kernel_certificates import KernelBounds, KernelPoint, KernelSample, all_bounds
 from .kernel_run import KernelRun
 from .kernel_task import KernelPoints, KernelTask
-from .kernels import Kernel, Precomputed
+from .kernels import Kernel, Precomputed, WholeNumbers
 from .problems import Problem
 from .rules import RULES, Algorithm
 from .schedules import SCHEDULES
@@ -28,7 +28,7 @@ from .status import Status
 from .watch import Watch
 
 FEW_ROWS = 500  # problems of no more rows end with the exact step on a factor of the Gram matrix
-COARSE, FINE = 1e-5, 1e-4  # a tol that float32 rows reach, where entries are off by no more than this share
+COARSE, FINE = 1e-5, 1e-3  # a tol that float32 rows reach, where entries are off by no more than this share
 SINGLE = 2.0**29  # how much coarser float32 is
 IDLE = 30  # rounds without a better bound, after which the decomposition has come as near as numbers do
 HOPELESS = 100.0  # margins of so many roundings of the rows are none
@@ -128,11 +128,16 @@ def solve_kernel(
     """
     sample = KernelSample(kernel, X)
     solutions: dict[int, KernelSolution] = {}
-    left = list(range(len(parts)))
-    for dtype in _precisions(sample, parts[0].problem, terms.tol):
+    left, goals = list(range(len(parts))), [terms.tol] * len(parts)
+    for dtype in _precisions(sample, X, terms.tol):
         rows = KernelRows(kernel, X.astype(dtype, copy=False), megabytes)
         walked = [
-            _walk(parts[k], rows, replace(terms, watch=terms.watch.part(len(left) - j)), solutions.get(k))
+            _walk(
+                parts[k],
+                rows,
+                replace(terms, tol=goals[k], watch=terms.watch.part(len(left) - j)),
+                solutions.get(k),
+            )
             for j, k in enumerate(left)
         ]
         del rows
@@ -147,6 +152,7 @@ def solve_kernel(
             )
         for k, solution, proof in zip(left, walked, proofs, strict=True):
             solutions[k] = _proved(parts[k].problem, solution, proof, terms.tol, solutions.get(k))
+            goals[k] = _goal(parts[k].problem, solution, proof.bounds, terms.tol)
         left = [
             k for k in left if solutions[k].status in UNFINISHED and solutions[k].status != Status.MAX_ITER
         ]
@@ -155,12 +161,24 @@ def solve_kernel(
     return [solutions[k] for k in range(len(parts))]
 
 
-def _precisions(sample: KernelSample, problem: Problem, tol: float) -> list[Any]:
+def _precisions(sample: KernelSample, X: Any, tol: float) -> list[Any]:
     """Float32 first, where entries are good enough for what is asked; small problems are exact in any case."""
-    single = sample.error * SINGLE <= FINE * sample.most and tol >= COARSE
     if isinstance(sample.kernel, Precomputed):
         return [sample.X.dtype]
-    return [np.float32, np.float64] if single and sample.X.shape[0] > FEW_ROWS else [np.float64]
+    if tol < COARSE or X.shape[0] <= FEW_ROWS:
+        return [np.float64]
+    # whole numbers may be exact in float64 alone
+    narrow = isinstance(sample.X, WholeNumbers)
+    error = sample.error if narrow else sample.kernel.error(X.astype(np.float32, copy=False))
+    return [np.float32, np.float64] if error * SINGLE <= FINE * sample.most else [np.float64]
+
+
+def _goal(problem: Problem, walked: _Walked, proved: Bounds, tol: float) -> float:
+    """The gap to go on to where a proof was missed: what rounding takes is asked for beforehand."""
+    if walked.status is not Status.CERTIFIED or not walked.history:
+        return tol
+    lost = problem.gap(proved.lower, proved.upper) - walked.history[-1].gap
+    return min(max(tol - 2.0 * lost, 0.1 * tol), tol)
 
 
 class _Decomposed:
