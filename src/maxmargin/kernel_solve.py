@@ -153,9 +153,7 @@ def solve_kernel(
         for k, solution, proof in zip(left, walked, proofs, strict=True):
             solutions[k] = _proved(parts[k].problem, solution, proof, terms.tol, solutions.get(k))
             goals[k] = _goal(parts[k].problem, solution, proof.bounds, terms.tol)
-        left = [
-            k for k in left if solutions[k].status in UNFINISHED and solutions[k].status != Status.MAX_ITER
-        ]
+        left = [k for k in left if _to_go_on(parts[k], solutions[k], terms.tol)]
         if not left or terms.watch.interrupted():
             break
     return [solutions[k] for k in range(len(parts))]
@@ -171,6 +169,13 @@ def _precisions(sample: KernelSample, X: Any, tol: float) -> list[Any]:
     narrow = isinstance(sample.X, WholeNumbers)
     error = sample.error if narrow else sample.kernel.error(X.astype(np.float32, copy=False))
     return [np.float32, np.float64] if error * SINGLE <= FINE * sample.most else [np.float64]
+
+
+def _to_go_on(part: Part, found: KernelSolution, tol: float) -> bool:
+    """Would better rows of the kernel lead further? Not where an algorithm ends by an accuracy of its own."""
+    if found.status is Status.CONVERGED and not part.algorithm.convergent:
+        return part.problem.gap(found.bounds.lower, found.bounds.upper) <= 2.0 * tol
+    return found.status in UNFINISHED and found.status is not Status.MAX_ITER
 
 
 def _goal(problem: Problem, walked: _Walked, proved: Bounds, tol: float) -> float:
