@@ -20,8 +20,8 @@ from .data import data_folder
 PAGE = Path(__file__).parent / "README.md"
 SECTIONS = (
     "cramma_table1", "cramma_table2", "cramma_table3", "cramma_table4", "pumma_figure3", "pumma_figure4",
-    "pumma_large_p", "pumma_newton", "ima_margins", "elimination", "pumma_table1", "mpu_table1",
-    "separable_or_not",
+    "pumma_large_p", "pumma_newton", "ima_margins", "elimination", "pumma_table1", "pumma_table2",
+    "mpu_table1", "separable_or_not",
 )  # fmt: skip
 ROUGHLY = (10, 30, 60, 120, 300, 600, 1200, 2400)  # seconds
 HEAD = """\

@@ -63,6 +63,17 @@ def adult(folder: Path, rows: int | None = None, file: str = "a9a") -> tuple[Any
     return X[:rows], y[:rows]
 
 
+def mnist(folder: Path, rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The first training images, 784 pixels of 0 to 255, and the digits that they show, in the order of the file."""
+    pixels, digits = (
+        np.frombuffer(
+            gzip.decompress((folder / f"mnist/train-{name}.gz").read_bytes()), np.uint8, offset=head
+        )
+        for name, head in (("images-idx3-ubyte", 16), ("labels-idx1-ubyte", 8))
+    )
+    return pixels.reshape(-1, 784)[:rows].astype(float), digits[:rows].astype(int)
+
+
 def r_of_k(
     r: int, seed: int, n: int = 100, k: int = 16, m: int = 1000, shift: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -125,3 +125,19 @@ def test_a_multiple_of_the_dual_point_is_a_primal_point_of_its_own():
     np.testing.assert_allclose(
         part.scores(alpha[some]), kernel.block(X[some], X[some]) @ alpha[some], atol=1e-12
     )
+
+    assert kernel.prepared(rows[3:9]).unit == unit  # a part of such rows
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(1e-6, 5, 1.0)], ids=lambda k: k.name)
+def test_whole_numbers_beyond_float32_are_exact_in_float64(kernel):
+    if np.finfo(np.longdouble).eps >= np.finfo(float).eps:
+        pytest.skip("long double is double here")
+    X = np.random.default_rng(5).integers(0, 256, size=(40, 1000)).astype(float)
+    rows = kernel.prepared(X)
+    assert not isinstance(rows, WholeNumbers)
+    long = X.astype(np.longdouble)
+    products = long @ long.T
+    exact = products if kernel.name == "linear" else (np.longdouble(kernel.gamma) * products + 1) ** 5
+    assert np.abs(kernel.block(rows, rows) - exact).max() <= kernel.error(rows) + 1e-300
+    assert kernel.error(rows) < 0.1 * kernel.error(rows + 0.5)

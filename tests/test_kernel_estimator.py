@@ -303,6 +303,14 @@ class TestPrecision:
         )
         assert seen == [np.float64]
 
+    def test_not_where_an_algorithm_ends_by_its_own_accuracy(self, monkeypatch):
+        seen = self.seen(monkeypatch)
+        X, y, _ = rings(300, 4)
+        rule = PUMMA(delta=0.5)
+        model = KernelMaxMarginClassifier(loss="squared_hinge", algorithm=rule).fit(X, y)
+        assert model.status_ is Status.CONVERGED
+        assert seen == [np.float32]
+
     def test_double_takes_over(self, monkeypatch):
         """Losses so dear that float32 rows cannot certify them."""
         seen = self.seen(monkeypatch)

@@ -28,7 +28,7 @@ from .certificates import (
     fingerprint,
     training_data,
 )
-from .gram import gram_product
+from .gram import BLOCK, gram_product
 from .intercept import best_intercept
 from .kernels import Kernel, Precomputed
 from .multiclass import parts_of
@@ -119,7 +119,8 @@ class _Combination(NamedTuple):
 def _combination(sample: KernelSample, c: np.ndarray, scores: np.ndarray) -> _Combination:
     total, terms = float(np.abs(c).sum()), int(np.count_nonzero(c)) + 4
     square = float(c @ scores)
-    off = total * (sample.error + (terms + 2.0) * EPS * sample.most)
+    added = min(terms, BLOCK + c.size // BLOCK + 5)  # a block's sum, and the sum of the blocks
+    off = total * (sample.error + (added + 2.0) * EPS * sample.most)
     uncertain = total * off + terms * EPS * float(np.abs(c * scores).sum())
     return _Combination(c, scores, max(square, 0.0), off, uncertain)
 

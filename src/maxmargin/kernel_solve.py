@@ -20,7 +20,7 @@ from .certificates import Bounds
 from .kernel_certificates import KernelBounds, KernelPoint, KernelSample, all_bounds
 from .kernel_run import KernelRun
 from .kernel_task import KernelPoints, KernelTask
-from .kernels import Precomputed, plain
+from .kernels import Precomputed, WholeNumbers, plain
 from .problems import Problem
 from .rules import RULES, Algorithm
 from .schedules import SCHEDULES
@@ -41,7 +41,7 @@ from .status import Status
 from .watch import Watch
 
 FEW_ROWS = 500  # rows up to which the exact step has the eigenvalues of the whole Gram matrix
-COARSE, FINE = 1e-5, 1e-4  # a tol that float32 rows reach, where entries are off by no more than this share
+COARSE, FINE = 1e-5, 1e-3  # a tol that float32 rows reach, where entries are off by no more than this share
 SINGLE = 2.0**29  # how much coarser float32 is
 IDLE = 30  # rounds without a better bound, after which the decomposition has come as near as numbers do
 ASKED = 20  # rounds without a separator, after which it is asked whether there is one
@@ -143,7 +143,7 @@ def solve_kernel(
         Budget of the rows of the kernel.
     """
     solutions: dict[int, KernelSolution] = {}
-    left = list(range(len(parts)))
+    left, goals = list(range(len(parts))), [terms.tol] * len(parts)
     for dtype in _precisions(sample, terms.tol, megabytes):
         X = sample.X if dtype == np.float64 else plain(sample.X).astype(dtype)
         rows = KernelRows(sample.kernel, X, megabytes)
@@ -152,7 +152,7 @@ def solve_kernel(
                 parts[k],
                 rows,
                 sample,
-                replace(terms, watch=terms.watch.part(len(left) - j)),
+                replace(terms, tol=goals[k], watch=terms.watch.part(len(left) - j)),
                 solutions.get(k),
             )
             for j, k in enumerate(left)
@@ -171,9 +171,8 @@ def solve_kernel(
             )
         for k, solution, proof in zip(left, walked, proofs, strict=True):
             solutions[k] = _proved(parts[k].problem, solution, proof, terms.tol, solutions.get(k))
-        left = [
-            k for k in left if solutions[k].status in UNFINISHED and solutions[k].status != Status.MAX_ITER
-        ]
+            goals[k] = _goal(parts[k].problem, solution, proof.bounds, terms.tol)
+        left = [k for k in left if _to_go_on(parts[k], solutions[k], terms.tol)]
         if not left or terms.watch.interrupted():
             break
     return [solutions[k] for k in range(len(parts))]
@@ -181,11 +180,30 @@ def solve_kernel(
 
 def _precisions(sample: KernelSample, tol: float, megabytes: float) -> list[Any]:
     """Float32 first, where entries are good enough for what is asked and float64 rows are too many to be kept."""
-    single = sample.error * SINGLE <= FINE * sample.most and tol >= COARSE
+    n = sample.X.shape[0]
     if isinstance(sample.kernel, Precomputed):
         return [sample.X.dtype]
-    many = 8 * sample.X.shape[0] ** 2 > megabytes * MEGABYTE and sample.X.shape[0] > FEW_ROWS
-    return [np.float32, np.float64] if single and many else [np.float64]
+    if tol < COARSE or n <= FEW_ROWS or 8 * n * n <= megabytes * MEGABYTE:
+        return [np.float64]
+    # whole numbers may be exact in float64 alone
+    narrow = isinstance(sample.X, WholeNumbers)
+    error = sample.error if narrow else sample.kernel.error(plain(sample.X).astype(np.float32))
+    return [np.float32, np.float64] if error * SINGLE <= FINE * sample.most else [np.float64]
+
+
+def _to_go_on(part: Part, found: KernelSolution, tol: float) -> bool:
+    """Would better rows of the kernel lead further? Not where an algorithm ends by an accuracy of its own."""
+    if found.status is Status.CONVERGED and not part.algorithm.convergent:
+        return part.problem.gap(found.bounds.lower, found.bounds.upper) <= 2.0 * tol
+    return found.status in UNFINISHED and found.status is not Status.MAX_ITER
+
+
+def _goal(problem: Problem, walked: _Walked, proved: Bounds, tol: float) -> float:
+    """The gap to go on to where a proof was missed: what rounding takes is asked for beforehand."""
+    if walked.status is not Status.CERTIFIED or not walked.history:
+        return tol
+    lost = problem.gap(proved.lower, proved.upper) - walked.history[-1].gap
+    return min(max(tol - 2.0 * lost, 0.1 * tol), tol)
 
 
 class _Decomposed:

@@ -22,6 +22,7 @@ SPARSE = 0.03, 0.15  # shares of entries: below by sparse rows, between by strip
 STRIPE = 512  # rows of a stripe
 SOME = 64  # rows looked at together
 EXACT = 2.0**24  # whole numbers up to here have no rounding in float32
+WIDER = 2.0**53  # and in float64
 
 
 class Kernel(ABC):
@@ -185,6 +186,7 @@ class Products(Kernel):
     """A function of the inner product, and of the lengths."""
 
     times: ClassVar[float] = 1.0  # a power of two, so many of which `finish` asks for
+    lengths: ClassVar[bool] = False  # does `finish` look at the lengths?
 
     def block(self, Z: Any, X: Any) -> np.ndarray:
         out = np.empty((Z.shape[0], X.shape[0]), X.dtype)
@@ -193,7 +195,7 @@ class Products(Kernel):
         return out
 
     def tiles(self, Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
-        left, right = _squares(Z), _squares(X)
+        left, right = (_squares(A) if self.lengths else np.empty(A.shape[0], A.dtype) for A in (Z, X))
         for columns, products in _products(Z, X, self.times):
             yield columns, self.finish(products, left, right[columns])
 
@@ -218,6 +220,8 @@ class Products(Kernel):
         if isinstance(X, WholeNumbers):  # two factors, and their product
             return (2.0 * X.OFF + 4.0 * EPS) * float(_squares(X).max(initial=0.0)) if X.unit != 1.0 else 0.0
         rows = plain(X)
+        if _whole(rows) and not isinstance(X, Lifted):  # whose products have gamma in them
+            return 0.0
         terms = int(np.diff(rows.indptr).max(initial=0)) if sp.issparse(rows) else X.shape[1]
         return (terms + 2.0) * EPS * float(_squares(X).max(initial=0.0))
 
@@ -279,6 +283,7 @@ class Gaussian(Products):
 
     name: ClassVar[str] = "rbf"
     times: ClassVar[float] = -2.0
+    lengths: ClassVar[bool] = True
 
     def prepared(self, X: Any) -> Any:
         X = super().prepared(X)
@@ -456,6 +461,16 @@ def _products(Z: Any, X: Any, times: float) -> Iterator[tuple[slice, np.ndarray]
         columns = slice(first, min(first + width, X.shape[0]))
         products = Z @ X[columns].T
         yield columns, products.toarray() if sp.issparse(products) else np.ascontiguousarray(products)
+
+
+def _whole(X: Any) -> bool:
+    """Float64 rows of whole numbers whose sums of products are whole numbers too, none of them rounded: pixels, say."""
+    values = X.data if sp.issparse(X) else X
+    if X.dtype != np.float64 or not _squares(X).max(initial=0.0) < WIDER:
+        return False
+    step = SOME * (X.shape[1] if sp.issparse(X) else 1)
+    parts = (values[first : first + step] for first in range(0, values.shape[0], step))
+    return all(np.array_equal(some, np.rint(some)) for some in parts)
 
 
 def _squares(X: Any) -> np.ndarray:
