@@ -262,7 +262,7 @@ class TestFit:
             (["--label", "y"], "--label names a column of a .csv or .parquet file"),
             (["--gamma", "0.1"], "--gamma belongs to --kernel: name a kernel, or leave it out"),
             (["--kernel", "rbf", "--p", "1"], "--p does not go with --kernel: leave it out"),
-            (["--kernel", "magic"], "kernel must be one of 'linear', 'poly', 'rbf'"),
+            (["--kernel", "magic"], "kernel must be one of 'additive_chi2', "),
             (["--kernel", "precomputed"], "--kernel precomputed takes a matrix"),
             (["--kernel", "rbf", "--multi-class", "all"], 'multi_class must be "ovr" or "ovo"'),
         ],

@@ -102,6 +102,7 @@ def test_entries_of_whole_numbers_are_too(kernel, unit):
         exact = np.exp(-np.longdouble(kernel.gamma) * (squares[:, None] + squares - 2 * products))
     assert np.abs(kernel.block(rows, rows) - exact).max() <= kernel.error(rows) + 1e-300
     assert kernel.error(rows) <= kernel.error(X)
+    assert kernel.prepared(rows[3:9]).unit == unit  # a part of such rows
 
 
 def test_a_multiple_of_the_dual_point_is_a_primal_point_of_its_own():
@@ -125,8 +126,6 @@ def test_a_multiple_of_the_dual_point_is_a_primal_point_of_its_own():
     np.testing.assert_allclose(
         part.scores(alpha[some]), kernel.block(X[some], X[some]) @ alpha[some], atol=1e-12
     )
-
-    assert kernel.prepared(rows[3:9]).unit == unit  # a part of such rows
 
 
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(1e-6, 5, 1.0)], ids=lambda k: k.name)
