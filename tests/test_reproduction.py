@@ -165,8 +165,9 @@ DIGITS = {
 
 def test_optima_of_table_2_are_the_published_ones(scripts: Any) -> None:
     table = scripts("pumma_table2")
-    assert {True: table.BIAS, False: table.PLAIN} == {
-        bias: tuple(f"{margin:.3f}" for margin in margins) for bias, margins in DIGITS.items()
+    assert {bias: tuple(f"{margin:.3f}" for margin in margins) for bias, margins in DIGITS.items()} == {
+        True: table.BIAS,
+        False: table.PLAIN,
     }
     kept = scripts("record").recall("pumma_table2")
     for digit in range(10):
