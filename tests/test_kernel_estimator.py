@@ -307,7 +307,7 @@ class TestPrecision:
         seen = self.seen(monkeypatch)
         X, y, _ = rings(300, 4)
         rule = PUMMA(delta=0.5)
-        model = KernelMaxMarginClassifier(loss="squared_hinge", algorithm=rule).fit(X, y)
+        model = KernelMaxMarginClassifier(loss="squared_hinge", algorithm=rule, cache_size=0.5).fit(X, y)
         assert model.status_ is Status.CONVERGED
         assert seen == [np.float32]
 

@@ -81,7 +81,7 @@ class KernelMachine:
                     part = slice(max(begin, start), min(end, stop))
                     if part.start < part.stop:
                         here = tile[:, part.start - begin : part.stop - begin]
-                        out[some, functions] += here @ self.coefficients[:, part].T
+                        out[some, functions] += self._sums(here, self.coefficients[:, part])
                     start = stop
 
         if threads > 1 and len(starts) > 1:
@@ -91,6 +91,15 @@ class KernelMachine:
             for first in starts:
                 fill(first)
         return out
+
+    def _sums(self, values: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+        """Kernel values times coefficients.
+
+        Of values that are given, and may be tied, those of a row do not depend on what is beside it.
+        """
+        if isinstance(self.kernel, Precomputed):
+            return np.column_stack([np.multiply(values, c, order="C").sum(axis=1) for c in coefficients])
+        return values @ coefficients.T
 
     def _tiles(self, Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
         """Kernel values of these rows, some columns at a time."""
