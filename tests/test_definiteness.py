@@ -105,3 +105,13 @@ def test_of_many_rows_some_are_looked_at(monkeypatch):
 
     check_kernel(Pairwise(product), X)
     assert seen == [20]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_rare_direction_is_found_in_a_large_matrix(seed):
+    """Two rows of 2,600 that contradict each other: the rest looks like the identity."""
+    K = np.eye(2600)
+    i, j = np.random.default_rng(seed).choice(2600, 2, replace=False)
+    K[i, j] = K[j, i] = 3.0
+    with pytest.raises(ValueError, match="least eigenvalue is at most -"):
+        check_gram(K)

@@ -31,6 +31,7 @@ from maxmargin import (
     Status,
     verify,
 )
+from maxmargin.certificates import Sample, fingerprint
 from maxmargin.kernel_solve import KERNEL_ALGORITHMS
 from maxmargin.kernels import Gaussian
 
@@ -352,6 +353,50 @@ class TestProof:
             with pytest.raises(CertificateError, match=side):
                 verify(model, X, y)
 
+    def test_support_that_was_changed(self, fitted):
+        model, X, y = fitted
+        support, vectors, counts, dual = (
+            model.support_,
+            model.support_vectors_,
+            model.n_support_,
+            model.dual_coef_,
+        )
+        for changed, said in (
+            ({"support_vectors_": -vectors}, "not the rows"),
+            (
+                {"support_": np.where(np.arange(support.size) == 0, 10**6, support)},
+                "rows that the data do not have",
+            ),
+            (
+                {"support_": np.where(np.arange(support.size) == 0, -1, support)},
+                "rows that the data do not have",
+            ),
+            ({"support_": np.full_like(support, 3)}, "each once"),
+            ({"n_support_": counts[::-1] + np.array([1, -1], counts.dtype)}, "n_support_|do not fit"),
+            ({"dual_coef_": dual[:, 1:]}, "do not fit"),
+        ):
+            for name, value in changed.items():
+                setattr(model, name, value)
+            with pytest.raises(CertificateError, match=said):
+                verify(model, X, y)
+            model.support_, model.support_vectors_, model.n_support_, model.dual_coef_ = (
+                support,
+                vectors,
+                counts,
+                dual,
+            )
+        verify(model, X, y)
+
+    def test_a_matrix_that_has_no_bounds(self):
+        """A certificate of an indefinite matrix is none, whoever made it."""
+        X, y, _ = rings(60, 5)
+        G = rbf_kernel(X, gamma=0.5)
+        model = KernelMaxMarginClassifier(kernel="precomputed").fit(G, y)
+        forged = fingerprint(Sample(G - 0.3 * np.eye(60), y, np.ones(60)))
+        model.certificate_ = replace(model.certificate_, fingerprint=forged)
+        with pytest.raises(CertificateError, match=r"no bound holds: .* not positive semidefinite"):
+            verify(model, G - 0.3 * np.eye(60), y)
+
     def test_a_model_that_was_changed(self, fitted):
         model, X, y = fitted
         model.dual_coef_ = model.dual_coef_ * 1.5
@@ -613,11 +658,35 @@ class TestInput:
         with pytest.raises(ValueError, match="must return a matrix of shape"):
             KernelMaxMarginClassifier(kernel=lambda A, B: np.ones(3)).fit(X, y)
 
-    def test_constant_features(self):
+    @pytest.mark.parametrize("value", [0.0, 7.0, 0.1, 1000.0])
+    @pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+    def test_constant_features(self, value, store):
         X, y, _ = rings(20, 10)
-        model = KernelMaxMarginClassifier().fit(np.zeros_like(X), y)
+        model = KernelMaxMarginClassifier().fit(store(np.full_like(X, value)), y)
         assert model.status_ is Status.CERTIFIED
         assert model.gamma_ == 1.0
+
+    def test_features_far_off(self):
+        """Where rounding takes everything, what is left is w = 0, and nothing is spoilt; it ends."""
+        X, y, _ = rings(60, 10)
+        with pytest.raises(ValueError, match=r"lost in rounding: .* Take the mean"):
+            KernelMaxMarginClassifier().fit(X + 1e8, y)
+        for parameters in ({"kernel": "poly"}, {"kernel": "linear"}, {"kernel": "rbf"}):
+            for far in (1e4,) if parameters["kernel"] == "rbf" else (1e4, 1e8):
+                model = KernelMaxMarginClassifier(max_time=60, **parameters).fit(X + far, y)
+                assert model.status_ in (Status.CERTIFIED, Status.STALLED)
+                assert (
+                    0.0 <= model.certificate_.lower <= model.certificate_.upper <= 2.0 * (y > 0).sum() + 1e-6
+                )
+                verify(model, X + far, y)
+
+    def test_two_classes_of_weight_zero(self):
+        X, y = load_digits(n_class=4, return_X_y=True)
+        model = KernelMaxMarginClassifier(multi_class="ovo", class_weight={0: 0.0, 3: 0.0}).fit(
+            X[:200], y[:200]
+        )
+        assert model.status_ is Status.CERTIFIED
+        verify(model, X[:200], y[:200])
 
     @pytest.mark.parametrize("scale", [1e-150, 1e-8, 1e8, 1e100])
     def test_scales(self, scale):

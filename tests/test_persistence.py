@@ -381,7 +381,7 @@ class TestKernelMachines:
             {"kernel": "poly", "degree": 2, "coef0": 1.0, "algorithm": Decomposition()},
             {"kernel": "laplacian", "gamma": 0.3},
             {"multi_class": "ovo", "C": float("inf"), "gamma": 30.0},
-            {"class_weight": {0: 2.0}, "decision_function_shape": "ovo"},
+            {"class_weight": {0: 2.0}, "multi_class": "ovo", "decision_function_shape": "ovo"},
         ],
         ids=str,
     )

@@ -96,8 +96,10 @@ def check_gram(K: Any, name: str = "The kernel matrix") -> None:
 
 def rounding(K: np.ndarray) -> float:
     """By how much rounded entries may have moved an eigenvalue: n times the error of the largest."""
-    # float64 numbers that were float32 ones have the rounding of those
-    single = K.dtype == np.float32 or (K.dtype.kind == "f" and bool((K.astype(np.float32) == K).all()))
+    # float64 numbers that were float32 ones have the rounding of those; whole numbers have none
+    with np.errstate(over="ignore"):
+        single = K.dtype.kind == "f" and bool((K.astype(np.float32) == K).all())
+    single = single and not np.array_equal(K, np.rint(K))
     eps = float(np.finfo(np.float32 if single else float).eps)
     return UNITS * K.shape[0] * eps * max(float(K.max()), -float(K.min()))
 
@@ -115,7 +117,7 @@ def least_eigenvalue(K: np.ndarray, allowed: float = 0.0) -> float:
     -------
     value : float
         Up to 2000 rows the eigenvalue; beyond, Lanczos' least Ritz value, a Rayleigh quotient, which no eigenvalue
-        that stands out escapes.
+        that stands out is likely to escape.
     """
     if K.shape[0] > WHOLE:
         return _least_ritz_value(K, allowed)
@@ -137,7 +139,7 @@ def _least_ritz_value(K: np.ndarray, allowed: float) -> float:
     V[0] = np.random.default_rng(0).standard_normal(K.shape[0])
     V[0] /= np.linalg.norm(V[0])
     diagonal, beside = np.zeros(STEPS), np.zeros(STEPS)
-    least = np.inf
+    least, size = np.inf, max(float(K.max()), -float(K.min()))
     for k in range(STEPS):
         u = np.asarray(K @ V[k].astype(K.dtype if K.dtype.kind == "f" else float), dtype=float)
         diagonal[k] = V[k] @ u
@@ -145,7 +147,8 @@ def _least_ritz_value(K: np.ndarray, allowed: float) -> float:
             u -= V[: k + 1].T @ (V[: k + 1] @ u)
         beside[k] = np.linalg.norm(u)
         least = float(eigh_tridiagonal(diagonal[: k + 1], beside[:k], eigvals_only=True)[0])
-        if least < -2.0 * allowed or beside[k] <= allowed:
+        # a space that no more is left of: what is beside it says nothing of rare directions before
+        if least < -2.0 * allowed or beside[k] <= K.shape[0] * np.finfo(float).eps * size:
             break
         V[k + 1] = u / beside[k]
     return least

@@ -28,6 +28,7 @@ from .certificates import (
     fingerprint,
     training_data,
 )
+from .definiteness import check_kernel
 from .gram import BLOCK, gram_product
 from .intercept import best_intercept
 from .kernels import Kernel, Precomputed
@@ -35,8 +36,8 @@ from .multiclass import parts_of
 from .problems import Problem, best_length
 
 EPS = float(np.finfo(float).eps)
+LOST = 0.1  # share of the largest kernel value by which one may be off
 TURNS = 20  # length and intercept in turn
-UNEVEN = 1e-12  # share of all dual weights by which the classes' totals may differ
 
 
 class KernelPoint(NamedTuple):
@@ -79,9 +80,19 @@ class KernelSample:
             raise ValueError(
                 "The kernel overflows for rows of this length: scale the features, or lower gamma."
             )
+        error = self.kernel.error(self.X)
+        if not np.isfinite(error):
+            raise ValueError(
+                "The squares of rows of this length overflow, and kernel values with them: scale the features."
+            )
+        if error > LOST * most:
+            raise ValueError(
+                f"Kernel values are lost in rounding: they are {most:.3g} at most, and may be off by {error:.3g}. "
+                "Take the mean of each feature from it, and scale the features."
+            )
         object.__setattr__(self, "most", most)
         object.__setattr__(self, "diagonal", diagonal)
-        object.__setattr__(self, "error", self.kernel.error(self.X))
+        object.__setattr__(self, "error", error)
 
     error: float = 0.0
     most: Any = None  # of the diagonal
@@ -179,12 +190,29 @@ def all_bounds(
             tried.append((_combination(sample, point.coefficients, next(scores)), point.intercept))
         elif not problem.hard and share != 0.0:  # the multiple that is best for the primal may be another
             tried.append((given.times(share), point.intercept))
+        if not problem.hard:
+            if not bound >= 0.0:  # no dual weights prove more than ones that rounding spoils
+                alpha, bound, rounding = np.zeros_like(alpha), 0.0, 0.0
+            tried.append(_nothing(problem, y, s))
         sides = [_primal_side(problem, y, s, w, b) for w, b in tried]
-        best = min(range(len(sides)), key=lambda j: -sides[j][0] if problem.hard else sides[j][0])
+        best = min(range(len(sides)), key=lambda j: _worth(problem, sides[j][0]))
         (w, b), (other, lost) = tried[best], sides[best]
         proved = _both(problem, (bound, rounding), (other, lost))
         result.append(KernelBounds(proved, KernelPoint(alpha, w.c, b)))
     return result
+
+
+def _worth(problem: Problem, value: float) -> float:
+    """What is least for the best primal point; not a number is the worst."""
+    value = -value if problem.hard else value
+    return np.inf if np.isnan(value) else value
+
+
+def _nothing(problem: Problem, y: np.ndarray, weights: np.ndarray) -> tuple[_Combination, float]:
+    """w = 0 and its best intercept."""
+    zero = np.zeros(y.size)
+    b = best_intercept(problem, zero, y, weights) if problem.free else 0.0
+    return _Combination(zero, zero, 0.0, 0.0, 0.0), b
 
 
 def _both(problem: Problem, dual: tuple[float, float], primal: tuple[float, float]) -> Bounds:
@@ -232,7 +260,7 @@ def _dual_side(
     if problem.free:
         uneven = abs(math.fsum(dual.c[dual.c != 0.0].tolist()))
         moved = uneven * sample.most**0.5
-        uncertain += 2.0 * moved * (square**0.5 + moved)
+        uncertain += 2.0 * moved * ((square + uncertain) ** 0.5 + moved)
     if problem.hard:
         rest = total * (1.0 - (alpha.size + 4.0) * EPS) - uneven
         if not rest > 0.0:
@@ -315,6 +343,24 @@ def _of(label: Any, model: Any) -> Iterator[None]:
         raise CertificateError(f"{what}: {error}") from None
 
 
+def _support(model: Any, X: Any) -> np.ndarray:
+    """The rows of the support vectors, if they and their coefficients belong together."""
+    support, counts = np.asarray(model.support_), np.asarray(model.n_support_)
+    dual_coef = np.asarray(model.dual_coef_)
+    if support.ndim != 1 or support.dtype.kind not in "iu" or np.unique(support).size != support.size:
+        raise CertificateError("support_ must name rows by their numbers, each once.")
+    if support.size and not (support.min() >= 0 and support.max() < X.shape[0]):
+        raise CertificateError("support_ names rows that the data do not have.")
+    if dual_coef.ndim != 2 or dual_coef.shape[1] != support.size or counts.sum() != support.size:
+        raise CertificateError(
+            f"{support.size} support vectors, dual_coef_ of shape {dual_coef.shape} and {counts.sum()} by class: they "
+            "do not fit."
+        )
+    if counts.shape != (len(model.classes_),):
+        raise CertificateError(f"n_support_ must hold a number for each of {len(model.classes_)} classes.")
+    return support
+
+
 def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
     """`verify` for a model that is a combination of kernel functions.
 
@@ -325,6 +371,7 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     claim = model.certificate_
     parts = (claim,) if isinstance(claim, Certificate) else claim.parts
     scheme = parts_of(model.multi_class, len(model.classes_))
+    support = _support(model, X)
     coefficients = scheme.unpacked(np.asarray(model.dual_coef_, float), np.asarray(model.n_support_))
     intercepts = np.ravel(model.intercept_)
     if not len(parts) == len(scheme.labels) == len(coefficients) == len(intercepts):
@@ -332,13 +379,18 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
             f"{len(model.classes_)} classes need {len(scheme.labels)} certificates and intercepts; there are "
             f"{len(parts)} and {intercepts.size}."
         )
-    support = np.asarray(model.support_)
     codes = np.searchsorted(model.classes_, labels)
     codes = np.where(np.isin(labels, model.classes_), codes, -1)
     data = Sample(X, np.zeros(labels.size), weights)
     kernel = parts[0].kernel
     if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
         raise CertificateError(f"a precomputed kernel is a square matrix; got shape {X.shape}.")
+    if any(part.kernel != kernel for part in parts):
+        raise CertificateError("the certificates of this model are about different kernels.")
+    try:
+        check_kernel(kernel, X)
+    except ValueError as error:
+        raise CertificateError(f"no bound holds: {error}") from None
     sample = KernelSample(kernel, X)
     signs, shares, vectors = [], [], []
     for k, part in enumerate(parts):
@@ -351,6 +403,12 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
             w = np.zeros(labels.size)
             w[support] = coefficients[k]
             vectors += [claimed_weights(part, here) * s, w]
+    if not np.array_equal(codes[support], np.repeat(np.arange(len(model.classes_)), model.n_support_)):
+        raise CertificateError("n_support_ does not fit the classes of the support vectors.")
+    if not isinstance(kernel, Precomputed):
+        rows = model.support_vectors_
+        if rows.shape != (support.size, X.shape[1]) or (rows != X[support]).sum():
+            raise CertificateError("support_vectors_ are not the rows that support_ names.")
     with np.errstate(over="ignore", invalid="ignore"):
         scores = sample.scores(np.array(vectors))
     found = []

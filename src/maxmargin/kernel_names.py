@@ -12,6 +12,8 @@ from sklearn.metrics.pairwise import KERNEL_PARAMS
 
 from .kernels import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
 
+EPS = float(np.finfo(float).eps)
+
 
 def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Kernel:
     """The kernel that scikit-learn's parameters stand for; None is the linear one.
@@ -58,7 +60,8 @@ def width(gamma: Any, X: Any, weights: np.ndarray | None = None) -> float:
             return 1.0 / X.shape[1]
         if gamma != "scale":
             raise ValueError(f'gamma must be a number of at least 0, "scale" or "auto"; got {gamma!r}.')
-        variance = _variance(X, np.ones(X.shape[0]) if weights is None else weights)
+        with np.errstate(over="ignore", invalid="ignore"):
+            variance = _variance(X, np.ones(X.shape[0]) if weights is None else weights)
         return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
     value = _number("gamma", gamma)
     if not value >= 0.0:
@@ -67,14 +70,17 @@ def width(gamma: Any, X: Any, weights: np.ndarray | None = None) -> float:
 
 
 def _variance(X: Any, weights: np.ndarray) -> float:
-    """Of all entries, those of a row by its weight; about the mean, which sparse rows are not shifted by."""
+    """Of all entries, those of a row by its weight; of sparse rows about 0, of dense ones about the first entry."""
     share = weights / (float(weights.sum()) * X.shape[1])
-    mean = float(np.asarray(X.T @ share, dtype=float).sum())
-    if not sp.issparse(X):
-        return float(np.square(X - mean, dtype=float).sum(axis=1) @ share)
-    away = np.square(X.data.astype(float) - mean) - mean * mean
-    spread = sp.csr_matrix((away, X.indices, X.indptr), X.shape)
-    return float((spread.T @ share).sum()) + mean * mean
+    if sp.issparse(X):
+        mean = float(np.asarray(X.T @ share, dtype=float).sum())
+        away = np.square(X.data.astype(float) - mean) - mean * mean
+        spread = sp.csr_matrix((away, X.indices, X.indptr), X.shape)
+        variance = float((spread.T @ share).sum()) + mean * mean
+        return variance if variance > 64.0 * EPS * mean * mean else 0.0  # equal entries, but for rounding
+    off = X - X[0, 0]
+    mean = float(np.asarray(off.T @ share, dtype=float).sum())
+    return float(np.square(off - mean, dtype=float).sum(axis=1) @ share)
 
 
 def _degree(degree: Any) -> int:

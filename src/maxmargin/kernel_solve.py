@@ -43,7 +43,7 @@ from .watch import Watch
 FEW_ROWS = 500  # rows up to which the exact step has the eigenvalues of the whole Gram matrix
 COARSE, FINE = 1e-5, 1e-3  # a tol that float32 rows reach, where entries are off by no more than this share
 SINGLE = 2.0**29  # how much coarser float32 is
-IDLE = 30  # rounds without a better bound, after which the decomposition has come as near as numbers do
+IDLE, BETTER = 200, 0.999  # rounds without bounds that are so much nearer: as near as numbers come
 ASKED = 20  # rounds without a separator, after which it is asked whether there is one
 HOPELESS = 100.0  # margins of so many roundings of the rows are none
 
@@ -124,6 +124,14 @@ class KernelSolution:
     status: Status
     rounds: int
     history: list[Report]
+
+    @staticmethod
+    def nothing() -> KernelSolution:
+        """Of a problem without rows."""
+        none = np.zeros(0)
+        return KernelSolution(
+            KernelPoint(none, none, 0.0), Bounds(0.0, 0.0, 0.0, 0.0), Status.CERTIFIED, 0, []
+        )
 
 
 def solve_kernel(
@@ -229,14 +237,15 @@ class _Decomposed:
 
     def rounds(self) -> Iterator[None]:
         """A round is a working set; the end is one without a violation, or many that improve nothing."""
-        task, idle = self._task, 0
+        task, idle, nearest = self._task, 0, np.inf
         before = np.zeros(task.y.size) if task.start is None else task.start
         for point in decomposed_points(
             task.problem, task.rows, task.y, task.weights, self._interrupted, task.start
         ):
-            last = (self.lower, self.upper)
             self.points.value(point.alpha, point.scores)
-            idle = 0 if (self.lower, self.upper) != last else idle + 1
+            apart = self.upper - (max(self.lower, 0.0) if task.problem.hard else self.lower)
+            idle = 0 if not apart > BETTER * nearest else idle + 1
+            nearest = apart if idle == 0 else nearest
             self.presentations += task.y.size
             self.steps += int(np.count_nonzero(point.alpha != before))
             before = point.alpha

@@ -363,7 +363,10 @@ class Pairwise(Kernel):
 
     def block(self, Z: Any, X: Any) -> np.ndarray:
         if callable(self.function):
-            K = np.asarray(self.function(Z, X))
+            K = self.function(Z, X)
+            K = K.toarray() if sp.issparse(K) else np.asarray(K)
+            if K.dtype.kind not in "biuf" or not np.isfinite(K).all():
+                raise ValueError("The kernel must return finite real numbers; some of its values are not.")
             if K.shape != (Z.shape[0], X.shape[0]):
                 raise ValueError(
                     f"The kernel must return a matrix of shape {(Z.shape[0], X.shape[0])} for so many rows of each; "
@@ -377,7 +380,8 @@ class Pairwise(Kernel):
         )
 
     def diagonal(self, X: Any) -> np.ndarray:
-        return np.concatenate([self.block(X[i : i + 1], X[i : i + 1])[0] for i in range(X.shape[0])])
+        parts = (X[first : first + SOME] for first in range(0, X.shape[0], SOME))
+        return np.concatenate([np.diagonal(self.block(some, some)) for some in parts])
 
 
 @dataclass(frozen=True)

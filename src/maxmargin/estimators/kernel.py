@@ -94,8 +94,8 @@ default="rbf"
     callback : callable, default=None
         Called with a `Report` after every round; a true answer ends the fit with the best model so far.
     n_jobs : int, default=None
-        Threads: of matrix products, of pairs of classes solved at the same time, and of predictions. The model may
-        depend on it in its last digits, as products of several threads add in an order of their own.
+        Threads: pairs of classes that are solved at the same time, and blocks of rows that are predicted so. Nothing
+        depends on it.
     random_state : int, RandomState instance or None, default=None
         Order of presentation, of algorithms that have one; the decomposition has none.
     verbose : int, default=0
@@ -275,6 +275,11 @@ default="rbf"
         check_kernel(kernel, rows.X)
         sample = KernelSample(kernel, rows.X)
         scheme = parts_of(self.multi_class, classes.size)
+        if scheme.name == "ovr" and classes.size > 2 and self.decision_function_shape == "ovo":
+            raise ValueError(
+                'decision_function_shape="ovo" is one value a pair of classes, which multi_class="ovr" has none of: '
+                'set multi_class="ovo".'
+            )
         labels = named_parts(scheme, classes)
         drawn = seeds(self.random_state, len(labels))
         reason = "asked for" if self.algorithm != "auto" else "kernels: working sets of the rows that matter"
@@ -294,6 +299,8 @@ default="rbf"
 
             _, among = scheme.signs(group[0], rows.codes)
             places = np.flatnonzero(among)
+            if not places.size:  # both classes of a pair have weight 0
+                return [(KernelSolution.nothing(), places)]
             parts = [
                 Part(
                     problem,
@@ -313,8 +320,8 @@ default="rbf"
             found = solve_kernel(sample.part(places), parts, terms, self.cache_size)
             return [(solution, places) for solution in found]
 
-        threads = 1 if side_by_side > 1 else jobs
-        with blas().limit(limits=threads, user_api="blas"), Watch(self.max_time) as watch:
+        # one thread of BLAS: the tiles are small, and sums do not depend on threads
+        with blas().limit(limits=1, user_api="blas"), Watch(self.max_time) as watch:
             questions = [
                 _Question(
                     problem,
