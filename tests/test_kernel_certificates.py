@@ -63,21 +63,25 @@ def test_the_linear_kernel_proves_what_a_linear_classifier_does(problem, store):
     assert found.upper == pytest.approx(other.upper, rel=1e-10)
 
 
+def in_80_bits(kernel, X):
+    """The kernel matrix of Linear, Gaussian, or Polynomial of degree 5 with coef0 = 1."""
+    if np.finfo(np.longdouble).eps >= np.finfo(float).eps:
+        pytest.skip("long double is double here")
+    long = X.astype(np.longdouble)
+    products, squares = long @ long.T, (long * long).sum(axis=1)
+    if kernel.name == "linear":
+        return products
+    if kernel.name == "poly":
+        return (np.longdouble(kernel.gamma) * products + 1) ** 5
+    return np.exp(-np.longdouble(kernel.gamma) * (squares[:, None] + squares - 2 * products))
+
+
 @pytest.mark.parametrize("kernel", [Linear(), Gaussian(0.3), Polynomial(0.1, 5, 1.0)], ids=lambda k: k.name)
 @pytest.mark.parametrize("scale", [1.0, 30.0])
 def test_entries_are_within_their_error(kernel, scale):
     """Against 80-bit numbers."""
-    if np.finfo(np.longdouble).eps >= np.finfo(float).eps:
-        pytest.skip("long double is double here")
     X = np.random.default_rng(4).normal(size=(40, 7)) * scale
-    long = X.astype(np.longdouble)
-    products, squares = long @ long.T, (long * long).sum(axis=1)
-    if kernel.name == "linear":
-        exact = products
-    elif kernel.name == "poly":
-        exact = (np.longdouble(kernel.gamma) * products + 1) ** 5
-    else:
-        exact = np.exp(-np.longdouble(kernel.gamma) * (squares[:, None] + squares - 2 * products))
+    exact = in_80_bits(kernel, X)
     off = np.abs(kernel.block(X, X) - exact).max()
     assert off <= kernel.error(X)
     assert np.abs(kernel.diagonal(X) - np.diagonal(exact)).max() <= kernel.error(X)
@@ -86,20 +90,11 @@ def test_entries_are_within_their_error(kernel, scale):
 @pytest.mark.parametrize("kernel", [Linear(), Gaussian(0.3), Polynomial(0.1, 5, 1.0)], ids=lambda k: k.name)
 @pytest.mark.parametrize("unit", [1.0, 1.0 / 255.0])
 def test_entries_of_whole_numbers_are_too(kernel, unit):
-    if np.finfo(np.longdouble).eps >= np.finfo(float).eps:
-        pytest.skip("long double is double here")
     X = np.random.default_rng(5).integers(0, 256, size=(40, 100)) * unit
     X[0, 0] = unit
     rows = kernel.prepared(X)
     assert isinstance(rows, WholeNumbers)
-    long = X.astype(np.longdouble)
-    products, squares = long @ long.T, (long * long).sum(axis=1)
-    if kernel.name == "linear":
-        exact = products
-    elif kernel.name == "poly":
-        exact = (np.longdouble(kernel.gamma) * products + 1) ** 5
-    else:
-        exact = np.exp(-np.longdouble(kernel.gamma) * (squares[:, None] + squares - 2 * products))
+    exact = in_80_bits(kernel, X)
     assert np.abs(kernel.block(rows, rows) - exact).max() <= kernel.error(rows) + 1e-300
     assert kernel.error(rows) <= kernel.error(X)
     assert kernel.prepared(rows[3:9]).unit == unit  # a part of such rows
@@ -130,13 +125,9 @@ def test_a_multiple_of_the_dual_point_is_a_primal_point_of_its_own():
 
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(1e-6, 5, 1.0)], ids=lambda k: k.name)
 def test_whole_numbers_beyond_float32_are_exact_in_float64(kernel):
-    if np.finfo(np.longdouble).eps >= np.finfo(float).eps:
-        pytest.skip("long double is double here")
     X = np.random.default_rng(5).integers(0, 256, size=(40, 1000)).astype(float)
     rows = kernel.prepared(X)
     assert not isinstance(rows, WholeNumbers)
-    long = X.astype(np.longdouble)
-    products = long @ long.T
-    exact = products if kernel.name == "linear" else (np.longdouble(kernel.gamma) * products + 1) ** 5
+    exact = in_80_bits(kernel, X)
     assert np.abs(kernel.block(rows, rows) - exact).max() <= kernel.error(rows) + 1e-300
     assert kernel.error(rows) < 0.1 * kernel.error(rows + 0.5)

@@ -452,28 +452,7 @@ def _hard_bounds(
 
 
 def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
-    """Recompute every number of a model's certificate from the data, in float64 with compensated sums.
-
-    Parameters
-    ----------
-    model : fitted MaxMarginClassifier, or a model that `load` returned
-    X : array-like or sparse matrix of shape (n, d)
-        The training data.
-    y : array-like of shape (n,)
-        The training labels.
-    sample_weight : array-like of shape (n,), default=None
-        The sample weights of the fit.
-
-    Returns
-    -------
-    Certificate or Certificates
-        The same bounds, recomputed.
-
-    Raises
-    ------
-    CertificateError
-        If the certificate belongs to other data, or a bound does not hold: the message says which.
-    """
+    """`maxmargin.verify` for a model with weights of its own: sums are compensated."""
     X, labels, weights = training_data(model, X, y, sample_weight)
     coef, intercept, classes = np.asarray(model.coef_, float), np.ravel(model.intercept_), model.classes_
     certificate = model.certificate_

@@ -11,7 +11,9 @@ from itertools import accumulate
 
 import numpy as np
 
-from .problems import Problem
+from .problems import Problem, best_length
+
+STILL = 1e-9  # a length that changes by no more has been found
 
 
 def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
@@ -61,6 +63,39 @@ def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.n
     k = int(np.argmax((above + below) * t - (above_t + below_t) > 0.0))
     active = np.where(np.arange(t.size) < k, ~positive, positive) & (c > 0.0)
     return float((c[active] @ t[active]) / c[active].sum())
+
+
+def best_multiple_and_intercept(
+    problem: Problem, square: float, z: np.ndarray, b: float, y: np.ndarray, weights: np.ndarray, turns: int
+) -> tuple[float, float]:
+    """(t, b): the multiple of a w that is best under squared losses, with its intercept.
+
+    The length and a free intercept in turn; any other intercept grows with w.
+
+    Parameters
+    ----------
+    problem : Problem
+    square : float
+        |w|^2, the weight of an augmented intercept left out.
+    z : ndarray of shape (n,)
+        Scores w.x.
+    b : float
+        The intercept of w; for a free one, where to begin.
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,)
+        Sample weights.
+    turns : int
+        At most, where the intercept is free.
+    """
+    t = 1.0
+    for _ in range(turns if problem.free else 1):
+        s = best_length(problem.norm2(t * t * square, b), y * (t * z + b), problem.C * weights)
+        t, b = s * t, s * b
+        if problem.free:
+            b = best_intercept(problem, t * z, y, weights)
+        if abs(s - 1.0) <= STILL:
+            break
+    return t, b
 
 
 def _signs_of_slopes(c: np.ndarray, positive: np.ndarray) -> np.ndarray:

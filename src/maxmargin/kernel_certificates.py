@@ -30,10 +30,10 @@ from .certificates import (
 )
 from .definiteness import check_kernel
 from .gram import BLOCK, gram_product
-from .intercept import best_intercept
+from .intercept import best_intercept, best_multiple_and_intercept
 from .kernels import Kernel, Precomputed
 from .multiclass import parts_of
-from .problems import Problem, best_length
+from .problems import Problem
 
 EPS = float(np.finfo(float).eps)
 LOST = 0.1  # share of the largest kernel value by which one may be off
@@ -69,6 +69,11 @@ class KernelSample:
     kernel: Kernel
     X: Any
 
+    error: float = 0.0
+    most: Any = None  # of the diagonal
+    diagonal: Any = None
+    product: Callable[[np.ndarray], np.ndarray] | None = None  # by values that are at hand
+
     def __post_init__(self) -> None:
         if self.most is not None:
             return
@@ -93,11 +98,6 @@ class KernelSample:
         object.__setattr__(self, "most", most)
         object.__setattr__(self, "diagonal", diagonal)
         object.__setattr__(self, "error", error)
-
-    error: float = 0.0
-    most: Any = None  # of the diagonal
-    diagonal: Any = None
-    product: Callable[[np.ndarray], np.ndarray] | None = None  # by values that are at hand
 
     def scores(self, c: np.ndarray) -> np.ndarray:
         """sum_i c_i k(x_i, x_j) of every row j; of several c, shape (m, n), at the price of one."""
@@ -156,6 +156,22 @@ def kernel_bounds(
     return all_bounds(
         [problem], KernelSample(kernel, X), [y], [weights], [KernelPoint(alpha, alpha * y, 0.0)]
     )[0]
+
+
+def attained(problem: Problem, sample: KernelSample, y: np.ndarray, c: np.ndarray, b: float) -> float:
+    """What the margin of sum c_i k(x_i, .) + b is at least, rounded downwards.
+
+    Parameters
+    ----------
+    problem : Problem
+        A hard margin.
+    sample : KernelSample
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    c : ndarray of shape (n,)
+    b : float
+    """
+    w = _combination(sample, c, sample.scores(c))
+    return _primal_side(problem, y, np.ones(y.size), w, b)[0]
 
 
 def all_bounds(
@@ -308,15 +324,7 @@ def _best_primal(
         t = 1.0 / smallest if smallest > 0.0 else 1.0  # canonical scale: the smallest margin is one
         b = t * b
     elif problem.loss == "squared_hinge":
-        for _ in range(TURNS if problem.free else 1):
-            s = best_length(
-                problem.norm2(t * t * dual.square, b), y * (t * dual.scores + b), problem.C * weights
-            )
-            t, b = s * t, s * b
-            if problem.free:
-                b = best_intercept(problem, t * dual.scores, y, weights)
-            if abs(s - 1.0) <= 1e-9:
-                break
+        t, b = best_multiple_and_intercept(problem, dual.square, dual.scores, b, y, weights, TURNS)
     return dual.times(t), b
 
 

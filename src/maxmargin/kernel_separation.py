@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,9 +30,9 @@ from .batch.nearest_point import nearest_points
 from .certificates import Certificate, Sample, fingerprint
 from .contradictions import contradiction
 from .images import exact_rows
-from .kernel_certificates import kernel_bounds
+from .kernel_certificates import KernelPoint, KernelSample, all_bounds, attained
 from .kernel_task import KernelPoints
-from .kernel_verdicts import KernelSeparator, PolynomialSeparator, kernel_attained
+from .kernel_verdicts import KernelSeparator, PolynomialSeparator
 from .kernels import Kernel, Linear, Polynomial, Precomputed
 from .linear_separation import above, among, linear_verdict
 from .problems import Problem
@@ -122,6 +123,11 @@ class KernelSearch:
 
     # in float64
 
+    @cached_property
+    def sample(self) -> KernelSample:
+        """The rows, made ready once for all proofs."""
+        return KernelSample(self.kernel, self.X)
+
     def _begin(self) -> None:
         rows = KernelRows(self.kernel, self.X, MEGABYTES)
         self.longest = float(rows.diagonal.max(initial=0.0)) ** 0.5
@@ -148,11 +154,12 @@ class KernelSearch:
 
     def _attained(self) -> float:
         c, b = self.found.primal
-        return kernel_attained(self.kernel, self.X, self.y, c, b) if c.any() else -np.inf
+        return attained(self.problem, self.sample, self.y, c, b) if c.any() else -np.inf
 
     def _certificate(self, lower: float) -> Certificate:
         """What the dual weights prove."""
-        found = kernel_bounds(self.problem, self.kernel, self.X, self.y, self.ones, self.found.alpha)
+        point = KernelPoint(self.found.alpha, self.found.alpha * self.y, 0.0)
+        found = all_bounds([self.problem], self.sample, [self.y], [self.ones], [point])[0]
         upper = above(found.bounds.upper, lower)
         alpha = found.point.alpha
         support = np.flatnonzero(alpha).astype(np.int64)

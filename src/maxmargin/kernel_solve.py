@@ -260,15 +260,14 @@ def _walk(
     """The rounds of one problem; bounds are as good as the rows."""
     watch, tol, problem = terms.watch, terms.tol, part.problem
     start = part.start if last is None else last.point.alpha
-    task = KernelTask(problem, rows, part.y, part.weights, start, part.label)
+    task = KernelTask(problem, rows, part.y, part.weights, start)
     if isinstance(part.algorithm, Decomposition):
         run: Any = _Decomposed(task, watch.interrupted)
         steps = run.rounds()
     else:
         run = KernelRun(task, part.algorithm, tol, np.random.default_rng(part.seed), watch.interrupted)
-        steps = SCHEDULES[part.algorithm.schedule](run)
-    if isinstance(run, KernelRun):
         run.look_for_zero_rows()
+        steps = SCHEDULES[part.algorithm.schedule](run)
     history = [] if last is None else last.history
     rounds = 0 if last is None else last.rounds
     least = HOPELESS * np.finfo(rows.diagonal.dtype).eps * float(rows.diagonal.max(initial=0.0)) ** 0.5
@@ -340,11 +339,7 @@ def _finish(points: KernelPoints, part: Part, sample: KernelSample) -> None:
     if Z is None or np.unique(y).size < 2:
         return
     qp = quadratic(problem, Z, y, weights)
-    near = None
-    if points.gap < NEAR_ENOUGH:
-        near = points.alpha * qp.scale**2
-        if problem.hard:
-            near = near / near.sum()
+    near = qp.near(points.alpha) if points.gap < NEAR_ENOUGH else None
     try:
         for point in candidates(qp, near):
             alpha = qp.dual(point.a)

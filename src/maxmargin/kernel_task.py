@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from .batch.kernel_rows import KernelRows
 from .compiled.decomposition import glance
-from .intercept import best_intercept
-from .problems import Problem, best_length, best_multiple
+from .intercept import best_intercept, best_multiple_and_intercept
+from .problems import Problem, best_multiple
 
 TURNS = 3  # length and intercept in turn
 FAR = 1e-2  # a gap with which it does not matter yet that the intercept is the best
@@ -32,8 +32,6 @@ class KernelTask:
         Sample weights; rows of weight 0 take no part, and keep a dual weight of 0.
     start : ndarray of shape (n,), default=None
         Dual weights to begin with.
-    label : object, default=None
-        What the reports call this problem; None where there is only one.
     """
 
     problem: Problem
@@ -41,7 +39,6 @@ class KernelTask:
     y: np.ndarray
     weights: np.ndarray
     start: np.ndarray | None = None
-    label: Any = None
 
 
 class Primal(NamedTuple):
@@ -151,12 +148,7 @@ class KernelPoints:
         if problem.free:
             bias = best_intercept(problem, scores, y, weights)
         if problem.loss == "squared_hinge" and alpha.any():
-            for _ in range(TURNS if problem.free else 1):
-                norm2 = t * t * square + (bias / problem.rho) ** 2 if problem.rho else t * t * square
-                s = best_length(norm2, y * (t * scores + bias), problem.C * weights)
-                t, bias = s * t, s * bias
-                if problem.free:
-                    bias = best_intercept(problem, t * scores, y, weights)
+            t, bias = best_multiple_and_intercept(problem, square, scores, bias, y, weights, TURNS)
         norm2 = problem.norm2(t * t * square, bias)
         upper = problem.primal(0.5 * norm2, y * (t * scores + bias), weights)
         if upper < self.upper:

@@ -10,12 +10,9 @@ from typing import Any
 import numpy as np
 
 from .certificates import CertificateError
-from .gram import gram_product
 from .images import image
-from .kernels import Kernel
+from .kernel_certificates import KernelSample, attained
 from .verdicts import Separable, certified_above, data_of
-
-EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,7 +42,8 @@ class KernelSeparator(Separable):
         """With kernel values in float64, and what these may be off."""
         X, signs = data_of(X, y, self.classes, self.certificate.fingerprint.features)
         certified_above(self.certificate, self.kernel, X, signs, self.hi)
-        lower = kernel_attained(self.kernel, X, signs, self.coefficients, self.b)
+        sample = KernelSample(self.kernel, X)
+        lower = attained(self.certificate.problem, sample, signs, self.coefficients, self.b)
         if not 0.0 < self.lo <= lower:
             raise CertificateError(
                 f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}."
@@ -92,27 +90,3 @@ class PolynomialSeparator(Separable):
         if self.lo != 0.0:
             raise CertificateError(f"the margin fails: {self.lo:.17g} is claimed, and none is known.")
         return self
-
-
-def kernel_attained(kernel: Kernel, X: Any, y: np.ndarray, c: np.ndarray, b: float) -> float:
-    """What the margin of sum c_i k(x_i, .) + b is at least, rounded downwards; -inf where it is not positive.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Whose values, computed in float64, are off by no more than `kernel.error`.
-    X : ndarray or CSR matrix of shape (n, d)
-    y : ndarray of shape (n,), entries -1.0 and 1.0
-    c : ndarray of shape (n,)
-    b : float
-    """
-    X = kernel.prepared(X.astype(np.float64, copy=False))
-    scores = gram_product(kernel, X, c)
-    total, terms = float(np.abs(c).sum()), int(np.count_nonzero(c)) + 4.0
-    most = float(np.abs(kernel.diagonal(X)).max(initial=0.0))  # of all values, by Cauchy and Schwarz
-    off = total * (kernel.error(X) + terms * EPS * most)
-    least = float((y * (scores + b) - off - 4.0 * EPS * (np.abs(scores) + abs(b))).min())
-    square = float(c @ scores) + total * off + terms * EPS * float(np.abs(c * scores).sum())
-    if not (least > 0.0 and 0.0 < square < np.inf):
-        return -np.inf
-    return least / square**0.5 * (1.0 - 8.0 * EPS)

@@ -19,14 +19,15 @@ from .compiled.sweeps import batches, begin, excess, look, narrow, repeat, resto
 from .compiled.weights import BIAS, FACTOR, NORM2, TIME, Fixed, Motion, Weight, settle
 from .data import Patterns, Room
 from .extrapolation import DEPTH, Extrapolation
-from .intercept import best_intercept
-from .problems import Problem, best_length, best_multiple
+from .intercept import best_intercept, best_multiple_and_intercept
+from .problems import Problem, best_multiple
 from .rules import Algorithm, Bias, Facts, Perceptron
 from .task import Task
 from .values import dual_point, primal_point
 
 # passes, or entries, of the Perceptron run that bounds the margin from below
 SHORT, MANY = 20, 30_000_000
+TURNS = 3  # length and intercept in turn
 TO_AND_FRO = 50  # looks without a better bound
 
 
@@ -512,14 +513,10 @@ class Run(State):
     def _lengthened(self, w: np.ndarray, bias: float, z: np.ndarray) -> tuple[np.ndarray, float, float]:
         """The best multiple of (w, bias) of scores z = w.x, the best intercept where it is free, and the objective."""
         problem, square = self.problem, float(w @ w)
-        for _ in range(3 if problem.free else 1):  # length and intercept in turn
-            if problem.free:
-                bias = best_intercept(problem, z, self.y, self.weights)
-            norm2, margins = problem.norm2(square, bias), self.y * (z + bias)
-            t = best_length(norm2, margins, problem.C * self.weights)
-            w, z, bias, square = t * w, t * z, t * bias, t * t * square
         if problem.free:
             bias = best_intercept(problem, z, self.y, self.weights)
+        t, bias = best_multiple_and_intercept(problem, square, z, bias, self.y, self.weights, TURNS)
+        w, z, square = t * w, t * z, t * t * square
         return w, bias, problem.primal(0.5 * problem.norm2(square, bias), self.y * (z + bias), self.weights)
 
     def _capped(self, a: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:

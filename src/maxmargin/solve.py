@@ -337,11 +337,7 @@ def _finish(run: Run, sample: Sample, watch: Watch) -> None:
     problem = run.problem
     qp = quadratic(problem, sample.X, sample.y, sample.weights)
     exact = EXACT if sample.entries <= FEW else NEGLIGIBLE
-    near = None
-    if run.gap < NEAR_ENOUGH:
-        near = run.alpha * qp.scale**2
-        if problem.hard:
-            near = near / near.sum()
+    near = qp.near(run.alpha) if run.gap < NEAR_ENOUGH else None
     try:
         for point in candidates(qp, near):
             if watch.interrupted():

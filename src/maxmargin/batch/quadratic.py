@@ -55,6 +55,11 @@ class Quadratic:
             return w[:-1] / self.scale, float(w[-1]) * self.problem.rho / self.scale
         return w / self.scale, 0.0
 
+    def near(self, alpha: np.ndarray) -> np.ndarray:
+        """Dual weights of the problem's own scale, to begin with here."""
+        a = alpha * self.scale**2
+        return a / a.sum() if self.problem.hard else a
+
     def dual(self, a: np.ndarray) -> np.ndarray:
         """Dual weights of the problem's own scale."""
         return a / self.scale**2

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..certificates import Certificate, Certificates, Sample
 from ..data import canonical
@@ -33,7 +33,7 @@ from ..status import Status, worst
 from ..verdicts import Inseparable, Verdict
 from ..watch import Watch
 from .hard import keep_verdicts
-from .labels import check_sides, class_factors, class_names
+from .labels import check_sides, class_factors, class_names, row_weights, times_classes
 from .parameters import blas, check_parameters, require_boolean, require_number, seeds
 from .reports import hear
 from .unchanged import unchanged_by
@@ -254,19 +254,17 @@ default="rbf"
             raise ValueError(
                 f"A precomputed kernel is a square matrix, one row and one column for each sample; got shape {X.shape}."
             )
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        with np.errstate(over="ignore"):
-            if not np.isfinite(weights.sum()):
-                raise ValueError(
-                    "The sum of sample_weight is beyond float64 numbers: divide all of them by a constant, and "
-                    "multiply C by it."
-                )
+        weights = row_weights(X, sample_weight)
         classes = class_names(y[weights > 0.0])
         factors = class_factors(self.class_weight, classes, y, weights)
-        whole = weights.copy()
-        for name, factor in zip(classes, factors, strict=True):
-            whole[y == name] *= factor
+        whole = times_classes(weights, y, classes, factors)
         check_sides(classes, y, whole, problem.hard)
+        scheme = parts_of(self.multi_class, classes.size)
+        if scheme.name == "ovr" and classes.size > 2 and self.decision_function_shape == "ovo":
+            raise ValueError(
+                'decision_function_shape="ovo" is one value a pair of classes, which multi_class="ovr" has none of: '
+                'set multi_class="ovo".'
+            )
         X = canonical(X)
         codes = np.where(np.isin(y, classes), np.searchsorted(classes, y), -1)
         gamma = width(self.gamma, X, weights)
@@ -274,12 +272,6 @@ default="rbf"
         rows = _Rows(kernel, X, codes, whole)
         check_kernel(kernel, rows.X)
         sample = KernelSample(kernel, rows.X)
-        scheme = parts_of(self.multi_class, classes.size)
-        if scheme.name == "ovr" and classes.size > 2 and self.decision_function_shape == "ovo":
-            raise ValueError(
-                'decision_function_shape="ovo" is one value a pair of classes, which multi_class="ovr" has none of: '
-                'set multi_class="ovo".'
-            )
         labels = named_parts(scheme, classes)
         drawn = seeds(self.random_state, len(labels))
         reason = "asked for" if self.algorithm != "auto" else "kernels: working sets of the rows that matter"
@@ -345,7 +337,7 @@ default="rbf"
                     solutions[k], verdicts[k] = questions[k].answered(solution, self.tol)
         self.classes_, self.class_weight_ = classes, factors
         self.gamma_, self.shape_fit_ = gamma, X.shape
-        self._keep(scheme, rows, labels, X, whole, solutions)
+        self._keep(problem, scheme, rows, labels, X, whole, solutions)
         keep_verdicts(self, labels, verdicts)
         return self
 
@@ -468,6 +460,7 @@ default="rbf"
 
     def _keep(
         self,
+        problem: Problem,
         scheme: Parts,
         rows: _Rows,
         labels: list[Any],
@@ -476,7 +469,7 @@ default="rbf"
         found: list[KernelSolution],
     ) -> None:
         kernel, n = rows.kernel, X.shape[0]
-        problem, sample, parts = self._problem(), Sample(X, np.zeros(n), weights), []
+        sample, parts = Sample(X, np.zeros(n), weights), []
         for k, solution in enumerate(found):
             signs, among = scheme.signs(k, rows.whole_codes)
             part = replace(sample, y=signs, weights=np.where(among, weights, 0.0))

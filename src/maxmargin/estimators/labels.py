@@ -1,4 +1,4 @@
-"""Labels of all kinds: the classes that they name, and what each class weighs."""
+"""Labels of all kinds: the classes that they name, and what each row and each class weighs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
 
 
 def class_names(y: np.ndarray) -> np.ndarray:
@@ -36,6 +37,26 @@ def class_names(y: np.ndarray) -> np.ndarray:
             f"A classifier needs rows of at least 2 classes with positive weight, but {what}{name} (one class)."
         )
     return classes
+
+
+def row_weights(X: Any, sample_weight: Any) -> np.ndarray:
+    """The sample weights of a fit, float64, checked; it may be the caller's array."""
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    with np.errstate(over="ignore"):
+        if not np.isfinite(weights.sum()):
+            raise ValueError(
+                "The sum of sample_weight is beyond float64 numbers: divide all of them by a constant, and "
+                "multiply C by it."
+            )
+    return weights
+
+
+def times_classes(weights: np.ndarray, y: np.ndarray, classes: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """Every row's weight times the factor of its class; a new array."""
+    weights = weights.copy()
+    for name, factor in zip(classes, factors, strict=True):
+        weights[y == name] *= factor
+    return weights
 
 
 def class_factors(class_weight: Any, classes: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:

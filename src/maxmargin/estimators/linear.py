@@ -13,7 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..certificates import INTERCEPT, Certificate, Certificates, Sample
 from ..choice import choose
@@ -27,7 +27,7 @@ from ..task import Task
 from ..verdicts import Verdict
 from ..watch import Watch
 from .hard import item, keep_verdicts
-from .labels import check_sides, class_factors, class_names
+from .labels import check_sides, class_factors, class_names, row_weights, times_classes
 from .parameters import blas, check_parameters, require_boolean, require_number, seeds
 from .reports import hear
 from .robustness import Robust
@@ -219,20 +219,12 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
             order="C",
             accept_large_sparse=True,
         )
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        with np.errstate(over="ignore"):
-            if not np.isfinite(weights.sum()):
-                raise ValueError(
-                    "The sum of sample_weight is beyond float64 numbers: divide all of them by a constant, and "
-                    "multiply C by it."
-                )
+        weights = row_weights(X, sample_weight)
         everything = sample_weight is None or bool((weights > 0.0).all())
         classes = class_names(y if everything else y[weights > 0.0])
         factors = class_factors(self.class_weight, classes, y, weights)
         if self.class_weight is not None:
-            weights = weights.copy()  # it may be the caller's
-            for name, factor in zip(classes, factors, strict=True):
-                weights[y == name] *= factor
+            weights = times_classes(weights, y, classes, factors)
             everything = bool((weights > 0.0).all())
         whole, rows = X, None
         if not everything:
