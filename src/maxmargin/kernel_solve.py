@@ -43,6 +43,7 @@ from .watch import Watch
 FEW_ROWS = 500  # rows up to which the exact step has the eigenvalues of the whole Gram matrix
 COARSE, FINE = 1e-5, 1e-3  # a tol that float32 rows reach, where entries are off by no more than this share
 SINGLE = 2.0**29  # how much coarser float32 is
+LONG = 30  # rounds of more rows, after which their kernel matrix is looked through for a small factor
 IDLE, BETTER = 200, 0.999  # rounds without bounds that are so much nearer: as near as numbers come
 ASKED = 20  # rounds without a separator, after which it is asked whether there is one
 HOPELESS = 100.0  # margins of so many roundings of the rows are none
@@ -292,7 +293,7 @@ def _walk(
             report(part.algorithm.name, part.reason)
             ended = _ended(run, problem, watch, tol, least)
             last_round = ended is not None or rounds >= terms.max_iter
-            near = (run.gap <= NEAR_ENOUGH and rows.n <= FEW_ROWS) or rounds >= PATIENCE
+            near = (run.gap <= NEAR_ENOUGH and rows.n <= FEW_ROWS) or rounds >= (PATIENCE if rows.n <= FEW_ROWS else LONG)
             if small and near and ended not in (Status.MAX_TIME, Status.INTERRUPTED):
                 small = False
                 _finish(run.points, part, sample)
