@@ -186,7 +186,7 @@ def test_a_small_budget_leads_to_the_same_optimum(megabytes):
 def test_without_curvature_and_caps_steps_are_finite(inner):
     """Zero rows of both classes have no margin: their dual weights grow, and stay numbers."""
     y, alpha, gradient = np.array([1.0, -1.0]), np.zeros(2), -np.ones(2)
-    inner(np.zeros((2, 2)), y, np.full(2, np.inf), alpha, gradient, 1e-3, 100)
+    inner(np.zeros((2, 2)), y, np.full(2, np.inf), alpha, gradient, 1e-3, 100, np.empty((7, 2)))
     assert np.isfinite(alpha).all()
     assert np.isfinite(gradient).all()
     assert alpha.sum() > 1e10

@@ -59,7 +59,7 @@ class KernelMachine:
         sums = np.array([merged.gather(row)[order] for row in coefficients])
         stops = np.searchsorted(merged.y[order], np.arange(counts.size), side="right").tolist()
         groups = list(zip(stops, functions, strict=True))
-        return cls(kernel, kernel.prepared(merged.X[order]), sums, intercepts, groups)
+        return cls(kernel, kernel.prepared(X[merged.places[order]]), sums, intercepts, groups)
 
     def scores(self, Z: Any, threads: int = 1) -> np.ndarray:
         """f_j(z) of every row: shape (n, k); each block of rows is the work of one thread.

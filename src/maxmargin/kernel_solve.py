@@ -273,6 +273,8 @@ def _walk(
     rounds = 0 if last is None else last.rounds
     least = HOPELESS * np.finfo(rows.diagonal.dtype).eps * float(rows.diagonal.max(initial=0.0)) ** 0.5
     small = terms.exact and part.algorithm.convergent and rows.n <= MANY_ROWS
+    few = rows.n <= FEW_ROWS
+    patience = PATIENCE if few else LONG
 
     def report(stage: str, reason: str) -> None:
         margin = run.lower
@@ -293,7 +295,7 @@ def _walk(
             report(part.algorithm.name, part.reason)
             ended = _ended(run, problem, watch, tol, least)
             last_round = ended is not None or rounds >= terms.max_iter
-            near = (run.gap <= NEAR_ENOUGH and rows.n <= FEW_ROWS) or rounds >= (PATIENCE if rows.n <= FEW_ROWS else LONG)
+            near = rounds >= patience or (few and run.gap <= NEAR_ENOUGH)
             if small and near and ended not in (Status.MAX_TIME, Status.INTERRUPTED):
                 small = False
                 _finish(run.points, part, sample)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .batch.kernel_rows import KernelRows
-from .compiled.decomposition import glance
+from .compiled.decomposition import glance, hinge_loss
 from .intercept import best_intercept, best_multiple_and_intercept
 from .problems import Problem, best_multiple
 
@@ -67,6 +67,7 @@ class KernelPoints:
         self.problem, self.y, self.weights = problem, y, weights
         self._lengths = np.sqrt(np.maximum(diagonal, 0.0, dtype=float))
         self._used = weights > 0.0
+        self._caps = problem.caps(weights)
         self.lower, self.upper, self.gap = -np.inf, np.inf, np.inf
         self.primal, self.alpha = Primal(np.zeros(y.size), 0.0), np.zeros(y.size)
         if not problem.hard and np.unique(y[self._used]).size < 2:  # w = 0 and an intercept have no loss
@@ -82,17 +83,23 @@ class KernelPoints:
             self.attain(alpha, scores)
 
     def _glanced(self, alpha: np.ndarray, scores: np.ndarray) -> bool:
-        """Was one pass enough? It is while the gap is large, even with the intercept that the free rows suggest."""
-        problem = self.problem
+        """Were two passes enough? They are for the hinge, where the classes' totals are even.
+
+        While the gap is large the intercept that the free rows suggest will do.
+        """
+        problem, caps = self.problem, self._caps
         if problem.hard or not problem.free or problem.loss != "hinge":
             return False
-        total, uneven, square, loss, bias = glance(self.y, problem.C * self.weights, alpha, scores)
-        lower, upper = total - 0.5 * square, loss + 0.5 * square
-        far = problem.gap(lower, upper) > FAR and problem.gap(max(lower, self.lower), self.upper) > FAR
-        if not (abs(uneven) <= EVEN * total and far):
+        total, uneven, square, loss, bias = glance(self.y, caps, alpha, scores)
+        if not (abs(uneven) <= EVEN * total and 0.0 < square < np.inf):
             return False
+        t = min(total / square, 1.0)
+        lower, upper = t * total - 0.5 * t * t * square, loss + 0.5 * square
+        if min(problem.gap(lower, upper), problem.gap(max(lower, self.lower), self.upper)) <= FAR:
+            bias = best_intercept(problem, scores, self.y, self.weights)
+            upper = hinge_loss(self.y, caps, scores, bias) + 0.5 * square
         if lower > self.lower:
-            self.lower, self.alpha = lower, alpha
+            self.lower, self.alpha = lower, t * alpha
         if upper < self.upper:
             self.upper, self.primal = upper, Primal(alpha * self.y, bias)
         self.gap = problem.gap(self.lower, self.upper)

@@ -11,14 +11,28 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .compiled.signatures import dense, sparse
+
 
 @dataclass(frozen=True)
 class Merged:
-    """Distinct (row, label) pairs, sorted; `groups[i]` is the place of the original row i."""
+    """Distinct (row, label) pairs, sorted.
 
-    X: Any
+    Attributes
+    ----------
+    y, weights
+        Of the distinct rows.
+    places : ndarray of int
+        Where each of them stands first among the original rows.
+    groups : ndarray of int of shape (n,)
+        `groups[i]` is the place of the original row i among the distinct ones.
+    shares : ndarray of shape (n,)
+        Of the weight of its group.
+    """
+
     y: np.ndarray
     weights: np.ndarray
+    places: np.ndarray
     groups: np.ndarray
     shares: np.ndarray
 
@@ -31,9 +45,10 @@ class Merged:
         return alpha[self.groups] * self.shares
 
 
-def apart(X: Any, y: np.ndarray, weights: np.ndarray) -> Merged:
+def apart(y: np.ndarray, weights: np.ndarray) -> Merged:
     """All rows as they are, where equal ones cannot be told by their entries."""
-    return Merged(X, y, weights, np.arange(y.size), np.ones(y.size))
+    every = np.arange(y.size)
+    return Merged(y, weights, every, every, np.ones(y.size))
 
 
 def merge(X: Any, y: np.ndarray, weights: np.ndarray) -> Merged:
@@ -59,7 +74,7 @@ def merge(X: Any, y: np.ndarray, weights: np.ndarray) -> Merged:
     groups[order] = np.cumsum(fresh) - 1
     first = order[fresh]
     total = np.bincount(groups, weights=weights, minlength=first.size)
-    return Merged(X[first], y[first], total, groups, weights / total[groups])
+    return Merged(y[first], total, first, groups, weights / total[groups])
 
 
 def _signatures(X: Any) -> np.ndarray:
@@ -67,17 +82,13 @@ def _signatures(X: Any) -> np.ndarray:
     multipliers = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64) * np.uint64(2)
     multipliers += np.uint64(1)
     values = X.data if sp.issparse(X) else X
-    bits = (values + 0.0).astype(np.float64, copy=False).view(np.uint64)  # no negative zeros
-    if not sp.issparse(X):
-        return (_mixed(bits) * multipliers).sum(axis=1, dtype=np.uint64)
-    sums = np.concatenate([[np.uint64(0)], np.cumsum(_mixed(bits) * multipliers[X.indices], dtype=np.uint64)])
-    return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
-
-
-def _mixed(bits: np.ndarray) -> np.ndarray:
-    """Bits spread over the whole word; zero stays zero."""
-    bits = (bits ^ (bits >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
-    return bits ^ (bits >> np.uint64(29))
+    bits = values.astype(np.float64, copy=False).view(np.uint64)
+    out = np.empty(X.shape[0], np.uint64)
+    if sp.issparse(X):
+        sparse(X.indptr, X.indices, bits, multipliers, out)
+    else:
+        dense(np.ascontiguousarray(bits), multipliers, out)
+    return out
 
 
 def _differ(X: Any, rows: np.ndarray, others: np.ndarray) -> np.ndarray:

@@ -131,17 +131,17 @@ class AgainstEachOther(Parts):
 
     def votes(self, scores: np.ndarray) -> np.ndarray:
         """The pairs that each class wins."""
-        votes = np.zeros((scores.shape[0], self.count))
-        for k, (i, j) in enumerate(self.pairs):
-            first = scores[:, k] > 0.0
-            votes[first, i] += 1.0
-            votes[~first, j] += 1.0
-        return votes
+        classes = np.eye(self.count, dtype=np.float32)
+        first, second = np.array(self.pairs).T
+        # small whole numbers, of which sums are exact
+        return (scores > 0.0).astype(np.float32) @ (classes[first] - classes[second]) + classes[second].sum(
+            axis=0
+        )
 
     def values(self, scores: np.ndarray) -> np.ndarray:
         """Votes, and the sum of scores squeezed to less than half a vote, which decides between equals, as in SVC."""
         sums = np.zeros((scores.shape[0], self.count))
-        for k, (i, j) in enumerate(self.pairs):
+        for k, (i, j) in enumerate(self.pairs):  # one after the other: as they are added in a row by itself
             sums[:, i] += scores[:, k]
             sums[:, j] -= scores[:, k]
         return self.votes(scores) + sums / (3.0 * (np.abs(sums) + 1.0))

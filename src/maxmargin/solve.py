@@ -182,7 +182,7 @@ def _solve(
         merged = merge(task.patterns.X, task.y, task.weights)
         task = replace(
             task,
-            patterns=Patterns(merged.X),
+            patterns=Patterns(task.patterns.X[merged.places]),
             y=merged.y,
             weights=merged.weights,
             start=None if task.start is None else merged.gather(task.start),

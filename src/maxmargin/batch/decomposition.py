@@ -121,7 +121,14 @@ def _sets(
         small.flat[:: chosen.size + 1] += own[chosen]
         part, before = alpha[chosen], alpha[chosen].copy()
         steps = inner(
-            small, y[chosen], caps[chosen], part, gradient[chosen], SHARE * violation, STEPS * chosen.size
+            small,
+            y[chosen],
+            caps[chosen],
+            part,
+            gradient[chosen],
+            SHARE * violation,
+            STEPS * chosen.size,
+            np.empty((7, chosen.size)),
         )
         if steps == 0:
             return

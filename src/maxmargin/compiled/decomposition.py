@@ -17,6 +17,7 @@ from .jit import compiled
 
 TINY = 1e-14  # curvature, relative to the largest on the diagonal, that counts as none
 EDGE = 32  # of a square
+FEW = 8  # values that are compared one by one
 STRETCH = 4096  # numbers of a sum that stay in the cache
 
 
@@ -30,61 +31,111 @@ def flattest(small):
 
 
 @compiled()
-def pairs(small, y, cap, alpha, gradient, goal, most):
-    """Move pairs, which keeps sum y alpha, until no pair violates optimality by more than `goal`. (Steps.)"""
-    n = y.size
-    flat = flattest(small)
-    for step in range(most):
-        i = -1
-        best = -np.inf
-        for k in range(n):  # i: the largest -y g among those that may go up
-            up = alpha[k] < cap[k] if y[k] > 0.0 else alpha[k] > 0.0
-            if up and -y[k] * gradient[k] > best:
-                best = -y[k] * gradient[k]
-                i = k
-        if i < 0:
-            return step
-        j = -1
-        least = np.inf
-        gain = 0.0
-        for k in range(n):  # j: the largest gain among those that may go down
-            down = alpha[k] > 0.0 if y[k] > 0.0 else alpha[k] < cap[k]
-            if down:
-                value = -y[k] * gradient[k]
-                least = min(least, value)
-                b = best - value
-                if b > 0.0:
-                    a = max(small[i, i] + small[k, k] - 2.0 * small[i, k], flat)
-                    if b * b > gain * a:
-                        gain = b * b / a
-                        j = k
-        if j < 0 or best - least <= goal:
-            return step
-        a = max(small[i, i] + small[j, j] - 2.0 * small[i, j], flat)
-        t = (best + y[j] * gradient[j]) / a
-        # y_i alpha_i goes up by t, y_j alpha_j down by t
-        room = cap[i] - alpha[i] if y[i] > 0.0 else alpha[i]
-        other = alpha[j] if y[j] > 0.0 else cap[j] - alpha[j]
-        if t >= min(room, other):
-            t = min(room, other)
-            if room <= other:
-                new = cap[i] if y[i] > 0.0 else 0.0
-                alpha[i] = new
-                alpha[j] = min(max(alpha[j] - y[j] * t, 0.0), cap[j])
-            else:
-                new = 0.0 if y[j] > 0.0 else cap[j]
-                alpha[j] = new
-                alpha[i] = min(max(alpha[i] + y[i] * t, 0.0), cap[i])
-        else:
-            alpha[i] += y[i] * t
-            alpha[j] -= y[j] * t
-        for k in range(n):
-            gradient[k] += y[k] * t * (small[i, k] - small[j, k])
+def largest(value, room):
+    """The largest of the values. Halves are compared by vectors, which a loop over all of them would not be."""
+    n = value.size
+    h = n // 2
+    most = value[n - 1] if n else -np.inf
+    for k in range(h):
+        one, other = value[k], value[h + k]
+        room[k] = one if one > other else other
+    while h > FEW:
+        if h & 1:
+            most = max(most, room[h - 1])
+        h //= 2
+        for k in range(h):
+            one, other = room[k], room[h + k]
+            room[k] = one if one > other else other
+    for k in range(h):
+        most = max(most, room[k])
     return most
 
 
 @compiled()
-def singles(small, y, cap, alpha, gradient, goal, most):
+def first_of(value, wanted):
+    """Where this value is first; -1 where it is not."""
+    for k in range(value.size):
+        if value[k] == wanted:
+            return k
+    return -1
+
+
+@compiled()
+def bar(k, y, cap, alpha, rising, falling):
+    """0 where y alpha of this row may go up (down), -inf where it may not."""
+    high, low = alpha[k] < cap[k], alpha[k] > 0.0
+    up, down = (high, low) if y[k] > 0.0 else (low, high)
+    rising[k] = 0.0 if up else -np.inf
+    falling[k] = 0.0 if down else -np.inf
+
+
+@compiled()
+def pairs(small, y, cap, alpha, gradient, goal, most, room):
+    """Move pairs, which keeps sum y alpha, until no pair violates optimality by more than `goal`. (Steps.)
+
+    `room` is a matrix of 7 rows to work in.
+    """
+    n = y.size
+    flat = flattest(small)
+    # not unpacked: so the compiler knows that they are contiguous
+    ascent, rising, falling, diagonal = room[0], room[1], room[2], room[3]
+    value, gains, spare = room[4], room[5], room[6]
+    for k in range(n):
+        ascent[k] = -y[k] * gradient[k]
+        diagonal[k] = small[k, k]
+        bar(k, y, cap, alpha, rising, falling)
+    step = 0
+    while step < most:
+        for k in range(n):
+            value[k] = ascent[k] + rising[k]
+        best = largest(value, spare)  # i: the largest -y g among those that may go up
+        i = first_of(value, best)
+        if i < 0 or best == -np.inf:
+            break
+        one = small[i]
+        curvature = diagonal[i]
+        for k in range(n):  # j: the largest gain among those that may go down
+            b = falling[k] - ascent[k] + best
+            b = b if b > 0.0 else 0.0
+            a = curvature + diagonal[k] - 2.0 * one[k]
+            a = a if a > flat else flat
+            value[k] = b
+            gains[k] = b * b / a
+        if largest(value, spare) <= goal:
+            break
+        gain = largest(gains, spare)
+        j = first_of(gains, gain)
+        if j < 0 or not gain > 0.0:
+            break
+        a = max(curvature + diagonal[j] - 2.0 * one[j], flat)
+        t = (best - ascent[j]) / a
+        # y_i alpha_i goes up by t, y_j alpha_j down by t
+        space = cap[i] - alpha[i] if y[i] > 0.0 else alpha[i]
+        other = alpha[j] if y[j] > 0.0 else cap[j] - alpha[j]
+        if t >= min(space, other):
+            t = min(space, other)
+            if space <= other:
+                alpha[i] = cap[i] if y[i] > 0.0 else 0.0
+                alpha[j] = min(max(alpha[j] - y[j] * t, 0.0), cap[j])
+            else:
+                alpha[j] = 0.0 if y[j] > 0.0 else cap[j]
+                alpha[i] = min(max(alpha[i] + y[i] * t, 0.0), cap[i])
+        else:
+            alpha[i] += y[i] * t
+            alpha[j] -= y[j] * t
+        bar(i, y, cap, alpha, rising, falling)
+        bar(j, y, cap, alpha, rising, falling)
+        two = small[j]
+        for k in range(n):
+            ascent[k] -= t * (one[k] - two[k])
+        step += 1
+    for k in range(n):
+        gradient[k] = -y[k] * ascent[k]
+    return step
+
+
+@compiled()
+def singles(small, y, cap, alpha, gradient, goal, most, room):
     """The same without a constraint: one dual weight at a time, that of the largest gain. (Steps.)"""
     n = y.size
     flat = flattest(small)
@@ -154,7 +205,7 @@ def standing(y, cap, alpha, gradient, rising, falling):
 @compiled()
 def glance(y, cap, alpha, scores):
     """Of the hinge: sum alpha, sum y alpha, |w|^2, the loss, and its intercept: the mean that free rows ask for."""
-    total = uneven = square = asked = loss = 0.0
+    total = uneven = square = asked = 0.0
     count = 0
     for k in range(y.size):
         if alpha[k] > 0.0:
@@ -165,9 +216,16 @@ def glance(y, cap, alpha, scores):
                 asked += y[k] - scores[k]
                 count += 1
     b = asked / count if count else 0.0
+    return total, uneven, square, hinge_loss(y, cap, scores, b), b
+
+
+@compiled()
+def hinge_loss(y, cap, scores, b):
+    """sum cap_k max(0, 1 - y_k (scores_k + b))"""
+    loss = 0.0
     for k in range(y.size):
         loss += cap[k] * max(0.0, 1.0 - y[k] * (scores[k] + b))
-    return total, uneven, square, loss, b
+    return loss
 
 
 @compiled()

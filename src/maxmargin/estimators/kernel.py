@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from numbers import Integral
 from threading import Lock
 from typing import Any
@@ -302,7 +302,7 @@ default="rbf"
                     reason,
                     int(drawn[k]),
                     labels[k],
-                    inseparable=questions[k].inseparable,
+                    inseparable=lambda k=k: question(k).inseparable(),
                 )
                 for k in group
             ]
@@ -314,17 +314,12 @@ default="rbf"
 
         # one thread of BLAS: the tiles are small, and sums do not depend on threads
         with blas().limit(limits=1, user_api="blas"), Watch(self.max_time) as watch:
-            questions = [
-                _Question(
-                    problem,
-                    kernel,
-                    X,
-                    *rows.taking_part(*scheme.signs(k, codes)),
-                    scheme.sides(k, classes),
-                    watch,
-                )
-                for k in range(len(labels))
-            ]
+
+            @cache
+            def question(k: int) -> _Question:
+                part = rows.taking_part(*scheme.signs(k, codes))
+                return _Question(problem, kernel, X, *part, scheme.sides(k, classes), watch)
+
             if side_by_side > 1:
                 parallel: Any = Parallel(n_jobs=side_by_side, require="sharedmem")
                 found: list[Any] = list(parallel(delayed(solved)(group, watch) for group in groups))
@@ -334,7 +329,7 @@ default="rbf"
             verdicts: list[Verdict | None] = [None] * len(labels)
             for k, solution in enumerate(solutions):
                 if solution.status is Status.UNDECIDED and not solution.bounds.lower > 0.0:
-                    solutions[k], verdicts[k] = questions[k].answered(solution, self.tol)
+                    solutions[k], verdicts[k] = question(k).answered(solution, self.tol)
         self.classes_, self.class_weight_ = classes, factors
         self.gamma_, self.shape_fit_ = gamma, X.shape
         self._keep(problem, scheme, rows, labels, X, whole, solutions)
@@ -522,12 +517,12 @@ class _Rows:
         self._n = codes.size
         labels, weights = codes[self._used].astype(float), weights[self._used]
         if isinstance(kernel, Precomputed):
-            every = self._used.size == self._n
-            merged = apart(X if every else X[np.ix_(self._used, self._used)], labels, weights)
+            self._merged = apart(labels, weights)
         else:
-            merged = merge(X if self._used.size == self._n else X[self._used], labels, weights)
-        self._merged = merged
-        self.X, self.codes, self.weights = merged.X, merged.y.astype(np.intp), merged.weights
+            self._merged = merge(X if self._used.size == self._n else X[self._used], labels, weights)
+        places = self._used[self._merged.places]
+        self.X = X if np.array_equal(places, np.arange(self._n)) else kernel.part(X, places)
+        self.codes, self.weights = self._merged.y.astype(np.intp), self._merged.weights
 
     def taking_part(self, signs: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Labels and weights of all rows of the fit in one of its problems, and which rows take part."""
