@@ -11,7 +11,6 @@ from itertools import accumulate
 
 import numpy as np
 
-from .compiled.kinks import quantile
 from .problems import Problem, best_length
 
 STILL = 1e-9  # a length that changes by no more has been found
@@ -41,10 +40,19 @@ def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.n
         used = weights > 0.0
         return -0.5 * float(z[used & (y > 0)].min() + z[used & (y < 0)].max())
     t, c = y - z, problem.C * weights
-    if problem.loss == "hinge":
-        return _middle_of_kinks(t[c > 0.0], c[c > 0.0], y[c > 0.0] > 0)
     order = np.argsort(t, kind="stable")
     t, c, positive = t[order], c[order], y[order] > 0
+    if problem.loss == "hinge":
+        slope = np.cumsum(c) - c[positive].sum()  # right of t_k
+        rounding = 1e-12 * float(c.sum())
+        if rounding > 1e-3 * float(c[c > 0.0].min()):  # as large as a weight itself
+            slope, rounding = _signs_of_slopes(c, positive), 0.0
+        k = int(np.argmax(slope >= -rounding))
+        if abs(slope[k]) > rounding:
+            return float(t[k])
+        # the slope is zero from t_k to the next kink that has a weight
+        later = t[k + 1 :][c[k + 1 :] > 0.0]
+        return 0.5 * float(t[k] + later[0])
     free_from, free_to = float(t[positive & (c > 0.0)].max()), float(t[~positive & (c > 0.0)].min())
     if free_from <= free_to:  # nothing costs anything in between
         return 0.5 * (free_from + free_to)
@@ -88,19 +96,6 @@ def best_multiple_and_intercept(
         if abs(s - 1.0) <= STILL:
             break
     return t, b
-
-
-def _middle_of_kinks(t: np.ndarray, c: np.ndarray, positive: np.ndarray) -> float:
-    """Where as much weight pulls up as down; the middle where that is an interval."""
-    rounding = 1e-12 * float(c.sum())
-    if rounding <= 1e-3 * float(c.min()):
-        low, high = quantile(t, c, float(c[positive].sum()), rounding)
-        return 0.5 * (low + high)
-    # as large as a weight itself
-    order = np.argsort(t, kind="stable")
-    t, slope = t[order], _signs_of_slopes(c[order], positive[order])
-    k = int(np.argmax(slope >= 0))
-    return float(t[k]) if slope[k] > 0 else 0.5 * float(t[k] + t[k + 1])
 
 
 def _signs_of_slopes(c: np.ndarray, positive: np.ndarray) -> np.ndarray:
