@@ -7,8 +7,6 @@ from itertools import islice, product
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 from oracle import optimum
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
@@ -399,15 +397,3 @@ def test_a_glance_bounds_the_optimum():
         assert exact[0] <= points.upper
     assert points.gap <= 1e-6
     assert glanced
-
-
-@given(seed=st.integers(0, 2**31), n=st.integers(2, 40), ties=st.booleans(), weighted=st.booleans())
-def test_the_intercept_without_sorting_is_that_with_sorting(seed, n, ties, weighted):
-    """Where both find the middle of the same interval."""
-    rng = np.random.default_rng(seed)
-    y = rng.permutation(np.where(np.arange(n) % 2, 1.0, -1.0))
-    scores = rng.integers(-2, 3, size=n) / 2.0 if ties else rng.normal(size=n)
-    weights = rng.integers(1, 4, size=n) / 2.0 if weighted else np.ones(n)
-    problem = Problem("hinge", 2.0)
-    points = KernelPoints(problem, y, weights, np.ones(n))
-    assert points._middle_of_kinks(scores) == best_intercept(problem, scores, y, weights)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from .along import intercept
 from .batch.kernel_rows import KernelRows
 from .compiled.decomposition import glance, hinge_loss
-from .compiled.kinks import quantile
 from .intercept import best_intercept, best_multiple_and_intercept
 from .problems import Problem, best_multiple
 
 TURNS = 3  # length and intercept in turn
 FAR = 1e-2  # a gap with which it does not matter yet that the intercept is the best
-STILL = 1e-12  # share of all weights by which a slope is rounding alone
 EVEN = 1e-12  # share of all dual weights by which the classes' totals differ by rounding alone
 
 
@@ -99,7 +97,7 @@ class KernelPoints:
         t = min(total / square, 1.0)
         lower, upper = t * total - 0.5 * t * t * square, loss + 0.5 * square
         if min(problem.gap(lower, upper), problem.gap(max(lower, self.lower), self.upper)) <= FAR:
-            bias = self._middle_of_kinks(scores)
+            bias = intercept(problem, scores, self.y, self.weights)
             upper = hinge_loss(self.y, caps, scores, bias) + 0.5 * square
         if lower > self.lower:
             self.lower, self.alpha = lower, t * alpha
@@ -107,23 +105,6 @@ class KernelPoints:
             self.upper, self.primal = upper, Primal(alpha * self.y, bias)
         self.gap = problem.gap(self.lower, self.upper)
         return True
-
-    @cached_property
-    def _pull(self) -> tuple[float, float] | None:
-        """The weight that pulls the intercept up, and what of its sums is rounding; None where that is too much."""
-        caps, positive = self._caps, self.y > 0
-        rounding = STILL * float(caps.sum())
-        both = caps[positive].any() and caps[~positive].any()
-        if not (both and rounding <= 1e-3 * float(caps.min())):
-            return None
-        return float(caps[positive].sum()), rounding
-
-    def _middle_of_kinks(self, scores: np.ndarray) -> float:
-        """The best intercept under the hinge, found sooner than by sorting."""
-        if self._pull is None:
-            return best_intercept(self.problem, scores, self.y, self.weights)
-        low, high = quantile(self.y - scores, self._caps.copy(), *self._pull)
-        return 0.5 * (low + high)
 
     def attain(self, alpha: np.ndarray, scores: np.ndarray) -> None:
         """Value a primal point alone; its dual weights may be above their caps."""

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from .along import intercept, multiple_and_intercept
 from .arithmetic import Plain
-from .intercept import best_intercept
 from .norms import norm
-from .problems import best_length
 from .task import Task
-
-TURNS, SETTLED = 20, 1e-6  # length and intercept in turn, until the length stays
 
 
 def primal_point(task: Task, w: np.ndarray, b: float) -> tuple[np.ndarray, float, float]:
@@ -30,22 +27,17 @@ def primal_point(task: Task, w: np.ndarray, b: float) -> tuple[np.ndarray, float
     """
     problem, y = task.problem, task.y
     z = Plain.scores(task.patterns.X, w)
-    if problem.free:
-        b = best_intercept(problem, z, y, task.weights)
+    smooth = problem.loss == "squared_hinge" and problem.power == 2 and not problem.hard
+    if problem.free and not smooth:
+        b = intercept(problem, z, y, task.weights)
     if problem.hard:
         smallest, length = float((y * (z + b)).min()), problem.length(w, b)
         if not smallest > 0.0:
             return w, b, smallest / length if length > 0.0 else -np.inf
         return w / smallest, b / smallest, smallest / length  # canonical scale: the smallest margin is one
-    if problem.loss == "squared_hinge" and problem.power == 2:
-        for _ in range(TURNS if problem.free else 1):
-            length = problem.length(w, b)
-            t = best_length(length * length, y * (z + b), problem.C * task.weights)
-            w, z, b = t * w, t * z, t * b
-            if problem.free:
-                b = best_intercept(problem, z, y, task.weights)
-            if abs(t - 1.0) <= SETTLED:
-                break
+    if smooth:
+        t, b = multiple_and_intercept(problem, problem.length(w, b), z, b, y, task.weights)
+        w, z = t * w, t * z
     return w, b, problem.primal(problem.penalty(problem.length(w, b)), y * (z + b), task.weights)
 
 

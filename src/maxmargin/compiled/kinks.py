@@ -6,6 +6,8 @@ import numpy as np
 
 from .jit import compiled
 
+TINY = 1e-14  # a share that is rounding
+
 
 @compiled()
 def quantile(t, c, target, rounding):
@@ -53,3 +55,56 @@ def quantile(t, c, target, rounding):
 def median(a, b, c):
     """The one in the middle."""
     return max(min(a, b), min(max(a, b), c))
+
+
+@compiled()
+def least_squares(y, z, c, curvature, t, b, free, moves, most):
+    """(t, b) that minimise t^2 curvature / 2 + sum c max(0, 1 - y (t z + b))^2, from these; b = t b_0 unless `free`.
+
+    Newton's method on those that cost something, halving steps that do not lead down. `moves` is what b gains with t
+    where it is not free.
+    """
+    value = squares(y, z, c, curvature, t, b)
+    for _ in range(most):
+        weight = first = second = pull = push = 0.0
+        for k in range(y.size):
+            x = z[k] if free else z[k] + moves
+            if y[k] * (t * z[k] + b) < 1.0:
+                weight += c[k]
+                first += c[k] * x
+                second += c[k] * x * x
+                pull += c[k] * y[k]
+                push += c[k] * y[k] * x
+        a, d = curvature + 2.0 * second, 2.0 * weight
+        cross = 2.0 * first
+        if free:
+            determinant = a * d - cross * cross
+            if not determinant > TINY * a * d:
+                return t, b
+            new = 2.0 * (push * d - pull * cross) / determinant
+            other = 2.0 * (pull * a - push * cross) / determinant
+        else:
+            if not a > 0.0:
+                return t, b
+            new = 2.0 * push / a
+            other = moves * new
+        dt, db = new - t, other - b
+        share = 1.0
+        lower = squares(y, z, c, curvature, t + dt, b + db)
+        while not lower <= value and share > TINY:
+            share *= 0.5
+            lower = squares(y, z, c, curvature, t + share * dt, b + share * db)
+        if not lower < value:
+            return t, b
+        t, b, value = t + share * dt, b + share * db, lower
+    return t, b
+
+
+@compiled()
+def squares(y, z, c, curvature, t, b):
+    """t^2 curvature / 2 + sum c max(0, 1 - y (t z + b))^2"""
+    loss = 0.5 * t * t * curvature
+    for k in range(y.size):
+        slack = max(1.0 - y[k] * (t * z[k] + b), 0.0)
+        loss += c[k] * slack * slack
+    return loss

@@ -11,7 +11,7 @@ from .micra import CRAMMA, MICRA, FixedDirectionalMargin
 from .mpu import MPU
 from .pegasos import Pegasos
 from .perceptron import Perceptron
-from .programs import BarrierPath, LinearProgram
+from .programs import BarrierPath, InteriorPoint, LinearProgram
 from .pumma import PUMMA
 from .romma import ROMMA, AggressiveROMMA
 
@@ -36,6 +36,7 @@ RULES: dict[str, type[Algorithm]] = {
         FlexibleIMA,
         LinearProgram,
         BarrierPath,
+        InteriorPoint,
     )
 }
 
@@ -58,6 +59,7 @@ __all__ = [
     "Facts",
     "FixedDirectionalMargin",
     "FlexibleIMA",
+    "InteriorPoint",
     "LinearProgram",
     "LocalPerceptron",
     "Pegasos",
