@@ -10,10 +10,15 @@ import numpy as np
 from .batch.generation import linear_points
 from .data import Patterns
 from .problems import Problem
-from .rules import IMA, PUMMA, Algorithm, BarrierPath, DualCoordinateDescent, LinearProgram
+from .rules import IMA, PUMMA, Algorithm, BarrierPath, DualCoordinateDescent, InteriorPoint, LinearProgram
 from .rules.programs import NoSeparator
+from .solve import Relay
 
 FEW = 4e9  # rows x columns x smaller side up to which Newton's method is the fastest
+WIDE = 3000  # columns from which on no matrix of their size is made
+# nanoseconds, rough: of a presentation, and of one of its entries; of a row in a step of the interior-point method, for
+# each column, and for each pair of columns; and the steps
+ROW, ENTRY, OWN, COLUMN, PAIR, STEPS = 10.0, 1.0, 60.0, 1.5, 0.06, 25
 
 
 def choose(
@@ -52,6 +57,27 @@ def choose(
     if IMA().refuses(problem) is None:
         return IMA(), f"{size}: {known}too large for Newton's method; IMA takes any p"
     return BarrierPath(), f'{size}: nothing else takes this loss and norm (loss="squared_hinge" is faster)'
+
+
+def relay(problem: Problem, patterns: Patterns) -> Relay | None:
+    """Who takes over from dual coordinate descent, which some data keep busy for ever, and after how much work.
+
+    After as much as the interior-point method takes itself: whichever is the faster, both together take twice as long
+    at most, but for the roughness of the estimate.
+
+    Parameters
+    ----------
+    problem : Problem
+    patterns : Patterns
+    """
+    second, n, d = InteriorPoint(), patterns.n, patterns.d + (problem.intercept != "none")
+    if second.refuses(problem) is not None or d > min(n, WIDE):
+        return None
+    steps = STEPS * n * (OWN + COLUMN * d + PAIR * d * d)
+    presentations = steps / (ROW + ENTRY * patterns.entries / n)
+    return Relay(
+        second, f"{patterns.n} x {patterns.d}: an interior point costs no more than was spent", presentations
+    )
 
 
 def is_separable(

@@ -378,6 +378,13 @@ class Run(State):
         self.lower, self.upper = max(lower, self.lower), min(upper, self.upper)
         self.gap = self.problem.gap(self.lower, self.upper)
 
+    def handed_to(self, algorithm: Algorithm) -> Run:
+        """Another algorithm's run of the same task, which begins with the best points of this one."""
+        other = Run(self.task, algorithm, self.tol, self.rng, self.interrupted)
+        other.value(self.w, self.b, self.alpha)
+        other.presentations, other.steps = self.presentations, self.steps
+        return other
+
     def adopt(
         self, w: np.ndarray, b: float, alpha: np.ndarray, lower: float, upper: float, rounding: float
     ) -> None:

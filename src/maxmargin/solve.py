@@ -37,6 +37,7 @@ TIGHT = 1e-9  # a margin as near to one is one
 UNFINISHED = (Status.MAX_ITER, Status.STALLED, Status.CONVERGED, Status.UNDECIDED, Status.NOT_FINITE)
 SHARE = 0.4  # a quarter of the time of the exact step, in entries presented for each n side^2 of it
 PATIENCE = 3  # rounds that the rule has at least, before a small problem is handed to the exact step,
+DONE = object()  # what the rounds of a solver end with
 LOOKS = 100  # and looks at every row, at most, before it is asked whether there is a separator at all
 
 
@@ -91,6 +92,23 @@ class Solution:
 
 
 @dataclass(frozen=True)
+class Relay:
+    """Another algorithm, which takes over from the first.
+
+    Attributes
+    ----------
+    algorithm : Algorithm
+    reason : str
+    presentations : float
+        Rows that the first algorithm presents before.
+    """
+
+    algorithm: Algorithm
+    reason: str
+    presentations: float
+
+
+@dataclass(frozen=True)
 class Terms:
     """What is asked of the answer, and what may be spent on it.
 
@@ -111,6 +129,8 @@ class Terms:
     question : callable
         Hard margins: can the classes be separated at all? Asked where the first rounds bring no separator; answers with
         one verdict however often. Without an answer nothing is called inseparable.
+    relay : Relay, default=None
+        Who takes over where the first algorithm is not done in time.
     """
 
     tol: float
@@ -120,6 +140,7 @@ class Terms:
     exact: bool = True
     reason: str = ""
     question: Callable[[], Verdict | None] = lambda: None
+    relay: Relay | None = None
 
 
 def solve(
@@ -190,7 +211,8 @@ def _solve(
     task = scale.task(task)
     doubtful = problem.hard
     handed = small and algorithm.convergent
-    enough = _fair_share(task.patterns) if handed else np.inf
+    relay, reason = terms.relay, terms.reason
+    enough = _fair_share(task.patterns) if handed else _turn(relay)
 
     def enough_said() -> bool:
         return run.presentations >= enough or watch.interrupted()
@@ -210,10 +232,14 @@ def _solve(
 
     status = Status.MAX_ITER
     rounds = 0
+    rounds_of = SCHEDULES[algorithm.schedule](run)
     with np.errstate(over="ignore", invalid="ignore"):
-        for _ in SCHEDULES[algorithm.schedule](run):
+        while True:
+            if next(rounds_of, DONE) is DONE:  # a batch solver at its end
+                status = Status.STALLED
+                break
             rounds += 1
-            report(algorithm.name, terms.reason)
+            report(run.algorithm.name, reason)
             ended = _status(run, watch, tol)
             last = ended is not None or rounds >= terms.max_iter
             if doubtful and not last and _is_doubtful(run, algorithm, rounds):
@@ -229,15 +255,16 @@ def _solve(
                     run, Sample(task.patterns.X, task.y, task.weights, np.sqrt(task.patterns.square)), watch
                 )
                 report("exact", "a small problem: the optimality conditions on the support")
-                handed, enough = False, np.inf  # where it fails, the rule goes on
+                handed, enough = False, _turn(relay)  # where it fails, the rule goes on
                 ended = _after_finish(run, tol) or ended
             if ended is not None:
                 status = ended
                 break
             if rounds >= terms.max_iter:
                 break
-        else:  # a batch solver at its end
-            status = Status.STALLED
+            if relay is not None and not handed and run.presentations >= enough:
+                run, reason = run.handed_to(relay.algorithm), relay.reason
+                rounds_of, relay, enough = SCHEDULES[run.algorithm.schedule](run), None, np.inf
     w, alpha = scale.primal(run.w), scale.dual(problem, run.alpha)
     alpha = alpha if merged is None else merged.scatter(alpha)
     if rows is not None:
@@ -255,6 +282,11 @@ def _solve(
     if not np.isfinite([*w, run.b]).all() or np.isnan([certificate.lower, certificate.upper]).any():
         status = Status.NOT_FINITE
     return Solution(w, run.b, alpha, status, rounds, history, certificate)
+
+
+def _turn(relay: Relay | None) -> float:
+    """The presentations after which the next algorithm takes over."""
+    return np.inf if relay is None else relay.presentations
 
 
 def _answered(found: Solution, task: Task, terms: Terms, whole: Sample) -> Solution:

@@ -16,7 +16,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..certificates import INTERCEPT, Certificate, Certificates, Sample
-from ..choice import choose
+from ..choice import choose, relay
 from ..data import Patterns
 from ..linear_separation import linear_verdict
 from ..problems import Problem
@@ -256,8 +256,9 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
 
             if named is None:
                 algorithm, reason = choose(problem, patterns, signs[kept], watch.interrupted)
+                then = relay(problem, patterns)
             else:
-                algorithm, reason = named, "asked for"
+                algorithm, reason, then = named, "asked for", None
             names = (item(classes[0]), item(classes[1])) if classes.size == 2 else (False, True)
             every = np.arange(y.size) if rows is None else rows
 
@@ -276,7 +277,7 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
                     labels[k],
                 ),
                 algorithm,
-                Terms(self.tol, self.max_iter, watch, heard, self._exact, reason, question),
+                Terms(self.tol, self.max_iter, watch, heard, self._exact, reason, question, then),
                 np.random.default_rng(drawn[k]),
                 replace(sample, y=signs),
                 rows,
