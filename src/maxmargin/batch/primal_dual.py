@@ -28,6 +28,7 @@ BYTES = 2**20  # of rows that are looked at together
 MOST = 100  # steps
 BACK = 0.995  # share of the way to the boundary
 SHORT = 1e-8  # a step that is none
+LEAST = 1e-300  # a squared own coordinate to divide by
 RIDGE = 1e-14  # share of the diagonal that is added where rounding makes the matrix indefinite
 FEWER = 0.2  # a gap that is worth another look
 SELDOM = 8  # steps from one look to the next, at most
@@ -124,7 +125,7 @@ def interior_points(
     n, size, unit = blocks.n, blocks.size, blocks.unit**2
     own, cap = problem.delta2(weights) / unit, problem.caps(weights) * unit
     capped = cap < np.inf
-    a = np.where(capped, 0.5 * cap, 1.0 / (1.0 + own))
+    a = np.where(capped, 0.5 * cap, 0.5 / np.maximum(own, LEAST))  # slacks of one half
     room, u, v = np.where(capped, cap - a, 1.0), np.ones(n), np.where(capped, 1.0, 0.0)
     pairs, z = n + int(np.count_nonzero(capped)), np.zeros(size)
     regular = np.ones(size)
