@@ -1,4 +1,4 @@
-"""The interior-point method for many patterns: its steps against Newton's on the whole system, its end against Clarabel."""
+"""The interior-point method for many patterns: steps against those of the whole system, ends against Clarabel."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_steps_are_those_of_the_whole_system(loss, intercept, storage, monkeypat
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("trouble", ["scales", "collinear", "far", "sparse"])
 def test_it_ends_at_the_optimum(rules_alone, trouble, loss, intercept, C):
-    """Columns of scales from 1e-6 to 1e6, all but collinear ones, far ones, sparse rows; certified, the truth within."""
+    """Columns of scales from 1e-6 to 1e6, nearly collinear ones, far ones, sparse rows: certified, the truth within."""
     X, y, weights = toy(80, 4, seed=1)
     if trouble == "scales":
         X = X * 10.0 ** np.array([-6.0, -2.0, 3.0, 6.0])
