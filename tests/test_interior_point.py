@@ -44,6 +44,8 @@ def newton(problem, X, y, weights, steps):
     own, cap = problem.delta2(weights) / blocks.unit**2, problem.caps(weights) * blocks.unit**2
     capped = bool(np.isfinite(cap).all())
     a = 0.5 * cap if capped else 0.5 / own
+    if problem.free:
+        a *= np.where(y > 0, min(1.0, a[y < 0].sum() / a[y > 0].sum()), min(1.0, a[y > 0].sum() / a[y < 0].sum()))
     z, u, v = np.zeros(size), np.ones(n), np.ones(n) if capped else np.zeros(n)
     eye, zero = np.eye(n), np.zeros((n, n))
     pairs = 2 * n if capped else n

@@ -126,6 +126,8 @@ def interior_points(
     own, cap = problem.delta2(weights) / unit, problem.caps(weights) * unit
     capped = cap < np.inf
     a = np.where(capped, 0.5 * cap, 0.5 / np.maximum(own, LEAST))  # slacks of one half
+    balanced = problem.balanced(y, a) if problem.free else a
+    a = a if balanced is None else balanced
     room, u, v = np.where(capped, cap - a, 1.0), np.ones(n), np.where(capped, 1.0, 0.0)
     pairs, z = n + int(np.count_nonzero(capped)), np.zeros(size)
     regular = np.ones(size)
