@@ -759,7 +759,7 @@ def slow_problem():
     return rng.normal(size=(4000, 40)) + 0.05 * (2 * y - 1)[:, None], y
 
 
-ENDLESS = {"C": 1e4, "loss": "hinge", "tol": 1e-15, "max_iter": 10**9, "random_state": 0}
+ENDLESS = {"C": 1e4, "loss": "hinge", "tol": 1e-15, "max_iter": 10**9, "random_state": 0, "algorithm": "dcd"}
 
 
 def best_so_far(model, X, y):
