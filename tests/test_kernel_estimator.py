@@ -583,6 +583,8 @@ class TestInput:
             ({"C": "1"}, "C must be a positive number"),
             ({"kernel": "gauss"}, "kernel must be one of"),
             ({"kernel": 3}, "kernel must be one of"),
+            ({"kernel": None}, 'kernel must be one of .* "linear"'),
+            ({"kernel": np.eye(20)}, "kernel must be one of .* got array"),
             ({"gamma": "wide"}, "gamma must be"),
             ({"gamma": -1.0}, "gamma must be"),
             ({"gamma": np.nan}, "gamma must be"),
@@ -703,6 +705,74 @@ class TestInput:
         model = KernelMaxMarginClassifier(tol=1e-6).fit(X, y)
         assert model.status_ is Status.CERTIFIED
         verify(model, X, y)
+
+
+class TestParametersAfterTheFit:
+    """A fitted model is what was fitted: parameters that are set afterwards wait for the next fit."""
+
+    @pytest.mark.parametrize(("fitted", "later"), [("ovr", "ovo"), ("ovo", "ovr")])
+    def test_scheme(self, fitted, later):
+        X, y = load_iris(return_X_y=True)
+        model = KernelMaxMarginClassifier(kernel="linear", multi_class=fitted).fit(X, y)
+        scores, labels, coef, proved = (
+            model.decision_function(X), model.predict(X), model.coef_, str(verify(model, X, y)),
+        )  # fmt: skip
+        model.set_params(multi_class=later)
+        np.testing.assert_array_equal(model.decision_function(X), scores)
+        np.testing.assert_array_equal(model.predict(X), labels)
+        np.testing.assert_array_equal(model.coef_, coef)
+        assert str(verify(model, X, y)) == proved
+        assert model.multi_class_ == fitted
+        assert model.fit(X, y).multi_class_ == later
+
+    def test_kernel(self):
+        X, y, _ = rings(40, 13)
+        linear = KernelMaxMarginClassifier(kernel="linear").fit(sp.csr_matrix(X), y)
+        coef = linear.coef_
+        linear.set_params(kernel="precomputed")
+        np.testing.assert_array_equal(linear.coef_, coef)
+        np.testing.assert_allclose(
+            linear.decision_function(sp.csr_matrix(X)), X @ coef[0] + linear.intercept_
+        )
+        bent = KernelMaxMarginClassifier().fit(X, y).set_params(kernel="linear")
+        with pytest.raises(AttributeError, match=r"fitted with the kernel Gaussian"):
+            bent.coef_  # noqa: B018
+        given = KernelMaxMarginClassifier(kernel="precomputed").fit(X @ X.T, y).set_params(kernel="linear")
+        with pytest.raises(TypeError, match="Sparse"):
+            given.predict(sp.csr_matrix(X @ X.T))
+
+    def test_what_acts_when_it_predicts(self):
+        """As in SVC."""
+        X, y = load_iris(return_X_y=True)
+        X, y = np.vstack([X, X]), np.append(y, y + 3)
+        model = KernelMaxMarginClassifier(multi_class="ovo", C=0.1).fit(X, y)
+        assert model.decision_function(X).shape == (300, 6)
+        assert model.set_params(decision_function_shape="ovo").decision_function(X).shape == (300, 15)
+        model.set_params(decision_function_shape="ovr", break_ties=True)
+        best = model.classes_[model.decision_function(X).argmax(axis=1)]
+        np.testing.assert_array_equal(model.predict(X), best)
+
+    def test_linear_classifiers_too(self):
+        X, y = load_iris(return_X_y=True)
+        model = MaxMarginClassifier(random_state=0).fit(X, y)
+        scores, radii, proved = (
+            model.decision_function(X),
+            model.certified_radius(X),
+            str(verify(model, X, y)),
+        )
+        model.set_params(p=1, loss="hinge", C=9.0, fit_intercept=False, class_weight="balanced")
+        np.testing.assert_array_equal(model.decision_function(X), scores)
+        np.testing.assert_array_equal(model.certified_radius(X), radii)
+        assert str(verify(model, X, y)) == proved
+
+
+def test_fit_status_says_in_a_number_what_status_says():
+    X, y, _ = rings(60, 14)
+    assert KernelMaxMarginClassifier().fit(X, y).fit_status_ == SVC().fit(X, y).fit_status_ == 0
+    cut = KernelMaxMarginClassifier(tol=1e-12, max_iter=1).fit(X, y)
+    assert cut.status_ is not Status.CERTIFIED
+    assert cut.fit_status_ == 1
+    assert not hasattr(KernelMaxMarginClassifier(), "fit_status_")
 
 
 def test_at_home_in_scikit_learn():

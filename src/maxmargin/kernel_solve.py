@@ -293,7 +293,9 @@ def _walk(
             report(part.algorithm.name, part.reason)
             ended = _ended(run, problem, watch, tol, least)
             last_round = ended is not None or rounds >= terms.max_iter
-            near = (run.gap <= NEAR_ENOUGH and rows.n <= FEW_ROWS) or rounds >= (PATIENCE if rows.n <= FEW_ROWS else LONG)
+            near = (run.gap <= NEAR_ENOUGH and rows.n <= FEW_ROWS) or rounds >= (
+                PATIENCE if rows.n <= FEW_ROWS else LONG
+            )
             if small and near and ended not in (Status.MAX_TIME, Status.INTERRUPTED):
                 small = False
                 _finish(run.points, part, sample)
