@@ -122,6 +122,26 @@ def test_the_optimum_lies_within_the_certificate(kernel, intercept, loss, C, exa
             assert primal == pytest.approx(model.certificate_.upper, rel=1e-9)
 
 
+@pytest.mark.parametrize("intercept", ["free", "none", "augmented"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("C", [1e10, 1e16, 1e100, 1e300])
+def test_a_large_weight_of_the_losses_is_a_hard_margin(intercept, loss, C):
+    """Margins that miss 1 by rounding would cost C times that: the widest function without losses is tried too."""
+    X, y, ones = *rings(40, 0)[:2], np.ones(40)
+    X = X + 3.0 * y[:, None]
+    hard = optimum(Problem(loss, np.inf, intercept=intercept, intercept_scaling=0.7), X, y, ones)
+    model = KernelMaxMarginClassifier(
+        C, kernel="linear", loss=loss, tol=1e-6, fit_intercept=intercept != "none",
+        intercept="free" if intercept == "none" else intercept, intercept_scaling=0.7,
+    ).fit(X, y)  # fmt: skip
+    assert model.status_ is Status.CERTIFIED
+    now = verify(model, X, y)
+    assert now.gap < 1e-8
+    assert now.lower <= 0.5 / float(hard.lower) ** 2 * (1.0 + 1e-12)
+    assert now.upper >= 0.5 / float(hard.upper) ** 2 * (1.0 - 1e-12 - 1.0 / C)
+    assert (y * model.decision_function(X) >= 1.0 - (loss == "squared_hinge") * 100.0 / C).all()
+
+
 class TestAsSVC:
     """The same optimum under the same names."""
 
@@ -637,6 +657,49 @@ class TestInput:
         X, y, _ = rings(20, 10)
         with pytest.raises(ValueError, match=r"The kernel overflows .* scale the features"):
             KernelMaxMarginClassifier(kernel="poly", gamma=1.0, degree=9).fit(X * 1e30, y)
+        with pytest.raises(ValueError, match=r"The sigmoid kernel overflows .* scale the features"):
+            KernelMaxMarginClassifier(kernel="sigmoid", gamma=0.0).fit(X * 1e160, y)
+        for kernel in ("rbf", "laplacian"):
+            for scale in (1e-160, 1e160):
+                with pytest.raises(ValueError, match="features are too small or too large"):
+                    KernelMaxMarginClassifier(kernel=kernel).fit(X * scale, y)
+
+    @pytest.mark.parametrize("C", [1.0, np.inf])
+    def test_sums_that_overflow_or_underflow(self, C):
+        """Refused with the remedy, not answered with what is left of the numbers."""
+        X, y, _ = rings(40, 10)
+        X = X + 3.0 * y[:, None]
+        for matrix, scale, message in (
+            (X, 1e-165, "squares of rows of this length underflow, .* scale the features"),
+            (X, 1e-160, "squares of rows of this length underflow, .* scale the features"),
+            (X, 1e-128, "underflows in sums, .* scale the features"),
+            (X, 1e126, "overflows in sums, .* scale the features, or lower gamma or coef0"),
+            (X @ X.T, 1e-253, "underflows in sums, .* scale the matrix"),
+            (X @ X.T, 1e250, "overflows in sums, .* scale the matrix"),
+        ):
+            kernel = "linear" if matrix is X else "precomputed"
+            with pytest.raises(ValueError, match=message):
+                KernelMaxMarginClassifier(C, kernel=kernel).fit(matrix * scale, y)
+        with pytest.raises(ValueError, match=r"overflows in sums, .* lower gamma or coef0"):
+            KernelMaxMarginClassifier(C, kernel="poly", coef0=1e100).fit(X, y)
+
+    @pytest.mark.parametrize("scale", [1e-120, 1e-78, 1e78, 1e120])
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+    def test_scales_of_features(self, scale, loss):
+        """Within these limits margins grow with the features, and so do their bounds."""
+        X, y, _ = rings(40, 10)
+        X = X + 3.0 * y[:, None]
+        plain = KernelMaxMarginClassifier(np.inf, kernel="linear", tol=1e-6).fit(X, y)
+        hard = KernelMaxMarginClassifier(np.inf, kernel="linear", tol=1e-6).fit(X * scale, y)
+        assert hard.status_ is Status.CERTIFIED
+        assert verify(hard, X * scale, y).lower == pytest.approx(plain.certificate_.lower * scale, rel=1e-6)
+        given = KernelMaxMarginClassifier(np.inf, kernel="precomputed", tol=1e-6).fit(X @ X.T * scale, y)
+        assert given.certificate_.upper == pytest.approx(plain.certificate_.upper * scale**0.5, rel=1e-6)
+        soft = KernelMaxMarginClassifier(kernel="linear", loss=loss, tol=1e-6).fit(X * scale, y)
+        assert soft.status_ is Status.CERTIFIED
+        best = 2.0 * (y > 0).sum() if scale < 1.0 else 0.5 / hard.certificate_.lower**2
+        if scale > 1.0 or loss == "hinge":
+            assert verify(soft, X * scale, y).upper == pytest.approx(best, rel=1e-6)
 
     @pytest.mark.parametrize(
         "kernel", ["precomputed", "sigmoid", lambda A, B: -(A @ B.T)], ids=["matrix", "sigmoid", "function"]

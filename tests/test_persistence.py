@@ -435,6 +435,9 @@ class TestKernelMachines:
         copy = load(path)
         np.testing.assert_array_equal(copy.predict(X @ X.T), model.predict(X @ X.T))
         verify(copy, X @ X.T, Y)
+        model.fit(X @ X.T * 1e200, Y)  # of which gamma, which is not used, is no number
+        save(model, path)
+        assert load(path).gamma_ == model.gamma_ == np.inf
 
     def test_a_function_is_refused(self, path):
         model = KernelMaxMarginClassifier(kernel=lambda A, B: A @ B.T).fit(X, Y)

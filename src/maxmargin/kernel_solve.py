@@ -348,8 +348,9 @@ def _finish(points: KernelPoints, part: Part, sample: KernelSample) -> None:
             alpha = qp.dual(point.a)
             if not np.isfinite(alpha).all():
                 continue
-            found = KernelPoints(problem, y, weights, sample.diagonal)
-            found.value(alpha, sample.scores(alpha * y))
+            found, scores = KernelPoints(problem, y, weights, sample.diagonal), sample.scores(alpha * y)
+            found.value(alpha, scores)
+            points.value(alpha, scores)  # each of its bounds may be the better one by itself
             points.adopt(found, EXACT if point.settled else 0.0)
             if point.settled and found.gap <= EXACT:
                 return

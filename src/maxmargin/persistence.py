@@ -360,7 +360,7 @@ def _kernel_machine(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]
         **_certified(model, arrays),
         "kernel": {"class": type(kernel).__name__, "fields": fields},
         "multi_class": model.multi_class_,
-        "gamma": float(model.gamma_),
+        "gamma": _plain(float(model.gamma_)),
         "shape": [int(size) for size in model.shape_fit_],
     }
 
