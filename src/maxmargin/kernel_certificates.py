@@ -2,7 +2,7 @@
 
 Everything is read off products of the Gram matrix with dual weights and with the coefficients of w, in float64:
 the scores f_j = sum_i c_i k(x_i, x_j), and |w|^2 = sum c_j f_j. Entries are taken to be off by
-`Kernel.error`, sums by their rounding, and by the smallest normal number for each product, which may underflow; bounds
+`Kernel.error`, sums by their rounding, and by the least number for each product, which may underflow; bounds
 are rounded outwards: they hold for the kernel as it is, not as computed.
 """
 
@@ -36,7 +36,8 @@ from .kernels import Kernel, Linear, Precomputed, Products
 from .multiclass import parts_of
 from .problems import Problem
 
-EPS, NORMAL = float(np.finfo(float).eps), float(np.finfo(float).smallest_normal)
+EPS = float(np.finfo(float).eps)
+NORMAL, LEAST = float(np.finfo(float).smallest_normal), float(np.finfo(float).smallest_subnormal)
 RANGE = (
     1e-250,
     1e250,
@@ -152,7 +153,7 @@ def _combination(sample: KernelSample, c: np.ndarray, scores: np.ndarray) -> _Co
     total, terms = float(np.abs(c).sum()), int(np.count_nonzero(c)) + 4
     square = float(c @ scores)
     added = min(terms, BLOCK + c.size // BLOCK + 5)  # a block's sum, and the sum of the blocks
-    underflow = NORMAL if sample.most > 0.0 else 0.0
+    underflow = LEAST if sample.most > 0.0 else 0.0
     off = total * (sample.error + (added + 2.0) * EPS * sample.most) + terms * underflow
     uncertain = total * off + terms * (EPS * float(np.abs(c * scores).sum()) + underflow)
     return _Combination(c, scores, max(square, 0.0), off, uncertain)

@@ -28,12 +28,13 @@ from ..merge import apart, merge
 from ..multiclass import SCHEMES, Parts, named_parts, parts_of
 from ..problems import Problem
 from ..rules import Algorithm
+from ..scaling import check_constant
 from ..solve import Report, Terms
 from ..status import Status, worst
 from ..verdicts import Inseparable, Verdict
 from ..watch import Watch
 from .hard import keep_verdicts
-from .labels import check_sides, class_factors, class_names, row_weights, times_classes
+from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
 from .parameters import blas, check_parameters, require_boolean, require_number, seeds
 from .reports import hear
 from .unchanged import unchanged_by
@@ -263,6 +264,7 @@ default="rbf"
         factors = class_factors(self.class_weight, classes, y, weights)
         whole = times_classes(weights, y, classes, factors)
         check_sides(classes, y, whole, problem.hard)
+        check_costs(problem, whole)
         scheme = parts_of(self.multi_class, classes.size)
         if scheme.name == "ovr" and classes.size > 2 and self.decision_function_shape == "ovo":
             raise ValueError(
@@ -433,12 +435,14 @@ default="rbf"
             raise ValueError(
                 f"max_iter must be a whole number of rounds, at least 1, or -1 for no limit; got {self.max_iter!r}."
             )
-        return Problem(
+        problem = Problem(
             loss=self.loss,
             C=float(self.C),
             intercept=self.intercept if self.fit_intercept else "none",
             intercept_scaling=float(self.intercept_scaling),
         )
+        check_constant(problem)
+        return problem
 
     def _named(self, problem: Problem) -> Algorithm | Decomposition:
         """The algorithm that is asked for."""
