@@ -762,6 +762,13 @@ class TestInput:
         plain = KernelMaxMarginClassifier(tol=1e-6).fit(X, y)
         assert model.certificate_.lower == pytest.approx(plain.certificate_.lower, rel=1e-5)
 
+    def test_dual_weights_that_are_all_rounding(self):
+        """Running bounds that cross, as |w|^2 is of 1e30 and its rounding more than C: the fit ends, and is honest."""
+        X, y, _ = rings(60, 3)
+        model = KernelMaxMarginClassifier(1e10, kernel="linear", max_time=60).fit(X * 1e4, y)
+        assert model.status_ is Status.STALLED
+        assert verify(model, X * 1e4, y).lower <= 2e10 * (y > 0).sum()
+
     def test_rows_with_both_labels(self):
         X, y, _ = rings(40, 12)
         X, y = np.vstack([X, X[:5]]), np.append(y, -y[:5])

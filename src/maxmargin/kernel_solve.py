@@ -245,7 +245,8 @@ class _Decomposed:
         ):
             self.points.value(point.alpha, point.scores)
             apart = self.upper - (max(self.lower, 0.0) if task.problem.hard else self.lower)
-            idle = 0 if not apart > BETTER * nearest else idle + 1
+            # bounds that cross are rounding, and nothing is to be had of more of it
+            idle = idle + 1 if apart > BETTER * nearest or apart <= 0.0 else 0
             nearest = apart if idle == 0 else nearest
             self.presentations += task.y.size
             self.steps += int(np.count_nonzero(point.alpha != before))
