@@ -17,7 +17,7 @@ from oracle import optimum
 from problems import cases
 
 from maxmargin import CertificateError, MaxMarginClassifier, Problem, verify
-from maxmargin.arithmetic import Compensated
+from maxmargin.arithmetic import Compensated, Plain
 from maxmargin.certificates import Sample, bounds, certify, feasible, fingerprint
 
 EPS = float(np.finfo(float).eps)
@@ -485,3 +485,21 @@ def test_parts_of_a_certificate_that_are_missing():
     lie = replace(binary.certificate_, support=binary.certificate_.support.astype(float))
     with pytest.raises(CertificateError, match="must be one dual weight for each row it names"):
         verify(altered(binary, certificate_=lie), X, y)
+
+
+@pytest.mark.parametrize("arithmetic", [Plain, Compensated])
+@pytest.mark.parametrize("size", [5e-324, 1e-323, 1e-320, 1e-310, 1e-300])
+def test_products_that_underflow_prove_nothing(arithmetic, size):
+    """A quarter of the smallest number is 0, and no margin is."""
+    y = np.array([1.0, 1.0, -1.0, -1.0])
+    sample = Sample(size * y[:, None], y, np.ones(4))
+    hard = Problem("hinge", np.inf, intercept="none")
+    assert bounds(hard, sample, np.ones(1), 0.0, np.ones(4), arithmetic).upper >= size
+
+
+def test_fingerprints_of_large_numbers_tell_data_apart():
+    X, y = np.array([[1e200, 2.0], [-1e200, 3.0], [4.0, 1e200]]), np.array([1.0, -1.0, 1.0])
+    one = fingerprint(Sample(X, y, np.full(3, 1e200)))
+    assert one.difference(fingerprint(Sample(X.copy(), y, np.full(3, 1e200)))) is None
+    for other in (Sample(X[::-1], y, np.full(3, 1e200)), Sample(X, y, np.array([1e200, 1e200, 2e200]))):
+        assert one.difference(fingerprint(other)) is not None

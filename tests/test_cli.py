@@ -310,6 +310,16 @@ def test_every_option_is_explained(command):
     assert [option.name for option in parameters if not option.help] == []
 
 
+def test_defaults_that_depend_on_the_kernel_are_both_said():
+    linear, kernel = MaxMarginClassifier().get_params(), KernelMaxMarginClassifier().get_params()
+    differ = {name for name in linear.keys() & kernel.keys() if linear[name] != kernel[name]}
+    assert differ == {"loss", "max_iter"}
+    shown = {option.name: option.show_default for option in get_command(app).commands["fit"].params}
+    assert shown["loss"] == f"{linear['loss']}; with --kernel {kernel['loss']}"
+    assert shown["max_iter"] == f"{linear['max_iter']}; with --kernel no limit"
+    assert kernel["max_iter"] == -1  # as many as it takes
+
+
 class TestPackage:
     """Names are loaded when they are first asked for; nobody notices."""
 

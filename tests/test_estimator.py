@@ -24,6 +24,7 @@ from maxmargin import (
     MPU,
     CertificateError,
     DualCoordinateDescent,
+    KernelMaxMarginClassifier,
     MaxMarginClassifier,
     Perceptron,
     Problem,
@@ -235,6 +236,60 @@ def test_labels_that_cannot_be_ordered():
 def test_bad_weights(weights, message):
     with pytest.raises(ValueError, match=message):
         MaxMarginClassifier().fit(X4, [0, 1, 0, 1], weights)
+
+
+@pytest.mark.parametrize("cls", [MaxMarginClassifier, KernelMaxMarginClassifier])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize(
+    ("C", "weights", "message"),
+    [
+        (1e308, [1.0] * 4, "C times the sum of all weights is inf, .*: lower C"),
+        (1e10, [1.0, 1e300, 1.0, 1.0], "C times the sum of all weights is inf, .*: lower C"),
+        (1e-310, [1.0] * 4, "C times the least weight of a row is 1e-310, .*: raise C"),
+        (1e-20, [1.0, 1e-300, 1.0, 1.0], "C times the least weight of a row is 1e-320, .*: raise C"),
+    ],
+)
+def test_costs_beyond_numbers(cls, loss, C, weights, message):
+    with pytest.raises(ValueError, match=message):
+        cls(C, loss=loss).fit(X4, [0, 1, 0, 1], weights)
+    cls(np.inf).fit(X4, [0, 1, 0, 1], weights)  # a hard margin has no costs
+
+
+@pytest.mark.parametrize("cls", [MaxMarginClassifier, KernelMaxMarginClassifier])
+@pytest.mark.parametrize("scaling", [1e-160, 1e160])
+def test_constants_beyond_numbers(cls, scaling):
+    model = cls(intercept="augmented", intercept_scaling=scaling)
+    with pytest.raises(ValueError, match=r"The square of intercept_scaling=1e.160 is beyond float64 numbers"):
+        model.fit(X4, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("model", "scale", "weight"),
+    [
+        (MaxMarginClassifier(1e-200, loss="hinge"), 1.0, 1e200),
+        (MaxMarginClassifier(1e-200, loss="hinge"), 1e-120, 1.0),
+        (MaxMarginClassifier(1e-200), 1e-120, 1.0),
+        (MaxMarginClassifier(1e200, loss="hinge"), 1e110, 1e80),
+        (MaxMarginClassifier(1e300), 1e110, 1.0),
+        (MaxMarginClassifier(np.inf), 1e140, 1e200),
+        (KernelMaxMarginClassifier(1e-100, kernel="linear"), 1e-120, 1.0),
+        (KernelMaxMarginClassifier(1e-100, kernel="linear", loss="squared_hinge"), 1e-120, 1.0),
+        (KernelMaxMarginClassifier(1e-200), 1.0, 1e300),
+        (KernelMaxMarginClassifier(), 1e140, 1e200),
+        (KernelMaxMarginClassifier(1e306), 1.0, 1.0),
+        (KernelMaxMarginClassifier(1e306, loss="squared_hinge"), 1.0, 1.0),
+    ],
+    ids=str,
+)
+def test_numbers_of_every_size(model, scale, weight):
+    """Whose products leave the range of float64: no warning, which pytest makes an error, and a proof that holds."""
+    X, y = np.array([[1.0, 2.0], [3.0, -1.0], [2.0, 2.5], [-1.0, 0.5]]) * scale, [0, 1, 0, 1]
+    weights = [1.0, weight, 1.0, weight]
+    model = clone(model).fit(X, y, weights)
+    assert model.status_ is not Status.NOT_FINITE
+    now = verify(model, X, y, weights)
+    assert 0.0 <= now.lower <= now.upper < np.inf
+    assert now.gap <= 1e-3 or model.status_ is not Status.CERTIFIED
 
 
 def test_bad_data_at_prediction(data):

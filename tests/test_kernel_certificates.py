@@ -14,8 +14,15 @@ from maxmargin import Problem
 from maxmargin.batch.decomposition import decomposed_points
 from maxmargin.batch.kernel_rows import KernelRows
 from maxmargin.certificates import Sample, bounds
-from maxmargin.kernel_certificates import KernelPoint, KernelSample, all_bounds, kernel_bounds
-from maxmargin.kernels import Gaussian, Linear, Polynomial, WholeNumbers
+from maxmargin.kernel_certificates import (
+    RANGE,
+    KernelPoint,
+    KernelSample,
+    all_bounds,
+    attained,
+    kernel_bounds,
+)
+from maxmargin.kernels import Gaussian, Linear, Polynomial, Precomputed, WholeNumbers
 
 PROBLEMS = [
     Problem(loss, C, intercept=intercept, intercept_scaling=0.7)
@@ -131,3 +138,33 @@ def test_whole_numbers_beyond_float32_are_exact_in_float64(kernel):
     exact = in_80_bits(kernel, X)
     assert np.abs(kernel.block(rows, rows) - exact).max() <= kernel.error(rows) + 1e-300
     assert kernel.error(rows) < 0.1 * kernel.error(rows + 0.5)
+
+
+@pytest.mark.parametrize("scale", [1e-153, 1e-120, 1e120])
+def test_entries_are_within_their_error_at_the_edges(scale):
+    """Of the least squares that are normal numbers, too: underflow takes no more than rounding."""
+    X = np.random.default_rng(4).normal(size=(40, 7)) * scale
+    kernel = Gaussian(0.3 / scale / scale)
+    rows = kernel.prepared(X)
+    assert np.abs(kernel.block(rows, rows) - in_80_bits(kernel, X)).max() <= kernel.error(rows)
+    KernelSample(kernel, X)
+
+
+def test_kernel_values_have_a_range():
+    """Its ends are in it, and the next numbers are not."""
+    least, most = RANGE
+    for size in RANGE:
+        assert KernelSample(Precomputed(), size * np.eye(2)).most == size
+    for size in (np.nextafter(least, 0.0), np.nextafter(most, np.inf)):
+        with pytest.raises(ValueError, match=r"in sums, if not before: .* scale the matrix"):
+            KernelSample(Precomputed(), size * np.eye(2))
+    assert KernelSample(Linear(), np.zeros((2, 3))).most == 0.0  # rows of zeros are no underflow
+
+
+def test_products_that_underflow_prove_nothing():
+    """|w|^2 = c'Kc of tiny coefficients would be too small by far, and the margin that is proved too large."""
+    hard, K, y = Problem("hinge", np.inf, intercept="none"), np.eye(3), np.ones(3)
+    sample = KernelSample(Precomputed(), K)
+    for size in np.geomspace(1e-163, 1e-155, 200):
+        assert attained(hard, sample, y, np.full(3, size), 0.0) <= 3.0**-0.5
+    assert attained(hard, sample, y, np.full(3, 1e-120), 0.0) == pytest.approx(3.0**-0.5, rel=1e-12)

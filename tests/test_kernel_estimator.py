@@ -122,6 +122,26 @@ def test_the_optimum_lies_within_the_certificate(kernel, intercept, loss, C, exa
             assert primal == pytest.approx(model.certificate_.upper, rel=1e-9)
 
 
+@pytest.mark.parametrize("intercept", ["free", "none", "augmented"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("C", [1e10, 1e16, 1e100, 1e300])
+def test_a_large_weight_of_the_losses_is_a_hard_margin(intercept, loss, C):
+    """Margins that miss 1 by rounding would cost C times that: the widest function without losses is tried too."""
+    X, y, ones = *rings(40, 0)[:2], np.ones(40)
+    X = X + 3.0 * y[:, None]
+    hard = optimum(Problem(loss, np.inf, intercept=intercept, intercept_scaling=0.7), X, y, ones)
+    model = KernelMaxMarginClassifier(
+        C, kernel="linear", loss=loss, tol=1e-6, fit_intercept=intercept != "none",
+        intercept="free" if intercept == "none" else intercept, intercept_scaling=0.7,
+    ).fit(X, y)  # fmt: skip
+    assert model.status_ is Status.CERTIFIED
+    now = verify(model, X, y)
+    assert now.gap < 1e-8
+    assert now.lower <= 0.5 / float(hard.lower) ** 2 * (1.0 + 1e-12)
+    assert now.upper >= 0.5 / float(hard.upper) ** 2 * (1.0 - 1e-12 - 1.0 / C)
+    assert (y * model.decision_function(X) >= 1.0 - (loss == "squared_hinge") * 100.0 / C).all()
+
+
 class TestAsSVC:
     """The same optimum under the same names."""
 
@@ -583,6 +603,8 @@ class TestInput:
             ({"C": "1"}, "C must be a positive number"),
             ({"kernel": "gauss"}, "kernel must be one of"),
             ({"kernel": 3}, "kernel must be one of"),
+            ({"kernel": None}, 'kernel must be one of .* "linear"'),
+            ({"kernel": np.eye(20)}, "kernel must be one of .* got array"),
             ({"gamma": "wide"}, "gamma must be"),
             ({"gamma": -1.0}, "gamma must be"),
             ({"gamma": np.nan}, "gamma must be"),
@@ -635,6 +657,49 @@ class TestInput:
         X, y, _ = rings(20, 10)
         with pytest.raises(ValueError, match=r"The kernel overflows .* scale the features"):
             KernelMaxMarginClassifier(kernel="poly", gamma=1.0, degree=9).fit(X * 1e30, y)
+        with pytest.raises(ValueError, match=r"The sigmoid kernel overflows .* scale the features"):
+            KernelMaxMarginClassifier(kernel="sigmoid", gamma=0.0).fit(X * 1e160, y)
+        for kernel in ("rbf", "laplacian"):
+            for scale in (1e-160, 1e160):
+                with pytest.raises(ValueError, match="features are too small or too large"):
+                    KernelMaxMarginClassifier(kernel=kernel).fit(X * scale, y)
+
+    @pytest.mark.parametrize("C", [1.0, np.inf])
+    def test_sums_that_overflow_or_underflow(self, C):
+        """Refused with the remedy, not answered with what is left of the numbers."""
+        X, y, _ = rings(40, 10)
+        X = X + 3.0 * y[:, None]
+        for matrix, scale, message in (
+            (X, 1e-165, "squares of rows of this length underflow, .* scale the features"),
+            (X, 1e-160, "squares of rows of this length underflow, .* scale the features"),
+            (X, 1e-128, "underflows in sums, .* scale the features"),
+            (X, 1e126, "overflows in sums, .* scale the features, or lower gamma or coef0"),
+            (X @ X.T, 1e-253, "underflows in sums, .* scale the matrix"),
+            (X @ X.T, 1e250, "overflows in sums, .* scale the matrix"),
+        ):
+            kernel = "linear" if matrix is X else "precomputed"
+            with pytest.raises(ValueError, match=message):
+                KernelMaxMarginClassifier(C, kernel=kernel).fit(matrix * scale, y)
+        with pytest.raises(ValueError, match=r"overflows in sums, .* lower gamma or coef0"):
+            KernelMaxMarginClassifier(C, kernel="poly", coef0=1e100).fit(X, y)
+
+    @pytest.mark.parametrize("scale", [1e-120, 1e-78, 1e78, 1e120])
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+    def test_scales_of_features(self, scale, loss):
+        """Within these limits margins grow with the features, and so do their bounds."""
+        X, y, _ = rings(40, 10)
+        X = X + 3.0 * y[:, None]
+        plain = KernelMaxMarginClassifier(np.inf, kernel="linear", tol=1e-6).fit(X, y)
+        hard = KernelMaxMarginClassifier(np.inf, kernel="linear", tol=1e-6).fit(X * scale, y)
+        assert hard.status_ is Status.CERTIFIED
+        assert verify(hard, X * scale, y).lower == pytest.approx(plain.certificate_.lower * scale, rel=1e-6)
+        given = KernelMaxMarginClassifier(np.inf, kernel="precomputed", tol=1e-6).fit(X @ X.T * scale, y)
+        assert given.certificate_.upper == pytest.approx(plain.certificate_.upper * scale**0.5, rel=1e-6)
+        soft = KernelMaxMarginClassifier(kernel="linear", loss=loss, tol=1e-6).fit(X * scale, y)
+        assert soft.status_ is Status.CERTIFIED
+        best = 2.0 * (y > 0).sum() if scale < 1.0 else 0.5 / hard.certificate_.lower**2
+        if scale > 1.0 or loss == "hinge":
+            assert verify(soft, X * scale, y).upper == pytest.approx(best, rel=1e-6)
 
     @pytest.mark.parametrize(
         "kernel", ["precomputed", "sigmoid", lambda A, B: -(A @ B.T)], ids=["matrix", "sigmoid", "function"]
@@ -697,12 +762,87 @@ class TestInput:
         plain = KernelMaxMarginClassifier(tol=1e-6).fit(X, y)
         assert model.certificate_.lower == pytest.approx(plain.certificate_.lower, rel=1e-5)
 
+    def test_dual_weights_that_are_all_rounding(self):
+        """Running bounds that cross, as |w|^2 is of 1e30 and its rounding more than C: the fit ends, and is honest."""
+        X, y, _ = rings(60, 3)
+        model = KernelMaxMarginClassifier(1e10, kernel="linear", max_time=60).fit(X * 1e4, y)
+        assert model.status_ is Status.STALLED
+        assert verify(model, X * 1e4, y).lower <= 2e10 * (y > 0).sum()
+
     def test_rows_with_both_labels(self):
         X, y, _ = rings(40, 12)
         X, y = np.vstack([X, X[:5]]), np.append(y, -y[:5])
         model = KernelMaxMarginClassifier(tol=1e-6).fit(X, y)
         assert model.status_ is Status.CERTIFIED
         verify(model, X, y)
+
+
+class TestParametersAfterTheFit:
+    """A fitted model is what was fitted: parameters that are set afterwards wait for the next fit."""
+
+    @pytest.mark.parametrize(("fitted", "later"), [("ovr", "ovo"), ("ovo", "ovr")])
+    def test_scheme(self, fitted, later):
+        X, y = load_iris(return_X_y=True)
+        model = KernelMaxMarginClassifier(kernel="linear", multi_class=fitted).fit(X, y)
+        scores, labels, coef, proved = (
+            model.decision_function(X), model.predict(X), model.coef_, str(verify(model, X, y)),
+        )  # fmt: skip
+        model.set_params(multi_class=later)
+        np.testing.assert_array_equal(model.decision_function(X), scores)
+        np.testing.assert_array_equal(model.predict(X), labels)
+        np.testing.assert_array_equal(model.coef_, coef)
+        assert str(verify(model, X, y)) == proved
+        assert model.multi_class_ == fitted
+        assert model.fit(X, y).multi_class_ == later
+
+    def test_kernel(self):
+        X, y, _ = rings(40, 13)
+        linear = KernelMaxMarginClassifier(kernel="linear").fit(sp.csr_matrix(X), y)
+        coef = linear.coef_
+        linear.set_params(kernel="precomputed")
+        np.testing.assert_array_equal(linear.coef_, coef)
+        np.testing.assert_allclose(
+            linear.decision_function(sp.csr_matrix(X)), X @ coef[0] + linear.intercept_
+        )
+        bent = KernelMaxMarginClassifier().fit(X, y).set_params(kernel="linear")
+        with pytest.raises(AttributeError, match=r"fitted with the kernel Gaussian"):
+            bent.coef_  # noqa: B018
+        given = KernelMaxMarginClassifier(kernel="precomputed").fit(X @ X.T, y).set_params(kernel="linear")
+        with pytest.raises(TypeError, match="Sparse"):
+            given.predict(sp.csr_matrix(X @ X.T))
+
+    def test_what_acts_when_it_predicts(self):
+        """As in SVC."""
+        X, y = load_iris(return_X_y=True)
+        X, y = np.vstack([X, X]), np.append(y, y + 3)
+        model = KernelMaxMarginClassifier(multi_class="ovo", C=0.1).fit(X, y)
+        assert model.decision_function(X).shape == (300, 6)
+        assert model.set_params(decision_function_shape="ovo").decision_function(X).shape == (300, 15)
+        model.set_params(decision_function_shape="ovr", break_ties=True)
+        best = model.classes_[model.decision_function(X).argmax(axis=1)]
+        np.testing.assert_array_equal(model.predict(X), best)
+
+    def test_linear_classifiers_too(self):
+        X, y = load_iris(return_X_y=True)
+        model = MaxMarginClassifier(random_state=0).fit(X, y)
+        scores, radii, proved = (
+            model.decision_function(X),
+            model.certified_radius(X),
+            str(verify(model, X, y)),
+        )
+        model.set_params(p=1, loss="hinge", C=9.0, fit_intercept=False, class_weight="balanced")
+        np.testing.assert_array_equal(model.decision_function(X), scores)
+        np.testing.assert_array_equal(model.certified_radius(X), radii)
+        assert str(verify(model, X, y)) == proved
+
+
+def test_fit_status_says_in_a_number_what_status_says():
+    X, y, _ = rings(60, 14)
+    assert KernelMaxMarginClassifier().fit(X, y).fit_status_ == SVC().fit(X, y).fit_status_ == 0
+    cut = KernelMaxMarginClassifier(tol=1e-12, max_iter=1).fit(X, y)
+    assert cut.status_ is not Status.CERTIFIED
+    assert cut.fit_status_ == 1
+    assert not hasattr(KernelMaxMarginClassifier(), "fit_status_")
 
 
 def test_at_home_in_scikit_learn():

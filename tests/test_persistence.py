@@ -406,12 +406,38 @@ class TestKernelMachines:
         np.testing.assert_array_equal(copy.decision_function(store(X)), model.decision_function(store(X)))
         assert str(verify(copy, store(X), y)) == str(verify(model, store(X), y))
 
+    @pytest.mark.parametrize(("fitted", "later"), [("ovr", "ovo"), ("ovo", "ovr")])
+    def test_parameters_after_the_fit(self, fitted, later, path):
+        """The file holds what was fitted."""
+        model = KernelMaxMarginClassifier(multi_class=fitted).fit(X, THREE)
+        scores, proved = model.decision_function(X), str(verify(model, X, THREE))
+        model.set_params(multi_class=later, kernel="linear")
+        save(model, path)
+        copy = load(path)
+        assert copy.multi_class == later
+        assert copy.multi_class_ == fitted
+        np.testing.assert_array_equal(copy.decision_function(X), scores)
+        assert str(verify(copy, X, THREE)) == proved
+
+    def test_a_file_of_old(self, path):
+        """Had the scheme among the parameters alone."""
+        model = KernelMaxMarginClassifier(multi_class="ovo").fit(X, THREE)
+        save(model, path)
+        content = path.read_bytes()
+        record = persistence._record_of(path, content)["model"]
+        del record["fitted"]["multi_class"]
+        path.write_bytes(persistence._sealed(load_arrays(content), record))
+        assert load(path).multi_class_ == "ovo"
+
     def test_a_precomputed_matrix(self, path):
         model = KernelMaxMarginClassifier(kernel="precomputed").fit(X @ X.T, Y)
         save(model, path)
         copy = load(path)
         np.testing.assert_array_equal(copy.predict(X @ X.T), model.predict(X @ X.T))
         verify(copy, X @ X.T, Y)
+        model.fit(X @ X.T * 1e200, Y)  # of which gamma, which is not used, is no number
+        save(model, path)
+        assert load(path).gamma_ == model.gamma_ == np.inf
 
     def test_a_function_is_refused(self, path):
         model = KernelMaxMarginClassifier(kernel=lambda A, B: A @ B.T).fit(X, Y)

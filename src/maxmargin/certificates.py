@@ -66,7 +66,12 @@ def fingerprint(sample: Sample) -> Fingerprint:
     n, d = sample.X.shape
     shuffle = (np.arange(n, dtype=np.uint32) * np.uint32(2654435769)) >> np.uint32(12)
     t = (1.0 + shuffle * 2.0**-20) * (1.0 + weights) * (1.5 + 0.5 * y)
-    return Fingerprint(n, d, int(np.sum(y > 0)), float(t @ z), float(np.abs(t) @ np.abs(z)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = float(np.abs(t) @ np.abs(z))
+        if not np.isfinite(scale):  # of large weights and large entries: in units of their own
+            t, z = t / np.abs(t).max(), z / np.abs(z).max()
+            scale = float(np.abs(t) @ np.abs(z))
+        return Fingerprint(n, d, int(np.sum(y > 0)), float(t @ z), scale)
 
 
 def project(X: Any) -> np.ndarray:
@@ -366,6 +371,8 @@ def _dual_point(
         v, norms = np.append(v, problem.rho * arithmetic.total(signed)), norms + problem.rho
     norms = norms * max(1.0, max(v.size, 1) ** (1.0 / problem.p - 0.5))  # of rows, in the p-norm, at most
     off = arithmetic.error(arithmetic.norm(v, problem.p), float(alpha @ norms), terms + v.size)
+    if norms[alpha > 0.0].any():  # products of tiny numbers, and of their halves, may underflow
+        off += 8.0 * (terms + 1.0) * v.size * _LEAST
     if problem.free:
         uneven = abs(arithmetic.total(signed))
         uneven += arithmetic.error(uneven, float(alpha.sum()), terms)
@@ -409,6 +416,8 @@ def _soft_bounds(
     else:  # gains divided by max(1, |v|), of which |v| may be larger than it seems
         below = arithmetic.error(lower, size, terms) + 4.0 * _EPS * size + dual.uneven
         below += size * (dual.off + float(np.sqrt(v2)) * (powers_error(problem.p, terms) + terms * _EPS))
+    if alpha.any():
+        below += (terms + 4.0) * _LEAST
     if problem.euclidean:
         penalty = 0.5 * problem.norm2(arithmetic.square(w), b)
     else:

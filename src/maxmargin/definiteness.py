@@ -48,7 +48,13 @@ def check_kernel(kernel: Kernel, X: Any) -> None:
     n = X.shape[0]
     some = X if n <= WHOLE else X[np.linspace(0, n - 1, WHOLE).astype(np.intp)]
     some = kernel.prepared(some)
-    check_gram(kernel.block(some, some), f"The {kernel.name} kernel")
+    with np.errstate(over="ignore", invalid="ignore"):
+        K = kernel.block(some, some)
+    if not np.isfinite(K).all():
+        raise ValueError(
+            f"The {kernel.name} kernel overflows for rows of this length: scale the features, or lower gamma."
+        )
+    check_gram(K, f"The {kernel.name} kernel")
 
 
 def inner_product(kernel: Kernel) -> bool:

@@ -2,7 +2,8 @@
 
 Everything is read off products of the Gram matrix with dual weights and with the coefficients of w, in float64:
 the scores f_j = sum_i c_i k(x_i, x_j), and |w|^2 = sum c_j f_j. Entries are taken to be off by
-`Kernel.error`, sums by their rounding; bounds are rounded outwards: they hold for the kernel as it is, not as computed.
+`Kernel.error`, sums by their rounding, and by the least number for each product, which may underflow; bounds
+are rounded outwards: they hold for the kernel as it is, not as computed.
 """
 
 from __future__ import annotations
@@ -31,11 +32,16 @@ from .certificates import (
 from .definiteness import check_kernel
 from .gram import BLOCK, gram_product
 from .intercept import best_intercept, best_multiple_and_intercept
-from .kernels import Kernel, Precomputed
+from .kernels import Kernel, Linear, Precomputed, Products
 from .multiclass import parts_of
 from .problems import Problem
 
 EPS = float(np.finfo(float).eps)
+NORMAL, LEAST = float(np.finfo(float).smallest_normal), float(np.finfo(float).smallest_subnormal)
+RANGE = (
+    1e-250,
+    1e250,
+)  # of the largest kernel value: terms of sums neither overflow nor lose digits that count
 LOST = 0.1  # share of the largest kernel value by which one may be off
 TURNS = 20  # length and intercept in turn
 
@@ -77,13 +83,29 @@ class KernelSample:
     def __post_init__(self) -> None:
         if self.most is not None:
             return
-        object.__setattr__(self, "X", self.kernel.prepared(self.X.astype(np.float64, copy=False)))
+        rows = self.X.astype(np.float64, copy=False)
+        object.__setattr__(self, "X", self.kernel.prepared(rows))
         with np.errstate(over="ignore", invalid="ignore"):
             diagonal = self.kernel.diagonal(self.X)
             most = float(np.abs(diagonal).max(initial=0.0))
-        if not np.isfinite(most):
+            square = 1.0
+            if isinstance(self.kernel, Products):
+                square = float(Linear().diagonal(self.X).max(initial=0.0))
+        given = isinstance(self.kernel, Precomputed)
+        if not most <= RANGE[1]:
+            remedy = "scale the matrix" if given else "scale the features, or lower gamma or coef0"
             raise ValueError(
-                "The kernel overflows for rows of this length: scale the features, or lower gamma."
+                f"The kernel overflows in sums, if not before: its values reach {most:.3g}, and bounds can be computed "
+                f"up to {RANGE[1]:g}; {remedy}."
+            )
+        if square < NORMAL and abs(rows).max() > 0.0:
+            raise ValueError(
+                "The squares of rows of this length underflow, and kernel values with them: scale the features."
+            )
+        if 0.0 < most < RANGE[0]:
+            raise ValueError(
+                f"The kernel underflows in sums, if not before: its values reach {most:.3g}, and bounds can be "
+                f"computed from {RANGE[0]:g} on; scale the {'matrix' if given else 'features'}."
             )
         error = self.kernel.error(self.X)
         if not np.isfinite(error):
@@ -123,7 +145,7 @@ class _Combination(NamedTuple):
     def times(self, t: float) -> _Combination:
         """This multiple."""
         return _Combination(
-            t * self.c, t * self.scores, t * t * self.square, abs(t) * self.off, t * t * self.uncertain
+            t * self.c, t * self.scores, t * (t * self.square), abs(t) * self.off, t * (t * self.uncertain)
         )
 
 
@@ -131,8 +153,9 @@ def _combination(sample: KernelSample, c: np.ndarray, scores: np.ndarray) -> _Co
     total, terms = float(np.abs(c).sum()), int(np.count_nonzero(c)) + 4
     square = float(c @ scores)
     added = min(terms, BLOCK + c.size // BLOCK + 5)  # a block's sum, and the sum of the blocks
-    off = total * (sample.error + (added + 2.0) * EPS * sample.most)
-    uncertain = total * off + terms * EPS * float(np.abs(c * scores).sum())
+    underflow = LEAST if sample.most > 0.0 else 0.0
+    off = total * (sample.error + (added + 2.0) * EPS * sample.most) + terms * underflow
+    uncertain = total * off + terms * (EPS * float(np.abs(c * scores).sum()) + underflow)
     return _Combination(c, scores, max(square, 0.0), off, uncertain)
 
 
@@ -207,6 +230,7 @@ def all_bounds(
         elif not problem.hard and share != 0.0:  # the multiple that is best for the primal may be another
             tried.append((given.times(share), point.intercept))
         if not problem.hard:
+            tried += [free for w, b in tried for free in _without_losses(problem, y, s, w, b)]
             if not bound >= 0.0:  # no dual weights prove more than ones that rounding spoils
                 alpha, bound, rounding = np.zeros_like(alpha), 0.0, 0.0
             tried.append(_nothing(problem, y, s))
@@ -292,8 +316,7 @@ def _primal_side(
     problem: Problem, y: np.ndarray, weights: np.ndarray, w: _Combination, b: float
 ) -> tuple[float, float]:
     """What the primal point attains, and what rounding took from it."""
-    margins = y * (w.scores + b)
-    slack = w.off + np.where(w.scores == 0.0, 0.0, 4.0 * EPS * np.abs(margins))  # b alone is not rounded
+    margins, slack = _margins(y, w, b)
     square = problem.norm2(w.square, b)
     if problem.hard:
         used = weights > 0.0
@@ -309,6 +332,29 @@ def _primal_side(
     upper = problem.primal(0.5 * (square + w.uncertain), margins - slack, weights)
     upper += (margins.size + 8.0) * EPS * upper
     return upper, upper - nominal
+
+
+def _margins(y: np.ndarray, w: _Combination, b: float) -> tuple[np.ndarray, np.ndarray]:
+    """The margins, and by how much each may be off."""
+    margins = y * (w.scores + b)
+    return margins, w.off + np.where(
+        w.scores == 0.0, 0.0, 4.0 * EPS * np.abs(margins)
+    )  # b alone is not rounded
+
+
+def _without_losses(
+    problem: Problem, y: np.ndarray, weights: np.ndarray, w: _Combination, b: float
+) -> list[tuple[_Combination, float]]:
+    """The multiple whose margins reach 1, for all that rounding may do: a large C magnifies what is missing.
+
+    Three times what they may be off: here, and twice where scores are computed anew.
+    """
+    margins, slack = _margins(y, w, b)
+    least = float((margins - 3.0 * slack).min(where=weights > 0.0, initial=np.inf))
+    if not 0.0 < least < 1.0:
+        return []
+    t = (1.0 + 16.0 * EPS) / least
+    return [(w.times(t), t * b)]
 
 
 def _best_primal(
@@ -378,7 +424,7 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     X, labels, weights = training_data(model, X, y, sample_weight)
     claim = model.certificate_
     parts = (claim,) if isinstance(claim, Certificate) else claim.parts
-    scheme = parts_of(model.multi_class, len(model.classes_))
+    scheme = parts_of(model.multi_class_, len(model.classes_))
     support = _support(model, X)
     coefficients = scheme.unpacked(np.asarray(model.dual_coef_, float), np.asarray(model.n_support_))
     intercepts = np.ravel(model.intercept_)

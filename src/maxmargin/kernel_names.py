@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import inf, isfinite
 from numbers import Integral, Real
 from typing import Any
 
@@ -41,7 +41,13 @@ def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Ke
         raise ValueError(f"kernel must be one of {names}, or a function of two matrices; got {kernel!r}.")
     if kernel == "precomputed":
         return Precomputed()
-    known = {"gamma": width(gamma, X), "degree": _degree(degree), "coef0": _number("coef0", coef0)}
+    number = inf if gamma == inf else width(gamma, X)
+    if number == inf:
+        raise ValueError(
+            'gamma must be a finite number; got inf. If it stands for "scale", features are too small or too large for '
+            "1 / (n_features * X.var()): scale them."
+        )
+    known = {"gamma": number, "degree": _degree(degree), "coef0": _number("coef0", coef0)}
     if kernel in ("poly", "polynomial"):
         return Polynomial(**known)
     if kernel == "rbf":
@@ -54,15 +60,21 @@ def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Ke
 
 
 def width(gamma: Any, X: Any, weights: np.ndarray | None = None) -> float:
-    """The number that stands for `gamma`; for the variance, rows count as often as their weights say."""
+    """The number that stands for `gamma`; for the variance, rows count as often as their weights say.
+
+    Of features whose variance float64 numbers cannot invert it is inf, which no kernel takes.
+    """
     if isinstance(gamma, str):
         if gamma == "auto":
             return 1.0 / X.shape[1]
         if gamma != "scale":
             raise ValueError(f'gamma must be a number of at least 0, "scale" or "auto"; got {gamma!r}.')
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             variance = _variance(X, np.ones(X.shape[0]) if weights is None else weights)
-        return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+            scale = 1.0 / (np.float64(X.shape[1]) * variance)
+        if variance == 0.0:
+            return 1.0
+        return float(scale) if scale > 0.0 else inf
     value = _number("gamma", gamma)
     if not value >= 0.0:
         raise ValueError(f'gamma must be a number of at least 0, "scale" or "auto"; got {gamma!r}.')

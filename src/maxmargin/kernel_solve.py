@@ -245,7 +245,8 @@ class _Decomposed:
         ):
             self.points.value(point.alpha, point.scores)
             apart = self.upper - (max(self.lower, 0.0) if task.problem.hard else self.lower)
-            idle = 0 if not apart > BETTER * nearest else idle + 1
+            # bounds that cross are rounding, and nothing is to be had of more of it
+            idle = idle + 1 if apart > BETTER * nearest or apart <= 0.0 else 0
             nearest = apart if idle == 0 else nearest
             self.presentations += task.y.size
             self.steps += int(np.count_nonzero(point.alpha != before))
@@ -348,8 +349,9 @@ def _finish(points: KernelPoints, part: Part, sample: KernelSample) -> None:
             alpha = qp.dual(point.a)
             if not np.isfinite(alpha).all():
                 continue
-            found = KernelPoints(problem, y, weights, sample.diagonal)
-            found.value(alpha, sample.scores(alpha * y))
+            found, scores = KernelPoints(problem, y, weights, sample.diagonal), sample.scores(alpha * y)
+            found.value(alpha, scores)
+            points.value(alpha, scores)  # each of its bounds may be the better one by itself
             points.adopt(found, EXACT if point.settled else 0.0)
             if point.settled and found.gap <= EXACT:
                 return

@@ -359,7 +359,8 @@ def _kernel_machine(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]
     return {
         **_certified(model, arrays),
         "kernel": {"class": type(kernel).__name__, "fields": fields},
-        "gamma": float(model.gamma_),
+        "multi_class": model.multi_class_,
+        "gamma": _plain(float(model.gamma_)),
         "shape": [int(size) for size in model.shape_fit_],
     }
 
@@ -431,7 +432,7 @@ def _recertify(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]
         _certificate_of(part, f"certificate.{k}", arrays, kernel)
         for k, part in enumerate(record["certificates"])
     )
-    labels = named_parts(parts_of(getattr(model, "multi_class", "ovr"), len(model.classes_)), model.classes_)
+    labels = named_parts(parts_of(getattr(model, "multi_class_", "ovr"), len(model.classes_)), model.classes_)
     model.certificate_ = Certificates(tuple(labels), parts) if record["one_vs_rest"] else parts[0]
     model.history_ = [Report(**report) for report in record["history"]]
     for k, report in enumerate(model.history_):
@@ -451,6 +452,7 @@ def _restore_kernel(model: Any, record: dict[str, Any], arrays: dict[str, np.nda
     if "parameters" in fields:
         fields["parameters"] = tuple(fields["parameters"].items())
     kernel = _KERNELS[record["kernel"]["class"]](**fields)
+    model.multi_class_ = record.get("multi_class", model.multi_class)  # files of old have the parameter alone
     model.gamma_, model.shape_fit_ = float(record["gamma"]), tuple(record["shape"])
     model.support_, model.n_support_, model.dual_coef_ = (
         arrays["support"],

@@ -135,7 +135,8 @@ class Problem:
     def losses(self, margins: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """What each pattern adds to the primal objective."""
         xi = np.maximum(1.0 - margins, 0.0)
-        return self.C * weights * (xi if self.loss == "hinge" else xi * xi)
+        with np.errstate(over="ignore"):  # a point that is as bad as that
+            return self.C * weights * (xi if self.loss == "hinge" else xi * xi)
 
     def gains(self, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """What each pattern adds to the dual objective, the norm left aside."""

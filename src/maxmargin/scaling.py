@@ -23,7 +23,7 @@ from .problems import Problem
 from .task import Task
 
 ORDINARY = (1e-80, 1e80)  # squared norms between these need nothing
-LARGEST_C = 1e300
+LEAST_C, LARGEST_C = 1e-290, 1e300  # of what losses weigh in these units; beyond, the certificate decides
 LEAST, MOST = 1e-154, 1e154  # largest entries between these have squares in float64
 
 
@@ -53,7 +53,10 @@ class Units:
         if self.sigma == 1.0:
             return task
         problem, start = task.problem, task.start
-        C = problem.C if problem.hard else min(problem.C * self._losses(problem), LARGEST_C)
+        C = problem.C
+        if not problem.hard:
+            most = LARGEST_C / max(float(task.weights.sum()), 1.0)
+            C = max(min(C * float(self._losses(problem)), most), LEAST_C)
         return replace(
             task,
             problem=replace(problem, C=C, intercept_scaling=(problem.rho or 1.0) / self.sigma),
@@ -125,6 +128,15 @@ def _divided(X: Any, columns: np.ndarray) -> Any:
     return X
 
 
+def check_constant(problem: Problem) -> None:
+    """Refuse a constant feature whose square is no float64 number."""
+    if problem.rho and not LEAST <= problem.rho <= MOST:
+        raise ValueError(
+            f"The square of intercept_scaling={problem.rho:.3g} is beyond float64 numbers: take one of the size of the "
+            "features, or scale the features first."
+        )
+
+
 def units(task: Task) -> Units:
     """Ordinary units, but for data whose squares would leave the range of float64.
 
@@ -133,12 +145,8 @@ def units(task: Task) -> Units:
     ValueError
         If not even one entry, or the constant feature, has a square that is a float64 number.
     """
-    patterns, rho = task.patterns, task.problem.rho
-    if rho and not LEAST <= rho <= MOST:
-        raise ValueError(
-            f"The square of intercept_scaling={rho:.3g} is beyond float64 numbers: take one of the size of the "
-            "features, or scale the features first."
-        )
+    patterns = task.patterns
+    check_constant(task.problem)
     square = float(patterns.square.max(initial=0.0))
     if ORDINARY[0] <= square <= ORDINARY[1]:
         return Units()
@@ -151,4 +159,4 @@ def units(task: Task) -> Units:
             f"The largest entry of X is {largest:.3g}, and its square is beyond float64 numbers: scale the features "
             "first, with StandardScaler or MaxAbsScaler for instance."
         )
-    return Units(2.0 ** np.round(np.log2(max(largest, rho))))
+    return Units(2.0 ** np.round(np.log2(max(largest, task.problem.rho))))

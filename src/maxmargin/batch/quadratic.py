@@ -23,6 +23,9 @@ from ..problems import Problem
 
 FAR = 0.1  # a column whose spread is less than this share of its size is centred
 BEYOND = 1e20  # a cap, R = 1, that float64 cannot meet: either no dual weight comes near it, or none is found
+NEXT_TO_NONE = (
+    1e-290  # a cap, R = 1, that must not be smaller, nor the inverse of a curvature: steps divide by them
+)
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Quadratic:
     scale: float
     problem: Problem
     y: np.ndarray
+    caps: np.ndarray
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -62,7 +66,7 @@ class Quadratic:
 
     def dual(self, a: np.ndarray) -> np.ndarray:
         """Dual weights of the problem's own scale."""
-        return a / self.scale**2
+        return np.minimum(a / self.scale**2, self.caps)
 
 
 def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Quadratic:
@@ -82,14 +86,25 @@ def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Q
         scale = largest * float(np.sqrt(np.mean(np.sum((A / largest) ** 2, axis=1))))
     A = A / scale
     n = len(y)
-    D = problem.delta2(weights) / scale**2
+    caps = problem.caps(weights)
+    with np.errstate(over="ignore"):
+        D = np.minimum(problem.delta2(weights) / scale**2, 1.0 / NEXT_TO_NONE)
     if problem.hard:
         rows = [y > 0, y < 0] if problem.free else [np.ones(n)]
         E = np.array(rows, dtype=float)
         return Quadratic(
-            A, D, np.zeros(n), E, np.full(len(rows), 1.0 / len(rows)), np.full(n, np.inf), scale, problem, y
+            A,
+            D,
+            np.zeros(n),
+            E,
+            np.full(len(rows), 1.0 / len(rows)),
+            np.full(n, np.inf),
+            scale,
+            problem,
+            y,
+            caps,
         )
     E = y[None, :] if problem.free else np.zeros((0, n))
-    caps = problem.caps(weights) * scale**2
-    caps = np.where(caps > BEYOND, np.inf, caps)
-    return Quadratic(A, D, np.ones(n), E, np.zeros(len(E)), caps, scale, problem, y)
+    c = np.maximum(caps * scale**2, NEXT_TO_NONE)
+    c = np.where(c > BEYOND, np.inf, c)
+    return Quadratic(A, D, np.ones(n), E, np.zeros(len(E)), c, scale, problem, y, caps)

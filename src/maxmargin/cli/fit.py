@@ -24,7 +24,6 @@ from .options import (
     InterceptScaling,
     KernelName,
     Label,
-    Loss,
     NormPower,
     P,
     Seed,
@@ -46,7 +45,9 @@ def fit(
     data: Data,
     output: Annotated[Path, Option("--output", "-o", help="The model file to write.")],
     C: Cost = 1.0,
-    loss: Loss = "squared_hinge",
+    loss: Annotated[
+        str, Option(help="squared_hinge or hinge.", show_default="squared_hinge; with --kernel hinge")
+    ] = "squared_hinge",
     p: P = 2,
     norm_power: NormPower = 2,
     tol: Annotated[float, Option(help="Certified relative gap at which the fit ends.")] = 1e-3,
@@ -65,7 +66,7 @@ def fit(
     intercept: Intercept = "free",
     intercept_scaling: InterceptScaling = 1.0,
     class_weight: ClassWeight = None,
-    max_iter: Annotated[int, Option(help="Most rounds.")] = 1000,
+    max_iter: Annotated[int, Option(help="Most rounds.", show_default="1000; with --kernel no limit")] = 1000,
     max_time: Annotated[float | None, Option(help="Seconds; then the best model so far is kept.")] = None,
     seed: Seed = None,
     n_jobs: Annotated[int | None, Option(help="Classes solved at the same time.")] = None,

@@ -23,17 +23,18 @@ from ..kernel_names import kernel_named, width
 from ..kernel_separation import kernel_verdict
 from ..kernel_solve import KERNEL_ALGORITHMS, Decomposition, KernelSolution, Part, solve_kernel
 from ..kernel_verdicts import KernelSeparator
-from ..kernels import Kernel, Precomputed
+from ..kernels import Kernel, Linear, Precomputed
 from ..merge import apart, merge
 from ..multiclass import SCHEMES, Parts, named_parts, parts_of
 from ..problems import Problem
 from ..rules import Algorithm
+from ..scaling import check_constant
 from ..solve import Report, Terms
 from ..status import Status, worst
 from ..verdicts import Inseparable, Verdict
 from ..watch import Watch
 from .hard import keep_verdicts
-from .labels import check_sides, class_factors, class_names, row_weights, times_classes
+from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
 from .parameters import blas, check_parameters, require_boolean, require_number, seeds
 from .reports import hear
 from .unchanged import unchanged_by
@@ -116,6 +117,8 @@ default="rbf"
     classes_ : ndarray of shape (n_classes,)
     class_weight_ : ndarray of shape (n_classes,)
         The factor on every row of a class.
+    multi_class_ : {"ovr", "ovo"}
+        The `multi_class` of the fit.
     gamma_ : float
         The number that stands for `gamma`.
     n_features_in_ : int
@@ -123,9 +126,11 @@ default="rbf"
         Only where X had string column names.
     shape_fit_ : tuple of int
     n_iter_ : int
-        Rounds; the most of all problems.
+        Rounds; the most of all problems. One number, as of all other classifiers here; SVC has one a pair of classes.
     status_ : Status
         How the fit ended; the worst of all problems.
+    fit_status_ : int
+        As in SVC: 0 where `status_` is CERTIFIED, else 1.
     certificate_ : Certificate or Certificates
         The bounds and the dual weights that prove them; `verify` rechecks them from the data.
     verdict_ : Inseparable or Undecided, or dict of these
@@ -259,6 +264,7 @@ default="rbf"
         factors = class_factors(self.class_weight, classes, y, weights)
         whole = times_classes(weights, y, classes, factors)
         check_sides(classes, y, whole, problem.hard)
+        check_costs(problem, whole)
         scheme = parts_of(self.multi_class, classes.size)
         if scheme.name == "ovr" and classes.size > 2 and self.decision_function_shape == "ovo":
             raise ValueError(
@@ -331,7 +337,7 @@ default="rbf"
                 if solution.status is Status.UNDECIDED and not solution.bounds.lower > 0.0:
                     solutions[k], verdicts[k] = question(k).answered(solution, self.tol)
         self.classes_, self.class_weight_ = classes, factors
-        self.gamma_, self.shape_fit_ = gamma, X.shape
+        self.multi_class_, self.gamma_, self.shape_fit_ = self.multi_class, gamma, X.shape
         self._keep(problem, scheme, rows, labels, X, whole, solutions)
         keep_verdicts(self, labels, verdicts)
         return self
@@ -349,10 +355,9 @@ default="rbf"
         scores : ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
         """
         scores = self._scores(X)
-        scheme = parts_of(self.multi_class, len(self.classes_))
         if scores.shape[1] == 1:
             return scores.ravel()
-        return scores if self.decision_function_shape == "ovo" else scheme.values(scores)
+        return scores if self.decision_function_shape == "ovo" else self._scheme().values(scores)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row.
@@ -365,28 +370,36 @@ default="rbf"
         -------
         labels : ndarray of shape (n_samples,)
         """
-        scores = self._scores(X)
-        scheme = parts_of(self.multi_class, len(self.classes_))
+        scores, scheme = self._scores(X), self._scheme()
         values = scheme.values(scores) if self.break_ties else scheme.votes(scores)
         return self.classes_[values.argmax(axis=1)]
 
     @property
     def coef_(self) -> np.ndarray:
         """Weights of the features: of the linear kernel only."""
-        if self.kernel != "linear":
-            raise AttributeError(
-                f"coef_ belongs to the linear kernel; this model has kernel={self.kernel!r}."
-            )
         check_is_fitted(self)
-        coefficients = parts_of(self.multi_class, len(self.classes_)).unpacked(
-            self.dual_coef_, self.n_support_
-        )
+        kernel = self._machine.kernel
+        if not isinstance(kernel, Linear):
+            raise AttributeError(
+                f"coef_ belongs to the linear kernel; this model was fitted with the kernel {kernel}."
+            )
+        coefficients = self._scheme().unpacked(self.dual_coef_, self.n_support_)
         return np.asarray(coefficients @ self.support_vectors_)
+
+    @property
+    def fit_status_(self) -> int:
+        """0 where the fit is certified to `tol`, else 1."""
+        return int(self.status_ is not Status.CERTIFIED)
+
+    def _scheme(self) -> Parts:
+        """The problems that were fitted, whatever the parameters say by now."""
+        return parts_of(self.multi_class_, len(self.classes_))
 
     def _scores(self, X: Any) -> np.ndarray:
         """The score of every problem, shape (n_samples, n_problems)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse=self._sparse(), dtype=[np.float64, np.float32], reset=False)
+        sparse = False if isinstance(self._machine.kernel, Precomputed) else "csr"
+        X = validate_data(self, X, accept_sparse=sparse, dtype=[np.float64, np.float32], reset=False)
         threads = effective_n_jobs(self.n_jobs or 1)
         # each thread computes a block of rows by itself
         with blas().limit(limits=1, user_api="blas"):
@@ -396,6 +409,11 @@ default="rbf"
 
     def _problem(self) -> Problem:
         check_parameters(self)
+        if not (isinstance(self.kernel, str) or callable(self.kernel)):
+            raise ValueError(
+                'kernel must be one of SVC\'s names, such as "rbf" or "linear", another of `pairwise_kernels`, or a '
+                f"function of two matrices; got {self.kernel!r}."
+            )
         require_boolean("break_ties", self.break_ties)
         require_number("cache_size", self.cache_size)
         if not self.cache_size > 0:
@@ -412,12 +430,14 @@ default="rbf"
             raise ValueError(
                 f"max_iter must be a whole number of rounds, at least 1, or -1 for no limit; got {self.max_iter!r}."
             )
-        return Problem(
+        problem = Problem(
             loss=self.loss,
             C=float(self.C),
             intercept=self.intercept if self.fit_intercept else "none",
             intercept_scaling=float(self.intercept_scaling),
         )
+        check_constant(problem)
+        return problem
 
     def _named(self, problem: Problem) -> Algorithm | Decomposition:
         """The algorithm that is asked for."""
@@ -492,7 +512,7 @@ default="rbf"
 
     def make_machine(self, kernel: Kernel) -> None:
         """Make what predicts of the fitted attributes; `load` asks for it too."""
-        scheme = parts_of(self.multi_class, len(self.classes_))
+        scheme = self._scheme()
         X = self.support_ if isinstance(kernel, Precomputed) else self.support_vectors_
         problems = [scheme.problems(code) for code in range(scheme.count)]
         self._machine = KernelMachine.of(

@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
+from ..problems import Problem
+
 
 def class_names(y: np.ndarray) -> np.ndarray:
     """The distinct labels, two at least."""
@@ -57,6 +59,25 @@ def times_classes(weights: np.ndarray, y: np.ndarray, classes: np.ndarray, facto
     for name, factor in zip(classes, factors, strict=True):
         weights[y == name] *= factor
     return weights
+
+
+def check_costs(problem: Problem, weights: np.ndarray) -> None:
+    """Is every C s_i a normal number, and can the losses of w = 0, up to four times these, be added up?"""
+    if problem.hard:
+        return
+    with np.errstate(over="ignore", under="ignore"):
+        total = problem.C * weights.sum()
+        least = problem.C * weights.min(where=weights > 0.0, initial=np.inf)
+        if not np.isfinite(16.0 * total):
+            raise ValueError(
+                f"C times the sum of all weights is {total:.3g}, and losses of that size are beyond float64 numbers: "
+                "lower C, or the sample weights; C=inf is the hard margin."
+            )
+    if least < np.finfo(float).smallest_normal:
+        raise ValueError(
+            f"C times the least weight of a row is {least:.3g}, which has lost its digits: raise C, or the sample "
+            "weights; rows that are not to count have weight 0."
+        )
 
 
 def class_factors(class_weight: Any, classes: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:

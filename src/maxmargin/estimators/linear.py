@@ -27,7 +27,7 @@ from ..task import Task
 from ..verdicts import Verdict
 from ..watch import Watch
 from .hard import item, keep_verdicts
-from .labels import check_sides, class_factors, class_names, row_weights, times_classes
+from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
 from .parameters import blas, check_parameters, require_boolean, require_number, seeds
 from .reports import hear
 from .robustness import Robust
@@ -227,6 +227,7 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         if self.class_weight is not None:
             weights = times_classes(weights, y, classes, factors)
             everything = bool((weights > 0.0).all())
+        check_costs(problem, weights)
         whole, rows = X, None
         if not everything:
             rows = np.flatnonzero(weights > 0.0)
