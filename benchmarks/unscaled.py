@@ -1,0 +1,53 @@
+"""Data sets as they come, unscaled and dense, with the labels of all their classes."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_svmlight_file, load_wine
+
+from .datasets import _path
+
+Rows = tuple[np.ndarray, np.ndarray]
+
+
+def _svmlight(file: str) -> Rows:
+    X, y = load_svmlight_file(str(_path(file)))
+    return X.toarray(), y
+
+
+def _columns(file: str) -> Rows:
+    """Numbers, the label last."""
+    rows = np.loadtxt(_path(file))
+    return np.ascontiguousarray(rows[:, :-1]), rows[:, -1]
+
+
+def _csv(file: str, label: int) -> Rows:
+    """Comma-separated numbers, the label at this place."""
+    with gzip.open(_path(file), "rt") as stream:
+        rows = [row for row in csv.reader(stream) if row]
+    y = np.array([row[label] for row in rows])
+    return np.array([np.delete(np.array(row, dtype=object), label) for row in rows]).astype(float), y
+
+
+SETS: dict[str, Callable[[], Rows]] = {
+    "breast_cancer": lambda: load_breast_cancer(return_X_y=True),
+    "digits": lambda: load_digits(return_X_y=True),
+    "iris": lambda: load_iris(return_X_y=True),
+    "wine": lambda: load_wine(return_X_y=True),
+    "sonar": lambda: _csv("sonar/sonar.all-data.gz", -1),
+    "ionosphere": lambda: _csv("ionosphere/ionosphere.data.gz", -1),
+    "heart": lambda: _svmlight("heart/heart.svm.gz"),
+    "german": lambda: _svmlight("german/german.numer.svm.gz"),
+    "diabetes": lambda: _svmlight("diabetes/pima-diabetes.svm.gz"),
+    "bupa": lambda: _svmlight("bupa/bupa.svm.gz"),
+    "svmguide1": lambda: _svmlight("svmguide1/svmguide1.gz"),
+    "satimage": lambda: _columns("satimage/sat.trn.gz"),
+    "letter": lambda: _csv("letter/letter-recognition.data.gz", 0),
+    "splice": lambda: _svmlight("splice/splice.gz"),
+    "madelon": lambda: _svmlight("madelon/madelon_train.svm.gz"),
+    "skin": lambda: _columns("skin/Skin_NonSkin.txt.gz"),
+}
