@@ -130,8 +130,8 @@ Written by `python -m benchmarks.defaults --write`; no number on this page is ty
 one thread used. Python {python}; {packages}.
 
 `MaxMarginClassifier` with its defaults (tol = 1e-3, a free intercept) but for the loss and C, and `LinearSVC` with
-its own (tol = 1e-4, 1000 iterations, a penalised intercept), until it ends or warns that it has not converged. Seconds of the
-processor; compiling, once a machine, is not counted.
+its own (tol = 1e-4, 1000 iterations, a penalised intercept), until it ends or warns that it has not converged.
+Seconds of the processor; compiling, once a machine, is not counted.
 
 * Certified: {certified} of {count}.
 * Certified, and before LinearSVC ended or gave up: {sooner} of {count}.

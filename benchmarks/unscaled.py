@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_svmlight_file, load_wine
@@ -33,11 +34,17 @@ def _csv(file: str, label: int) -> Rows:
     return np.array([np.delete(np.array(row, dtype=object), label) for row in rows]).astype(float), y
 
 
+def _toy(load: Callable[..., Any]) -> Rows:
+    """One of scikit-learn's toy sets."""
+    found = load()
+    return found.data, found.target
+
+
 SETS: dict[str, Callable[[], Rows]] = {
-    "breast_cancer": lambda: load_breast_cancer(return_X_y=True),
-    "digits": lambda: load_digits(return_X_y=True),
-    "iris": lambda: load_iris(return_X_y=True),
-    "wine": lambda: load_wine(return_X_y=True),
+    "breast_cancer": lambda: _toy(load_breast_cancer),
+    "digits": lambda: _toy(load_digits),
+    "iris": lambda: _toy(load_iris),
+    "wine": lambda: _toy(load_wine),
     "sonar": lambda: _csv("sonar/sonar.all-data.gz", -1),
     "ionosphere": lambda: _csv("ionosphere/ionosphere.data.gz", -1),
     "heart": lambda: _svmlight("heart/heart.svm.gz"),
