@@ -308,6 +308,7 @@ def fmp(Y, delta2, order, gamma, eta, lift, y, p, flexible=False):
         nearest = min(nearest, abs(s - gamma * N) / max(abs(s), 1e-300)) if N else nearest
         if s <= gamma * N:
             if N:
+                nearest = min(nearest, abs(N - eta * gamma) / N)  # does w end at 0, or next to it?
                 down = eta * gamma * size / N * subgradient(w, q)
                 w = np.sign(w) * np.maximum(np.abs(w) - np.abs(down), 0.0)
                 v = v * max(1.0 - eta * gamma / N, 0.0)
