@@ -336,7 +336,7 @@ def test_a_file_of_any_length_takes_the_same_memory(tmp_path):
         peaks.append(int(done.stderr.split()[-1]) / 1024.0)
     size = data.stat().st_size / 2**20
     assert size > 32.0
-    assert peaks[1] < peaks[0] + 0.5 * size  # MB; peaks of two runs of one file differ by up to 10
+    assert peaks[1] < peaks[0] + 0.5 * size  # MB; one run took 8 MB more than others of any length
 
 
 @pytest.mark.parametrize("algorithm", [CRAMMA(eta=0.1), MICRA(eta=0.3)], ids=["cramma", "micra"])
