@@ -38,6 +38,7 @@ bench: $(VENV)/.ready-bench
 	$(BIN)/python -m benchmarks.streaming --write
 	$(BIN)/python -m benchmarks.norms --write
 	$(BIN)/python -m benchmarks.kernels --write
+	$(BIN)/python -m benchmarks.defaults --write
 
 reproduce: $(VENV)/.ready-dev
 	$(BIN)/python -m reproduction --write
