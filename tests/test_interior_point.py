@@ -93,12 +93,14 @@ def test_steps_are_those_of_the_whole_system(loss, intercept, storage, monkeypat
     """Some rows at a time, the weights eliminated: the same points, as long as both have digits."""
     monkeypatch.setattr(primal_dual, "BYTES", 1000)  # several parts
     monkeypatch.setattr(primal_dual, "SELDOM", 1)  # every point is shown
-    monkeypatch.setattr(primal_dual, "_rounded", lambda a, room, u, v, capped: a)
+    monkeypatch.setattr(
+        primal_dual._Path, "point", lambda path: (*path.blocks.primal(path.z), path.a / path.unit2)
+    )
     X, y, weights = toy(60, 5)
     X = X.astype(np.float32).astype(float)
     stored = {"dense": X, "csr": sp.csr_matrix(X), "float32": X.astype(np.float32)}[storage]
     problem = Problem(loss, 3.0, intercept=intercept, intercept_scaling=2.0)
-    made = list(islice(interior_points(problem, stored, y, weights), 8))[1:]
+    made = list(islice(interior_points(problem, stored, y, weights), 8))[1:]  # the first is where it begins
     for (w, b, alpha), (z, a, blocks) in zip(made, newton(problem, X, y, weights, 7), strict=True):
         expected_w, expected_b = blocks.primal(z)
         scale = np.abs(expected_w).max()

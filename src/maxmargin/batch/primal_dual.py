@@ -121,99 +121,131 @@ def interior_points(
     interrupted : callable
         Is it time to stop? Asked before every step.
     """
-    blocks = Blocks(problem, X)
-    n, size, unit = blocks.n, blocks.size, blocks.unit**2
-    own, cap = problem.delta2(weights) / unit, problem.caps(weights) * unit
-    capped = cap < np.inf
-    a = np.where(capped, 0.5 * cap, 0.5 / np.maximum(own, LEAST))  # slacks of one half
-    balanced = problem.balanced(y, a) if problem.free else a
-    a = a if balanced is None else balanced
-    room, u, v = np.where(capped, cap - a, 1.0), np.ones(n), np.where(capped, 1.0, 0.0)
-    pairs, z = n + int(np.count_nonzero(capped)), np.zeros(size)
-    regular = np.ones(size)
-    if problem.free:
-        regular[-1] = 0.0
-    lack, share, before, step = np.empty((4, n))
-    last, idle = np.inf, 0
+    path = _Path(problem, X, y, weights)
+    shown, idle = np.inf, 0
     for _ in range(MOST):
-        matrix, right, made = np.zeros((size, size)), np.zeros(size), np.zeros(size)
-        sums = np.zeros(4)
+        gap, idle, stop = path.look(), idle + 1, interrupted()
+        if stop or idle == SELDOM or (gap < np.inf and gap <= FEWER * shown):
+            shown, idle = min(gap, shown), 0
+            yield path.point()
+        if stop:
+            return
+        if not path.advance():
+            break
+    yield path.point()
+
+
+class _Path:
+    """A point inside, and the steps from it along the central path, in the units of the blocks.
+
+    Attributes
+    ----------
+    z : ndarray of shape (size,)
+        w, and the weight of the constant.
+    a, room, u, v : ndarray of shape (n,)
+        Dual weights, their distance from the cap, and the multipliers of both bounds.
+    """
+
+    def __init__(self, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
+        self.blocks, self.y = Blocks(problem, X), y
+        n, self.unit2 = y.size, self.blocks.unit**2
+        self.own, self.cap = problem.delta2(weights) / self.unit2, problem.caps(weights) * self.unit2
+        self.capped = self.cap < np.inf
+        a = np.where(self.capped, 0.5 * self.cap, 0.5 / np.maximum(self.own, LEAST))  # slacks of one half
+        balanced = problem.balanced(y, a) if problem.free else a
+        self.a = a if balanced is None else balanced
+        self.room = np.where(self.capped, self.cap - self.a, 1.0)
+        self.u, self.v = np.ones(n), np.where(self.capped, 1.0, 0.0)
+        self.z, self.regular = np.zeros(self.blocks.size), np.ones(self.blocks.size)
+        if problem.free:
+            self.regular[-1] = 0.0
+        self._pairs = n + int(np.count_nonzero(self.capped))
+        self._lack, self._share, self._before, self._step = np.empty((4, n))
+
+    def point(self) -> tuple[np.ndarray, float, np.ndarray]:
+        """(w, b, alpha) of the problem's own units; weights on their way to a bound are put there.
+
+        They are where their share of the whole is less than the bound's multiplier.
+        """
+        a, room = self.a, self.room
+        whole = np.where(self.capped, a + room, a.max())
+        alpha = np.where(self.u * whole > a, 0.0, np.where(self.capped & (self.v * whole > room), whole, a))
+        return *self.blocks.primal(self.z), alpha / self.unit2
+
+    def look(self) -> float:
+        """Pass over all rows for what the next step takes; the relative gap, inf where dual weights prove nothing."""
+        blocks, y, size = self.blocks, self.y, self.blocks.size
+        matrix, right, made, sums = np.zeros((size, size)), np.zeros(size), np.zeros(size), np.zeros(4)
         for places, rows in blocks:
-            scores = rows @ (z / blocks.units)
-            here = y[places], own[places], cap[places], a[places], room[places], u[places], v[places]
-            sums += weigh(*here, scores, lack[places], share[places])
-            both = np.stack([lack[places] * share[places], a[places]]) * y[places] @ rows
+            lack, share, a = self._lack[places], self._share[places], self.a[places]
+            scores = rows @ (self.z / blocks.units)
+            sums += weigh(
+                y[places], self.own[places], self.cap[places], a, self.room[places], self.u[places],
+                self.v[places], scores, lack, share,
+            )  # fmt: skip
+            both = np.stack([lack * share, a]) * y[places] @ rows
             right, made = right + both[0], made + both[1]
-            rows *= np.sqrt(share[places])[:, None]
+            rows *= np.sqrt(share)[:, None]
             matrix += rows.T @ rows
-        matrix = matrix / blocks.units / blocks.units[:, None] + np.diag(regular)
-        right, made = right / blocks.units, made / blocks.units
-        products, total, square, loss = sums
-        apart = regular * z - made
-        primal = 0.5 * float(regular @ (z * z)) + loss
-        dual = total - 0.5 * float(regular @ (made * made)) - 0.5 * square
-        gap = (primal - dual) / abs(dual) if dual > 0.0 else np.inf
-        idle += 1
-        stop = interrupted()
-        if gap <= FEWER * last or idle == SELDOM or stop:
-            last, idle = min(gap, last), 0
-            yield *blocks.primal(z), _rounded(a, room, u, v, capped) / unit
-        if stop or not np.isfinite(products):
-            return
-        mu = products / pairs
-        solve = _factor(matrix)
+        self._matrix = matrix / blocks.units / blocks.units[:, None] + np.diag(self.regular)
+        self._right, made = right / blocks.units, made / blocks.units
+        self._products, total, square, loss = sums
+        self._apart = self.regular * self.z - made
+        primal = 0.5 * float(self.regular @ (self.z * self.z)) + loss
+        dual = total - 0.5 * float(self.regular @ (made * made)) - 0.5 * square
+        return abs(primal - dual) / dual if dual > 0.0 else np.inf
+
+    def advance(self) -> bool:
+        """A predictor, and the step that it corrects; False where numbers lead no further."""
+        solve = _factor(self._matrix) if np.isfinite(self._products) else None
         if solve is None:
-            return
-        dz = solve(right - apart)
-        centring, second = np.empty((2, min(blocks.step, n)))
-        bent, centred = np.zeros((2, size))
+            return False
+        right = self._right - self._apart
+        first, again, longest, centred, bent = self._predict(solve(right))
+        t = min(1.0, BACK * longest)
+        mu = self._products / self._pairs
+        after = (self._products + t * first + t * t * again) / self._pairs
+        target = mu * (after / mu) ** 3
+        dz = solve(right + target * centred - bent)
+        t = min(1.0, BACK * self._correct(dz, target))
+        if not t > SHORT:
+            return False
+        move(self.cap, self.a, self.room, self.u, self.v, target, self._before, self._step, t)
+        self.z = self.z + t * dz
+        return True
+
+    def _predict(self, dz: np.ndarray) -> tuple[float, float, float, np.ndarray, np.ndarray]:
+        """What the predictor adds to the products, once and squared, how long it may be; and two sums over the rows.
+
+        They are what a unit of mu, and the second order, add to the right-hand side.
+        """
         first = again = 0.0
         longest = np.inf
-        for places in blocks.parts():
-            here = y[places], cap[places], a[places], room[places], u[places], v[places]
-            m = here[0].size
-            seen = predict(
-                *here,
-                blocks.scores(dz, places),
-                lack[places],
-                share[places],
-                before[places],
-                centring[:m],
-                second[:m],
-            )
+        centred, bent = np.zeros((2, self.blocks.size))
+        for places in self.blocks.parts():
+            scores = self.blocks.scores(dz, places)
+            both = np.empty((2, scores.size))
+            seen = predict(*self._rows(places), scores, *self._found(places), self._before[places], *both)
             first, again, longest = first + seen[0], again + seen[1], min(longest, seen[2])
-            both = blocks.combine(np.stack([centring[:m], second[:m]]), places)
-            centred, bent = centred + both[0], bent + both[1]
-        t = min(1.0, BACK * longest)
-        after = (products + t * first + t * t * again) / pairs
-        target = mu * (after / mu) ** 3
-        dz = solve(right + target * centred - bent - apart)
+            more = self.blocks.combine(both, places)
+            centred, bent = centred + more[0], bent + more[1]
+        return first, again, longest, centred, bent
+
+    def _correct(self, dz: np.ndarray, target: float) -> float:
+        """Make the step to products of `target`; how long it may be."""
         longest = np.inf
-        for places in blocks.parts():
-            here = y[places], cap[places], a[places], room[places], u[places], v[places]
-            longest = min(
-                longest,
-                correct(
-                    *here,
-                    blocks.scores(dz, places),
-                    lack[places],
-                    share[places],
-                    target,
-                    before[places],
-                    step[places],
-                ),
-            )
-        t = min(1.0, BACK * longest)
-        if not t > SHORT:
-            return
-        move(cap, a, room, u, v, target, before, step, t)
-        z = z + t * dz
+        for places in self.blocks.parts():
+            scores, before, step = self.blocks.scores(dz, places), self._before[places], self._step[places]
+            seen = correct(*self._rows(places), scores, *self._found(places), target, before, step)
+            longest = min(longest, seen)
+        return longest
 
+    def _rows(self, places: slice) -> tuple[np.ndarray, ...]:
+        some = (self.y, self.cap, self.a, self.room, self.u, self.v)
+        return tuple(values[places] for values in some)
 
-def _rounded(a: np.ndarray, room: np.ndarray, u: np.ndarray, v: np.ndarray, capped: np.ndarray) -> np.ndarray:
-    """The weights, those that are on their way to a bound put there: their share of it is less than the multiplier."""
-    whole = np.where(capped, a + room, a.max())
-    return np.where(u * whole > a, 0.0, np.where(capped & (v * whole > room), whole, a))
+    def _found(self, places: slice) -> tuple[np.ndarray, np.ndarray]:
+        return self._lack[places], self._share[places]
 
 
 def _factor(matrix: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
