@@ -58,7 +58,7 @@ def multiple_and_intercept(
     weights : ndarray of shape (n,)
         Sample weights.
     """
-    t, other = least_squares(
-        y, z, problem.C * weights, length * length, 1.0, float(b), problem.free, float(b), MOST
-    )
+    b, costs = float(b), problem.C * weights
+    moves = 0.0 if problem.free else b
+    t, other = least_squares(y, z, costs, length * length, 1.0, b, problem.free, moves, MOST)
     return (t, other) if t > 0.0 and np.isfinite([t, other]).all() else (1.0, b)

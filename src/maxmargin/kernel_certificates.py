@@ -337,9 +337,8 @@ def _primal_side(
 def _margins(y: np.ndarray, w: _Combination, b: float) -> tuple[np.ndarray, np.ndarray]:
     """The margins, and by how much each may be off."""
     margins = y * (w.scores + b)
-    return margins, w.off + np.where(
-        w.scores == 0.0, 0.0, 4.0 * EPS * np.abs(margins)
-    )  # b alone is not rounded
+    rounded = np.where(w.scores == 0.0, 0.0, 4.0 * EPS * np.abs(margins))  # b alone is not rounded
+    return margins, w.off + rounded
 
 
 def _without_losses(

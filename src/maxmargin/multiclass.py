@@ -131,12 +131,9 @@ class AgainstEachOther(Parts):
 
     def votes(self, scores: np.ndarray) -> np.ndarray:
         """The pairs that each class wins."""
-        classes = np.eye(self.count, dtype=np.float32)
-        first, second = np.array(self.pairs).T
-        # small whole numbers, of which sums are exact
-        return (scores > 0.0).astype(np.float32) @ (classes[first] - classes[second]) + classes[second].sum(
-            axis=0
-        )
+        classes = np.eye(self.count, dtype=np.float32)  # small whole numbers, of which sums are exact
+        first, second = classes[np.array(self.pairs).T]
+        return (scores > 0.0).astype(np.float32) @ (first - second) + second.sum(axis=0)
 
     def values(self, scores: np.ndarray) -> np.ndarray:
         """Votes, and the sum of scores squeezed to less than half a vote, which decides between equals, as in SVC."""

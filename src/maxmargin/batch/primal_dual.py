@@ -3,7 +3,7 @@
 The dual of a soft margin, min 1/2 |B'a|^2 + 1/2 sum own a^2 - sum a with 0 <= a <= c, where the rows of B are y_i times
 (x_i, constant), and the coordinate of a free intercept is an equation in place of a square: it belongs to the dual
 weights' balance. Every step solves (R + B' T^-1 B) dz = ..., a matrix of the size of the features, three times passing
-over the rows; R has a 1 for every weight, and a 0 for a free intercept. There are 10 to 30 steps, whatever C, the
+over the rows; R has a 1 for every weight, and a 0 for a free intercept. There are 10 to 50 steps, whatever C, the
 weights and the scales of the features are.
 
 References
@@ -54,7 +54,7 @@ class Blocks:
 
     def __init__(self, problem: Problem, X: Any) -> None:
         self.X, (self.n, self.d) = X, X.shape
-        self.problem, self.constant = problem, 1.0 if problem.free else problem.rho
+        self.constant = 1.0 if problem.free else problem.rho
         self.size = self.d + (self.constant > 0.0)
         self.mean = np.zeros(self.d)
         if problem.free:
@@ -82,9 +82,8 @@ class Blocks:
 
     def scores(self, z: np.ndarray, places: slice) -> np.ndarray:
         """z times these rows."""
-        z = z / self.units
-        w, rest = z[: self.d], z[self.d :]
-        return np.asarray(self.X[places] @ w, dtype=float) + (self.constant * rest.sum() - self.mean @ w)
+        w, b = self.primal(z)
+        return np.asarray(self.X[places] @ w, dtype=float) + b
 
     def combine(self, c: np.ndarray, places: slice) -> np.ndarray:
         """c, of shape (m, rows), times these rows."""
@@ -188,9 +187,9 @@ class _Path:
             rows *= np.sqrt(share)[:, None]
             matrix += rows.T @ rows
         self._matrix = matrix / blocks.units / blocks.units[:, None] + np.diag(self.regular)
-        self._right, made = right / blocks.units, made / blocks.units
+        made = made / blocks.units
+        self._right = right / blocks.units - (self.regular * self.z - made)
         self._products, total, square, loss = sums
-        self._apart = self.regular * self.z - made
         primal = 0.5 * float(self.regular @ (self.z * self.z)) + loss
         dual = total - 0.5 * float(self.regular @ (made * made)) - 0.5 * square
         return abs(primal - dual) / dual if dual > 0.0 else np.inf
@@ -200,13 +199,12 @@ class _Path:
         solve = _factor(self._matrix) if np.isfinite(self._products) else None
         if solve is None:
             return False
-        right = self._right - self._apart
-        first, again, longest, centred, bent = self._predict(solve(right))
+        first, again, longest, centred, bent = self._predict(solve(self._right))
         t = min(1.0, BACK * longest)
         mu = self._products / self._pairs
         after = (self._products + t * first + t * t * again) / self._pairs
         target = mu * (after / mu) ** 3
-        dz = solve(right + target * centred - bent)
+        dz = solve(self._right + target * centred - bent)
         t = min(1.0, BACK * self._correct(dz, target))
         if not t > SHORT:
             return False

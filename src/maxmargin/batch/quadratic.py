@@ -23,9 +23,7 @@ from ..problems import Problem
 
 FAR = 0.1  # a column whose spread is less than this share of its size is centred
 BEYOND = 1e20  # a cap, R = 1, that float64 cannot meet: either no dual weight comes near it, or none is found
-NEXT_TO_NONE = (
-    1e-290  # a cap, R = 1, that must not be smaller, nor the inverse of a curvature: steps divide by them
-)
+NEXT_TO_NONE = 1e-290  # no cap, R = 1, is smaller, nor the inverse of a curvature: steps divide by them
 
 
 @dataclass(frozen=True)
@@ -92,18 +90,8 @@ def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Q
     if problem.hard:
         rows = [y > 0, y < 0] if problem.free else [np.ones(n)]
         E = np.array(rows, dtype=float)
-        return Quadratic(
-            A,
-            D,
-            np.zeros(n),
-            E,
-            np.full(len(rows), 1.0 / len(rows)),
-            np.full(n, np.inf),
-            scale,
-            problem,
-            y,
-            caps,
-        )
+        e, c = np.full(len(rows), 1.0 / len(rows)), np.full(n, np.inf)
+        return Quadratic(A, D, np.zeros(n), E, e, c, scale, problem, y, caps)
     E = y[None, :] if problem.free else np.zeros((0, n))
     c = np.maximum(caps * scale**2, NEXT_TO_NONE)
     c = np.where(c > BEYOND, np.inf, c)

@@ -61,14 +61,14 @@ def median(a, b, c):
 def least_squares(y, z, c, curvature, t, b, free, moves, most):
     """(t, b) that minimise t^2 curvature / 2 + sum c max(0, 1 - y (t z + b))^2, from these; b = t b_0 unless `free`.
 
-    Newton's method on those that cost something, halving steps that do not lead down. `moves` is what b gains with t
-    where it is not free.
+    Newton's method on those that cost something, halving steps that do not lead down. `moves` is what b gains with t,
+    0 where it is free.
     """
     value = squares(y, z, c, curvature, t, b)
     for _ in range(most):
         weight = first = second = pull = push = 0.0
         for k in range(y.size):
-            x = z[k] if free else z[k] + moves
+            x = z[k] + moves
             if y[k] * (t * z[k] + b) < 1.0:
                 weight += c[k]
                 first += c[k] * x
