@@ -94,7 +94,7 @@ def test_steps_are_those_of_the_whole_system(loss, intercept, storage, monkeypat
     monkeypatch.setattr(primal_dual, "BYTES", 1000)  # several parts
     monkeypatch.setattr(primal_dual, "SELDOM", 1)  # every point is shown
     monkeypatch.setattr(
-        primal_dual._Path, "point", lambda path: (*path.blocks.primal(path.z), path.a / path.unit2)
+        primal_dual.Path, "point", lambda path: (*path.blocks.primal(path.z), path.a / path.unit2)
     )
     X, y, weights = toy(60, 5)
     X = X.astype(np.float32).astype(float)

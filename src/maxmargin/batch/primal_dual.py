@@ -30,10 +30,12 @@ BACK = 0.995  # share of the way to the boundary
 SHORT = 1e-8  # a step that is none
 LEAST = 1e-300  # a squared own coordinate to divide by
 RIDGE = 1e-14  # share of the diagonal that is added where rounding makes the matrix indefinite
-FEWER = 0.2  # a gap that is worth another look
+WORTH, FEWER = 1.0, 0.2  # a gap that is nearly worth a look, and the share of it that is worth the next
 SELDOM = 8  # steps from one look to the next, at most
 
 _linalg: Any = scipy.linalg  # its annotations speak of every case at once
+
+Point = tuple[np.ndarray, float, np.ndarray]  # w, b and dual weights
 
 
 class Blocks:
@@ -106,7 +108,7 @@ def interior_points(
     y: np.ndarray,
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
-) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
+) -> Iterator[Point]:
     """Points (w, b, alpha) of a soft margin at p = 2, nearer and nearer to the optimum.
 
     Parameters
@@ -120,22 +122,32 @@ def interior_points(
     interrupted : callable
         Is it time to stop? Asked before every step.
     """
-    path = _Path(problem, X, y, weights)
-    shown, idle = np.inf, 0
+    yield from (point for _, point in shown(Path(problem, X, y, weights), interrupted))
+
+
+def shown(path: Path, interrupted: Callable[[], bool]) -> Iterator[tuple[float, Point]]:
+    """The points of a path that are worth a look, and the last, each with its gap."""
+    least, idle = WORTH, 0
     for _ in range(MOST):
         gap, idle, stop = path.look(), idle + 1, interrupted()
-        if stop or idle == SELDOM or (gap < np.inf and gap <= FEWER * shown):
-            shown, idle = min(gap, shown), 0
-            yield path.point()
+        if stop or idle == SELDOM or gap <= FEWER * least:
+            least, idle = min(gap, least), 0
+            yield gap, path.point()
         if stop:
             return
         if not path.advance():
             break
-    yield path.point()
+    yield path.look(), path.point()
 
 
-class _Path:
+class Path:
     """A point inside, and the steps from it along the central path, in the units of the blocks.
+
+    Parameters
+    ----------
+    problem : Problem
+    X : ndarray or CSR matrix of shape (n, d)
+    y, weights : ndarray of shape (n,)
 
     Attributes
     ----------
@@ -161,15 +173,25 @@ class _Path:
         self._pairs = n + int(np.count_nonzero(self.capped))
         self._lack, self._share, self._before, self._step = np.empty((4, n))
 
-    def point(self) -> tuple[np.ndarray, float, np.ndarray]:
-        """(w, b, alpha) of the problem's own units; weights on their way to a bound are put there.
+    def point(self) -> Point:
+        """(w, b, alpha) of the problem's own units; weights on their way to a bound are put there where that helps.
 
-        They are where their share of the whole is less than the bound's multiplier.
+        They are where their share of the whole is less than the bound's multiplier. That adds their products to the
+        dual, and costs half the square of what it moves: early on, more than it adds.
         """
         a, room = self.a, self.room
         whole = np.where(self.capped, a + room, a.max())
-        alpha = np.where(self.u * whole > a, 0.0, np.where(self.capped & (self.v * whole > room), whole, a))
+        ends = np.where(self.u * whole > a, 0.0, np.where(self.capped & (self.v * whole > room), whole, a))
+        alpha = ends if self._gains(ends - a) > 0.0 else a
         return *self.blocks.primal(self.z), alpha / self.unit2
+
+    def _gains(self, da: np.ndarray) -> float:
+        """What this change of the dual weights adds to the dual, less what is uneven then where they are to balance."""
+        signed, made = (da * self.y)[None, :], self._made
+        move = sum(self.blocks.combine(signed[:, places], places)[0] for places in self.blocks.parts())
+        bent = made + 0.5 * move
+        added = float(da.sum() - (self.regular * bent) @ move - (self.own * da) @ (self.a + 0.5 * da))
+        return added - float((1.0 - self.regular) @ (np.abs(made + move) - np.abs(made)))
 
     def look(self) -> float:
         """Pass over all rows for what the next step takes; the relative gap, inf where dual weights prove nothing."""
@@ -187,12 +209,15 @@ class _Path:
             rows *= np.sqrt(share)[:, None]
             matrix += rows.T @ rows
         self._matrix = matrix / blocks.units / blocks.units[:, None] + np.diag(self.regular)
-        made = made / blocks.units
+        self._made = made = made / blocks.units
         self._right = right / blocks.units - (self.regular * self.z - made)
         self._products, total, square, loss = sums
         primal = 0.5 * float(self.regular @ (self.z * self.z)) + loss
         dual = total - 0.5 * float(self.regular @ (made * made)) - 0.5 * square
-        return abs(primal - dual) / dual if dual > 0.0 else np.inf
+        uneven = float(
+            (1.0 - self.regular) @ np.abs(made)
+        )  # of dual weights: what evens them out costs about as much
+        return (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf
 
     def advance(self) -> bool:
         """A predictor, and the step that it corrects; False where numbers lead no further."""

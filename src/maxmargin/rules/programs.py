@@ -11,7 +11,7 @@ import numpy as np
 from ..batch.barrier import path_points
 from ..batch.columns import column_points
 from ..batch.generation import linear_points
-from ..batch.primal_dual import interior_points
+from ..batch.narrowing import narrowed_points
 from ..problems import Problem
 from .algorithm import Algorithm, Bias, Facts, Plan
 
@@ -109,7 +109,8 @@ class InteriorPoint(Program):
     """A primal-dual path to the optimum of a soft margin at p = 2, for many patterns of few features.
 
     Mehrotra's predictor-corrector on the dual: a step costs n d^2, and there are 10 to 50 of them, whatever C, the
-    sample weights and the scales of the features are. Rows are looked at some at a time, nothing of size n x d is made.
+    sample weights and the scales of the features are. With the hinge, n are the rows near the margin, which solutions
+    on growing samples tell from the rest. No copy of more than a part of the rows is made.
 
     References
     ----------
@@ -118,7 +119,7 @@ class InteriorPoint(Program):
     """
 
     name: ClassVar[str] = "interior-point"
-    points: ClassVar[Any] = staticmethod(interior_points)
+    points: ClassVar[Any] = staticmethod(narrowed_points)
 
     def refuses(self, problem: Problem) -> str | None:
         if problem.hard:

@@ -1,0 +1,185 @@
+"""Hinge problems of many rows, by the interior-point method on the rows near the margin.
+
+A row well inside its margin has dual weight 0, a row well beyond has its cap. Which are which, solutions on samples of
+the rows tell: these come nearer to that of all rows as the samples grow, and by how much the last two differ says how
+near. Rows that are in no doubt are grouped by class and margin. The dual weights of a group are one number, a share of
+their caps, so that its mean stands for it: the problem is a restriction of the dual, and its answers are dual weights
+of all rows. Those for which a share was wrong leave their groups, until it was wrong for none.
+
+References
+----------
+E. Osuna, R. Freund, F. Girosi, "An improved training algorithm for support vector machines", NNSP 1997 (rows that
+join); L. Bottou, O. Bousquet, "The tradeoffs of large scale learning", NIPS 2007 (what a sample is worth).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..arithmetic import Plain, row_blocks
+from ..problems import Problem
+from .primal_dual import Path, Point, interior_points, shown
+
+ROWS, EACH = 2000, 40  # of the first sample: at least, and for each column
+GROWTH = 4  # of the samples
+MANY = 0.3  # share of the rows that costs about as much as all
+LEAST = 0.25  # of a sample is of each class, if there are so many
+DOUBT, OF = 0.6, 0.99  # the distance from the margin within which a row is in doubt, in changes of the scores
+STRATA = 12  # of groups, each twice as far from the margin as the one before
+CLOSE = 1e-3  # gap of the solution on a sample
+SMALL = 0.1  # a part that does not count yet
+NOTHING = 1e-14  # and one that never does
+TURNS = 50  # in which rows leave their groups
+
+Line = tuple[np.ndarray, float]
+
+
+def narrowed_points(
+    problem: Problem,
+    X: Any,
+    y: np.ndarray,
+    weights: np.ndarray,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Iterator[Point]:
+    """Points (w, b, alpha) of a soft margin at p = 2, nearer and nearer to the optimum.
+
+    Parameters
+    ----------
+    problem : Problem
+    X : ndarray or CSR matrix of shape (n, d)
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,), positive
+        Sample weights.
+    interrupted : callable
+        Is it time to stop? Asked before every step.
+    """
+    size = max(ROWS, EACH * X.shape[1])
+    if problem.loss != "hinge" or size >= MANY * y.size:
+        yield from interior_points(problem, X, y, weights, interrupted)
+        return
+    rows = _Rows(problem, X, y, weights)
+    lines: list[Line] = []
+    for places in _samples(y, size):
+        lines = [*lines[-1:], _line(rows.sample(places), lines, interrupted)]
+    yield from (point for _, point in _leaving(rows, rows.grouped(lines), interrupted))
+
+
+def _samples(y: np.ndarray, size: int) -> Iterator[np.ndarray]:
+    """Rows of larger and larger samples, each within the next."""
+    rng = np.random.default_rng(0)  # any order will do, and always the same
+    classes = [rng.permutation(np.flatnonzero(y == sign)) for sign in (-1.0, 1.0)]
+    while size < MANY * y.size:
+        counts = (max(size * len(rows) // y.size, int(LEAST * size)) for rows in classes)
+        yield np.sort(np.concatenate([rows[:count] for rows, count in zip(classes, counts, strict=True)]))
+        size *= GROWTH
+
+
+def _line(rows: _Rows, lines: list[Line], interrupted: Callable[[], bool]) -> Line:
+    """The solution on a sample, roughly."""
+    line: Line = np.zeros(rows.X.shape[1]), 0.0
+    for gap, (w, b, _) in _leaving(rows, rows.grouped(lines), interrupted):
+        line = w, b
+        if gap <= CLOSE:
+            break
+    return line
+
+
+def _leaving(
+    rows: _Rows, groups: np.ndarray, interrupted: Callable[[], bool]
+) -> Iterator[tuple[float, Point]]:
+    """Points of the whole problem and their gaps, while rows leave groups to which they do not belong."""
+    for _ in range(TURNS):
+        few, stands = rows.merged(groups)
+        lost = np.zeros(groups.size)
+        for gap, (w, b, alpha) in shown(Path(few.problem, few.X, few.y, few.weights), interrupted):
+            shares = (alpha / few.caps)[stands]
+            slack = 1.0 - rows.margins((w, b))
+            value = rows.value((w, b), 1.0 - slack)
+            lost = np.where(groups >= 0, rows.caps * (np.maximum(slack, 0.0) - shares * slack), 0.0) / value
+            yield gap + float(lost.sum()), (w, b, shares * rows.caps)
+            if gap < SMALL * float(lost.sum()):
+                break
+        if not float(lost.sum()) > NOTHING or interrupted():
+            return
+        groups = np.where(lost > SMALL * lost.mean(), -1, groups)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of a hinge problem, labels and weights."""
+
+    problem: Problem
+    X: Any
+    y: np.ndarray
+    weights: np.ndarray
+
+    @cached_property
+    def caps(self) -> np.ndarray:
+        """The largest dual weights."""
+        return self.problem.caps(self.weights)
+
+    def margins(self, line: Line) -> np.ndarray:
+        """y (w.x + b) of every row."""
+        return self.y * Plain.scores(self.X, *line)
+
+    def value(self, line: Line, margins: np.ndarray) -> float:
+        """The objective."""
+        w, b = line
+        return self.problem.primal(0.5 * self.problem.norm2(float(w @ w), b), margins, self.weights)
+
+    def sample(self, places: np.ndarray) -> _Rows:
+        """Some of the rows, those of each class for all of it."""
+        y, weights = self.y[places], self.weights[places]
+        for sign in (-1.0, 1.0):
+            mine = y == sign
+            share = np.count_nonzero(mine) / np.count_nonzero(self.y == sign)
+            weights = np.where(mine, weights / share, weights)
+        return _Rows(self.problem, self.X[places], y, weights)
+
+    def grouped(self, lines: list[Line]) -> np.ndarray:
+        """The group of each row; -1 where the last line does not tell on which side of the margin it is."""
+        alone = np.full(self.y.size, -1)
+        if len(lines) < 2:
+            return alone
+        before, margins = (self.margins(line) for line in lines)
+        doubt = DOUBT * float(np.quantile(np.abs(margins - before), OF))
+        apart = np.abs(margins - 1.0)
+        if not doubt > 0.0 or np.count_nonzero(apart <= doubt) > MANY * apart.size:
+            return alone
+        stratum = np.minimum(np.log2(np.maximum(apart / doubt, 1.0)), STRATA - 1.0).astype(int)
+        groups = stratum + STRATA * ((margins < 1.0) + 2 * (self.y > 0.0))
+        return np.where(apart <= doubt, -1, groups)
+
+    def merged(self, groups: np.ndarray) -> tuple[_Rows, np.ndarray]:
+        """The rows of no group and the means of the groups; and which of these each row is, or is part of."""
+        alone = groups < 0
+        if alone.all():
+            return self, np.arange(alone.size)
+        single, n = np.flatnonzero(alone), alone.size
+        first, members = np.unique(groups[~alone], return_index=True, return_inverse=True)[1:]
+        shares, columns = np.where(alone, 0.0, self.weights), np.zeros(n, int)
+        columns[~alone] = members
+        parts = sp.csr_array((shares, columns, np.arange(n + 1)), shape=(n, first.size))
+        total = np.bincount(columns, weights=shares)
+        sums = sum(_dense(parts[rows].T @ some) for rows, some in row_blocks(self.X))
+        means = sums / total[:, None]
+        some = self.X[single]
+        X = (
+            sp.vstack([some, sp.csr_array(means)], format="csr")
+            if sp.issparse(some)
+            else np.vstack([some, means])
+        )
+        y = np.append(self.y[single], self.y[~alone][first])
+        stands = np.empty(n, int)
+        stands[single], stands[~alone] = np.arange(single.size), single.size + members
+        return _Rows(self.problem, X, y, np.append(self.weights[single], total)), stands
+
+
+def _dense(some: Any) -> np.ndarray:
+    return some.toarray() if sp.issparse(some) else some

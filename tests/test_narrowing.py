@@ -1,0 +1,168 @@
+"""The interior-point method on rows near the margin: groups, who leaves them, and ends against Clarabel."""
+
+from __future__ import annotations
+
+import tracemalloc
+from itertools import islice
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import optimum
+
+from maxmargin import Problem
+from maxmargin.batch import narrowing
+from maxmargin.batch.narrowing import _leaving, _Rows, _samples, narrowed_points
+from maxmargin.certificates import Sample, certify
+
+INTERCEPTS = ("free", "augmented", "none")
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Samples small enough for data that Clarabel can solve, and no way to fall back on all rows."""
+    monkeypatch.setattr(narrowing, "ROWS", 20)
+    monkeypatch.setattr(narrowing, "EACH", 1)
+    monkeypatch.setattr(narrowing, "MANY", 0.9)
+
+
+def toy(n: int, d: int, seed: int = 0, noise: float = 1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) + rng.normal(size=d)
+    y = np.where((X - X.mean(axis=0)) @ rng.normal(size=d) + noise * rng.normal(size=n) > 0.0, 1.0, -1.0)
+    return X, y, rng.integers(1, 4, size=n) / 2.0
+
+
+def gap_at_the_end(problem, X, y, weights, points) -> tuple[float, float]:
+    """The best bounds of some points, each certified from the data."""
+    sample = Sample(X, y, weights)
+    found = [certify(problem, sample, *point) for point in points]
+    return max(one.lower for one in found), min(one.upper for one in found)
+
+
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("trouble", ["none", "scales", "collinear", "sparse", "float32", "rare", "separable"])
+def test_it_ends_at_the_optimum(small, trouble, intercept, C):
+    """Whatever the samples say: the optimum of all rows, and the truth within the bounds."""
+    X, y, weights = toy(300, 4, seed=1, noise=0.0 if trouble == "separable" else 1.0)
+    if trouble == "scales":
+        X = X * 10.0 ** np.array([-6.0, -2.0, 3.0, 6.0])
+    elif trouble == "collinear":
+        X[:, 3] = X[:, 2] + 1e-7 * X[:, 3]
+    elif trouble == "sparse":
+        X = np.where(np.random.default_rng(2).random(X.shape) < 0.4, X, 0.0)
+    elif trouble == "rare":
+        y = np.where(np.arange(300) < 4, 1.0, -1.0)
+    elif trouble == "float32":
+        X = X.astype(np.float32).astype(float)
+    stored = {"sparse": sp.csr_array, "float32": np.float32}.get(trouble, np.asarray)(X)
+    problem = Problem("hinge", C, intercept=intercept, intercept_scaling=2.0)
+    lower, upper = gap_at_the_end(problem, stored, y, weights, narrowed_points(problem, stored, y, weights))
+    truth = optimum(problem, X, y, weights)
+    assert upper - lower <= 1e-7 * upper
+    assert lower <= truth.upper
+    assert upper >= truth.lower
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    scales=st.lists(st.integers(-6, 6), min_size=3, max_size=3),
+    C=st.sampled_from([1e-4, 1e-2, 1.0, 1e2, 1e5]),
+    intercept=st.sampled_from(INTERCEPTS),
+    lines=st.integers(0, 10**6),
+)
+def test_wrong_groups_are_left(seed, scales, C, intercept, lines):
+    """Groups that come from any two lines: rows leave them until the answer is that of all rows."""
+    X, y, weights = toy(150, 3, seed)
+    X = X * 10.0 ** np.array(scales, dtype=float)
+    problem = Problem("hinge", C, intercept=intercept)
+    rng = np.random.default_rng(lines)
+    rows = _Rows(problem, X, y, weights)
+    groups = rng.integers(-1, 6, size=y.size) * 2 + (y > 0.0)
+    groups = np.where(groups < 0, -1, groups)
+    points = [point for _, point in _leaving(rows, groups, lambda: False)]
+    lower, upper = gap_at_the_end(problem, X, y, weights, points)
+    assert upper - lower <= 1e-6 * upper
+
+
+def test_groups_restrict_the_dual():
+    """A share of the caps of a group is as much in its mean: the same w, the same sums, weights within caps."""
+    X, y, weights = toy(200, 3)
+    rows = _Rows(Problem("hinge", 2.0), X, y, weights)
+    z = rows.margins((np.ones(3), 0.1))
+    groups = rows.grouped([(np.ones(3), 0.0), (np.ones(3), 0.1)])
+    few, stands = rows.merged(groups)
+    alone = groups < 0
+    assert 0 < np.count_nonzero(alone) < 100
+    assert few.y.size < 150
+    for group in np.unique(groups[~alone]):  # of one class, and on one side of the margin
+        assert len({*y[groups == group]}) == len({*(z[groups == group] < 1.0)}) == 1
+    shares = np.random.default_rng(1).random(few.y.size)
+    alpha, parts = shares[stands] * rows.caps, shares * few.caps
+    assert (alpha * y) @ X == pytest.approx((parts * few.y) @ few.X, rel=1e-12)
+    assert (alpha * y).sum() == pytest.approx((parts * few.y).sum(), rel=1e-12)
+    assert alpha.sum() == pytest.approx(parts.sum(), rel=1e-12)
+
+
+def test_samples_are_of_both_classes_and_nested():
+    """Of a class of a hundredth of the rows, a quarter of the sample; all of it where there are fewer."""
+    y = np.where(np.arange(50_000) < 500, 1.0, -1.0)
+    samples = list(_samples(y, 1000))
+    assert [np.count_nonzero(y[places] > 0.0) for places in samples] == [250, 500]
+    assert np.isin(samples[0], samples[1]).all()
+    whole = _Rows(Problem("hinge", 1.0), np.zeros((y.size, 1)), y, np.ones(y.size))
+    some = whole.sample(samples[0])
+    assert some.weights[some.y > 0.0].sum() == pytest.approx(500)
+    assert some.weights[some.y < 0.0].sum() == pytest.approx(49_500)
+
+
+def test_few_rows_are_solved_for(monkeypatch):
+    """That is what it is for: 60,000 rows, of which a fifth at most is ever in a path."""
+    X, y, weights = toy(60_000, 3, seed=3, noise=0.3)
+    sizes = []
+
+    class Path(narrowing.Path):
+        def __init__(self, problem, X, y, weights):
+            sizes.append(y.size)
+            super().__init__(problem, X, y, weights)
+
+    monkeypatch.setattr(narrowing, "Path", Path)
+    problem = Problem("hinge", 1.0)
+    lower, upper = gap_at_the_end(problem, X, y, weights, narrowed_points(problem, X, y, weights))
+    assert upper - lower <= 1e-8 * upper
+    assert max(sizes) <= 0.2 * y.size
+
+
+def test_memory_is_a_part_of_the_data():
+    X, y, weights = toy(60_000, 100)
+    problem = Problem("hinge", 1.0)
+    next(narrowed_points(problem, X[:100], y[:100], weights[:100]))  # compiled
+    tracemalloc.start()
+    for _ in islice(narrowed_points(problem, X, y, weights), 3):
+        pass
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 0.7 * X.nbytes
+
+
+@pytest.mark.parametrize("after", [0, 5, 20])
+def test_it_stops_when_it_is_told_to(after):
+    """In the samples or after them: one more step each, and a point of the whole problem."""
+    X, y, weights = toy(20_000, 3)
+    asked = []
+
+    def interrupted():
+        asked.append(None)
+        return len(asked) > after
+
+    problem = Problem("hinge", 1.0)
+    *_, (w, b, alpha) = narrowed_points(problem, X, y, weights, interrupted)
+    assert len(asked) <= after + 8
+    assert np.isfinite([*w, b]).all()
+    assert alpha.shape == y.shape
+    assert (alpha >= 0.0).all()
+    assert (alpha <= problem.caps(weights) * (1.0 + 1e-12)).all()
