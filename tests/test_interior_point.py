@@ -79,7 +79,7 @@ def newton(problem, X, y, weights, steps):
 
         da, dz, du, dv, t = step(0.0, 0.0, 0.0, 0.0)
         after = float((a + t * da) @ (u + t * du) + ((room - t * da) @ (v + t * dv) if capped else 0.0))
-        mu = products / pairs * (after / products) ** 3
+        mu = products / pairs * (after / products) ** primal_dual.EAGER
         da, dz, du, dv, t = step(mu, da, du, dv)
         a, z, u, v = a + t * da, z + t * dz, u + t * du, v + t * dv
         found.append((z, a, blocks))

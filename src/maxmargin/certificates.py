@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .arithmetic import Compensated, Plain, powers_error
+from .arithmetic import MORE_DIGITS, Arithmetic, Compensated, Plain, powers_error
 from .exactness import exact_bound, huge_columns, inside
 from .kernels import Kernel, Linear
 from .problems import Problem
@@ -28,6 +28,7 @@ from .problems import Problem
 INTERCEPT = {"none": "no intercept", "free": "free intercept", "augmented": "augmented intercept"}
 _EPS, _LEAST = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
 SEEN = 3e-3  # rounding that takes more than this share of the gap is avoided,
+TOO_SMALL = 1e-13  # or so small a share of any, once sums have more digits than float64,
 NEGLIGIBLE, FEW = 1e-10, 20_000  # unless it is this share of a bound of a sample with more entries than that
 
 
@@ -311,12 +312,19 @@ def _multiplied(
     multiple = 1.0 if problem.hard or not alpha.any() else problem.multiple(alpha, v2, sample.weights)
     alpha = np.minimum(alpha * multiple, caps)
     found = bounds(problem, sample, w, b, alpha, Plain, v * multiple)
-    negligible = 0.0 if sample.entries <= FEW else NEGLIGIBLE * abs(found.upper)
-    if not found.rounding <= max(SEEN * (found.upper - found.lower), negligible):
-        if problem.free:  # the multiple has rounded the dual weights once more
-            _even_out(alpha, sample.y, caps)
-        found = bounds(problem, sample, w, b, alpha, Compensated)
+    negligible = 0.0 if sample.entries <= FEW else NEGLIGIBLE
+    if _is_seen(found, negligible) and problem.free:  # the multiple has rounded the dual weights once more
+        _even_out(alpha, sample.y, caps)
+    for arithmetic in MORE_DIGITS:
+        if _is_seen(found, negligible):
+            found = bounds(problem, sample, w, b, alpha, arithmetic)
+            negligible = max(negligible, TOO_SMALL)
     return alpha, found
+
+
+def _is_seen(found: Bounds, negligible: float) -> bool:
+    """Does rounding take a part of the gap that is worth more digits?"""
+    return not found.rounding <= max(SEEN * (found.upper - found.lower), negligible * abs(found.upper))
 
 
 def bounds(
@@ -325,7 +333,7 @@ def bounds(
     w: np.ndarray,
     b: float,
     alpha: np.ndarray,
-    arithmetic: type[Plain] | type[Compensated] = Plain,
+    arithmetic: Arithmetic = Plain,
     v: np.ndarray | None = None,
 ) -> Bounds:
     """Bounds from the data; alpha must be feasible. `v` is sum alpha_i y_i x_i, if known."""
@@ -361,7 +369,7 @@ def _dual_point(
     problem: Problem,
     sample: Sample,
     alpha: np.ndarray,
-    arithmetic: type[Plain] | type[Compensated],
+    arithmetic: Arithmetic,
     v: np.ndarray | None,
 ) -> _DualPoint:
     signed, terms = alpha * sample.y, int(np.count_nonzero(alpha))
@@ -381,7 +389,7 @@ def _dual_point(
 
 
 def _margins(
-    sample: Sample, w: np.ndarray, b: float, arithmetic: type[Plain] | type[Compensated], uneven: bool
+    sample: Sample, w: np.ndarray, b: float, arithmetic: Arithmetic, uneven: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """The margins, and by how much each may be off; of `uneven` columns lengths say too little."""
     margins = sample.y * arithmetic.scores(sample.X, w, b)
@@ -393,7 +401,7 @@ def _margins(
 def _soft_bounds(
     problem: Problem,
     weights: np.ndarray,
-    arithmetic: type[Plain] | type[Compensated],
+    arithmetic: Arithmetic,
     point: tuple[np.ndarray, float],
     margins: np.ndarray,
     off: np.ndarray,
@@ -434,7 +442,7 @@ def _soft_bounds(
 def _hard_bounds(
     problem: Problem,
     weights: np.ndarray,
-    arithmetic: type[Plain] | type[Compensated],
+    arithmetic: Arithmetic,
     point: tuple[np.ndarray, float],
     margins: np.ndarray,
     off: np.ndarray,

@@ -131,6 +131,8 @@ class Terms:
         one verdict however often. Without an answer nothing is called inseparable.
     relay : Relay, default=None
         Who takes over where the first algorithm is not done in time.
+    at_once : bool, default=False
+        Do small soft margins begin with the exact step? The algorithm then has its turn only where that fails.
     """
 
     tol: float
@@ -141,6 +143,7 @@ class Terms:
     reason: str = ""
     question: Callable[[], Verdict | None] = lambda: None
     relay: Relay | None = None
+    at_once: bool = False
 
 
 def solve(
@@ -230,11 +233,19 @@ def _solve(
         )  # fmt: skip
         terms.on_report(history[-1])
 
-    status = Status.MAX_ITER
+    def finish() -> Status | None:
+        sample = Sample(task.patterns.X, task.y, task.weights, np.sqrt(task.patterns.square))
+        _finish(run, sample, watch)
+        report("exact", "a small problem: the optimality conditions on the support")
+        return _after_finish(run, tol)
+
+    status: Status | None = None
     rounds = 0
     rounds_of = SCHEDULES[algorithm.schedule](run)
     with np.errstate(over="ignore", invalid="ignore"):
-        while True:
+        if handed and terms.at_once and not problem.hard and task.start is None:
+            status, rounds, handed, enough = finish(), 1, False, _turn(relay)
+        while status is None:
             if next(rounds_of, DONE) is DONE:  # a batch solver at its end
                 status = Status.STALLED
                 break
@@ -251,16 +262,13 @@ def _solve(
                 if ended is Status.MAX_TIME or ended is Status.INTERRUPTED:
                     status = ended
                     break
-                _finish(
-                    run, Sample(task.patterns.X, task.y, task.weights, np.sqrt(task.patterns.square)), watch
-                )
-                report("exact", "a small problem: the optimality conditions on the support")
+                ended = finish() or ended
                 handed, enough = False, _turn(relay)  # where it fails, the rule goes on
-                ended = _after_finish(run, tol) or ended
             if ended is not None:
                 status = ended
                 break
             if rounds >= terms.max_iter:
+                status = Status.MAX_ITER
                 break
             if relay is not None and not handed and run.presentations >= enough:
                 run, reason = run.handed_to(relay.algorithm), relay.reason

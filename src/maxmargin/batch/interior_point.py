@@ -134,7 +134,7 @@ def _start(qp: Quadratic) -> Iterate:
     capped = np.isfinite(qp.c)
     c = np.where(capped, qp.c, 1.0)
     a = np.where(capped, 0.5 * c, 1.0 / (1.0 + qp.D))
-    if qp.e.any():  # begin on the equations of the hard margin
+    if qp.problem.hard:  # begin on the equations of the hard margin
         a = qp.E.T @ (qp.e / qp.E.sum(axis=1))
     u = np.ones_like(a)
     v, room = np.where(capped, u, 0.0), np.where(capped, c - a, 1.0)

@@ -27,10 +27,13 @@ from ..problems import Problem
 BYTES = 2**20  # of rows that are looked at together
 MOST = 100  # steps
 BACK = 0.995  # share of the way to the boundary
+EAGER = 4  # power of what the predictor leaves of the products, to aim at
 SHORT = 1e-8  # a step that is none
 LEAST = 1e-300  # a squared own coordinate to divide by
 RIDGE = 1e-14  # share of the diagonal that is added where rounding makes the matrix indefinite
 WORTH, FEWER = 1.0, 0.2  # a gap that is nearly worth a look, and the share of it that is worth the next
+NOTHING = 1e-13  # a gap that is rounding
+SHARP, WORSE = 1e-5, 10.0  # a gap from which on it falls, but for rounding; and how much of that is too much
 SELDOM = 8  # steps from one look to the next, at most
 
 _linalg: Any = scipy.linalg  # its annotations speak of every case at once
@@ -127,13 +130,16 @@ def interior_points(
 
 def shown(path: Path, interrupted: Callable[[], bool]) -> Iterator[tuple[float, Point]]:
     """The points of a path that are worth a look, and the last, each with its gap."""
-    least, idle = WORTH, 0
+    seen, least, idle = WORTH, np.inf, 0
     for _ in range(MOST):
         gap, idle, stop = path.look(), idle + 1, interrupted()
-        if stop or idle == SELDOM or gap <= FEWER * least:
-            least, idle = min(gap, least), 0
+        if gap > WORSE * least and least < SHARP:  # digits are lost
+            return
+        if stop or idle == SELDOM or gap <= max(FEWER * seen, NOTHING):
+            seen, idle = min(gap, seen), 0
             yield gap, path.point()
-        if stop:
+        least = min(gap, least)
+        if stop or gap <= NOTHING:
             return
         if not path.advance():
             break
@@ -214,9 +220,7 @@ class Path:
         self._products, total, square, loss = sums
         primal = 0.5 * float(self.regular @ (self.z * self.z)) + loss
         dual = total - 0.5 * float(self.regular @ (made * made)) - 0.5 * square
-        uneven = float(
-            (1.0 - self.regular) @ np.abs(made)
-        )  # of dual weights: what evens them out costs about as much
+        uneven = float((1.0 - self.regular) @ np.abs(made))  # what evens dual weights out costs about as much
         return (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf
 
     def advance(self) -> bool:
@@ -228,7 +232,7 @@ class Path:
         t = min(1.0, BACK * longest)
         mu = self._products / self._pairs
         after = (self._products + t * first + t * t * again) / self._pairs
-        target = mu * (after / mu) ** 3
+        target = mu * (after / mu) ** EAGER
         dz = solve(self._right + target * centred - bent)
         t = min(1.0, BACK * self._correct(dz, target))
         if not t > SHORT:

@@ -51,6 +51,13 @@ class Quadratic:
         w = self.A.T @ a if w is None else w
         return self.A @ w + self.D * a - self.q + self.E.T @ beta
 
+    @property
+    def sizes(self) -> np.ndarray:
+        """Sample weights of a soft margin, R = 1."""
+        if self.problem.loss == "hinge":
+            return self.c / self.problem.C
+        return 0.5 / (self.problem.C * self.D)
+
     def primal(self, w: np.ndarray) -> tuple[np.ndarray, float]:
         """(w, b) of the problem's own scale; b is 0 unless the intercept is augmented."""
         if self.problem.rho:

@@ -279,7 +279,9 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
                     labels[k],
                 ),
                 algorithm,
-                Terms(self.tol, self.max_iter, watch, heard, self._exact, reason, question, then),
+                Terms(
+                    self.tol, self.max_iter, watch, heard, self._exact, reason, question, then, named is None
+                ),
                 np.random.default_rng(drawn[k]),
                 replace(sample, y=signs),
                 rows,
