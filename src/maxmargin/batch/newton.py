@@ -3,9 +3,9 @@
 In the units of `Blocks`, with rows b_i = y_i (x_i, constant) and slacks 1 - b_i.z, the problem is to minimise
 1/2 z'Rz + 1/2 sum share_i max(0, slack_i)^2; R has a 1 for every weight, and a 0 for a free intercept. Where the costly
 patterns are those of A, its least point solves (R + B_A' D B_A) z = B_A' D 1. A step goes there from where the last one
-led, and along that line to the exact minimum; a free intercept is then put where the loss is least. Once A comes again
-the end is reached. On the way alpha_i = share_i max(0, slack_i) are dual weights, balanced where the intercept is free,
-and the gap that they leave is half the squared gradient.
+led, and along that line to the exact minimum; once A comes again the end is reached. On the way share_i max(0, slack_i)
+are dual weights, and the gap that they leave is half the squared gradient; at the end those of a free intercept
+balance. Where C is large and the classes are far apart, costs rise from stage to stage.
 
 References
 ----------
@@ -36,15 +36,19 @@ WORTH, FEWER = 1e-2, 0.2  # a gap that is worth a look, and another one
 SELDOM = 8  # steps from one look to the next, at most
 EXACT, STILL = 1e-15, 2  # a gap that is rounding; steps with the same costly patterns that may not lessen it
 FLAT = 1e-6  # share of a slope that is none, where it is followed by a step of Newton's
-EVEN, BALANCED = 1e-10, 1e-6  # share of the dual weights by which the classes may differ: after a step, at a look
 WIDE = 1000  # columns, beyond which no matrix of their products is made
 PART = 2**22  # products of entries that are added up without asking for the time
 ANEW = 0.5  # share of the costly patterns that may have changed for the matrix to be changed with them
 FALL = 1e-3  # share of its greatest diagonal below which a matrix has lost three digits
-LARGE, SHARE = 20_000, 16  # rows, of which every 16th are solved first
+LARGE, EVERY = 20_000, 16  # rows, of which every 16th are solved first
 NEAR, SHORT, LONG = 1e-2, 10, 100  # a gap to begin at; steps from 0 that may lead there, and those of a stage
 RISE, CLOSE = 10.0, 0.5  # of the costs from stage to stage; a gap at which the next one begins
-TURNS, ROUGH, FINE, FINER = 2000, 0.03, 1e-3, 1e-2  # conjugate gradients: steps, and what they may leave of the gradient
+TURNS = 2000  # of conjugate gradients
+ROUGH, FINE, FINER = (
+    0.03,
+    1e-3,
+    1e-2,
+)  # what they may leave of the gradient, far away, nearby, and less with each repeat
 
 
 def newton_points(
@@ -86,16 +90,16 @@ def _begin(descent: _Descent, weights: np.ndarray) -> None:
     """To where a sample of many rows leads; a few rows, from 0, or along costs that rise where that is too far."""
     y, X = descent.y, descent.blocks.X
     if y.size >= LARGE:
-        some = slice(None, None, SHARE)
+        some = slice(None, None, EVERY)
         rows = X[some] if sp.issparse(X) else np.ascontiguousarray(X[some])
-        sample = _Descent(descent.problem, rows, y[some], SHARE * weights[some], descent.interrupted)
-        _begin(sample, SHARE * weights[some])
+        sample = _Descent(descent.problem, rows, y[some], EVERY * weights[some], descent.interrupted)
+        _begin(sample, EVERY * weights[some])
         _run(sample, NEAR, LONG)
         descent.place(*sample.blocks.primal(sample.z))
     elif not _run(descent, NEAR, SHORT):
         descent.place(np.zeros(descent.blocks.d), 0.0)
         share = 1.0 / float(descent.share.sum())
-        while share < 1.0:
+        while 0.0 < share < 1.0 and not descent.interrupted():
             with descent.costs_times(share):
                 _run(descent, CLOSE, LONG)
             share *= RISE
@@ -151,12 +155,11 @@ class _Descent:
         whole, self.share = self.share, share * self.share
         self._system, self._again = self._solver(), 0
         yield
-        self.share, self._system = whole, self._solver()
+        self.share = whole
+        self._system = self._solver()
 
     def _measure(self) -> None:
-        """The slacks of z, with the best intercept for it."""
         self.slack = 1.0 - self.y * self._scores(self.z)
-        self._settle()
 
     def point(self) -> tuple[np.ndarray, float, np.ndarray]:
         """(w, b, alpha) of the problem's own units."""
@@ -167,11 +170,11 @@ class _Descent:
         total, square = weigh(self.slack, self.share, self.alpha)
         made = self._combined(self.alpha * self.y)
         self._gradient = self.regular * self.z - made
-        primal = 0.5 * float(self.regular @ (self.z * self.z)) + 0.5 * square
+        left = 0.5 * float(self.regular @ self._gradient**2)
         curvature = float(self.regular @ (made * made)) + square
         dual = 0.5 * total * total / curvature if curvature > 0.0 else 0.0
-        proved = dual > 0.0 and not (self.problem.free and abs(made[-1]) > BALANCED * total)
-        self._last, self._gap = self._gap, abs(primal - dual) / dual if proved else np.inf
+        uneven = made[-1] / total if self.problem.free and total > 0.0 else 0.0
+        self._last, self._gap = self._gap, left / dual + uneven * uneven if dual > 0.0 else np.inf
         return self._gap
 
     def ended(self) -> bool:
@@ -189,28 +192,16 @@ class _Descent:
         step = self.y * self._scores(dz)
         regular = self.regular * dz
         t = least_along(
-            self.slack, step, self.share, float(regular @ self.z), float(regular @ dz), 1.0, -FLAT * slope
+            self.slack, step, self.share, float(regular @ self.z), float(regular @ dz), -FLAT * slope
         )
         if not t > 0.0:
             return False
         self.z = self.z + t * dz
         self.slack -= t * step
-        self._settle()
         self._again = self._again + 1 if np.array_equal(costly, self.slack > 0.0) else 0
         if self._again == 1:
             self._measure()  # what rounding has added up
         return True
-
-    def _settle(self) -> None:
-        """A free intercept to where the loss is least, if that is not 0."""
-        if not self.problem.free:
-            return
-        small = EVEN * weigh(self.slack, self.share, self.alpha)[0]
-        t = least_along(self.slack, self.y, self.share, 0.0, 0.0, 0.0, small)
-        slack = self.slack - t * self.y
-        if (slack > 0.0).any():  # where nothing costs, no pattern says where to go from there
-            self.slack = slack
-            self.z[-1] += t
 
     def _scores(self, z: np.ndarray) -> np.ndarray:
         return Plain.scores(self.blocks.X, *self.blocks.primal(z))
@@ -224,6 +215,11 @@ def _combined(blocks: Blocks, made: np.ndarray, total: float) -> np.ndarray:
     return np.append(made - total * blocks.mean, blocks.constant * total)[: blocks.size] / blocks.units
 
 
+def _unsigned(a: np.ndarray) -> np.ndarray:
+    """Indices as compiled loops are fastest with them."""
+    return a.view(f"u{a.dtype.itemsize}")
+
+
 class _Products:
     """The matrix of the products of columns, over the costly patterns: changed with them, and factored."""
 
@@ -233,6 +229,8 @@ class _Products:
         self.blocks, self.share, self.regular, self.interrupted = blocks, share, regular, interrupted
         self._sum = self._of_sparse if sp.issparse(blocks.X) else self._of_dense
         self._inside = np.zeros(share.size, bool)
+        self._matrix = np.zeros((blocks.size, blocks.size))
+        self._top = np.zeros(blocks.size)
 
     def solve(self, costly: np.ndarray, gradient: np.ndarray, rough: float) -> np.ndarray:
         """The way to the least point of these patterns' loss."""
@@ -244,13 +242,13 @@ class _Products:
     def _follow(self, costly: np.ndarray) -> None:
         """Add the patterns that came to the matrix, subtract those that left; or begin anew."""
         came, left = np.flatnonzero(costly & ~self._inside), np.flatnonzero(self._inside & ~costly)
-        if came.size + left.size <= ANEW * np.count_nonzero(costly):
+        anew = came.size + left.size > ANEW * np.count_nonzero(costly)
+        if not anew:
             self._matrix += self._sum(came)
             self._top = np.maximum(self._top, np.diag(self._matrix))
             self._matrix -= self._sum(left)
-        if came.size + left.size > ANEW * np.count_nonzero(costly) or (
-            np.diag(self._matrix) < FALL * self._top
-        ).any():
+            anew = bool((np.diag(self._matrix) < FALL * self._top).any())
+        if anew:
             self._matrix = self._sum(np.flatnonzero(costly))
             self._top = np.diag(self._matrix).copy()
         self._inside = costly
@@ -273,11 +271,10 @@ class _Products:
     def _of_sparse(self, rows: np.ndarray) -> np.ndarray:
         blocks, X = self.blocks, self.blocks.X
         found = np.zeros((blocks.d + 1, blocks.d + 1))
-        index = np.uint32 if X.indices.dtype.itemsize == 4 else np.uint64
         step = max(1, PART * X.shape[0] ** 2 // max(X.nnz, 1) ** 2)
         for first in range(0, rows.size, step):
             some = rows[first : first + step]
-            squares(X.indptr.view(index), X.indices.view(index), X.data, some, self.share[some], found)
+            squares(_unsigned(X.indptr), _unsigned(X.indices), X.data, some, self.share[some], found)
             if self.interrupted():
                 break
         found += np.tril(found, -1).T
@@ -298,10 +295,9 @@ class _Gradients:
         self.blocks, self.share, self.regular, self.interrupted = blocks, share, regular, interrupted
         X, self._w = blocks.X, np.zeros(blocks.d)
         if sp.issparse(X):
-            index = np.uint32 if X.indices.dtype.itemsize == 4 else np.uint64
-            self._space: Any = Sparse(X.indptr.view(index), X.indices.view(index), X.data, Vector(self._w))
+            self._space: Any = Sparse(_unsigned(X.indptr), _unsigned(X.indices), X.data, Vector(self._w))
         else:
-            self._space = Dense(X, Vector(self._w))
+            self._space = Dense(np.asarray(X), Vector(self._w))
 
     def solve(self, costly: np.ndarray, gradient: np.ndarray, rough: float) -> np.ndarray:
         """The way to the least point of these patterns' loss, but for this share of the gradient."""

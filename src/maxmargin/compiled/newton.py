@@ -1,7 +1,7 @@
 """What Newton's method for squared losses does with the patterns: losses, lines through them, and their curvature.
 
-`share` is 1 / own for every pattern, own being the square of its own coordinate, so that a slack costs share slack^2 / 2
-and its dual weight is share slack.
+`share` is 1 / own for every pattern, own being the square of its own coordinate: a slack costs share slack^2 / 2, and
+its dual weight is share slack.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def weigh(slack, share, alpha):
 
 
 @compiled()
-def least_along(slack, step, share, slope, curvature, start, small):
-    """The t with least slope t + curvature t^2 / 2 + sum share max(0, slack - t step)^2 / 2, from a start.
+def least_along(slack, step, share, slope, curvature, small):
+    """The t with least slope t + curvature t^2 / 2 + sum share max(0, slack - t step)^2 / 2, beginning at 1.
 
     Newton's method on the slope, which is piecewise linear and rises, within a bracket; a slope so small is none.
     """
     low, high = -np.inf, np.inf
-    t = start
+    t = 1.0
     for _ in range(MOST):
         first, second = slopes(slack, step, share, t)
         first += slope + curvature * t

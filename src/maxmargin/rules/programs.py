@@ -129,12 +129,11 @@ class InteriorPoint(Program):
 
 @dataclass(frozen=True)
 class Newton(Program):
-    """Newton's method on the squared hinge at p = 2, for many patterns: few steps, each of all the costly ones.
+    """Newton's method for the squared hinge at p = 2: few steps, each of all the patterns that cost something.
 
     The gradient is piecewise linear; a step goes to where it would vanish if the costly patterns stayed the same, and
-    along that line to the least loss. What it solves are the products of the columns over the costly patterns, n d^2 for
-    dense rows and the squares of their non-zeros for sparse ones; beyond 1000 columns conjugate gradients. A sample of
-    many rows is solved first.
+    along that line to the least loss. A step costs n d^2, or the squares of the non-zeros of sparse rows; beyond 1000
+    columns, passes of conjugate gradients. Of many rows a sample is solved first.
     Guarantee: ends with the optimum, as there are finitely many sets of costly patterns.
 
     References
