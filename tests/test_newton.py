@@ -267,3 +267,18 @@ def test_what_it_does_not_solve_is_refused():
         MaxMarginClassifier(np.inf, algorithm="newton").fit(*toy(20, 2)[:2])
     assert Newton().refuses(Problem("hinge", 1.0)) == 'loss="squared_hinge"'
     assert Newton().refuses(Problem("squared_hinge", 1.0, 3.0)) == "p=2 with norm_power=2"
+
+
+def test_a_stage_leaves_no_trace():
+    """Steps at lower costs are Newton's for those; afterwards for the whole ones."""
+    X, y, weights = toy(50, 3)
+    descent = _Descent(Problem("squared_hinge", 10.0), X, y, weights, never)
+    whole = descent.share.copy()
+    for _ in range(2):
+        with descent.costs_times(0.01):
+            assert descent.share == pytest.approx(0.01 * whole)
+            assert descent._system.share is descent.share
+            descent.look()
+            descent.advance()
+        assert (descent.share == whole).all()
+        assert descent._system.share is descent.share

@@ -97,7 +97,7 @@ def _begin(descent: _Descent, weights: np.ndarray) -> None:
         _run(sample, NEAR, LONG)
         descent.place(*sample.blocks.primal(sample.z))
     elif not _run(descent, NEAR, SHORT):
-        descent.place(np.zeros(descent.blocks.d), 0.0)
+        descent.start()
         share = 1.0 / float(descent.share.sum())
         while 0.0 < share < 1.0 and not descent.interrupted():
             with descent.costs_times(share):
@@ -135,18 +135,23 @@ class _Descent:
             self.regular[-1] = 0.0
         self.alpha = np.empty(y.size)
         self._system = self._solver()
-        self.place(np.zeros(self.blocks.d), 0.0)
+        self.start()
 
     def _solver(self) -> _Products | _Gradients:
         solver = _Products if self.blocks.size <= WIDE else _Gradients
         return solver(self.blocks, self.share, self.regular, self.interrupted)
 
-    def place(self, w: np.ndarray, b: float) -> None:
-        """Go to this point."""
-        blocks = self.blocks
-        self.z = np.append(w, (b + blocks.mean @ w) / (blocks.constant or 1.0))[: blocks.size] * blocks.units
+    def start(self) -> None:
+        """Begin at 0."""
+        self.z, self.slack = np.zeros(self.blocks.size), np.ones(self.y.size)
         self._gap = self._last = np.inf
         self._again = 0  # how often the same patterns were costly
+
+    def place(self, w: np.ndarray, b: float) -> None:
+        """Begin at this point."""
+        blocks = self.blocks
+        self.start()
+        self.z = np.append(w, (b + blocks.mean @ w) / (blocks.constant or 1.0))[: blocks.size] * blocks.units
         self._measure()
 
     @contextmanager
