@@ -712,7 +712,7 @@ def test_the_number_of_jobs_does_not_matter(n):
 
 @pytest.mark.parametrize("name", EUCLIDEAN)
 def test_names_and_objects_mean_the_same(name, data):
-    loss = "squared_hinge" if name in FOR_HARD or name == "flexible-ima" else "hinge"
+    loss = "squared_hinge" if name in FOR_HARD or name in ("flexible-ima", "newton") else "hinge"
     by_name = MaxMarginClassifier(loss=loss, algorithm=name, random_state=0).fit(*data)
     by_object = MaxMarginClassifier(loss=loss, algorithm=RULES[name](), random_state=0).fit(*data)
     assert by_name.coef_.tolist() == by_object.coef_.tolist()
@@ -726,7 +726,7 @@ def test_every_schedule_of_every_rule(name):
     """More rows than the exact step takes: the schedule itself has to get there."""
     X, y = clouds(2500, 4)
     C = 0.05
-    loss = "squared_hinge" if name in FOR_HARD or name == "flexible-ima" else "hinge"
+    loss = "squared_hinge" if name in FOR_HARD or name in ("flexible-ima", "newton") else "hinge"
     for schedule in RULES[name].schedules:
         for stored in (X, sp.csr_matrix(X)):
             model = MaxMarginClassifier(

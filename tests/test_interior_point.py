@@ -11,8 +11,10 @@ import scipy.sparse as sp
 from oracle import optimum
 
 from maxmargin import InteriorPoint, MaxMarginClassifier, Problem, Status
+from maxmargin.batch import blocks as rows_in_blocks
 from maxmargin.batch import primal_dual
-from maxmargin.batch.primal_dual import Blocks, interior_points
+from maxmargin.batch.blocks import Blocks
+from maxmargin.batch.primal_dual import interior_points
 from maxmargin.choice import relay
 from maxmargin.data import Patterns
 from maxmargin.task import Task
@@ -91,7 +93,7 @@ def newton(problem, X, y, weights, steps):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_steps_are_those_of_the_whole_system(loss, intercept, storage, monkeypatch):
     """Some rows at a time, the weights eliminated: the same points, as long as both have digits."""
-    monkeypatch.setattr(primal_dual, "BYTES", 1000)  # several parts
+    monkeypatch.setattr(rows_in_blocks, "BYTES", 1000)  # several parts
     monkeypatch.setattr(primal_dual, "SELDOM", 1)  # every point is shown
     monkeypatch.setattr(
         primal_dual.Path, "point", lambda path: (*path.blocks.primal(path.z), path.a / path.unit2)
@@ -179,7 +181,7 @@ def test_nothing_of_the_size_of_the_data_is_made():
         pass
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 0.5 * X.nbytes + 2 * primal_dual.BYTES
+    assert peak < 0.5 * X.nbytes + 2 * rows_in_blocks.BYTES
 
 
 def test_it_stops_when_it_is_told_to():

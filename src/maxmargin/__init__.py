@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         InteriorPoint,
         LinearProgram,
         LocalPerceptron,
+        Newton,
         Pegasos,
         Perceptron,
     )
@@ -72,6 +73,7 @@ __all__ = [
     "MarginRFE",
     "MaxMarginClassifier",
     "ModelFileError",
+    "Newton",
     "OnlineMarginClassifier",
     "Pegasos",
     "Perceptron",
@@ -116,6 +118,7 @@ _HOMES = {
         "InteriorPoint",
         "LinearProgram",
         "LocalPerceptron",
+        "Newton",
         "Pegasos",
         "Perceptron",
     ),

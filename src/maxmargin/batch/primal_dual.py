@@ -18,91 +18,23 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse as sp
 
 from ..compiled.interior import correct, move, predict, weigh
 from ..problems import Problem
+from .blocks import Blocks
+from .scaled_cholesky import factor
 
-BYTES = 2**20  # of rows that are looked at together
 MOST = 100  # steps
 BACK = 0.995  # share of the way to the boundary
 EAGER = 4  # power of what the predictor leaves of the products, to aim at
 SHORT = 1e-8  # a step that is none
 LEAST = 1e-300  # a squared own coordinate to divide by
-RIDGE = 1e-14  # share of the diagonal that is added where rounding makes the matrix indefinite
 WORTH, FEWER = 1.0, 0.2  # a gap that is nearly worth a look, and the share of it that is worth the next
 NOTHING = 1e-13  # a gap that is rounding
 SHARP, WORSE = 1e-5, 10.0  # a gap from which on it falls, but for rounding; and how much of that is too much
 SELDOM = 8  # steps from one look to the next, at most
 
-_linalg: Any = scipy.linalg  # its annotations speak of every case at once
-
 Point = tuple[np.ndarray, float, np.ndarray]  # w, b and dual weights
-
-
-class Blocks:
-    """Rows (x - mean, constant) in float64, some at a time; in units in which they are of length one on average.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, d)
-    problem : Problem
-        A free intercept does not see a shift of the columns; numbers do. Its constant is one in any units.
-
-    Attributes
-    ----------
-    unit : float
-    units : ndarray of shape (size,)
-        Of each column.
-    """
-
-    def __init__(self, problem: Problem, X: Any) -> None:
-        self.X, (self.n, self.d) = X, X.shape
-        self.constant = 1.0 if problem.free else problem.rho
-        self.size = self.d + (self.constant > 0.0)
-        self.mean = np.zeros(self.d)
-        if problem.free:
-            self.mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-        self.step = max(1, min(self.n, BYTES // (8 * self.size)))
-        square = sum(float(np.vdot(rows[:, : self.d], rows[:, : self.d])) for _, rows in self)
-        self.unit = (square / self.n + problem.rho**2) ** 0.5 or 1.0
-        self.units = np.full(self.size, self.unit)
-        if problem.free:
-            self.units[-1] = 1.0
-
-    def __iter__(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """(places, rows), not yet in these units; the rows are overwritten by the next ones."""
-        room = np.empty((self.step, self.size))
-        for places in self.parts():
-            some = self.X[places]
-            rows = room[: some.shape[0]]
-            np.subtract(some.toarray() if sp.issparse(some) else some, self.mean, out=rows[:, : self.d])
-            rows[:, self.d :] = self.constant
-            yield places, rows
-
-    def parts(self) -> Iterator[slice]:
-        """The places of the rows that are looked at together."""
-        return (slice(first, min(first + self.step, self.n)) for first in range(0, self.n, self.step))
-
-    def scores(self, z: np.ndarray, places: slice) -> np.ndarray:
-        """z times these rows."""
-        w, b = self.primal(z)
-        return np.asarray(self.X[places] @ w, dtype=float) + b
-
-    def combine(self, c: np.ndarray, places: slice) -> np.ndarray:
-        """c, of shape (m, rows), times these rows."""
-        some, total = self.X[places], c.sum(axis=1)
-        out = np.empty((c.shape[0], self.size))
-        out[:, : self.d] = ((some.T @ c.T).T if sp.issparse(some) else c @ some) - np.outer(total, self.mean)
-        out[:, self.d :] = self.constant * total[:, None]
-        return out / self.units
-
-    def primal(self, z: np.ndarray) -> tuple[np.ndarray, float]:
-        """(w, b) of the problem's own units."""
-        z = z / self.units
-        w, rest = z[: self.d], z[self.d :]
-        return w, float(self.constant * rest.sum() - self.mean @ w)
 
 
 def interior_points(
@@ -225,7 +157,7 @@ class Path:
 
     def advance(self) -> bool:
         """A predictor, and the step that it corrects; False where numbers lead no further."""
-        solve = _factor(self._matrix) if np.isfinite(self._products) else None
+        solve = factor(self._matrix) if np.isfinite(self._products) else None
         if solve is None:
             return False
         first, again, longest, centred, bent = self._predict(solve(self._right))
@@ -273,20 +205,3 @@ class Path:
 
     def _found(self, places: slice) -> tuple[np.ndarray, np.ndarray]:
         return self._lack[places], self._share[places]
-
-
-def _factor(matrix: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
-    """Solves with this matrix; None where it has lost its digits."""
-    diagonal = np.diag(matrix).copy()
-    if not (np.isfinite(matrix).all() and diagonal.min() > 0.0):
-        return None
-    root = 1.0 / np.sqrt(diagonal)
-    scaled = matrix * root * root[:, None]
-    for ridge in (0.0, RIDGE, 1e2 * RIDGE, 1e4 * RIDGE):
-        scaled.flat[:: root.size + 1] = 1.0 + ridge
-        try:
-            factor = _linalg.cho_factor(scaled, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            continue
-        return lambda right, factor=factor: root * _linalg.cho_solve(factor, root * right, check_finite=False)
-    return None

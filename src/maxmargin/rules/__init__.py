@@ -11,7 +11,7 @@ from .micra import CRAMMA, MICRA, FixedDirectionalMargin
 from .mpu import MPU
 from .pegasos import Pegasos
 from .perceptron import Perceptron
-from .programs import BarrierPath, InteriorPoint, LinearProgram
+from .programs import BarrierPath, InteriorPoint, LinearProgram, Newton
 from .pumma import PUMMA
 from .romma import ROMMA, AggressiveROMMA
 
@@ -37,6 +37,7 @@ RULES: dict[str, type[Algorithm]] = {
         LinearProgram,
         BarrierPath,
         InteriorPoint,
+        Newton,
     )
 }
 
@@ -62,6 +63,7 @@ __all__ = [
     "InteriorPoint",
     "LinearProgram",
     "LocalPerceptron",
+    "Newton",
     "Pegasos",
     "Perceptron",
     "Plan",

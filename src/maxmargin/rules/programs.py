@@ -12,6 +12,7 @@ from ..batch.barrier import path_points
 from ..batch.columns import column_points
 from ..batch.generation import linear_points
 from ..batch.narrowing import narrowed_points
+from ..batch.newton import newton_points
 from ..problems import Problem
 from .algorithm import Algorithm, Bias, Facts, Plan
 
@@ -124,6 +125,33 @@ class InteriorPoint(Program):
     def refuses(self, problem: Problem) -> str | None:
         if problem.hard:
             return "a finite C"
+        return None if problem.euclidean else "p=2 with norm_power=2"
+
+
+@dataclass(frozen=True)
+class Newton(Program):
+    """Newton's method for the squared hinge at p = 2: few steps, each of all the patterns that cost something.
+
+    The gradient is piecewise linear; a step goes to where it would vanish if the costly patterns stayed the same, and
+    along that line to the least loss. A step costs n d^2, or the squares of the non-zeros of sparse rows; beyond 1000
+    columns, passes of conjugate gradients. Of many rows a sample is solved first.
+    Guarantee: ends with the optimum, as there are finitely many sets of costly patterns.
+
+    References
+    ----------
+    O. L. Mangasarian, "A finite Newton method for classification problems", OMS 17, 2002;
+    S. S. Keerthi, D. DeCoste, "A modified finite Newton method for fast solution of large scale linear SVMs", JMLR 6,
+    2005.
+    """
+
+    name: ClassVar[str] = "newton"
+    points: ClassVar[Any] = staticmethod(newton_points)
+
+    def refuses(self, problem: Problem) -> str | None:
+        if problem.hard:
+            return "a finite C"
+        if problem.loss != "squared_hinge":
+            return 'loss="squared_hinge"'
         return None if problem.euclidean else "p=2 with norm_power=2"
 
 

@@ -1,0 +1,339 @@
+"""Newton's method for the squared hinge, whose gradient is piecewise linear: all costly patterns at once, exactly.
+
+In the units of `Blocks`, with rows b_i = y_i (x_i, constant) and slacks 1 - b_i.z, the problem is to minimise
+1/2 z'Rz + 1/2 sum share_i max(0, slack_i)^2; R has a 1 for every weight, and a 0 for a free intercept. Where the costly
+patterns are those of A, its least point solves (R + B_A' D B_A) z = B_A' D 1. A step goes there from where the last one
+led, and along that line to the exact minimum; once A comes again the end is reached. On the way share_i max(0, slack_i)
+are dual weights, and the gap that they leave is half the squared gradient; at the end those of a free intercept
+balance. Where C is large and the classes are far apart, costs rise from stage to stage.
+
+References
+----------
+O. L. Mangasarian, "A finite Newton method for classification problems", OMS 17, 2002;
+S. S. Keerthi, D. DeCoste, "A modified finite Newton method for fast solution of large scale linear SVMs", JMLR 6, 2005.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..arithmetic import Plain
+from ..compiled.newton import Squared, diagonal, least_along, products, squares, weigh
+from ..compiled.spaces import Dense, Sparse
+from ..compiled.vectors import Plain as Vector
+from ..problems import Problem
+from .blocks import Blocks
+from .scaled_cholesky import factor
+
+MOST = 200  # steps
+LEAST = 1e-300  # a squared own coordinate to divide by
+WORTH, FEWER = 1e-2, 0.2  # a gap that is worth a look, and another one
+SELDOM = 8  # steps from one look to the next, at most
+EXACT, STILL = 1e-15, 2  # a gap that is rounding; steps with the same costly patterns that may not lessen it
+FLAT = 1e-6  # share of a slope that is none, where it is followed by a step of Newton's
+WIDE = 1000  # columns, beyond which no matrix of their products is made
+PART = 2**22  # products of entries that are added up without asking for the time
+ANEW = 0.5  # share of the costly patterns that may have changed for the matrix to be changed with them
+FALL = 1e-3  # share of its greatest diagonal below which a matrix has lost three digits
+LARGE, EVERY = 20_000, 16  # rows, of which every 16th are solved first
+NEAR, SHORT, LONG = 1e-2, 10, 100  # a gap to begin at; steps from 0 that may lead there, and those of a stage
+RISE, CLOSE = 10.0, 0.5  # of the costs from stage to stage; a gap at which the next one begins
+TURNS = 2000  # of conjugate gradients
+ROUGH, FINE, FINER = (
+    0.03,
+    1e-3,
+    1e-2,
+)  # what they may leave of the gradient, far away, nearby, and less with each repeat
+
+
+def newton_points(
+    problem: Problem,
+    X: Any,
+    y: np.ndarray,
+    weights: np.ndarray,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
+    """Points (w, b, alpha) of the squared hinge at p = 2, nearer and nearer to the optimum.
+
+    Parameters
+    ----------
+    problem : Problem
+    X : ndarray or CSR matrix of shape (n, d)
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,), positive
+        Sample weights.
+    interrupted : callable
+        Is it time to stop? Asked before every step, and while one is made.
+    """
+    descent = _Descent(problem, X, y, weights, interrupted)
+    _begin(descent, weights)
+    shown, idle = np.inf, 0
+    for _ in range(MOST):
+        gap, idle = descent.look(), idle + 1
+        stop = descent.ended() or interrupted()
+        if stop or idle == SELDOM or (gap <= WORTH and gap <= FEWER * shown):
+            shown, idle = min(gap, shown), 0
+            yield descent.point()
+        if stop:
+            return
+        if not descent.advance():
+            break
+    yield descent.point()
+
+
+def _begin(descent: _Descent, weights: np.ndarray) -> None:
+    """To where a sample of many rows leads; a few rows, from 0, or along costs that rise where that is too far."""
+    y, X = descent.y, descent.blocks.X
+    if y.size >= LARGE:
+        some = slice(None, None, EVERY)
+        rows = X[some] if sp.issparse(X) else np.ascontiguousarray(X[some])
+        sample = _Descent(descent.problem, rows, y[some], EVERY * weights[some], descent.interrupted)
+        _begin(sample, EVERY * weights[some])
+        _run(sample, NEAR, LONG)
+        descent.place(*sample.blocks.primal(sample.z))
+    elif not _run(descent, NEAR, SHORT):
+        descent.start()
+        share = 1.0 / float(descent.share.sum())
+        while 0.0 < share < 1.0 and not descent.interrupted():
+            with descent.costs_times(share):
+                _run(descent, CLOSE, LONG)
+            share *= RISE
+
+
+def _run(descent: _Descent, gap: float, most: int) -> bool:
+    """Steps, so many at most, until the gap is as small as this. (Is it, or as small as it gets?)"""
+    for _ in range(most):
+        if descent.look() <= gap or descent.ended() or descent.interrupted() or not descent.advance():
+            return True
+    return False
+
+
+class _Descent:
+    """A point, and the steps from it, in the units of the blocks.
+
+    Attributes
+    ----------
+    z : ndarray of shape (size,)
+        w, and the weight of the constant.
+    slack, alpha : ndarray of shape (n,)
+        How much margins lack, and the dual weights that this implies. Slacks follow z by what steps add to them: so
+        dual weights get exact even where a slack is less than the rounding of a margin.
+    """
+
+    def __init__(
+        self, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, interrupted: Callable[[], bool]
+    ) -> None:
+        self.problem, self.blocks, self.y, self.interrupted = problem, Blocks(problem, X), y, interrupted
+        self.share = self.blocks.unit**2 / np.maximum(problem.delta2(weights), LEAST)
+        self.regular = np.ones(self.blocks.size)
+        if problem.free:
+            self.regular[-1] = 0.0
+        self.alpha = np.empty(y.size)
+        self._system = self._solver()
+        self.start()
+
+    def _solver(self) -> _Products | _Gradients:
+        solver = _Products if self.blocks.size <= WIDE else _Gradients
+        return solver(self.blocks, self.share, self.regular, self.interrupted)
+
+    def start(self) -> None:
+        """Begin at 0."""
+        self.z, self.slack = np.zeros(self.blocks.size), np.ones(self.y.size)
+        self._gap = self._last = np.inf
+        self._again = 0  # how often the same patterns were costly
+
+    def place(self, w: np.ndarray, b: float) -> None:
+        """Begin at this point."""
+        blocks = self.blocks
+        self.start()
+        self.z = np.append(w, (b + blocks.mean @ w) / (blocks.constant or 1.0))[: blocks.size] * blocks.units
+        self._measure()
+
+    @contextmanager
+    def costs_times(self, share: float) -> Iterator[None]:
+        """The problem with costs that are less."""
+        whole, self.share = self.share, share * self.share
+        self._system, self._again = self._solver(), 0
+        yield
+        self.share = whole
+        self._system = self._solver()
+
+    def _measure(self) -> None:
+        self.slack = 1.0 - self.y * self._scores(self.z)
+
+    def point(self) -> tuple[np.ndarray, float, np.ndarray]:
+        """(w, b, alpha) of the problem's own units."""
+        return *self.blocks.primal(self.z), self.alpha / self.blocks.unit**2
+
+    def look(self) -> float:
+        """The gradient, and the relative gap that it leaves."""
+        total, square = weigh(self.slack, self.share, self.alpha)
+        made = self._combined(self.alpha * self.y)
+        self._gradient = self.regular * self.z - made
+        left = 0.5 * float(self.regular @ self._gradient**2)
+        curvature = float(self.regular @ (made * made)) + square
+        dual = 0.5 * total * total / curvature if curvature > 0.0 else 0.0
+        uneven = made[-1] / total if self.problem.free and total > 0.0 else 0.0
+        self._last, self._gap = self._gap, left / dual + uneven * uneven if dual > 0.0 else np.inf
+        return self._gap
+
+    def ended(self) -> bool:
+        """Does nothing change any more?"""
+        return self._gap <= EXACT or (self._again > STILL and 0.5 * self._last <= self._gap < np.inf)
+
+    def advance(self) -> bool:
+        """A step to the least point of its line; False where there is none."""
+        costly = self.slack > 0.0
+        rough = min(max(self._gap**0.5, FINE), ROUGH) * FINER**self._again
+        dz = self._system.solve(costly, self._gradient, rough)
+        slope = float(self._gradient @ dz)
+        if not slope < 0.0:
+            return False
+        step = self.y * self._scores(dz)
+        regular = self.regular * dz
+        t = least_along(
+            self.slack, step, self.share, float(regular @ self.z), float(regular @ dz), -FLAT * slope
+        )
+        if not t > 0.0:
+            return False
+        self.z = self.z + t * dz
+        self.slack -= t * step
+        self._again = self._again + 1 if np.array_equal(costly, self.slack > 0.0) else 0
+        if self._again == 1:
+            self._measure()  # what rounding has added up
+        return True
+
+    def _scores(self, z: np.ndarray) -> np.ndarray:
+        return Plain.scores(self.blocks.X, *self.blocks.primal(z))
+
+    def _combined(self, c: np.ndarray) -> np.ndarray:
+        return _combined(self.blocks, Plain.combine(self.blocks.X, c), float(c.sum()))
+
+
+def _combined(blocks: Blocks, made: np.ndarray, total: float) -> np.ndarray:
+    """A combination of the rows in the units of the blocks, from that of the rows as they are."""
+    return np.append(made - total * blocks.mean, blocks.constant * total)[: blocks.size] / blocks.units
+
+
+def _unsigned(a: np.ndarray) -> np.ndarray:
+    """Indices as compiled loops are fastest with them."""
+    return a.view(f"u{a.dtype.itemsize}")
+
+
+class _Products:
+    """The matrix of the products of columns, over the costly patterns: changed with them, and factored."""
+
+    def __init__(
+        self, blocks: Blocks, share: np.ndarray, regular: np.ndarray, interrupted: Callable[[], bool]
+    ) -> None:
+        self.blocks, self.share, self.regular, self.interrupted = blocks, share, regular, interrupted
+        self._sum = self._of_sparse if sp.issparse(blocks.X) else self._of_dense
+        self._inside = np.zeros(share.size, bool)
+        self._matrix = np.zeros((blocks.size, blocks.size))
+        self._top = np.zeros(blocks.size)
+
+    def solve(self, costly: np.ndarray, gradient: np.ndarray, rough: float) -> np.ndarray:
+        """The way to the least point of these patterns' loss."""
+        self._follow(costly)
+        matrix = self._matrix / self.blocks.units / self.blocks.units[:, None] + np.diag(self.regular)
+        solve = factor(matrix)
+        return -solve(gradient) if solve is not None else -gradient / np.maximum(np.diag(matrix), LEAST)
+
+    def _follow(self, costly: np.ndarray) -> None:
+        """Add the patterns that came to the matrix, subtract those that left; or begin anew."""
+        came, left = np.flatnonzero(costly & ~self._inside), np.flatnonzero(self._inside & ~costly)
+        anew = came.size + left.size > ANEW * np.count_nonzero(costly)
+        if not anew:
+            self._matrix += self._sum(came)
+            self._top = np.maximum(self._top, np.diag(self._matrix))
+            self._matrix -= self._sum(left)
+            anew = bool((np.diag(self._matrix) < FALL * self._top).any())
+        if anew:
+            self._matrix = self._sum(np.flatnonzero(costly))
+            self._top = np.diag(self._matrix).copy()
+        self._inside = costly
+
+    def _of_dense(self, rows: np.ndarray) -> np.ndarray:
+        blocks = self.blocks
+        matrix = np.zeros((blocks.size, blocks.size))
+        room = np.empty((min(blocks.step, rows.size), blocks.size))
+        for first in range(0, rows.size, blocks.step):
+            some = rows[first : first + blocks.step]
+            x = room[: some.size]
+            np.subtract(blocks.X[some], blocks.mean, out=x[:, : blocks.d])
+            x[:, blocks.d :] = blocks.constant
+            x *= np.sqrt(self.share[some])[:, None]
+            matrix += x.T @ x
+            if self.interrupted():
+                break
+        return matrix
+
+    def _of_sparse(self, rows: np.ndarray) -> np.ndarray:
+        blocks, X = self.blocks, self.blocks.X
+        found = np.zeros((blocks.d + 1, blocks.d + 1))
+        step = max(1, PART * X.shape[0] ** 2 // max(X.nnz, 1) ** 2)
+        for first in range(0, rows.size, step):
+            some = rows[first : first + step]
+            squares(_unsigned(X.indptr), _unsigned(X.indices), X.data, some, self.share[some], found)
+            if self.interrupted():
+                break
+        found += np.tril(found, -1).T
+        sums, total = found[-1, :-1].copy(), float(found[-1, -1])
+        apart = np.outer(sums - 0.5 * total * blocks.mean, blocks.mean)
+        found[:-1, :-1] -= apart + apart.T
+        found[-1, :-1] = found[:-1, -1] = blocks.constant * (sums - total * blocks.mean)
+        found[-1, -1] = blocks.constant**2 * total
+        return found[: blocks.size, : blocks.size]
+
+
+class _Gradients:
+    """Conjugate gradients, which ask for products of the matrix with vectors alone; its diagonal before them."""
+
+    def __init__(
+        self, blocks: Blocks, share: np.ndarray, regular: np.ndarray, interrupted: Callable[[], bool]
+    ) -> None:
+        self.blocks, self.share, self.regular, self.interrupted = blocks, share, regular, interrupted
+        X, self._w = blocks.X, np.zeros(blocks.d)
+        if sp.issparse(X):
+            self._space: Any = Sparse(_unsigned(X.indptr), _unsigned(X.indices), X.data, Vector(self._w))
+        else:
+            self._space = Dense(np.asarray(X), Vector(self._w))
+
+    def solve(self, costly: np.ndarray, gradient: np.ndarray, rough: float) -> np.ndarray:
+        """The way to the least point of these patterns' loss, but for this share of the gradient."""
+        rows = np.flatnonzero(costly)
+        inverse = 1.0 / self._diagonal(rows)
+        dz, rest = np.zeros(gradient.size), -gradient
+        other = inverse * rest
+        direction, square = other, float(rest @ other)
+        enough = rough * rough * float(self.regular @ (rest * rest))
+        for _ in range(TURNS):
+            if not float(self.regular @ (rest * rest)) > enough or self.interrupted():
+                break
+            product = self._product(rows, direction)
+            t = square / float(direction @ product)
+            dz, rest = dz + t * direction, rest - t * product
+            other = inverse * rest
+            before, square = square, float(rest @ other)
+            direction = other + square / before * direction
+        return dz
+
+    def _product(self, rows: np.ndarray, z: np.ndarray) -> np.ndarray:
+        w, b = self.blocks.primal(z)
+        self._w[:] = w
+        made = np.zeros(self.blocks.d)
+        total = products(self._space, rows, self.share, b, Vector(made))
+        return self.regular * z + _combined(self.blocks, made, total)
+
+    def _diagonal(self, rows: np.ndarray) -> np.ndarray:
+        blocks, mean = self.blocks, self.blocks.mean
+        sums, both = np.zeros((2, blocks.d))
+        total = diagonal(self._space, rows, self.share, Vector(sums), Squared(both))
+        both += mean * (total * mean - 2.0 * sums)
+        found = np.append(np.maximum(both, 0.0), blocks.constant**2 * total)[: blocks.size]
+        return np.maximum(found / blocks.units**2 + self.regular, LEAST)

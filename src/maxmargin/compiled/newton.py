@@ -1,0 +1,115 @@
+"""What Newton's method for squared losses does with the patterns: losses, lines through them, and their curvature.
+
+`share` is 1 / own for every pattern, own being the square of its own coordinate: a slack costs share slack^2 / 2, and
+its dual weight is share slack.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .jit import compiled, record
+
+MOST = 50  # steps along a line
+
+
+@record
+class Squared(NamedTuple):
+    """A vector to which the squares of what is added are added."""
+
+    w: Any
+
+    def move(self, j, step):
+        self.w[j] += step * step
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def weigh(slack, share, alpha):
+    """alpha = share max(0, slack). (sum alpha, sum share max(0, slack)^2.)"""
+    total = square = 0.0
+    for k in range(slack.size):
+        rest = max(slack[k], 0.0)
+        alpha[k] = share[k] * rest
+        total += share[k] * rest
+        square += share[k] * rest * rest
+    return total, square
+
+
+@compiled()
+def least_along(slack, step, share, slope, curvature, small):
+    """The t with least slope t + curvature t^2 / 2 + sum share max(0, slack - t step)^2 / 2, beginning at 1.
+
+    Newton's method on the slope, which is piecewise linear and rises, within a bracket; a slope so small is none.
+    """
+    low, high = -np.inf, np.inf
+    t = 1.0
+    for _ in range(MOST):
+        first, second = slopes(slack, step, share, t)
+        first += slope + curvature * t
+        second += curvature
+        if first < 0.0:
+            low = t
+        else:
+            high = t
+        new = t - first / second if second > 0.0 else t
+        if abs(first) <= small:
+            return new
+        if not (low < new and new < high):
+            new = 0.5 * (low + high)
+        if not (abs(new) < np.inf and new != t):
+            return t
+        t = new
+    return t
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def slopes(slack, step, share, t):
+    """The first two derivatives in t of sum share max(0, slack - t step)^2 / 2."""
+    first = second = 0.0
+    for k in range(slack.size):
+        rest = slack[k] - t * step[k]
+        pull = share[k] * step[k]
+        first -= pull * max(rest, 0.0)
+        second += pull * step[k] if rest > 0.0 else 0.0
+    return first, second
+
+
+@compiled()
+def squares(indptr, indices, data, rows, c, matrix):
+    """matrix += c (x, 1) (x, 1)' for these rows of a CSR matrix, whose entries are in order; below the diagonal."""
+    last = matrix.shape[0] - 1
+    for k in range(rows.size):
+        i, weight = rows[k], c[k]
+        begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        for j in range(begin, end):
+            place, value = indices[j], weight * data[j]
+            for other in range(begin, j + np.uint64(1)):
+                matrix[place, indices[other]] += value * data[other]
+            matrix[last, place] += value
+        matrix[last, last] += weight
+
+
+@compiled()
+def products(space, rows, share, b, out):
+    """out += sum share (x.w + b) x over these rows, w being the vector of the space. (The sum of share (x.w + b).)"""
+    total = 0.0
+    for k in range(rows.size):
+        i = rows[k]
+        c = share[i] * (space.dot(i) + b)
+        space.put(i, c, out)
+        total += c
+    return total
+
+
+@compiled()
+def diagonal(space, rows, share, sums, both):
+    """Add share x to `sums` and share x^2 to `both` for each of these rows. (The sum of share.)"""
+    total = 0.0
+    for k in range(rows.size):
+        i = rows[k]
+        space.put(i, share[i], sums)
+        space.put(i, share[i] ** 0.5, both)
+        total += share[i]
+    return total

@@ -1,0 +1,284 @@
+"""Newton's method for the squared hinge: its direction against NumPy's, its ends against Clarabel."""
+
+from __future__ import annotations
+
+import tracemalloc
+from itertools import islice
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import optimum
+
+from maxmargin import MaxMarginClassifier, Newton, Problem, Status
+from maxmargin.batch import blocks as rows_in_blocks
+from maxmargin.batch import newton
+from maxmargin.batch.newton import _Descent, _Gradients, _Products, newton_points
+from maxmargin.compiled.newton import least_along
+from maxmargin.data import Patterns
+from maxmargin.task import Task
+from maxmargin.values import dual_point, primal_point
+
+INTERCEPTS = ("free", "augmented", "none")
+STORES = {
+    "dense": np.asarray,
+    "csr": sp.csr_matrix,
+    "float32": lambda X: X.astype(np.float32),
+    "csr32": lambda X: sp.csr_matrix(X.astype(np.float32)),
+}
+
+
+def toy(n: int, d: int, seed: int = 0, far: float = 1.0):
+    """Rows in single precision, labels that a line tells apart but for noise, and weights."""
+    rng = np.random.default_rng(seed)
+    X = (rng.normal(size=(n, d)) + far * rng.normal(size=d)).astype(np.float32).astype(float)
+    y = np.where((X - X.mean(axis=0)) @ rng.normal(size=d) + rng.normal(size=n) > 0.0, 1.0, -1.0)
+    return X, y, rng.integers(1, 4, size=n) / 2.0
+
+
+def bounds_of(problem: Problem, X, y, weights, points=newton_points) -> tuple[float, float]:
+    """The best bounds of all points."""
+    task = Task(problem, Patterns(X), y, weights)
+    lower, upper = -np.inf, np.inf
+    for w, b, alpha in points(problem, X, y, weights):
+        assert (alpha >= 0.0).all()
+        lower, upper = max(lower, dual_point(task, alpha)[1]), min(upper, primal_point(task, w, b)[2])
+    return lower, upper
+
+
+def never() -> bool:
+    return False
+
+
+@pytest.mark.parametrize("storage", STORES)
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_the_direction_is_newtons(intercept, storage, monkeypatch):
+    """From any point: -H^-1 g of the objective as the definition has it, in the problem's own units."""
+    monkeypatch.setattr(rows_in_blocks, "BYTES", 1000)  # several parts
+    monkeypatch.setattr(newton, "PART", 100)
+    X, y, weights = toy(70, 5)
+    problem = Problem("squared_hinge", 3.0, intercept=intercept, intercept_scaling=2.0)
+    rng = np.random.default_rng(1)
+    w, b = 0.3 * rng.normal(size=5), 0.0 if intercept == "none" else 0.2
+    rho = {"free": 1.0, "augmented": 2.0, "none": 0.0}[intercept]
+    full = np.column_stack([X, np.full(70, rho)])[:, : 5 + (rho > 0.0)]
+    R = np.diag([1.0] * 5 + [0.0 if intercept == "free" else 1.0])[: full.shape[1], : full.shape[1]]
+    v = np.append(w, b / (rho or 1.0))[: full.shape[1]]
+    slack = 1.0 - y * (full @ v)
+    costs = 2.0 * problem.C * weights * (slack > 0.0)
+    assert 0 < np.count_nonzero(costs) < 70
+    expected = -np.linalg.solve(R + (full.T * costs) @ full, R @ v - full.T @ (costs * y * slack))
+
+    descent = _Descent(problem, STORES[storage](X), y, weights, never)
+    descent.place(w, b)
+    descent.look()
+    for solver in (_Products, _Gradients):
+        system = solver(descent.blocks, descent.share, descent.regular, never)
+        dz = system.solve(descent.slack > 0.0, descent._gradient, 1e-12)
+        dw, db = descent.blocks.primal(dz)
+        assert dw == pytest.approx(expected[:5], rel=1e-7, abs=1e-9)
+        assert db == pytest.approx(rho * expected[5:].sum(), rel=1e-7, abs=1e-9)
+
+
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+def test_the_matrix_follows_the_costly_patterns(storage):
+    """Also where those that leave take nearly everything with them."""
+    X, y, _ = toy(60, 4)
+    weights = np.where(np.arange(60) < 5, 1e9, 1.0)
+    descent = _Descent(Problem("squared_hinge", 1.0), STORES[storage](X), y, weights, never)
+    system, rng = descent._solver(), np.random.default_rng(0)
+    costly = np.ones(60, bool)
+    for k in range(8):
+        system._follow(costly)
+        fresh = descent._solver()
+        fresh._follow(costly)
+        size = np.sqrt(np.outer(np.diag(fresh._matrix), np.diag(fresh._matrix)))
+        assert (np.abs(system._matrix - fresh._matrix) <= 1e-12 * size).all()
+        costly = costly.copy()
+        costly[:5] = k % 2 == 1
+        some = rng.integers(5, 60, size=4)
+        costly[some] = ~costly[some]
+
+
+def test_the_line_is_searched_to_its_least_point():
+    """Of a piecewise quadratic function: where its slope, kinks and all, changes sign."""
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        slack, step, share = rng.normal(size=40), rng.normal(size=40), rng.random(40)
+
+        def slope(t, slack=slack, step=step, share=share):
+            return -0.3 + 0.7 * t - share @ (step * np.maximum(slack - t * step, 0.0))
+
+        t = least_along(slack, step, share, -0.3, 0.7, 0.0)
+        assert slope(t - 1e-9) < 0.0 < slope(t + 1e-9)
+
+
+@pytest.mark.parametrize("wide", [0, 1000])
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("trouble", ["none", "scales", "collinear", "far", "sparse", "separable"])
+def test_it_ends_at_the_optimum(monkeypatch, trouble, intercept, C, wide):
+    """By Cholesky and by conjugate gradients: the truth lies between the bounds, and they meet."""
+    monkeypatch.setattr(newton, "WIDE", wide)
+    X, y, weights = toy(60, 4, seed=1)
+    if trouble == "scales":
+        X = X * 10.0 ** np.array([-6.0, -1.0, 1.0, 3.0])
+    elif trouble == "collinear":
+        X[:, 3] = X[:, 2] + 1e-7 * X[:, 3]
+    elif trouble == "far":
+        X[:, 1] += 1e3
+    elif trouble == "sparse":
+        X = np.where(np.random.default_rng(2).random(X.shape) < 0.4, X, 0.0)
+    elif trouble == "separable":
+        y = np.where(X[:, 0] > X[:, 0].mean(), 1.0, -1.0)
+    problem = Problem("squared_hinge", C, intercept=intercept)
+    lower, upper = bounds_of(problem, sp.csr_matrix(X) if trouble == "sparse" else X, y, weights)
+    truth = optimum(problem, X, y, weights)
+    assert lower <= truth.upper * (1 + 1e-12)
+    assert upper >= truth.lower * (1 - 1e-12)
+    assert problem.gap(lower, upper) <= 1e-9
+
+
+@given(
+    st.integers(0, 10**6),
+    st.integers(2, 60),
+    st.integers(1, 8),
+    st.sampled_from(INTERCEPTS),
+    st.floats(-6.0, 9.0),
+    st.floats(0.0, 3.0),
+    st.floats(0.0, 6.0),
+    st.booleans(),
+)
+def test_no_scale_is_too_much(seed, n, d, intercept, log_C, columns, rows, copies):
+    """Columns and weights of many sizes, C from 1e-6 to 1e9, copies of rows and of columns: it ends, and near."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-columns, columns, d)
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    if copies:
+        X[n // 2 :], X[:, -1] = X[: n - n // 2], X[:, 0]
+    weights = 10.0 ** rng.uniform(-rows, rows, n)
+    problem = Problem("squared_hinge", 10.0**log_C, intercept=intercept)
+    lower, upper = bounds_of(problem, X, y, weights)
+    # what float64 makes of slacks: an ulp of a margin, in dual weights C s as large
+    lost = (2.0 * problem.C * weights.max() * (X * X).sum(axis=1).max() + 1.0) * 1e-16
+    assert lower <= upper * (1 + 1e-9)
+    if lost <= 1e-4:
+        assert problem.gap(lower, upper) <= 1e-7
+
+
+def test_many_rows_begin_with_a_sample(monkeypatch):
+    """Which changes the way, not the end."""
+    X, y, weights = toy(3000, 6, seed=2)
+    problem = Problem("squared_hinge", 1e3)
+    seen, look = [], _Descent.look
+
+    def noted(self):
+        gap = look(self)
+        seen.append((self.y.size, gap))
+        return gap
+
+    monkeypatch.setattr(_Descent, "look", noted)
+    found, begun = [], []
+    for large in (10**9, 100):
+        monkeypatch.setattr(newton, "LARGE", large)
+        seen.clear()
+        found.append(bounds_of(problem, X, y, weights))
+        begun.append(next(gap for n, gap in seen if n == 3000))
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
+    assert problem.gap(*found[1]) <= 1e-12
+    assert {n for n, _ in seen} == {3000, 188, 12}
+    assert begun[1] < 0.1 * begun[0]
+
+
+def test_costs_rise_where_it_is_far_from_zero_to_the_end(monkeypatch):
+    """Separable classes and large C: by stages or not, the same end."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((300, 40)) < 0.2, 1.0, 0.0)
+    y = np.where(X @ rng.normal(size=40) > 0.0, 1.0, -1.0)
+    problem, ends = Problem("squared_hinge", 1e4), []
+    for short in (1, 100):
+        monkeypatch.setattr(newton, "SHORT", short)
+        ends.append(bounds_of(problem, sp.csr_matrix(X), y, np.ones(300)))
+        assert problem.gap(*ends[-1]) <= 1e-10
+    assert ends[0] == pytest.approx(ends[1], rel=1e-9)
+
+
+@pytest.mark.parametrize("storage", ["dense", "csr", "float32"])
+def test_estimator_is_certified(rules_alone, storage):
+    X, y, weights = toy(200, 5, seed=4)
+    model = MaxMarginClassifier(2.0, loss="squared_hinge", algorithm="newton", tol=1e-8)
+    model.fit(STORES[storage](X), y, weights)
+    assert model.status_ is Status.CERTIFIED
+    assert {report.stage for report in model.history_} == {"newton"}
+    truth = optimum(Problem("squared_hinge", 2.0), X, y, weights)
+    assert model.certificate_.lower <= truth.upper
+    assert model.certificate_.upper >= truth.lower
+
+
+@pytest.mark.parametrize(("wide", "storage"), [(1000, "dense"), (1000, "csr"), (0, "dense"), (0, "csr")])
+def test_nothing_of_the_size_of_the_data_is_made(monkeypatch, wide, storage):
+    """Memory: some vectors of n numbers, a sample, and rows of a megabyte."""
+    monkeypatch.setattr(newton, "WIDE", wide)
+    X, y, weights = toy(40_000, 60)
+    stored = STORES[storage](X)
+    problem = Problem("squared_hinge", 1.0)
+    next(newton_points(problem, stored[:100], y[:100], weights[:100]))  # compiled
+    tracemalloc.start()
+    for _ in islice(newton_points(problem, stored, y, weights), 3):
+        pass
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 0.5 * X.nbytes
+
+
+@pytest.mark.parametrize("wide", [0, 1000])
+@pytest.mark.parametrize("patience", [0, 1, 5, 20, 60])
+def test_it_stops_when_it_is_told_to(monkeypatch, patience, wide):
+    """Wherever it is, with the point it has."""
+    monkeypatch.setattr(newton, "WIDE", wide)
+    monkeypatch.setattr(newton, "LARGE", 300)
+    X, y, weights = toy(500, 8)
+    asked = []
+
+    def told() -> bool:
+        asked.append(None)
+        return len(asked) > patience
+
+    made = list(newton_points(Problem("squared_hinge", 1e6), X, y, weights, told))
+    assert made
+    assert np.isfinite(made[-1][0]).all()
+    assert len(asked) <= patience + 10
+
+
+def test_where_cholesky_fails_it_goes_downhill(monkeypatch):
+    """Steepest descent in the scale of the columns: slower, and still to the end."""
+    monkeypatch.setattr(newton, "factor", lambda matrix: None)
+    X, y, weights = toy(50, 2, far=0.0)
+    problem = Problem("squared_hinge", 0.1)
+    lower, upper = bounds_of(problem, X, y, weights)
+    assert problem.gap(lower, upper) <= 1e-6
+
+
+def test_what_it_does_not_solve_is_refused():
+    with pytest.raises(ValueError, match="a finite C"):
+        MaxMarginClassifier(np.inf, algorithm="newton").fit(*toy(20, 2)[:2])
+    assert Newton().refuses(Problem("hinge", 1.0)) == 'loss="squared_hinge"'
+    assert Newton().refuses(Problem("squared_hinge", 1.0, 3.0)) == "p=2 with norm_power=2"
+
+
+def test_a_stage_leaves_no_trace():
+    """Steps at lower costs are Newton's for those; afterwards for the whole ones."""
+    X, y, weights = toy(50, 3)
+    descent = _Descent(Problem("squared_hinge", 10.0), X, y, weights, never)
+    whole = descent.share.copy()
+    for _ in range(2):
+        with descent.costs_times(0.01):
+            assert descent.share == pytest.approx(0.01 * whole)
+            assert descent._system.share is descent.share
+            descent.look()
+            descent.advance()
+        assert (descent.share == whole).all()
+        assert descent._system.share is descent.share
