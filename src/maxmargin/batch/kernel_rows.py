@@ -64,16 +64,13 @@ class KernelRows:
         """k(x_i, x_j) for these i and j, in float64; rows that are not kept are not computed beyond that."""
         out = np.empty((wanted.size, wanted.size))
         found = self._slot[wanted]
-        missing = np.flatnonzero(found < 0)
-        kept = np.flatnonzero(found >= 0)
+        kept, missing = np.flatnonzero(found >= 0), np.flatnonzero(found < 0)
         self._turn += 1
         self._asked[found[kept]] = self._turn
-        gather(self.rows, found[kept], wanted[kept], out, kept)
+        gather(self.rows, found[kept], wanted, out, kept)
         if missing.size:
-            part = self.kernel.part(self.X, wanted)
-            block = self.kernel.block(part[missing], part)
-            out[missing] = block
-            out[:, missing] = block.T
+            part = self.kernel.part(self.X, wanted[missing])
+            out[missing[:, None], missing] = self.kernel.block(part, part)
         return out
 
     def product(self, c: np.ndarray) -> np.ndarray:
@@ -81,8 +78,11 @@ class KernelRows:
         kept = self._slot >= 0
         out = gram_product(self.kernel, self.X, np.where(kept, 0.0, c))
         for c_i, out_i in zip(np.atleast_2d(c), np.atleast_2d(out), strict=True):
-            some = np.flatnonzero(kept & (c_i != 0.0))
-            add_rows(self.rows, self._slot[some], c_i[some], out_i)
+            used = np.flatnonzero(kept & (c_i != 0.0))
+            for first in range(0, used.size, BLOCK):  # sums of sums, which are rounded less
+                some, part = used[first : first + BLOCK], np.zeros(self.n)
+                add_rows(self.rows, self._slot[some], c_i[some], part)
+                out_i += part
         return out
 
     def part(self, places: np.ndarray, megabytes: float | None = None) -> KernelRows:
