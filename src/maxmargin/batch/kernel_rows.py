@@ -12,6 +12,7 @@ from ..gram import gram_product
 from ..kernels import Kernel
 
 BLOCK = 512  # rows computed at once
+OLD = 100  # turns after which a row is replaced sooner than memory is touched for the first time, which takes long
 RATIO = 4  # rows for one of the sample
 MEGABYTE = 2**20
 
@@ -97,15 +98,15 @@ class KernelRows:
         return places, self.part(places, self._megabytes / RATIO)
 
     def _compute(self, some: np.ndarray) -> None:
-        """These rows, in the place of those that were not asked for the longest."""
-        if self._filled + some.size <= self.most:
+        """These rows, in the place of those not asked for the longest, where that is long or no place is left."""
+        old = np.count_nonzero(self._asked[: self._filled] < self._turn - OLD)
+        if old < some.size and self._filled + some.size <= self.most:
             places = np.arange(self._filled, self._filled + some.size)
             self._filled += some.size
         else:
-            places = np.argsort(self._asked, kind="stable")[: some.size]
+            places = np.argsort(self._asked[: self._filled], kind="stable")[: some.size]
             gone = self._row[places]
             self._slot[gone[gone >= 0]] = self._row[places] = -1
-            self._filled = self.most
         for columns, tile in self.kernel.tiles(self.X[some], self.X):
             self.rows[places, columns] = tile
         self._slot[some], self._row[places], self._asked[places] = places, some, self._turn
