@@ -103,7 +103,7 @@ def _sets(
 ) -> Iterator[tuple[Point, float]]:
     """A point, and the violation of optimality before it, for every working set."""
     caps, own = problem.caps(weights), problem.delta2(weights)
-    constant = problem.rho * problem.rho
+    constant, apart = problem.rho * problem.rho, bool(own.any())
     alpha, scores = first.alpha.copy(), first.scores.copy()
     inner = pairs if problem.free else singles
     kept = np.flatnonzero((alpha > 0.0) & (alpha < caps))
@@ -117,8 +117,10 @@ def _sets(
         if chosen.size == 0 or violation <= LEAST * float(np.abs(gradient).max()):
             return
         small = rows.square(chosen)
-        small += constant
-        small.flat[:: chosen.size + 1] += own[chosen]
+        if constant:
+            small += constant
+        if apart:
+            small.flat[:: chosen.size + 1] += own[chosen]
         part, before = alpha[chosen], alpha[chosen].copy()
         steps = inner(
             small,

@@ -302,7 +302,7 @@ default="rbf"
             parts = [
                 Part(
                     problem,
-                    scheme.signs(k, rows.codes)[0][places],
+                    scheme.signs(k, rows.codes[places])[0],
                     rows.weights[places],
                     algorithm,
                     reason,
