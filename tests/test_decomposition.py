@@ -325,8 +325,8 @@ def test_a_working_set_begins_with_the_worst():
 def test_a_precomputed_matrix():
     X, y, weights = rings(50, 4)
     K = Gaussian(0.4).block(X, X)
-    one = ends(Problem("hinge", 1.0), KernelRows(Precomputed(), K, 1.0), y, weights)
-    other = ends(Problem("hinge", 1.0), KernelRows(Gaussian(0.4), X, 1.0), y, weights)
+    one = ends(Problem("hinge", 1.0), KernelRows(Precomputed(), K, 1.0), y, weights, tol=1e-12)
+    other = ends(Problem("hinge", 1.0), KernelRows(Gaussian(0.4), X, 1.0), y, weights, tol=1e-12)
     assert one == pytest.approx(other, rel=1e-12)
 
 

@@ -40,7 +40,7 @@ def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.n
         used = weights > 0.0
         return -0.5 * float(z[used & (y > 0)].min() + z[used & (y < 0)].max())
     t, c = y - z, problem.C * weights
-    order = np.argsort(t, kind="stable")
+    order = np.argsort(t)
     t, c, positive = t[order], c[order], y[order] > 0
     if problem.loss == "hinge":
         slope = np.cumsum(c) - c[positive].sum()  # right of t_k

@@ -43,6 +43,7 @@ RANGE = (
     1e250,
 )  # of the largest kernel value: terms of sums neither overflow nor lose digits that count
 LOST = 0.1  # share of the largest kernel value by which one may be off
+AS_SMALL = 1.001  # a gap that is no larger is the same
 TURNS = 20  # length and intercept in turn
 
 
@@ -203,11 +204,12 @@ def all_bounds(
     ys: Sequence[np.ndarray],
     weights: Sequence[np.ndarray],
     points: Sequence[KernelPoint],
+    gaps: Sequence[float] | None = None,
 ) -> list[KernelBounds]:
     """The bounds of several problems on the same rows, which cost one computation of the kernel.
 
-    The primal point is that which was given, or the best multiple of the dual one with its best intercept, whichever is
-    better.
+    The primal point is that which was given, or where it does not prove a gap that is next to nothing above that of
+    `gaps`, the best multiple of the dual one with its best intercept, if that is better.
     """
     duals = [
         feasible(problem, y, s, point.alpha)
@@ -217,29 +219,49 @@ def all_bounds(
     shares = [_share(point.coefficients, c) for point, c in zip(points, signed, strict=True)]
     others = [point.coefficients for point, share in zip(points, shares, strict=True) if share is None]
     scores = iter(sample.scores(np.array([*signed, *others])))
-    found = [next(scores) for _ in signed]
+    combinations = [_combination(sample, c, next(scores)) for c in signed]
     result = []
     for k, (problem, y, s, point) in enumerate(zip(problems, ys, weights, points, strict=True)):
-        given = _combination(sample, signed[k], found[k])
-        alpha, dual = _multiplied(problem, s, y, duals[k], given)
-        bound, rounding = _dual_side(problem, sample, y, s, alpha, dual)
-        tried = [_best_primal(problem, dual, y, s)]
-        share = shares[k]
+        alpha, dual = _multiplied(problem, s, y, duals[k], combinations[k])
+        proof = _dual_side(problem, sample, y, s, alpha, dual)
+        if not (problem.hard or proof[0] >= 0.0):  # no dual weights prove more than ones that rounding spoils
+            alpha, proof = np.zeros_like(alpha), (0.0, 0.0)
+        given, share = None, shares[k]
         if share is None:
-            tried.append((_combination(sample, point.coefficients, next(scores)), point.intercept))
+            given = _combination(sample, point.coefficients, next(scores))
         elif not problem.hard and share != 0.0:  # the multiple that is best for the primal may be another
-            tried.append((given.times(share), point.intercept))
-        if not problem.hard:
-            tried += [free for w, b in tried for free in _without_losses(problem, y, s, w, b)]
-            if not bound >= 0.0:  # no dual weights prove more than ones that rounding spoils
-                alpha, bound, rounding = np.zeros_like(alpha), 0.0, 0.0
-            tried.append(_nothing(problem, y, s))
-        sides = [_primal_side(problem, y, s, w, b) for w, b in tried]
-        best = min(range(len(sides)), key=lambda j: _worth(problem, sides[j][0]))
-        (w, b), (other, lost) = tried[best], sides[best]
-        proved = _both(problem, (bound, rounding), (other, lost))
-        result.append(KernelBounds(proved, KernelPoint(alpha, w.c, b)))
+            given = combinations[k].times(share)
+        best: tuple[float, KernelBounds] | None = None
+        seen = 0.0 if gaps is None else gaps[k]
+        for w, b in _primal_points(problem, y, s, given, point.intercept, dual):
+            side = _primal_side(problem, y, s, w, b)
+            worth = _worth(problem, side[0])
+            if best is None or worth < best[0]:
+                best = worth, KernelBounds(_both(problem, proof, side), KernelPoint(alpha, w.c, b))
+            if problem.gap(best[1].bounds.lower, best[1].bounds.upper) <= AS_SMALL * seen:
+                break
+        assert best is not None
+        result.append(best[1])
     return result
+
+
+def _primal_points(
+    problem: Problem,
+    y: np.ndarray,
+    weights: np.ndarray,
+    given: _Combination | None,
+    intercept: float,
+    dual: _Combination,
+) -> Iterator[tuple[_Combination, float]]:
+    """What may attain the most: the point that was given, that along the dual one, those without losses, and none."""
+    tried = [] if given is None else [(given, intercept)]
+    yield from tried
+    tried.append(_best_primal(problem, dual, y, weights))
+    yield tried[-1]
+    if not problem.hard:
+        for w, b in tried:
+            yield from _without_losses(problem, y, weights, w, b)
+        yield _nothing(problem, y, weights)
 
 
 def _worth(problem: Problem, value: float) -> float:

@@ -141,7 +141,7 @@ def solve_kernel(
     """Solve problems on the same rows, each until its certified gap is at most `tol` or something else ends it.
 
     Rows of the kernel are float32 numbers where that is enough for `tol`; what turns out not to be certified goes on
-    with float64 rows. Where all float64 rows are kept they serve both the solver and the certificate.
+    with float64 rows. Float64 rows that are kept serve both the solver and the certificate.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def solve_kernel(
             )
             for j, k in enumerate(left)
         ]
-        if dtype == np.float64 and rows.most == rows.n:
+        if dtype == np.float64:
             sample = replace(sample, product=rows.product)
         del rows
         some = [parts[k] for k in left]
@@ -177,6 +177,7 @@ def solve_kernel(
                 [part.y for part in some],
                 [part.weights for part in some],
                 [solution.point for solution in walked],
+                [solution.history[-1].gap if solution.history else 0.0 for solution in walked],
             )
         for k, solution, proof in zip(left, walked, proofs, strict=True):
             solutions[k] = _proved(parts[k].problem, solution, proof, terms.tol, solutions.get(k))
@@ -385,7 +386,7 @@ def _proved(
         point, bounds = last.point, last.bounds
     if problem.hard and status in UNFINISHED and not bounds.lower > 0.0:
         status = Status.UNDECIDED
-    numbers = [*point.coefficients, point.intercept]
-    if not np.isfinite(numbers).all() or np.isnan([bounds.lower, bounds.upper]).any():
+    finite = np.isfinite(point.coefficients).all() and np.isfinite(point.intercept)
+    if not finite or np.isnan([bounds.lower, bounds.upper]).any():
         status = Status.NOT_FINITE
     return KernelSolution(point, bounds, status, walked.rounds, walked.history)

@@ -130,7 +130,7 @@ class Lifted:
         """(columns, `times` the squares of the distances from these other rows), in parts that stay in the cache."""
         left = np.empty_like(self.rows)
         left[:, :-2], left[:, -2], left[:, -1] = -2.0 * times * self.entries, times, times * self.squares
-        return _products(left, other.rows, 1.0)
+        return _dense_products(left, other.rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -459,12 +459,28 @@ def _products(Z: Any, X: Any, times: float) -> Iterator[tuple[slice, np.ndarray]
             first += part.shape[1]
         return
     X = plain(X)
-    width = max(64, TILE // (X.dtype.itemsize * max(Z.shape[0], 1)))
-    width *= 8 if sp.issparse(X) else 1  # to cut sparse rows costs more
-    for first in range(0, X.shape[0], width):
-        columns = slice(first, min(first + width, X.shape[0]))
+    if not (sp.issparse(Z) or sp.issparse(X)):
+        yield from _dense_products(Z, X)
+        return
+    width = _width(Z, X) * (8 if sp.issparse(X) else 1)  # to cut sparse rows costs more
+    for columns in _slices(X.shape[0], width):
         products = Z @ X[columns].T
         yield columns, products.toarray() if sp.issparse(products) else np.ascontiguousarray(products)
+
+
+def _dense_products(Z: np.ndarray, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    for columns in _slices(X.shape[0], _width(Z, X)):
+        yield columns, Z @ X[columns].T
+
+
+def _width(Z: Any, X: Any) -> int:
+    """Columns of a tile."""
+    return max(64, TILE // (X.dtype.itemsize * max(Z.shape[0], 1)))
+
+
+def _slices(n: int, width: int) -> Iterator[slice]:
+    for first in range(0, n, width):
+        yield slice(first, min(first + width, n))
 
 
 def _whole(X: Any) -> bool:

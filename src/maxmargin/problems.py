@@ -15,6 +15,7 @@ p-norm again. With ``power=1`` the norm stands as it is, not as half its square;
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -87,7 +88,7 @@ class Problem:
     @property
     def hard(self) -> bool:
         """Is this the hard margin?"""
-        return bool(np.isinf(self.C))
+        return math.isinf(self.C)
 
     @property
     def free(self) -> bool:

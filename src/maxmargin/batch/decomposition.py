@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled.decomposition import add_rows, pairs, singles, standing
+from ..compiled.decomposition import add_rows, mark_from, mark_inside, pairs, singles, standing
 from ..problems import Problem
 from .kernel_rows import KernelRows
 
@@ -103,7 +103,7 @@ def _sets(
 ) -> Iterator[tuple[Point, float]]:
     """A point, and the violation of optimality before it, for every working set."""
     caps, own = problem.caps(weights), problem.delta2(weights)
-    constant = problem.rho * problem.rho
+    constant, apart = problem.rho * problem.rho, bool(own.any())
     alpha, scores = first.alpha.copy(), first.scores.copy()
     inner = pairs if problem.free else singles
     kept = np.flatnonzero((alpha > 0.0) & (alpha < caps))
@@ -117,8 +117,10 @@ def _sets(
         if chosen.size == 0 or violation <= LEAST * float(np.abs(gradient).max()):
             return
         small = rows.square(chosen)
-        small += constant
-        small.flat[:: chosen.size + 1] += own[chosen]
+        if constant:
+            small += constant
+        if apart:
+            small.flat[:: chosen.size + 1] += own[chosen]
         part, before = alpha[chosen], alpha[chosen].copy()
         steps = inner(
             small,
@@ -221,33 +223,28 @@ def working_set(
 
     The worst of those that may still move come first, then those of the set before that are between their bounds.
     """
-    high, low = alpha < caps, alpha > 0.0
-    inside = high & low
-    new = size
-    if kept.size:
-        new = max(2, min(int(NEW * size), max(FEW, int(inside.sum()) // 2)))
+    rising, falling = np.empty(y.size), np.empty(y.size)
+    top, below, total, inside = standing(y, caps, alpha, gradient, rising, falling)
+    new = max(2, min(int(NEW * size), max(FEW, inside // 2))) if kept.size else size
+    among = np.zeros(y.size, dtype=bool)
     if problem.free:
-        rising, falling = np.empty(y.size), np.empty(y.size)
-        top, below, total, count = standing(y, caps, alpha, gradient, rising, falling)
         bottom, violation = -below, top + below
         # where the intercept seems to be: a row on its own side of it makes no pair
-        middle = total / count if count else 0.5 * (top + bottom)
+        middle = total / inside if inside else 0.5 * (top + bottom)
         middle = min(max(middle, bottom), top)
-        chosen = np.concatenate([_worst(rising, middle, new // 2), _worst(falling, -middle, new // 2)])
+        _mark(rising, middle, new // 2, among)
+        _mark(falling, -middle, new // 2, among)
     else:
-        lack = np.where((gradient < 0.0) & high, -gradient, np.where((gradient > 0.0) & low, gradient, 0.0))
+        lack = np.maximum(rising, falling)
         violation = float(lack.max(initial=0.0))
-        chosen = _worst(lack, LITTLE, new)
-    among = np.zeros(y.size, dtype=bool)
-    among[chosen] = True
-    rest = kept[inside[kept] & ~among[kept]]
-    among[rest[: max(0, size - chosen.size)]] = True
+        _mark(lack, LITTLE, new, among)
+    mark_inside(kept, caps, alpha, size, among)
     return np.flatnonzero(among), violation
 
 
-def _worst(value: np.ndarray, least: float, most: int) -> np.ndarray:
-    """The places of the largest values of at least so much."""
-    places = np.flatnonzero(value >= least)
-    if places.size > most:
-        places = places[np.argpartition(-value[places], most)[:most]]
-    return places
+def _mark(value: np.ndarray, least: float, most: int, among: np.ndarray) -> None:
+    """Mark the largest values of at least so much, `most` at most."""
+    found = value[value >= least]
+    if found.size > most:
+        least = float(np.partition(found, found.size - most)[found.size - most])
+    mark_from(value, least, most, among)

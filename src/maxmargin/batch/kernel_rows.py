@@ -12,6 +12,7 @@ from ..gram import gram_product
 from ..kernels import Kernel
 
 BLOCK = 512  # rows computed at once
+OLD = 100  # turns after which a row is replaced sooner than memory is touched for the first time, which takes long
 RATIO = 4  # rows for one of the sample
 MEGABYTE = 2**20
 
@@ -64,16 +65,13 @@ class KernelRows:
         """k(x_i, x_j) for these i and j, in float64; rows that are not kept are not computed beyond that."""
         out = np.empty((wanted.size, wanted.size))
         found = self._slot[wanted]
-        missing = np.flatnonzero(found < 0)
-        kept = np.flatnonzero(found >= 0)
+        kept, missing = np.flatnonzero(found >= 0), np.flatnonzero(found < 0)
         self._turn += 1
         self._asked[found[kept]] = self._turn
-        gather(self.rows, found[kept], wanted[kept], out, kept)
+        gather(self.rows, found[kept], wanted, out, kept)
         if missing.size:
-            part = self.kernel.part(self.X, wanted)
-            block = self.kernel.block(part[missing], part)
-            out[missing] = block
-            out[:, missing] = block.T
+            part = self.kernel.part(self.X, wanted[missing])
+            out[missing[:, None], missing] = self.kernel.block(part, part)
         return out
 
     def product(self, c: np.ndarray) -> np.ndarray:
@@ -81,8 +79,11 @@ class KernelRows:
         kept = self._slot >= 0
         out = gram_product(self.kernel, self.X, np.where(kept, 0.0, c))
         for c_i, out_i in zip(np.atleast_2d(c), np.atleast_2d(out), strict=True):
-            some = np.flatnonzero(kept & (c_i != 0.0))
-            add_rows(self.rows, self._slot[some], c_i[some], out_i)
+            used = np.flatnonzero(kept & (c_i != 0.0))
+            for first in range(0, used.size, BLOCK):  # sums of sums, which are rounded less
+                some, part = used[first : first + BLOCK], np.zeros(self.n)
+                add_rows(self.rows, self._slot[some], c_i[some], part)
+                out_i += part
         return out
 
     def part(self, places: np.ndarray, megabytes: float | None = None) -> KernelRows:
@@ -97,15 +98,15 @@ class KernelRows:
         return places, self.part(places, self._megabytes / RATIO)
 
     def _compute(self, some: np.ndarray) -> None:
-        """These rows, in the place of those that were not asked for the longest."""
-        if self._filled + some.size <= self.most:
+        """These rows, in the place of those not asked for the longest, where that is long or no place is left."""
+        old = np.count_nonzero(self._asked[: self._filled] < self._turn - OLD)
+        if old < some.size and self._filled + some.size <= self.most:
             places = np.arange(self._filled, self._filled + some.size)
             self._filled += some.size
         else:
-            places = np.argsort(self._asked, kind="stable")[: some.size]
+            places = np.argsort(self._asked[: self._filled], kind="stable")[: some.size]
             gone = self._row[places]
             self._slot[gone[gone >= 0]] = self._row[places] = -1
-            self._filled = self.most
         for columns, tile in self.kernel.tiles(self.X[some], self.X):
             self.rows[places, columns] = tile
         self._slot[some], self._row[places], self._asked[places] = places, some, self._turn

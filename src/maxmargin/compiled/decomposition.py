@@ -167,17 +167,16 @@ def singles(small, y, cap, alpha, gradient, goal, most, room):
 
 @compiled()
 def gather(rows, slots, columns, out, places):
-    """out[places[a], places[b]] = rows[slots[a], columns[b]], a symmetric matrix: half of it is read."""
+    """out[places[a], b] = rows[slots[a], columns[b]], and the same turned: a symmetric matrix."""
     for a in range(slots.size):
         row = rows[slots[a]]
         line = out[places[a]]
-        for b in range(a + 1):
-            line[places[b]] = row[columns[b]]
-    for first in range(0, slots.size, EDGE):  # the other half by squares, which fit into the cache
-        for second in range(0, first + EDGE, EDGE):
-            for a in range(first, min(first + EDGE, slots.size)):
-                for b in range(second, min(second + EDGE, a)):
-                    out[places[b], places[a]] = out[places[a], places[b]]
+        for b in range(columns.size):
+            line[b] = row[columns[b]]
+    for first in range(0, columns.size, EDGE):  # so much of it at a time that it stays in the cache
+        for place in places:
+            for b in range(first, min(first + EDGE, columns.size)):
+                out[b, place] = out[place, b]
 
 
 @compiled()
@@ -200,6 +199,34 @@ def standing(y, cap, alpha, gradient, rising, falling):
             total += value
             count += 1
     return top, bottom, total, count
+
+
+@compiled()
+def mark_from(value, least, most, marked):
+    """Mark values of at least so much; as many as that of those equal to it, the first, as make `most` of all."""
+    equal = most
+    for k in range(value.size):
+        equal -= value[k] > least
+    for k in range(value.size):
+        if value[k] > least:
+            marked[k] = True
+        elif value[k] == least and equal > 0:
+            marked[k] = True
+            equal -= 1
+
+
+@compiled()
+def mark_inside(some, cap, alpha, most, marked):
+    """Mark those of these rows that are between their bounds, `most` of all rows at most."""
+    count = 0
+    for k in range(marked.size):
+        count += marked[k]
+    for k in some:
+        if count >= most:
+            return
+        if not marked[k] and 0.0 < alpha[k] < cap[k]:
+            marked[k] = True
+            count += 1
 
 
 @compiled()

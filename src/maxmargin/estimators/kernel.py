@@ -302,7 +302,7 @@ default="rbf"
             parts = [
                 Part(
                     problem,
-                    scheme.signs(k, rows.codes)[0][places],
+                    scheme.signs(k, rows.codes[places])[0],
                     rows.weights[places],
                     algorithm,
                     reason,
@@ -331,11 +331,12 @@ default="rbf"
                 found: list[Any] = list(parallel(delayed(solved)(group, watch) for group in groups))
             else:
                 found = [solved(group, watch) for group in groups]
-            solutions = [rows.spread(one, places) for group in found for one, places in group]
+            solutions = [one for group in found for one in group]
             verdicts: list[Verdict | None] = [None] * len(labels)
-            for k, solution in enumerate(solutions):
+            for k, (solution, places) in enumerate(solutions):
                 if solution.status is Status.UNDECIDED and not solution.bounds.lower > 0.0:
-                    solutions[k], verdicts[k] = question(k).answered(solution, self.tol)
+                    answer, verdicts[k] = question(k).answered(rows.spread(solution, places), self.tol)
+                    solutions[k] = answer, None
         self.classes_, self.class_weight_ = classes, factors
         self.multi_class_, self.gamma_, self.shape_fit_ = self.multi_class, gamma, X.shape
         self._keep(problem, scheme, rows, labels, X, whole, solutions)
@@ -481,21 +482,25 @@ default="rbf"
         labels: list[Any],
         X: Any,
         weights: np.ndarray,
-        found: list[KernelSolution],
+        solutions: list[tuple[KernelSolution, np.ndarray | None]],
     ) -> None:
         kernel, n = rows.kernel, X.shape[0]
-        sample, parts = Sample(X, np.zeros(n), weights), []
-        for k, solution in enumerate(found):
-            signs, among = scheme.signs(k, rows.whole_codes)
-            part = replace(sample, y=signs, weights=np.where(among, weights, 0.0))
-            alpha = np.minimum(solution.point.alpha, problem.caps(part.weights))  # shares have been rounded
-            parts.append(certificate(problem, kernel, part, solution.bounds, alpha))
+        sample, parts, supports = Sample(X, np.zeros(n), weights), [], []
         codes, taking = rows.whole_codes, np.zeros(n, dtype=bool)
-        for solution in found:
-            taking |= solution.point.coefficients != 0.0
+        for k, (solution, places) in enumerate(
+            solutions
+        ):  # one by one: zeros of all pairs would take much memory
+            whole, (signs, among) = rows.spread(solution, places), scheme.signs(k, codes)
+            part = replace(sample, y=signs, weights=np.where(among, weights, 0.0))
+            alpha = np.minimum(whole.point.alpha, problem.caps(part.weights))  # shares have been rounded
+            parts.append(certificate(problem, kernel, part, whole.bounds, alpha))
+            support = np.flatnonzero(whole.point.coefficients)
+            supports.append((support, whole.point.coefficients[support]))
+            taking[support] = True
         used = np.flatnonzero(taking)
         used = used[np.argsort(codes[used], kind="stable")]  # by class, as in SVC
-        coefficients = np.array([solution.point.coefficients[used] for solution in found])
+        found = [solution for solution, _ in solutions]
+        coefficients = _side_by_side(supports, used, n)
         self.support_ = used.astype(np.int32)
         self.n_support_ = np.bincount(codes[used], minlength=scheme.count).astype(np.int32)
         self.support_vectors_ = np.empty((0, n)) if isinstance(kernel, Precomputed) else X[used]
@@ -518,6 +523,15 @@ default="rbf"
         self._machine = KernelMachine.of(
             kernel, X, np.asarray(self.dual_coef_), self.intercept_, np.asarray(self.n_support_), problems
         )
+
+
+def _side_by_side(supports: list[tuple[np.ndarray, np.ndarray]], used: np.ndarray, n: int) -> np.ndarray:
+    """The coefficients (problems, rows) of these of n rows, from places and values of each problem."""
+    column, out = np.empty(n, np.intp), np.zeros((len(supports), used.size))
+    column[used] = np.arange(used.size)
+    for line, (places, values) in zip(out, supports, strict=True):
+        line[column[places]] = values
+    return out
 
 
 class _Rows:
@@ -549,8 +563,10 @@ class _Rows:
         here = np.where(among, self.whole, 0.0)
         return signs, here, np.flatnonzero(here > 0.0)
 
-    def spread(self, solution: KernelSolution, places: np.ndarray) -> KernelSolution:
-        """A solution on these distinct rows as one on all rows of the fit."""
+    def spread(self, solution: KernelSolution, places: np.ndarray | None) -> KernelSolution:
+        """A solution on these distinct rows as one on all rows of the fit, which it is where there are no places."""
+        if places is None:
+            return solution
         alpha, coefficients, b = solution.point
         point = KernelPoint(self.scattered(alpha, places), self.scattered(coefficients, places), b)
         return replace(solution, point=point)
