@@ -29,6 +29,7 @@ from ..problems import Problem
 from ..rules import IMA, Algorithm
 from ..status import Status
 from .linear import MaxMarginClassifier
+from .threads import jobs, one_thread
 from .unchanged import unchanged_by
 
 FOLDS = 5
@@ -243,7 +244,7 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self : MarginRFE
         """
-        with unchanged_by(BaseException, self):
+        with unchanged_by(BaseException, self), one_thread:
             return self._fit(X, y, sample_weight)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> MarginRFE:
@@ -480,7 +481,8 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             )
         scorer = check_scoring(engine, scoring=self.scoring)
         folds = [(train, test, _seed(rng)) for train, test in splitter.split(X, y)]
-        parallel: Any = Parallel(n_jobs=self.n_jobs)
+        # None is what joblib's context says
+        parallel: Any = Parallel(n_jobs=None if self.n_jobs is None else jobs(self.n_jobs, len(folds)))
         scores = np.array(
             parallel(
                 delayed(_fold)(self, engine, X, y, weights, sizes, scorer, train, test, seed)
