@@ -278,7 +278,7 @@ def _searched(rival: Rival, bounded: Bounded, problem: Problem, tol: float) -> T
         while answer.seconds > 0.3 * bounded.limit:  # it may have been there long before its passes ended
             attempt = bounded.at(STEPS[rung], passes // 2)
             found = excess_of(attempt)
-            if found > tol:
+            if found > tol or attempt.seconds > 0.9 * answer.seconds:  # some have no such limit
                 break
             answer, excess, passes = attempt, found, passes // 2
         return Theirs(rival, [answer.seconds], STEPS[rung], passes, excess, True)
@@ -320,6 +320,11 @@ def _ratio(result: Result, one: Theirs) -> str:
 
 def _told(met: bool | None) -> str:
     return "cannot tell" if met is None else "yes" if met else "**no**"
+
+
+def _beside(result: Result) -> str:
+    """All ratios."""
+    return ", ".join(f"{_ratio(result, one)} of {one.rival.name}" for one in result.theirs)
 
 
 def _cells(result: Result) -> list[str]:
@@ -529,7 +534,9 @@ def main(arguments: list[str] | None = None) -> int:
         warnings.simplefilter("ignore")  # a peer that stops early says so; its true excess says it better
         for problem in problems(options.sets, options.losses, options.C):
             _say(f"{problem.name} {problem.loss} C={problem.C:g}: optimum known to {problem.width:.0e}")
-            results += compare(problem, options.turns)
+            for result in compare(problem, options.turns):
+                results.append(result)
+                _say(f"  to {result.tol:g}: {' '.join(_mine(result))}; {_beside(result)}")
     command = " ".join(["python -m benchmarks.regimes", *(sys.argv[1:] if arguments is None else arguments)])
     text = document(results, command, options.turns)
     print(text)

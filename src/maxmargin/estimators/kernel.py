@@ -96,8 +96,8 @@ default="rbf"
     callback : callable, default=None
         Called with a `Report` after every round; a true answer ends the fit with the best model so far.
     n_jobs : int, default=None
-        Threads: pairs of classes that are solved at the same time, and blocks of rows that are predicted so. Nothing
-        depends on it.
+        Threads, no more than there are processors: pairs of classes that are solved at the same time, and blocks of
+        rows that are predicted so. Nothing depends on it.
     random_state : int, RandomState instance or None, default=None
         Order of presentation, of algorithms that have one; the decomposition has none.
     verbose : int, default=0

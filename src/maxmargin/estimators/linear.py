@@ -84,7 +84,7 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         and the algorithm can begin with any (`dcd`, `mpu`, `alma`); with its weights, if there were as many features
         and the algorithm moves these (`fmp`, `ima`).
     n_jobs : int, default=None
-        Classes solved at the same time (threads). The model does not depend on it.
+        Classes solved at the same time (threads; no more than there are processors). The model does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Order of presentation. None takes a fresh seed.
     verbose : int, default=0

@@ -29,7 +29,7 @@ from ..problems import Problem
 from ..rules import IMA, Algorithm
 from ..status import Status
 from .linear import MaxMarginClassifier
-from .threads import jobs, one_thread
+from .threads import one_thread
 from .unchanged import unchanged_by
 
 FOLDS = 5
@@ -481,8 +481,7 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             )
         scorer = check_scoring(engine, scoring=self.scoring)
         folds = [(train, test, _seed(rng)) for train, test in splitter.split(X, y)]
-        # None is what joblib's context says
-        parallel: Any = Parallel(n_jobs=None if self.n_jobs is None else jobs(self.n_jobs, len(folds)))
+        parallel: Any = Parallel(n_jobs=self.n_jobs)
         scores = np.array(
             parallel(
                 delayed(_fold)(self, engine, X, y, weights, sizes, scorer, train, test, seed)

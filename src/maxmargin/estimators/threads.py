@@ -16,7 +16,7 @@ def jobs(n_jobs: int | None, parts: int | None = None) -> int:
     A container's share and the affinity of the process count. More threads than that would only wait for each other,
     or use up the share in the first part of each period.
     """
-    if (n_jobs or 1) == 1:
+    if n_jobs is None or n_jobs == 1:
         return 1
     wanted = min(effective_n_jobs(n_jobs), cpu_count())
     return wanted if parts is None else max(1, min(wanted, parts))
