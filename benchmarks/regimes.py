@@ -272,9 +272,9 @@ def _searched(rival: Rival, bounded: Bounded, problem: Problem, tol: float) -> T
     def excess_of(answer: Answer) -> float:
         return problem.excess(answer.w) if answer.w.size else np.inf
 
-    rung, answer, excess = search(bounded, excess_of, 0.3 * bounded.limit, tol, STEPS)
     passes = bounded.passes
-    if excess <= tol:
+    if excess_of(bounded.at(STEPS[-1], passes)) <= tol:  # else no looser tolerance gets there
+        rung, answer, excess = search(bounded, excess_of, np.inf, tol, STEPS)
         while answer.seconds > 0.3 * bounded.limit:  # it may have been there long before its passes ended
             attempt = bounded.at(STEPS[rung], passes // 2)
             found = excess_of(attempt)
