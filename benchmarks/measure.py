@@ -129,7 +129,7 @@ def compare(
         peers = []
         for name, make in PEERS.items():
             peer = make(data, C)
-            rung, answer, excess = _search(peer, judge, limit)
+            rung, answer, excess = search(peer, judge.excess, limit)
             say(f"  {name}: tol {LADDER[rung]:g}, {answer.seconds:.4g} s, true excess {excess:.2e}")
             longest = max(longest, answer.seconds)
             peers.append(_Peer(Row(name), peer, judge, rung, limit, excess > TOL))
@@ -166,21 +166,27 @@ def _ours_turn(row: Row, judge: _Judge) -> Callable[[int], None]:
     return turn
 
 
-def _search(peer: Peer, judge: _Judge, limit: float) -> tuple[int, Answer, float]:
+def search(
+    peer: Peer,
+    excess_of: Callable[[Answer], float],
+    limit: float,
+    tol: float = TOL,
+    ladder: Sequence[float] = LADDER,
+) -> tuple[int, Answer, float]:
     """The loosest rung that gets there with seed 0: in strides down the ladder, then back by single rungs."""
-    rung, last = 0, len(LADDER) - 1
+    rung, last = 0, len(ladder) - 1
     while True:
-        answer = peer(LADDER[rung], 0)
-        excess = judge.excess(answer)
-        if excess <= TOL or rung == last or answer.seconds > limit:
+        answer = peer(ladder[rung], 0)
+        excess = excess_of(answer)
+        if excess <= tol or rung == last or answer.seconds >= limit:
             break
         rung = min(rung + COARSE, last)
-    if excess > TOL:
+    if excess > tol:
         return rung, answer, excess
     for looser in range(rung - 1, max(rung - COARSE, -1), -1):
-        attempt = peer(LADDER[looser], 0)
-        found = judge.excess(attempt)
-        if found > TOL:
+        attempt = peer(ladder[looser], 0)
+        found = excess_of(attempt)
+        if found > tol:
             break
         rung, answer, excess = looser, attempt, found
     return rung, answer, excess

@@ -94,16 +94,17 @@ def sets() -> list[Set]:
     return [*out, Set(made.name, made.X, made.y, places, 5.0)]
 
 
-def judged(X: Any, y: np.ndarray, w: np.ndarray) -> float:
-    """The inf-norm margin of a direction, with the best intercept: code of neither side."""
-    z, length = X @ w, float(np.abs(w).sum())
+def judged(X: Any, y: np.ndarray, w: np.ndarray, order: float = 1) -> float:
+    """The margin of a direction measured in the norm of this order, with the best intercept: code of neither side."""
+    z, length = X @ w, float(np.linalg.norm(w, order))
     return 0.5 * float(z[y > 0].min() - z[y < 0].max()) / length if length > 0.0 else -np.inf
 
 
-def bound(X: Any, y: np.ndarray, alpha: np.ndarray) -> float:
-    """An upper bound on every margin, from dual weights, class by class."""
+def bound(X: Any, y: np.ndarray, alpha: np.ndarray, order: float = np.inf) -> float:
+    """An upper bound on every margin, from dual weights, class by class; in the norm of this order."""
     parts = [alpha * (y > 0), alpha * (y < 0)]
-    return 0.5 * float(np.abs(X.T @ (parts[0] / parts[0].sum() - parts[1] / parts[1].sum())).max())
+    apart = X.T @ (parts[0] / parts[0].sum() - parts[1] / parts[1].sum())
+    return 0.5 * float(np.linalg.norm(apart, order))
 
 
 def ours(data: Set) -> tuple[Found, float]:

@@ -34,7 +34,7 @@ def times(results: Sequence[Comparison]) -> str:
         peer = result.best_peer
         for row in result.ours:
             met = "yes" if result.met(row) else "**no**"
-            ratio = _spread(result.ratios(row), ".2f") if peer.reached else "(no peer gets there)"
+            ratio = spread(result.ratios(row), ".2f") if peer.reached else "(no peer gets there)"
             wall = f"{np.median(result.ratios(row, wall=True)):.2f}"
             rows.append([
                 result.data.name, f"{result.C:g}", row.solver, _ms(row), f"{max(row.gaps):.1e}",
@@ -58,10 +58,11 @@ def peers(results: Sequence[Comparison]) -> str:
 
 
 def _ms(row: Row) -> str:
-    return _spread(1e3 * np.asarray(row.seconds), ".3g" if row.median < 1 else ".0f")
+    return spread(1e3 * np.asarray(row.seconds), ".3g" if row.median < 1 else ".0f")
 
 
-def _spread(values: np.ndarray, form: str) -> str:
+def spread(values: np.ndarray, form: str) -> str:
+    """The median, with quartiles in brackets."""
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
     return f"{middle:{form}} ({low:{form}}-{high:{form}})"
 
@@ -110,16 +111,16 @@ def compilation(found: Sequence[Compilation]) -> str:
 
 def startup(found: dict[str, Timing]) -> str:
     """Start-up of processes, and the two promises about it."""
-    rows = [[f"`{t.command}`", _spread(1e3 * np.asarray(t.seconds), ".0f")] for t in found.values()]
+    rows = [[f"`{t.command}`", spread(1e3 * np.asarray(t.seconds), ".0f")] for t in found.values()]
     lines = [table(["command", "ms, a new process each time"], rows), ""]
     added = np.subtract(found["maxmargin"].seconds, found["base"].seconds)
     lines.append(
-        f"`from maxmargin import MaxMarginClassifier` adds {_spread(1e3 * added, '.0f')} ms (promised: at most 300)."
+        f"`from maxmargin import MaxMarginClassifier` adds {spread(1e3 * added, '.0f')} ms (promised: at most 300)."
     )
     if "predict" in found:
         ratio = np.divide(found["predict"].seconds, found["peer"].seconds)
         lines.append(
-            f"`maxmargin predict` on 150 rows takes {_spread(ratio, '.2f')} times as long as "
+            f"`maxmargin predict` on 150 rows takes {spread(ratio, '.2f')} times as long as "
             f'`python -c "{found["peer"].command}"` (promised: at most 2.5).'
         )
     else:

@@ -19,13 +19,18 @@ from .datasets import Dataset
 
 TOL = 1e-4
 
-# six tolerances a decade, from loose to tight: a peer is counted at the loosest that is good enough
-LADDER = tuple(
-    float(f"{mantissa * 10.0**-decade:.2g}")
-    for decade in range(7)
-    for mantissa in (1.0, 0.7, 0.5, 0.3, 0.2, 0.15)
-    if mantissa * 10.0**-decade >= 1e-6
-)
+
+def ladder(least: float) -> tuple[float, ...]:
+    """Six tolerances a decade from 1 to the least: a peer is counted at the loosest that is good enough."""
+    return tuple(
+        float(f"{mantissa * 10.0**-decade:.2g}")
+        for decade in range(16)
+        for mantissa in (1.0, 0.7, 0.5, 0.3, 0.2, 0.15)
+        if mantissa * 10.0**-decade >= least
+    )
+
+
+LADDER = ladder(1e-6)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,16 @@ def _toy(load: Callable[..., Any]) -> Rows:
     return found.data, found.target
 
 
+def unequal(n: int, d: int, seed: int = 0) -> Rows:
+    """Normal columns with scales from 0.01 to 100; a linear target on all of them, 10 % of the labels flipped."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    y = np.where(X @ rng.standard_normal(d) > 0.0, 1.0, -1.0)
+    y[rng.random(n) < 0.1] *= -1.0
+    X *= rng.permutation(np.logspace(-2.0, 2.0, d))
+    return X, y
+
+
 SETS: dict[str, Callable[[], Rows]] = {
     "breast_cancer": lambda: _toy(load_breast_cancer),
     "digits": lambda: _toy(load_digits),

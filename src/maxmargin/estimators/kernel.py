@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -35,8 +35,9 @@ from ..verdicts import Inseparable, Verdict
 from ..watch import Watch
 from .hard import keep_verdicts
 from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
-from .parameters import blas, check_parameters, require_boolean, require_number, seeds
+from .parameters import check_parameters, require_boolean, require_number, seeds
 from .reports import hear
+from .threads import jobs, one_thread
 from .unchanged import unchanged_by
 
 
@@ -95,8 +96,8 @@ default="rbf"
     callback : callable, default=None
         Called with a `Report` after every round; a true answer ends the fit with the best model so far.
     n_jobs : int, default=None
-        Threads: pairs of classes that are solved at the same time, and blocks of rows that are predicted so. Nothing
-        depends on it.
+        Threads, no more than there are processors: pairs of classes that are solved at the same time, and blocks of
+        rows that are predicted so. Nothing depends on it.
     random_state : int, RandomState instance or None, default=None
         Order of presentation, of algorithms that have one; the decomposition has none.
     verbose : int, default=0
@@ -240,7 +241,7 @@ default="rbf"
         -------
         self : KernelMaxMarginClassifier
         """
-        with unchanged_by(BaseException, self):
+        with unchanged_by(BaseException, self), one_thread:
             return self._fit(X, y, sample_weight)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> KernelMaxMarginClassifier:
@@ -285,8 +286,7 @@ default="rbf"
         lock = Lock()
         # problems on the same rows go together
         groups = [list(range(len(labels)))] if scheme.name == "ovr" else [[k] for k in range(len(labels))]
-        jobs = effective_n_jobs(self.n_jobs or 1)
-        side_by_side = min(jobs, len(groups))
+        side_by_side = jobs(self.n_jobs, len(groups))
 
         def solved(group: list[int], watch: Watch) -> list[tuple[KernelSolution, np.ndarray]]:
             """The solutions of these problems, and the merged rows that they are about."""
@@ -318,8 +318,7 @@ default="rbf"
             found = solve_kernel(sample.part(places), parts, terms, self.cache_size)
             return [(solution, places) for solution in found]
 
-        # one thread of BLAS: the tiles are small, and sums do not depend on threads
-        with blas().limit(limits=1, user_api="blas"), Watch(self.max_time) as watch:
+        with Watch(self.max_time) as watch:
 
             @cache
             def question(k: int) -> _Question:
@@ -401,10 +400,8 @@ default="rbf"
         check_is_fitted(self)
         sparse = False if isinstance(self._machine.kernel, Precomputed) else "csr"
         X = validate_data(self, X, accept_sparse=sparse, dtype=[np.float64, np.float32], reset=False)
-        threads = effective_n_jobs(self.n_jobs or 1)
-        # each thread computes a block of rows by itself
-        with blas().limit(limits=1, user_api="blas"):
-            return self._machine.scores(canonical(X), threads)
+        with one_thread:  # each thread of Python computes a block of rows by itself
+            return self._machine.scores(canonical(X), jobs(self.n_jobs))
 
     # parameters
 

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -28,9 +28,10 @@ from ..verdicts import Verdict
 from ..watch import Watch
 from .hard import item, keep_verdicts
 from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
-from .parameters import blas, check_parameters, require_boolean, require_number, seeds
+from .parameters import check_parameters, require_boolean, require_number, seeds
 from .reports import hear
 from .robustness import Robust
+from .threads import jobs, one_thread
 from .unchanged import unchanged_by
 
 LARGE_P = 100.0  # stands for p="log" until the number of features is known
@@ -83,7 +84,7 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         and the algorithm can begin with any (`dcd`, `mpu`, `alma`); with its weights, if there were as many features
         and the algorithm moves these (`fmp`, `ima`).
     n_jobs : int, default=None
-        Classes solved at the same time (threads). The model does not depend on it.
+        Classes solved at the same time (threads; no more than there are processors). The model does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Order of presentation. None takes a fresh seed.
     verbose : int, default=0
@@ -203,7 +204,7 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         -------
         self : MaxMarginClassifier
         """
-        with unchanged_by(BaseException, self):
+        with unchanged_by(BaseException, self), one_thread:
             return self._fit(X, y, sample_weight)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> MaxMarginClassifier:
@@ -242,12 +243,12 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         labels: list[Any] = [None] if classes.size == 2 else list(classes)
         last, points = self._last_dual(y.size, classes), self._last_points(patterns.d, classes)
         lock = Lock()
-        jobs = min(effective_n_jobs(self.n_jobs or 1), len(labels))
+        at_once = jobs(self.n_jobs, len(labels))
         kept = slice(None) if rows is None else rows
 
         def one(k: int, watch: Watch) -> Solution:
             # classes that are left share the time that is left
-            watch = watch.part(-(-(len(labels) - k) // jobs))
+            watch = watch.part(-(-(len(labels) - k) // at_once))
             positive = 1 if classes.size == 2 else k
             signs = np.where(y == classes[positive], 1.0, -1.0)
             start = None if last is None else last[k][kept]
@@ -287,10 +288,9 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
                 rows,
             )
 
-        # one thread of BLAS a class: spinning threads on shared cores cost more than they give
-        with blas().limit(limits=1, user_api="blas"), Watch(self.max_time) as watch:
-            if jobs > 1:
-                parallel: Any = Parallel(n_jobs=jobs, require="sharedmem")
+        with Watch(self.max_time) as watch:
+            if at_once > 1:
+                parallel: Any = Parallel(n_jobs=at_once, require="sharedmem")
                 solutions = list(parallel(delayed(one)(k, watch) for k in range(len(labels))))
             else:
                 solutions = [one(k, watch) for k in range(len(labels))]
@@ -310,7 +310,8 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        with one_thread:
+            scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> np.ndarray:

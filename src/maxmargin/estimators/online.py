@@ -23,6 +23,7 @@ from ..problems import Problem
 from ..rules import CRAMMA, MICRA, RULES, Algorithm, FixedDirectionalMargin, LocalPerceptron
 from ..stream import Stream, streams
 from .robustness import Robust
+from .threads import one_thread
 from .unchanged import unchanged_by
 
 TRAILS = ("average", "vote", "last")
@@ -203,7 +204,7 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         -------
         self : OnlineMarginClassifier
         """
-        with unchanged_by(Exception, self):
+        with unchanged_by(Exception, self), one_thread:
             self._fit(X, y)
         return self
 
@@ -251,7 +252,7 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         -------
         self : OnlineMarginClassifier
         """
-        with unchanged_by(Exception, self):
+        with unchanged_by(Exception, self), one_thread:
             if hasattr(self, "_streams"):
                 self._check_same()
                 if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
@@ -327,10 +328,11 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         else:
             X = self._hashed(X)
-        if self._streams[0].trail == "vote":
-            scores = np.column_stack([_majority(stream, X) for stream in self._streams])
-        else:
-            scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        with one_thread:
+            if self._streams[0].trail == "vote":
+                scores = np.column_stack([_majority(stream, X) for stream in self._streams])
+            else:
+                scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> np.ndarray:

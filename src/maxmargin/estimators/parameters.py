@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from threadpoolctl import ThreadpoolController
 
 
 def check_parameters(model: Any) -> None:
@@ -62,8 +60,3 @@ def seeds(random_state: Any, size: int) -> np.ndarray:
             raise ValueError(f"random_state must be a whole number of at least 0; got {random_state!r}.")
         return np.random.SeedSequence(int(random_state)).generate_state(size)
     return check_random_state(random_state).randint(np.iinfo(np.int32).max, size=size)
-
-
-@cache
-def blas() -> ThreadpoolController:
-    return ThreadpoolController()

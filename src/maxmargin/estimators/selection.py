@@ -29,6 +29,7 @@ from ..problems import Problem
 from ..rules import IMA, Algorithm
 from ..status import Status
 from .linear import MaxMarginClassifier
+from .threads import one_thread
 from .unchanged import unchanged_by
 
 FOLDS = 5
@@ -243,7 +244,7 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self : MarginRFE
         """
-        with unchanged_by(BaseException, self):
+        with unchanged_by(BaseException, self), one_thread:
             return self._fit(X, y, sample_weight)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> MarginRFE:

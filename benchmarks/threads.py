@@ -1,0 +1,214 @@
+"""Two threads beside one, alone and on cores that others use too: asking for two must never cost much.
+
+`python -m benchmarks.threads`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import cpu_count
+from threadpoolctl import ThreadpoolController
+
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier
+from maxmargin.estimators import linear
+from maxmargin.estimators.threads import BlasThreads
+
+from .report import spread, table
+from .unscaled import SETS, Rows, unequal
+
+PAGE = Path(__file__).parents[1] / "docs" / "threads.md"
+GOAL = 1.3  # times what one thread takes, at most
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fit with a number of jobs; with `blas` threads of BLAS in place of one, to see what that would cost."""
+
+    name: str
+    rows: Callable[[], Rows]
+    make: Callable[[int], Any]
+    blas: bool = False
+
+    def seconds(self, jobs: int) -> float:
+        """On the wall."""
+        X, y = _loaded(self.rows)
+        usual = linear.one_thread
+        try:
+            if self.blas:
+                linear.one_thread = BlasThreads(jobs)
+            begin = time.perf_counter()
+            self.make(1 if self.blas else jobs).fit(X, y)
+            return time.perf_counter() - begin
+        finally:
+            linear.one_thread = usual
+
+
+@cache
+def _loaded(rows: Callable[[], Rows]) -> Rows:
+    return rows()
+
+
+def _first(rows: Callable[[], Rows], n: int) -> Callable[[], Rows]:
+    """Some of the rows."""
+    return lambda: tuple(part[:n] for part in rows())  # type: ignore[return-value]
+
+
+def _pairs(jobs: int) -> KernelMaxMarginClassifier:
+    return KernelMaxMarginClassifier(10.0, multi_class="ovo", n_jobs=jobs)
+
+
+def _linear(jobs: int, loss: str = "squared_hinge") -> MaxMarginClassifier:
+    return MaxMarginClassifier(loss=loss, n_jobs=jobs, random_state=0)
+
+
+def _binary() -> Rows:
+    return unequal(200_000, 50)
+
+
+CASES = {
+    case.name: case
+    for case in (
+        Case("satimage, 6 classes", SETS["satimage"], _linear),
+        Case("satimage, 6 classes, hinge", SETS["satimage"], lambda jobs: _linear(jobs, "hinge")),
+        Case("letter, 26 classes", SETS["letter"], _linear),
+        Case("letter, 2,000 rows, Gaussian kernel, 325 pairs", _first(SETS["letter"], 2000), _pairs),
+        Case("200,000 x 50, 2 classes", _binary, _linear),
+        Case("200,000 x 50, 2 classes, threads of BLAS", _binary, _linear, blas=True),
+    )
+}
+
+
+@contextmanager
+def competitors(places: list[int]) -> Iterator[None]:
+    """A process on each of these processors that does nothing but compute."""
+    context: Any = multiprocessing.get_context("spawn")
+    busy = [context.Process(target=_burn, args=(place,), daemon=True) for place in places]
+    for process in busy:
+        process.start()
+    time.sleep(0.5 if busy else 0.0)
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.join()
+
+
+def _burn(place: int) -> None:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {place})
+    x = 1.0
+    while x:
+        x = (x * 1.0000001) % 2.0 + 1e-9
+
+
+def measure(case: Case, turns: int) -> dict[int, list[float]]:
+    """Seconds with one and with two, in turn."""
+    found: dict[int, list[float]] = {1: [], 2: []}
+    for turn in range(turns):
+        for jobs in (1, 2) if turn % 2 else (2, 1):
+            found[jobs].append(case.seconds(jobs))
+    return found
+
+
+def document(names: list[str], turns: int, command: str) -> str:
+    """The whole page."""
+    rows, ratios = [], []
+    processors = _processors()
+    for name in names:
+        for jobs in (1, 2):
+            CASES[name].seconds(jobs)  # loads or compiles the machine code
+        for places in ([], processors):
+            with competitors(places):
+                found = measure(CASES[name], turns)
+            ratio = np.divide(found[2], found[1])
+            if not CASES[name].blas:
+                ratios.append(float(np.median(ratio)))
+            met = "yes" if np.median(ratio) <= GOAL else "**no**"
+            rows.append(
+                [
+                    name, f"{len(places)} busy processes" if places else "nothing",
+                    *(spread(np.array(found[jobs]), ".2f") for jobs in (1, 2)), spread(ratio, ".2f"),
+                    "not what is done" if CASES[name].blas else met,
+                ]
+            )  # fmt: skip
+            print(" | ".join(rows[-1]), file=sys.stderr, flush=True)
+    head = ["fit", "beside it", "one thread, s", "two, s", "ratio", f"at most {GOAL:g}"]
+    return _PAGE.format(
+        command=command,
+        python=platform.python_version(),
+        processors=len(processors),
+        usable=cpu_count(),
+        blas=", ".join(
+            f"{one['internal_api']} {one['version']} with {one['num_threads']} threads"
+            for one in ThreadpoolController().select(user_api="blas").info()
+        ),
+        turns=turns,
+        met=sum(ratio <= GOAL for ratio in ratios),
+        count=len(ratios),
+        worst=max(ratios, default=np.nan),
+        table=table(head, rows),
+    )
+
+
+def _processors() -> list[int]:
+    """The processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+_PAGE = """\
+# Threads that cannot hurt
+
+Written by `{command}`; no number on this page is typed by hand. Machine: {processors} shared cores, of which
+joblib may use {usable}. Python {python}; BLAS: {blas}.
+
+* Asking for two threads takes at most 1.3 times as long as one: {met} of {count}; at worst {worst:.2f} times.
+
+Seconds on the wall of whole fits with default settings, `n_jobs` 1 and 2 in turn, {turns} turns; medians with quartiles
+in brackets, and the ratios turn by turn. Beside them nothing, or a busy process pinned to every core.
+
+{table}
+
+* `n_jobs` is the number of classes (pairs of classes, blocks of rows to predict) at work at the same time, in threads
+  of joblib, on code that holds no lock of the interpreter. It never exceeds what joblib counts as processors: the
+  affinity of the process and the share of its container.
+* BLAS has one thread in all of it, two classes included. The last fit shows what two would bring: its threads spin
+  while they wait for each other, and the sums they make differ in the last digits, so that the model would depend on
+  `n_jobs`.
+* Nothing else starts threads: no compiled code is parallel by itself.
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and print; with --write into `docs/threads.md`."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.threads", description=__doc__)
+    parser.add_argument("--sets", nargs="+", choices=list(CASES), default=list(CASES), help="fits")
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--write", action="store_true", help="write docs/threads.md")
+    options = parser.parse_args(arguments)
+    command = " ".join(["python -m benchmarks.threads", *(sys.argv[1:] if arguments is None else arguments)])
+    text = document(options.sets, options.turns, command)
+    print(text)
+    if options.write:
+        PAGE.write_text(text)
+        print(f"written: {PAGE}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

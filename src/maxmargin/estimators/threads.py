@@ -1,0 +1,57 @@
+"""How many threads an estimator takes: of Python what n_jobs says, of BLAS one."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from threading import Lock
+from typing import Any
+
+from joblib import cpu_count, effective_n_jobs
+from threadpoolctl import ThreadpoolController
+
+
+def jobs(n_jobs: int | None, parts: int | None = None) -> int:
+    """Threads for so many parts of the work: n_jobs in joblib's sense, but no more than there are processors.
+
+    A container's share and the affinity of the process count. More threads than that would only wait for each other,
+    or use up the share in the first part of each period.
+    """
+    if n_jobs is None or n_jobs == 1:
+        return 1
+    wanted = min(effective_n_jobs(n_jobs), cpu_count())
+    return wanted if parts is None else max(1, min(wanted, parts))
+
+
+class BlasThreads:
+    """BLAS has so many threads while anybody is inside, from whichever thread of Python.
+
+    The setting is the process's: of two fits at the same time the first to end must not give it back to the second,
+    nor the second restore what it has found.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._lock = Lock()
+        self._inside = 0
+        self._limit: Any = None
+
+    @cached_property
+    def _libraries(self) -> ThreadpoolController:
+        return ThreadpoolController()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._limit = self._libraries.limit(limits=self.count, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._limit.restore_original_limits()
+
+
+# threads of BLAS wait for each other by spinning, which on shared cores costs more than it gives; and sums would
+# depend on their number
+one_thread = BlasThreads(1)

@@ -1,0 +1,224 @@
+"""Threads: the model does not depend on them, compiled code lets others run, nobody takes more than there are."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import threading
+import time
+
+import joblib
+import numba
+import numpy as np
+import pytest
+from joblib.externals.loky.backend import context as loky
+from threadpoolctl import ThreadpoolController, threadpool_limits
+
+import maxmargin.compiled
+from maxmargin import KernelMaxMarginClassifier, MarginRFE, MaxMarginClassifier, OnlineMarginClassifier
+from maxmargin.estimators import threads
+
+TWO_OF_BLAS = pytest.mark.skipif(
+    all(one["num_threads"] < 2 for one in ThreadpoolController().info() if one["user_api"] == "blas"),
+    reason="BLAS has one thread here",
+)
+COMPILED = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+
+
+def rows(n: int = 90, d: int = 5, classes: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Noisy classes."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % classes
+    return rng.normal(size=(n, d)) + rng.normal(size=(classes, d))[y], y
+
+
+def blas_threads() -> set[int]:
+    """What BLAS is allowed at this moment."""
+    return {one["num_threads"] for one in ThreadpoolController().info() if one["user_api"] == "blas"}
+
+
+# the model
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MaxMarginClassifier(random_state=0),
+        MaxMarginClassifier(loss="hinge", random_state=0),
+        MaxMarginClassifier(C=np.inf, loss="squared_hinge", algorithm="micra", max_iter=20, random_state=0),
+        KernelMaxMarginClassifier(multi_class="ovo"),
+        KernelMaxMarginClassifier(multi_class="ovr"),
+        MarginRFE("auto", p=2, n_features_to_select=2, random_state=0),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_model_does_not_depend_on_threads(model, classes, monkeypatch):
+    monkeypatch.setattr(threads, "cpu_count", lambda: 2)
+    X, y = rows(classes=classes)
+    one, two = (model.set_params(n_jobs=count).fit(X, y).decision_function(X) for count in (1, 2))
+    assert one.tobytes() == two.tobytes()
+
+
+# BLAS
+
+
+@TWO_OF_BLAS
+@pytest.mark.parametrize("n_jobs", [None, 1, 2, -1])
+@pytest.mark.parametrize("kind", [MaxMarginClassifier, KernelMaxMarginClassifier])
+def test_a_fit_takes_one_thread_of_blas_and_gives_the_others_back(kind, n_jobs):
+    seen, before = [], blas_threads()
+    kind(n_jobs=n_jobs, callback=lambda report: seen.append(blas_threads())).fit(*rows())
+    assert seen
+    assert all(some == {1} for some in seen)
+    assert blas_threads() == before
+
+
+@TWO_OF_BLAS
+@pytest.mark.parametrize(
+    ("model", "inside"),
+    [
+        (MaxMarginClassifier(), "maxmargin.estimators.linear.safe_sparse_dot"),
+        (KernelMaxMarginClassifier(), "maxmargin.estimators.kernel.check_kernel"),
+        (OnlineMarginClassifier(), "maxmargin.estimators.online.Patterns"),
+        (OnlineMarginClassifier(trail="last"), "maxmargin.estimators.online.safe_sparse_dot"),
+        (MarginRFE("auto", p=2, random_state=0), "maxmargin.estimators.selection._ranking"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_all_of_an_estimator_does(model, inside, monkeypatch):
+    module, name = inside.rsplit(".", 1)
+    seen, real = [], getattr(importlib.import_module(module), name)
+
+    def noted(*arguments, **options):
+        seen.append(blas_threads())
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(inside, noted)
+    model.fit(*rows()).predict(rows()[0])
+    assert seen
+    assert all(some == {1} for some in seen)
+
+
+@TWO_OF_BLAS
+def test_the_first_of_two_fits_to_end_takes_nothing_from_the_other():
+    before = blas_threads()
+    with threads.one_thread:
+        with threads.one_thread:
+            assert blas_threads() == {1}
+        assert blas_threads() == {1}
+    assert blas_threads() == before
+    first, second = threads.one_thread, threads.one_thread
+    first.__enter__()
+    second.__enter__()
+    first.__exit__()
+    assert blas_threads() == {1}
+    second.__exit__()
+    assert blas_threads() == before
+
+
+@TWO_OF_BLAS
+def test_a_fit_that_fails_gives_the_threads_back_and_so_does_a_limit_around_it():
+    before = blas_threads()
+    with pytest.raises(ValueError, match="NaN"):
+        MaxMarginClassifier().fit([[np.nan], [1.0]], [0, 1])
+    assert blas_threads() == before
+    with threadpool_limits(limits=1, user_api="blas"):
+        MaxMarginClassifier().fit(*rows())
+        assert blas_threads() == {1}
+    assert blas_threads() == before
+
+
+@TWO_OF_BLAS
+def test_fits_in_threads_of_the_user():
+    X, y = rows()
+    alone, before = MaxMarginClassifier(random_state=0).fit(X, y).coef_, blas_threads()
+    fits = (joblib.delayed(MaxMarginClassifier(random_state=0).fit)(X, y) for _ in range(8))
+    models = joblib.Parallel(n_jobs=4, backend="threading")(fits)
+    assert all(np.array_equal(model.coef_, alone) for model in models)
+    assert blas_threads() == before
+
+
+# processors
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "parts", "count"),
+    [(None, 9, 1), (1, 9, 1), (2, 9, 2), (8, 9, 3), (-1, 9, 3), (-2, 9, 2), (-9, 9, 1), (3, 2, 2), (3, 0, 1)],
+)
+def test_no_more_threads_than_processors_or_parts(n_jobs, parts, count, monkeypatch):
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "3")
+    monkeypatch.setattr(loky.os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(loky, "_cpu_count_user", lambda processors: 3)
+    assert threads.jobs(n_jobs, parts) == count
+
+
+@pytest.mark.skipif(not hasattr(loky, "_cpu_count_cgroup"), reason="joblib counts in another way")
+def test_a_container_of_one_processor_gets_one_thread(monkeypatch):
+    monkeypatch.setattr(loky, "_cpu_count_cgroup", lambda processors: 1)
+    assert threads.jobs(2, 9) == threads.jobs(-1, 9) == 1
+    seen = set()
+    MaxMarginClassifier(n_jobs=2, callback=lambda report: seen.add(threading.get_ident())).fit(*rows())
+    assert seen == {threading.get_ident()}
+
+
+def test_classes_in_threads_of_their_own(monkeypatch):
+    monkeypatch.setattr(threads, "cpu_count", lambda: 2)
+    seen = set()
+    MaxMarginClassifier(n_jobs=2, callback=lambda report: seen.add(threading.get_ident())).fit(*rows())
+    assert threading.get_ident() not in seen
+
+
+def test_within_a_parallel_loop_there_is_one_thread():
+    def inner(k):
+        return threads.jobs(2, 9)
+
+    found = joblib.Parallel(n_jobs=2, backend="threading")(joblib.delayed(inner)(k) for k in range(2))
+    assert max(found) <= max(1, joblib.cpu_count())
+
+
+# compiled code
+
+
+@COMPILED
+def test_all_compiled_code_runs_without_the_lock_and_starts_no_threads():
+    found = []
+    for one in pkgutil.iter_modules(maxmargin.compiled.__path__):
+        module = importlib.import_module(f"maxmargin.compiled.{one.name}")
+        found += [value.targetoptions for value in vars(module).values() if hasattr(value, "targetoptions")]
+    assert len(found) > 20
+    assert all(options["nogil"] and not options.get("parallel") for options in found)
+
+
+@COMPILED
+def test_a_sweep_lets_others_run(monkeypatch):
+    """A thread that wakes every millisecond does so while one compiled call is at work."""
+    look, calls = maxmargin.run.look, []
+
+    def noted(h, order, scores):
+        calls.append((h, order, scores))
+        return look(h, order, scores)
+
+    monkeypatch.setattr("maxmargin.run.look", noted)
+    MaxMarginClassifier(loss="hinge", max_iter=1, random_state=0).fit(*rows(60, 2000, classes=2))
+    h, order, scores = calls[0]
+    seconds = 0.0
+    while seconds < 0.3:
+        order = np.tile(order, 2)
+        begin = time.perf_counter()
+        look(h, order, scores)
+        seconds = time.perf_counter() - begin
+    wakings, during = [0], []
+
+    def work():
+        begun = wakings[0]
+        look(h, order, scores)
+        during.append(wakings[0] - begun)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    while worker.is_alive():
+        time.sleep(1e-3)
+        wakings[0] += 1
+    worker.join()
+    assert during[0] >= 10
