@@ -269,7 +269,9 @@ def _proportions(alpha: np.ndarray) -> np.ndarray:
     return alpha / alpha.sum()
 
 
-def certify(problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np.ndarray) -> Certificate:
+def certify(
+    problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np.ndarray, tol: float = 0.0
+) -> Certificate:
     """The certificate of a primal point (w, b) and dual weights alpha, made feasible first.
 
     Parameters
@@ -280,6 +282,8 @@ def certify(problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np
     b : float
     alpha : ndarray of shape (n,)
         Any non-negative numbers; best, those of a solver.
+    tol : float, default=0
+        The gap that is asked for: of large samples, a gap far below it is not shown to all its digits.
 
     Notes
     -----
@@ -289,19 +293,25 @@ def certify(problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np
     y, weights = sample.y, sample.weights
     alpha = feasible(problem, y, weights, alpha)
     huge = huge_columns(problem, sample.X, sample.norms, alpha)
-    alone, found = _multiplied(problem, sample, w, b, alpha, huge)
+    alone, found = _multiplied(problem, sample, w, b, alpha, huge, tol)
     if huge is not None and not found.lower > 0.0:  # no room for real dual weights around these
         near = feasible(problem, y, weights, inside(problem, sample.X, y, weights, alpha, huge))
-        alone, found = _multiplied(problem, sample, w, b, near, huge)
+        alone, found = _multiplied(problem, sample, w, b, near, huge, tol)
         if not found.lower > 0.0:
-            alone, found = _multiplied(problem, sample, w, b, alpha, None)
+            alone, found = _multiplied(problem, sample, w, b, alpha, None, tol)
     support = np.flatnonzero(alone).astype(np.int64)
     lower, upper = float(found.lower), float(found.upper)  # whose quotient may overflow in silence
     return Certificate(problem, lower, upper, support, alone[support], fingerprint(sample))
 
 
 def _multiplied(
-    problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np.ndarray, huge: np.ndarray | None
+    problem: Problem,
+    sample: Sample,
+    w: np.ndarray,
+    b: float,
+    alpha: np.ndarray,
+    huge: np.ndarray | None,
+    tol: float,
 ) -> tuple[np.ndarray, Bounds]:
     """The best multiple of alpha, huge columns left out as if they cancelled, and its bounds."""
     v = Plain.combine(sample.X, alpha * sample.y)
@@ -312,7 +322,7 @@ def _multiplied(
     multiple = 1.0 if problem.hard or not alpha.any() else problem.multiple(alpha, v2, sample.weights)
     alpha = np.minimum(alpha * multiple, caps)
     found = bounds(problem, sample, w, b, alpha, Plain, v * multiple)
-    negligible = 0.0 if sample.entries <= FEW else NEGLIGIBLE
+    negligible = 0.0 if sample.entries <= FEW else max(NEGLIGIBLE, SEEN * tol)
     if _is_seen(found, negligible) and problem.free:  # the multiple has rounded the dual weights once more
         _even_out(alpha, sample.y, caps)
     for arithmetic in MORE_DIGITS:

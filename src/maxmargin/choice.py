@@ -10,16 +10,33 @@ import numpy as np
 from .batch.generation import linear_points
 from .data import Patterns
 from .problems import Problem
-from .rules import IMA, PUMMA, Algorithm, BarrierPath, DualCoordinateDescent, InteriorPoint, LinearProgram
+from .rules import (
+    IMA,
+    PUMMA,
+    Algorithm,
+    BarrierPath,
+    DualCoordinateDescent,
+    InteriorPoint,
+    LinearProgram,
+    Newton,
+)
 from .rules.programs import NoSeparator
 from .solve import Relay
 
 FEW = 4e9  # rows x columns x smaller side up to which Newton's method is the fastest
-WIDE = 3000  # columns from which on no matrix of their size is made
+NARROW, WIDE = (
+    1000,
+    3000,
+)  # columns up to which, and from which on no matrix of their size is made by Newton's method
 # nanoseconds, rough: of a presentation, and of one of its entries; of a row in a step of the interior-point method, for
 # each column, and for each pair of columns; and the steps
 ROW, ENTRY, OWN, COLUMN, PAIR, STEPS = 10.0, 1.0, 60.0, 1.5, 0.06, 25
+NEARBY, MANY = (
+    0.25,
+    1000,
+)  # share of the rows that are near the margin, where there are so many for each column
 SHARE = 0.5  # of the work of the interior-point method, after which it takes over
+PASSES = 50  # over sparse rows of many columns, after which Newton's method takes over
 
 
 def choose(
@@ -36,6 +53,8 @@ def choose(
         Is it time to stop? Whether large classes can be separated is then left open.
     """
     p, n, d = problem.p, patterns.n, patterns.d
+    if Newton().refuses(problem) is None and d <= NARROW:
+        return Newton(), f"{n} x {d}, squared losses: Newton's method, whatever C and the scales are"
     if problem.euclidean:
         return DualCoordinateDescent(), "p = 2: dual coordinate descent certifies any tol"
     if LinearProgram().refuses(problem) is None:
@@ -61,26 +80,32 @@ def choose(
 
 
 def relay(problem: Problem, patterns: Patterns) -> Relay | None:
-    """Who takes over from dual coordinate descent, which some data keep busy for ever, and after how much work.
+    """Who takes over from the algorithm that is chosen, and after how much work.
 
-    After half as much as the interior-point method takes itself, both together take half as long again as that one at
-    most, and three times as long as the first alone where it would be the faster, but for the rough estimate.
+    Some data keep dual coordinate descent busy for ever. After half as much as the interior-point method takes itself,
+    both together take half as long again as that one at most, and three times as long as the first alone where it would
+    be the faster, but for the rough estimate. Newton's method ends soon, or loses its digits.
 
     Parameters
     ----------
     problem : Problem
     patterns : Patterns
     """
-    second, n, d = InteriorPoint(), patterns.n, patterns.d + (problem.intercept != "none")
+    n, d = patterns.n, patterns.d + (problem.intercept != "none")
+    size = f"{n} x {patterns.d}"
+    if Newton().refuses(problem) is None:
+        if patterns.d <= NARROW:
+            return Relay(InteriorPoint(), f"{size}: Newton's method has lost its digits", np.inf)
+        if d <= n:
+            return Relay(Newton(), f"{size}: Newton's method minds neither C nor scales", PASSES * n)
+        return None
+    second = InteriorPoint()
     if second.refuses(problem) is not None or d > min(n, WIDE):
         return None
-    steps = SHARE * STEPS * n * (OWN + COLUMN * d + PAIR * d * d)
+    rows = NEARBY * n if n >= MANY * d else n
+    steps = SHARE * STEPS * rows * (OWN + COLUMN * d + PAIR * d * d)
     presentations = steps / (ROW + ENTRY * patterns.entries / n)
-    return Relay(
-        second,
-        f"{patterns.n} x {patterns.d}: an interior point costs about twice what was spent",
-        presentations,
-    )
+    return Relay(second, f"{size}: an interior point costs about twice what was spent", presentations)
 
 
 def is_separable(

@@ -243,12 +243,17 @@ def _solve(
     rounds = 0
     rounds_of = SCHEDULES[algorithm.schedule](run)
     with np.errstate(over="ignore", invalid="ignore"):
-        if handed and terms.at_once and not problem.hard and task.start is None:
+        if small and terms.at_once and not problem.hard and task.start is None:
             status, rounds, handed, enough = finish(), 1, False, _turn(relay)
         while status is None:
+            if relay is not None and not handed and run.presentations >= enough:
+                run, reason = run.handed_to(relay.algorithm), relay.reason
+                rounds_of, relay, enough = SCHEDULES[run.algorithm.schedule](run), None, np.inf
             if next(rounds_of, DONE) is DONE:  # a batch solver at its end
-                status = Status.STALLED
-                break
+                if relay is None:
+                    status = Status.STALLED
+                enough = 0.0
+                continue
             rounds += 1
             report(run.algorithm.name, reason)
             ended = _status(run, watch, tol)
@@ -269,10 +274,6 @@ def _solve(
                 break
             if rounds >= terms.max_iter:
                 status = Status.MAX_ITER
-                break
-            if relay is not None and not handed and run.presentations >= enough:
-                run, reason = run.handed_to(relay.algorithm), relay.reason
-                rounds_of, relay, enough = SCHEDULES[run.algorithm.schedule](run), None, np.inf
     w, alpha = scale.primal(run.w), scale.dual(problem, run.alpha)
     alpha = alpha if merged is None else merged.scatter(alpha)
     if rows is not None:
@@ -280,7 +281,7 @@ def _solve(
         every[rows] = alpha
         alpha = every
     with np.errstate(over="ignore", invalid="ignore"):
-        certificate = certify(problem, whole, w, run.b, alpha)
+        certificate = certify(problem, whole, w, run.b, alpha, tol)
     if certificate.gap <= tol:
         status = Status.CERTIFIED
     elif status is Status.CERTIFIED:  # the running bounds were off by rounding

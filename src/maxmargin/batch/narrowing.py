@@ -26,7 +26,7 @@ from ..arithmetic import Plain, row_blocks
 from ..problems import Problem
 from .primal_dual import Path, Point, interior_points, shown
 
-ROWS, EACH = 500, 40  # of the first sample: at least, and for each column
+ROWS, EACH = 500, 10  # of the first sample: at least, and for each column
 GROWTH = 4  # of the samples
 MANY = 0.3  # share of the rows that costs about as much as all
 LEAST = 0.25  # of a sample is of each class, if there are so many
