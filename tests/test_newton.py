@@ -57,7 +57,6 @@ def never() -> bool:
 def test_the_direction_is_newtons(intercept, storage, monkeypatch):
     """From any point: -H^-1 g of the objective as the definition has it, in the problem's own units."""
     monkeypatch.setattr(rows_in_blocks, "BYTES", 1000)  # several parts
-    monkeypatch.setattr(newton, "PART", 100)
     X, y, weights = toy(70, 5)
     problem = Problem("squared_hinge", 3.0, intercept=intercept, intercept_scaling=2.0)
     rng = np.random.default_rng(1)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from .batch.generation import linear_points
 from .data import Patterns
@@ -28,9 +29,10 @@ NARROW, WIDE = (
     1000,
     3000,
 )  # columns up to which, and from which on no matrix of their size is made by Newton's method
-# nanoseconds, rough: of a presentation, and of one of its entries; of a row in a step of the interior-point method, for
-# each column, and for each pair of columns; and the steps
-ROW, ENTRY, OWN, COLUMN, PAIR, STEPS = 10.0, 1.0, 60.0, 1.5, 0.06, 25
+# nanoseconds, rough: of a presentation, and of one of its entries; of a row in a step of the interior-point method, and
+# there of its entries, and of pairs of them, dense and sparse; and the steps
+ROW, ENTRY, OWN, STEPS = 20.0, 1.5, 60.0, 45
+DENSE, SPARSE = (1.5, 0.06), (12.0, 1.0)
 NEARBY, MANY = (
     0.25,
     1000,
@@ -103,8 +105,9 @@ def relay(problem: Problem, patterns: Patterns) -> Relay | None:
     if second.refuses(problem) is not None or d > min(n, WIDE):
         return None
     rows = NEARBY * n if n >= MANY * d else n
-    steps = SHARE * STEPS * rows * (OWN + COLUMN * d + PAIR * d * d)
-    presentations = steps / (ROW + ENTRY * patterns.entries / n)
+    each, (entry, pair) = patterns.entries / n, SPARSE if sp.issparse(patterns.X) else DENSE
+    steps = SHARE * STEPS * rows * (OWN + entry * each + pair * each * each)
+    presentations = steps / (ROW + ENTRY * each)
     return Relay(second, f"{size}: an interior point costs about twice what was spent", presentations)
 
 

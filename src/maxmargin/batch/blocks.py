@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..arithmetic import Plain
+from ..compiled.newton import squares
 from ..problems import Problem
 
 BYTES = 2**20  # of rows that are looked at together
@@ -37,21 +39,12 @@ class Blocks:
         self.mean = np.zeros(self.d)
         if problem.free:
             self.mean = Plain.combine(X, np.full(self.n, 1.0 / self.n))
-        self.step = max(1, min(self.n, BYTES // (8 * self.size)))
+        each = 2 * (1 + X.nnz // self.n) if sp.issparse(X) else self.size  # numbers a row
+        self.step = max(1, min(self.n, BYTES // (8 * each)))
         self.unit = (self._square() / self.n + problem.rho**2) ** 0.5 or 1.0
         self.units = np.full(self.size, self.unit)
         if problem.free:
             self.units[-1] = 1.0
-
-    def __iter__(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """(places, rows), not yet in these units; the rows are overwritten by the next ones."""
-        room = np.empty((self.step, self.size))
-        for places in self.parts():
-            some = self.X[places]
-            rows = room[: some.shape[0]]
-            np.subtract(some.toarray() if sp.issparse(some) else some, self.mean, out=rows[:, : self.d])
-            rows[:, self.d :] = self.constant
-            yield places, rows
 
     def parts(self) -> Iterator[slice]:
         """The places of the rows that are looked at together."""
@@ -60,7 +53,9 @@ class Blocks:
     def _square(self) -> float:
         """The sum of |x - mean|^2."""
         if not sp.issparse(self.X):
-            return sum(float(np.vdot(rows[:, : self.d], rows[:, : self.d])) for _, rows in self)
+            return sum(
+                float(np.vdot(rows, rows)) for rows in (self.X[some] - self.mean for some in self.parts())
+            )
         parts = np.array_split(self.X.data, 1 + 8 * self.X.nnz // BYTES)
         square = sum(float(np.vdot(part, part)) for part in (part.astype(float) for part in parts))
         return max(square - self.n * float(self.mean @ self.mean), 0.0)
@@ -68,18 +63,64 @@ class Blocks:
     def scores(self, z: np.ndarray, places: slice) -> np.ndarray:
         """z times these rows."""
         w, b = self.primal(z)
-        return np.asarray(self.X[places] @ w, dtype=float) + b
+        return np.asarray(self._some(places) @ w, dtype=float) + b
 
     def combine(self, c: np.ndarray, places: slice) -> np.ndarray:
         """c, of shape (m, rows), times these rows."""
-        some, total = self.X[places], c.sum(axis=1)
+        some, total = self._some(places), c.sum(axis=1)
         out = np.empty((c.shape[0], self.size))
         out[:, : self.d] = ((some.T @ c.T).T if sp.issparse(some) else c @ some) - np.outer(total, self.mean)
         out[:, self.d :] = self.constant * total[:, None]
         return out / self.units
+
+    def products(self, share: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
+        """The sum of share b b' over these rows b, before they are in their units."""
+        return self._of_sparse(share, rows) if sp.issparse(self.X) else self._of_dense(share, rows)
+
+    def _of_dense(self, share: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
+        some = self._room[: share.size]
+        np.subtract(self.X[rows], self.mean, out=some[:, : self.d])
+        some[:, self.d :] = self.constant
+        some *= np.sqrt(share)[:, None]
+        return some.T @ some
+
+    def _of_sparse(self, share: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
+        X, some = self.X, np.arange(self.n)[rows] if isinstance(rows, slice) else rows
+        found = np.zeros((self.d + 1, self.d + 1))
+        squares(unsigned(X.indptr), unsigned(X.indices), X.data, some, share, found)
+        found += np.tril(found, -1).T
+        sums, total = found[-1, :-1].copy(), float(found[-1, -1])
+        apart = np.outer(sums - 0.5 * total * self.mean, self.mean)
+        found[:-1, :-1] -= apart + apart.T
+        found[-1, :-1] = found[:-1, -1] = self.constant * (sums - total * self.mean)
+        found[-1, -1] = self.constant**2 * total
+        return found[: self.size, : self.size]
+
+    def _some(self, places: slice) -> Any:
+        return self._views[places.start // self.step] if sp.issparse(self.X) else self.X[places]
+
+    @cached_property
+    def _views(self) -> list[Any]:
+        """The parts of a CSR matrix: SciPy would copy their entries each time."""
+        X, found = self.X, []
+        for places in self.parts():
+            first, last = X.indptr[places.start], X.indptr[places.stop]
+            pointers = X.indptr[places.start : places.stop + 1] - first
+            some = (X.data[first:last], X.indices[first:last], pointers)
+            found.append(sp.csr_array(some, shape=(pointers.size - 1, self.d), copy=False))
+        return found
+
+    @cached_property
+    def _room(self) -> np.ndarray:
+        return np.empty((self.step, self.size))
 
     def primal(self, z: np.ndarray) -> tuple[np.ndarray, float]:
         """(w, b) of the problem's own units."""
         z = z / self.units
         w, rest = z[: self.d], z[self.d :]
         return w, float(self.constant * rest.sum() - self.mean @ w)
+
+
+def unsigned(a: np.ndarray) -> np.ndarray:
+    """Indices as compiled loops are fastest with them."""
+    return a.view(f"u{a.dtype.itemsize}")

@@ -26,7 +26,7 @@ from ..arithmetic import Plain, row_blocks
 from ..problems import Problem
 from .primal_dual import Path, Point, interior_points, shown
 
-ROWS, EACH = 500, 10  # of the first sample: at least, and for each column
+ROWS, EACH = 500, 20  # of the first sample: at least, and for each column
 GROWTH = 4  # of the samples
 MANY = 0.3  # share of the rows that costs about as much as all
 LEAST = 0.25  # of a sample is of each class, if there are so many
@@ -60,7 +60,7 @@ def narrowed_points(
         Is it time to stop? Asked before every step.
     """
     size = max(ROWS, EACH * X.shape[1])
-    if problem.loss != "hinge" or size >= MANY * y.size:
+    if problem.loss != "hinge" or GROWTH * size >= MANY * y.size:  # no two samples to tell from
         yield from interior_points(problem, X, y, weights, interrupted)
         return
     rows = _Rows(problem, X, y, weights)

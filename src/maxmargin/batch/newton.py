@@ -23,11 +23,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arithmetic import Plain
-from ..compiled.newton import Squared, diagonal, least_along, products, squares, weigh
+from ..compiled.newton import Squared, diagonal, least_along, products, weigh
 from ..compiled.spaces import Dense, Sparse
 from ..compiled.vectors import Plain as Vector
 from ..problems import Problem
-from .blocks import Blocks
+from .blocks import Blocks, unsigned
 from .scaled_cholesky import factor
 
 MOST = 200  # steps
@@ -37,18 +37,14 @@ SELDOM = 8  # steps from one look to the next, at most
 EXACT, STILL = 1e-15, 2  # a gap that is rounding; steps with the same costly patterns that may not lessen it
 FLAT = 1e-6  # share of a slope that is none, where it is followed by a step of Newton's
 WIDE = 1000  # columns, beyond which no matrix of their products is made
-PART = 2**22  # products of entries that are added up without asking for the time
 ANEW = 0.5  # share of the costly patterns that may have changed for the matrix to be changed with them
 FALL = 1e-3  # share of its greatest diagonal below which a matrix has lost three digits
 LARGE, EVERY = 20_000, 16  # rows, of which every 16th are solved first
 NEAR, SHORT, LONG = 1e-2, 10, 100  # a gap to begin at; steps from 0 that may lead there, and those of a stage
 RISE, CLOSE = 10.0, 0.5  # of the costs from stage to stage; a gap at which the next one begins
 TURNS = 2000  # of conjugate gradients
-ROUGH, FINE, FINER = (
-    0.03,
-    1e-3,
-    1e-2,
-)  # what they may leave of the gradient, far away, nearby, and less with each repeat
+ROUGH, FINE = 0.03, 1e-3  # what they may leave of the gradient, far away and nearby,
+FINER = 1e-2  # and less of it with each repeat
 
 
 def newton_points(
@@ -220,11 +216,6 @@ def _combined(blocks: Blocks, made: np.ndarray, total: float) -> np.ndarray:
     return np.append(made - total * blocks.mean, blocks.constant * total)[: blocks.size] / blocks.units
 
 
-def _unsigned(a: np.ndarray) -> np.ndarray:
-    """Indices as compiled loops are fastest with them."""
-    return a.view(f"u{a.dtype.itemsize}")
-
-
 class _Products:
     """The matrix of the products of columns, over the costly patterns: changed with them, and factored."""
 
@@ -232,7 +223,6 @@ class _Products:
         self, blocks: Blocks, share: np.ndarray, regular: np.ndarray, interrupted: Callable[[], bool]
     ) -> None:
         self.blocks, self.share, self.regular, self.interrupted = blocks, share, regular, interrupted
-        self._sum = self._of_sparse if sp.issparse(blocks.X) else self._of_dense
         self._inside = np.zeros(share.size, bool)
         self._matrix = np.zeros((blocks.size, blocks.size))
         self._top = np.zeros(blocks.size)
@@ -258,37 +248,14 @@ class _Products:
             self._top = np.diag(self._matrix).copy()
         self._inside = costly
 
-    def _of_dense(self, rows: np.ndarray) -> np.ndarray:
-        blocks = self.blocks
-        matrix = np.zeros((blocks.size, blocks.size))
-        room = np.empty((min(blocks.step, rows.size), blocks.size))
+    def _sum(self, rows: np.ndarray) -> np.ndarray:
+        blocks, matrix = self.blocks, np.zeros((self.blocks.size, self.blocks.size))
         for first in range(0, rows.size, blocks.step):
             some = rows[first : first + blocks.step]
-            x = room[: some.size]
-            np.subtract(blocks.X[some], blocks.mean, out=x[:, : blocks.d])
-            x[:, blocks.d :] = blocks.constant
-            x *= np.sqrt(self.share[some])[:, None]
-            matrix += x.T @ x
+            matrix += blocks.products(self.share[some], some)
             if self.interrupted():
                 break
         return matrix
-
-    def _of_sparse(self, rows: np.ndarray) -> np.ndarray:
-        blocks, X = self.blocks, self.blocks.X
-        found = np.zeros((blocks.d + 1, blocks.d + 1))
-        step = max(1, PART * X.shape[0] ** 2 // max(X.nnz, 1) ** 2)
-        for first in range(0, rows.size, step):
-            some = rows[first : first + step]
-            squares(_unsigned(X.indptr), _unsigned(X.indices), X.data, some, self.share[some], found)
-            if self.interrupted():
-                break
-        found += np.tril(found, -1).T
-        sums, total = found[-1, :-1].copy(), float(found[-1, -1])
-        apart = np.outer(sums - 0.5 * total * blocks.mean, blocks.mean)
-        found[:-1, :-1] -= apart + apart.T
-        found[-1, :-1] = found[:-1, -1] = blocks.constant * (sums - total * blocks.mean)
-        found[-1, -1] = blocks.constant**2 * total
-        return found[: blocks.size, : blocks.size]
 
 
 class _Gradients:
@@ -300,7 +267,7 @@ class _Gradients:
         self.blocks, self.share, self.regular, self.interrupted = blocks, share, regular, interrupted
         X, self._w = blocks.X, np.zeros(blocks.d)
         if sp.issparse(X):
-            self._space: Any = Sparse(_unsigned(X.indptr), _unsigned(X.indices), X.data, Vector(self._w))
+            self._space: Any = Sparse(unsigned(X.indptr), unsigned(X.indices), X.data, Vector(self._w))
         else:
             self._space = Dense(np.asarray(X), Vector(self._w))
 

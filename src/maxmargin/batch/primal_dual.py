@@ -135,20 +135,19 @@ class Path:
         """Pass over all rows for what the next step takes; the relative gap, inf where dual weights prove nothing."""
         blocks, y, size = self.blocks, self.y, self.blocks.size
         matrix, right, made, sums = np.zeros((size, size)), np.zeros(size), np.zeros(size), np.zeros(4)
-        for places, rows in blocks:
+        for places in blocks.parts():
             lack, share, a = self._lack[places], self._share[places], self.a[places]
-            scores = rows @ (self.z / blocks.units)
+            scores = blocks.scores(self.z, places)
             sums += weigh(
                 y[places], self.own[places], self.cap[places], a, self.room[places], self.u[places],
                 self.v[places], scores, lack, share,
             )  # fmt: skip
-            both = np.stack([lack * share, a]) * y[places] @ rows
+            both = blocks.combine(np.stack([lack * share, a]) * y[places], places)
             right, made = right + both[0], made + both[1]
-            rows *= np.sqrt(share)[:, None]
-            matrix += rows.T @ rows
+            matrix += blocks.products(share, places)
         self._matrix = matrix / blocks.units / blocks.units[:, None] + np.diag(self.regular)
-        self._made = made = made / blocks.units
-        self._right = right / blocks.units - (self.regular * self.z - made)
+        self._made = made
+        self._right = right - (self.regular * self.z - made)
         self._products, total, square, loss = sums
         primal = 0.5 * float(self.regular @ (self.z * self.z)) + loss
         dual = total - 0.5 * float(self.regular @ (made * made)) - 0.5 * square
