@@ -25,18 +25,14 @@ from .rules.programs import NoSeparator
 from .solve import Relay
 
 FEW = 4e9  # rows x columns x smaller side up to which Newton's method is the fastest
-NARROW, WIDE = (
-    1000,
-    3000,
-)  # columns up to which, and from which on no matrix of their size is made by Newton's method
+NARROW = 1000  # columns up to which Newton's method makes a matrix of their size,
+WIDE = 3000  # and the interior-point method
 # nanoseconds, rough: of a presentation, and of one of its entries; of a row in a step of the interior-point method, and
 # there of its entries, and of pairs of them, dense and sparse; and the steps
 ROW, ENTRY, OWN, STEPS = 20.0, 1.5, 60.0, 45
 DENSE, SPARSE = (1.5, 0.06), (12.0, 1.0)
-NEARBY, MANY = (
-    0.25,
-    1000,
-)  # share of the rows that are near the margin, where there are so many for each column
+NEARBY = 0.1  # share of the rows that are near the margin,
+MANY = 1000  # where there are so many for each column
 SHARE = 0.5  # of the work of the interior-point method, after which it takes over
 PASSES = 50  # over sparse rows of many columns, after which Newton's method takes over
 

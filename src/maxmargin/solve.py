@@ -132,7 +132,7 @@ class Terms:
     relay : Relay, default=None
         Who takes over where the first algorithm is not done in time.
     at_once : bool, default=False
-        Do small soft margins begin with the exact step? The algorithm then has its turn only where that fails.
+        Do small problems begin with the exact step? The algorithm then has its turn only where that fails.
     """
 
     tol: float
@@ -243,7 +243,7 @@ def _solve(
     rounds = 0
     rounds_of = SCHEDULES[algorithm.schedule](run)
     with np.errstate(over="ignore", invalid="ignore"):
-        if small and terms.at_once and not problem.hard and task.start is None:
+        if small and terms.at_once and task.start is None:
             status, rounds, handed, enough = finish(), 1, False, _turn(relay)
         while status is None:
             if relay is not None and not handed and run.presentations >= enough:

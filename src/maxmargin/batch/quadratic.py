@@ -17,18 +17,28 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 
 from ..problems import Problem
 
+WIDE = 2  # columns a row, from which on rows are told by their own coefficients
 FAR = 0.1  # a column whose spread is less than this share of its size is centred
 BEYOND = 1e20  # a cap, R = 1, that float64 cannot meet: either no dual weight comes near it, or none is found
 NEXT_TO_NONE = 1e-290  # no cap, R = 1, is smaller, nor the inverse of a curvature: steps divide by them
 
+_linalg: Any = scipy.linalg  # its annotations speak of every case at once
+
 
 @dataclass(frozen=True)
 class Quadratic:
-    """The program of one binary problem; arrays as in the module's docstring."""
+    """The program of one binary problem; arrays as in the module's docstring.
+
+    Attributes
+    ----------
+    basis : ndarray of shape (coordinates, rank), default=None
+        Orthonormal columns, of which the rows of A are combinations where these are many: A holds their coefficients.
+    """
 
     A: np.ndarray
     D: np.ndarray
@@ -40,6 +50,7 @@ class Quadratic:
     problem: Problem
     y: np.ndarray
     caps: np.ndarray
+    basis: np.ndarray | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -60,6 +71,7 @@ class Quadratic:
 
     def primal(self, w: np.ndarray) -> tuple[np.ndarray, float]:
         """(w, b) of the problem's own scale; b is 0 unless the intercept is augmented."""
+        w = w if self.basis is None else self.basis @ w
         if self.problem.rho:
             return w[:-1] / self.scale, float(w[-1]) * self.problem.rho / self.scale
         return w / self.scale, 0.0
@@ -89,8 +101,11 @@ def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Q
     scale = 1.0
     if largest > 0.0:
         scale = largest * float(np.sqrt(np.mean(np.sum((A / largest) ** 2, axis=1))))
-    A = A / scale
+    A, basis = A / scale, None
     n = len(y)
+    if A.shape[1] > WIDE * n:  # w is a combination of the rows
+        basis, R = _linalg.qr(A.T, mode="economic", check_finite=False)
+        A = np.ascontiguousarray(R.T)
     caps = problem.caps(weights)
     with np.errstate(over="ignore"):
         D = np.minimum(problem.delta2(weights) / scale**2, 1.0 / NEXT_TO_NONE)
@@ -98,8 +113,8 @@ def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Q
         rows = [y > 0, y < 0] if problem.free else [np.ones(n)]
         E = np.array(rows, dtype=float)
         e, c = np.full(len(rows), 1.0 / len(rows)), np.full(n, np.inf)
-        return Quadratic(A, D, np.zeros(n), E, e, c, scale, problem, y, caps)
+        return Quadratic(A, D, np.zeros(n), E, e, c, scale, problem, y, caps, basis)
     E = y[None, :] if problem.free else np.zeros((0, n))
     c = np.maximum(caps * scale**2, NEXT_TO_NONE)
     c = np.where(c > BEYOND, np.inf, c)
-    return Quadratic(A, D, np.ones(n), E, np.zeros(len(E)), c, scale, problem, y, caps)
+    return Quadratic(A, D, np.ones(n), E, np.zeros(len(E)), c, scale, problem, y, caps, basis)
