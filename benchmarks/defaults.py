@@ -30,6 +30,7 @@ COSTS = (1e-3, 1.0, 1e3)
 LOSSES = ("hinge", "squared_hinge")
 SCALED = ("breast_cancer", "digits", "iris", "wine")  # also with columns of mean 0 and variance 1
 PATIENCE = 60.0  # seconds after which a fit is ended
+TURNS, ENOUGH = 7, 2.0  # fits on either side, fewer where they take more than so many seconds
 
 
 @dataclass(frozen=True)
@@ -64,19 +65,22 @@ class Outcome:
 
 def outcome(X: np.ndarray, y: np.ndarray, loss: str, C: float) -> Outcome:
     """Ours with its defaults, and LinearSVC with its own."""
-    begin = time.process_time()
-    model = MaxMarginClassifier(C, loss=loss, max_time=PATIENCE).fit(X, y)
-    seconds = time.process_time() - begin
-    begin = time.process_time()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        LinearSVC(C=C, loss=loss, random_state=0).fit(X, y)
-    peer = time.process_time() - begin
+    times = []
+    model = MaxMarginClassifier(C, loss=loss, max_time=PATIENCE)
+    while len(times) < TURNS and (not times or sum(map(sum, times)) < ENOUGH):
+        begin = time.process_time()
+        model.fit(X, y)
+        middle = time.process_time()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            LinearSVC(C=C, loss=loss, random_state=0).fit(X, y)
+        times.append((middle - begin, time.process_time() - middle))
+    seconds, peer = np.median(times, axis=0)
     certificate = model.certificate_
     gaps = [part.gap for part in getattr(certificate, "parts", [certificate])]
     stages = dict.fromkeys(report.stage for report in model.history_)
     warned = any(issubclass(one.category, ConvergenceWarning) for one in caught)
-    return Outcome(seconds, peer, model.status_.value, max(gaps), ", ".join(stages), warned)
+    return Outcome(float(seconds), float(peer), model.status_.value, max(gaps), ", ".join(stages), warned)
 
 
 def document(names: list[str]) -> str:
@@ -131,7 +135,7 @@ one thread used. Python {python}; {packages}.
 
 `MaxMarginClassifier` with its defaults (tol = 1e-3, a free intercept) but for the loss and C, and `LinearSVC` with
 its own (tol = 1e-4, 1000 iterations, a penalised intercept), until it ends or warns that it has not converged.
-Seconds of the processor; compiling, once a machine, is not counted.
+Seconds of the processor, the median of up to 7 fits in turn; compiling, once a machine, is not counted.
 
 * Certified: {certified} of {count}.
 * Certified, and before LinearSVC ended or gave up: {sooner} of {count}.

@@ -746,7 +746,9 @@ def radius(model) -> float:
 @pytest.mark.usefixtures("rules_alone")
 def test_the_same_seed_is_the_same_run():
     X, y = clouds(2500, 4)
-    first, second, other = (MaxMarginClassifier(random_state=seed).fit(X, y) for seed in (3, 3, 4))
+    first, second, other = (
+        MaxMarginClassifier(algorithm="dcd", random_state=seed).fit(X, y) for seed in (3, 3, 4)
+    )
     assert first.coef_.tolist() == second.coef_.tolist()
     assert [r.presentations for r in first.history_] == [r.presentations for r in second.history_]
     # another seed: too many rows for the exact step, so only as near as the gaps say
@@ -775,7 +777,7 @@ def test_clone_pickle_and_search(data):
 def test_warm_start(data):
     """It begins where the last fit ended, so a second fit has nothing left to do."""
     X, y = clouds(2500, 4)
-    model = MaxMarginClassifier(warm_start=True, random_state=0, tol=1e-4).fit(X, y)
+    model = MaxMarginClassifier(algorithm="dcd", warm_start=True, random_state=0, tol=1e-4).fit(X, y)
     cold = model.history_[-1].presentations
     first, before = model.coef_.copy(), radius(model)
     model.fit(X, y)
@@ -797,7 +799,7 @@ def test_verbose_writes_to_standard_error(data, capsys):
     out, err = capsys.readouterr()
     assert not out
     first, *lines = err.splitlines()
-    assert first == "dcd: p = 2: dual coordinate descent certifies any tol"
+    assert first == "exact: p = 2, a small problem: the optimality conditions on the support"
     assert lines[0].startswith("round    1")
     assert all("gap" in line for line in lines)
     MaxMarginClassifier().fit(*data)

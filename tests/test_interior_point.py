@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from oracle import optimum
 
-from maxmargin import InteriorPoint, MaxMarginClassifier, Problem, Status
+from maxmargin import InteriorPoint, MaxMarginClassifier, Newton, Problem, Status
 from maxmargin.batch import blocks as rows_in_blocks
 from maxmargin.batch import primal_dual
 from maxmargin.batch.blocks import Blocks
@@ -200,12 +200,11 @@ def test_what_it_does_not_solve_is_refused():
     assert InteriorPoint().refuses(Problem("hinge", 1.0, 3.0)) == "p=2 with norm_power=2"
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_dual_descent_hands_over(rules_alone, loss):
+def test_dual_descent_hands_over(rules_alone):
     """Where scales keep it busy: the interior point begins with its bounds, which only get better, and certifies."""
     X, y, _ = toy(3000, 4, seed=5)
     X = X * np.array([1.0, 300.0, 1.0, 1000.0]) + 2000.0
-    model = MaxMarginClassifier(1e3, loss=loss, tol=1e-5).fit(X, y)
+    model = MaxMarginClassifier(1e3, loss="hinge", tol=1e-5).fit(X, y)
     stages = [report.stage for report in model.history_]
     assert model.status_ is Status.CERTIFIED
     assert stages[0] == "dcd"
@@ -215,7 +214,30 @@ def test_dual_descent_hands_over(rules_alone, loss):
     lower, upper = ([getattr(report, side) for report in model.history_] for side in ("lower", "upper"))
     assert (np.diff(lower) >= 0.0).all()
     assert (np.diff(upper) <= 1e-12 * upper[-1]).all()  # objectives are rounded
-    assert model.history_[first - 1].presentations >= relay(Problem(loss, 1e3), Patterns(X)).presentations
+    assert model.history_[first - 1].presentations >= relay(Problem("hinge", 1e3), Patterns(X)).presentations
+
+
+def test_newton_hands_over_where_it_ends(rules_alone, monkeypatch):
+    """As where it has lost its digits: the interior point goes on, and certifies."""
+    first = Newton.points
+    monkeypatch.setattr(
+        Newton, "points", staticmethod(lambda *task: (point for point in islice(first(*task), 1)))
+    )
+    X, y, _ = toy(3000, 4, seed=5)
+    model = MaxMarginClassifier(1e3, loss="squared_hinge", tol=1e-13).fit(X, y)
+    stages = list(dict.fromkeys(report.stage for report in model.history_))
+    assert stages == ["newton", "interior-point"]
+    assert model.history_[-1].reason == "3000 x 4: Newton's method has lost its digits"
+    assert model.history_[-1].gap <= model.history_[0].gap
+
+
+def test_sparse_rows_of_many_columns_are_handed_to_conjugate_gradients():
+    """Squared losses: where there are as many rows as columns, after some passes."""
+    many = relay(Problem("squared_hinge", 1.0), Patterns(sp.random(1500, 1200, 0.01, format="csr", rng=0)))
+    assert many.algorithm == Newton()
+    assert many.presentations == 50 * 1500
+    wide = Patterns(sp.random(100, 1200, 0.01, format="csr", rng=0))
+    assert relay(Problem("squared_hinge", 1.0), wide) is None
 
 
 def test_wide_data_and_other_problems_have_no_relay():

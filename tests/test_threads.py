@@ -200,7 +200,9 @@ def test_a_sweep_lets_others_run(monkeypatch):
         return look(h, order, scores)
 
     monkeypatch.setattr("maxmargin.run.look", noted)
-    MaxMarginClassifier(loss="hinge", max_iter=1, random_state=0).fit(*rows(60, 2000, classes=2))
+    MaxMarginClassifier(loss="hinge", algorithm="dcd", max_iter=1, random_state=0).fit(
+        *rows(60, 2000, classes=2)
+    )
     h, order, scores = calls[0]
     seconds = 0.0
     while seconds < 0.3:

@@ -177,7 +177,7 @@ def solve_kernel(
                 [part.y for part in some],
                 [part.weights for part in some],
                 [solution.point for solution in walked],
-                [solution.history[-1].gap if solution.history else 0.0 for solution in walked],
+                [_enough(solution, part, terms.tol) for solution, part in zip(walked, some, strict=True)],
             )
         for k, solution, proof in zip(left, walked, proofs, strict=True):
             solutions[k] = _proved(parts[k].problem, solution, proof, terms.tol, solutions.get(k))
@@ -335,6 +335,13 @@ def _ended(run: Any, problem: Problem, watch: Watch, tol: float, least: float) -
     if run.converged:
         return Status.CONVERGED
     return watch.status()
+
+
+def _enough(walked: _Walked, part: Part, tol: float) -> float:
+    """The gap that is as good as this solution can be: of few rows, which end exactly, none is."""
+    if part.y.size <= FEW_ROWS or not walked.history:
+        return 0.0
+    return min(walked.history[-1].gap, tol)
 
 
 def _finish(points: KernelPoints, part: Part, sample: KernelSample) -> None:

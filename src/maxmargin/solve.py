@@ -236,7 +236,7 @@ def _solve(
     def finish() -> Status | None:
         sample = Sample(task.patterns.X, task.y, task.weights, np.sqrt(task.patterns.square))
         _finish(run, sample, watch)
-        report("exact", "a small problem: the optimality conditions on the support")
+        report("exact", "p = 2, a small problem: the optimality conditions on the support")
         return _after_finish(run, tol)
 
     status: Status | None = None

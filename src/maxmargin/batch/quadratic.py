@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from ..problems import Problem
 
-WIDE = 2  # columns a row, from which on rows are told by their own coefficients
+WIDE, LEAST = 2, 500  # columns a row, and columns, beyond which rows are told by their own coefficients
 FAR = 0.1  # a column whose spread is less than this share of its size is centred
 BEYOND = 1e20  # a cap, R = 1, that float64 cannot meet: either no dual weight comes near it, or none is found
 NEXT_TO_NONE = 1e-290  # no cap, R = 1, is smaller, nor the inverse of a curvature: steps divide by them
@@ -103,7 +103,9 @@ def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Q
         scale = largest * float(np.sqrt(np.mean(np.sum((A / largest) ** 2, axis=1))))
     A, basis = A / scale, None
     n = len(y)
-    if A.shape[1] > WIDE * n:  # w is a combination of the rows
+    if A.shape[1] > max(
+        WIDE * n, LEAST
+    ):  # w is a combination of the rows; equal ones no longer cancel exactly
         basis, R = _linalg.qr(A.T, mode="economic", check_finite=False)
         A = np.ascontiguousarray(R.T)
     caps = problem.caps(weights)

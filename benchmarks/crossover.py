@@ -1,0 +1,205 @@
+"""What `algorithm="auto"` is measured by: the solvers of soft margins at p = 2 side by side, where each is the fastest.
+
+`python -m benchmarks.crossover`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
+
+from maxmargin import MaxMarginClassifier, Problem, Status
+from maxmargin.rules import RULES
+
+from . import datasets
+from .report import table
+from .unscaled import SETS, unequal
+
+PAGE = Path(__file__).parents[1] / "docs" / "choice.md"
+COSTS = (1e-3, 1.0, 100.0)
+GAPS = (1e-3, 1e-6)
+SOLVERS = {"hinge": ("dcd", "interior-point"), "squared_hinge": ("dcd", "interior-point", "newton")}
+LONGER, LEAST = 10.0, 0.5  # a solver is ended after so many times what auto takes, and so many seconds
+
+Rows = tuple[Any, np.ndarray]
+
+
+def _stored(load: Callable[[], datasets.Dataset]) -> Callable[[], Rows]:
+    """One of the data sets of the first benchmark."""
+
+    def rows() -> Rows:
+        found = load()
+        return found.X, found.y
+
+    return rows
+
+
+def _first(name: str) -> Callable[[], Rows]:
+    """The first class of a set against the rest."""
+
+    def rows() -> Rows:
+        X, y = SETS[name]()
+        return X, y == np.unique(y)[0]
+
+    return rows
+
+
+def equal(n: int, d: int, seed: int = 0) -> Rows:
+    """Normal columns of one scale, and noisy labels."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, X @ rng.normal(size=d) + 2.0 * rng.normal(size=n) > 0.0
+
+
+DATA: dict[str, Callable[[], Rows]] = {
+    "adult": _stored(datasets.adult),
+    "web": _stored(datasets.web),
+    "mushrooms": _stored(datasets.mushrooms),
+    "reuters": _stored(datasets.reuters),
+    "pcmac": _stored(datasets.pcmac),
+    "satimage": _first("satimage"),
+    "letter": _first("letter"),
+    "madelon": SETS["madelon"],
+    "skin": SETS["skin"],
+    "equal": lambda: equal(200_000, 50),
+    "unequal": lambda: unequal(200_000, 50),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One fit: seconds of the processor, whether it was certified, and who was at work."""
+
+    seconds: float
+    certified: bool
+    stages: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{'' if self.certified else '> '}{1e3 * self.seconds:.3g}"
+
+
+def outcome(rows: Rows, loss: str, C: float, tol: float, algorithm: str, patience: float) -> Outcome:
+    """The faster of two fits."""
+    model = MaxMarginClassifier(
+        C, loss=loss, tol=tol, algorithm=algorithm, max_time=patience, max_iter=10**6, random_state=0
+    )
+    seconds = []
+    for _ in range(2):
+        begin = time.process_time()
+        model.fit(*rows)
+        seconds.append(time.process_time() - begin)
+        if model.status_ is not Status.CERTIFIED:
+            break
+    stages = tuple(dict.fromkeys(report.stage for report in model.history_))
+    return Outcome(min(seconds), model.status_ is Status.CERTIFIED, stages)
+
+
+def measured(name: str) -> list[list[str]]:
+    """The rows of a data set in the table."""
+    rows, lines = DATA[name](), []
+    what = f"{name}, {rows[0].shape[0]:,} x {rows[0].shape[1]:,}" + (
+        ", sparse" if sp.issparse(rows[0]) else ""
+    )
+    for loss, solvers in SOLVERS.items():
+        for C in COSTS:
+            for tol in GAPS:
+                auto = outcome(rows, loss, C, tol, "auto", 60.0)
+                patience = LONGER * auto.seconds + LEAST
+                asked = [solver for solver in solvers if RULES[solver]().refuses(Problem(loss, C)) is None]
+                others = {solver: outcome(rows, loss, C, tol, solver, patience) for solver in asked}
+                fits = [one.seconds for one in others.values() if one.certified]
+                best = f"{auto.seconds / min(fits):.1f}" if fits else ""
+                line = [
+                    what,
+                    loss,
+                    f"{C:g}",
+                    f"{tol:g}",
+                    *(str(others.get(s, "")) for s in SOLVERS["squared_hinge"]),
+                ]
+                lines.append([*line, str(auto), ", ".join(auto.stages), best])
+                print(" ".join(lines[-1]), flush=True)
+    return lines
+
+
+def document(names: list[str]) -> str:
+    """The whole page."""
+    with threadpool_limits(limits=1):
+        for loss in SOLVERS:  # what is compiled or loaded once
+            for X in (equal(3000, 3)[0], sp.csr_array(equal(3000, 3)[0])):
+                for solver in (*SOLVERS[loss], "auto"):
+                    outcome((X, np.arange(3000) % 2), loss, 1.0, 1e-3, solver, 5.0)
+        lines = [line for name in names for line in measured(name)]
+    head = ["data", "loss", "C", "tol", *SOLVERS["squared_hinge"], "auto", "at work", "auto / best"]
+    packages = ", ".join(f"{name} {version(name)}" for name in ("maxmargin", "numpy", "scipy", "numba"))
+    ratios = np.array([float(line[-1]) for line in lines if line[-1]])
+    return _PAGE.format(
+        python=platform.python_version(), packages=packages, table=table(head, lines), count=ratios.size,
+        within=int((ratios <= 1.5).sum()), worst=ratios.max(initial=0.0), longer=LONGER, least=LEAST,
+    )  # fmt: skip
+
+
+_PAGE = """\
+# How `algorithm="auto"` chooses
+
+Written by `python -m benchmarks.crossover --write`; no number on this page is typed by hand. Machine: 2 shared cores,
+one thread used. Python {python}; {packages}.
+
+## The rule
+
+Reason and choice stand in every report of `history_` (`stage`, `reason`), in `verbose` output and on the command line.
+
+1. **p = 2, small** (up to 2,000 rows and rows x smaller side^2 up to 2e8, or up to 50,000 rows and 2e7 of these): the
+   exact step. Its sets come from Newton's method (squared hinge) or interior points (hinge, hard margin); where these
+   do not lead to the optimum, the next solver has its turn.
+2. **p = 2, squared hinge, up to 1,000 columns**: Newton's method; the interior point where that loses its digits.
+3. **p = 2, squared hinge, more columns**: dual coordinate descent; after 50 passes, where there are as many rows as
+   columns, Newton's method with conjugate gradients.
+4. **p = 2, hinge, up to 3,000 columns and no more than rows**: dual coordinate descent; once half of what the
+   interior-point method is expected to take was spent, that one.
+5. **p = 2, else** (hinge of many columns, hard margins that are not small): dual coordinate descent.
+6. **p = 1, inf, linear programs**: HiGHS on the rows and columns that matter. **p = inf, soft**: the barrier path on
+   columns that join. **Other p**: the barrier path up to rows x columns x smaller side = 4e9, beyond it `pumma`
+   (2 < p < inf) or `ima`.
+
+Who takes over begins with the bounds and the dual weights that were found before; bounds never get worse.
+
+## The measurements
+
+Milliseconds of the processor for the whole fit with a free intercept, the faster of two; compiling is not counted. A
+solver that is asked for by name ends small problems with the exact step as well. `>`: ended without the certificate,
+after {longer:g} times the time of auto and {least:g} s.
+
+auto takes at most 1.5 times as long as the best of the solvers, who do not know that they are, in {within} of {count}
+rows; at most {worst:.1f} times.
+
+{table}
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and print; with --write into `docs/choice.md`."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.crossover", description=__doc__)
+    parser.add_argument("--sets", nargs="+", choices=list(DATA), default=list(DATA), help="data sets")
+    parser.add_argument("--write", action="store_true", help="write docs/choice.md")
+    options = parser.parse_args(arguments)
+    text = document(options.sets)
+    print(text)
+    if options.write:
+        PAGE.write_text(text)
+        print(f"written: {PAGE}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
