@@ -1,4 +1,4 @@
-"""Sums against rational arithmetic: plain ones within n eps, compensated ones as in twice the precision."""
+"""Sums against rational arithmetic: plain and extended ones within n eps, compensated ones as in twice the precision."""
 
 from __future__ import annotations
 
@@ -11,9 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import maxmargin.arithmetic
-from maxmargin.arithmetic import Compensated, Plain
+from maxmargin.arithmetic import Compensated, Extended, Plain
 
 EPS = Fraction(np.finfo(float).eps)
+ARITHMETICS = [
+    Plain,
+    pytest.param(
+        Extended, marks=pytest.mark.skipif(not Extended.available(), reason="long doubles are doubles here")
+    ),
+    Compensated,
+]
 
 
 def exact_sum(a, b):
@@ -29,8 +36,12 @@ def check(arithmetic, computed, a, b):
     error = abs(Fraction(float(computed)) - exact)
     if arithmetic is Compensated:
         assert error <= EPS * abs(exact) + (n * EPS) ** 2 * size
+    elif arithmetic is Extended:
+        assert error <= EPS * abs(exact) + n * Fraction(Extended.EPS) * size
     else:
         assert error <= n * EPS * size
+    promised = arithmetic.error(abs(float(computed)), float(size), len(a))
+    assert error <= Fraction(float(promised)) or not np.isfinite(promised)
 
 
 def cancelling(rng, n, condition):
@@ -57,7 +68,7 @@ def matrices(rng):
 
 
 @pytest.mark.parametrize("block", [None, 1, 50])
-@pytest.mark.parametrize("arithmetic", [Plain, Compensated])
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
 def test_matrix_times_vector(arithmetic, block, monkeypatch):
     if block is not None:
         monkeypatch.setattr(maxmargin.arithmetic, "_BLOCK", block)
@@ -79,7 +90,7 @@ def test_matrix_times_vector(arithmetic, block, monkeypatch):
                 check(arithmetic, combined[j], values[:, j].tolist(), c.tolist())
 
 
-@pytest.mark.parametrize("arithmetic", [Plain, Compensated])
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
 def test_totals_and_squares(arithmetic):
     rng = np.random.default_rng(1)
     for k in range(60):
@@ -114,7 +125,7 @@ def test_plain_sums_would_not_do():
         check(Compensated, Plain.scores(a[None, :], b)[0], a.tolist(), b.tolist())
 
 
-@pytest.mark.parametrize("arithmetic", [Plain, Compensated])
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
 def test_nothing_to_sum(arithmetic):
     for X in (np.zeros((3, 2)), sp.csr_matrix((3, 2)), np.zeros((3, 2), np.float32)):
         assert arithmetic.scores(X, np.ones(2)).tolist() == [0.0] * 3
@@ -123,7 +134,7 @@ def test_nothing_to_sum(arithmetic):
     assert arithmetic.square(np.zeros(0)) == 0.0
 
 
-@pytest.mark.parametrize("arithmetic", [Plain, Compensated])
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
 def test_large_and_small_columns_side_by_side(arithmetic):
     """A column of 1e-150 keeps its digits beside one of 1e150."""
     X = np.array([[1e150, 1e-150], [-1e150, 3e-150], [2e150, 5e-150]])
@@ -132,7 +143,7 @@ def test_large_and_small_columns_side_by_side(arithmetic):
         assert combined == pytest.approx([5e150, 22e-150], rel=1e-15)
 
 
-@pytest.mark.parametrize("arithmetic", [Plain, Compensated])
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
 def test_infinities_are_not_hidden(arithmetic):
     """An overflow is seen in the result: a bound must never be finite by accident."""
     with np.errstate(all="ignore"):

@@ -115,9 +115,9 @@ class Extended:
 
     @staticmethod
     def available() -> bool:
-        """Do long doubles have more digits than doubles? (The bits that a platform claims are put to the test.)"""
-        one, half = np.longdouble(1.0), np.longdouble(Extended.EPS)
-        return Extended.EPS < 1e-3 * _EPS and bool((one + half) - one == half)
+        """Are long doubles IEEE numbers of more digits than doubles? (What a platform claims is put to the test.)"""
+        one, last = np.longdouble(1.0), np.longdouble(Extended.EPS)
+        return np.finfo(np.longdouble).nmant in (63, 112) and bool((one + last) - one == last)
 
     @staticmethod
     def error(result: Any, size: Any, terms: float) -> Any:
