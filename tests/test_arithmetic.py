@@ -1,4 +1,4 @@
-"""Sums against rational arithmetic: plain and extended ones within n eps, compensated ones as in twice the precision."""
+"""Sums against rational arithmetic: plain and extended ones within n eps, compensated ones as in twice the digits."""
 
 from __future__ import annotations
 
