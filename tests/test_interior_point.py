@@ -245,3 +245,22 @@ def test_wide_data_and_other_problems_have_no_relay():
     assert relay(Problem("hinge", 1.0), wide) is None
     assert relay(Problem("hinge", np.inf), Patterns(np.ones((50, 3)))) is None
     assert relay(Problem("hinge", 1.0, 1.5), Patterns(np.ones((50, 3)))) is None
+
+
+def test_badly_centred_paths_are_followed_to_their_end():
+    """Separable rows under a large C: steps are short for a long while."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 5))
+    model = MaxMarginClassifier(1e3, loss="hinge").fit(X, X @ rng.normal(size=5) > 0.0)
+    assert model.status_ is Status.CERTIFIED
+
+
+def test_a_warm_start_from_hard_data_ends():
+    """Newton's method ends short of tol, the exact step has its turn, then the next solver; none twice."""
+    rng = np.random.default_rng(59)
+    X = rng.normal(size=(30, 20)) * 10.0 ** rng.uniform(-8, 8, size=20)
+    y, weights = (rng.random(30) < 0.5) * 1, 10.0 ** rng.choice([-12, 0, 12], size=30)
+    model = MaxMarginClassifier(1e4, intercept="augmented", warm_start=True, max_iter=50, random_state=0)
+    for _ in range(2):
+        model.fit(X, y, weights)
+        assert model.n_iter_ <= 60

@@ -243,16 +243,20 @@ def _solve(
     rounds = 0
     rounds_of = SCHEDULES[algorithm.schedule](run)
     with np.errstate(over="ignore", invalid="ignore"):
-        if small and terms.at_once and task.start is None:
+        # a hard margin of more rows than columns may have no separator: the rule then has a w to show
+        wide = task.patterns.d >= task.patterns.n
+        if small and terms.at_once and task.start is None and (wide or not problem.hard):
             status, rounds, handed, enough = finish(), 1, False, _turn(relay)
+            if status not in (Status.CERTIFIED, Status.CONVERGED):
+                status = watch.status() or status
         while status is None:
             if relay is not None and not handed and run.presentations >= enough:
                 run, reason = run.handed_to(relay.algorithm), relay.reason
                 rounds_of, relay, enough = SCHEDULES[run.algorithm.schedule](run), None, np.inf
             if next(rounds_of, DONE) is DONE:  # a batch solver at its end
-                if relay is None:
-                    status = Status.STALLED
-                enough = 0.0
+                status = finish() if handed else None
+                status = status or watch.status() or (Status.STALLED if relay is None else None)
+                handed, enough = False, 0.0
                 continue
             rounds += 1
             report(run.algorithm.name, reason)
@@ -274,7 +278,7 @@ def _solve(
                 break
             if rounds >= terms.max_iter:
                 status = Status.MAX_ITER
-    w, alpha = scale.primal(run.w), scale.dual(problem, run.alpha)
+        w, alpha = scale.primal(run.w), scale.dual(problem, run.alpha)
     alpha = alpha if merged is None else merged.scatter(alpha)
     if rows is not None:
         every = np.zeros(whole.y.size)

@@ -24,7 +24,7 @@ from ..problems import Problem
 from .blocks import Blocks
 from .scaled_cholesky import factor
 
-MOST = 100  # steps
+MOST = 400  # steps
 BACK = 0.995  # share of the way to the boundary
 EAGER = 4  # power of what the predictor leaves of the products, to aim at
 SHORT = 1e-8  # a step that is none
