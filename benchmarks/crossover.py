@@ -23,7 +23,7 @@ from maxmargin import MaxMarginClassifier, Problem, Status
 from maxmargin.rules import RULES
 
 from . import datasets
-from .report import table
+from .report import deliver, table
 from .unscaled import SETS, unequal
 
 PAGE = Path(__file__).parents[1] / "docs" / "choice.md"
@@ -194,10 +194,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="write docs/choice.md")
     options = parser.parse_args(arguments)
     text = document(options.sets)
-    print(text)
-    if options.write:
-        PAGE.write_text(text)
-        print(f"written: {PAGE}")
+    deliver(text, PAGE if options.write else None)
     return 0
 
 

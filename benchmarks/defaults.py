@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from maxmargin import MaxMarginClassifier
 
-from .report import table
+from .report import deliver, table
 from .unscaled import SETS
 
 PAGE = Path(__file__).parents[1] / "docs" / "defaults.md"
@@ -151,10 +151,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="write docs/defaults.md")
     options = parser.parse_args(arguments)
     text = document(options.sets)
-    print(text)
-    if options.write:
-        PAGE.write_text(text)
-        print(f"written: {PAGE}")
+    deliver(text, PAGE if options.write else None)
     return 0
 
 

@@ -28,7 +28,7 @@ from maxmargin import KernelMaxMarginClassifier
 from maxmargin.multiclass import parts_of
 
 from .datasets import _idx, _path, _svmlight
-from .report import table
+from .report import deliver, table
 
 try:
     from sklearnex.svm import SVC as PatchedSVC  # type: ignore[import-not-found]
@@ -319,10 +319,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="write docs/kernels.md")
     options = parser.parse_args(arguments)
     text = document(options.sets, options.repeats)
-    print(text)
-    if options.write:
-        PAGE.write_text(text)
-        print(f"written: {PAGE}")
+    deliver(text, PAGE if options.write else None)
     return 0
 
 

@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 from maxmargin import MaxMarginClassifier
 
 from .datasets import _path, relevant
-from .report import table
+from .report import deliver, table
 
 PAGE = Path(__file__).parents[1] / "docs" / "norms.md"
 TOL = 0.01
@@ -270,10 +270,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="write docs/norms.md")
     options = parser.parse_args(arguments)
     text = document(options.repeats, options.limit)
-    print(text)
-    if options.write:
-        PAGE.write_text(text)
-        print(f"written: {PAGE}")
+    deliver(text, PAGE if options.write else None)
     return 0
 
 

@@ -25,7 +25,7 @@ from .datasets import Dataset
 from .measure import search
 from .norms import bound, judged
 from .objective import primal, reference
-from .report import table
+from .report import deliver, table
 from .rivals import FAMILY, HARD, OTHERS, Bounded, Rival, signs, timed
 from .solvers import Answer, ladder
 from .unscaled import SETS, Rows, _svmlight, unequal
@@ -37,10 +37,8 @@ LOSSES = ("hinge", "squared_hinge")
 STEPS = ladder(1e-9)
 TENTH, HALF, AHEAD = 0.1, 0.5, 1.0  # of a peer's time, at most: the family at C >= 1, below, all others
 LIMIT, LEAST = 60.0, 5.0  # seconds of a peer's fit: no more where that is enough to tell, no less
-TENFOLD, AHEADOF = (
-    (12.0, 20.0),
-    (3.0, 6.0),
-)  # how many times ours, at least and at most, so that the goal can be told
+# times ours, at least and at most, that a peer of the family, or another, is given: so that the goal can be told
+TENFOLD, AHEADOF = (12.0, 20.0), (3.0, 6.0)
 PATIENCE = 300.0  # seconds after which one of our fits is ended
 LONG = 5.0  # seconds; where a fit takes longer there is one turn
 PACKAGES = (
@@ -539,10 +537,7 @@ def main(arguments: list[str] | None = None) -> int:
                 _say(f"  to {result.tol:g}: {' '.join(_mine(result))}; {_beside(result)}")
     command = " ".join(["python -m benchmarks.regimes", *(sys.argv[1:] if arguments is None else arguments)])
     text = document(results, command, options.turns)
-    print(text)
-    if options.write:
-        PAGE.write_text(text)
-        print(f"written: {PAGE}")
+    deliver(text, PAGE if options.write else None)
     return 0
 
 

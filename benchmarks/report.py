@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 
@@ -21,6 +22,14 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     lines = [list(head), *map(list, rows)]
     lines.insert(1, ["---"] * len(lines[0]))
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def deliver(text: str, page: Path | None) -> None:
+    """Print a page, and write it where one is named."""
+    print(text)
+    if page is not None:
+        page.write_text(text)
+        print(f"written: {page}")
 
 
 def times(results: Sequence[Comparison]) -> str:

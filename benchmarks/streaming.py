@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from maxmargin import OnlineMarginClassifier
 
 from .datasets import _csr, _idx, _path, mnist_dense, reuters
-from .report import table
+from .report import deliver, table
 
 PAGE = Path(__file__).parents[1] / "docs" / "streaming.md"
 BATCH = 1000
@@ -361,10 +361,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="write docs/streaming.md")
     options = parser.parse_args(arguments)
     text = document(options.repeats, options.orders)
-    print(text)
-    if options.write:
-        PAGE.write_text(text)
-        print(f"written: {PAGE}")
+    deliver(text, PAGE if options.write else None)
     return 0
 
 

@@ -26,7 +26,7 @@ from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier
 from maxmargin.estimators import linear
 from maxmargin.estimators.threads import BlasThreads
 
-from .report import spread, table
+from .report import deliver, spread, table
 from .unscaled import SETS, Rows, unequal
 
 PAGE = Path(__file__).parents[1] / "docs" / "threads.md"
@@ -203,10 +203,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     command = " ".join(["python -m benchmarks.threads", *(sys.argv[1:] if arguments is None else arguments)])
     text = document(options.sets, options.turns, command)
-    print(text)
-    if options.write:
-        PAGE.write_text(text)
-        print(f"written: {PAGE}")
+    deliver(text, PAGE if options.write else None)
     return 0
 
 

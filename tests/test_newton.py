@@ -74,7 +74,7 @@ def test_the_direction_is_newtons(intercept, storage, monkeypatch):
     descent.place(w, b)
     descent.look()
     for solver in (_Products, _Gradients):
-        system = solver(descent.blocks, descent.share, descent.regular, never)
+        system = solver(descent.blocks, descent.share, never)
         dz = system.solve(descent.slack > 0.0, descent._gradient, 1e-12)
         dw, db = descent.blocks.primal(dz)
         assert dw == pytest.approx(expected[:5], rel=1e-7, abs=1e-9)

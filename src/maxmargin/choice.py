@@ -51,7 +51,7 @@ def choose(
         Is it time to stop? Whether large classes can be separated is then left open.
     """
     p, n, d = problem.p, patterns.n, patterns.d
-    if Newton().refuses(problem) is None and d <= NARROW:
+    if _by_newton(problem, patterns):
         return Newton(), f"{n} x {d}, squared losses: Newton's method, whatever C and the scales are"
     if problem.euclidean:
         return DualCoordinateDescent(), "p = 2: dual coordinate descent certifies any tol"
@@ -91,12 +91,11 @@ def relay(problem: Problem, patterns: Patterns) -> Relay | None:
     """
     n, d = patterns.n, patterns.d + (problem.intercept != "none")
     size = f"{n} x {patterns.d}"
+    if _by_newton(problem, patterns):
+        return Relay(InteriorPoint(), f"{size}: Newton's method has lost its digits", np.inf)
     if Newton().refuses(problem) is None:
-        if patterns.d <= NARROW:
-            return Relay(InteriorPoint(), f"{size}: Newton's method has lost its digits", np.inf)
-        if d <= n:
-            return Relay(Newton(), f"{size}: Newton's method minds neither C nor scales", PASSES * n)
-        return None
+        then = Relay(Newton(), f"{size}: Newton's method minds neither C nor scales", PASSES * n)
+        return then if d <= n else None
     second = InteriorPoint()
     if second.refuses(problem) is not None or d > min(n, WIDE):
         return None
@@ -105,6 +104,11 @@ def relay(problem: Problem, patterns: Patterns) -> Relay | None:
     steps = SHARE * STEPS * rows * (OWN + entry * each + pair * each * each)
     presentations = steps / (ROW + ENTRY * each)
     return Relay(second, f"{size}: an interior point costs about twice what was spent", presentations)
+
+
+def _by_newton(problem: Problem, patterns: Patterns) -> bool:
+    """Does Newton's method, on a matrix of the columns' products, begin?"""
+    return Newton().refuses(problem) is None and patterns.d <= NARROW
 
 
 def is_separable(

@@ -61,9 +61,8 @@ def candidates(qp: Quadratic, start: np.ndarray | None = None) -> Iterator[Point
         yield from _settle(qp, (a > 0.0) & (a < qp.c), a >= qp.c, beta, FEW_TURNS)
     if not qp.problem.hard and np.isfinite(qp.sizes).all():
         rough = _rough(qp)
-        plenty = (
-            len(rough.a) > PLENTY and _gap(qp, rough) <= NEXT_TO_NONE
-        )  # nothing to be gained that costs as much
+        # nothing to be gained then that costs as much
+        plenty = len(rough.a) > PLENTY and _gap(qp, rough) <= NEXT_TO_NONE
         if plenty and qp.problem.loss == "squared_hinge":
             yield rough
             return

@@ -30,6 +30,8 @@ class Blocks:
     unit : float
     units : ndarray of shape (size,)
         Of each column.
+    regular : ndarray of shape (size,)
+        1 for every weight that is regularised, 0 for a free intercept.
     """
 
     def __init__(self, problem: Problem, X: Any) -> None:
@@ -42,9 +44,9 @@ class Blocks:
         each = 2 * (1 + X.nnz // self.n) if sp.issparse(X) else self.size  # numbers a row
         self.step = max(1, min(self.n, BYTES // (8 * each)))
         self.unit = (self._square() / self.n + problem.rho**2) ** 0.5 or 1.0
-        self.units = np.full(self.size, self.unit)
+        self.units, self.regular = np.full(self.size, self.unit), np.ones(self.size)
         if problem.free:
-            self.units[-1] = 1.0
+            self.units[-1], self.regular[-1] = 1.0, 0.0
 
     def parts(self) -> Iterator[slice]:
         """The places of the rows that are looked at together."""
@@ -67,10 +69,14 @@ class Blocks:
 
     def combine(self, c: np.ndarray, places: slice) -> np.ndarray:
         """c, of shape (m, rows), times these rows."""
-        some, total = self._some(places), c.sum(axis=1)
-        out = np.empty((c.shape[0], self.size))
-        out[:, : self.d] = ((some.T @ c.T).T if sp.issparse(some) else c @ some) - np.outer(total, self.mean)
-        out[:, self.d :] = self.constant * total[:, None]
+        some = self._some(places)
+        return self.combined((some.T @ c.T).T if sp.issparse(some) else c @ some, c.sum(axis=1))
+
+    def combined(self, made: np.ndarray, total: Any) -> np.ndarray:
+        """Combinations of these rows, from those of the rows x and the sums of their factors."""
+        out = np.empty((*made.shape[:-1], self.size))
+        out[..., : self.d] = made - np.multiply.outer(total, self.mean)
+        out[..., self.d :] = self.constant * np.asarray(total)[..., None]
         return out / self.units
 
     def products(self, share: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:

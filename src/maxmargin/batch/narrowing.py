@@ -170,11 +170,7 @@ class _Rows:
         sums = sum(_dense(parts[rows].T @ some) for rows, some in row_blocks(self.X))
         means = sums / total[:, None]
         some = self.X[single]
-        X = (
-            sp.vstack([some, sp.csr_array(means)], format="csr")
-            if sp.issparse(some)
-            else np.vstack([some, means])
-        )
+        X = sp.vstack([some, sp.csr_array(means)]).tocsr() if sp.issparse(some) else np.vstack([some, means])
         y = np.append(self.y[single], self.y[~alone][first])
         stands = np.empty(n, int)
         stands[single], stands[~alone] = np.arange(single.size), single.size + members

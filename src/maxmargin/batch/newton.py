@@ -126,16 +126,14 @@ class _Descent:
     ) -> None:
         self.problem, self.blocks, self.y, self.interrupted = problem, Blocks(problem, X), y, interrupted
         self.share = self.blocks.unit**2 / np.maximum(problem.delta2(weights), LEAST)
-        self.regular = np.ones(self.blocks.size)
-        if problem.free:
-            self.regular[-1] = 0.0
+        self.regular = self.blocks.regular
         self.alpha = np.empty(y.size)
         self._system = self._solver()
         self.start()
 
     def _solver(self) -> _Products | _Gradients:
         solver = _Products if self.blocks.size <= WIDE else _Gradients
-        return solver(self.blocks, self.share, self.regular, self.interrupted)
+        return solver(self.blocks, self.share, self.interrupted)
 
     def start(self) -> None:
         """Begin at 0."""
@@ -208,21 +206,14 @@ class _Descent:
         return Plain.scores(self.blocks.X, *self.blocks.primal(z))
 
     def _combined(self, c: np.ndarray) -> np.ndarray:
-        return _combined(self.blocks, Plain.combine(self.blocks.X, c), float(c.sum()))
-
-
-def _combined(blocks: Blocks, made: np.ndarray, total: float) -> np.ndarray:
-    """A combination of the rows in the units of the blocks, from that of the rows as they are."""
-    return np.append(made - total * blocks.mean, blocks.constant * total)[: blocks.size] / blocks.units
+        return self.blocks.combined(Plain.combine(self.blocks.X, c), float(c.sum()))
 
 
 class _Products:
     """The matrix of the products of columns, over the costly patterns: changed with them, and factored."""
 
-    def __init__(
-        self, blocks: Blocks, share: np.ndarray, regular: np.ndarray, interrupted: Callable[[], bool]
-    ) -> None:
-        self.blocks, self.share, self.regular, self.interrupted = blocks, share, regular, interrupted
+    def __init__(self, blocks: Blocks, share: np.ndarray, interrupted: Callable[[], bool]) -> None:
+        self.blocks, self.share, self.interrupted = blocks, share, interrupted
         self._inside = np.zeros(share.size, bool)
         self._matrix = np.zeros((blocks.size, blocks.size))
         self._top = np.zeros(blocks.size)
@@ -230,7 +221,7 @@ class _Products:
     def solve(self, costly: np.ndarray, gradient: np.ndarray, rough: float) -> np.ndarray:
         """The way to the least point of these patterns' loss."""
         self._follow(costly)
-        matrix = self._matrix / self.blocks.units / self.blocks.units[:, None] + np.diag(self.regular)
+        matrix = self._matrix / self.blocks.units / self.blocks.units[:, None] + np.diag(self.blocks.regular)
         solve = factor(matrix)
         return -solve(gradient) if solve is not None else -gradient / np.maximum(np.diag(matrix), LEAST)
 
@@ -261,10 +252,8 @@ class _Products:
 class _Gradients:
     """Conjugate gradients, which ask for products of the matrix with vectors alone; its diagonal before them."""
 
-    def __init__(
-        self, blocks: Blocks, share: np.ndarray, regular: np.ndarray, interrupted: Callable[[], bool]
-    ) -> None:
-        self.blocks, self.share, self.regular, self.interrupted = blocks, share, regular, interrupted
+    def __init__(self, blocks: Blocks, share: np.ndarray, interrupted: Callable[[], bool]) -> None:
+        self.blocks, self.share, self.interrupted = blocks, share, interrupted
         X, self._w = blocks.X, np.zeros(blocks.d)
         if sp.issparse(X):
             self._space: Any = Sparse(unsigned(X.indptr), unsigned(X.indices), X.data, Vector(self._w))
@@ -278,9 +267,9 @@ class _Gradients:
         dz, rest = np.zeros(gradient.size), -gradient
         other = inverse * rest
         direction, square = other, float(rest @ other)
-        enough = rough * rough * float(self.regular @ (rest * rest))
+        enough = rough * rough * float(self.blocks.regular @ (rest * rest))
         for _ in range(TURNS):
-            if not float(self.regular @ (rest * rest)) > enough or self.interrupted():
+            if not float(self.blocks.regular @ (rest * rest)) > enough or self.interrupted():
                 break
             product = self._product(rows, direction)
             t = square / float(direction @ product)
@@ -295,7 +284,7 @@ class _Gradients:
         self._w[:] = w
         made = np.zeros(self.blocks.d)
         total = products(self._space, rows, self.share, b, Vector(made))
-        return self.regular * z + _combined(self.blocks, made, total)
+        return self.blocks.regular * z + self.blocks.combined(made, total)
 
     def _diagonal(self, rows: np.ndarray) -> np.ndarray:
         blocks, mean = self.blocks, self.blocks.mean
@@ -303,4 +292,4 @@ class _Gradients:
         total = diagonal(self._space, rows, self.share, Vector(sums), Squared(both))
         both += mean * (total * mean - 2.0 * sums)
         found = np.append(np.maximum(both, 0.0), blocks.constant**2 * total)[: blocks.size]
-        return np.maximum(found / blocks.units**2 + self.regular, LEAST)
+        return np.maximum(found / blocks.units**2 + self.blocks.regular, LEAST)

@@ -105,9 +105,7 @@ class Path:
         self.a = a if balanced is None else balanced
         self.room = np.where(self.capped, self.cap - self.a, 1.0)
         self.u, self.v = np.ones(n), np.where(self.capped, 1.0, 0.0)
-        self.z, self.regular = np.zeros(self.blocks.size), np.ones(self.blocks.size)
-        if problem.free:
-            self.regular[-1] = 0.0
+        self.z, self.regular = np.zeros(self.blocks.size), self.blocks.regular
         self._pairs = n + int(np.count_nonzero(self.capped))
         self._lack, self._share, self._before, self._step = np.empty((4, n))
 

@@ -103,9 +103,8 @@ def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Q
         scale = largest * float(np.sqrt(np.mean(np.sum((A / largest) ** 2, axis=1))))
     A, basis = A / scale, None
     n = len(y)
-    if A.shape[1] > max(
-        WIDE * n, LEAST
-    ):  # w is a combination of the rows; equal ones no longer cancel exactly
+    # w is a combination of the rows; equal ones no longer cancel exactly
+    if A.shape[1] > max(WIDE * n, LEAST):
         basis, R = _linalg.qr(A.T, mode="economic", check_finite=False)
         A = np.ascontiguousarray(R.T)
     caps = problem.caps(weights)
