@@ -21,6 +21,7 @@ SUBNORMAL = 1e-290  # squares below have lost digits
 LARGE = 1e290  # above, no room to split a number
 _EPS = float(np.finfo(float).eps)
 _BLOCK = 1 << 18  # entries at a time: temporaries stay in cache
+_TERMS = 1 << 10  # of a sum, before it is added to others: a long one keeps its digits
 
 
 def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
@@ -35,7 +36,7 @@ def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
 
 
 class Plain:
-    """Ordinary float64 sums."""
+    """Ordinary float64 sums; long ones of dense rows in parts."""
 
     @staticmethod
     def error(result: Any, size: Any, terms: float) -> Any:
@@ -43,11 +44,19 @@ class Plain:
         return (terms + 4.0) * _EPS * size
 
     @staticmethod
+    def terms(X: Any, terms: int, axis: int) -> int:
+        """How many terms of a sum over rows (axis 0) or columns (1) are added one after the other, at most."""
+        if sp.issparse(X) or X.dtype != np.float64:
+            return terms
+        return min(terms, _TERMS + -(-X.shape[axis] // _TERMS))
+
+    @staticmethod
     def scores(X: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
         """X w + b."""
-        out = np.empty(X.shape[0])
+        out = np.zeros(X.shape[0])
         for rows, block in row_blocks(X):
-            out[rows] = block @ w
+            for some, part in _short(block, 1):
+                out[rows] += part @ w[some]
         return out + b
 
     @staticmethod
@@ -55,13 +64,15 @@ class Plain:
         """X^T c."""
         out = np.zeros(X.shape[1])
         for rows, block in row_blocks(X):
-            out += block.T @ c[rows]
+            for some, part in _short(block, 0):
+                out += part.T @ c[rows][some]
         return out
 
     @staticmethod
     def total(v: np.ndarray) -> float:
         """The sum of the entries of v."""
-        return float(np.sum(v))
+        whole = v.size - v.size % _TERMS
+        return float(v[:whole].reshape(-1, _TERMS).sum(axis=1).sum() + v[whole:].sum())
 
     @staticmethod
     def square(v: np.ndarray, p: float = 2.0) -> float:
@@ -108,6 +119,16 @@ class Plain:
         return out
 
 
+def _short(block: Any, axis: int) -> Iterator[tuple[slice, Any]]:
+    """Parts of dense rows (axis 0) or columns (1), few enough that sums over them keep their digits."""
+    if sp.issparse(block) or block.shape[axis] <= _TERMS:
+        yield slice(None), block
+        return
+    for start in range(0, block.shape[axis], _TERMS):
+        some = slice(start, start + _TERMS)
+        yield some, block[:, some] if axis else block[some]
+
+
 class Extended:
     """Sums of long doubles, ten times as long as plain ones take, a tenth of what compensated ones do."""
 
@@ -123,6 +144,11 @@ class Extended:
     def error(result: Any, size: Any, terms: float) -> Any:
         """By how much a sum of so many terms may be off at most; `size` is the sum of their absolute values."""
         return 2.0 * _EPS * np.abs(result) + (terms + 8.0) * Extended.EPS * size
+
+    @staticmethod
+    def terms(X: Any, terms: int, axis: int) -> int:
+        """The terms of a sum over rows (axis 0) or columns (1)."""
+        return terms
 
     @staticmethod
     def scores(X: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
@@ -174,6 +200,11 @@ class Compensated:
         eps^2 and eps^3 of the largest of the sums that are taken together.
         """
         return 2.0 * _EPS * np.abs(result) + 8.0 * (terms + 8.0) * _EPS * _EPS * np.max(size, initial=0.0)
+
+    @staticmethod
+    def terms(X: Any, terms: int, axis: int) -> int:
+        """The terms of a sum over rows (axis 0) or columns (1)."""
+        return terms
 
     @staticmethod
     def scores(X: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:

@@ -283,7 +283,7 @@ def certify(
     alpha : ndarray of shape (n,)
         Any non-negative numbers; best, those of a solver.
     tol : float, default=0
-        The gap that is asked for: of large samples, a gap far below it is not shown to all its digits.
+        The gap that is asked for: rounding that is far below it may remain.
 
     Notes
     -----
@@ -322,7 +322,7 @@ def _multiplied(
     multiple = 1.0 if problem.hard or not alpha.any() else problem.multiple(alpha, v2, sample.weights)
     alpha = np.minimum(alpha * multiple, caps)
     found = bounds(problem, sample, w, b, alpha, Plain, v * multiple)
-    negligible = 0.0 if sample.entries <= FEW else max(NEGLIGIBLE, SEEN * tol)
+    negligible = max(0.0 if sample.entries <= FEW else NEGLIGIBLE, SEEN * tol)
     if _is_seen(found, negligible) and problem.free:  # the multiple has rounded the dual weights once more
         _even_out(alpha, sample.y, caps)
     for arithmetic in MORE_DIGITS:
@@ -388,12 +388,14 @@ def _dual_point(
     if problem.rho:
         v, norms = np.append(v, problem.rho * arithmetic.total(signed)), norms + problem.rho
     norms = norms * max(1.0, max(v.size, 1) ** (1.0 / problem.p - 0.5))  # of rows, in the p-norm, at most
-    off = arithmetic.error(arithmetic.norm(v, problem.p), float(alpha @ norms), terms + v.size)
+    size = arithmetic.norm(v, problem.p)
+    off = arithmetic.error(size, float(alpha @ norms), arithmetic.terms(sample.X, terms, 0))
+    off += arithmetic.error(size, size, v.size)
     if norms[alpha > 0.0].any():  # products of tiny numbers, and of their halves, may underflow
         off += 8.0 * (terms + 1.0) * v.size * _LEAST
     if problem.free:
         uneven = abs(arithmetic.total(signed))
-        uneven += arithmetic.error(uneven, float(alpha.sum()), terms)
+        uneven += arithmetic.error(uneven, float(alpha.sum()), arithmetic.terms(alpha, terms, 0))
         off += uneven * float(norms.max(initial=0.0))
     return _DualPoint(v, off, uneven)
 
@@ -404,8 +406,8 @@ def _margins(
     """The margins, and by how much each may be off; of `uneven` columns lengths say too little."""
     margins = sample.y * arithmetic.scores(sample.X, w, b)
     length = Plain.scores(abs(sample.X), np.abs(w)) if uneven else sample.norms * Plain.norm(w)
-    size = 1.01 * length + abs(b)
-    return margins, arithmetic.error(margins, size, sample.width + 1) + (sample.width + 2) * _LEAST
+    size, terms = 1.01 * length + abs(b), arithmetic.terms(sample.X, sample.width, 1) + 1
+    return margins, arithmetic.error(margins, size, terms) + (sample.width + 2) * _LEAST
 
 
 def _soft_bounds(
@@ -425,7 +427,7 @@ def _soft_bounds(
         float((2.0 * alpha - problem.gains(alpha, weights)).sum()),
     )
     lower = problem.dual(v2, alpha, weights, arithmetic.total)
-    terms = int(np.count_nonzero(alpha)) + dual.v.size
+    terms = arithmetic.terms(alpha, int(np.count_nonzero(alpha)), 0) + dual.v.size
     if problem.power == 2:
         below = arithmetic.error(lower, size + v2, terms) + 4.0 * _EPS * (size + v2)
         below += (
@@ -435,13 +437,16 @@ def _soft_bounds(
         below = arithmetic.error(lower, size, terms) + 4.0 * _EPS * size + dual.uneven
         below += size * (dual.off + float(np.sqrt(v2)) * (powers_error(problem.p, terms) + terms * _EPS))
     if alpha.any():
-        below += (terms + 4.0) * _LEAST
+        below += (alpha.size + dual.v.size + 4.0) * _LEAST
     if problem.euclidean:
         penalty = 0.5 * problem.norm2(arithmetic.square(w), b)
     else:
         penalty = problem.penalty(arithmetic.norm(problem.weights(w, b), problem.q))
     upper = problem.primal(penalty, margins - off, weights, arithmetic.total)
-    above = arithmetic.error(upper, upper, margins.size + w.size) + 4.0 * _EPS * upper
+    above = (
+        arithmetic.error(upper, upper, arithmetic.terms(margins, margins.size, 0) + w.size)
+        + 4.0 * _EPS * upper
+    )
     above += 2.0 * upper * powers_error(problem.q, w.size)
     if penalty > 0.0 or w.any():  # squares may have lost their digits
         above += (w.size + 4.0) * _LEAST
@@ -469,7 +474,7 @@ def _hard_bounds(
         lower -= abs(lower) * (inexact + 4.0 * _EPS)
     below = nominal - lower if np.isfinite(nominal) else 0.0
     total, size = arithmetic.total(alpha), arithmetic.norm(dual.v, problem.p)
-    off_total = arithmetic.error(total, total, alpha.size) + dual.uneven
+    off_total = arithmetic.error(total, total, arithmetic.terms(alpha, alpha.size, 0)) + dual.uneven
     if not total > off_total:
         return Bounds(lower, np.inf, below, 0.0)
     longest = size * (1.0 + powers_error(problem.p, dual.v.size))

@@ -42,6 +42,11 @@ class Units:
     sigma: float = 1.0
     columns: np.ndarray | None = None
 
+    @property
+    def ordinary(self) -> bool:
+        """Are these the user's?"""
+        return self.sigma == 1.0 and self.columns is None
+
     def task(self, task: Task) -> Task:
         """The task in these units."""
         if self.columns is not None:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import Plain
-from .batch.active_set import candidates
+from .batch.active_set import Point, candidates
 from .batch.quadratic import quadratic
-from .certificates import FEW, NEGLIGIBLE, Certificate, Sample, certify
+from .certificates import FEW, NEGLIGIBLE, SEEN, Certificate, Sample, certify
 from .data import Patterns
 from .intercept import best_intercept
 from .merge import Merged, merge
@@ -37,6 +37,7 @@ TIGHT = 1e-9  # a margin as near to one is one
 UNFINISHED = (Status.MAX_ITER, Status.STALLED, Status.CONVERGED, Status.UNDECIDED, Status.NOT_FINITE)
 SHARE = 0.4  # a quarter of the time of the exact step, in entries presented for each n side^2 of it
 PATIENCE = 3  # rounds that the rule has at least, before a small problem is handed to the exact step,
+Certified = Callable[[np.ndarray, float, np.ndarray], Certificate]  # of w, b and dual weights
 DONE = object()  # what the rounds of a solver end with
 LOOKS = 100  # and looks at every row, at most, before it is asked whether there is a separator at all
 
@@ -233,9 +234,29 @@ def _solve(
         )  # fmt: skip
         terms.on_report(history[-1])
 
+    def told(w: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """In the user's units, for all rows."""
+        w, alpha = scale.primal(w), scale.dual(problem, alpha)
+        alpha = alpha if merged is None else merged.scatter(alpha)
+        if rows is not None:
+            every = np.zeros(whole.y.size)
+            every[rows] = alpha
+            alpha = every
+        return w, alpha
+
+    proofs: list[tuple[np.ndarray, np.ndarray, Certificate]] = []  # of points as the user is told them
+
     def finish() -> Status | None:
         sample = Sample(task.patterns.X, task.y, task.weights, np.sqrt(task.patterns.square))
-        _finish(run, sample, watch)
+
+        def certified(w: np.ndarray, b: float, alpha: np.ndarray) -> Certificate:
+            if not scale.ordinary:
+                return certify(task.problem, sample, w, b, alpha, tol)
+            v, every = told(w, alpha)
+            proofs.append((w, alpha, certify(problem, whole, v, b, every, tol)))
+            return proofs[-1][-1]
+
+        _finish(run, certified, sample, watch, tol)
         report("exact", "p = 2, a small problem: the optimality conditions on the support")
         return _after_finish(run, tol)
 
@@ -278,14 +299,9 @@ def _solve(
                 break
             if rounds >= terms.max_iter:
                 status = Status.MAX_ITER
-        w, alpha = scale.primal(run.w), scale.dual(problem, run.alpha)
-    alpha = alpha if merged is None else merged.scatter(alpha)
-    if rows is not None:
-        every = np.zeros(whole.y.size)
-        every[rows] = alpha
-        alpha = every
-    with np.errstate(over="ignore", invalid="ignore"):
-        certificate = certify(problem, whole, w, run.b, alpha, tol)
+        w, alpha = told(run.w, run.alpha)
+        proved = (proof for v, a, proof in proofs if v is run.w and a is run.alpha)
+        certificate = next(proved, None) or certify(problem, whole, w, run.b, alpha, tol)
     if certificate.gap <= tol:
         status = Status.CERTIFIED
     elif status is Status.CERTIFIED:  # the running bounds were off by rounding
@@ -377,30 +393,39 @@ def _fair_share(patterns: Patterns) -> float:
     return SHARE * patterns.n * side * side / max(entries, 1.0) + 5.0 * patterns.n
 
 
-def _finish(run: Run, sample: Sample, watch: Watch) -> None:
+def _finish(run: Run, certified: Certified, sample: Sample, watch: Watch, tol: float) -> None:
     """End with the active-set step; its answer counts where its own bounds are better."""
     problem = run.problem
     qp = quadratic(problem, sample.X, sample.y, sample.weights)
-    exact = EXACT if sample.entries <= FEW else NEGLIGIBLE
+    exact = max(EXACT if sample.entries <= FEW else NEGLIGIBLE, SEEN * tol)
     near = qp.near(run.alpha) if run.gap < NEAR_ENOUGH else None
+
+    def content(point: Point) -> bool:
+        """Take over what it proves. Is that all that there is to be had?"""
+        w, b = qp.primal(point.w)
+        alpha = qp.dual(point.a)
+        if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
+            return False
+        for v, bias in _primal_points(run, sample, w, b, point.settled):
+            certificate = certified(v, bias, alpha)
+            run.adopt(v, bias, alpha, certificate.lower, certificate.upper, exact if point.settled else 0.0)
+            if point.settled and certificate.gap <= exact:
+                return True
+        return False
+
+    rough: list[Point] = []  # looked at where nothing better comes
     try:
         for point in candidates(qp, near):
+            if point.settled and content(point):
+                return
+            if not point.settled:
+                rough.append(point)
             if watch.interrupted():
-                return
-            w, b = qp.primal(point.w)
-            alpha = qp.dual(point.a)
-            if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
-                continue
-            rounding = exact if point.settled else 0.0
-            found = np.inf
-            for v, bias in _primal_points(run, sample, w, b, point.settled):
-                certificate = certify(problem, sample, v, bias, alpha)
-                run.adopt(v, bias, alpha, certificate.lower, certificate.upper, rounding)
-                found = min(found, certificate.gap)
-            if point.settled and found <= exact:
-                return
+                break
     except np.linalg.LinAlgError:  # what was found so far stands
-        return
+        pass
+    for point in rough:
+        content(point)
 
 
 def _primal_points(

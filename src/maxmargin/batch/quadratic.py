@@ -20,9 +20,13 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from ..arithmetic import Plain
 from ..problems import Problem
 
 WIDE, LEAST = 2, 500  # columns a row, and columns, beyond which rows are told by their own coefficients
+INDEPENDENT = (
+    1e-4  # share of the longest row that the part of another one that is its own must have, to be told
+)
 FAR = 0.1  # a column whose spread is less than this share of its size is centred
 BEYOND = 1e20  # a cap, R = 1, that float64 cannot meet: either no dual weight comes near it, or none is found
 NEXT_TO_NONE = 1e-290  # no cap, R = 1, is smaller, nor the inverse of a curvature: steps divide by them
@@ -36,8 +40,8 @@ class Quadratic:
 
     Attributes
     ----------
-    basis : ndarray of shape (coordinates, rank), default=None
-        Orthonormal columns, of which the rows of A are combinations where these are many: A holds their coefficients.
+    basis : _Basis, default=None
+        Orthonormal coordinates, of which the rows are combinations where these are wide: A holds their coefficients.
     """
 
     A: np.ndarray
@@ -50,7 +54,7 @@ class Quadratic:
     problem: Problem
     y: np.ndarray
     caps: np.ndarray
-    basis: np.ndarray | None = None
+    basis: _Basis | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -71,7 +75,7 @@ class Quadratic:
 
     def primal(self, w: np.ndarray) -> tuple[np.ndarray, float]:
         """(w, b) of the problem's own scale; b is 0 unless the intercept is augmented."""
-        w = w if self.basis is None else self.basis @ w
+        w = w if self.basis is None else self.basis.combine(w)
         if self.problem.rho:
             return w[:-1] / self.scale, float(w[-1]) * self.problem.rho / self.scale
         return w / self.scale, 0.0
@@ -86,27 +90,48 @@ class Quadratic:
         return np.minimum(a / self.scale**2, self.caps)
 
 
+class _Basis:
+    """An orthonormal basis of the span of a few wide rows: A' L^-T, where L L' = A A'. It is not made.
+
+    The products of the rows have half of their digits; where that is too few, an orthogonal factor has them all.
+    """
+
+    def __init__(self, A: np.ndarray) -> None:
+        self._rows, self._orthogonal = A, None
+        self.coefficients, failed = _linalg.lapack.dpotrf(A @ A.T, lower=True, clean=True)
+        sizes = np.diag(self.coefficients)
+        if failed or not sizes.min() > INDEPENDENT * sizes.max():
+            self._orthogonal, R = _linalg.qr(A.T, mode="economic", check_finite=False)
+            self.coefficients = np.ascontiguousarray(R.T)
+
+    def combine(self, w: np.ndarray) -> np.ndarray:
+        """What has these coordinates."""
+        if self._orthogonal is not None:
+            return self._orthogonal @ w
+        return (
+            _linalg.solve_triangular(self.coefficients, w, lower=True, trans="T", check_finite=False)
+            @ self._rows
+        )
+
+
 def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Quadratic:
     """The program of a problem on a few rows, all of positive weight."""
     X = X.toarray() if sp.issparse(X) else X
     X = np.asarray(X, dtype=float)
     if problem.free:  # balanced dual weights do not see a shift of a column; numbers do, if it is far off
-        mean = X.mean(axis=0)
-        far = np.abs(X - mean).max(axis=0) <= FAR * np.abs(X).max(axis=0)
-        X = X - np.where(far, mean, 0.0)
+        mean, top, bottom = X.mean(axis=0), X.max(axis=0), X.min(axis=0)
+        far = np.maximum(top - mean, mean - bottom) <= FAR * np.maximum(top, -bottom)
+        X = X - np.where(far, mean, 0.0) if far.any() else X
     A = X * y[:, None]
     if problem.rho:
         A = np.column_stack([A, problem.rho * y])
-    largest = float(np.abs(A).max(initial=0.0))
-    scale = 1.0
-    if largest > 0.0:
-        scale = largest * float(np.sqrt(np.mean(np.sum((A / largest) ** 2, axis=1))))
-    A, basis = A / scale, None
-    n = len(y)
+    scale = (Plain.square(A.ravel()) / len(y)) ** 0.5 or 1.0
+    A /= scale
+    n, basis = len(y), None
     # w is a combination of the rows; equal ones no longer cancel exactly
     if A.shape[1] > max(WIDE * n, LEAST):
-        basis, R = _linalg.qr(A.T, mode="economic", check_finite=False)
-        A = np.ascontiguousarray(R.T)
+        basis = _Basis(A)
+        A = basis.coefficients
     caps = problem.caps(weights)
     with np.errstate(over="ignore"):
         D = np.minimum(problem.delta2(weights) / scale**2, 1.0 / NEXT_TO_NONE)
