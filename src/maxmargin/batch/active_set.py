@@ -12,7 +12,7 @@ SIAM J. Optim. 13, 2002.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -27,8 +27,14 @@ from .quadratic import Quadratic
 
 _linalg: Any = scipy.linalg  # its annotations speak of every case at once
 
-TURNS, FEW_TURNS = 30, 6  # most changes of the sets: near the optimum, and from a rule's dual weights
+TURNS, FEW_TURNS, FEWEST = (
+    30,
+    6,
+    2,
+)  # most changes of the sets: near the optimum, from a rule's dual weights, on the way
 INSEPARABLE = 1e-6  # a margin, R = 1, that may be zero
+NEAR = 1e-3  # a gap at which two points may agree about which patterns are free
+SOLVED = 1e-20  # a gap, in its square root, that is rounding
 PLENTY, NEXT_TO_NONE = 2000, 1e-10  # patterns for which so small a gap is as good as none
 MANY = 1200  # most free dual weights in one linear system
 
@@ -60,9 +66,12 @@ def candidates(qp: Quadratic, start: np.ndarray | None = None) -> Iterator[Point
         beta = _multipliers(qp, a)
         yield from _settle(qp, (a > 0.0) & (a < qp.c), a >= qp.c, beta, FEW_TURNS)
     if not qp.problem.hard and np.isfinite(qp.sizes).all():
-        rough = _rough(qp)
+        rough = yield from _approach(qp)
+        gap = _gap(qp, rough)
+        if gap <= SOLVED and qp.problem.loss == "squared_hinge":  # half of a squared gradient
+            yield rough._replace(settled=True)
         # nothing to be gained then that costs as much
-        plenty = len(rough.a) > PLENTY and _gap(qp, rough) <= NEXT_TO_NONE
+        plenty = len(rough.a) > PLENTY and gap <= NEXT_TO_NONE
         if plenty and qp.problem.loss == "squared_hinge":
             yield rough
             return
@@ -79,15 +88,25 @@ def candidates(qp: Quadratic, start: np.ndarray | None = None) -> Iterator[Point
     yield from _settle(qp, *_sets(qp, inner), inner.beta, TURNS)
 
 
-def _rough(qp: Quadratic) -> Point:
-    """A soft margin by what is fastest for many patterns, but has fewer digits."""
+def _approach(qp: Quadratic) -> Generator[Point, None, Point]:
+    """To a soft margin by what is fastest for many patterns; the last point, which has fewer digits, is returned.
+
+    Under the hinge it is known long before the end which patterns are free: what they settle is yielded on the way.
+    """
     # the constant is a coordinate here
     problem = replace(qp.problem, intercept="free" if qp.problem.free else "none")
     points = newton_points if problem.loss == "squared_hinge" else narrowed_points
-    w, beta, a = np.zeros(qp.shape[1]), 0.0, np.zeros(qp.shape[0])
-    for point in points(problem, qp.A * qp.y[:, None], qp.y, qp.sizes):
-        w, beta, a = point
-    return Point(np.clip(a, 0.0, qp.c), w, np.full(len(qp.e), beta))
+    rough, last = Point(np.zeros(qp.shape[0]), np.zeros(qp.shape[1]), np.zeros(len(qp.e))), None
+    for w, beta, a in points(problem, qp.A * qp.y[:, None], qp.y, qp.sizes):
+        rough = Point(np.clip(a, 0.0, qp.c), w, np.full(len(qp.e), beta))
+        if problem.loss == "hinge" and _gap(qp, rough) <= NEAR:
+            sides = _sides(qp, rough)
+            if last is not None and all(map(np.array_equal, sides, last)):
+                yield from _settle(qp, *sides, rough.beta, FEWEST)
+                last = None
+            else:
+                last = sides
+    return rough
 
 
 def _sides(qp: Quadratic, point: Point) -> tuple[np.ndarray, np.ndarray]:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.linalg
+from scipy.linalg import lapack
 
 RIDGE = 1e-14  # share of the diagonal that is added where rounding makes the matrix indefinite
 
-_linalg: Any = scipy.linalg  # its annotations speak of every case at once
+_lapack: Any = lapack  # whose wrappers take longer than a small matrix does
 
 
 def factor(matrix: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
@@ -22,9 +22,7 @@ def factor(matrix: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
     scaled = matrix * root * root[:, None]
     for ridge in (0.0, RIDGE, 1e2 * RIDGE, 1e4 * RIDGE):
         scaled.flat[:: root.size + 1] = 1.0 + ridge
-        try:
-            lower = _linalg.cho_factor(scaled, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            continue
-        return lambda right, lower=lower: root * _linalg.cho_solve(lower, root * right, check_finite=False)
+        lower, failed = _lapack.dpotrf(scaled, lower=1)
+        if not failed:
+            return lambda right, lower=lower: root * _lapack.dpotrs(lower, root * right, lower=1)[0]
     return None
