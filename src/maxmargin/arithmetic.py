@@ -71,8 +71,7 @@ class Plain:
     @staticmethod
     def total(v: np.ndarray) -> float:
         """The sum of the entries of v."""
-        whole = v.size - v.size % _TERMS
-        return float(v[:whole].reshape(-1, _TERMS).sum(axis=1).sum() + v[whole:].sum())
+        return float(_in_parts(v))
 
     @staticmethod
     def square(v: np.ndarray, p: float = 2.0) -> float:
@@ -119,6 +118,12 @@ class Plain:
         return out
 
 
+def _in_parts(v: np.ndarray) -> Any:
+    """The sum of the entries of v, of those of its parts."""
+    whole = v.size - v.size % _TERMS
+    return v[:whole].reshape(-1, _TERMS).sum(axis=1).sum() + v[whole:].sum()
+
+
 def _short(block: Any, axis: int) -> Iterator[tuple[slice, Any]]:
     """Parts of dense rows (axis 0) or columns (1), few enough that sums over them keep their digits."""
     if sp.issparse(block) or block.shape[axis] <= _TERMS:
@@ -147,8 +152,8 @@ class Extended:
 
     @staticmethod
     def terms(X: Any, terms: int, axis: int) -> int:
-        """The terms of a sum over rows (axis 0) or columns (1)."""
-        return terms
+        """How many terms of a sum over rows (axis 0) or columns (1) are added one after the other, at most."""
+        return min(terms, _TERMS + -(-X.size // _TERMS)) if X.ndim == 1 else terms
 
     @staticmethod
     def scores(X: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
@@ -169,7 +174,7 @@ class Extended:
     @staticmethod
     def total(v: np.ndarray) -> float:
         """The sum of the entries of v."""
-        return float(np.asarray(v).astype(np.longdouble).sum())
+        return float(_in_parts(np.asarray(v).astype(np.longdouble)))
 
     @staticmethod
     def square(v: np.ndarray, p: float = 2.0) -> float:

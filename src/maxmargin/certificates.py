@@ -30,6 +30,7 @@ _EPS, _LEAST = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnor
 SEEN = 3e-3  # rounding that takes more than this share of the gap is avoided,
 TOO_SMALL = 1e-13  # or so small a share of any, once sums have more digits than float64,
 NEGLIGIBLE, FEW = 1e-10, 20_000  # unless it is this share of a bound of a sample with more entries than that
+UNEVEN = 1e-18  # share of all dual weights that may be left between the classes of a large sample
 
 
 class CertificateError(ValueError):
@@ -245,9 +246,10 @@ def _even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
 
     All are multiples of the last digit of the smallest, so that most often nothing at all is left.
     """
+    nothing = 0.0 if alpha.size <= FEW else UNEVEN * float(alpha.sum())
     for attempt in range(4):
-        excess = math.fsum((alpha * y)[alpha > 0.0].tolist())
-        if excess == 0.0:
+        excess = _excess(alpha * y)
+        if abs(excess) <= nothing:
             return
         heavy, r = y * excess > 0.0, abs(excess)
         if attempt == 0:
@@ -258,6 +260,13 @@ def _even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
                 return
             k = int(np.argmin(np.where(room, alpha, np.inf)))
         alpha[k] = max(alpha[k] - r, 0.0) if heavy[k] else alpha[k] + r
+
+
+def _excess(signed: np.ndarray) -> float:
+    """Their sum: exactly, or of a large sample to many digits."""
+    if signed.size <= FEW:
+        return math.fsum(signed[signed != 0.0].tolist())
+    return MORE_DIGITS[0].total(signed)
 
 
 def _proportions(alpha: np.ndarray) -> np.ndarray:
@@ -394,8 +403,11 @@ def _dual_point(
     if norms[alpha > 0.0].any():  # products of tiny numbers, and of their halves, may underflow
         off += 8.0 * (terms + 1.0) * v.size * _LEAST
     if problem.free:
-        uneven = abs(arithmetic.total(signed))
-        uneven += arithmetic.error(uneven, float(alpha.sum()), arithmetic.terms(alpha, terms, 0))
+        finer = (
+            MORE_DIGITS[0] if arithmetic is Plain else arithmetic
+        )  # as an uneven rest moves v by so many radii
+        uneven = abs(finer.total(signed))
+        uneven += finer.error(uneven, float(alpha.sum()), finer.terms(alpha, terms, 0))
         off += uneven * float(norms.max(initial=0.0))
     return _DualPoint(v, off, uneven)
 

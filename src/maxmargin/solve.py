@@ -11,7 +11,7 @@ import numpy as np
 from .arithmetic import Plain
 from .batch.active_set import Point, candidates
 from .batch.quadratic import quadratic
-from .certificates import FEW, NEGLIGIBLE, SEEN, Certificate, Sample, certify
+from .certificates import FEW, NEGLIGIBLE, Certificate, Sample, certify
 from .data import Patterns
 from .intercept import best_intercept
 from .merge import Merged, merge
@@ -37,7 +37,10 @@ TIGHT = 1e-9  # a margin as near to one is one
 UNFINISHED = (Status.MAX_ITER, Status.STALLED, Status.CONVERGED, Status.UNDECIDED, Status.NOT_FINITE)
 SHARE = 0.4  # a quarter of the time of the exact step, in entries presented for each n side^2 of it
 PATIENCE = 3  # rounds that the rule has at least, before a small problem is handed to the exact step,
-Certified = Callable[[np.ndarray, float, np.ndarray], Certificate]  # of w, b and dual weights
+FAR_BELOW = 1e-7  # share of `tol`: so small a gap is rounding too
+Certified = Callable[
+    [np.ndarray, float, np.ndarray, float], Certificate
+]  # of w, b and dual weights, for a gap
 DONE = object()  # what the rounds of a solver end with
 LOOKS = 100  # and looks at every row, at most, before it is asked whether there is a separator at all
 
@@ -249,11 +252,11 @@ def _solve(
     def finish() -> Status | None:
         sample = Sample(task.patterns.X, task.y, task.weights, np.sqrt(task.patterns.square))
 
-        def certified(w: np.ndarray, b: float, alpha: np.ndarray) -> Certificate:
+        def certified(w: np.ndarray, b: float, alpha: np.ndarray, gap: float) -> Certificate:
             if not scale.ordinary:
-                return certify(task.problem, sample, w, b, alpha, tol)
+                return certify(task.problem, sample, w, b, alpha, gap)
             v, every = told(w, alpha)
-            proofs.append((w, alpha, certify(problem, whole, v, b, every, tol)))
+            proofs.append((w, alpha, certify(problem, whole, v, b, every, gap)))
             return proofs[-1][-1]
 
         _finish(run, certified, sample, watch, tol)
@@ -397,7 +400,7 @@ def _finish(run: Run, certified: Certified, sample: Sample, watch: Watch, tol: f
     """End with the active-set step; its answer counts where its own bounds are better."""
     problem = run.problem
     qp = quadratic(problem, sample.X, sample.y, sample.weights)
-    exact = max(EXACT if sample.entries <= FEW else NEGLIGIBLE, SEEN * tol)
+    exact = max(EXACT if sample.entries <= FEW else NEGLIGIBLE, FAR_BELOW * tol)
     near = qp.near(run.alpha) if run.gap < NEAR_ENOUGH else None
 
     def content(point: Point) -> bool:
@@ -407,7 +410,7 @@ def _finish(run: Run, certified: Certified, sample: Sample, watch: Watch, tol: f
         if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
             return False
         for v, bias in _primal_points(run, sample, w, b, point.settled):
-            certificate = certified(v, bias, alpha)
+            certificate = certified(v, bias, alpha, 1e2 * exact)
             run.adopt(v, bias, alpha, certificate.lower, certificate.upper, exact if point.settled else 0.0)
             if point.settled and certificate.gap <= exact:
                 return True

@@ -32,7 +32,7 @@ from .scaled_cholesky import factor
 
 MOST = 200  # steps
 LEAST = 1e-300  # a squared own coordinate to divide by
-WORTH, FEWER = 1e-2, 0.2  # a gap that is worth a look, and another one
+FEWER = 0.2  # share of a gap that is worth another look
 SELDOM = 8  # steps from one look to the next, at most
 EXACT, STILL = 1e-15, 2  # a gap that is rounding; steps with the same costly patterns that may not lessen it
 FLAT = 1e-6  # share of a slope that is none, where it is followed by a step of Newton's
@@ -53,6 +53,7 @@ def newton_points(
     y: np.ndarray,
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
+    tol: float = 0.0,
 ) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
     """Points (w, b, alpha) of the squared hinge at p = 2, nearer and nearer to the optimum.
 
@@ -65,6 +66,8 @@ def newton_points(
         Sample weights.
     interrupted : callable
         Is it time to stop? Asked before every step, and while one is made.
+    tol : float, default=0
+        The gap that is asked for: every few steps are shown, and those that are as near.
     """
     descent = _Descent(problem, X, y, weights, interrupted)
     _begin(descent, weights)
@@ -72,7 +75,7 @@ def newton_points(
     for _ in range(MOST):
         gap, idle = descent.look(), idle + 1
         stop = descent.ended() or interrupted()
-        if stop or idle == SELDOM or (gap <= WORTH and gap <= FEWER * shown):
+        if stop or idle == SELDOM or gap <= min(tol, FEWER * shown):
             shown, idle = min(gap, shown), 0
             yield descent.point()
         if stop:

@@ -89,6 +89,8 @@ def least_squares(y, z, c, curvature, t, b, free, moves, most):
             new = 2.0 * push / a
             other = moves * new
         dt, db = new - t, other - b
+        if not 0.5 * (a * dt * dt + free * (2.0 * cross * dt + d * db) * db) > TINY * value:
+            return t, b  # nothing to be gained
         share = 1.0
         lower = squares(y, z, c, curvature, t + dt, b + db)
         while not lower <= value and share > TINY:

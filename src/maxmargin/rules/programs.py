@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -145,7 +146,9 @@ class Newton(Program):
     """
 
     name: ClassVar[str] = "newton"
-    points: ClassVar[Any] = staticmethod(newton_points)
+
+    def plan(self, facts: Facts) -> Plan:
+        return Plan(rule=Points(partial(newton_points, tol=facts.tol)), unit=1.0)
 
     def refuses(self, problem: Problem) -> str | None:
         if problem.hard:
