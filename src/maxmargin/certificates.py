@@ -28,6 +28,7 @@ from .problems import Problem
 INTERCEPT = {"none": "no intercept", "free": "free intercept", "augmented": "augmented intercept"}
 _EPS, _LEAST = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
 SEEN = 3e-3  # rounding that takes more than this share of the gap is avoided,
+REACHED = 3e-2  # or of the gap that is asked for, where it is reached nevertheless,
 TOO_SMALL = 1e-13  # or so small a share of any, once sums have more digits than float64,
 NEGLIGIBLE, FEW = 1e-10, 20_000  # unless it is this share of a bound of a sample with more entries than that
 UNEVEN = 1e-18  # share of all dual weights that may be left between the classes of a large sample
@@ -331,7 +332,8 @@ def _multiplied(
     multiple = 1.0 if problem.hard or not alpha.any() else problem.multiple(alpha, v2, sample.weights)
     alpha = np.minimum(alpha * multiple, caps)
     found = bounds(problem, sample, w, b, alpha, Plain, v * multiple)
-    negligible = max(0.0 if sample.entries <= FEW else NEGLIGIBLE, SEEN * tol)
+    share = REACHED if problem.gap(found.lower, found.upper) <= tol else SEEN
+    negligible = max(0.0 if sample.entries <= FEW else NEGLIGIBLE, share * tol)
     if _is_seen(found, negligible) and problem.free:  # the multiple has rounded the dual weights once more
         _even_out(alpha, sample.y, caps)
     for arithmetic in MORE_DIGITS:

@@ -38,9 +38,9 @@ UNFINISHED = (Status.MAX_ITER, Status.STALLED, Status.CONVERGED, Status.UNDECIDE
 SHARE = 0.4  # a quarter of the time of the exact step, in entries presented for each n side^2 of it
 PATIENCE = 3  # rounds that the rule has at least, before a small problem is handed to the exact step,
 FAR_BELOW = 1e-7  # share of `tol`: so small a gap is rounding too
-Certified = Callable[
-    [np.ndarray, float, np.ndarray, float], Certificate
-]  # of w, b and dual weights, for a gap
+Distinct = tuple[Merged, Patterns]
+# the certificate of w, b and dual weights; the gap that is asked for comes last
+Certified = Callable[[np.ndarray, float, np.ndarray, float], Certificate]
 DONE = object()  # what the rounds of a solver end with
 LOOKS = 100  # and looks at every row, at most, before it is asked whether there is a separator at all
 
@@ -137,6 +137,8 @@ class Terms:
         Who takes over where the first algorithm is not done in time.
     at_once : bool, default=False
         Do small problems begin with the exact step? The algorithm then has its turn only where that fails.
+    distinct : callable
+        The distinct rows of a small problem, where they are known from one that has the same.
     """
 
     tol: float
@@ -148,6 +150,21 @@ class Terms:
     question: Callable[[], Verdict | None] = lambda: None
     relay: Relay | None = None
     at_once: bool = False
+    distinct: Callable[[], Distinct | None] = lambda: None
+
+
+def distinct(patterns: Patterns, labels: np.ndarray, weights: np.ndarray) -> Distinct:
+    """Rows that are told apart by their entries or labels, each with the weight of all that are like it.
+
+    Parameters
+    ----------
+    patterns : Patterns
+    labels : ndarray of shape (n,)
+        Labels -1.0 and 1.0; or numbers of classes, each of which against the rest then has these rows.
+    weights : ndarray of shape (n,), positive
+    """
+    merged = merge(patterns.X, labels, weights)
+    return merged, Patterns(patterns.X[merged.places])
 
 
 def solve(
@@ -182,7 +199,9 @@ def solve(
         rounds += found.rounds
         if best is None or found.certificate.gap <= best.certificate.gap:
             best = found
-        if found.status in (Status.CERTIFIED, Status.MAX_TIME, Status.INTERRUPTED):
+        if found.status in (Status.MAX_TIME, Status.INTERRUPTED):
+            best = replace(best, status=found.status)
+        if best.status in (Status.CERTIFIED, Status.MAX_TIME, Status.INTERRUPTED) or rounds >= terms.max_iter:
             break
         if found.status is Status.UNDECIDED and isinstance(terms.question(), Inseparable | Undecided):
             break
@@ -207,11 +226,11 @@ def _solve(
     small = terms.exact and algorithm.shuffle and problem.euclidean and _is_small(problem, task.patterns)
     merged: Merged | None = None
     if small:
-        merged = merge(task.patterns.X, task.y, task.weights)
+        merged, patterns = terms.distinct() or distinct(task.patterns, task.y, task.weights)
         task = replace(
             task,
-            patterns=Patterns(task.patterns.X[merged.places]),
-            y=merged.y,
+            patterns=patterns,
+            y=task.y[merged.places],
             weights=merged.weights,
             start=None if task.start is None else merged.gather(task.start),
         )
@@ -285,6 +304,8 @@ def _solve(
             rounds += 1
             report(run.algorithm.name, reason)
             ended = _status(run, watch, tol)
+            if ended is Status.CONVERGED and relay is not None and not handed:
+                ended, enough = None, 0.0  # as near as it comes: the next one may come nearer
             last = ended is not None or rounds >= terms.max_iter
             if doubtful and not last and _is_doubtful(run, algorithm, rounds):
                 doubtful = False
@@ -337,6 +358,7 @@ def _answered(found: Solution, task: Task, terms: Terms, whole: Sample) -> Solut
         certificate = certify(problem, whole, w, b, found.alpha)
         if certificate.lower > 0.0:
             status = Status.MAX_ITER if found.rounds >= terms.max_iter else Status.STALLED
+            status = terms.watch.status() or status
             status = Status.CERTIFIED if certificate.gap <= terms.tol else status
             return replace(found, w=w, b=b, status=status, certificate=certificate)
     return replace(found, status=terms.watch.status() or Status.UNDECIDED, verdict=verdict)
@@ -418,7 +440,7 @@ def _finish(run: Run, certified: Certified, sample: Sample, watch: Watch, tol: f
 
     rough: list[Point] = []  # looked at where nothing better comes
     try:
-        for point in candidates(qp, near):
+        for point in candidates(qp, near, watch.interrupted):
             if point.settled and content(point):
                 return
             if not point.settled:

@@ -12,7 +12,7 @@ SIAM J. Optim. 13, 2002.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -52,7 +52,9 @@ class Point(NamedTuple):
     settled: bool = False
 
 
-def candidates(qp: Quadratic, start: np.ndarray | None = None) -> Iterator[Point]:
+def candidates(
+    qp: Quadratic, start: np.ndarray | None = None, interrupted: Callable[[], bool] = lambda: False
+) -> Iterator[Point]:
     """Points that may be the optimum, the cheapest first; the caller measures each and stops when content.
 
     Parameters
@@ -60,13 +62,18 @@ def candidates(qp: Quadratic, start: np.ndarray | None = None) -> Iterator[Point
     qp : Quadratic
     start : ndarray, default=None
         Dual weights near the optimum. Where they do not lead to it, an interior-point method does.
+    interrupted : callable
+        Is it time to stop? Asked before every step; the point that was reached is still yielded.
     """
     if start is not None:
         a = np.clip(start, 0.0, qp.c)
         beta = _multipliers(qp, a)
         yield from _settle(qp, (a > 0.0) & (a < qp.c), a >= qp.c, beta, FEW_TURNS)
     if not qp.problem.hard and np.isfinite(qp.sizes).all():
-        rough = yield from _approach(qp)
+        rough = yield from _approach(qp, interrupted)
+        if interrupted():
+            yield rough
+            return
         gap = _gap(qp, rough)
         if gap <= SOLVED and qp.problem.loss == "squared_hinge":  # half of a squared gradient
             yield rough._replace(settled=True)
@@ -79,16 +86,18 @@ def candidates(qp: Quadratic, start: np.ndarray | None = None) -> Iterator[Point
         if plenty:
             yield rough
             return
-    inner = interior_point(qp)
+    inner = interior_point(qp, interrupted)
     a = inner.a
     yield Point(np.clip(a, 0.0, qp.c), inner.w, inner.beta)
+    if interrupted():
+        return
     if qp.problem.hard and np.linalg.norm(inner.w) < INSEPARABLE:
         cancelled = _cancel(qp, a)
         yield Point(cancelled, qp.A.T @ cancelled, inner.beta)
     yield from _settle(qp, *_sets(qp, inner), inner.beta, TURNS)
 
 
-def _approach(qp: Quadratic) -> Generator[Point, None, Point]:
+def _approach(qp: Quadratic, interrupted: Callable[[], bool]) -> Generator[Point, None, Point]:
     """To a soft margin by what is fastest for many patterns; the last point, which has fewer digits, is returned.
 
     Under the hinge it is known long before the end which patterns are free: what they settle is yielded on the way.
@@ -97,7 +106,7 @@ def _approach(qp: Quadratic) -> Generator[Point, None, Point]:
     problem = replace(qp.problem, intercept="free" if qp.problem.free else "none")
     points = newton_points if problem.loss == "squared_hinge" else narrowed_points
     rough, last = Point(np.zeros(qp.shape[0]), np.zeros(qp.shape[1]), np.zeros(len(qp.e))), None
-    for w, beta, a in points(problem, qp.A * qp.y[:, None], qp.y, qp.sizes):
+    for w, beta, a in points(problem, qp.A * qp.y[:, None], qp.y, qp.sizes, interrupted):
         rough = Point(np.clip(a, 0.0, qp.c), w, np.full(len(qp.e), beta))
         if problem.loss == "hinge" and _gap(qp, rough) <= NEAR:
             sides = _sides(qp, rough)

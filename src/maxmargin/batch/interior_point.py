@@ -93,8 +93,8 @@ class Step:
     v: np.ndarray
 
 
-def interior_point(qp: Quadratic) -> Iterate:
-    """The best point found: 1e-10 from the optimum where numbers allow."""
+def interior_point(qp: Quadratic, interrupted: Callable[[], bool] = lambda: False) -> Iterate:
+    """The best point found: 1e-10 from the optimum where numbers and time allow."""
     point = _start(qp)
     pairs = point.a.size + np.count_nonzero(point.capped)
     best, least = point, np.inf
@@ -107,7 +107,7 @@ def interior_point(qp: Quadratic) -> Iterate:
             break
         if error < least:
             best, least = point, error
-        if done:
+        if done or interrupted():
             break
         T = qp.D + point.u / point.a + point.v / point.room
         try:

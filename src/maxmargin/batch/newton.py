@@ -42,6 +42,7 @@ FALL = 1e-3  # share of its greatest diagonal below which a matrix has lost thre
 LARGE, EVERY = 20_000, 16  # rows, of which every 16th are solved first
 NEAR, SHORT, LONG = 1e-2, 10, 100  # a gap to begin at; steps from 0 that may lead there, and those of a stage
 RISE, CLOSE = 10.0, 0.5  # of the costs from stage to stage; a gap at which the next one begins
+EASY = 2  # steps of a stage, after which costs may rise by more
 TURNS = 2000  # of conjugate gradients
 ROUGH, FINE = 0.03, 1e-3  # what they may leave of the gradient, far away and nearby,
 FINER = 1e-2  # and less of it with each repeat
@@ -95,21 +96,24 @@ def _begin(descent: _Descent, weights: np.ndarray) -> None:
         _begin(sample, EVERY * weights[some])
         _run(sample, NEAR, LONG)
         descent.place(*sample.blocks.primal(sample.z))
-    elif not _run(descent, NEAR, SHORT):
+    elif _run(descent, NEAR, SHORT) == SHORT:
         descent.start()
-        share = 1.0 / float(descent.share.sum())
+        share, rise = 1.0 / float(descent.share.sum()), RISE
         while 0.0 < share < 1.0 and not descent.interrupted():
             with descent.costs_times(share):
-                _run(descent, CLOSE, LONG)
-            share *= RISE
+                steps = _run(descent, CLOSE, LONG)
+            if steps == LONG:  # costs beyond what digits can tell
+                break
+            rise = rise * rise if steps <= EASY else RISE
+            share *= rise
 
 
-def _run(descent: _Descent, gap: float, most: int) -> bool:
-    """Steps, so many at most, until the gap is as small as this. (Is it, or as small as it gets?)"""
-    for _ in range(most):
+def _run(descent: _Descent, gap: float, most: int) -> int:
+    """Steps, so many at most, until the gap is as small as this, or as small as it gets; how many."""
+    for steps in range(most):
         if descent.look() <= gap or descent.ended() or descent.interrupted() or not descent.advance():
-            return True
-    return False
+            return steps
+    return most
 
 
 class _Descent:

@@ -122,12 +122,11 @@ def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Q
         mean, top, bottom = X.mean(axis=0), X.max(axis=0), X.min(axis=0)
         far = np.maximum(top - mean, mean - bottom) <= FAR * np.maximum(top, -bottom)
         X = X - np.where(far, mean, 0.0) if far.any() else X
-    A = X * y[:, None]
-    if problem.rho:
-        A = np.column_stack([A, problem.rho * y])
-    scale = (Plain.square(A.ravel()) / len(y)) ** 0.5 or 1.0
-    A /= scale
     n, basis = len(y), None
+    scale = float(np.hypot((Plain.square(X.ravel()) / n) ** 0.5, problem.rho)) or 1.0
+    A = X * (y / scale)[:, None]
+    if problem.rho:
+        A = np.column_stack([A, problem.rho / scale * y])
     # w is a combination of the rows; equal ones no longer cancel exactly
     if A.shape[1] > max(WIDE * n, LEAST):
         basis = _Basis(A)

@@ -21,7 +21,7 @@ from ..data import Patterns
 from ..linear_separation import linear_verdict
 from ..problems import Problem
 from ..rules import RULES, Algorithm
-from ..solve import Report, Solution, Terms, solve
+from ..solve import Distinct, Report, Solution, Terms, distinct, solve
 from ..status import worst
 from ..task import Task
 from ..verdicts import Verdict
@@ -247,6 +247,13 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         at_once = jobs(self.n_jobs, len(labels))
         kept = slice(None) if rows is None else rows
 
+        @cache
+        def known() -> Distinct | None:
+            """The distinct rows of all classes."""
+            if len(labels) == 1:
+                return None
+            return distinct(patterns, np.searchsorted(classes, y[kept]), weights[kept])
+
         def one(k: int, watch: Watch) -> Solution:
             # classes that are left share the time that is left
             watch = watch.part(-(-(len(labels) - k) // at_once))
@@ -270,24 +277,13 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
             def question() -> Verdict:
                 return linear_verdict(problem, patterns.X, signs[kept], names, watch, every, y.size)
 
-            return solve(
-                Task(
-                    problem,
-                    patterns,
-                    signs[kept],
-                    weights[kept],
-                    start,
-                    None if points is None else points[k],
-                    labels[k],
-                ),
-                algorithm,
-                Terms(
-                    self.tol, self.max_iter, watch, heard, self._exact, reason, question, then, named is None
-                ),
-                np.random.default_rng(drawn[k]),
-                replace(sample, y=signs),
-                rows,
-            )
+            point = None if points is None else points[k]
+            task = Task(problem, patterns, signs[kept], weights[kept], start, point, labels[k])
+            terms = Terms(
+                self.tol, self.max_iter, watch, heard, self._exact, reason, question, then, named is None, known
+            )  # fmt: skip
+            rng = np.random.default_rng(drawn[k])
+            return solve(task, algorithm, terms, rng, replace(sample, y=signs), rows)
 
         with Watch(self.max_time) as watch:
             if at_once > 1:
