@@ -100,6 +100,40 @@ def test_totals_and_squares(arithmetic):
         check(arithmetic, arithmetic.square(v), v.tolist(), v.tolist())
 
 
+@pytest.mark.parametrize("block", [None, 30])
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
+def test_long_sums_keep_their_digits(arithmetic, block, monkeypatch):
+    """They are added in parts: the error is that of a part and of as many terms as there are parts."""
+    n = 100_000 if block is None else 1000
+    if block is not None:
+        monkeypatch.setattr(maxmargin.arithmetic, "_TERMS", block)
+    rng = np.random.default_rng(3)
+    for column in (np.full(n, 0.1), rng.normal(size=n), np.sort(rng.exponential(size=n))):
+        c = rng.uniform(0.5, 1.0, n)
+        exact, size = exact_sum(column.tolist(), c.tolist())
+        down, across = column[:, None], column[None, :]
+        sums = [
+            (arithmetic.combine(down, c)[0], arithmetic.terms(down, n, 0)),
+            (arithmetic.scores(across, c)[0], arithmetic.terms(across, n, 1)),
+        ]
+        for found, terms in sums:
+            promised = arithmetic.error(abs(found), float(size), terms)
+            assert abs(Fraction(float(found)) - exact) <= Fraction(float(promised))
+            assert terms <= (n // 50 if arithmetic is Plain and block is None else n)
+        whole = exact_sum(c.tolist(), [1.0] * n)[0]
+        found, terms = arithmetic.total(c), arithmetic.terms(c, n, 0)
+        promised = arithmetic.error(found, float(whole), terms)
+        assert abs(Fraction(found) - whole) <= Fraction(float(promised))
+
+
+def test_rows_of_few_terms_count_these():
+    X = np.ones((5000, 3))
+    assert Plain.terms(X, 7, 0) == 7
+    assert Plain.terms(X, 3, 1) == 3
+    assert Plain.terms(sp.csr_matrix(X), 5000, 0) == 5000  # one after the other
+    assert Plain.terms(X.astype(np.float32), 5000, 0) == 5000
+
+
 numbers = st.lists(st.floats(-1e60, 1e60).filter(lambda v: v == 0.0 or abs(v) > 1e-60), max_size=30)
 
 

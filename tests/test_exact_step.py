@@ -1,0 +1,156 @@
+"""The exact step of small problems: its coordinates, what settles it on the way, how it stops, what classes share."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import maxmargin.solve
+from maxmargin import MaxMarginClassifier, Problem, Status
+from maxmargin.batch import newton
+from maxmargin.batch.active_set import candidates
+from maxmargin.batch.quadratic import _Basis, quadratic
+from maxmargin.certificates import Sample, certify
+from maxmargin.intercept import best_intercept
+
+
+def wide(n: int, d: int, seed: int = 0, alike: float = 1.0):
+    """Rows of more columns than rows; the last differs from the first by this share of itself."""
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(n, d))
+    A[-1] = A[0] + alike * A[-1]
+    return A
+
+
+class TestBasis:
+    @pytest.mark.parametrize("alike", [1.0, 1e-2, 1e-6, 0.0])
+    def test_products_are_those_of_the_rows(self, alike):
+        """Coordinates in an orthonormal basis: the same products among rows, and with what is made of coordinates."""
+        A = wide(20, 900, alike=alike)
+        basis = _Basis(A)
+        size = np.linalg.norm(A) ** 2
+        assert np.abs(basis.coefficients @ basis.coefficients.T - A @ A.T).max() <= 1e-14 * size
+        a = np.random.default_rng(1).exponential(size=20)
+        w = basis.combine(basis.coefficients.T @ a)
+        assert np.abs(w - A.T @ a).max() <= 1e-13 * np.linalg.norm(A) * a.sum()
+        assert np.abs(A @ w - basis.coefficients @ (basis.coefficients.T @ a)).max() <= 1e-13 * size * a.sum()
+
+    @pytest.mark.parametrize(
+        ("alike", "orthogonal"), [(1.0, False), (1e-2, False), (1e-6, True), (0.0, True)]
+    )
+    def test_rows_nearly_alike_have_all_their_digits(self, alike, orthogonal):
+        assert (_Basis(wide(20, 900, alike=alike))._orthogonal is not None) is orthogonal
+
+    @pytest.mark.parametrize("alike", [1.0, 1e-6])
+    @pytest.mark.parametrize("intercept", [{}, {"intercept": "augmented"}, {"fit_intercept": False}])
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+    @pytest.mark.parametrize("C", [0.01, 1.0, np.inf])
+    def test_wide_rows_are_certified_to_rounding(self, C, loss, intercept, alike):
+        X = wide(24, 800, alike=alike)
+        y = np.where(np.arange(24) % 3 == 0, 1, -1)
+        y[-1] = y[0]
+        model = MaxMarginClassifier(C, loss=loss, tol=1e-9, **intercept).fit(X, y)
+        assert model.status_ is Status.CERTIFIED
+        assert [report.stage for report in model.history_] == ["exact"]
+
+
+def certificates(problem, X, y, points):
+    """(settled, certified gap) of each."""
+    qp = quadratic(problem, X, y, np.ones(y.size))
+    sample = Sample(X, y, np.ones(y.size))
+    for point in points(qp):
+        w, b = qp.primal(point.w)
+        b = best_intercept(problem, X @ w, y, sample.weights) if problem.free else b
+        yield point.settled, certify(problem, sample, w, b, qp.dual(point.a)).gap
+
+
+def noisy(n: int, d: int, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, np.where(X @ rng.normal(size=d) + rng.normal(size=n) > 0.0, 1.0, -1.0)
+
+
+class TestOnTheWay:
+    @pytest.mark.parametrize("intercept", ["free", "augmented", "none"])
+    @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+    def test_what_is_settled_first_is_the_optimum(self, loss, C, intercept):
+        """However early: the conditions hold to rounding."""
+        X, y = noisy(300, 7)
+        problem = Problem(loss, C, intercept=intercept)
+        settled, gap = next(found for found in certificates(problem, X, y, candidates) if found[0])
+        assert settled
+        assert gap <= 1e-11
+
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+    @pytest.mark.parametrize("patience", [0, 1, 3, 6])
+    def test_it_stops_when_it_is_told_to(self, loss, patience):
+        """With the point that was reached, and no other."""
+        X, y = noisy(400, 10)
+        asked = iter([False] * patience)
+        problem = Problem(loss, 1.0)
+        found = list(certificates(problem, X, y, lambda qp: candidates(qp, None, lambda: next(asked, True))))
+        assert len(found) == 1
+        assert not found[0][0]
+
+    def test_hard_margins_stop_too(self):
+        X, y = noisy(60, 100)
+        asked = iter([False] * 3)
+        problem = Problem("hinge", np.inf)
+        found = list(certificates(problem, X, y, lambda qp: candidates(qp, None, lambda: next(asked, True))))
+        assert len(found) == 1
+
+    def test_time_that_runs_out_there_is_said(self):
+        """Of a problem whose conditions no float64 meets: the status tells why it ended."""
+        X, y = noisy(1200, 200)
+        begin = time.perf_counter()
+        model = MaxMarginClassifier(1e20, loss="hinge", max_time=0.05).fit(X, y)
+        assert model.status_ is Status.MAX_TIME
+        assert time.perf_counter() - begin < 5.0  # compiling included
+        assert np.isfinite(model.coef_).all()
+
+    def test_costs_beyond_all_digits_end_soon(self, monkeypatch):
+        """Stages in which steps lead nowhere are not followed by hundreds of others."""
+        steps, usual = [], newton._Descent.advance
+        monkeypatch.setattr(newton._Descent, "advance", lambda descent: steps.append(1) or usual(descent))
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(500, 10))
+        model = MaxMarginClassifier(1e300, loss="squared_hinge").fit(X, X @ rng.normal(size=10) > 0.0)
+        assert model.status_ is Status.CERTIFIED
+        assert len(steps) < 2000
+
+    def test_one_certificate_is_enough(self, monkeypatch):
+        """The one that the step was judged by is the user's."""
+        made = []
+        monkeypatch.setattr(maxmargin.solve, "certify", lambda *task: made.append(certify(*task)) or made[-1])
+        X, y = noisy(200, 5)
+        model = MaxMarginClassifier(1.0).fit(X, y)
+        assert model.certificate_ in made
+        assert len(made) == 1
+
+
+class TestClasses:
+    @pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix])
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+    def test_what_they_share_is_the_same_for_each(self, loss, store):
+        """Copies, rows of several classes, weights, rows left out: as each class alone against the rest."""
+        rng = np.random.default_rng(5)
+        X = rng.integers(-2, 3, size=(240, 4)).astype(float)
+        y = rng.integers(0, 4, 240)
+        weights = rng.integers(0, 3, 240) / 2.0
+        assert np.unique(X, axis=0).shape[0] < 220
+        model = MaxMarginClassifier(0.7, loss=loss).fit(store(X), y, weights)
+        for k in range(4):
+            alone = MaxMarginClassifier(0.7, loss=loss).fit(store(X), y == k, weights)
+            np.testing.assert_allclose(model.coef_[k], alone.coef_[0], rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(model.intercept_[k], alone.intercept_[0], rtol=1e-9, atol=1e-12)
+
+    def test_distinct_rows_are_looked_for_once(self, monkeypatch):
+        seen, usual = [], maxmargin.solve.merge
+        monkeypatch.setattr(maxmargin.solve, "merge", lambda *task: seen.append(1) or usual(*task))
+        X, _ = noisy(120, 3)
+        MaxMarginClassifier().fit(X, np.arange(120) % 5)
+        assert len(seen) == 1
