@@ -62,6 +62,14 @@ class Blocks:
         square = sum(float(np.vdot(part, part)) for part in (part.astype(float) for part in parts))
         return max(square - self.n * float(self.mean @ self.mean), 0.0)
 
+    def all_scores(self, z: np.ndarray) -> np.ndarray:
+        """z times all rows."""
+        return Plain.scores(self.X, *self.primal(z))
+
+    def all_combined(self, c: np.ndarray) -> np.ndarray:
+        """c, of shape (n,), times all rows."""
+        return self.combined(Plain.combine(self.X, c), float(c.sum()))
+
     def scores(self, z: np.ndarray, places: slice) -> np.ndarray:
         """z times these rows."""
         w, b = self.primal(z)
@@ -126,6 +134,37 @@ class Blocks:
         z = z / self.units
         w, rest = z[: self.d], z[self.d :]
         return w, float(self.constant * rest.sum() - self.mean @ w)
+
+
+class Few(Blocks):
+    """Dense rows of a single block: kept as they are about their mean, with the constant."""
+
+    def __init__(self, problem: Problem, X: np.ndarray) -> None:
+        super().__init__(problem, X)
+        self._rows = np.full((self.n, self.size), self.constant)
+        np.subtract(X, self.mean, out=self._rows[:, : self.d])
+
+    def all_scores(self, z: np.ndarray) -> np.ndarray:
+        return self._rows @ (z / self.units)
+
+    def all_combined(self, c: np.ndarray) -> np.ndarray:
+        return c @ self._rows / self.units
+
+    def scores(self, z: np.ndarray, places: slice) -> np.ndarray:
+        return self._rows[places] @ (z / self.units)
+
+    def combine(self, c: np.ndarray, places: slice) -> np.ndarray:
+        return np.array([factors @ self._rows[places] for factors in c]) / self.units
+
+    def _of_dense(self, share: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
+        some = self._rows[rows] * np.sqrt(share)[:, None]
+        return some.T @ some
+
+
+def blocks_of(problem: Problem, X: Any) -> Blocks:
+    """The rows of a problem in blocks, as Blocks has them."""
+    few = not sp.issparse(X) and 8 * X.shape[0] * (X.shape[1] + 1) <= BYTES
+    return Few(problem, X) if few else Blocks(problem, X)
 
 
 def unsigned(a: np.ndarray) -> np.ndarray:

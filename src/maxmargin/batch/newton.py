@@ -22,12 +22,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..arithmetic import Plain
 from ..compiled.newton import Squared, diagonal, least_along, products, weigh
 from ..compiled.spaces import Dense, Sparse
 from ..compiled.vectors import Plain as Vector
 from ..problems import Problem
-from .blocks import Blocks, unsigned
+from .blocks import Blocks, blocks_of, unsigned
 from .scaled_cholesky import factor
 
 MOST = 200  # steps
@@ -131,7 +130,7 @@ class _Descent:
     def __init__(
         self, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, interrupted: Callable[[], bool]
     ) -> None:
-        self.problem, self.blocks, self.y, self.interrupted = problem, Blocks(problem, X), y, interrupted
+        self.problem, self.blocks, self.y, self.interrupted = problem, blocks_of(problem, X), y, interrupted
         self.share = self.blocks.unit**2 / np.maximum(problem.delta2(weights), LEAST)
         self.regular = self.blocks.regular
         self.alpha = np.empty(y.size)
@@ -165,7 +164,7 @@ class _Descent:
         self._system = self._solver()
 
     def _measure(self) -> None:
-        self.slack = 1.0 - self.y * self._scores(self.z)
+        self.slack = 1.0 - self.y * self.blocks.all_scores(self.z)
 
     def point(self) -> tuple[np.ndarray, float, np.ndarray]:
         """(w, b, alpha) of the problem's own units."""
@@ -174,7 +173,7 @@ class _Descent:
     def look(self) -> float:
         """The gradient, and the relative gap that it leaves."""
         total, square = weigh(self.slack, self.share, self.alpha)
-        made = self._combined(self.alpha * self.y)
+        made = self.blocks.all_combined(self.alpha * self.y)
         self._gradient = self.regular * self.z - made
         left = 0.5 * float(self.regular @ self._gradient**2)
         curvature = float(self.regular @ (made * made)) + square
@@ -195,7 +194,7 @@ class _Descent:
         slope = float(self._gradient @ dz)
         if not slope < 0.0:
             return False
-        step = self.y * self._scores(dz)
+        step = self.y * self.blocks.all_scores(dz)
         regular = self.regular * dz
         t = least_along(
             self.slack, step, self.share, float(regular @ self.z), float(regular @ dz), -FLAT * slope
@@ -208,12 +207,6 @@ class _Descent:
         if self._again == 1:
             self._measure()  # what rounding has added up
         return True
-
-    def _scores(self, z: np.ndarray) -> np.ndarray:
-        return Plain.scores(self.blocks.X, *self.blocks.primal(z))
-
-    def _combined(self, c: np.ndarray) -> np.ndarray:
-        return self.blocks.combined(Plain.combine(self.blocks.X, c), float(c.sum()))
 
 
 class _Products:

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..compiled.interior import correct, move, predict, weigh
 from ..problems import Problem
-from .blocks import Blocks
+from .blocks import blocks_of
 from .scaled_cholesky import factor
 
 MOST = 400  # steps
@@ -96,7 +96,7 @@ class Path:
     """
 
     def __init__(self, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
-        self.blocks, self.y = Blocks(problem, X), y
+        self.blocks, self.y = blocks_of(problem, X), y
         n, self.unit2 = y.size, self.blocks.unit**2
         self.own, self.cap = problem.delta2(weights) / self.unit2, problem.caps(weights) * self.unit2
         self.capped = self.cap < np.inf
