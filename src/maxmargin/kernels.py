@@ -303,13 +303,26 @@ class Gaussian(Products):
                 np.minimum(exponents, 0.0, out=exponents)
                 yield columns, np.exp(exponents, out=exponents)
             return
-        if _at_exact_distances(Z, X):
+        if _lifted_alike(Z, X):
             left: Any = Z.entries
-            for columns, distances in left.distances(X.entries, -1.0):
-                exponents = np.multiply(distances, self.gamma * X.unit * X.unit, dtype=X.dtype)
+            for columns, exponents in self._exponents(left, X.entries, self.gamma * X.unit * X.unit):
                 yield columns, np.exp(exponents, out=exponents)
             return
         yield from super().tiles(Z, X)
+
+    @staticmethod
+    def _exponents(Z: Lifted, X: Lifted, gamma: float) -> Iterator[tuple[slice, np.ndarray]]:
+        """(columns, -gamma |z - x|^2 in float64) of whole numbers: rounded once, so that no distance is below 0."""
+        if Z.exact(X):
+            for columns, distances in Z.distances(X, -1.0):
+                yield columns, np.multiply(distances, gamma, dtype=np.float64)
+            return
+        left, right = (0.5 * A.squares.astype(np.float64) for A in (Z, X))
+        for columns, products in _dense_products(Z.entries, X.entries):
+            halves = np.subtract(right[columns], products)
+            halves += left[:, None]
+            halves *= -2.0 * gamma
+            yield columns, halves
 
     def finish(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         products += left[:, None]
@@ -428,12 +441,11 @@ def _lifted(X: Any) -> Any:
     return Lifted.of(X) if isinstance(X, np.ndarray) else X
 
 
-def _at_exact_distances(Z: Any, X: Any) -> bool:
-    """Are both whole numbers of one unit, so small that float32 has their distances exactly?"""
+def _lifted_alike(Z: Any, X: Any) -> bool:
+    """Are both dense rows of whole numbers, of one unit?"""
     if not (isinstance(Z, WholeNumbers) and isinstance(X, WholeNumbers) and Z.unit == X.unit):
         return False
-    both = isinstance(Z.entries, Lifted) and isinstance(X.entries, Lifted)
-    return both and Z.entries.exact(X.entries)
+    return isinstance(Z.entries, Lifted) and isinstance(X.entries, Lifted)
 
 
 def _beside(Z: Any, X: Any) -> Any:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled.decomposition import add_rows, mark_from, mark_inside, pairs, singles, standing
+from ..compiled.decomposition import add_rows, mark_inside, pairs, singles, standing
 from ..problems import Problem
 from .kernel_rows import KernelRows
 
@@ -29,7 +29,9 @@ FIRST = 64  # rows of a class that begin, evenly spread, where nothing is known
 SHARE = 0.01  # of the violation of all, at which a working set is left
 STEPS = 50  # for each row of a working set, at most
 SAMPLED = 2560  # rows from which on a sample leads to where to begin
-ROUGH = 0.1  # a violation at which a sample is left; margins are 1
+ROUGH = (
+    1.0  # a violation at which a sample is left: of the size of the margins, beyond which it leads no further
+)
 ROUNDS = 30  # working sets of a sample, at most
 LONGER, LONGEST = 2.0, 1e6  # multiples of dual weights without caps that are worth it, and that numbers bear
 LITTLE = float(np.finfo(float).smallest_subnormal)
@@ -108,7 +110,10 @@ def _sets(
     inner = pairs if problem.free else singles
     kept = np.flatnonzero((alpha > 0.0) & (alpha < caps))
     while not interrupted():
-        gradient = y * scores + own * alpha - 1.0
+        gradient = y * scores
+        gradient -= 1.0
+        if apart:
+            gradient += own * alpha
         if constant:
             gradient += constant * y * float(alpha @ y)
         chosen, violation = working_set(problem, y, caps, alpha, gradient, kept, min(SET, rows.most))
@@ -189,10 +194,15 @@ def _from_sample(
     full, beside = alpha.copy(), np.ones(rows.n, dtype=bool)
     beside[places] = False
     for sign in np.unique(y):
+        excess = float((total - alpha)[y == sign].sum())
         others = np.flatnonzero(beside & (y == sign))
-        others = others[np.argsort(sign * (scores + rest)[others], kind="stable")]
-        before = np.cumsum(caps[others]) - caps[others]
-        full[others] = np.clip((total - alpha)[y == sign].sum() - before, 0.0, caps[others])
+        if excess > 0.0 and others.size:
+            margins = sign * (scores + rest)[others]
+            most = min(int(excess / caps[others].min()) + 1, others.size)  # of the smallest caps
+            near = np.flatnonzero(margins <= np.partition(margins, most - 1)[most - 1])
+            others = others[near[np.argsort(margins[near], kind="stable")]]
+            before = np.cumsum(caps[others]) - caps[others]
+            full[others] = np.clip(excess - before, 0.0, caps[others])
     return Point(full, scores + rows.product((full - alpha) * y))
 
 
@@ -224,11 +234,12 @@ def working_set(
     The worst of those that may still move come first, then those of the set before that are between their bounds.
     """
     rising, falling = np.empty(y.size), np.empty(y.size)
-    top, below, total, inside = standing(y, caps, alpha, gradient, rising, falling)
+    total, inside = standing(y, caps, alpha, gradient, rising, falling)
     new = max(2, min(int(NEW * size), max(FEW, inside // 2))) if kept.size else size
     among = np.zeros(y.size, dtype=bool)
     if problem.free:
-        bottom, violation = -below, top + below
+        top, bottom = float(rising.max(initial=-np.inf)), -float(falling.max(initial=-np.inf))
+        violation = top - bottom
         # where the intercept seems to be: a row on its own side of it makes no pair
         middle = total / inside if inside else 0.5 * (top + bottom)
         middle = min(max(middle, bottom), top)
@@ -244,7 +255,12 @@ def working_set(
 
 def _mark(value: np.ndarray, least: float, most: int, among: np.ndarray) -> None:
     """Mark the largest values of at least so much, `most` at most."""
-    found = value[value >= least]
-    if found.size > most:
-        least = float(np.partition(found, found.size - most)[found.size - most])
-    mark_from(value, least, most, among)
+    places = np.flatnonzero(value >= least)
+    if places.size > most:
+        found = value[places]
+        last = np.partition(found, found.size - most)[found.size - most]
+        above = found > last
+        first = np.flatnonzero(found == last)[: most - np.count_nonzero(above)]  # of equal ones
+        above[first] = True
+        places = places[above]
+    among[places] = True

@@ -102,12 +102,13 @@ class KernelRows:
         old = np.count_nonzero(self._asked[: self._filled] < self._turn - OLD)
         if old < some.size and self._filled + some.size <= self.most:
             places = np.arange(self._filled, self._filled + some.size)
+            into: Any = slice(self._filled, self._filled + some.size)  # written sooner than scattered places
             self._filled += some.size
         else:
-            places = np.argsort(self._asked[: self._filled], kind="stable")[: some.size]
+            into = places = np.argsort(self._asked[: self._filled], kind="stable")[: some.size]
             gone = self._row[places]
             self._slot[gone[gone >= 0]] = self._row[places] = -1
         for columns, tile in self.kernel.tiles(self.X[some], self.X):
-            self.rows[places, columns] = tile
+            self.rows[into, columns] = tile
         self._slot[some], self._row[places], self._asked[places] = places, some, self._turn
         self.computed += some.size

@@ -84,10 +84,10 @@ def pairs(small, y, cap, alpha, gradient, goal, most, room):
         ascent[k] = -y[k] * gradient[k]
         diagonal[k] = small[k, k]
         bar(k, y, cap, alpha, rising, falling)
+    for k in range(n):
+        value[k] = ascent[k] + rising[k]
     step = 0
     while step < most:
-        for k in range(n):
-            value[k] = ascent[k] + rising[k]
         best = largest(value, spare)  # i: the largest -y g among those that may go up
         i = first_of(value, best)
         if i < 0 or best == -np.inf:
@@ -99,14 +99,16 @@ def pairs(small, y, cap, alpha, gradient, goal, most, room):
             b = b if b > 0.0 else 0.0
             a = curvature + diagonal[k] - 2.0 * one[k]
             a = a if a > flat else flat
-            value[k] = b
             gains[k] = b * b / a
-        if largest(value, spare) <= goal:
-            break
         gain = largest(gains, spare)
         j = first_of(gains, gain)
         if j < 0 or not gain > 0.0:
             break
+        if best - ascent[j] <= goal:  # else the largest violation is beyond the goal as well
+            for k in range(n):
+                value[k] = falling[k] - ascent[k] + best
+            if largest(value, spare) <= goal:
+                break
         a = max(curvature + diagonal[j] - 2.0 * one[j], flat)
         t = (best - ascent[j]) / a
         # y_i alpha_i goes up by t, y_j alpha_j down by t
@@ -128,6 +130,7 @@ def pairs(small, y, cap, alpha, gradient, goal, most, room):
         two = small[j]
         for k in range(n):
             ascent[k] -= t * (one[k] - two[k])
+            value[k] = ascent[k] + rising[k]
         step += 1
     for k in range(n):
         gradient[k] = -y[k] * ascent[k]
@@ -183,36 +186,22 @@ def gather(rows, slots, columns, out, places):
 def standing(y, cap, alpha, gradient, rising, falling):
     """rising = -y g of the rows that may go up, falling = y g of those that may go down, -inf of others.
 
-    (The largest of both, the sum of -y g between the bounds, and of how many.)
+    (The sum of -y g between the bounds, and of how many.)
     """
-    top = bottom = -np.inf
+    for k in range(y.size):  # without a branch or a sum, which vectors could not do
+        value = -y[k] * gradient[k]
+        high, low, positive = alpha[k] < cap[k], alpha[k] > 0.0, y[k] > 0.0
+        up = high if positive else low
+        down = low if positive else high
+        rising[k] = value if up else -np.inf
+        falling[k] = -value if down else -np.inf
     total = 0.0
     count = 0
     for k in range(y.size):
-        value = -y[k] * gradient[k]
-        high, low = alpha[k] < cap[k], alpha[k] > 0.0
-        up, down = (high, low) if y[k] > 0.0 else (low, high)
-        rising[k] = value if up else -np.inf
-        falling[k] = -value if down else -np.inf
-        top, bottom = max(top, rising[k]), max(bottom, falling[k])
-        if up and down:
-            total += value
+        if 0.0 < alpha[k] < cap[k]:
+            total -= y[k] * gradient[k]
             count += 1
-    return top, bottom, total, count
-
-
-@compiled()
-def mark_from(value, least, most, marked):
-    """Mark values of at least so much; as many as that of those equal to it, the first, as make `most` of all."""
-    equal = most
-    for k in range(value.size):
-        equal -= value[k] > least
-    for k in range(value.size):
-        if value[k] > least:
-            marked[k] = True
-        elif value[k] == least and equal > 0:
-            marked[k] = True
-            equal -= 1
+    return total, count
 
 
 @compiled()
@@ -257,10 +246,22 @@ def hinge_loss(y, cap, scores, b):
 
 @compiled()
 def add_rows(rows, slots, c, out):
-    """out += sum of c_k rows[slots[k]]."""
+    """out += sum of c_k rows[slots[k]], one row after the other."""
+    fours = slots.size - slots.size % 4
     for first in range(0, out.size, STRETCH):
         part = out[first : first + STRETCH]
-        for k in range(slots.size):
+        for k in range(
+            0, fours, 4
+        ):  # four at a time: sums are loaded and stored once, and are the same numbers
+            one, two = rows[slots[k]][first : first + STRETCH], rows[slots[k + 1]][first : first + STRETCH]
+            three, four = (
+                rows[slots[k + 2]][first : first + STRETCH],
+                rows[slots[k + 3]][first : first + STRETCH],
+            )
+            a, b, d, e = c[k], c[k + 1], c[k + 2], c[k + 3]
+            for j in range(part.size):
+                part[j] = (((part[j] + a * one[j]) + b * two[j]) + d * three[j]) + e * four[j]
+        for k in range(fours, slots.size):
             row = rows[slots[k]][first : first + STRETCH]
             for j in range(part.size):
                 part[j] += c[k] * row[j]

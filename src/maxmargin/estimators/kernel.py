@@ -570,11 +570,21 @@ class _Rows:
 
     def scattered(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
         """What belongs to these distinct rows, as the shares of all rows of the fit."""
-        every = np.zeros(self.codes.size)
-        every[places] = values
-        out = np.zeros(self._n)
-        out[self._used] = self._merged.scatter(every)
+        out, some = np.zeros(self._n), np.flatnonzero(values)  # most are 0, and pairs of classes are many
+        order, starts = self._equal
+        first, last = starts[places[some]], starts[places[some] + 1]
+        whose = np.repeat(np.arange(some.size), last - first)
+        within = np.arange(whose.size) - np.cumsum(last - first)[whose] + last[whose]
+        every = order[within]
+        out[self._used[every]] = values[some][whose] * self._merged.shares[every]
         return out
+
+    @cached_property
+    def _equal(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of positive weight, equal ones side by side, and where those of each distinct row begin."""
+        groups = self._merged.groups
+        counts = np.bincount(groups, minlength=self.codes.size)
+        return np.argsort(groups, kind="stable"), np.concatenate([[0], np.cumsum(counts)])
 
 
 @dataclass(frozen=True, eq=False)
