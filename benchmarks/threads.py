@@ -24,7 +24,7 @@ from threadpoolctl import ThreadpoolController
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier
 from maxmargin.estimators import linear
-from maxmargin.estimators.threads import BlasThreads
+from maxmargin.threads import BlasThreads
 
 from .report import deliver, spread, table
 from .unscaled import SETS, Rows, unequal

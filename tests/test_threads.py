@@ -15,8 +15,15 @@ from joblib.externals.loky.backend import context as loky
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import maxmargin.compiled
-from maxmargin import KernelMaxMarginClassifier, MarginRFE, MaxMarginClassifier, OnlineMarginClassifier
-from maxmargin.estimators import threads
+from maxmargin import (
+    KernelMaxMarginClassifier,
+    MarginRFE,
+    MaxMarginClassifier,
+    OnlineMarginClassifier,
+    separate,
+    threads,
+    verify,
+)
 
 TWO_OF_BLAS = pytest.mark.skipif(
     all(one["num_threads"] < 2 for one in ThreadpoolController().info() if one["user_api"] == "blas"),
@@ -98,6 +105,26 @@ def test_all_of_an_estimator_does(model, inside, monkeypatch):
     model.fit(*rows()).predict(rows()[0])
     assert seen
     assert all(some == {1} for some in seen)
+
+
+@TWO_OF_BLAS
+@pytest.mark.parametrize(
+    ("call", "inside"),
+    [
+        (lambda model, X, y: verify(model, X, y), "maxmargin.verification.verify_linear"),
+        (lambda model, X, y: separate(X, y), "maxmargin.separation.LinearSearch"),
+    ],
+    ids=["verify", "separate"],
+)
+def test_so_do_functions(call, inside, monkeypatch):
+    X, y = rows(classes=2)
+    model = MaxMarginClassifier().fit(X, y)
+    module, name = inside.rsplit(".", 1)
+    seen, real, before = [], getattr(importlib.import_module(module), name), blas_threads()
+    monkeypatch.setattr(inside, lambda *some, **others: seen.append(blas_threads()) or real(*some, **others))
+    call(model, X, y)
+    assert seen == [{1}]
+    assert blas_threads() == before
 
 
 @TWO_OF_BLAS

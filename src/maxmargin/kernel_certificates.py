@@ -289,6 +289,7 @@ def _share(c: np.ndarray, other: np.ndarray) -> float | None:
     if square == 0.0 or not c.any():
         return None if c.any() else 0.0
     t = float(c @ other) / square
+    t = 1.0 if abs(t - 1.0) <= c.size * EPS else t  # no rounding beyond a cap
     return t if float(np.abs(c - t * other).max()) <= 1e-9 * float(np.abs(c).max()) else None
 
 

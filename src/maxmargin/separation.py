@@ -25,10 +25,12 @@ from .kernel_separation import KernelSearch
 from .kernels import Kernel, Linear, Precomputed
 from .linear_separation import LinearSearch, without_zeros
 from .problems import Problem
+from .threads import one_thread
 from .verdicts import Verdict
 from .watch import Watch
 
 
+@one_thread
 def separate(
     X: Any,
     y: Any,

@@ -7,8 +7,10 @@ from typing import Any
 from .certificates import Certificate, Certificates
 from .certificates import verify as verify_linear
 from .kernel_certificates import verify_kernel
+from .threads import one_thread
 
 
+@one_thread
 def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
     """Recompute every number of a model's certificate from the data, in float64, rounding outwards.
 

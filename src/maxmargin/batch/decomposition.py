@@ -29,9 +29,7 @@ FIRST = 64  # rows of a class that begin, evenly spread, where nothing is known
 SHARE = 0.01  # of the violation of all, at which a working set is left
 STEPS = 50  # for each row of a working set, at most
 SAMPLED = 2560  # rows from which on a sample leads to where to begin
-ROUGH = (
-    1.0  # a violation at which a sample is left: of the size of the margins, beyond which it leads no further
-)
+ROUGH = 1.0  # a violation at which a sample is left: that of the margins, beyond which it leads no further
 ROUNDS = 30  # working sets of a sample, at most
 LONGER, LONGEST = 2.0, 1e6  # multiples of dual weights without caps that are worth it, and that numbers bear
 LITTLE = float(np.finfo(float).smallest_subnormal)

@@ -249,19 +249,16 @@ def add_rows(rows, slots, c, out):
     """out += sum of c_k rows[slots[k]], one row after the other."""
     fours = slots.size - slots.size % 4
     for first in range(0, out.size, STRETCH):
-        part = out[first : first + STRETCH]
-        for k in range(
-            0, fours, 4
-        ):  # four at a time: sums are loaded and stored once, and are the same numbers
-            one, two = rows[slots[k]][first : first + STRETCH], rows[slots[k + 1]][first : first + STRETCH]
-            three, four = (
-                rows[slots[k + 2]][first : first + STRETCH],
-                rows[slots[k + 3]][first : first + STRETCH],
-            )
+        last = first + STRETCH
+        part = out[first:last]
+        # four at a time: sums are loaded and stored once, and are the same numbers
+        for k in range(0, fours, 4):
+            one, two = rows[slots[k]][first:last], rows[slots[k + 1]][first:last]
+            three, four = rows[slots[k + 2]][first:last], rows[slots[k + 3]][first:last]
             a, b, d, e = c[k], c[k + 1], c[k + 2], c[k + 3]
             for j in range(part.size):
                 part[j] = (((part[j] + a * one[j]) + b * two[j]) + d * three[j]) + e * four[j]
         for k in range(fours, slots.size):
-            row = rows[slots[k]][first : first + STRETCH]
+            row = rows[slots[k]][first:last]
             for j in range(part.size):
                 part[j] += c[k] * row[j]

@@ -31,13 +31,13 @@ from ..rules import Algorithm
 from ..scaling import check_constant
 from ..solve import Report, Terms
 from ..status import Status, worst
+from ..threads import jobs, one_thread
 from ..verdicts import Inseparable, Verdict
 from ..watch import Watch
 from .hard import keep_verdicts
 from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
 from .parameters import check_parameters, require_boolean, require_number, seeds
 from .reports import hear
-from .threads import jobs, one_thread
 from .unchanged import unchanged_by
 
 

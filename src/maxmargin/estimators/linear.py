@@ -24,6 +24,7 @@ from ..rules import RULES, Algorithm
 from ..solve import Distinct, Report, Solution, Terms, distinct, solve
 from ..status import worst
 from ..task import Task
+from ..threads import jobs, one_thread
 from ..verdicts import Verdict
 from ..watch import Watch
 from .hard import item, keep_verdicts
@@ -31,7 +32,6 @@ from .labels import check_costs, check_sides, class_factors, class_names, row_we
 from .parameters import check_parameters, require_boolean, require_number, seeds
 from .reports import hear
 from .robustness import Robust
-from .threads import jobs, one_thread
 from .unchanged import unchanged_by
 
 LARGE_P = 100.0  # stands for p="log" until the number of features is known

@@ -22,8 +22,8 @@ from ..data import Patterns
 from ..problems import Problem
 from ..rules import CRAMMA, MICRA, RULES, Algorithm, FixedDirectionalMargin, LocalPerceptron
 from ..stream import Stream, streams
+from ..threads import one_thread
 from .robustness import Robust
-from .threads import one_thread
 from .unchanged import unchanged_by
 
 TRAILS = ("average", "vote", "last")

@@ -28,8 +28,8 @@ from sklearn.utils.validation import (
 from ..problems import Problem
 from ..rules import IMA, Algorithm
 from ..status import Status
+from ..threads import one_thread
 from .linear import MaxMarginClassifier
-from .threads import one_thread
 from .unchanged import unchanged_by
 
 FOLDS = 5

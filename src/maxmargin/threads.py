@@ -1,7 +1,8 @@
-"""How many threads an estimator takes: of Python what n_jobs says, of BLAS one."""
+"""How many threads a call takes: of Python what n_jobs says, of BLAS one."""
 
 from __future__ import annotations
 
+from contextlib import ContextDecorator
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -22,7 +23,7 @@ def jobs(n_jobs: int | None, parts: int | None = None) -> int:
     return wanted if parts is None else max(1, min(wanted, parts))
 
 
-class BlasThreads:
+class BlasThreads(ContextDecorator):
     """BLAS has so many threads while anybody is inside, from whichever thread of Python.
 
     The setting is the process's: of two fits at the same time the first to end must not give it back to the second,
