@@ -405,9 +405,8 @@ def _dual_point(
     if norms[alpha > 0.0].any():  # products of tiny numbers, and of their halves, may underflow
         off += 8.0 * (terms + 1.0) * v.size * _LEAST
     if problem.free:
-        finer = (
-            MORE_DIGITS[0] if arithmetic is Plain else arithmetic
-        )  # as an uneven rest moves v by so many radii
+        # an uneven rest moves v by so many radii of the data: more digits, whatever the others have
+        finer = MORE_DIGITS[0] if arithmetic is Plain else arithmetic
         uneven = abs(finer.total(signed))
         uneven += finer.error(uneven, float(alpha.sum()), finer.terms(alpha, terms, 0))
         off += uneven * float(norms.max(initial=0.0))

@@ -28,6 +28,7 @@ from .values import dual_point, primal_point
 # passes, or entries, of the Perceptron run that bounds the margin from below
 SHORT, MANY = 20, 30_000_000
 TURNS = 3  # length and intercept in turn
+APART = 0.9  # share of the gap of a pair of points that halves of two pairs leave: more is no reason to part them
 TO_AND_FRO = 50  # looks without a better bound
 
 
@@ -389,7 +390,10 @@ class Run(State):
         self, w: np.ndarray, b: float, alpha: np.ndarray, lower: float, upper: float, rounding: float
     ) -> None:
         """Take over points found elsewhere where they prove more, or as much but for rounding."""
-        whole = self.problem.gap(lower, upper) <= max(self.gap, rounding)  # a pair of points belongs together
+        gap = self.problem.gap(lower, upper)
+        joined = self.problem.gap(max(lower, self.lower), min(upper, self.upper))
+        # a pair of points belongs together, unless halves of two prove more
+        whole = gap <= max(self.gap, rounding) and (gap <= rounding or joined > APART * gap)
         primal_better = lower > self.lower if self.problem.hard else upper < self.upper
         dual_better = upper < self.upper if self.problem.hard else lower > self.lower
         if whole or primal_better:

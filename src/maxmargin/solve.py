@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -153,6 +153,15 @@ class Terms:
     distinct: Callable[[], Distinct | None] = lambda: None
 
 
+class _Told(NamedTuple):
+    """A point in the user's units, of all rows, and what it proves."""
+
+    w: np.ndarray
+    b: float
+    alpha: np.ndarray
+    certificate: Certificate
+
+
 def distinct(patterns: Patterns, labels: np.ndarray, weights: np.ndarray) -> Distinct:
     """Rows that are told apart by their entries or labels, each with the weight of all that are like it.
 
@@ -160,11 +169,21 @@ def distinct(patterns: Patterns, labels: np.ndarray, weights: np.ndarray) -> Dis
     ----------
     patterns : Patterns
     labels : ndarray of shape (n,)
-        Labels -1.0 and 1.0; or numbers of classes, each of which against the rest then has these rows.
+        -1.0 and 1.0, or numbers of classes.
     weights : ndarray of shape (n,), positive
     """
     merged = merge(patterns.X, labels, weights)
     return merged, Patterns(patterns.X[merged.places])
+
+
+def shared(patterns: Patterns, classes: np.ndarray, weights: np.ndarray) -> Distinct | None:
+    """The distinct rows of several classes, each of which against the rest has these; `classes` are their numbers.
+
+    None where equal rows are of more than one class: against the others these are one row.
+    """
+    merged, few = distinct(patterns, classes, weights)
+    ones = np.ones(few.n)
+    return (merged, few) if merge(few.X, ones, ones).y.size == few.n else None
 
 
 def solve(
@@ -199,9 +218,10 @@ def solve(
         rounds += found.rounds
         if best is None or found.certificate.gap <= best.certificate.gap:
             best = found
-        if found.status in (Status.MAX_TIME, Status.INTERRUPTED):
+        stopped = found.status in (Status.MAX_TIME, Status.INTERRUPTED)
+        if stopped and best.status is not Status.UNDECIDED:  # of which more is to be said
             best = replace(best, status=found.status)
-        if best.status in (Status.CERTIFIED, Status.MAX_TIME, Status.INTERRUPTED) or rounds >= terms.max_iter:
+        if stopped or best.status is Status.CERTIFIED or rounds >= terms.max_iter:
             break
         if found.status is Status.UNDECIDED and isinstance(terms.question(), Inseparable | Undecided):
             break
@@ -256,29 +276,29 @@ def _solve(
         )  # fmt: skip
         terms.on_report(history[-1])
 
-    def told(w: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """In the user's units, for all rows."""
+    def told(w: np.ndarray, b: float, alpha: np.ndarray, gap: float) -> _Told:
+        """What the user is told of this point, with the certificate for a gap."""
         w, alpha = scale.primal(w), scale.dual(problem, alpha)
         alpha = alpha if merged is None else merged.scatter(alpha)
         if rows is not None:
             every = np.zeros(whole.y.size)
             every[rows] = alpha
             alpha = every
-        return w, alpha
+        return _Told(w, b, alpha, certify(problem, whole, w, b, alpha, gap))
 
-    proofs: list[tuple[np.ndarray, np.ndarray, Certificate]] = []  # of points as the user is told them
+    proofs: list[tuple[np.ndarray, np.ndarray, _Told]] = []  # of the exact step's points
 
     def finish() -> Status | None:
         sample = Sample(task.patterns.X, task.y, task.weights, np.sqrt(task.patterns.square))
 
         def certified(w: np.ndarray, b: float, alpha: np.ndarray, gap: float) -> Certificate:
-            if not scale.ordinary:
-                return certify(task.problem, sample, w, b, alpha, gap)
-            v, every = told(w, alpha)
-            proofs.append((w, alpha, certify(problem, whole, v, b, every, gap)))
-            return proofs[-1][-1]
+            proofs.append((w, alpha, told(w, b, alpha, gap)))
+            if scale.ordinary:
+                return proofs[-1][-1].certificate
+            return certify(task.problem, sample, w, b, alpha, gap)
 
-        _finish(run, certified, sample, watch, tol)
+        entries = whole.entries if scale.ordinary else sample.entries
+        _finish(run, certified, sample, watch, max(EXACT if entries <= FEW else NEGLIGIBLE, FAR_BELOW * tol))
         report("exact", "p = 2, a small problem: the optimality conditions on the support")
         return _after_finish(run, tol)
 
@@ -304,8 +324,6 @@ def _solve(
             rounds += 1
             report(run.algorithm.name, reason)
             ended = _status(run, watch, tol)
-            if ended is Status.CONVERGED and relay is not None and not handed:
-                ended, enough = None, 0.0  # as near as it comes: the next one may come nearer
             last = ended is not None or rounds >= terms.max_iter
             if doubtful and not last and _is_doubtful(run, algorithm, rounds):
                 doubtful = False
@@ -316,25 +334,32 @@ def _solve(
                 if ended is Status.MAX_TIME or ended is Status.INTERRUPTED:
                     status = ended
                     break
-                ended = finish() or ended
+                done = finish()
                 handed, enough = False, _turn(relay)  # where it fails, the rule goes on
+                if done is not None:
+                    status = done
+                    break
+            if ended is Status.CONVERGED and relay is not None:
+                ended, enough = None, 0.0  # as near as it comes: the next one may come nearer
             if ended is not None:
                 status = ended
                 break
             if rounds >= terms.max_iter:
                 status = Status.MAX_ITER
-        w, alpha = told(run.w, run.alpha)
-        proved = (proof for v, a, proof in proofs if v is run.w and a is run.alpha)
-        certificate = next(proved, None) or certify(problem, whole, w, run.b, alpha, tol)
+        same = (proof for w, alpha, proof in proofs if w is run.w and alpha is run.alpha and proof.b == run.b)
+        proved = next(same, None) or told(run.w, run.b, run.alpha, tol)
+        if not scale.ordinary:  # what is best in these units need not be so in the user's
+            proved = min(proved, *(proof for *_, proof in proofs), key=lambda proof: proof.certificate.gap)
+    w, b, alpha, certificate = proved
     if certificate.gap <= tol:
         status = Status.CERTIFIED
     elif status is Status.CERTIFIED:  # the running bounds were off by rounding
         status = Status.STALLED
     if problem.hard and not certificate.lower > 0.0 and status in UNFINISHED:
         status = Status.UNDECIDED
-    if not np.isfinite([*w, run.b]).all() or np.isnan([certificate.lower, certificate.upper]).any():
+    if not np.isfinite([*w, b]).all() or np.isnan([certificate.lower, certificate.upper]).any():
         status = Status.NOT_FINITE
-    return Solution(w, run.b, alpha, status, rounds, history, certificate)
+    return Solution(w, b, alpha, status, rounds, history, certificate)
 
 
 def _turn(relay: Relay | None) -> float:
@@ -418,11 +443,10 @@ def _fair_share(patterns: Patterns) -> float:
     return SHARE * patterns.n * side * side / max(entries, 1.0) + 5.0 * patterns.n
 
 
-def _finish(run: Run, certified: Certified, sample: Sample, watch: Watch, tol: float) -> None:
-    """End with the active-set step; its answer counts where its own bounds are better."""
+def _finish(run: Run, certified: Certified, sample: Sample, watch: Watch, exact: float) -> None:
+    """End with the active-set step, once the gap is `exact`; its answer counts where its own bounds are better."""
     problem = run.problem
     qp = quadratic(problem, sample.X, sample.y, sample.weights)
-    exact = max(EXACT if sample.entries <= FEW else NEGLIGIBLE, FAR_BELOW * tol)
     near = qp.near(run.alpha) if run.gap < NEAR_ENOUGH else None
 
     def content(point: Point) -> bool:
@@ -438,7 +462,7 @@ def _finish(run: Run, certified: Certified, sample: Sample, watch: Watch, tol: f
                 return True
         return False
 
-    rough: list[Point] = []  # looked at where nothing better comes
+    rough: list[Point] = []  # looked at where none that is settled is enough
     try:
         for point in candidates(qp, near, watch.interrupted):
             if point.settled and content(point):

@@ -27,16 +27,16 @@ from .quadratic import Quadratic
 
 _linalg: Any = scipy.linalg  # its annotations speak of every case at once
 
-TURNS, FEW_TURNS, FEWEST = (
-    30,
-    6,
-    2,
-)  # most changes of the sets: near the optimum, from a rule's dual weights, on the way
+TURNS = 30  # most changes of the sets near the optimum,
+FEW_TURNS, FEWEST = 6, 2  # from a rule's dual weights, and on the way
 INSEPARABLE = 1e-6  # a margin, R = 1, that may be zero
 NEAR = 1e-3  # a gap at which two points may agree about which patterns are free
 SOLVED = 1e-20  # a gap, in its square root, that is rounding
 PLENTY, NEXT_TO_NONE = 2000, 1e-10  # patterns for which so small a gap is as good as none
 MANY = 1200  # most free dual weights in one linear system
+
+
+Sets = tuple[bytes, bytes]  # which patterns are free, and which are capped
 
 
 class Point(NamedTuple):
@@ -65,12 +65,13 @@ def candidates(
     interrupted : callable
         Is it time to stop? Asked before every step; the point that was reached is still yielded.
     """
+    known: set[Sets] = set()
     if start is not None:
         a = np.clip(start, 0.0, qp.c)
         beta = _multipliers(qp, a)
-        yield from _settle(qp, (a > 0.0) & (a < qp.c), a >= qp.c, beta, FEW_TURNS)
+        yield from _settle(qp, (a > 0.0) & (a < qp.c), a >= qp.c, beta, FEW_TURNS, known)
     if not qp.problem.hard and np.isfinite(qp.sizes).all():
-        rough = yield from _approach(qp, interrupted)
+        rough = yield from _approach(qp, interrupted, known)
         if interrupted():
             yield rough
             return
@@ -82,7 +83,7 @@ def candidates(
         if plenty and qp.problem.loss == "squared_hinge":
             yield rough
             return
-        yield from _settle(qp, *_sides(qp, rough), rough.beta, TURNS)
+        yield from _settle(qp, *_sides(qp, rough), rough.beta, TURNS, known)
         if plenty:
             yield rough
             return
@@ -94,10 +95,12 @@ def candidates(
     if qp.problem.hard and np.linalg.norm(inner.w) < INSEPARABLE:
         cancelled = _cancel(qp, a)
         yield Point(cancelled, qp.A.T @ cancelled, inner.beta)
-    yield from _settle(qp, *_sets(qp, inner), inner.beta, TURNS)
+    yield from _settle(qp, *_sets(qp, inner), inner.beta, TURNS, known)
 
 
-def _approach(qp: Quadratic, interrupted: Callable[[], bool]) -> Generator[Point, None, Point]:
+def _approach(
+    qp: Quadratic, interrupted: Callable[[], bool], known: set[Sets]
+) -> Generator[Point, None, Point]:
     """To a soft margin by what is fastest for many patterns; the last point, which has fewer digits, is returned.
 
     Under the hinge it is known long before the end which patterns are free: what they settle is yielded on the way.
@@ -111,7 +114,7 @@ def _approach(qp: Quadratic, interrupted: Callable[[], bool]) -> Generator[Point
         if problem.loss == "hinge" and _gap(qp, rough) <= NEAR:
             sides = _sides(qp, rough)
             if last is not None and all(map(np.array_equal, sides, last)):
-                yield from _settle(qp, *sides, rough.beta, FEWEST)
+                yield from _settle(qp, *sides, rough.beta, FEWEST, known)
                 last = None
             else:
                 last = sides
@@ -174,14 +177,14 @@ def _multipliers(qp: Quadratic, a: np.ndarray) -> np.ndarray:
 
 
 def _settle(
-    qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarray, turns: int
+    qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarray, turns: int, known: set[Sets]
 ) -> Iterator[Point]:
-    """Solve on the free set and correct the sets until nothing contradicts; yield what is found then."""
+    """Solve on the free set and correct the sets until nothing contradicts; yield what is found then, if it is new."""
     seen = set()
     size = np.abs(qp.A)
     for _ in range(turns):
         key = (free.tobytes(), capped.tobytes())
-        if key in seen or np.count_nonzero(free) > MANY:
+        if key in seen or key in known or np.count_nonzero(free) > MANY:
             return
         seen.add(key)
         a, w, beta, _ = _solve(qp, free, capped, beta)
@@ -199,6 +202,7 @@ def _settle(
         if not (need.any() or much.any()):
             point = _tighten(qp, free, Point(np.clip(a, 0.0, qp.c), w, beta))
             point = point._replace(settled=True)
+            known.add(key)
             if not (low.any() or high.any()):
                 yield point
                 return

@@ -25,7 +25,7 @@ from ..problems import Problem
 
 WIDE, LEAST = 2, 500  # columns a row, and columns, beyond which rows are told by their own coefficients
 INDEPENDENT = (
-    1e-4  # share of the longest row that the part of another one that is its own must have, to be told
+    1e-4  # share of the longest row that a row's own part must have at least, to be told by products
 )
 FAR = 0.1  # a column whose spread is less than this share of its size is centred
 BEYOND = 1e20  # a cap, R = 1, that float64 cannot meet: either no dual weight comes near it, or none is found

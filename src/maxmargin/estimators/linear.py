@@ -21,7 +21,7 @@ from ..data import Patterns
 from ..linear_separation import linear_verdict
 from ..problems import Problem
 from ..rules import RULES, Algorithm
-from ..solve import Distinct, Report, Solution, Terms, distinct, solve
+from ..solve import Distinct, Report, Solution, Terms, shared, solve
 from ..status import worst
 from ..task import Task
 from ..threads import jobs, one_thread
@@ -252,7 +252,7 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
             """The distinct rows of all classes."""
             if len(labels) == 1:
                 return None
-            return distinct(patterns, np.searchsorted(classes, y[kept]), weights[kept])
+            return shared(patterns, np.searchsorted(classes, y[kept]), weights[kept])
 
         def one(k: int, watch: Watch) -> Solution:
             # classes that are left share the time that is left
