@@ -9,12 +9,15 @@ import pytest
 import scipy.sparse as sp
 
 import maxmargin.solve
-from maxmargin import MaxMarginClassifier, Problem, Status
+from maxmargin import DualCoordinateDescent, MaxMarginClassifier, Problem, Status
 from maxmargin.batch import newton
 from maxmargin.batch.active_set import candidates
 from maxmargin.batch.quadratic import _Basis, quadratic
 from maxmargin.certificates import Sample, certify
+from maxmargin.data import Patterns
 from maxmargin.intercept import best_intercept
+from maxmargin.run import Run
+from maxmargin.task import Task
 
 
 def wide(n: int, d: int, seed: int = 0, alike: float = 1.0):
@@ -153,4 +156,39 @@ class TestClasses:
         monkeypatch.setattr(maxmargin.solve, "merge", lambda *task: seen.append(1) or usual(*task))
         X, _ = noisy(120, 3)
         MaxMarginClassifier().fit(X, np.arange(120) % 5)
-        assert len(seen) == 1
+        assert len(seen) == 2  # told apart by class, and looked at whether any is of two classes
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rows_of_unequal_columns_are_certified(seed):
+    """Wide or not, with copies and contradictions, columns whose sizes are twelve orders apart."""
+    rng = np.random.default_rng([7, seed])
+    n, d = int(rng.integers(10, 60)), int(rng.choice([5, 30, 600]))
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-6.0, 6.0, d)
+    X[: n // 4] = X[-(n // 4) :]
+    y = np.where(rng.random(n) < 0.5, -1.0, 1.0)
+    y[:2] = 1.0, -1.0
+    model = MaxMarginClassifier(
+        10.0 ** rng.uniform(-3.0, 3.0),
+        loss=("hinge", "squared_hinge")[seed % 2],
+        fit_intercept=bool(seed // 2 % 2),
+        tol=1e-8,
+    )
+    assert model.fit(X, y, rng.integers(1, 4, n) / 2.0).status_ is Status.CERTIFIED
+
+
+def test_the_best_halves_of_two_pairs_are_kept():
+    """A lower bound that one pair proves, and an upper one that the other does."""
+    X, y = noisy(30, 3)
+    task = Task(Problem("hinge", 1.0), Patterns(X), y, np.ones(30))
+    run = Run(task, DualCoordinateDescent(), 1e-9, np.random.default_rng(0), lambda: False)
+    (w, v), (alpha, beta) = ([np.full(size, k) for k in (1.0, 2.0)] for size in (3, 30))
+    run.adopt(w, 0.0, alpha, 1.0, 1.5, 0.0)
+    run.adopt(v, 1.0, beta, 0.9, 1.001, 0.0)
+    assert run.w is v
+    assert run.b == 1.0
+    assert run.alpha is alpha
+    assert (run.lower, run.upper) == (1.0, 1.001)
+    run.adopt(w, 0.0, beta, 0.9999, 1.0009, 1e-2)  # no worse but for rounding: together
+    assert run.w is w
+    assert run.alpha is beta

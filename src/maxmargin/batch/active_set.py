@@ -202,13 +202,14 @@ def _settle(
         if not (need.any() or much.any()):
             point = _tighten(qp, free, Point(np.clip(a, 0.0, qp.c), w, beta))
             point = point._replace(settled=True)
-            known.add(key)
             if not (low.any() or high.any()):
+                known.add(key)
                 yield point
                 return
             # the same w, from dual weights within their bounds, where tight patterns are dependent
             repaired = _redistribute(qp, a, free, capped)
             if repaired is not None:
+                known.add(key)
                 yield point._replace(a=repaired)
                 return
         free = (free & ~low & ~high) | need | much
