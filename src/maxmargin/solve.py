@@ -456,7 +456,7 @@ def _finish(run: Run, certified: Certified, sample: Sample, watch: Watch, exact:
         if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
             return False
         for v, bias in _primal_points(run, sample, w, b, point.settled):
-            certificate = certified(v, bias, alpha, 1e2 * exact)
+            certificate = certified(v, bias, alpha, 1e1 * exact)
             run.adopt(v, bias, alpha, certificate.lower, certificate.upper, exact if point.settled else 0.0)
             if point.settled and certificate.gap <= exact:
                 return True
