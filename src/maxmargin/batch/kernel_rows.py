@@ -50,6 +50,16 @@ class KernelRows:
         self._row = np.full(self.most, -1, np.intp)  # in every slot
         self._asked = np.zeros(self.most, np.intp)  # when it was asked for last
         self._turn = self._filled = 0
+        self._expected: list[np.ndarray] = []
+
+    @property
+    def full(self) -> bool:
+        """Does a block more take the place of rows that are kept?"""
+        return self.most < self.n and self._filled + BLOCK > self.most
+
+    def expect(self, wanted: np.ndarray) -> None:
+        """These rows are asked for soon: computed with the next that are, as many at once cost less than few."""
+        self._expected.append(wanted)
 
     def slots(self, wanted: np.ndarray) -> np.ndarray:
         """The places in `rows` of these rows of the matrix, at most `most` of them; those not kept are computed."""
@@ -57,6 +67,8 @@ class KernelRows:
         found = self._slot[wanted]
         self._asked[found[found >= 0]] = self._turn
         missing = wanted[found < 0]
+        if missing.size:
+            missing = np.concatenate([missing, self._beside(missing)])
         for first in range(0, missing.size, BLOCK):
             self._compute(missing[first : first + BLOCK])
         return self._slot[wanted]
@@ -96,6 +108,14 @@ class KernelRows:
         """A random part of the rows, one of RATIO: their places, and what is kept of them beside the budget."""
         places = np.sort(np.random.default_rng(0).permutation(self.n)[: self.n // RATIO])
         return places, self.part(places, self._megabytes / RATIO)
+
+    def _beside(self, missing: np.ndarray) -> np.ndarray:
+        """The rows that are expected beside these and not kept, as far as places are left."""
+        expected, self._expected = self._expected, []
+        if not expected:
+            return missing[:0]
+        some = np.setdiff1d(np.concatenate(expected), missing)
+        return some[self._slot[some] < 0][: max(self.most - self._filled - missing.size, 0)]
 
     def _compute(self, some: np.ndarray) -> None:
         """These rows, in the place of those not asked for the longest, where that is long or no place is left."""
