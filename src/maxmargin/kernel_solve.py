@@ -45,7 +45,7 @@ COARSE, FINE = 1e-5, 1e-3  # a tol that float32 rows reach, where entries are of
 SINGLE = 2.0**29  # how much coarser float32 is
 LONG = 30  # rounds of more rows, after which their kernel matrix is looked through for a small factor
 IDLE, BETTER = 200, 0.999  # rounds without bounds that are so much nearer: as near as numbers come
-TOGETHER = 16  # problems that are under way at once: more of them would wear out each other's rows
+TOGETHER = 16  # problems that are under way at once: of more, rows would seem to be old
 ASKED = 20  # rounds without a separator, after which it is asked whether there is one
 HOPELESS = 100.0  # margins of so many roundings of the rows are none
 
@@ -162,8 +162,11 @@ def solve_kernel(
             _walk(parts[k], rows, sample, replace(terms, tol=goals[k], watch=watch), solutions.get(k))
             for k, watch in zip(left, watches, strict=True)
         ]
+        waiting = all(
+            isinstance(parts[k].algorithm, Decomposition) for k in left
+        )  # others go on to their end
         with np.errstate(over="ignore", invalid="ignore"):
-            walked = _in_step(walks, watches, rows)
+            walked = _in_step(walks, watches, rows, TOGETHER if waiting else 1)
         if dtype == np.float64:
             sample = replace(sample, product=rows.product)
         del rows
@@ -215,16 +218,19 @@ def _goal(problem: Problem, walked: _Walked, proved: Bounds, tol: float) -> floa
 
 
 def _in_step(
-    walks: Sequence[Generator[None, None, _Walked]], watches: Sequence[Watch], rows: KernelRows
+    walks: Sequence[Generator[None, None, _Walked]],
+    watches: Sequence[Watch],
+    rows: KernelRows,
+    together: int,
 ) -> list[_Walked]:
-    """All walks to their ends, in step where rows for all are kept: so those that they wait for are computed at once.
+    """All walks to their ends, some `together`, in step: the rows that they wait for are computed at once.
 
-    Else one after another. Whoever goes on shares the time that is left with those that wait.
+    One after another where rows for several are too many. Whoever goes on leaves their share of the time to the rest.
     """
     found: dict[int, _Walked] = {}
     left, before = list(range(len(walks))), []
     while left:
-        now = left[: 1 if rows.full else TOGETHER]
+        now = left[: together if rows.roomy else 1]
         if now != before:
             for k in now:
                 watches[k].take(len(left) / len(now))

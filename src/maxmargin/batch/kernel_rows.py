@@ -13,6 +13,7 @@ from ..kernels import Kernel
 
 BLOCK = 512  # rows computed at once
 OLD = 100  # turns after which a row is replaced sooner than memory is touched for the first time, which takes long
+FAIR = 0.25  # of all rows, to be kept for several problems at once
 RATIO = 4  # rows for one of the sample
 MEGABYTE = 2**20
 
@@ -53,9 +54,9 @@ class KernelRows:
         self._expected: list[np.ndarray] = []
 
     @property
-    def full(self) -> bool:
-        """Does a block more take the place of rows that are kept?"""
-        return self.most < self.n and self._filled + BLOCK > self.most
+    def roomy(self) -> bool:
+        """Do several problems find place for their rows, and do not take it from each other?"""
+        return self.most == self.n or (self.most >= FAIR * self.n and self._filled + BLOCK <= self.most)
 
     def expect(self, wanted: np.ndarray) -> None:
         """These rows are asked for soon: computed with the next that are, as many at once cost less than few."""
