@@ -153,6 +153,8 @@ def _sets(
         moved = part != before  # only of these whole rows are needed
         rows.expect(chosen[moved])
         yield None
+        if interrupted():  # while others had their turn
+            return
         slots = rows.slots(chosen[moved])
         add_rows(rows.rows, slots, ((part - before) * y[chosen])[moved], scores)
         if problem.hard:

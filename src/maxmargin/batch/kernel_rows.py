@@ -111,12 +111,14 @@ class KernelRows:
         return places, self.part(places, self._megabytes / RATIO)
 
     def _beside(self, missing: np.ndarray) -> np.ndarray:
-        """The rows that are expected beside these and not kept, as far as places are left."""
-        expected, self._expected = self._expected, []
-        if not expected:
+        """Rows that are expected beside these: what a block has place for, as long as no row leaves for them."""
+        if not self._expected:
             return missing[:0]
-        some = np.setdiff1d(np.concatenate(expected), missing)
-        return some[self._slot[some] < 0][: max(self.most - self._filled - missing.size, 0)]
+        some = np.setdiff1d(np.concatenate(self._expected), missing)
+        some = some[self._slot[some] < 0]
+        most = max(min(BLOCK, self.most - self._filled) - missing.size, 0)
+        self._expected = [some[most:]] if most else []
+        return some[:most]
 
     def _compute(self, some: np.ndarray) -> None:
         """These rows, in the place of those not asked for the longest, where that is long or no place is left."""
