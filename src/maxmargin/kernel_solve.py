@@ -328,6 +328,9 @@ def _walk(
     for whole in steps:
         if whole is False:
             yield
+            if rounds and watch.interrupted():  # while others had their turn
+                status = watch.status() or status
+                break
             continue
         rounds += 1
         report(part.algorithm.name, part.reason)

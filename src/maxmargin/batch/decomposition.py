@@ -151,11 +151,10 @@ def _sets(
         del small  # which is large, and others have theirs meanwhile
         alpha[chosen] = part
         moved = part != before  # only of these whole rows are needed
-        rows.expect(chosen[moved])
+        moving = chosen[moved]
+        rows.expect(moving)
         yield None
-        if interrupted():  # while others had their turn
-            return
-        slots = rows.slots(chosen[moved])
+        slots = rows.slots(moving)
         add_rows(rows.rows, slots, ((part - before) * y[chosen])[moved], scores)
         if problem.hard:
             longer = _multiple(y, alpha, scores, constant)

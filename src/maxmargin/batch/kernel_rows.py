@@ -59,7 +59,7 @@ class KernelRows:
         return self.most == self.n or (self.most >= FAIR * self.n and self._filled + BLOCK <= self.most)
 
     def expect(self, wanted: np.ndarray) -> None:
-        """These rows are asked for soon: computed with the next that are, as many at once cost less than few."""
+        """This array is asked for soon: computed with the next that is, as many rows at once cost less than few."""
         self._expected.append(wanted)
 
     def slots(self, wanted: np.ndarray) -> np.ndarray:
@@ -68,7 +68,8 @@ class KernelRows:
         found = self._slot[wanted]
         self._asked[found[found >= 0]] = self._turn
         missing = wanted[found < 0]
-        if missing.size:
+        self._expected = [one for one in self._expected if one is not wanted]
+        if missing.size and self._expected:
             missing = np.concatenate([missing, self._beside(missing)])
         for first in range(0, missing.size, BLOCK):
             self._compute(missing[first : first + BLOCK])
@@ -112,13 +113,9 @@ class KernelRows:
 
     def _beside(self, missing: np.ndarray) -> np.ndarray:
         """Rows that are expected beside these: what a block has place for, as long as no row leaves for them."""
-        if not self._expected:
-            return missing[:0]
-        some = np.setdiff1d(np.concatenate(self._expected), missing)
-        some = some[self._slot[some] < 0]
         most = max(min(BLOCK, self.most - self._filled) - missing.size, 0)
-        self._expected = [some[most:]] if most else []
-        return some[:most]
+        some = np.setdiff1d(np.concatenate(self._expected), missing)
+        return some[self._slot[some] < 0][:most]
 
     def _compute(self, some: np.ndarray) -> None:
         """These rows, in the place of those not asked for the longest, where that is long or no place is left."""
