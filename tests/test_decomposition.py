@@ -397,3 +397,23 @@ def test_a_glance_bounds_the_optimum():
         assert exact[0] <= points.upper
     assert points.gap <= 1e-6
     assert glanced
+
+
+def test_rows_that_are_expected():
+    """They are computed with the next that are asked for, a block at most, and no row leaves for them."""
+    X = np.random.default_rng(0).normal(size=(1500, 3))
+    rows = KernelRows(Gaussian(1.0), X, 0.1)  # two blocks are kept
+    rows.expect(np.arange(100, 200))
+    rows.expect(np.arange(150, 800))
+    first = rows.slots(np.arange(10))
+    assert rows.computed == BLOCK
+    np.testing.assert_allclose(rows.rows[first], Gaussian(1.0).block(X[:10], X))
+    rows.slots(np.arange(100, 200))
+    assert rows.computed == BLOCK
+    rows.slots(np.arange(700, 800))
+    assert rows.computed == 10 + 700
+    rows.expect(np.arange(800, 1500))
+    rows.slots(np.arange(1499, 1500))
+    assert rows.computed == 2 * BLOCK == rows.most
+    rows.slots(np.arange(10))
+    assert rows.computed == 2 * BLOCK

@@ -29,6 +29,7 @@ from maxmargin import (
     MaxMarginClassifier,
     Problem,
     Status,
+    kernel_solve,
     verify,
 )
 from maxmargin.certificates import Sample, fingerprint
@@ -857,3 +858,32 @@ def test_at_home_in_scikit_learn():
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
     assert clone(model).get_params() == model.get_params()
+
+
+def test_classes_in_step(monkeypatch):
+    """Classes that wait for each other's rows end as each by itself would; reports stay those of a class."""
+    X, y = load_digits(return_X_y=True)
+    fitted = []
+    for together in (1, 3, 16):
+        monkeypatch.setattr(kernel_solve, "TOGETHER", together)
+        heard = []
+        model = KernelMaxMarginClassifier(10.0, callback=heard.append).fit(X, y)
+        assert model.status_ is Status.CERTIFIED
+        assert max(part.gap for part in model.certificate_.parts) <= model.tol
+        labels = [report.label for report in model.history_]
+        assert labels == sorted(labels)
+        assert len(heard) == len(labels)
+        assert [report.label for report in heard] == labels or together > 1
+        fitted.append(model)
+    for other in fitted[1:]:
+        np.testing.assert_allclose(other.decision_function(X), fitted[0].decision_function(X), atol=0.05)
+
+
+def test_classes_in_step_share_the_time():
+    """What one class leaves of the time the others have; no class is without a model."""
+    X = np.random.default_rng(0).normal(size=(3000, 20))
+    y = np.arange(3000) % 5
+    model = KernelMaxMarginClassifier(1e6, tol=1e-9, max_time=1.0, cache_size=20).fit(X, y)
+    assert model.status_ is Status.MAX_TIME
+    assert len({report.label for report in model.history_}) == 5
+    assert model.history_[-1].seconds < 3.0

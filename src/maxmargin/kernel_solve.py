@@ -5,7 +5,7 @@ Problems on the same rows go together: they share the rows of the kernel, and on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from .batch.active_set import candidates
 from .batch.cholesky import factor
-from .batch.decomposition import decomposed_points
+from .batch.decomposition import decomposition
 from .batch.kernel_rows import MEGABYTE, KernelRows
 from .batch.quadratic import quadratic
 from .certificates import Bounds
@@ -45,6 +45,7 @@ COARSE, FINE = 1e-5, 1e-3  # a tol that float32 rows reach, where entries are of
 SINGLE = 2.0**29  # how much coarser float32 is
 LONG = 30  # rounds of more rows, after which their kernel matrix is looked through for a small factor
 IDLE, BETTER = 200, 0.999  # rounds without bounds that are so much nearer: as near as numbers come
+TOGETHER = 16  # problems that are under way at once: of more, rows would seem to be old
 ASKED = 20  # rounds without a separator, after which it is asked whether there is one
 HOPELESS = 100.0  # margins of so many roundings of the rows are none
 
@@ -156,16 +157,16 @@ def solve_kernel(
     for dtype in _precisions(sample, terms.tol, megabytes):
         X = sample.X if dtype == np.float64 else plain(sample.X).astype(dtype)
         rows = KernelRows(sample.kernel, X, megabytes)
-        walked = [
-            _walk(
-                parts[k],
-                rows,
-                sample,
-                replace(terms, tol=goals[k], watch=terms.watch.part(len(left) - j)),
-                solutions.get(k),
-            )
-            for j, k in enumerate(left)
+        watches = [terms.watch.part(1) for _ in left]
+        walks = [
+            _walk(parts[k], rows, sample, replace(terms, tol=goals[k], watch=watch), solutions.get(k))
+            for k, watch in zip(left, watches, strict=True)
         ]
+        waiting = all(
+            isinstance(parts[k].algorithm, Decomposition) for k in left
+        )  # others go on to their end
+        with np.errstate(over="ignore", invalid="ignore"):
+            walked = _in_step(walks, watches, rows, TOGETHER if waiting else 1)
         if dtype == np.float64:
             sample = replace(sample, product=rows.product)
         del rows
@@ -216,6 +217,33 @@ def _goal(problem: Problem, walked: _Walked, proved: Bounds, tol: float) -> floa
     return min(max(tol - 2.0 * lost, 0.1 * tol), tol)
 
 
+def _in_step(
+    walks: Sequence[Generator[None, None, _Walked]],
+    watches: Sequence[Watch],
+    rows: KernelRows,
+    together: int,
+) -> list[_Walked]:
+    """All walks to their ends, some `together`, in step: the rows that they wait for are computed at once.
+
+    One after another where rows for several are too many. Whoever goes on leaves their share of the time to the rest.
+    """
+    found: dict[int, _Walked] = {}
+    left, before = list(range(len(walks))), []
+    while left:
+        now = left[: together if rows.roomy else 1]
+        if now != before:
+            for k in now:
+                watches[k].take(len(left) / len(now))
+            before = now
+        for k in now:
+            try:
+                next(walks[k])
+            except StopIteration as end:
+                found[k] = end.value
+        left = [k for k in left if k not in found]
+    return [found[k] for k in range(len(walks))]
+
+
 class _Decomposed:
     """The decomposition solver under way, with what the loop asks of a run."""
 
@@ -237,13 +265,19 @@ class _Decomposed:
     def gap(self) -> float:
         return self.points.gap
 
-    def rounds(self) -> Iterator[None]:
-        """A round is a working set; the end is one without a violation, or many that improve nothing."""
+    def rounds(self) -> Iterator[bool]:
+        """A round is a working set; the end is one without a violation, or many that improve nothing.
+
+        False where rows of the kernel are expected, amid a round.
+        """
         task, idle, nearest = self._task, 0, np.inf
         before = np.zeros(task.y.size) if task.start is None else task.start
-        for point in decomposed_points(
+        for point in decomposition(
             task.problem, task.rows, task.y, task.weights, self._interrupted, task.start
         ):
+            if point is None:
+                yield False
+                continue
             self.points.value(point.alpha, point.scores)
             apart = self.upper - (max(self.lower, 0.0) if task.problem.hard else self.lower)
             # bounds that cross are rounding, and nothing is to be had of more of it
@@ -252,15 +286,15 @@ class _Decomposed:
             self.presentations += task.y.size
             self.steps += int(np.count_nonzero(point.alpha != before))
             before = point.alpha
-            yield
+            yield True
             if idle >= IDLE:
                 return
 
 
 def _walk(
     part: Part, rows: KernelRows, sample: KernelSample, terms: Terms, last: KernelSolution | None
-) -> _Walked:
-    """The rounds of one problem; bounds are as good as the rows."""
+) -> Generator[None, None, _Walked]:
+    """The rounds of one problem; bounds are as good as the rows. It waits where it expects rows."""
     watch, tol, problem = terms.watch, terms.tol, part.problem
     start = part.start if last is None else last.point.alpha
     task = KernelTask(problem, rows, part.y, part.weights, start)
@@ -291,33 +325,38 @@ def _walk(
         terms.on_report(history[-1])
 
     status = Status.STALLED
-    with np.errstate(over="ignore", invalid="ignore"):
-        for _ in steps:
-            rounds += 1
-            report(part.algorithm.name, part.reason)
-            ended = _ended(run, problem, watch, tol, least)
-            last_round = ended is not None or rounds >= terms.max_iter
-            near = rounds >= patience or (few and run.gap <= NEAR_ENOUGH)
-            if small and near and ended not in (Status.MAX_TIME, Status.INTERRUPTED):
-                small = False
-                _finish(run.points, part, sample)
-                report("exact", "few rows, or features: the optimality conditions on the support")
-                ended = Status.CERTIFIED if run.gap <= NEARLY * tol else ended
-                last_round = last_round or run.gap <= EXACT
-            if problem.hard and rounds == ASKED and not run.lower > 0.0 and part.inseparable():
-                ended = Status.UNDECIDED
-            if ended is not None:
-                status = ended
-                break
-            if last_round:
-                status = Status.MAX_ITER
-                break
-        else:
-            if watch.interrupted():
+    for whole in steps:
+        if whole is False:
+            yield
+            if rounds and watch.interrupted():  # while others had their turn
                 status = watch.status() or status
-            elif small:
-                _finish(run.points, part, sample)
-                report("exact", "few rows, or features: the optimality conditions on the support")
+                break
+            continue
+        rounds += 1
+        report(part.algorithm.name, part.reason)
+        ended = _ended(run, problem, watch, tol, least)
+        last_round = ended is not None or rounds >= terms.max_iter
+        near = rounds >= patience or (few and run.gap <= NEAR_ENOUGH)
+        if small and near and ended not in (Status.MAX_TIME, Status.INTERRUPTED):
+            small = False
+            _finish(run.points, part, sample)
+            report("exact", "few rows, or features: the optimality conditions on the support")
+            ended = Status.CERTIFIED if run.gap <= NEARLY * tol else ended
+            last_round = last_round or run.gap <= EXACT
+        if problem.hard and rounds == ASKED and not run.lower > 0.0 and part.inseparable():
+            ended = Status.UNDECIDED
+        if ended is not None:
+            status = ended
+            break
+        if last_round:
+            status = Status.MAX_ITER
+            break
+    else:
+        if watch.interrupted():
+            status = watch.status() or status
+        elif small:
+            _finish(run.points, part, sample)
+            report("exact", "few rows, or features: the optimality conditions on the support")
     found = run.points
     return _Walked(
         KernelPoint(found.alpha, found.primal.coefficients, found.primal.b), status, rounds, history

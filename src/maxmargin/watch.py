@@ -48,11 +48,16 @@ class Watch:
             raise KeyboardInterrupt
         self._stopped = True
 
-    def part(self, shares: int) -> Watch:
+    def part(self, shares: float) -> Watch:
         """A watch for one of several parts of the work: an equal share of the time that is left."""
         if self.deadline is None:
             return Watch(None, parent=self)
         return Watch(max(self.deadline - time.perf_counter(), 0.0) / shares, parent=self)
+
+    def take(self, shares: float) -> None:
+        """Have an equal share of the time that is left to the whole, from now on."""
+        if self._parent is not None:
+            self.deadline = self._parent.part(shares).deadline
 
     def stop(self) -> None:
         """End at the next opportunity, as the first Ctrl-C does."""

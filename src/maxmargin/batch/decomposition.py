@@ -12,8 +12,7 @@ T. Joachims, "Making large-scale SVM learning practical", 1998; Z. Wen et al., "
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -74,23 +73,35 @@ def decomposed_points(
         The one to begin with, unless it is 0, and one after every set. Ends when no pair violates optimality beyond
         rounding.
     """
+    for point in decomposition(problem, rows, y, weights, interrupted, start):
+        if point is not None:
+            yield point
+
+
+def decomposition(
+    problem: Problem,
+    rows: KernelRows,
+    y: np.ndarray,
+    weights: np.ndarray,
+    interrupted: Callable[[], bool] = lambda: False,
+    start: np.ndarray | None = None,
+) -> Iterator[Point | None]:
+    """The points, and None where rows of the kernel are expected: others on the same rows may say theirs before."""
     used = np.flatnonzero(weights > 0.0)
     if used.size < rows.n:
         begin = None if start is None else start[used]
-        for alpha, scores in decomposed_points(
-            problem, rows.part(used), y[used], weights[used], interrupted, begin
-        ):
-            yield Point(_spread(alpha, used, rows.n), _spread(scores, used, rows.n))
+        for point in decomposition(problem, rows.part(used), y[used], weights[used], interrupted, begin):
+            yield None if point is None else Point(*(_spread(values, used, rows.n) for values in point))
         return
     if start is None:
-        first = _from_sample(problem, rows, y, weights, interrupted)
+        first = yield from _from_sample(problem, rows, y, weights, interrupted)
     else:
         alpha = np.minimum(start, problem.caps(weights))
         first = Point(alpha, rows.product(alpha * y))
     if first.alpha.any():
         yield Point(first.alpha.copy(), first.scores.copy())
-    for point, _ in _sets(problem, rows, y, weights, interrupted, first):
-        yield point
+    for found in _sets(problem, rows, y, weights, interrupted, first):
+        yield None if found is None else found[0]
 
 
 def _sets(
@@ -100,8 +111,8 @@ def _sets(
     weights: np.ndarray,
     interrupted: Callable[[], bool],
     first: Point,
-) -> Iterator[tuple[Point, float]]:
-    """A point, and the violation of optimality before it, for every working set."""
+) -> Iterator[tuple[Point, float] | None]:
+    """A point, and the violation of optimality before it, for every working set; None where rows are expected."""
     caps, own = problem.caps(weights), problem.delta2(weights)
     constant, apart = problem.rho * problem.rho, bool(own.any())
     alpha, scores = first.alpha.copy(), first.scores.copy()
@@ -137,9 +148,13 @@ def _sets(
         )
         if steps == 0:
             return
+        del small  # which is large, and others have theirs meanwhile
         alpha[chosen] = part
         moved = part != before  # only of these whole rows are needed
-        slots = rows.slots(chosen[moved])
+        moving = chosen[moved]
+        rows.expect(moving)
+        yield None
+        slots = rows.slots(moving)
         add_rows(rows.rows, slots, ((part - before) * y[chosen])[moved], scores)
         if problem.hard:
             longer = _multiple(y, alpha, scores, constant)
@@ -161,8 +176,10 @@ def _multiple(y: np.ndarray, alpha: np.ndarray, scores: np.ndarray, constant: fl
 
 def _from_sample(
     problem: Problem, rows: KernelRows, y: np.ndarray, weights: np.ndarray, interrupted: Callable[[], bool]
-) -> Point:
+) -> Generator[None, None, Point]:
     """The point that a sample of the rows leads to, which is solved roughly, from a sample of its own.
+
+    None before it where rows of the kernel are expected.
 
     In the sample every class weighs what it weighs in all. What its dual weights have above the caps of all goes to the
     rows beside it, those with the smallest margins first.
@@ -177,15 +194,22 @@ def _from_sample(
     heavy = weights[places]
     for sign in np.unique(y):
         heavy[signs == sign] *= weights[y == sign].sum() / heavy[signs == sign].sum()
-    found = _from_sample(problem, sample, signs, heavy, interrupted)
-    rounds = _sets(problem, sample, signs, heavy, interrupted, found)
-    for point, violation in islice(rounds, ROUNDS):
-        found = point
-        if violation <= ROUGH:
+    point = yield from _from_sample(problem, sample, signs, heavy, interrupted)
+    sets = 0
+    for found in _sets(problem, sample, signs, heavy, interrupted, point):
+        if found is None:
+            yield None
+            continue
+        point, violation = found
+        sets += 1
+        if violation <= ROUGH or sets == ROUNDS:
             break
-    caps, total = problem.caps(weights), _spread(found.alpha, places, rows.n)
+    caps, total = problem.caps(weights), _spread(point.alpha, places, rows.n)
     alpha = np.minimum(total, caps)
-    rows.slots(np.flatnonzero((alpha > 0.0) & (alpha < caps))[: rows.most // 2])  # they come in the first set
+    inside = np.flatnonzero((alpha > 0.0) & (alpha < caps))[: rows.most // 2]
+    rows.expect(inside)
+    yield None
+    rows.slots(inside)  # they come in the first set
     if np.array_equal(alpha, total):
         return Point(alpha, rows.product(alpha * y))
     scores, rest = rows.product(np.stack([alpha, total - alpha]) * y)

@@ -13,6 +13,7 @@ from ..kernels import Kernel
 
 BLOCK = 512  # rows computed at once
 OLD = 100  # turns after which a row is replaced sooner than memory is touched for the first time, which takes long
+FAIR = 0.25  # of all rows, to be kept for several problems at once
 RATIO = 4  # rows for one of the sample
 MEGABYTE = 2**20
 
@@ -50,6 +51,16 @@ class KernelRows:
         self._row = np.full(self.most, -1, np.intp)  # in every slot
         self._asked = np.zeros(self.most, np.intp)  # when it was asked for last
         self._turn = self._filled = 0
+        self._expected: list[np.ndarray] = []
+
+    @property
+    def roomy(self) -> bool:
+        """Do several problems find place for their rows, and do not take it from each other?"""
+        return self.most == self.n or (self.most >= FAIR * self.n and self._filled + BLOCK <= self.most)
+
+    def expect(self, wanted: np.ndarray) -> None:
+        """This array is asked for soon: computed with the next that is, as many rows at once cost less than few."""
+        self._expected.append(wanted)
 
     def slots(self, wanted: np.ndarray) -> np.ndarray:
         """The places in `rows` of these rows of the matrix, at most `most` of them; those not kept are computed."""
@@ -57,6 +68,9 @@ class KernelRows:
         found = self._slot[wanted]
         self._asked[found[found >= 0]] = self._turn
         missing = wanted[found < 0]
+        self._expected = [one for one in self._expected if one is not wanted]
+        if missing.size and self._expected:
+            missing = np.concatenate([missing, self._beside(missing)])
         for first in range(0, missing.size, BLOCK):
             self._compute(missing[first : first + BLOCK])
         return self._slot[wanted]
@@ -96,6 +110,12 @@ class KernelRows:
         """A random part of the rows, one of RATIO: their places, and what is kept of them beside the budget."""
         places = np.sort(np.random.default_rng(0).permutation(self.n)[: self.n // RATIO])
         return places, self.part(places, self._megabytes / RATIO)
+
+    def _beside(self, missing: np.ndarray) -> np.ndarray:
+        """Rows that are expected beside these: what a block has place for, as long as no row leaves for them."""
+        most = max(min(BLOCK, self.most - self._filled) - missing.size, 0)
+        some = np.setdiff1d(np.concatenate(self._expected), missing)
+        return some[self._slot[some] < 0][:most]
 
     def _compute(self, some: np.ndarray) -> None:
         """These rows, in the place of those not asked for the longest, where that is long or no place is left."""
