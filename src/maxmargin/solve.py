@@ -349,7 +349,7 @@ def _solve(
         same = (proof for w, alpha, proof in proofs if w is run.w and alpha is run.alpha and proof.b == run.b)
         proved = next(same, None) or told(run.w, run.b, run.alpha, tol)
         if not scale.ordinary:  # what is best in these units need not be so in the user's
-            proved = min(proved, *(proof for *_, proof in proofs), key=lambda proof: proof.certificate.gap)
+            proved = min([proved, *(proof for *_, proof in proofs)], key=lambda proof: proof.certificate.gap)
     w, b, alpha, certificate = proved
     if certificate.gap <= tol:
         status = Status.CERTIFIED
