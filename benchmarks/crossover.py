@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import platform
 import sys
 import time
@@ -23,7 +22,7 @@ from maxmargin import MaxMarginClassifier, Problem, Status
 from maxmargin.rules import RULES
 
 from . import datasets
-from .report import deliver, table
+from .report import deliver, page_parser, table
 from .unscaled import SETS, unequal
 
 PAGE = Path(__file__).parents[1] / "docs" / "choice.md"
@@ -189,9 +188,8 @@ rows; at most {worst:.1f} times.
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure and print; with --write into `docs/choice.md`."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.crossover", description=__doc__)
+    parser = page_parser("crossover", __doc__, PAGE)
     parser.add_argument("--sets", nargs="+", choices=list(DATA), default=list(DATA), help="data sets")
-    parser.add_argument("--write", action="store_true", help="write docs/choice.md")
     options = parser.parse_args(arguments)
     text = document(options.sets)
     deliver(text, PAGE if options.write else None)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import platform
 import sys
 import time
@@ -22,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from maxmargin import MaxMarginClassifier
 
-from .report import deliver, table
+from .report import deliver, page_parser, table
 from .unscaled import SETS
 
 PAGE = Path(__file__).parents[1] / "docs" / "defaults.md"
@@ -146,9 +145,8 @@ Seconds of the processor, the median of up to 7 fits in turn; compiling, once a 
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure and print; with --write into `docs/defaults.md`."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.defaults", description=__doc__)
+    parser = page_parser("defaults", __doc__, PAGE)
     parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS), help="data sets")
-    parser.add_argument("--write", action="store_true", help="write docs/defaults.md")
     options = parser.parse_args(arguments)
     text = document(options.sets)
     deliver(text, PAGE if options.write else None)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import platform
@@ -28,7 +27,7 @@ from maxmargin import KernelMaxMarginClassifier
 from maxmargin.multiclass import parts_of
 
 from .datasets import _idx, _path, _svmlight
-from .report import deliver, table
+from .report import deliver, page_parser, table
 
 try:
     from sklearnex.svm import SVC as PatchedSVC  # type: ignore[import-not-found]
@@ -313,10 +312,9 @@ columns are scaled to [0, 1]. SVC tells classes from each other; for one against
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure and print; with --write into `docs/kernels.md`."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.kernels", description=__doc__)
+    parser = page_parser("kernels", __doc__, PAGE)
     parser.add_argument("--sets", nargs="+", choices=list(sets()), default=list(sets()), help="data sets")
     parser.add_argument("--repeats", type=int, default=3, help="turns")
-    parser.add_argument("--write", action="store_true", help="write docs/kernels.md")
     options = parser.parse_args(arguments)
     text = document(options.sets, options.repeats)
     deliver(text, PAGE if options.write else None)

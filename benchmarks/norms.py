@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import platform
 import sys
 import time
@@ -27,7 +26,7 @@ from threadpoolctl import threadpool_limits
 from maxmargin import MaxMarginClassifier
 
 from .datasets import _path, relevant
-from .report import deliver, table
+from .report import deliver, page_parser, table
 
 PAGE = Path(__file__).parents[1] / "docs" / "norms.md"
 TOL = 0.01
@@ -264,10 +263,9 @@ whose labels 20 of the columns make.
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure and print; with --write into `docs/norms.md`."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.norms", description=__doc__)
+    parser = page_parser("norms", __doc__, PAGE)
     parser.add_argument("--repeats", type=int, default=3, help="turns")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds after which HiGHS is given up")
-    parser.add_argument("--write", action="store_true", help="write docs/norms.md")
     options = parser.parse_args(arguments)
     text = document(options.repeats, options.limit)
     deliver(text, PAGE if options.write else None)

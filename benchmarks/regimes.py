@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import gc
 import platform
 import sys
@@ -26,7 +25,7 @@ from .datasets import Dataset
 from .measure import search
 from .norms import bound, judged
 from .objective import primal, reference
-from .report import deliver, table
+from .report import as_typed, deliver, page_parser, table
 from .rivals import FAMILY, HARD, OTHERS, Bounded, Rival, signs, timed
 from .solvers import Answer, ladder
 from .unscaled import SETS, Rows, _svmlight, unequal
@@ -520,13 +519,12 @@ def problems(names: Sequence[str], losses: Sequence[str], costs: Sequence[float]
 def main(arguments: list[str] | None = None) -> int:
     """Measure and print; with --write into `docs/regimes.md`."""
     every = [*SOFT, *SEPARABLE]
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.regimes", description=__doc__)
+    parser = page_parser("regimes", __doc__, PAGE)
     parser.add_argument("--sets", nargs="+", choices=every, default=every, help="data sets")
     parser.add_argument("--losses", nargs="+", choices=LOSSES, default=LOSSES)
     parser.add_argument("--C", nargs="+", type=float, default=COSTS, help="of the soft margins")
     parser.add_argument("--turns", type=int, default=3, help="seeds")
     parser.add_argument("--quick", action="store_true", help="satimage at C = 1 and sonar, one turn")
-    parser.add_argument("--write", action="store_true", help="write docs/regimes.md")
     options = parser.parse_args(arguments)
     if options.quick:
         options.sets, options.C, options.turns = ["satimage", "sonar"], [1.0], 1
@@ -538,7 +536,7 @@ def main(arguments: list[str] | None = None) -> int:
             for result in compare(problem, options.turns):
                 results.append(result)
                 _say(f"  to {result.tol:g}: {' '.join(_mine(result))}; {_beside(result)}")
-    command = " ".join(["python -m benchmarks.regimes", *(sys.argv[1:] if arguments is None else arguments)])
+    command = as_typed("regimes", arguments)
     text = document(results, command, options.turns)
     deliver(text, PAGE if options.write else None)
     return 0

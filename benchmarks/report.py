@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import platform
+import sys
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -22,6 +24,18 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     lines = [list(head), *map(list, rows)]
     lines.insert(1, ["---"] * len(lines[0]))
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def page_parser(module: str, description: str | None, page: Path) -> argparse.ArgumentParser:
+    """The options of a module that measures and prints; with --write into its page."""
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{module}", description=description)
+    parser.add_argument("--write", action="store_true", help=f"write docs/{page.name}")
+    return parser
+
+
+def as_typed(module: str, arguments: list[str] | None) -> str:
+    """The command that made a page."""
+    return " ".join([f"python -m benchmarks.{module}", *(sys.argv[1:] if arguments is None else arguments)])
 
 
 def deliver(text: str, page: Path | None) -> None:

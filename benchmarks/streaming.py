@@ -5,7 +5,6 @@ Vowpal Wabbit and River take part where they can be imported (`pip install "maxm
 
 from __future__ import annotations
 
-import argparse
 import platform
 import sys
 import time
@@ -25,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from maxmargin import OnlineMarginClassifier
 
 from .datasets import _csr, _idx, _path, mnist_dense, reuters
-from .report import deliver, table
+from .report import deliver, page_parser, table
 
 PAGE = Path(__file__).parents[1] / "docs" / "streaming.md"
 BATCH = 1000
@@ -355,10 +354,9 @@ All ten digits of mnist, one against the rest; {digit_orders} orders.
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure and print; with --write into `docs/streaming.md`."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.streaming", description=__doc__)
+    parser = page_parser("streaming", __doc__, PAGE)
     parser.add_argument("--repeats", type=int, default=9, help="turns of the race")
     parser.add_argument("--orders", type=int, default=15, help="orders for the accuracy")
-    parser.add_argument("--write", action="store_true", help="write docs/streaming.md")
     options = parser.parse_args(arguments)
     text = document(options.repeats, options.orders)
     deliver(text, PAGE if options.write else None)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import os
 import platform
@@ -26,7 +25,7 @@ from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier
 from maxmargin.estimators import linear
 from maxmargin.threads import BlasThreads
 
-from .report import deliver, spread, table
+from .report import as_typed, deliver, page_parser, spread, table
 from .unscaled import SETS, Rows, unequal
 
 PAGE = Path(__file__).parents[1] / "docs" / "threads.md"
@@ -196,12 +195,11 @@ in brackets, and the ratios turn by turn. Beside them nothing, or a busy process
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure and print; with --write into `docs/threads.md`."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.threads", description=__doc__)
+    parser = page_parser("threads", __doc__, PAGE)
     parser.add_argument("--sets", nargs="+", choices=list(CASES), default=list(CASES), help="fits")
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--write", action="store_true", help="write docs/threads.md")
     options = parser.parse_args(arguments)
-    command = " ".join(["python -m benchmarks.threads", *(sys.argv[1:] if arguments is None else arguments)])
+    command = as_typed("threads", arguments)
     text = document(options.sets, options.turns, command)
     deliver(text, PAGE if options.write else None)
     return 0

@@ -48,7 +48,7 @@ class Plain:
         """How many terms of a sum over rows (axis 0) or columns (1) are added one after the other, at most."""
         if sp.issparse(X) or X.dtype != np.float64:
             return terms
-        return min(terms, _TERMS + -(-X.shape[axis] // _TERMS))
+        return _in_a_row(terms, X.shape[axis])
 
     @staticmethod
     def scores(X: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
@@ -118,6 +118,11 @@ class Plain:
         return out
 
 
+def _in_a_row(terms: int, size: int) -> int:
+    """Of so many terms that are not 0, among all that are added in parts: those added one after the other, at most."""
+    return min(terms, _TERMS + -(-size // _TERMS))
+
+
 def _in_parts(v: np.ndarray) -> Any:
     """The sum of the entries of v, of those of its parts."""
     whole = v.size - v.size % _TERMS
@@ -153,7 +158,7 @@ class Extended:
     @staticmethod
     def terms(X: Any, terms: int, axis: int) -> int:
         """How many terms of a sum over rows (axis 0) or columns (1) are added one after the other, at most."""
-        return min(terms, _TERMS + -(-X.size // _TERMS)) if X.ndim == 1 else terms
+        return _in_a_row(terms, X.size) if X.ndim == 1 else terms
 
     @staticmethod
     def scores(X: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:

@@ -28,9 +28,8 @@ from .values import dual_point, primal_point
 # passes, or entries, of the Perceptron run that bounds the margin from below
 SHORT, MANY = 20, 30_000_000
 TURNS = 3  # length and intercept in turn
-APART = (
-    0.9  # share of the gap of a pair of points that halves of two pairs leave: more is no reason to part them
-)
+# share of the gap of a pair of points that halves of two pairs leave: more is no reason to part them
+APART = 0.9
 TO_AND_FRO = 50  # looks without a better bound
 
 

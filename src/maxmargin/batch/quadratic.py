@@ -24,9 +24,8 @@ from ..arithmetic import Plain
 from ..problems import Problem
 
 WIDE, LEAST = 2, 500  # columns a row, and columns, beyond which rows are told by their own coefficients
-INDEPENDENT = (
-    1e-4  # share of the longest row that a row's own part must have at least, to be told by products
-)
+# share of the longest row that a row's own part must have at least, to be told by products
+INDEPENDENT = 1e-4
 FAR = 0.1  # a column whose spread is less than this share of its size is centred
 BEYOND = 1e20  # a cap, R = 1, that float64 cannot meet: either no dual weight comes near it, or none is found
 NEXT_TO_NONE = 1e-290  # no cap, R = 1, is smaller, nor the inverse of a curvature: steps divide by them
@@ -108,10 +107,8 @@ class _Basis:
         """What has these coordinates."""
         if self._orthogonal is not None:
             return self._orthogonal @ w
-        return (
-            _linalg.solve_triangular(self.coefficients, w, lower=True, trans="T", check_finite=False)
-            @ self._rows
-        )
+        a = _linalg.solve_triangular(self.coefficients, w, lower=True, trans="T", check_finite=False)
+        return a @ self._rows
 
 
 def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Quadratic:
