@@ -7,7 +7,7 @@ export MAXMARGIN_DATA ?= ../shared/data
 # what reads compiled code step by step: every rule and its storages, cutting planes, streams
 INTERPRETED := tests/test_engine.py tests/test_rules.py tests/test_cutting_plane.py tests/test_streams.py
 
-.PHONY: demo test test-slow test-interpreted lint format bench reproduce reproduce-all clean
+.PHONY: demo test test-slow test-interpreted test-peers lint format bench reproduce reproduce-all docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/maxmargin demo
@@ -22,6 +22,10 @@ test-interpreted: $(VENV)/.ready-dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow" $(INTERPRETED)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow" tests/test_pegasos.py -k naive
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow" tests/test_online.py -k "TestCounts or batches_of_any or TestBounds"
+
+# what is checked against packages that need a C++ compiler to install
+test-peers: $(VENV)/.ready-bench
+	$(BIN)/python -m pytest -m "not slow" tests/peers
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff format --check .
@@ -49,8 +53,11 @@ reproduce: $(VENV)/.ready-dev
 reproduce-all: $(VENV)/.ready-dev
 	$(BIN)/python -m reproduction --all --write
 
+docs: $(VENV)/.ready-docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis docs/_build docs/api docs/gallery
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "maxmargin needs Python >= 3.11; name one: make PYTHON=python3.12 ..."'
@@ -67,3 +74,7 @@ $(VENV)/.ready-dev: $(VENV)/bin/python pyproject.toml
 $(VENV)/.ready-bench: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev,bench]"
 	touch $@ $(VENV)/.ready $(VENV)/.ready-dev
+
+$(VENV)/.ready-docs: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	touch $@ $(VENV)/.ready
