@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .certificates import Certificate, CertificateError, Certificates
     from .comparison import Comparison, compare
+    from .estimators.cv import MaxMarginClassifierCV
     from .estimators.kernel import KernelMaxMarginClassifier
     from .estimators.linear import MaxMarginClassifier
     from .estimators.online import OnlineMarginClassifier
+    from .estimators.path import MarginPath, margin_path
     from .estimators.selection import MarginRFE
     from .kernel_verdicts import KernelSeparator, PolynomialSeparator
     from .persistence import ModelFileError, load, save
@@ -70,8 +72,10 @@ __all__ = [
     "LinearProgram",
     "LinearSeparator",
     "LocalPerceptron",
+    "MarginPath",
     "MarginRFE",
     "MaxMarginClassifier",
+    "MaxMarginClassifierCV",
     "ModelFileError",
     "Newton",
     "OnlineMarginClassifier",
@@ -85,6 +89,7 @@ __all__ = [
     "Undecided",
     "compare",
     "load",
+    "margin_path",
     "save",
     "separate",
     "verify",
@@ -93,9 +98,11 @@ __all__ = [
 _HOMES = {
     "certificates": ("Certificate", "CertificateError", "Certificates"),
     "comparison": ("Comparison", "compare"),
+    "estimators.cv": ("MaxMarginClassifierCV",),
     "estimators.kernel": ("KernelMaxMarginClassifier",),
     "estimators.linear": ("MaxMarginClassifier",),
     "estimators.online": ("OnlineMarginClassifier",),
+    "estimators.path": ("MarginPath", "margin_path"),
     "estimators.selection": ("MarginRFE",),
     "kernel_verdicts": ("KernelSeparator", "PolynomialSeparator"),
     "persistence": ("ModelFileError", "load", "save"),

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .atomic import written_whole
 from .certificates import Certificate, Certificates, Fingerprint
+from .estimators.cv import MaxMarginClassifierCV
 from .estimators.kernel import KernelMaxMarginClassifier
 from .estimators.linear import MaxMarginClassifier
 from .estimators.online import OnlineMarginClassifier
@@ -51,7 +52,7 @@ _KERNELS = {
 }
 
 
-def save(model: Model, path: str | os.PathLike[str]) -> None:
+def save(model: Model | MaxMarginClassifierCV, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a file, with its certificate and history, or with all that a stream needs to go on.
 
     The file appears whole or not at all: an old file of that name stays until the new one is complete.
@@ -59,7 +60,8 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : MaxMarginClassifier, KernelMaxMarginClassifier or OnlineMarginClassifier
-        Fitted. Its `callback` is not saved, and `random_state` only if it is None or an integer.
+        Fitted; of a `MaxMarginClassifierCV` the classifier that it has chosen. Its `callback` is not saved, and
+        `random_state` only if it is None or an integer.
     path : str or path-like
         Usually with the suffix ``.safetensors``.
 
@@ -70,6 +72,9 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     OSError
         If the file cannot be written.
     """
+    if isinstance(model, MaxMarginClassifierCV):
+        check_is_fitted(model)
+        model = model.best_estimator_
     if type(model) not in _CLASSES.values():
         raise ModelFileError(f"save writes models of {', '.join(_CLASSES)}; got {type(model).__name__}.")
     check_is_fitted(model)

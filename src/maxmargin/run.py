@@ -76,6 +76,7 @@ class State(ABC):
         tol: float,
         rng: np.random.Generator,
         interrupted: Callable[[], bool],
+        point: tuple[np.ndarray, float] | None = None,
     ) -> None:
         self.problem, self.patterns, self.y, self.weights = problem, patterns, y, weights
         self.algorithm, self.tol, self.rng, self.interrupted = algorithm, tol, rng, interrupted
@@ -99,6 +100,7 @@ class State(ABC):
             losses,
             length2=float(patterns.square.max(initial=0.0)),
             d=patterns.d,
+            point=point,
         )
         self._plan = plan = algorithm.plan(facts)
         self.rule, self._then, self.pace = plan.rule, list(plan.then), plan.pace
@@ -306,7 +308,9 @@ class Run(State):
         problem, patterns = task.problem, task.patterns
         # is w the sum of the patterns by their dual weights, in its own norm?
         self._euclidean = problem.euclidean and algorithm.motion is not Motion.FLEXIBLE
-        super().__init__(problem, patterns, task.y, task.weights, algorithm, tol, rng, interrupted)
+        super().__init__(
+            problem, patterns, task.y, task.weights, algorithm, tol, rng, interrupted, task.point
+        )
         plan = self._plan
         self._extrapolation = Extrapolation() if plan.real else None
         self.w, self.b, self.alpha = np.zeros(patterns.d), 0.0, np.zeros(self.n)
@@ -421,7 +425,7 @@ class Run(State):
         return float(self.h.space.vector.measure())
 
     def _begin_at(self, alpha: np.ndarray) -> None:
-        """Begin with these dual weights, cut at their caps."""
+        """Begin with these dual weights, cut at their caps, or their best multiple: they may be of another C."""
         h = self.h
         h.alpha[:] = np.clip(alpha * self.unit, 0.0, h.cap)
         c = h.alpha * self.y
@@ -429,6 +433,10 @@ class Run(State):
         w[: self.patterns.d] = Sums.combine(self.patterns.X, c)
         if self.rho:
             w[-1] = self.rho * c.sum()
+        if not self.problem.hard and h.alpha.any():
+            times = self.problem.multiple(h.alpha / self.unit, float(w @ w) / self.unit**2, self.weights)
+            h.alpha[:] = np.minimum(h.alpha * times, h.cap)
+            w *= times
 
     def _restore(self, alpha: np.ndarray, length: float) -> None:
         """Begin at the w that is the sum of the patterns by a multiple of these dual weights, as long as this."""

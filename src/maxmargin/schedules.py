@@ -272,7 +272,12 @@ def planes(run: Run) -> Iterator[None]:
 
 
 def points(run: Run) -> Iterator[None]:
-    """A batch solver's points, as good as they come; the last one is its best."""
+    """A batch solver's points, as good as they come; the last one is its best. What is known counts as the first."""
+    task = run.task
+    if task.start is not None and task.point is not None:
+        run.value(*task.point, task.start)
+        run.presentations += run.n
+        yield
     made = run.rule.of(run.problem, run.patterns.X, run.y, run.weights, run.interrupted)
     for w, b, alpha in made:
         run.value(w, b, alpha)

@@ -308,7 +308,7 @@ def _solve(
     with np.errstate(over="ignore", invalid="ignore"):
         # a hard margin of more rows than columns may have no separator: the rule then has a w to show
         wide = task.patterns.d >= task.patterns.n
-        if small and terms.at_once and task.start is None and (wide or not problem.hard):
+        if small and terms.at_once and (wide or not problem.hard):
             status, rounds, handed, enough = finish(), 1, False, _turn(relay)
             if status not in (Status.CERTIFIED, Status.CONVERGED):
                 status = watch.status() or status

@@ -54,6 +54,7 @@ def newton_points(
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
     tol: float = 0.0,
+    start: tuple[np.ndarray, float] | None = None,
 ) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
     """Points (w, b, alpha) of the squared hinge at p = 2, nearer and nearer to the optimum.
 
@@ -68,9 +69,15 @@ def newton_points(
         Is it time to stop? Asked before every step, and while one is made.
     tol : float, default=0
         The gap that is asked for: every few steps are shown, and those that are as near.
+    start : (ndarray of shape (d,), float), default=None
+        (w, b) to begin with, where that is near enough.
     """
     descent = _Descent(problem, X, y, weights, interrupted)
-    _begin(descent, weights)
+    if start is not None:
+        descent.place(*start)
+    if start is None or descent.look() > CLOSE:
+        descent.start()
+        _begin(descent, weights)
     shown, idle = np.inf, 0
     for _ in range(MOST):
         gap, idle = descent.look(), idle + 1

@@ -46,6 +46,8 @@ class Facts:
         The largest squared Euclidean norm of a pattern, constant and own coordinate left aside; None for `radius2`.
     d : int
         Features.
+    point : (ndarray of shape (d,), float), default=None
+        (w, b) to begin with.
     """
 
     problem: Problem
@@ -56,6 +58,7 @@ class Facts:
     losses: float = 1.0
     length2: float | None = None
     d: int = 1
+    point: tuple[np.ndarray, float] | None = None
 
     @property
     def R(self) -> float:

@@ -148,7 +148,7 @@ class Newton(Program):
     name: ClassVar[str] = "newton"
 
     def plan(self, facts: Facts) -> Plan:
-        return Plan(rule=Points(partial(newton_points, tol=facts.tol)), unit=1.0)
+        return Plan(rule=Points(partial(newton_points, tol=facts.tol, start=facts.point)), unit=1.0)
 
     def refuses(self, problem: Problem) -> str | None:
         if problem.hard:

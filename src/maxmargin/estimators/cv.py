@@ -1,0 +1,183 @@
+"""MaxMarginClassifierCV: C and p chosen by cross-validation along certified paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from ..rules import Algorithm
+from ..solve import Report
+from ..threads import jobs
+from .linear import MaxMarginClassifier
+from .path import grid, margin_path
+from .unchanged import unchanged_by
+
+
+class MaxMarginClassifierCV(MaxMarginClassifier):
+    """`MaxMarginClassifier` with C, and the norm, chosen by cross-validation.
+
+    Every fold is one path (`margin_path`): each C begins where the last one ended, and each answer is certified, so
+    that scores differ because C does and never because a fit has ended too soon. The classifier with the best mean
+    score is then fitted to all rows.
+
+    Parameters
+    ----------
+    Cs : int or sequence of float, default=10
+        The costs; a number of them are spaced evenly in the logarithm from 1e-4 to 1e4.
+    ps : sequence of float, default=(2,)
+        The norms in which distance is measured.
+    cv : int, cross-validation generator or iterable, default=None
+        None is 5 folds, stratified.
+    scoring : str or callable, default=None
+        None is accuracy.
+    loss, norm_power, tol, fit_intercept, intercept, intercept_scaling, class_weight, algorithm, max_iter, max_time, \
+callback, n_jobs, random_state, verbose
+        As in `MaxMarginClassifier`; `n_jobs` counts folds that are fitted at the same time, in threads, and then
+        classes. `max_time` is that of one fit.
+
+    Attributes
+    ----------
+    C_ : float
+        The chosen cost: the smallest of those with the best mean score, at the first such norm.
+    p_ : float
+        The chosen norm.
+    Cs_, ps_ : ndarray
+        The grid.
+    scores_ : ndarray of shape (n_folds, n_ps, n_Cs)
+        The score of every fold, weighted where there are sample weights.
+    gaps_ : ndarray of shape (n_folds, n_ps, n_Cs)
+        Certified gaps of these fits.
+    best_score_ : float
+        The best mean score.
+    best_estimator_ : MaxMarginClassifier
+        The classifier that is fitted to all rows.
+    coef_, intercept_, classes_, certificate_, status_, history_, n_iter_
+        Of that classifier.
+
+    See Also
+    --------
+    margin_path : One path, without folds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from maxmargin import MaxMarginClassifierCV, verify
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = MaxMarginClassifierCV(Cs=[1e-3, 1e-2, 1e-1, 1.0], random_state=0).fit(scale(X), y)
+    >>> clf.scores_.shape
+    (5, 1, 4)
+    >>> bool(verify(clf, scale(X), y).gap < 1e-8)
+    True
+    """
+
+    def __init__(
+        self,
+        Cs: int | Sequence[float] = 10,
+        *,
+        ps: Sequence[float | str] = (2,),
+        cv: Any = None,
+        scoring: Any = None,
+        loss: str = "squared_hinge",
+        norm_power: int = 2,
+        tol: float = 1e-3,
+        fit_intercept: bool = True,
+        intercept: str = "free",
+        intercept_scaling: float = 1.0,
+        class_weight: Any = None,
+        algorithm: str | Algorithm = "auto",
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        callback: Callable[[Report], Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.Cs = Cs
+        self.ps = ps
+        self.cv = cv
+        self.scoring = scoring
+        self.loss = loss
+        self.norm_power = norm_power
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept = intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.algorithm = algorithm
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.callback = callback
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginClassifierCV:
+        """Choose C and p by cross-validation, and fit the classifier that has the best score to all rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factor on each row's loss, and on its share of the score.
+
+        Returns
+        -------
+        self : MaxMarginClassifierCV
+        """
+        with unchanged_by(BaseException, self):
+            return self._choose(X, y, sample_weight)
+
+    def _choose(self, X: Any, y: Any, sample_weight: Any) -> MaxMarginClassifierCV:
+        own = {"Cs", "ps", "cv", "scoring"}
+        shared = {name: value for name, value in self.get_params(deep=False).items() if name not in own}
+        costs, norms = grid(self.Cs, self.ps)
+        whole = MaxMarginClassifier(float(costs[0]), p=norms[0], **shared)
+        names = X
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_large_sparse=True,
+        )
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
+        splitter: Any = check_cv(self.cv, y, classifier=True)
+        folds = list(splitter.split(X, y))
+        scorer: Any = check_scoring(whole, scoring=self.scoring)
+        alone: dict[str, Any] = shared | {"n_jobs": None}
+
+        def scores(train: np.ndarray, test: np.ndarray) -> tuple[list[float], list[float]]:
+            part = None if weights is None else weights[train]
+            path = margin_path(X[train], y[train], costs.tolist(), norms, sample_weight=part, **alone)
+            held, labels = X[test], y[test]
+            weighted = {} if weights is None else {"sample_weight": weights[test]}
+            return [float(scorer(model, held, labels, **weighted)) for model in path], list(path.gaps_)
+
+        at_once: Any = Parallel(n_jobs=jobs(self.n_jobs, len(folds)), require="sharedmem")
+        found = at_once(delayed(scores)(train, test) for train, test in folds)
+        shape = (len(folds), len(norms), costs.size)
+        scores_ = np.array([score for score, _ in found]).reshape(shape)
+        mean = scores_.mean(axis=0)
+        best = mean.max()
+        i = int(np.argmax((mean == best).any(axis=1)))
+        k = min(np.flatnonzero(mean[i] == best), key=lambda k: costs[k])
+        whole.set_params(C=float(costs[k]), p=norms[i]).fit(names, y, sample_weight)
+        vars(self).update(
+            (name, value) for name, value in vars(whole).items() if name not in whole.get_params()
+        )
+        self.best_estimator_ = whole
+        self.Cs_, self.ps_ = costs, np.array(norms)
+        self.C_, self.p_ = float(costs[k]), norms[i]
+        self.scores_, self.best_score_ = scores_, float(best)
+        self.gaps_ = np.array([gaps for _, gaps in found]).reshape(shape)
+        return self

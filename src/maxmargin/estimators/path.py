@@ -1,0 +1,338 @@
+"""Paths of classifiers: many costs C, many norms, one fit after the other, each with its own certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..certificates import Certificate, Sample, certify, training_data
+from ..screening import certain_margins, columns_without_weight, modulus
+from ..status import Status
+from .linear import MaxMarginClassifier
+
+WORTH = 0.75  # share of the rows, or columns, to which screening must bring the data down
+WIDEST = 16  # points, at most, that pass before screening is tried again
+
+
+@dataclass(frozen=True, eq=False)
+class MarginPath:
+    """Classifiers along a grid of C and p, each certified; `path[k]` is the k-th.
+
+    Attributes
+    ----------
+    models : tuple of MaxMarginClassifier, of length n_points
+    seconds : ndarray of shape (n_points,)
+        What each point took.
+    rows_left_out, features_left_out : ndarray of int64 of shape (n_points,)
+        Rows and features that safe screening took out of the fit, by proof.
+    """
+
+    models: tuple[MaxMarginClassifier, ...]
+    seconds: np.ndarray
+    rows_left_out: np.ndarray
+    features_left_out: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def __getitem__(self, k: int) -> MaxMarginClassifier:
+        return self.models[k]
+
+    def __iter__(self) -> Iterator[MaxMarginClassifier]:
+        return iter(self.models)
+
+    @property
+    def Cs(self) -> np.ndarray:
+        """C of each point, of shape (n_points,)."""
+        return np.array([float(model.C) for model in self.models])
+
+    @property
+    def ps(self) -> np.ndarray:
+        """p of each point, of shape (n_points,)."""
+        return np.array([_parts(model)[0].problem.p for model in self.models])
+
+    @property
+    def coefs_(self) -> np.ndarray:
+        """Weights: (n_points, n_features) for two classes, else (n_points, n_classes, n_features)."""
+        coefs = np.stack([model.coef_ for model in self.models])
+        return coefs[:, 0] if coefs.shape[1] == 1 else coefs
+
+    @property
+    def intercepts_(self) -> np.ndarray:
+        """Intercepts: (n_points,) for two classes, else (n_points, n_classes)."""
+        intercepts = np.stack([model.intercept_ for model in self.models])
+        return intercepts[:, 0] if intercepts.shape[1] == 1 else intercepts
+
+    @property
+    def lower_(self) -> np.ndarray:
+        """Lower bounds on the best objective, summed over the classes; of hard margins, the smallest margin's."""
+        return self._bounds("lower")
+
+    @property
+    def upper_(self) -> np.ndarray:
+        """Upper bounds on the best objective, summed over the classes; of hard margins, the smallest margin's."""
+        return self._bounds("upper")
+
+    @property
+    def gaps_(self) -> np.ndarray:
+        """Certified relative gaps, of shape (n_points,)."""
+        return np.array([model.certificate_.gap for model in self.models])
+
+    @property
+    def statuses_(self) -> tuple[Status, ...]:
+        """How each fit ended."""
+        return tuple(model.status_ for model in self.models)
+
+    def _bounds(self, side: str) -> np.ndarray:
+        out = []
+        for model in self.models:
+            values = [getattr(part, side) for part in _parts(model)]
+            out.append(min(values) if _parts(model)[0].problem.hard else sum(values))
+        return np.array(out)
+
+    def __str__(self) -> str:
+        lines = ["       C        p      lower bound      upper bound      gap  weights  status"]
+        for k, model in enumerate(self.models):
+            lines.append(
+                f"{self.Cs[k]:8.3g} {self.ps[k]:8.3g} {self.lower_[k]:16.9g} {self.upper_[k]:16.9g} "
+                f"{self.gaps_[k]:8.2g} {np.count_nonzero(model.coef_):8d}  {model.status_.name}"
+            )
+        return "\n".join(lines)
+
+
+def margin_path(
+    X: Any,
+    y: Any,
+    Cs: int | Sequence[float] = 10,
+    ps: Sequence[float | str] = (2,),
+    *,
+    sample_weight: Any = None,
+    screen: bool = False,
+    **parameters: Any,
+) -> MarginPath:
+    """Fit a classifier for every C and every p, each beginning with what the one before has found.
+
+    With C the dual weights of the last point are multiplied by what is best for the new one: where the data are not
+    separable that is next to the whole way, since w hardly changes once C is large.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    Cs : int or sequence of float, default=10
+        The costs; a number of them are spaced evenly in the logarithm from 1e-4 to 1e4. ``inf`` is the hard margin.
+    ps : sequence of float, default=(2,)
+        The norms. Every p has every C.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Factor on each row's loss.
+    screen : bool, default=False
+        Leave out rows and features of which the gap at hand proves that they have no weight at the optimum (safe
+        screening), where that is a theorem: rows at 2 <= p < inf, features at p = inf with the squared hinge. The
+        answer is certified on all of the data all the same. It seldom pays: the gap with which a point begins is
+        rarely so small that it tells a quarter of the rows, and the solvers pass over such rows themselves.
+    **parameters
+        Of `MaxMarginClassifier`: loss, tol, fit_intercept, class_weight, algorithm, ... C, p and warm_start are
+        set here. ``max_time`` is that of one point.
+
+    Returns
+    -------
+    path : MarginPath
+        In the order of `ps`, and within each p of `Cs`. A point that is interrupted (Ctrl-C) is the last.
+
+    Raises
+    ------
+    ValueError
+        Where `Cs` or `ps` is empty, a parameter is not known, or the data are not as `MaxMarginClassifier` needs
+        them.
+
+    Notes
+    -----
+    The exact step, with which small problems end when they are fitted alone, is left out: every point ends at `tol`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from maxmargin import margin_path
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> path = margin_path(X, y, Cs=[0.01, 1.0, 100.0], loss="hinge", random_state=0)
+    >>> bool((path.gaps_ <= 1e-3).all())
+    True
+    """
+    costs, norms = grid(Cs, ps)
+    _check_names(parameters)
+    walk = _Walk(X, y, sample_weight, screen, parameters)
+    found: dict[tuple[int, int], _Point] = {}
+    order = np.argsort(costs, kind="stable")
+    for i, p in enumerate(norms):
+        last = found.get((i - 1, int(order[0])))
+        model = None if last is None else last.model
+        for k in order:
+            point = walk.step(model, float(costs[k]), p)
+            found[i, int(k)] = point
+            model = point.model
+            if model.status_ is Status.INTERRUPTED:
+                return _path([found[key] for key in sorted(found)])
+    return _path([found[key] for key in sorted(found)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    model: MaxMarginClassifier
+    seconds: float
+    rows: int
+    features: int
+
+
+def _path(points: list[_Point]) -> MarginPath:
+    return MarginPath(
+        tuple(point.model for point in points),
+        np.array([point.seconds for point in points]),
+        np.array([point.rows for point in points]),
+        np.array([point.features for point in points]),
+    )
+
+
+class _Step(MaxMarginClassifier):
+    """The classifier without the exact step, which begins anew at every C."""
+
+    _exact = False
+
+    def ended(self) -> MaxMarginClassifier:
+        """A plain classifier with all that this one has."""
+        own: dict[str, Any] = self.get_params() | {"warm_start": False}
+        model = MaxMarginClassifier(**own)
+        vars(model).update((name, value) for name, value in vars(self).items() if name not in own)
+        return model
+
+
+class _Walk:
+    """The data, and steps from one point to the next."""
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any, screen: bool, parameters: dict[str, Any]) -> None:
+        self.X, self.y, self.sample_weight, self.screen, self.parameters = (
+            X,
+            y,
+            sample_weight,
+            screen,
+            parameters,
+        )
+        self._wait = self._pause = 0  # points until screening is tried again, and how many it was last time
+
+    def step(self, last: MaxMarginClassifier | None, C: float, p: float | str) -> _Point:
+        """The classifier for C and p, which begins where the last one ended."""
+        begun = perf_counter()
+        settings: dict[str, Any] = self.parameters | {"C": C, "p": p, "warm_start": last is not None}
+        model = _Step(**settings)
+        rows, features = None, None
+        if last is not None:
+            own = model.get_params()
+            vars(model).update((name, value) for name, value in vars(last).items() if name not in own)
+            if self.screen and self._wait == 0:
+                rows, features = self._screened(model)
+                self._pause = (
+                    0 if rows is not None or features is not None else min(2 * self._pause + 1, WIDEST)
+                )
+                self._wait = self._pause
+            else:
+                self._wait = max(self._wait - 1, 0)
+        if rows is not None:
+            weights = np.ones(rows.size) if self.sample_weight is None else np.asarray(self.sample_weight)
+            model.fit(self.X, self.y, np.where(rows, weights, 0.0))
+        if features is not None:
+            self._fit_features(model, features)
+        model.fit(self.X, self.y, self.sample_weight)
+        return _Point(
+            model.ended(),
+            perf_counter() - begun,
+            0 if rows is None else int((~rows).sum()),
+            0 if features is None else int((~features).sum()),
+        )
+
+    def _screened(self, model: _Step) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Rows and features that may have a weight, by the last point's bounds for this problem; None for all."""
+        problem = model._problem()
+        by_rows = modulus(problem) > 0.0
+        if problem.hard or not (by_rows or (problem.p == np.inf and problem.loss == "squared_hinge")):
+            return None, None
+        X, labels, weights = training_data(model, self.X, self.y, self.sample_weight)
+        rows, features = np.zeros(labels.size, bool), np.zeros(X.shape[1], bool)
+        whole = Sample(X, np.zeros(labels.size), weights)
+        for k, part in enumerate(_parts(model)):
+            positive = model.classes_[1 if model.classes_.size == 2 else k]
+            sample = replace(whole, y=np.where(labels == positive, 1.0, -1.0))
+            alpha = np.zeros(labels.size)
+            alpha[part.support] = part.dual * min(problem.C / part.problem.C, 1.0)
+            w, b = model.coef_[k], float(model.intercept_[k])
+            certificate = certify(problem, sample, w, b, alpha, model.tol)
+            if by_rows:
+                margins = certain_margins(sample, w, b, certificate)
+                rows |= True if margins is None else ~margins.weightless
+            else:
+                weightless = columns_without_weight(sample, certificate)
+                features |= True if weightless is None else ~weightless
+        kept_rows = rows if by_rows and rows.mean() <= WORTH and _both(model, self.y, rows) else None
+        kept = features if not by_rows and 0.0 < features.mean() <= WORTH else None
+        return kept_rows, kept
+
+    def _fit_features(self, model: _Step, kept: np.ndarray) -> None:
+        """What the fit of some features finds, with no weight for the others, is where the whole fit begins."""
+        few = copy(model)
+        few.coef_ = model.coef_[:, kept]
+        few.fit(_columns(self.X, kept), self.y, self.sample_weight)
+        model.coef_ = np.zeros_like(model.coef_)
+        model.coef_[:, kept] = few.coef_
+        model.intercept_, model.certificate_ = few.intercept_, few.certificate_
+
+
+def _both(model: MaxMarginClassifier, y: Any, rows: np.ndarray) -> bool:
+    """Is every class there?"""
+    return np.unique(np.asarray(y)[rows]).size == model.classes_.size
+
+
+def _columns(X: Any, kept: np.ndarray) -> Any:
+    if sp.issparse(X):
+        return X.tocsr()[:, np.flatnonzero(kept)]
+    return np.asarray(X)[:, kept]
+
+
+def _parts(model: MaxMarginClassifier) -> tuple[Certificate, ...]:
+    """The certificates of all classes."""
+    certificate = model.certificate_
+    return (certificate,) if isinstance(certificate, Certificate) else certificate.parts
+
+
+def grid(Cs: int | Sequence[float], ps: Any) -> tuple[np.ndarray, list[Any]]:
+    """The costs and the norms that are asked for, one of each at least."""
+    norms = list(ps) if isinstance(ps, Iterable) and not isinstance(ps, str) else [ps]
+    if not norms:
+        raise ValueError("ps must hold at least one norm.")
+    return _costs(Cs), norms
+
+
+def _costs(Cs: int | Sequence[float]) -> np.ndarray:
+    if isinstance(Cs, int | np.integer) and not isinstance(Cs, bool):
+        if Cs < 1:
+            raise ValueError(
+                f"Cs must be a number of costs, at least 1, or the costs themselves; got {Cs!r}."
+            )
+        return np.logspace(-4.0, 4.0, int(Cs)) if Cs > 1 else np.ones(1)
+    costs = np.asarray(Cs, dtype=float).ravel()
+    if costs.size == 0 or not (costs > 0.0).all():
+        raise ValueError(f"Cs must be positive numbers, at least one; got {Cs!r}.")
+    return costs
+
+
+def _check_names(parameters: dict[str, Any]) -> None:
+    known = sorted(set(MaxMarginClassifier().get_params()) - {"C", "p", "warm_start"})
+    strange = sorted(set(parameters) - set(known))
+    if strange:
+        raise ValueError(
+            f"margin_path does not know {', '.join(map(repr, strange))}: it takes Cs, ps, sample_weight, screen, and "
+            f"of MaxMarginClassifier {', '.join(known)}."
+        )
