@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .estimators.online import OnlineMarginClassifier
     from .estimators.path import MarginPath, margin_path
     from .estimators.selection import MarginRFE
+    from .explanations import SupportReport, support_report
     from .kernel_verdicts import KernelSeparator, PolynomialSeparator
     from .persistence import ModelFileError, load, save
     from .problems import Problem
@@ -86,12 +87,14 @@ __all__ = [
     "Report",
     "Separable",
     "Status",
+    "SupportReport",
     "Undecided",
     "compare",
     "load",
     "margin_path",
     "save",
     "separate",
+    "support_report",
     "verify",
 ]
 
@@ -104,6 +107,7 @@ _HOMES = {
     "estimators.online": ("OnlineMarginClassifier",),
     "estimators.path": ("MarginPath", "margin_path"),
     "estimators.selection": ("MarginRFE",),
+    "explanations": ("SupportReport", "support_report"),
     "kernel_verdicts": ("KernelSeparator", "PolynomialSeparator"),
     "persistence": ("ModelFileError", "load", "save"),
     "problems": ("Problem",),

@@ -17,7 +17,6 @@ import numpy as np
 from .problems import Problem
 
 _EPS = float(np.finfo(float).eps)
-_HALVINGS = 80  # of an interval, when a row is left out: more than float64 has digits
 
 
 def intercept_interval(
@@ -47,99 +46,31 @@ def intercept_interval(
             float(np.max(1.0 - high[y > 0], initial=-np.inf)),
             float(np.min(-1.0 - low[y < 0], initial=np.inf)),
         )
-    largest = Slope(problem.loss, low, y, weights).last
-    return -Slope(problem.loss, -high, -y, weights).last, largest
+    return -_largest(problem.loss, -high, -y, weights), _largest(problem.loss, low, y, weights)
 
 
-class Slope:
-    """The slope of the loss in b at fixed scores, and how far it stays at most 0.
-
-    Everything is rounded so that the answers are too large, never too small.
-
-    Parameters
-    ----------
-    loss : {"hinge", "squared_hinge"}
-    scores : ndarray of shape (n,)
-    y : ndarray of shape (n,), entries -1.0 and 1.0
-    weights : ndarray of shape (n,), positive
-
-    Attributes
-    ----------
-    last : float
-        The largest b that is best for these scores.
-    """
-
-    def __init__(self, loss: str, scores: np.ndarray, y: np.ndarray, weights: np.ndarray) -> None:
-        self._hinge = loss == "hinge"
-        self._kinks = y - scores
-        self._positive, self._weights = y > 0, weights
-        order = np.argsort(self._kinks, kind="stable")
-        t, c, positive = self._kinks[order], weights[order], y[order] > 0
-        plus, minus = np.where(positive, c, 0.0), np.where(positive, 0.0, c)
-        self._middle = float(t[t.size // 2]) if t.size else 0.0  # from which kinks are counted
-        self._t = t - self._middle
-        # left of all kinks, and right of each: the weights that count, and their sums of kinks
-        start, sums = np.zeros(1), np.zeros(1)
-        if self._hinge:
-            self._size = np.concatenate([start, np.cumsum(c)]) - plus.sum()
-            largest = float(c.sum())
-        else:
-            self._size = np.concatenate([start, np.cumsum(minus - plus)]) + plus.sum()
-            sums = np.concatenate([start, np.cumsum((minus - plus) * self._t)]) + (plus * self._t).sum()
-            largest = float(c @ np.abs(self._t))
-        self._sums = sums
-        self._rounding = 4.0 * (t.size + 4.0) * _EPS * largest
-        self.last = float(self._until(np.zeros(1))[0])
-
-    def without(self, rows: np.ndarray) -> np.ndarray:
-        """The largest b that is best where one of these rows is left out, for each of them.
-
-        A positive row only draws b upwards, so that without it none is larger than `last`.
-        """
-        out = np.full(rows.size, self.last)
-        t, c, positive = self._kinks[rows] - self._middle, self._weights[rows], self._positive[rows]
-        if self._hinge:
-            matters = positive & (self._kinks[rows] > self.last)
-            out[matters] = self._until(-c[matters])
-            out[~positive] = np.maximum(self.last, self._until(c[~positive]))
-            return out
-        t, c = t[~positive], c[~positive]
-        if t.size == 0 or not np.isfinite(self.last):
-            return out
-        low = np.full(t.size, self.last - self._middle)
-        high = np.full(t.size, max(float(self._t[-1]), self.last - self._middle))
-        rest = self._size[-1] - c  # right of all kinks the slope rises by what the other negative rows weigh
-        with np.errstate(divide="ignore", invalid="ignore"):
-            beyond = (self._sums[-1] - c * t + self._rounding) / rest
-        high = np.where(rest > 0.0, np.maximum(high, beyond), np.inf)
-        for _ in range(_HALVINGS):
-            b = np.where(np.isfinite(high), 0.5 * (low + high), low)
-            fits = self._at(b) - c * np.maximum(b - t, 0.0) <= self._rounding
-            low, high = np.where(fits, b, low), np.where(fits, high, np.where(np.isfinite(high), b, high))
-        out[~positive] = _up(high + self._middle, abs(self._middle))
-        return out
-
-    def _at(self, b: np.ndarray) -> np.ndarray:
-        """The slope at b, of squared losses."""
-        k = np.searchsorted(self._t, b, side="right")
-        return self._size[k] * b - self._sums[k]
-
-    def _until(self, level: np.ndarray) -> np.ndarray:
-        """The largest b at which the slope is at most `level`; -inf where there is none."""
-        n, level = self._t.size, level + self._rounding
-        right = self._size if self._hinge else np.append(-np.inf, self._at(self._t))
-        k = np.searchsorted(np.maximum.accumulate(right), level, side="right")  # the first that is larger
-        ends = self._t[np.clip(k - 1, 0, max(n - 1, 0))] if n else np.zeros(level.shape)
-        if self._hinge:
-            found = np.where(k == 0, -np.inf, np.where(k > n, np.inf, ends))
-        else:
-            size, sums = self._size[k - 1], self._sums[k - 1]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                root = np.where(size > 0.0, (sums + level) / size, np.inf)
-            found = np.where(k > n, root, np.minimum(root, ends))
-        return _up(found + self._middle, abs(self._middle))
-
-
-def _up(b: np.ndarray, middle: float) -> np.ndarray:
-    """A little more, so that rounding has not made it less."""
-    return b + 8.0 * _EPS * (np.where(np.isfinite(b), np.abs(b), 0.0) + middle)
+def _largest(loss: str, scores: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
+    """The largest b that is best for these scores, or a little more by rounding; never less."""
+    if scores.size == 0:
+        return np.inf
+    t = y - scores
+    order = np.argsort(t, kind="stable")
+    t, c, positive = t[order], weights[order], y[order] > 0
+    plus, minus = np.where(positive, c, 0.0), np.where(positive, 0.0, c)
+    n, middle = t.size, float(t[t.size // 2])
+    t = t - middle  # from which kinks are counted
+    if loss == "hinge":
+        # right of each kink the slope is more by its weight
+        slope = np.cumsum(c) - plus.sum()
+        rounding = 4.0 * (n + 4.0) * _EPS * float(c.sum())
+        last = float(t[np.argmax(slope > rounding)]) if slope[-1] > rounding else np.inf
+    else:
+        # the weights that count left of all kinks and right of each, and their sums of kinks
+        size = np.concatenate([[0.0], np.cumsum(minus - plus)]) + plus.sum()
+        sums = np.concatenate([[0.0], np.cumsum((minus - plus) * t)]) + (plus * t).sum()
+        rounding = 4.0 * (n + 4.0) * _EPS * float(c @ np.abs(t))
+        above = size[1:] * t - sums[1:] > rounding
+        k = int(np.argmax(above)) if above[-1] else n  # the slope passes 0 left of this kink
+        root = (sums[k] + rounding) / size[k] if size[k] > 0.0 else np.inf
+        last = float(min(root, t[k])) if k < n else float(root)
+    return last + middle + 8.0 * _EPS * ((abs(last) if np.isfinite(last) else 0.0) + abs(middle))

@@ -131,7 +131,8 @@ def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certif
     else:
         lengths = sample.norms if problem.p == 2 else row_norms(X, problem.p)
     off = 2.0 * Plain.error(z, size, Plain.terms(X, sample.width, 1) + 2)
-    return margins_within(problem, z, lengths * (radius * _UP) * (1.0 + sample.width * _EPS) + off, sample)
+    away = lengths * (radius * _UP) * (1.0 + sample.width * _EPS) + off
+    return margins_within(problem, z, away, sample.y, sample.weights)
 
 
 def _dual_point(
@@ -149,13 +150,15 @@ def _dual_point(
     return v, Plain.error(0.0, float(alpha @ (sample.norms + problem.rho)), terms)
 
 
-def margins_within(problem: Problem, z: np.ndarray, away: np.ndarray, sample: Sample) -> Margins:
+def margins_within(
+    problem: Problem, z: np.ndarray, away: np.ndarray, y: np.ndarray, weights: np.ndarray
+) -> Margins:
     """Margins at the optimum, if its scores are no further from z than `away`; an augmented intercept counts in z."""
     low, high = z - away, z + away
     first, last = 0.0, 0.0
     if problem.free:
-        first, last = intercept_interval(problem, low, high, sample.y, sample.weights)
-    positive = sample.y > 0
+        first, last = intercept_interval(problem, low, high, y, weights)
+    positive = y > 0
     with np.errstate(invalid="ignore"):
         least = np.where(positive, low + first, -(high + last))
         most = np.where(positive, high + last, -(low + first))

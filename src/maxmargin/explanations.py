@@ -1,0 +1,394 @@
+"""support_report: which rows hold the margin, which never can, and what is certain of each, by proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .arithmetic import Plain
+from .certificates import Certificate, CertificateError, Sample, training_data
+from .gram import gram_product
+from .kernel_certificates import KernelSample
+from .leave_one_out import InnerProducts, LeftOut, left_out
+from .merge import merge
+from .multiclass import Parts, parts_of
+from .problems import Problem
+from .screening import Margins, certain_margins, excess, margins_within, modulus
+from .verification import verify
+
+FULL = 1e-9  # share of a cap by which a dual weight may miss it and still be called full
+SHOWN = 5  # rows of a list that are named in the text
+
+
+@dataclass(frozen=True, eq=False)
+class PartReport:
+    """One binary problem: two classes, a class against the rest, or a pair of classes.
+
+    Attributes
+    ----------
+    name : object
+        The class, or the pair; None for two classes.
+    certificate : Certificate
+        As the data at hand prove it.
+    takes_part : ndarray of bool of shape (n,)
+        Rows of this problem.
+    dual, cap : ndarray of shape (n,)
+        Dual weights, and the largest that each may be; of the hard margin dual weights sum to one.
+    margin : ndarray of shape (n,)
+        y_i (w.x_i + b); of the hard margin in units of the smallest.
+    optimum : Margins or None
+        Between what the margins lie at the optimum; None where no theorem tells.
+    without : LeftOut or None
+        What is certain of rows that are left out; None for p other than 2.
+    xi_alpha : ndarray of bool of shape (n,) or None
+        An estimate, not a bound: rows of which Joachims' xi-alpha says that they may be wrong if left out (hinge).
+    """
+
+    name: Any
+    certificate: Certificate
+    takes_part: np.ndarray
+    dual: np.ndarray
+    cap: np.ndarray
+    margin: np.ndarray
+    optimum: Margins | None
+    without: LeftOut | None
+    xi_alpha: np.ndarray | None
+
+    @property
+    def carries(self) -> np.ndarray:
+        """Rows with a dual weight: the classifier is a combination of these alone."""
+        return self.dual > 0.0
+
+    @property
+    def full(self) -> np.ndarray:
+        """Rows whose dual weight is at its cap."""
+        return self.carries & (self.dual >= self.cap * (1.0 - FULL))
+
+    @property
+    def suspects(self) -> np.ndarray:
+        """Rows on the wrong side with a dual weight at its cap (hinge), or any (squared hinge); the farthest first."""
+        capped = self.full if np.isfinite(self.cap[self.takes_part]).any() else self.carries
+        rows = np.flatnonzero(capped & (self.margin < 0.0))
+        return rows[np.argsort(self.margin[rows], kind="stable")]
+
+    @property
+    def decisive(self) -> np.ndarray:
+        """Rows with a dual weight, the largest first."""
+        rows = np.flatnonzero(self.carries)
+        return rows[np.argsort(-self.dual[rows], kind="stable")]
+
+
+@dataclass(frozen=True, eq=False)
+class SupportReport:
+    """What is certain of each row of the data that a classifier was learnt from.
+
+    Attributes
+    ----------
+    parts : tuple of PartReport
+    labels : ndarray of shape (n,)
+    contradictory : list of ndarray of int
+        Sets of equal rows with different labels.
+    right, wrong : ndarray of bool of shape (n,), or None
+        Rows that the classifier learnt without them labels rightly, or wrongly, for certain.
+    """
+
+    parts: tuple[PartReport, ...]
+    labels: np.ndarray
+    contradictory: list[np.ndarray]
+    right: np.ndarray | None
+    wrong: np.ndarray | None
+
+    @property
+    def leave_one_out(self) -> tuple[int, int] | None:
+        """The least and the largest number of rows that are labelled wrongly if left out; None where not known."""
+        if self.right is None or self.wrong is None:
+            return None
+        used = np.any([part.takes_part for part in self.parts], axis=0)
+        return int((self.wrong & used).sum()), int((~self.right & used).sum())
+
+    def table(self, part: int = 0) -> dict[str, np.ndarray]:
+        """A row for each row of the data, of one binary problem.
+
+        Parameters
+        ----------
+        part : int, default=0
+            Which class, or pair of classes.
+
+        Returns
+        -------
+        columns : dict of ndarray of shape (n,)
+            row, label, dual, cap, margin, margin_least, margin_most, role ("weightless": in no optimum has it a dual
+            weight; "full": in every optimum it has all that its cap allows (hinge) or some (squared hinge);
+            "open"; "not here"), left_out ("right", "wrong", "open"). ``pandas.DataFrame(report.table())`` makes a
+            frame of them.
+        """
+        one = self.parts[part]
+        n = self.labels.size
+        role = np.full(n, "open", dtype=object)
+        left = np.full(n, "open", dtype=object)
+        least, most = np.full(n, -np.inf), np.full(n, np.inf)
+        if one.optimum is not None:
+            least, most = one.optimum.least, one.optimum.most
+            role[one.optimum.weightless] = "weightless"
+            role[one.optimum.inside] = "full"
+        role[~one.takes_part] = "not here"
+        if one.without is not None:
+            left[one.without.right], left[one.without.wrong] = "right", "wrong"
+        return {
+            "row": np.arange(n), "label": self.labels, "dual": one.dual, "cap": one.cap, "margin": one.margin,
+            "margin_least": least, "margin_most": most, "role": role, "left_out": left,
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield f"{self.labels.size} rows, {np.unique(self.labels).size} classes"
+        for part in self.parts:
+            yield from self._part(part)
+        for rows in self.contradictory[:SHOWN]:
+            yield f"rows {_few(rows)} are equal and have different labels: no classifier is right on all"
+        if len(self.contradictory) > SHOWN:
+            yield f"... and {len(self.contradictory) - SHOWN} more such sets"
+        between = self.leave_one_out
+        if between is not None:
+            total = self.labels.size
+            yield (
+                f"left out one by one, between {between[0]} and {between[1]} of {total} rows are labelled wrongly "
+                "(certain)"
+            )
+
+    def _part(self, part: PartReport) -> Iterator[str]:
+        if part.name is not None:
+            yield ""
+            yield f"{_named(part.name)}:"
+        yield str(part.certificate)
+        count = int(part.takes_part.sum())
+        full = (
+            ""
+            if part.certificate.problem.hard
+            else f", {int(part.full.sum())} of them all that they may have"
+        )
+        yield f"  {int(part.carries.sum())} of {count} rows have a dual weight{full}"
+        if part.optimum is None:
+            yield "  no theorem says what the optimum is like, for this norm"
+        else:
+            idle, below = (
+                int((some & part.takes_part).sum()) for some in (part.optimum.weightless, part.optimum.inside)
+            )
+            yield f"  certain of every optimum: {idle} rows have no dual weight, {below} have margins below one"
+        if part.decisive.size:
+            yield f"  most decisive: rows {_few(part.decisive)}"
+        if part.suspects.size:
+            yield f"  on the wrong side, and perhaps mislabelled: rows {_few(part.suspects)}"
+        if part.xi_alpha is not None:
+            yield f"  estimate, not a bound: at most {int(part.xi_alpha.sum())} rows wrong if left out (xi-alpha)"
+
+
+def support_report(model: Any, X: Any, y: Any, sample_weight: Any = None) -> SupportReport:
+    """Which rows hold the margin, which can never, and which would be labelled wrongly without their own help.
+
+    The certificate is recomputed from the data first (`verify`). What is then called certain holds for the optimum
+    itself, which the model need not have reached: it follows from the certified gap (`maxmargin.screening`,
+    `maxmargin.leave_one_out` have the theorems), and more of it the smaller the gap. A row that is left out takes its
+    whole weight with it; weights of classes stay those of the fit.
+
+    Parameters
+    ----------
+    model : MaxMarginClassifier, MaxMarginClassifierCV or KernelMaxMarginClassifier
+        Fitted.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The data that it was fitted to; the matrix itself for ``kernel="precomputed"``.
+    y : array-like of shape (n_samples,)
+    sample_weight : array-like of shape (n_samples,), default=None
+        As given to fit.
+
+    Returns
+    -------
+    report : SupportReport
+        ``print`` shows it in words; `SupportReport.table` has a line for each row.
+
+    Raises
+    ------
+    CertificateError
+        If the model has no certificate, or the data do not prove it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import MaxMarginClassifier, support_report
+    >>> X = np.array([[0.0], [1.0], [4.0], [5.0]])
+    >>> y = np.array([0, 0, 1, 1])
+    >>> report = support_report(MaxMarginClassifier(loss="hinge").fit(X, y), X, y)
+    >>> report.table()["role"].tolist()
+    ['weightless', 'open', 'open', 'weightless']
+    """
+    if not hasattr(model, "certificate_"):
+        raise CertificateError(
+            "support_report needs a classifier with a certificate: a fitted MaxMarginClassifier or "
+            "KernelMaxMarginClassifier."
+        )
+    proved = verify(model, X, y, sample_weight)
+    certificates = (proved,) if isinstance(proved, Certificate) else proved.parts
+    X, labels, weights = training_data(model, X, y, sample_weight)
+    scheme = parts_of(getattr(model, "multi_class_", "ovr"), len(model.classes_))
+    codes = np.searchsorted(model.classes_, labels)
+    codes = np.where(np.isin(labels, model.classes_), codes, -1)
+    told = _linear if hasattr(model, "coef_") and not hasattr(model, "dual_coef_") else _kernel
+    parts = tuple(told(model, X, codes, weights, scheme, certificates))
+    right, wrong = _altogether(parts, scheme, codes)
+    return SupportReport(parts, labels, _contradictory(X, labels, weights), right, wrong)
+
+
+def _linear(
+    model: Any,
+    X: Any,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    scheme: Parts,
+    certificates: tuple[Certificate, ...],
+) -> Iterator[PartReport]:
+    whole = Sample(X, np.zeros(codes.size), weights)
+    for k, certificate in enumerate(certificates):
+        y, among = scheme.signs(k, codes)
+        sample = replace(whole, y=y, weights=np.where(among, weights, 0.0))
+        w, b = np.asarray(model.coef_[k], float), float(model.intercept_[k])
+        problem, rho = certificate.problem, certificate.problem.rho
+        scores = Plain.scores(X, w)
+        rows = InnerProducts(
+            lambda c, rho=rho: Plain.scores(X, Plain.combine(X, c)) + rho * rho * Plain.total(c),
+            sample.norms**2 + rho * rho, 0.0, certificate.support.size + sample.width + 2,
+        )  # fmt: skip
+        optimum = certain_margins(sample, w, b, certificate)
+        yield _part(
+            _name(model, scheme, k), certificate, sample, scores, b, optimum, rows if problem.p == 2 else None
+        )
+
+
+def _kernel(
+    model: Any,
+    X: Any,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    scheme: Parts,
+    certificates: tuple[Certificate, ...],
+) -> Iterator[PartReport]:
+    kernel = KernelSample(certificates[0].kernel, X)
+    whole = Sample(X, np.zeros(codes.size), weights)
+    coefficients = scheme.unpacked(np.asarray(model.dual_coef_, float), np.asarray(model.n_support_))
+    c = np.zeros((len(certificates), codes.size))
+    c[:, np.asarray(model.support_)] = coefficients
+    scores = gram_product(kernel.kernel, kernel.X, c)
+    for k, certificate in enumerate(certificates):
+        y, among = scheme.signs(k, codes)
+        sample = replace(whole, y=y, weights=np.where(among, weights, 0.0))
+        problem, b = certificate.problem, float(np.ravel(model.intercept_)[k])
+        rho = problem.rho
+        rows = InnerProducts(
+            lambda c, rho=rho: kernel.scores(c) + rho * rho * Plain.total(c),
+            kernel.diagonal + rho * rho, kernel.error, codes.size,
+        )  # fmt: skip
+        gap, z = excess(problem, certificate.lower, certificate.upper), scores[k] + (b if rho else 0.0)
+        optimum = None
+        if modulus(problem) > 0.0 and np.isfinite(gap):
+            size = float(np.abs(c[k]).sum())
+            off = size * (kernel.error + (codes.size + 8.0) * np.finfo(float).eps * float(kernel.most))
+            if problem.hard:  # as long as its least margin asks
+                unit = certificate.lower * float(np.sqrt(problem.norm2(max(c[k] @ scores[k], 0.0), b)))
+                z, off = z / unit, off / unit
+            away = (
+                np.sqrt(np.maximum(rows.squares, 0.0)) * float(np.sqrt(2.0 * gap)) * (1.0 + 1e-12) + 2.0 * off
+            )
+            optimum = margins_within(problem, z, away, y, sample.weights)
+        yield _part(_name(model, scheme, k), certificate, sample, scores[k], b, optimum, rows)
+
+
+def _part(
+    name: Any,
+    certificate: Certificate,
+    sample: Sample,
+    scores: np.ndarray,
+    b: float,
+    optimum: Margins | None,
+    rows: InnerProducts | None,
+) -> PartReport:
+    problem, y, weights = certificate.problem, sample.y, sample.weights
+    here = weights > 0.0
+    dual = np.zeros(y.size)
+    dual[certificate.support] = certificate.dual
+    margin = np.where(here, y * (scores + b), np.nan)
+    alpha, gap = dual, excess(problem, certificate.lower, certificate.upper)
+    if problem.hard:
+        margin = margin / np.nanmin(margin) if np.nanmin(margin) > 0.0 else margin
+        if rows is not None and dual.any():
+            alpha = dual / float(dual * y @ rows.scores(dual * y))
+    without = None
+    if rows is not None and np.isfinite(gap) and np.isfinite(alpha).all():
+        up = np.abs(margin) * 1e-12 + 1e-12 * (np.abs(scores) + abs(b))
+        margins = np.where(here, margin + up, 2.0)
+        without = left_out(problem, y, weights, alpha, margins, gap, rows)
+    caps = np.where(here, problem.caps(weights), 0.0)
+    estimate = _xi_alpha(problem, alpha, margin, rows, here) if rows is not None else None
+    return PartReport(name, certificate, here, dual, caps, margin, optimum, without, estimate)
+
+
+def _xi_alpha(
+    problem: Problem, alpha: np.ndarray, margin: np.ndarray, rows: InnerProducts, here: np.ndarray
+) -> np.ndarray | None:
+    """Rows with 2 alpha_i R^2 + xi_i >= 1 (Joachims, 2000), R^2 the largest |x_i|^2."""
+    if problem.hard or problem.loss != "hinge":
+        return None
+    radius2 = float(rows.squares[here].max(initial=0.0))
+    return here & (2.0 * alpha * radius2 + np.maximum(1.0 - margin, 0.0) >= 1.0) & (alpha > 0.0)
+
+
+def _altogether(
+    parts: tuple[PartReport, ...], scheme: Parts, codes: np.ndarray
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """What the parts say of the label: right where all that matter are, wrong where two contradict the right one."""
+    withouts = [part.without for part in parts if part.without is not None]
+    if len(withouts) < len(parts):
+        return None, None
+    if len(parts) == 1:
+        return withouts[0].right, withouts[0].wrong
+    right, wrong = np.zeros(codes.size, bool), np.zeros(codes.size, bool)
+    against_rest = not isinstance(scheme.labels[0], tuple)
+    for code in range(int(codes.max()) + 1):
+        mine = codes == code
+        its = [withouts[k] for k in scheme.problems(code)] if not against_rest else withouts
+        right[mine] = np.all([one.right for one in its], axis=0)[mine]
+        if against_rest:  # another class says yes, and its own says no
+            others = [one.wrong for k, one in enumerate(withouts) if k != code]
+            wrong[mine] = (withouts[code].wrong & np.any(others, axis=0))[mine]
+    return right, wrong
+
+
+def _contradictory(X: Any, labels: np.ndarray, weights: np.ndarray) -> list[np.ndarray]:
+    """Sets of equal rows whose labels differ."""
+    rows = np.flatnonzero(weights > 0.0)
+    ones = np.ones(rows.size)
+    groups = merge(X[rows], ones, ones).groups
+    order = np.argsort(groups, kind="stable")
+    sets = np.split(rows[order], np.flatnonzero(np.diff(groups[order])) + 1)
+    return [some for some in sets if some.size > 1 and np.unique(labels[some]).size > 1]
+
+
+def _name(model: Any, scheme: Parts, k: int) -> Any:
+    """The class, or the pair of classes, of a part; None where there are two classes alone."""
+    if len(model.classes_) == 2:
+        return None
+    label = scheme.labels[k]
+    names = model.classes_[list(np.atleast_1d(label))].tolist()
+    return names[0] if len(names) == 1 else tuple(names)
+
+
+def _named(name: Any) -> str:
+    return f"{name[0]!r} against {name[1]!r}" if isinstance(name, tuple) else f"{name!r} against the rest"
+
+
+def _few(rows: np.ndarray) -> str:
+    shown = ", ".join(str(row) for row in rows[:SHOWN])
+    return shown if rows.size <= SHOWN else f"{shown} and {rows.size - SHOWN} more"

@@ -1,0 +1,167 @@
+"""support_report: what it says of each row is true of the optimum, and of the classifiers without the row."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.preprocessing import scale
+
+from maxmargin import (
+    CertificateError,
+    KernelMaxMarginClassifier,
+    MaxMarginClassifier,
+    MaxMarginClassifierCV,
+    OnlineMarginClassifier,
+    support_report,
+)
+from tests.test_screening import data
+
+MODELS = {
+    "hinge": MaxMarginClassifier(0.05, loss="hinge"),
+    "rough": MaxMarginClassifier(0.05, loss="hinge", tol=0.02, algorithm="mpu", random_state=0),
+    "squared": MaxMarginClassifier(0.02),
+    "none": MaxMarginClassifier(0.05, loss="hinge", fit_intercept=False),
+    "augmented": MaxMarginClassifier(0.05, loss="hinge", intercept="augmented"),
+    "weights": MaxMarginClassifier(0.05, loss="hinge", class_weight="balanced"),
+    "gaussian": KernelMaxMarginClassifier(0.3, gamma=0.3),
+    "polynomial": KernelMaxMarginClassifier(0.05, kernel="poly", degree=2, coef0=1.0, loss="squared_hinge"),
+    "given": KernelMaxMarginClassifier(0.1, kernel="precomputed"),
+}
+
+
+def seen(model, X):
+    """The data as this model wants them."""
+    return X @ X.T + 1.0 if model.get_params().get("kernel") == "precomputed" else X
+
+
+def without(model, X, y, i):
+    rest = np.arange(y.size) != i
+    if model.get_params().get("kernel") == "precomputed":
+        return (
+            model.set_params(tol=1e-7)
+            .fit(X[rest][:, rest], y[rest])
+            .decision_function(X[i : i + 1][:, rest])[0]
+        )
+    return model.set_params(tol=1e-7).fit(X[rest], y[rest]).decision_function(X[i : i + 1])[0]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_it_tells_the_truth(name):
+    _, X, y = data(1, n=40, d=3)
+    X[:2, 0] *= -1.0
+    model = clone(MODELS[name])
+    X = seen(model, X)
+    report = support_report(model.fit(X, y), X, y)
+    table = report.table()
+    best = clone(model).set_params(tol=1e-9, **({"algorithm": "auto"} if name == "rough" else {})).fit(X, y)
+    margins, dual = y * best.decision_function(X), np.zeros(y.size)
+    dual[best.certificate_.support] = best.certificate_.dual
+    assert (table["margin_least"] <= margins + 1e-4).all()
+    assert (table["margin_most"] >= margins - 1e-4).all()
+    assert (dual[table["role"] == "weightless"] <= 1e-6).all()
+    full = table["role"] == "full"
+    if "squared" not in (name, model.get_params()["loss"].split("_")[0]):
+        np.testing.assert_allclose(dual[full], table["cap"][full], rtol=1e-5)
+    if name != "weights":  # which are balanced anew when a row is left out: another problem
+        alone = np.array([y[i] * without(clone(model), X, y, i) for i in range(y.size)])
+        assert (alone[table["left_out"] == "right"] > 0).all()
+        assert (alone[table["left_out"] == "wrong"] < 0).all()
+        least, most = report.leave_one_out
+        assert least <= (alone < 0).sum() <= most
+        if name != "rough":
+            assert most - least < y.size
+    text = str(report)
+    assert "have a dual weight" in text
+    assert ("estimate" in text) == (model.get_params()["loss"] == "hinge")
+
+
+def test_the_hard_margin():
+    _, X, y = data(2, n=40, d=3, shift=4.0)
+    for model in (MaxMarginClassifier(np.inf), KernelMaxMarginClassifier(np.inf, kernel="linear")):
+        report = support_report(model.fit(X, y), X, y)
+        part = report.parts[0]
+        assert part.margin.min() == pytest.approx(1.0)
+        assert part.optimum.weightless.sum() >= 36  # d + 1 rows are enough to hold it
+        assert not part.carries[part.optimum.weightless].any()
+        assert report.leave_one_out[1] <= 4
+        alone = [y[i] * without(clone(model), X, y, i) for i in np.flatnonzero(report.right)[:8]]
+        assert min(alone) > 0
+
+
+def test_sparse_rows_and_any_norm():
+    _, X, y = data(3)
+    dense = support_report(MaxMarginClassifier(loss="hinge").fit(X, y), X, y)
+    sparse = support_report(MaxMarginClassifier(loss="hinge").fit(sp.csr_array(X), y), sp.csr_array(X), y)
+    assert dense.leave_one_out == sparse.leave_one_out
+    other = support_report(MaxMarginClassifier(p=4, tol=1e-6).fit(X, y), X, y)
+    assert other.parts[0].optimum is not None
+    assert other.leave_one_out is None
+    assert "no theorem" in str(support_report(MaxMarginClassifier(p=np.inf).fit(X, y), X, y))
+
+
+def test_suspects_and_contradictions():
+    _, X, y = data(4, shift=3.0)
+    y = np.where(y > 0, "yes", "no")
+    y[7] = "no" if y[7] == "yes" else "yes"
+    X, y = np.vstack([X, X[9]]), np.append(y, "no" if y[9] == "yes" else "yes")
+    report = support_report(MaxMarginClassifier(loss="hinge").fit(X, y), X, y)
+    assert {7, y.size - 1} & set(report.parts[0].suspects.tolist())
+    assert [rows.tolist() for rows in report.contradictory] == [[9, y.size - 1]]
+    assert f"rows 9, {y.size - 1} are equal" in str(report)
+    frame = pd.DataFrame(report.table()).sort_values("dual", ascending=False)
+    assert frame.row.iloc[0] in report.parts[0].decisive[: report.parts[0].full.sum()]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MaxMarginClassifier(loss="hinge"),
+        KernelMaxMarginClassifier(gamma=0.1),
+        KernelMaxMarginClassifier(gamma=0.1, multi_class="ovo"),
+    ],
+)
+def test_several_classes(model):
+    X, y = load_iris(return_X_y=True)
+    X, names = scale(X), np.array(["one", "two", "three"])[y]
+    report = support_report(model.fit(X, names), X, names)
+    assert len(report.parts) == 3
+    least, most = report.leave_one_out
+    some = np.random.default_rng(0).choice(150, 12, replace=False)
+    for i in some:
+        rest = np.arange(150) != i
+        found = (
+            type(model)(**(model.get_params() | {"tol": 1e-7}))
+            .fit(X[rest], names[rest])
+            .predict(X[i : i + 1])[0]
+        )
+        if report.right[i]:
+            assert found == names[i]
+        if report.wrong[i]:
+            assert found != names[i]
+    assert 0 <= least <= most < 150
+    if model.get_params().get("multi_class") == "ovo":
+        assert (report.table()["role"] == "not here").sum() == 50
+        assert "against" in str(report)
+    else:
+        assert "against the rest" in str(report)
+
+
+def test_weights_and_the_choice_by_cross_validation():
+    _, X, y = data(5)
+    s = np.where(np.arange(y.size) % 4 == 0, 0.0, 1.0)
+    clf = MaxMarginClassifierCV([0.01, 0.1], cv=3, loss="hinge").fit(X, y, s)
+    report = support_report(clf, X, y, s)
+    table = report.table()
+    assert (table["role"][s == 0] == "not here").all()
+    assert np.isnan(table["margin"][s == 0]).all()
+    assert report.leave_one_out[1] <= (s > 0).sum()
+
+
+def test_what_has_no_proof_is_refused():
+    _, X, y = data(6)
+    with pytest.raises(CertificateError, match="needs a classifier with a certificate"):
+        support_report(OnlineMarginClassifier().fit(X, y), X, y)
+    with pytest.raises(CertificateError, match="made for other data"):
+        support_report(MaxMarginClassifier().fit(X, y), X[:-1], y[:-1])

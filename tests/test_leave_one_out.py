@@ -1,0 +1,123 @@
+"""What is said of a row left out is what the classifier learnt without it does."""
+
+import numpy as np
+import pytest
+
+from maxmargin import KernelMaxMarginClassifier
+from maxmargin.certificates import Sample, certify
+from maxmargin.leave_one_out import InnerProducts, left_out
+from maxmargin.problems import Problem
+from maxmargin.screening import excess
+from tests.test_screening import data, exact, near
+
+
+def products(X, rho=0.0):
+    """Inner products of rows, by the matrix of all of them."""
+    K = X @ X.T + rho * rho
+    return InnerProducts(lambda c: K @ c, np.diag(K).copy(), 0.0, X.shape[0] + X.shape[1])
+
+
+def scores_without(problem, X, y, weights):
+    """y_i f(x_i) of the classifiers that are learnt without row i, one after the other."""
+    out = []
+    for i in range(y.size):
+        rest = np.arange(y.size) != i
+        w, b, _ = exact(problem, X[rest], y[rest], weights[rest])
+        out.append(y[i] * (X[i] @ w + b))
+    return np.array(out)
+
+
+def told(problem, X, y, weights, w, b, certificate):
+    """Row by row, from a point and its certificate."""
+    alpha = np.zeros(y.size)
+    alpha[certificate.support] = certificate.dual
+    margins = y * (X @ w + b)
+    if problem.hard:
+        v = X.T @ (alpha * y)
+        alpha, margins = alpha / (v @ v + (problem.rho * (alpha @ y)) ** 2), margins / margins.min()
+    gap = excess(problem, certificate.lower, certificate.upper)
+    return left_out(problem, y, weights, alpha, margins, gap, products(X, problem.rho))
+
+
+@pytest.mark.parametrize("intercept", ["none", "free", "augmented"])
+@pytest.mark.parametrize(
+    ("loss", "C"), [("hinge", 0.02), ("hinge", 1.0), ("squared_hinge", 0.01), ("hinge", np.inf)]
+)
+def test_every_certain_answer_is_that_of_the_classifier_without_the_row(loss, C, intercept):
+    problem = Problem(loss, C, intercept=intercept)
+    certain = right_ones = 0
+    for seed in range(2):
+        rng, X, y = data(seed, n=36, d=3, shift=4.0 if problem.hard else 1.0)
+        X[:3, 0] *= -1.0 if not problem.hard else 1.0  # some that are wrong
+        weights = np.ones(y.size) if problem.hard else rng.integers(1, 3, y.size).astype(float)
+        w, b, alpha = exact(problem, X, y, weights)
+        truth = scores_without(problem, X, y, weights)
+        sample = Sample(X, y, weights)
+        for size in (0.0, 1e-3, 0.03, 0.3):
+            v, c, certificate = near(rng, size, problem, sample, w, b, alpha)
+            found = told(problem, X, y, weights, v, c, certificate)
+            assert (truth[found.right] > 0.0).all()
+            assert (truth[found.wrong] < 0.0).all()
+            assert not (found.right & found.wrong).any()
+            if size == 0.0:
+                certain += int((found.right | found.wrong).sum())
+                right_ones += int((truth > 0.0).sum())
+                # whatever has no dual weight is told by its own margin
+                idle = (alpha < 1e-12) & (y * (X @ w + b) > 1.0 + 1e-3)
+                assert found.right[idle].all()
+                if not problem.hard:  # and so is a row that is wrong although it was learnt
+                    assert found.wrong[y * (X @ w + b) < -1e-2].all()
+    assert certain > 0.4 * 72
+
+
+def test_dual_weights_of_other_rows_are_not_presumed():
+    """Any feasible dual weights, however bad, tell nothing that is false."""
+    rng, X, y = data(3, n=30, d=3)
+    weights = np.ones(y.size)
+    problem = Problem("hinge", 0.1)
+    truth = scores_without(problem, X, y, weights)
+    sample = Sample(X, y, weights)
+    best, c, dual = exact(problem, X, y, weights)
+    some = 0
+    for k in range(60):
+        noise = 0.5 * rng.random() if k % 2 else 2.0
+        alpha = np.clip(dual + noise * 0.1 * rng.normal(size=y.size), 0.0, 0.1)
+        w, b = best + 0.3 * noise * rng.normal(size=3), c + 0.1 * noise * rng.normal()
+        found = told(problem, X, y, weights, w, b, certify(problem, sample, w, b, alpha))
+        assert (truth[found.right] > 0.0).all()
+        assert (truth[found.wrong] < 0.0).all()
+        some += int((found.right | found.wrong).sum())
+    assert some > 0
+
+
+def test_kernels():
+    rng, X, y = data(4, n=40, d=2)
+    K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    settings = {"C": 0.5, "kernel": "rbf", "gamma": 0.5, "tol": 1e-9}
+    clf = KernelMaxMarginClassifier(**settings).fit(X, y)
+    alpha = np.zeros(y.size)
+    alpha[clf.certificate_.support] = clf.certificate_.dual
+    problem, gap = clf.certificate_.problem, clf.certificate_.upper - clf.certificate_.lower
+    margins = y * clf.decision_function(X)
+    rows = InnerProducts(lambda c: K @ c, np.ones(y.size), 1e-14, y.size)
+    found = left_out(problem, y, np.ones(y.size), alpha, margins, gap, rows)
+    truth = np.array(
+        [
+            y[i] * KernelMaxMarginClassifier(**settings).fit(np.delete(X, i, 0), np.delete(y, i))
+            .decision_function(X[i : i + 1])[0]
+            for i in range(y.size)
+        ]
+    )  # fmt: skip
+    assert (truth[found.right] > 0.0).all()
+    assert (truth[found.wrong] < 0.0).all()
+    assert (found.right | found.wrong).sum() > 10
+
+
+def test_several_rows_that_are_alike_do_not_miss_each_other():
+    """Of two copies of every row, one left out changes little: most are told."""
+    rng, X, y = data(6, n=40, d=3)
+    X, y = np.vstack([X, X]), np.append(y, y)
+    problem, weights = Problem("hinge", 0.02), np.ones(80)
+    w, b, alpha = exact(problem, X, y, weights)
+    found = told(problem, X, y, weights, w, b, certify(problem, Sample(X, y, weights), w, b, alpha))
+    assert (found.right | found.wrong).mean() > 0.8
