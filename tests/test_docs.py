@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from sklearn.datasets import load_iris
 
 from maxmargin.kernel_solve import KERNEL_ALGORITHMS
@@ -45,3 +46,12 @@ def test_the_first_page_on_kernels_runs():
     scope = {"X": X, "y": y}
     exec(re.findall(r"```python\n(.*?)```", section, re.S)[0], scope)
     assert scope["clf"].status_ == "CERTIFIED"
+
+
+@pytest.mark.parametrize("name", ["path", "explanations"])
+def test_the_code_of_a_page_runs(name, capsys):
+    page = (DOCS / f"{name}.md").read_text()
+    scope = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.S):
+        exec(block, scope)
+    assert capsys.readouterr().out

@@ -91,7 +91,7 @@ def test_dual_weights_of_other_rows_are_not_presumed():
 
 
 def test_kernels():
-    rng, X, y = data(4, n=40, d=2)
+    _, X, y = data(4, n=40, d=2)
     K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
     settings = {"C": 0.5, "kernel": "rbf", "gamma": 0.5, "tol": 1e-9}
     clf = KernelMaxMarginClassifier(**settings).fit(X, y)
@@ -115,7 +115,7 @@ def test_kernels():
 
 def test_several_rows_that_are_alike_do_not_miss_each_other():
     """Of two copies of every row, one left out changes little: most are told."""
-    rng, X, y = data(6, n=40, d=3)
+    _, X, y = data(6, n=40, d=3)
     X, y = np.vstack([X, X]), np.append(y, y)
     problem, weights = Problem("hinge", 0.02), np.ones(80)
     w, b, alpha = exact(problem, X, y, weights)
