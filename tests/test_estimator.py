@@ -544,6 +544,18 @@ def test_separable_data_are_never_called_inseparable():
         truth_holds(model, X, y)
 
 
+def test_a_margin_of_rounding_is_found_in_any_order_of_the_rows():
+    """Products of a margin of 1e-7 are rounding: the interior point ends before it tells which rows hold it."""
+    rng = np.random.default_rng(8)
+    X, y = rng.normal(size=(12, 2)) * 10.0 ** rng.uniform(-6, 6), np.arange(12) % 2
+    X[:, 0] = np.where(y == 1, 1.0, -1.0) * 10.0 ** rng.uniform(-9, 0) * np.abs(X).max()
+    for seed in range(40):
+        order = np.random.default_rng(seed).permutation(12)
+        model = MaxMarginClassifier(np.inf, random_state=0).fit(X[order], y[order])
+        assert model.status_ is Status.CERTIFIED
+        assert model.certificate_.lower <= X[1, 0] <= model.certificate_.upper
+
+
 # what the parameters mean
 
 

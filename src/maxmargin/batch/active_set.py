@@ -145,6 +145,9 @@ def _sets(qp: Quadratic, inner: Iterate) -> tuple[np.ndarray, np.ndarray]:
     natural = np.minimum(qp.c, max(float(inner.a.max()), 1e-300))
     one = max(float(inner.w @ inner.w), 1e-300) if qp.problem.hard else 1.0  # a margin of one
     free = (inner.a / natural > inner.u / one) & (~inner.capped | (inner.room / natural > inner.v))
+    if qp.problem.hard and not free.any():
+        # a margin so small that products of it are rounding: no more patterns than these are needed
+        free[np.argsort(-inner.a, kind="stable")[: qp.A.shape[1] + 2]] = True
     return free, ~free & inner.capped & (inner.a > 0.5 * qp.c)
 
 
