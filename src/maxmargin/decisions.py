@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .certificates import Certificate, CertificateError, Sample, fingerprint, training_data
 from .multiclass import AgainstEachOther, Parts, named_parts, parts_of
@@ -131,6 +131,25 @@ def scores(model: Any, X: Any) -> np.ndarray:
     if hasattr(alone, "decision_function_shape"):
         alone.decision_function_shape = "ovo"  # one value a problem, as it is
     return np.asarray(alone.decision_function(X)).reshape(X.shape[0], -1)
+
+
+def rows_of(model: Any, X: Any) -> Any:
+    """Rows as an array or a CSR matrix, of the features that the model knows.
+
+    Raises
+    ------
+    ValueError
+        If there are more or fewer features, or if columns have names that are not those of the fit, in their order.
+    """
+    named = hasattr(X, "columns") and hasattr(model, "feature_names_in_")
+    check: Any = validate_data
+    return check(
+        model if named else decisions(model)[0].model,
+        X if named or not hasattr(X, "columns") else np.asarray(X),
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        reset=False,
+    )
 
 
 def class_values(model: Any, X: Any) -> np.ndarray:

@@ -5,22 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from ..decisions import Decision
+from ..decisions import Decision, rows_of
 
 
-def checked_rows(which: Decision, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+def checked_rows(model: Any, which: Decision, X: Any, y: Any) -> tuple[Any, np.ndarray]:
     """Rows and their true labels.
 
     Raises
     ------
     ValueError
-        If there are not as many labels as rows, if the model does not know one, or if no row takes part.
+        If the features are not those of the model, if there are not as many labels as rows, if the model does not
+        know one, or if no row takes part.
     """
-    check: Any = check_array
-    X = check(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-    y = column_or_1d(y)
+    X, y = rows_of(model, X), column_or_1d(y)
     check_consistent_length(X, y)
     classes = np.asarray(which.model.classes_)
     unknown = np.setdiff1d(y, classes)
