@@ -343,23 +343,26 @@ class TestSurface:
                 # a component may be turned round
                 assert np.abs(sparse.places) == pytest.approx(np.abs(dense.places), abs=1e-6)
 
-    def test_names_and_many_rows(self, model):
+    def test_names_of_features(self, model):
         names = ["height", "width", "depth"]
         display = DecisionSurfaceDisplay.from_estimator(
             model, X, Y, plane=("depth", "height"), feature_names=names, grid_resolution=5
         )
         assert display.ax_.get_xlabel() == "depth (all but these two at their mean)"
         assert display.ax_.get_ylabel() == "height"
-        assert not display.points_["class 1"].get_rasterized()
+        assert display.ax_.get_legend().get_title().get_text() == ""
+
+    def test_a_part_of_many_rows(self):
+        places = np.column_stack([np.arange(4001), np.arange(4001)]) / 4000.0
+        codes = (np.arange(4001) >= 4000).astype(int)  # one row of the second class
+        wrong = np.arange(4001) < 30
         many = DecisionSurfaceDisplay(
-            [0, 1],
-            [0, 1],
-            [[-2, -2], [-2, -2]],
-            places=np.zeros((4000, 2)),
-            codes=np.zeros(4000, int),
-            classes="ab",
+            [0, 1], [0, 1], [[-2, -2], [-2, -2]], places=places, codes=codes, classes=["a", "b"], wrong=wrong
         ).plot()
-        assert many.points_["a"].get_rasterized()
+        assert np.asarray(many.points_["a"].get_offsets()) == pytest.approx(places[:4000:3])
+        assert len(many.points_["b"].get_offsets()) == 1
+        assert np.asarray(many.wrong_points_.get_offsets()) == pytest.approx(places[:30:3])
+        assert many.ax_.get_legend().get_title().get_text() == "1 of 3 rows is drawn"
         assert many.contours_ is None  # no line is in the picture
         many.figure_.canvas.draw()
 

@@ -95,11 +95,11 @@ def decisions(model: Any) -> list[Decision]:
     found = []
     for k, label in enumerate(named_parts(_scheme(model), classes)):
         if label is None:
-            negative, positive = (f"class {_text(name)}" for name in classes)
+            negative, positive = (f"class {text_of(name)}" for name in classes)
         elif isinstance(label, tuple):
-            positive, negative = (f"class {_text(name)}" for name in label)
+            positive, negative = (f"class {text_of(name)}" for name in label)
         else:
-            positive, negative = f"class {_text(label)}", "the rest"
+            positive, negative = f"class {text_of(label)}", "the rest"
         part = certificate if isinstance(certificate, Certificate) or certificate is None else certificate[k]
         found.append(Decision(alone, k, label, positive, negative, part))
     return found
@@ -131,6 +131,14 @@ def scores(model: Any, X: Any) -> np.ndarray:
     if hasattr(alone, "decision_function_shape"):
         alone.decision_function_shape = "ovo"  # one value a problem, as it is
     return np.asarray(alone.decision_function(X)).reshape(X.shape[0], -1)
+
+
+def text_of(label: Any) -> str:
+    """A class, or a pair of them, as it was written: 1 rather than 1.0."""
+    if isinstance(label, tuple):
+        return " and ".join(text_of(one) for one in label)
+    value = label.item() if hasattr(label, "item") else label
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def rows_of(model: Any, X: Any) -> Any:
@@ -183,8 +191,3 @@ def _codes(model: Any, y: Any) -> np.ndarray:
     codes = np.full(y.shape, -1)
     codes[known] = np.searchsorted(classes, y[known])
     return codes
-
-
-def _text(label: Any) -> str:
-    value = label.item() if hasattr(label, "item") else label
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -51,6 +51,14 @@ class Plane:
             found.append(np.asarray(f(rows)).reshape(some.size, s.size, -1))
         return np.concatenate(found)
 
+    def affine_section(
+        self, f: Callable[[np.ndarray], np.ndarray], s: np.ndarray, t: np.ndarray
+    ) -> np.ndarray:
+        """The same for an affine f, which three of its points determine, however many features there are."""
+        rows = np.array([self.origin, self.origin + self.first, self.origin + self.second])
+        here, along, across = np.asarray(f(rows)).reshape(3, -1)
+        return here + s[None, :, None] * (along - here) + t[:, None, None] * (across - here)
+
 
 def center_of(X: Any, center: str) -> np.ndarray:
     """The mean or the median of every feature."""

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..decisions import Decision, class_values, decision, decisions
+from ..decisions import Decision, class_values, decision, decisions, text_of
 from ..kernels import Precomputed
 from .planes import Plane, center_of, of_components, of_features, of_weights
 from .rows import checked_rows
 from .style import CYCLE, FAINT, INK, MARKERS, NEGATIVE, PAPER, POSITIVE, TINTS, entitle, figure, percent
 
-_MANY = 3000  # rows that are drawn as dots of a raster, where a picture has lines
+MOST_ROWS = 2000  # that are drawn; of more, every so many-th of each class
 
 
 class DecisionSurfaceDisplay:
@@ -54,7 +54,7 @@ class DecisionSurfaceDisplay:
     contours_ : matplotlib QuadContourSet or None
         f = -1, 0 and 1, as far as they are in the picture; None of several classes.
     points_ : dict of str to matplotlib PathCollection
-        The rows of each class.
+        The rows of each class; of more than 2000 rows only a part, every so many-th of each class.
     support_points_, wrong_points_ : matplotlib PathCollection or None
 
     Examples
@@ -162,7 +162,7 @@ class DecisionSurfaceDisplay:
         else:
             among = np.ones(y.size, dtype=bool)
             every = np.asarray(estimator.classes_)
-            codes, classes = np.searchsorted(every, y), [f"class {name}" for name in every.tolist()]
+            codes, classes = np.searchsorted(every, y), [f"class {text_of(name)}" for name in every]
             wrong = which.model.predict(X) != y
         known = [rows for rows in supports if rows is not None]
         support = np.any(known, axis=0)[among] if len(known) == len(supports) else None
@@ -172,7 +172,7 @@ class DecisionSurfaceDisplay:
         def f(rows: np.ndarray) -> np.ndarray:
             return one.scores(rows) if one is not None else class_values(which.model, rows)
 
-        values = flat.section(f, first, second)
+        values = (flat.affine_section if _is_affine(which) else flat.section)(f, first, second)
         if name is None:
             what = "" if len(all_of_them) == 1 or one is None else f"{one.name}: "
             right = 1.0 - float(np.mean(wrong))
@@ -227,7 +227,6 @@ class DecisionSurfaceDisplay:
         ax.set_ylim(self.second[0], self.second[-1])
         for side in ("top", "right"):
             ax.spines[side].set_visible(False)
-        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, handletextpad=0.3)
         entitle(ax, self.name if name is None else name)
         return self
 
@@ -269,34 +268,35 @@ class DecisionSurfaceDisplay:
                     )
 
     def _rows(self, ax: Any, colours: list[str]) -> None:
-        raster = len(self.places) > _MANY
-        size = 26.0 if len(self.places) <= 300 else 13.0
+        step = -(-len(self.places) // MOST_ROWS)
+        drawn = np.zeros(len(self.places), dtype=bool)
+        for k in range(len(self.classes)):
+            drawn[np.flatnonzero(self.codes == k)[::step]] = True
+        few = drawn.sum() <= 300
+        size, ring, stroke = (26.0, 78.0, 0.8) if few else (13.0, 32.0, 0.5)
         self.points_ = {}
         # the positive side first, as its name goes
         for k in range(len(self.classes)) if self.values.ndim == 3 else (1, 0):
-            here = self.codes == k
             self.points_[self.classes[k]] = ax.scatter(
-                *self.places[here].T,
-                s=size,
-                marker=MARKERS[k % len(MARKERS)],
-                color=colours[k],
-                edgecolors=PAPER,
-                linewidths=0.4,
-                label=self.classes[k],
-                zorder=2,
-                rasterized=raster,
-            )
+                *self.places[drawn & (self.codes == k)].T, s=size, marker=MARKERS[k % len(MARKERS)],
+                color=colours[k], edgecolors=PAPER, linewidths=0.4, label=self.classes[k], zorder=2,
+            )  # fmt: skip
         self.support_points_ = self.wrong_points_ = None
         if self.support is not None and self.support.any():
             self.support_points_ = ax.scatter(
-                *self.places[self.support].T, s=3.0 * size, facecolors="none", edgecolors=INK, linewidths=0.8,
-                label="support vector", zorder=3, rasterized=raster,
+                *self.places[drawn & self.support].T, s=ring, facecolors="none", edgecolors=INK, linewidths=stroke,
+                label="support vector", zorder=3,
             )  # fmt: skip
         if self.wrong is not None and self.wrong.any():
             self.wrong_points_ = ax.scatter(
-                *self.places[self.wrong].T, s=1.2 * size, marker="x", color=INK, linewidths=1.1,
-                label="on the wrong side", zorder=4, rasterized=raster,
+                *self.places[drawn & self.wrong].T, s=1.2 * size, marker="x", color=INK, linewidths=1.4 * stroke,
+                label="on the wrong side", zorder=4,
             )  # fmt: skip
+        title = f"1 of {step} rows is drawn" if step > 1 else None
+        ax.legend(
+            loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, handletextpad=0.3, title=title,
+            title_fontsize="medium", alignment="left",
+        )  # fmt: skip
 
 
 def _names(estimator: Any, X: Any, given: Sequence[str] | None) -> list[str]:
@@ -345,6 +345,12 @@ def _place(feature: Any, names: list[str]) -> int:
 def _support(which: Decision, X: Any, y: Any, sample_weight: Any) -> np.ndarray | None:
     """Which rows have a dual weight; None where these are not the rows of the fit."""
     return which.dual() > 0.0 if which.difference(X, y, sample_weight) is None else None
+
+
+def _is_affine(which: Decision) -> bool:
+    """Is f, or the value of every class, the score of a linear function? Votes are not, nor are those of pairs."""
+    linear = which.certificate is not None and hasattr(which.model, "coef_")
+    return linear and not isinstance(which.label, tuple)
 
 
 def _grid(values: np.ndarray, count: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..certificates import INTERCEPT, Certificate
-from ..decisions import Decision
+from ..decisions import Decision, text_of
 from ..kernels import Linear
 from ..plots.style import percent
 from ..problems import Problem
@@ -75,7 +75,7 @@ def overview(subject: Subject) -> Markup:
     model = subject.model
     certificate = subject.parts[0][1]
     problem = certificate.problem
-    classes = [_text(name) for name in model.classes_]
+    classes = [text_of(name) for name in model.classes_]
     shown = ", ".join(classes[:12]) + (f" and {len(classes) - 12} more" if len(classes) > 12 else "")
     stages = list(dict.fromkeys(report.stage for report in model.history_))
     seconds = max((report.seconds for report in model.history_), default=float("nan"))
@@ -132,7 +132,7 @@ def certificate(subject: Subject) -> Markup:
         )
     verdicts = getattr(subject.model, "verdict_", {})
     for label, one in (verdicts if isinstance(verdicts, dict) else {None: verdicts}).items():
-        title = "The exact proof" if label is None else f"The exact proof about class {_text(label)}"
+        title = "The exact proof" if label is None else f"The exact proof about class {text_of(label)}"
         words += [element("h3", title), element("pre", str(one))]
     recheck = element("code", "maxmargin check MODEL DATA")
     words.append(
@@ -198,7 +198,7 @@ def _rows_table(subject: Subject, one: Decision, part: Certificate) -> Markup:
     lines = [
         [
             int(part.support[k]),
-            _text(subject.y[part.support[k]]),
+            text_of(subject.y[part.support[k]]),
             f"{part.dual[k]:.6g}",
             *(["yes" if at_cap[k] else "no"] if capped else []),
             f"{margins[k]:.6g}",
@@ -341,13 +341,6 @@ def _bar(share: float) -> Markup:
 
 def _sentence(words: str) -> str:
     return words if words.endswith(".") else f"{words}."
-
-
-def _text(label: Any) -> str:
-    value = label.item() if hasattr(label, "item") else label
-    if isinstance(value, tuple):
-        return " and ".join(_text(one) for one in value)
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def body(subject: Subject) -> Markup:
