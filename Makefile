@@ -7,7 +7,7 @@ export MAXMARGIN_DATA ?= ../shared/data
 # what reads compiled code step by step: every rule and its storages, cutting planes, streams
 INTERPRETED := tests/test_engine.py tests/test_rules.py tests/test_cutting_plane.py tests/test_streams.py
 
-.PHONY: demo test test-slow test-interpreted test-peers lint format bench reproduce reproduce-all docs clean
+.PHONY: demo test test-slow test-interpreted test-peers lint format bench reproduce reproduce-all baselines docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/maxmargin demo
@@ -52,6 +52,10 @@ reproduce: $(VENV)/.ready-dev
 
 reproduce-all: $(VENV)/.ready-dev
 	$(BIN)/python -m reproduction --all --write
+
+# the pictures that tests compare with; look at them before they are committed
+baselines: $(VENV)/.ready-dev
+	$(BIN)/python -W error tests/baselines.py
 
 docs: $(VENV)/.ready-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

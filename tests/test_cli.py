@@ -303,7 +303,7 @@ def test_version():
     assert (result.exit_code, result.stdout) == (0, f"maxmargin {maxmargin.__version__}\n")
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "check", "demo"])
+@pytest.mark.parametrize("command", ["fit", "predict", "check", "report", "demo"])
 def test_every_option_is_explained(command):
     """Each has words of its own in the help text."""
     parameters = get_command(app).commands[command].params

@@ -247,7 +247,7 @@ class TestPicture:
         axes = plt.subplots(1, 2)[1]
         display = found.plot(axes, label=1)
         assert display.axes_[0] is axes[0]
-        assert "class 1 against the rest" in axes[0].get_title(loc="left")
+        assert "class 1 against the rest" in axes[0].get_title(loc="left").replace("\n", " ")
         with pytest.raises(ValueError, match=r"label must be one of the classes \[0, 1, 2\]; got 7"):
             found.plot(label=7)
 

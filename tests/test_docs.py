@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import matplotlib
+import matplotlib.pyplot as plt
 import pytest
 from sklearn.datasets import load_iris
 
+from maxmargin import plots
 from maxmargin.kernel_solve import KERNEL_ALGORITHMS
 from maxmargin.rules import RULES
 
+matplotlib.use("Agg")
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
@@ -37,6 +41,24 @@ def test_the_page_of_kernel_machines_runs_and_names_their_algorithms(capsys):
     assert printed[3:] == ["CERTIFIED True", "True pumma"]
     listed = page[page.index("ask for them: ") : page.index("with the losses that they take")]
     assert {"decomposition", *re.findall(r"`([\w-]+)`", listed)} == KERNEL_ALGORITHMS.keys()
+
+
+def test_the_page_on_reports_runs_and_names_every_display(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    page = (DOCS / "report.md").read_text()
+    scope = {}
+    try:
+        for block in re.findall(r"```python\n(.*?)```", page, re.S):
+            exec(block, scope)
+    finally:
+        plt.close("all")
+    assert capsys.readouterr().out.splitlines() == ["HOLDS", "[-1.  0.  1.]"]
+    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    sections = re.findall(r'<h2 id="([\w-]+)">', report)
+    assert ["verdict", *sections] == [
+        name.replace(" ", "-") for name in re.findall(r"^\| ([\w ]+) \|", page, re.M)[1:]
+    ]
+    assert set(re.findall(r"`(\w+Display)`", page)) == set(plots.__all__)
 
 
 def test_the_first_page_on_kernels_runs():

@@ -1,16 +1,26 @@
-"""Pictures: bounds against time, elimination of features, rows that stay correct."""
+"""Pictures: what each of them draws, and what it refuses."""
 
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from maxmargin import MarginRFE, MaxMarginClassifier, OnlineMarginClassifier
-from maxmargin.plots import BoundsDisplay, EliminationDisplay, RobustnessDisplay
+from maxmargin import KernelMaxMarginClassifier, MarginRFE, MaxMarginClassifier, OnlineMarginClassifier
+from maxmargin.plots import (
+    BoundsDisplay,
+    DecisionSurfaceDisplay,
+    EliminationDisplay,
+    MarginDisplay,
+    PathDisplay,
+    RobustnessDisplay,
+    SparsityDisplay,
+)
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -19,6 +29,7 @@ plt = pytest.importorskip("matplotlib.pyplot")
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3))
 Y = np.where(X[:, 0] + 0.5 * RNG.normal(size=80) > 0.0, 1, -1)
+THREE = np.digitize(X[:, 0], [-0.5, 0.5])
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +86,7 @@ def test_one_class_of_several():
     model = MaxMarginClassifier(random_state=0).fit(X, y)
     display = BoundsDisplay.from_estimator(model, label=1)
     assert len(display.seconds) == sum(report.label == 1 for report in model.history_)
-    assert "class 1 against the rest" in display.ax_.get_title(loc="left")
+    assert "class 1 against the rest" in display.ax_.get_title(loc="left").replace("\n", " ")
     BoundsDisplay.from_estimator(model)  # the one with the largest gap
     with pytest.raises(ValueError, match=r"label must be one of the classes .*got 7"):
         BoundsDisplay.from_estimator(model, label=7)
@@ -96,6 +107,17 @@ def test_what_cannot_be_drawn(model):
         BoundsDisplay.from_estimator(model, label=1)
     with pytest.raises(ValueError, match="there is nothing to draw"):
         BoundsDisplay([1.0], [-np.inf], [1.0]).plot()
+
+
+def test_long_titles_end_before_the_figure_does():
+    display = BoundsDisplay([1, 2], [1.0, 2.0], [3.0, 2.5], name="a title of very many words " * 4).plot()
+    display.figure_.canvas.draw()
+    title = display.ax_.get_title(loc="left")
+    assert title.count("\n") == 2
+    lengths = [len(line) for line in title.split("\n")]
+    assert max(lengths) - min(lengths) < 20
+    right = display.ax_._left_title.get_window_extent().x1
+    assert right < display.figure_.bbox.x1
 
 
 def test_without_matplotlib(model, monkeypatch):
@@ -166,6 +188,11 @@ class TestRobustness:
         with pytest.raises(ValueError, match="A MarginRFE is drawn here; got LogisticRegression"):
             EliminationDisplay.from_estimator(LogisticRegression())
         display = RobustnessDisplay([np.inf, 1.0, 2.0], [True, True, False], p=np.inf).plot()
+        # two of three rows, the radius of the second of which is 1
+        assert display.radius_of_half == 1.0
+        assert display.share(1.0) >= 0.5 > display.share(1.0 + 1e-9)
+        title = display.ax_.get_title(loc="left").replace("\n", " ")
+        assert title == "66.7 % of the rows are correct; half of all rows stay so up to 1"
         assert display.line_.get_ydata() == pytest.approx([2 / 3, 1 / 3, 1 / 3])
         assert display.ax_.get_xlabel() == "size of the perturbation, ∞-norm"
         assert RobustnessDisplay([np.inf], [True]).plot(name="all").line_.get_ydata().tolist() == [1.0, 1.0]
@@ -175,3 +202,309 @@ class TestRobustness:
             RobustnessDisplay.from_estimator(MaxMarginClassifier(), X, Y)
         with pytest.raises(ValueError, match="one radius for every row"):
             RobustnessDisplay([1.0], [True, False]).plot()
+
+
+class TestMargins:
+    def test_counts_the_rows_of_both_sides(self, model):
+        display = MarginDisplay.from_estimator(model, X, Y)
+        margins = Y * model.decision_function(X)
+        for key, here, sign in (("positive", Y == 1, 1), ("negative", Y == -1, -1)):
+            heights = np.array([bar.get_height() for bar in display.bars_[key]])
+            assert (sign * heights).sum() == here.sum()
+            support = np.isin(np.arange(80), model.certificate_.support)
+            dark = np.array([bar.get_height() for bar in display.bars_[f"{key} support"]])
+            assert (sign * dark).sum() == (support & here).sum() > 0
+            assert (sign * dark <= sign * heights).all()
+            # bars left of the line at 0 are the errors of that side
+            left = display.edges_[:-1] < 0.0
+            assert (sign * heights)[left].sum() == ((margins < 0.0) & here).sum()
+        assert {0.0, 1.0} <= set(display.edges_)
+        assert display.errors == np.sum(model.predict(X) != Y) > 0
+        assert display.margin_line_.get_xdata() == [1.0, 1.0]
+        assert display.boundary_line_.get_xdata() == [0.0, 0.0]
+        title = display.ax_.get_title(loc="left").replace("\n", " ")
+        assert title.startswith(
+            f"class 1 against class -1: {display.errors} of 80 rows are on the wrong side"
+        )
+
+    def test_one_of_several_classes_and_pairs(self):
+        for scheme, label, rows in (("ovr", 1, 80), ("ovo", (0, 2), int(np.sum(THREE != 1)))):
+            model = KernelMaxMarginClassifier(multi_class=scheme).fit(X, THREE)
+            display = MarginDisplay.from_estimator(model, X, THREE, label=label)
+            assert display.margins.size == rows
+            part = model.certificate_[model.certificate_.classes.index(label)]
+            assert display.support.sum() == part.support.size
+        with pytest.raises(ValueError, match=r"label must be one of \[\(0, 1\), \(0, 2\), \(1, 2\)\]; got 1"):
+            MarginDisplay.from_estimator(model, X, THREE, label=1)
+
+    def test_other_data_have_no_support_vectors(self, model):
+        display = MarginDisplay.from_estimator(model, X[:50], Y[:50], name="others")
+        assert display.support is None
+        assert set(display.bars_) == {"positive", "negative"}
+        stream = MarginDisplay.from_estimator(OnlineMarginClassifier(random_state=0).fit(X, Y), X, Y)
+        assert stream.support is None
+        weighted = MaxMarginClassifier(random_state=0).fit(X, Y, sample_weight=np.arange(1.0, 81.0))
+        assert MarginDisplay.from_estimator(weighted, X, Y).support is None
+        found = MarginDisplay.from_estimator(
+            weighted, sp.csr_matrix(X), Y, sample_weight=np.arange(1.0, 81.0)
+        )
+        assert found.support.sum() == weighted.certificate_.support.size
+
+    def test_what_cannot_be_drawn(self, model):
+        with pytest.raises(NotFittedError):
+            MarginDisplay.from_estimator(MaxMarginClassifier(), X, Y)
+        with pytest.raises(ValueError, match="knows no class 7"):
+            MarginDisplay.from_estimator(model, X, np.full(80, 7))
+        with pytest.raises(ValueError, match="one margin and one side for every row"):
+            MarginDisplay([1.0, 2.0], [True]).plot()
+        with pytest.raises(ValueError, match="margins must be finite"):
+            MarginDisplay([1.0, np.inf], [True, False]).plot()
+        pairs = KernelMaxMarginClassifier(multi_class="ovo").fit(X, THREE)
+        with pytest.raises(ValueError, match="no row is of class 0 or of class 1"):
+            MarginDisplay.from_estimator(pairs, X[THREE == 2], THREE[THREE == 2], label=(0, 1))
+
+
+class TestSurface:
+    @pytest.mark.parametrize("center", ["mean", "median"])
+    @pytest.mark.parametrize("plane", [(2, 0), "components", "weights"])
+    def test_is_an_exact_section(self, model, plane, center):
+        display = DecisionSurfaceDisplay.from_estimator(
+            model, X, Y, plane=plane, center=center, grid_resolution=7
+        )
+        middle = getattr(np, center)(X, axis=0)
+        w, b = model.coef_[0], model.intercept_[0]
+        if plane == (2, 0):
+            first, second = display.first, display.second
+            rows = np.tile(middle, (7, 7, 1))
+            rows[:, :, 2], rows[:, :, 0] = first[None, :], second[:, None]
+            assert display.values == pytest.approx(rows @ w + b)
+            assert np.array_equal(display.places, X[:, [2, 0]])
+            assert center in display.ax_.get_xlabel()
+            return
+        # f is affine on the plane, with f(center) at 0 and no more slope than |w|
+        s, t = np.meshgrid(display.first, display.second)
+        flat, *_ = np.linalg.lstsq(
+            np.column_stack([s.ravel(), t.ravel(), np.ones(49)]), display.values.ravel()
+        )
+        assert flat[2] == pytest.approx(middle @ w + b)
+        assert center in display.ax_.get_xlabel()
+        if plane == "weights":
+            assert flat[:2] == pytest.approx([np.linalg.norm(w), 0.0], abs=1e-9)
+            assert flat[0] * display.places[:, 0] + flat[2] == pytest.approx(model.decision_function(X))
+            return
+        assert np.hypot(*flat[:2]) < np.linalg.norm(w) + 1e-9
+        variances = display.places.var(axis=0)
+        assert variances == pytest.approx(np.sort(np.linalg.eigvalsh(np.cov(X.T, bias=True)))[:0:-1])
+
+    def test_kernel_bands_and_rows(self):
+        model = KernelMaxMarginClassifier().fit(X, Y)
+        display = DecisionSurfaceDisplay.from_estimator(model, X, Y, plane=(0, 1))
+        j, i = 31, 77
+        row = X.mean(axis=0)
+        row[:2] = display.first[i], display.second[j]
+        assert display.values[j, i] == pytest.approx(model.decision_function([row])[0])
+        assert display.contours_.levels.tolist() == [-1.0, 0.0, 1.0]
+        assert display.surface_.levels[1:-1].tolist() == [-1.0, 0.0, 1.0]
+        assert display.points_["class 1"].get_offsets().shape == (np.sum(Y == 1), 2)
+        rings = display.support_points_.get_offsets()
+        assert np.asarray(rings) == pytest.approx(X[model.certificate_.support][:, :2])
+        crosses = np.asarray(display.wrong_points_.get_offsets())
+        assert crosses == pytest.approx(X[model.predict(X) != Y][:, :2])
+        right = 100.0 * model.score(X, Y)
+        assert display.ax_.get_title(loc="left") == f"{right:.3g} % of 80 rows are classified as labelled"
+
+    @pytest.mark.parametrize("scheme", ["ovr", "ovo"])
+    def test_areas_of_several_classes(self, scheme):
+        model = KernelMaxMarginClassifier(multi_class=scheme).fit(X[:, :2], THREE)
+        display = DecisionSurfaceDisplay.from_estimator(model, X[:, :2], THREE, grid_resolution=21)
+        grid = np.stack(np.meshgrid(display.first, display.second), axis=-1).reshape(-1, 2)
+        assert np.array_equal(display.values.reshape(-1, 3).argmax(axis=1), model.predict(grid))
+        assert len(display.surface_) == 3
+        assert display.contours_ is None
+        assert list(display.points_) == ["class 0", "class 1", "class 2"]
+        # two features are drawn as they are
+        assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("feature 0", "feature 1")
+        one = DecisionSurfaceDisplay.from_estimator(
+            model, X[:, :2], THREE, label=model.certificate_.classes[0]
+        )
+        assert one.contours_ is not None
+
+    def test_sparse_rows_are_the_same(self):
+        several = MaxMarginClassifier(random_state=0).fit(X, THREE)
+        for plane in ("components", "weights"):
+            for center in ("mean", "median"):
+                dense, sparse = (
+                    DecisionSurfaceDisplay.from_estimator(
+                        several, rows, THREE, label=1, plane=plane, center=center, grid_resolution=5
+                    )
+                    for rows in (X, sp.csr_matrix(X))
+                )
+                assert sparse.support.sum() == dense.support.sum()
+                # a component may be turned round
+                assert np.abs(sparse.places) == pytest.approx(np.abs(dense.places), abs=1e-6)
+
+    def test_names_of_features(self, model):
+        names = ["height", "width", "depth"]
+        display = DecisionSurfaceDisplay.from_estimator(
+            model, X, Y, plane=("depth", "height"), feature_names=names, grid_resolution=5
+        )
+        assert display.ax_.get_xlabel() == "depth (all but these two at their mean)"
+        assert display.ax_.get_ylabel() == "height"
+        assert display.ax_.get_legend().get_title().get_text() == ""
+
+    def test_a_part_of_many_rows(self):
+        places = np.column_stack([np.arange(4001), np.arange(4001)]) / 4000.0
+        codes = (np.arange(4001) >= 4000).astype(int)  # one row of the second class
+        wrong = np.arange(4001) < 30
+        many = DecisionSurfaceDisplay(
+            [0, 1], [0, 1], [[-2, -2], [-2, -2]], places=places, codes=codes, classes=["a", "b"], wrong=wrong
+        ).plot()
+        assert np.asarray(many.points_["a"].get_offsets()) == pytest.approx(places[:4000:3])
+        assert len(many.points_["b"].get_offsets()) == 1
+        assert np.asarray(many.wrong_points_.get_offsets()) == pytest.approx(places[:30:3])
+        assert many.ax_.get_legend().get_title().get_text() == "1 of 3 rows is drawn"
+        assert many.contours_ is None  # no line is in the picture
+        many.figure_.canvas.draw()
+
+    def test_all_rows_in_one_direction(self):
+        line = np.outer(np.linspace(-1.0, 1.0, 20), [1.0, 2.0, 2.0])
+        y = (line[:, 0] > 0.1).astype(int)
+        model = MaxMarginClassifier(fit_intercept=False, random_state=0).fit(line, y)
+        display = DecisionSurfaceDisplay.from_estimator(model, line, y, plane="weights", grid_resolution=5)
+        assert np.isfinite(display.places).all()
+        assert display.places[:, 1] == pytest.approx(np.zeros(20), abs=1e-12)
+
+    def test_what_cannot_be_drawn(self, model):
+        draw = DecisionSurfaceDisplay.from_estimator
+        with pytest.raises(NotFittedError):
+            draw(MaxMarginClassifier(), X, Y)
+        with pytest.raises(ValueError, match="a plane takes two features"):
+            draw(MaxMarginClassifier(random_state=0).fit(X[:, :1], Y), X[:, :1], Y)
+        with pytest.raises(ValueError, match="plane must be a pair of features"):
+            draw(model, X, Y, plane="axes")
+        with pytest.raises(ValueError, match="two different features"):
+            draw(model, X, Y, plane=(1, 1))
+        with pytest.raises(ValueError, match="number from 0 to 2; got 3"):
+            draw(model, X, Y, plane=(1, 3))
+        with pytest.raises(ValueError, match="no feature called 'weight'"):
+            draw(model, X, Y, plane=("weight", 0))
+        with pytest.raises(ValueError, match="a name for each of 3 features; got 2"):
+            draw(model, X, Y, feature_names=["a", "b"])
+        with pytest.raises(ValueError, match='center must be "mean" or "median"'):
+            draw(model, X, Y, center="mode")
+        with pytest.raises(ValueError, match="grid_resolution must be a whole number above 1; got 1"):
+            draw(model, X, Y, grid_resolution=1)
+        with pytest.raises(ValueError, match="takes one linear function"):
+            draw(KernelMaxMarginClassifier().fit(X, Y), X, Y, plane="weights")
+        with pytest.raises(ValueError, match="takes one linear function"):
+            draw(MaxMarginClassifier(random_state=0).fit(X, THREE), X, THREE, plane="weights")
+        gram = X @ X.T
+        with pytest.raises(ValueError, match="a precomputed kernel knows no features"):
+            draw(KernelMaxMarginClassifier(kernel="precomputed").fit(gram, Y), gram, Y)
+        with pytest.raises(ValueError, match="values for each of 3 x 2 points"):
+            DecisionSurfaceDisplay(
+                [0, 1], [0, 1, 2], [[1, 2], [3, 4]], places=[[0, 0]], codes=[0], classes=["a", "b"]
+            ).plot()
+
+
+class TestSparsity:
+    def test_counts_weights_above_a_share_of_the_largest(self):
+        coefs = [[4.0, 0.0, 0.003], [4.0, -1.0, 0.005], [-0.1, 0.0, 0.0]]
+        display = SparsityDisplay.from_data([2, 1, np.inf], coefs, accuracy=[0.5, 0.6, 0.7])
+        assert display.ps.tolist() == [1.0, 2.0, np.inf]  # in their order
+        assert display.counts.tolist() == [3, 1, 1]
+        assert display.count_line_.get_ydata().tolist() == [3, 1, 1]
+        assert display.accuracy_line_.get_ydata().tolist() == [0.6, 0.5, 0.7]
+        assert display.interval_ is None
+        assert [label.get_text() for label in display.axes_[0].get_xticklabels()] == ["1", "2", "∞"]
+        assert display.axes_[0].get_title(loc="left") == "fewest weights at p = 2: 1 of 3 matter"
+        assert SparsityDisplay.from_data([2, 1, np.inf], coefs, threshold=0.0).counts.tolist() == [3, 2, 1]
+        # of several classes a feature matters where one class uses it
+        assert SparsityDisplay.from_data([2], [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]).counts.tolist() == [2]
+
+    def test_draws_fits(self):
+        fits = [MaxMarginClassifier(p=p, random_state=0).fit(X, Y) for p in (np.inf, 2)]
+        display = SparsityDisplay.from_estimators(fits, X, Y)
+        assert display.ps.tolist() == [2.0, np.inf]
+        assert display.accuracy.tolist() == [fits[1].score(X, Y), fits[0].score(X, Y)]
+        above, below = display.interval_
+        assert above.get_ydata().tolist() == [fit.certificate_.upper for fit in fits[::-1]]
+        assert below.get_ydata().tolist() == [fit.certificate_.lower for fit in fits[::-1]]
+        assert display.panels == 3
+        several = MaxMarginClassifier(random_state=0).fit(X, THREE)
+        _, ax = plt.subplots()
+        alone = SparsityDisplay.from_estimators([several], axes=ax)
+        assert alone.axes_ == (ax,)
+        assert alone.interval_ is None
+
+    def test_what_cannot_be_drawn(self):
+        with pytest.raises(ValueError, match="no fit is given"):
+            SparsityDisplay.from_estimators([])
+        with pytest.raises(NotFittedError):
+            SparsityDisplay.from_estimators([MaxMarginClassifier()])
+        with pytest.raises(ValueError, match="from 0 to below 1; got 1"):
+            SparsityDisplay.from_data([2], [[1.0]], threshold=1)
+        with pytest.raises(ValueError, match="weights of each of 2 fits"):
+            SparsityDisplay.from_data([1, 2], [[1.0]])
+        with pytest.raises(ValueError, match="takes 2 axes; got 1"):
+            SparsityDisplay.from_data([2], [[1.0]], accuracy=[1.0], axes=plt.subplots()[1])
+
+
+class TestPath:
+    COEFS = np.outer([1.0, 2.0, 3.0], [0.1, -2.0, 0.5, 0.0, 1.0, 0.2, 0.3, 0.4])
+
+    def test_draws_weights_and_bounds_in_the_order_of_the_values(self):
+        display = PathDisplay(
+            [10, 0.1, 1], self.COEFS[[2, 0, 1]], [9.0, 1.0, 5.0], [9.0, 1.1, 5.1], scores=[0.3, 0.1, 0.2]
+        ).plot()
+        assert len(display.weight_lines_) == 8
+        for j, line in enumerate(display.weight_lines_):
+            assert line.get_xdata().tolist() == [0.1, 1.0, 10.0]
+            assert line.get_ydata().tolist() == self.COEFS[:, j].tolist()
+        above, below = display.interval_
+        assert above.get_ydata().tolist() == [1.1, 5.1, 9.0]
+        assert below.get_ydata().tolist() == [1.0, 5.0, 9.0]
+        assert display.score_line_.get_ydata().tolist() == [0.1, 0.2, 0.3]
+        assert display.axes_[0].get_xscale() == "log"
+        legend = display.axes_[0].get_legend()
+        # the largest of all points first
+        assert [text.get_text() for text in legend.get_texts()] == [
+            f"feature {j}" for j in (1, 4, 2, 7, 6, 5)
+        ]
+        assert legend.get_title().get_text() == "2 more in grey"
+        assert display.axes_[0].get_title(loc="left") == "bounds at most 10 % apart along C"
+
+    def test_reads_paths(self):
+        path = SimpleNamespace(
+            Cs=np.array([0.1, 1.0, 10.0]),
+            ps=np.array([2.0, 2.0, 2.0]),
+            coefs_=self.COEFS,
+            lower_=np.array([1.0, 2.0, 3.0]),
+            upper_=np.array([1.0, 2.0, 3.0]),
+        )
+        names = list("abcdefgh")
+        display = PathDisplay.from_path(path, feature_names=names)
+        assert display.parameter == "C"
+        assert display.panels == 2
+        assert display.axes_[0].get_legend().get_texts()[0].get_text() == "b"
+        path.Cs, path.ps = 1.0, np.array([1.0, 2.0, np.inf])
+        display = PathDisplay.from_path(path, scores=[0.5, 0.6, 0.7], name="mine")
+        assert display.parameter == "p"
+        assert [label.get_text() for label in display.axes_[2].get_xticklabels()] == ["1", "2", "∞"]
+        assert display.axes_[0].get_title(loc="left") == "mine"
+        path.Cs = [1.0, 2.0, 3.0]
+        with pytest.raises(ValueError, match="both C and p change"):
+            PathDisplay.from_path(path)
+
+    def test_what_cannot_be_drawn(self):
+        with pytest.raises(ValueError, match="for each of 2 points"):
+            PathDisplay([1, 2], [[1.0]], [1, 2], [1, 2]).plot()
+        with pytest.raises(ValueError, match="a name for each of 1 features; got 2"):
+            PathDisplay([1], [[1.0]], [1], [1], feature_names=["a", "b"]).plot()
+        with pytest.raises(ValueError, match='parameter must be "C" or "p"'):
+            PathDisplay([1], [[1.0]], [1], [1], parameter="gamma").plot()
+        with pytest.raises(ValueError, match="takes 2 axes; got 1"):
+            PathDisplay([1], [[1.0]], [1], [1]).plot(axes=plt.subplots()[1])
+        assert (
+            PathDisplay([1], [[1.0]], [np.nan], [np.nan], name="").plot().axes_[0].get_title(loc="left") == ""
+        )

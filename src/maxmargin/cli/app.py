@@ -13,6 +13,7 @@ from .compare import compare
 from .demo import demo
 from .fit import fit
 from .predict import predict
+from .report import report
 from .select import select
 from .separate import separate
 
@@ -22,7 +23,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (fit, predict, check, compare, select, separate, demo):
+for command in (fit, predict, check, report, compare, select, separate, demo):
     app.command()(command)
 
 

@@ -1,0 +1,71 @@
+"""maxmargin report: one page about a model and its data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from .exits import BAD, STOPPED, one_sentence
+from .options import AsJson, Label
+
+
+def report(
+    model: Annotated[Path, Argument(help="A file that `maxmargin fit` wrote.")],
+    data: Annotated[Path, Argument(help="The data that it was fitted to, or others with labels.")],
+    output: Annotated[Path, Option("--output", "-o", help="Where to write the page, as .html.")] = Path(
+        "report.html"
+    ),
+    name: Annotated[str | None, Option(help="What the data are called; else as their file.")] = None,
+    top: Annotated[int, Option(help="Rows and features that tables have at most.")] = 10,
+    label: Label = None,
+    as_json: AsJson = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Nothing is printed.")] = False,
+) -> None:
+    """Write one page that stands by itself: verdict, certificate rechecked, pictures, decisive rows and features.
+
+    The page is written in any case that data fit the model, and says what was found. Exit code 2 if a bound does not
+    hold on the data of the fit, 3 if the bounds are farther apart than the tolerance of the fit.
+    """
+    with one_sentence():
+        from ..atomic import check_place
+        from ..readers import DataError
+        from .compare import _figure
+        from .stored import model_and_data
+        from .summary import as_json as to_json
+
+        check_place(output, model, data)
+        _figure()  # without matplotlib, to be told before the work
+        fitted, table = model_and_data(model, data, label)
+        if not hasattr(fitted, "certificate_"):
+            raise DataError(f"{model}: the model of a stream has no certificate, for its rows are gone.")
+        if table.y is None:
+            raise DataError(f"{data}: a report is about labels too, and the file holds none.")
+
+        from ..report import Outcome, write_report
+
+        names = table.feature_names
+        if names is None and table.first_index is not None:
+            names = [f"feature {j + table.first_index}" for j in range(table.X.shape[1])]
+        found = write_report(
+            fitted, table.X, table.y, output, feature_names=names, name=name or data.name, top=top
+        )
+        gap = float(found.certificate.gap)
+        if as_json:
+            facts = {"report": str(output), "outcome": found.outcome.value, "reason": found.words or None}
+            typer.echo(to_json({**facts, "status": fitted.status_.value, "gap": gap, "tol": fitted.tol}))
+        elif not quiet:
+            typer.echo(f"report: {output}")
+            typer.echo(
+                {
+                    Outcome.HOLDS: f"verified: recomputed from the {len(table.y)} rows of {data}, every bound holds",
+                    Outcome.OTHER_DATA: f"not verified: these are other data than those of the fit ({found.words})",
+                    Outcome.FAILS: f"the certificate does not hold: {found.words}",
+                }[found.outcome]
+            )
+    if found.outcome is Outcome.FAILS:
+        raise typer.Exit(BAD)
+    if gap > fitted.tol:
+        raise typer.Exit(STOPPED)

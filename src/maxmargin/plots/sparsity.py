@@ -1,0 +1,250 @@
+"""How many weights matter, against the norm in which the margin is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .intervals import interval
+from .style import BLUE, GREEN, entitle, figure, plain
+
+
+class SparsityDisplay:
+    """The number of weights that matter against p, with the accuracy and the certified objective where they are known.
+
+    A weight matters if it is larger than `threshold` times the largest one of its function; of several classes a
+    feature matters if it does in one of them. The values of p stand side by side in their order, equally far apart.
+
+    It is recommended to use :func:`SparsityDisplay.from_estimators`, or :func:`SparsityDisplay.from_data`.
+
+    Parameters
+    ----------
+    ps : array-like of shape (n_fits,)
+        The norms in which the margin was measured, 1 to inf.
+    counts : array-like of int of shape (n_fits,)
+        How many weights matter.
+    n_features : int
+    lower, upper : array-like of shape (n_fits,), default=None
+        Certified bounds on the best objective, or on the largest margin, in the norm of each fit.
+    accuracy : array-like of shape (n_fits,), default=None
+    hard : bool, default=False
+        Are the bounds about the margin?
+    threshold : float, default=1e-3
+        What the counts were made with; goes into the title of the axis.
+    name : str, default=None
+        The title. None says where the fewest weights matter.
+
+    Attributes
+    ----------
+    axes_ : tuple of matplotlib Axes
+        Of the counts, of the accuracy and of the bounds, as far as they are known.
+    figure_ : matplotlib Figure
+    count_line_ : matplotlib Line2D
+    accuracy_line_ : matplotlib Line2D or None
+    interval_ : pair of matplotlib Line2D or None
+        Upper and lower bound.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from maxmargin import MaxMarginClassifier
+    >>> from maxmargin.plots import SparsityDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = X / X.max(axis=0)
+    >>> fits = [MaxMarginClassifier(p=p).fit(X, y) for p in (2, float("inf"))]
+    >>> display = SparsityDisplay.from_estimators(fits, X, y)
+    >>> bool(display.counts[0] > display.counts[1])
+    True
+    """
+
+    def __init__(
+        self,
+        ps: Any,
+        counts: Any,
+        n_features: int,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        accuracy: Any = None,
+        hard: bool = False,
+        threshold: float = 1e-3,
+        name: str | None = None,
+    ) -> None:
+        self.ps, self.counts = np.asarray(ps, dtype=float), np.asarray(counts)
+        order = np.argsort(self.ps, kind="stable")
+        self.ps, self.counts, self.n_features = self.ps[order], self.counts[order], int(n_features)
+        self.lower, self.upper, self.accuracy = (
+            None if a is None else np.asarray(a, dtype=float)[order] for a in (lower, upper, accuracy)
+        )
+        self.hard, self.threshold, self.name = hard, threshold, name
+
+    @classmethod
+    def from_data(
+        cls,
+        ps: Any,
+        coefs: Any,
+        *,
+        threshold: float = 1e-3,
+        lower: Any = None,
+        upper: Any = None,
+        accuracy: Any = None,
+        hard: bool = False,
+        name: str | None = None,
+        axes: Any = None,
+    ) -> SparsityDisplay:
+        """Draw the weights of fits at several p.
+
+        Parameters
+        ----------
+        ps : array-like of shape (n_fits,)
+        coefs : array-like of shape (n_fits, n_features) or (n_fits, n_classes, n_features)
+        threshold : float in [0, 1), default=1e-3
+            A weight matters if it is larger than this share of the largest one of its function.
+        lower, upper, accuracy : array-like of shape (n_fits,), default=None
+        hard : bool, default=False
+            Are the bounds about the margin?
+        name : str, default=None
+        axes : sequence of matplotlib Axes, default=None
+            Where to draw: one for the counts, and one each for accuracy and bounds that are given. None makes a figure.
+
+        Returns
+        -------
+        display : SparsityDisplay
+        """
+        if not 0.0 <= threshold < 1.0:
+            raise ValueError(
+                f"threshold is a share of the largest weight, from 0 to below 1; got {threshold!r}."
+            )
+        coefs = np.asarray(coefs, dtype=float)
+        if coefs.ndim not in (2, 3) or coefs.shape[0] != np.size(ps) or not np.size(ps):
+            raise ValueError(
+                f"coefs must hold the weights of each of {np.size(ps)} fits, at least one; got shape {coefs.shape}."
+            )
+        sizes = np.abs(coefs)
+        matters = sizes > threshold * sizes.max(axis=-1, keepdims=True)
+        if coefs.ndim == 3:
+            matters = matters.any(axis=1)
+        display = cls(
+            ps,
+            matters.sum(axis=-1),
+            coefs.shape[-1],
+            lower=lower,
+            upper=upper,
+            accuracy=accuracy,
+            hard=hard,
+            threshold=threshold,
+            name=name,
+        )
+        return display.plot(axes=axes)
+
+    @classmethod
+    def from_estimators(
+        cls,
+        estimators: Sequence[Any],
+        X: Any = None,
+        y: Any = None,
+        *,
+        threshold: float = 1e-3,
+        name: str | None = None,
+        axes: Any = None,
+    ) -> SparsityDisplay:
+        """Draw fitted classifiers that differ in p.
+
+        Certified bounds are drawn of two classes; several classes have several.
+
+        Parameters
+        ----------
+        estimators : sequence of MaxMarginClassifier
+            Fitted to the same data.
+        X, y : array-like, default=None
+            Rows and labels for the accuracy, best such as were not learnt from; None draws none.
+        threshold : float in [0, 1), default=1e-3
+            A weight matters if it is larger than this share of the largest one of its function.
+        name : str, default=None
+        axes : sequence of matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : SparsityDisplay
+        """
+        if not len(estimators):
+            raise ValueError("there is nothing to draw: no fit is given.")
+        for estimator in estimators:
+            check_is_fitted(estimator)
+        found = [estimator.certificate_ for estimator in estimators]
+        parts = [getattr(certificate, "parts", (certificate,)) for certificate in found]
+        alone = all(len(part) == 1 for part in parts)
+        return cls.from_data(
+            [part[0].problem.p for part in parts],
+            [estimator.coef_ for estimator in estimators],
+            threshold=threshold,
+            lower=[part[0].lower for part in parts] if alone else None,
+            upper=[part[0].upper for part in parts] if alone else None,
+            accuracy=None if X is None else [estimator.score(X, y) for estimator in estimators],
+            hard=parts[0][0].problem.hard,
+            name=name,
+            axes=axes,
+        )
+
+    @property
+    def panels(self) -> int:
+        """How many axes the picture takes."""
+        return 1 + (self.accuracy is not None) + (self.lower is not None and self.upper is not None)
+
+    def plot(self, axes: Any = None, *, name: str | None = None) -> SparsityDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        axes : sequence of matplotlib Axes, default=None
+            Where to draw: one for the counts, and one each for accuracy and bounds that are known. None makes a figure.
+        name : str, default=None
+            The title, if it is to be another one.
+
+        Returns
+        -------
+        display : SparsityDisplay
+        """
+        axes = np.atleast_1d(figure(1, self.panels) if axes is None else axes)
+        if axes.size < self.panels:
+            raise ValueError(f"the picture takes {self.panels} axes; got {axes.size}.")
+        self.axes_, self.figure_ = tuple(axes[: self.panels]), axes[0].figure
+        place = np.arange(self.ps.size)
+        style: dict[str, Any] = {"lw": 1.6, "ms": 5}
+        first, *left = self.axes_
+        (self.count_line_,) = first.plot(place, self.counts, "o-", color=BLUE, **style)
+        for x, count in zip(place, self.counts, strict=True):
+            first.annotate(
+                f"{count}", (x, count), (4, 4), textcoords="offset points", ha="left", fontsize=9, color=BLUE
+            )
+        first.set_ylim(0.0, 1.12 * max(1, int(self.counts.max())))
+        first.set_ylabel(f"weights above {self.threshold:g} of the largest, of {self.n_features}")
+        self.accuracy_line_, self.interval_ = None, None
+        if self.accuracy is not None:
+            ax = left.pop(0)
+            (self.accuracy_line_,) = ax.plot(place, self.accuracy, "s-", color=GREEN, **style)
+            ax.set_ylabel("accuracy")
+        if self.lower is not None and self.upper is not None:
+            ax = left.pop(0)
+            self.interval_ = interval(ax, place, self.lower, self.upper)
+            ax.set_ylabel(
+                "largest margin, in the norm of p" if self.hard else "least objective, in the norm of p"
+            )
+            ax.legend(frameon=False)
+        for ax in self.axes_:
+            ax.set_xticks(place, labels=["∞" if np.isinf(p) else f"{p:.3g}" for p in self.ps])
+            ax.set_xlabel("p, the norm of distances")
+            ax.margins(x=0.08)
+            plain(ax)
+        title = self.name if name is None else name
+        entitle(first, self._finding() if title is None else title)
+        return self
+
+    def _finding(self) -> str:
+        least = int(np.argmin(self.counts))
+        p = "∞" if np.isinf(self.ps[least]) else f"{self.ps[least]:.3g}"
+        return f"fewest weights at p = {p}: {self.counts[least]} of {self.n_features} matter"

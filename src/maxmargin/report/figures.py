@@ -1,0 +1,191 @@
+"""Pictures of a report: drawings that stand in the page itself, for light and dark paper."""
+
+from __future__ import annotations
+
+import io
+import re
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..kernels import Precomputed
+from ..plots import BoundsDisplay, DecisionSurfaceDisplay, MarginDisplay, RobustnessDisplay
+from ..plots.style import BLUE, FAINT, GREEN, GRID, INK, PAPER, TINTS, VERMILION
+from .markup import Markup, element, void
+from .subject import Outcome, Subject
+
+MOST = 6  # decisions that are drawn and listed
+_DARK = {
+    INK: "#e5e9ef",
+    GRID: "#323b47",
+    PAPER: "#161b22",
+    BLUE: "#4aa8e0",
+    VERMILION: "#f0803c",
+    GREEN: "#34c79b",
+    **dict(
+        zip(TINTS, ("#173a54", "#54301a", "#12463a", "#4d3644", "#4d3d16", "#1e4052", "#363d47"), strict=True)
+    ),
+    **dict(zip(FAINT, ("#14242f", "#2e1f14"), strict=True)),
+}
+_STYLE: dict[Any, Any] = {
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "axes.facecolor": PAPER,
+    "figure.facecolor": PAPER,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "hatch.color": INK,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "maxmargin",  # the same picture is the same text
+    "font.family": "DejaVu Sans",
+}
+
+
+def empty_figure() -> Any:
+    """A figure that needs no screen.
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib; the message says what to install.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError(
+            "The pictures of a report need matplotlib: pip install 'maxmargin[plot]'."
+        ) from None
+    return Figure(figsize=(7.2, 4.6), layout="constrained")
+
+
+def figures(subject: Subject) -> Iterator[Markup]:
+    """All pictures that there are for this model and these data."""
+    yield from _history(subject)
+    if subject.known.any():
+        yield from _margins(subject)
+        yield from _surface(subject)
+        yield from _robustness(subject)
+
+
+def _history(subject: Subject) -> Iterator[Markup]:
+    widest = max(subject.decisions, key=lambda one: one.certificate.gap if one.certificate else 0.0)
+    history = [report for report in subject.model.history_ if report.label == widest.label]
+    if sum(np.isfinite(report.lower) and np.isfinite(report.upper) for report in history) < 2:
+        return
+    yield _figure(
+        lambda ax: BoundsDisplay.from_estimator(subject.model, label=widest.label, ax=ax),
+        "Certified bounds against time. What is best possible lies between the two lines at any time; the shade is "
+        "what was not ruled out yet. Time is that of the fit, as the model remembers it.",
+    )
+
+
+def _margins(subject: Subject) -> Iterator[Markup]:
+    X, y, weights = _known_rows(subject)
+    fitted = subject.recheck.outcome is not Outcome.OTHER_DATA
+    support = "; those in full colour are the support vectors" if fitted else ""
+    for one in subject.decisions[:MOST]:
+        if not one.signs(y)[1].any():
+            continue
+        yield _figure(
+            lambda ax, one=one: MarginDisplay.from_estimator(
+                one.model, X, y, sample_weight=weights, label=one.label, ax=ax
+            ),
+            f"Margins y f(x) of the rows, {one.positive} upwards and {one.negative} downwards. Rows left of 0 are on "
+            f"the wrong side{support}.",
+        )
+
+
+def _surface(subject: Subject) -> Iterator[Markup]:
+    first = subject.decisions[0]
+    if (
+        first.certificate is None
+        or isinstance(first.certificate.kernel, Precomputed)
+        or subject.X.shape[1] < 2
+    ):
+        return
+    X, y, weights = _known_rows(subject)
+    alone = len(subject.decisions) == 1
+    plane, words = None, "The decision surface in its two features"
+    if X.shape[1] > 2 and alone and subject.is_linear and np.any(subject.model.coef_):
+        plane, words = (
+            "weights",
+            "The decision surface seen from the side: every row is drawn at its true score",
+        )
+    elif X.shape[1] > 2:
+        words = (
+            "An exact section of the decision surface, along the two principal components. Rows lie before and behind "
+            "it; crosses mark those that are really on the wrong side"
+        )
+        plane = "components"
+    yield _figure(
+        lambda ax: DecisionSurfaceDisplay.from_estimator(
+            first.model, X, y, sample_weight=weights, plane=plane, feature_names=subject.names, ax=ax
+        ),
+        f"{words}. "
+        + ("Dashed lines are the margin, f = ±1." if alone else "Areas show which class is predicted."),
+    )
+
+
+def _robustness(subject: Subject) -> Iterator[Markup]:
+    if not hasattr(subject.model, "certified_radius"):
+        return
+    X, y, _ = _known_rows(subject)
+    yield _figure(
+        lambda ax: RobustnessDisplay.from_estimator(subject.decisions[0].model, X, y, ax=ax),
+        "The share of rows that stay correct whatever perturbation of at most some size they suffer: proved, not "
+        "sampled.",
+    )
+
+
+def _known_rows(subject: Subject) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """Rows whose labels the model knows."""
+    known = subject.known
+    if known.all():
+        return subject.X, subject.y, subject.sample_weight
+    weights = subject.sample_weight
+    return subject.X[known], subject.y[known], None if weights is None else weights[known]
+
+
+def _figure(draw: Callable[[Any], Any], words: str) -> Markup:
+    """A picture with its words; its title is what a reader hears who does not see it."""
+    from matplotlib import rc_context
+
+    with rc_context(_STYLE):
+        ax = empty_figure().subplots()
+        draw(ax)
+        title = " ".join(ax.get_title(loc="left").split())
+        text = io.StringIO()
+        ax.figure.savefig(
+            text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
+        )
+        width, height = (round(72.0 * inches) for inches in ax.figure.get_size_inches())
+    picture = b64encode(_for_both_papers(text.getvalue()).encode()).decode()
+    return element(
+        "figure",
+        void(
+            "img",
+            src=f"data:image/svg+xml;base64,{picture}",
+            alt=f"{title}. {words}" if title else words,
+            width=width,
+            height=height,
+        ),
+        element("figcaption", words),
+    )
+
+
+def _for_both_papers(svg: str) -> str:
+    """Colours by name, with other values where the reader asks for a dark page."""
+    svg = svg[svg.index("<svg") :]  # without the reference to a document type elsewhere
+    light, dark = [], []
+    for k, (colour, instead) in enumerate(_DARK.items()):
+        svg = svg.replace(colour, f"var(--c{k})")
+        light.append(f"--c{k}:{colour}")
+        dark.append(f"--c{k}:{instead}")
+    style = (
+        f"<style>svg{{{';'.join(light)}}}@media screen and (prefers-color-scheme:dark){{svg{{{';'.join(dark)}}}}}"
+        "</style>"
+    )
+    return re.sub(r"(<svg[^>]*>)", lambda found: found[1] + style, svg, count=1)

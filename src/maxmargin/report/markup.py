@@ -1,0 +1,83 @@
+"""HTML of elements, with every text escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def element(name: str, /, *content: Any, **attributes: Any) -> Markup:
+    """An element; what it contains is escaped unless it is Markup, lists are joined, None is left out.
+
+    Attributes are given as keywords, with an underscore at the end where Python has a word of that name; inner
+    underscores are hyphens. True stands for an attribute without a value, None for no attribute.
+    """
+    return Markup(f"<{name}{_attributes(attributes)}>{joined(content)}</{name}>")
+
+
+def void(name: str, /, **attributes: Any) -> Markup:
+    """An element without content."""
+    return Markup(f"<{name}{_attributes(attributes)}>")
+
+
+def joined(content: Iterable[Any]) -> Markup:
+    """Several pieces, one after the other."""
+    return Markup("".join(_text(piece) for piece in content))
+
+
+def table(
+    caption: str, head: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Sequence[int] = ()
+) -> Markup:
+    """A table whose first cell of each row is its header; columns in `numbers` are aligned at the right."""
+
+    def align(k: int) -> str | None:
+        return "number" if k in numbers else None
+
+    titles = [element("th", title, scope="col", class_=align(k)) for k, title in enumerate(head)]
+    body = [
+        element(
+            "tr",
+            *(
+                element("th", cell, scope="row", class_=align(k))
+                if k == 0
+                else element("td", cell, class_=align(k))
+                for k, cell in enumerate(row)
+            ),
+        )
+        for row in rows
+    ]
+    whole = element(
+        "table",
+        element("caption", caption),
+        element("thead", element("tr", *titles)),
+        element("tbody", *body),
+    )
+    # wide tables scroll by themselves, by keyboard too
+    return element("div", whole, class_="wide", tabindex="0", role="region", aria_label=caption)
+
+
+def _text(piece: Any) -> str:
+    if piece is None:
+        return ""
+    if isinstance(piece, Markup):
+        return piece
+    if isinstance(piece, list | tuple):
+        return joined(piece)
+    return escape(str(piece))
+
+
+def _attributes(given: dict[str, Any]) -> str:
+    found = []
+    for name, value in given.items():
+        if value is None:
+            continue
+        name = name.removesuffix("_").replace("_", "-")
+        found.append(f" {name}" if value is True else f' {name}="{escape(str(value))}"')
+    return "".join(found)

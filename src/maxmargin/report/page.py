@@ -1,0 +1,115 @@
+"""The page of a report, whole and by itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import sklearn
+
+from .. import __version__
+from ..atomic import check_place, written_whole
+from .figures import empty_figure
+from .markup import Markup, element, joined, void
+from .sections import body
+from .subject import Recheck, Subject
+
+# nothing may be fetched or run, whoever opens the page
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+
+
+def write_report(
+    model: Any,
+    X: Any,
+    y: Any,
+    path: str | os.PathLike[str],
+    *,
+    sample_weight: Any = None,
+    feature_names: Any = None,
+    name: str | None = None,
+    top: int = 10,
+) -> Recheck:
+    """Write one page about a fitted model and data: verdict, certificate, pictures and tables.
+
+    The page stands by itself: pictures are part of it, nothing is fetched from anywhere, and nothing in it runs. The
+    certificate is recomputed from the data, as `verify` does; where the data are not those of the fit, or a bound does
+    not hold, the page says so first.
+
+    Parameters
+    ----------
+    model : MaxMarginClassifier or KernelMaxMarginClassifier
+        Fitted, or as `load` returned it.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Best the data of the fit; the kernel matrix where it was precomputed.
+    y : array-like of shape (n_samples,)
+    path : str or path-like
+        The file; it appears whole or not at all.
+    sample_weight : array-like of shape (n_samples,), default=None
+        That of the fit.
+    feature_names : sequence of str, default=None
+        None takes those of the fit, or numbers.
+    name : str, default=None
+        What the data are called; goes into the title.
+    top : int, default=10
+        Rows and features that tables have at most.
+
+    Returns
+    -------
+    recheck : Recheck
+        What recomputing the certificate said.
+
+    Raises
+    ------
+    NotFittedError
+    ValueError
+        If the data do not fit the model; the message says what to do.
+    ImportError
+        Without matplotlib.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import MaxMarginClassifier
+    >>> from maxmargin.report import write_report
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = MaxMarginClassifier(random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     recheck = write_report(clf, X, y, Path(folder) / "iris.html", name="iris")
+    >>> recheck.outcome
+    <Outcome.HOLDS: 'HOLDS'>
+    """
+    check_place(path)
+    empty_figure()  # without matplotlib, to be told before the work
+    subject = Subject.of(model, X, y, sample_weight, feature_names, top)
+    page = _page(subject, name)
+    with written_whole(path) as file:
+        file.write(page.encode())
+    return subject.recheck
+
+
+def _page(subject: Subject, name: str | None) -> str:
+    title = "Maximum-margin report" + ("" if name is None else f": {name}")
+    style = files("maxmargin.report").joinpath("page.css").read_text(encoding="utf-8")
+    head = element(
+        "head",
+        void("meta", charset="utf-8"),
+        Markup(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'),
+        void("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        void("meta", name="color-scheme", content="light dark"),
+        element("title", title),
+        element("style", Markup(style)),
+    )
+    versions = (
+        f"Written by maxmargin {__version__} (Python {sys.version.split()[0]}, NumPy {np.__version__}, scikit-learn "
+        f"{sklearn.__version__})."
+    )
+    main = element("main", element("h1", title), body(subject))
+    whole = element("html", head, element("body", main, element("footer", element("p", versions))), lang="en")
+    return joined([Markup("<!DOCTYPE html>\n"), whole, Markup("\n")])

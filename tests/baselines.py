@@ -1,0 +1,171 @@
+"""Pictures that always look the same, and their baselines: `make baselines` draws these anew.
+
+What is drawn is made of fixed numbers, or of fits whose optimum is unique and reached to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+from sklearn.datasets import load_iris
+
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier
+from maxmargin.plots import (
+    AlgorithmComparisonDisplay,
+    BoundsDisplay,
+    DecisionSurfaceDisplay,
+    EliminationDisplay,
+    MarginDisplay,
+    PathDisplay,
+    RobustnessDisplay,
+    SparsityDisplay,
+)
+
+FOLDER = Path(__file__).parent / "baseline"
+DPI = 50
+X, Y = load_iris(return_X_y=True)
+PETALS = X[50:, 2:]  # of two classes that overlap
+SPECIES = np.array(["versicolor", "virginica"])[Y[50:] - 1]
+NAMES = ("petal length", "petal width")
+
+
+def _axes(panels: int = 1):
+    return Figure(figsize=(3.6 * (panels + 1), 4.5), layout="constrained").subplots(1, panels)
+
+
+def bounds() -> Figure:
+    lower, upper = [-np.inf, 12.0, 28.0, 30.4, 31.0323], [310.0, 61.0, 34.0, 31.3, 31.0329]
+    seconds = [0.001, 0.003, 0.005, 0.008, 0.011]
+    display = BoundsDisplay(seconds, lower, upper, tol=1e-3, name="squared hinge, C = 1")
+    return display.plot(ax=_axes()).figure_
+
+
+def algorithms() -> Figure:
+    updates = {"dcd": [100, 6e3, 8e3, 1.4e4], "mpu": [90, 5e3, 1.8e4, 2.6e4]}
+    seconds = {"dcd": [0.0012, 0.004, 0.006, 0.012], "mpu": [0.001, 0.003, 0.011, 0.024]}
+    values = {"dcd": [50.0, 40.0, 31.9, 31.04], "mpu": [51.0, 44.0, 31.2, 31.05]}
+    display = AlgorithmComparisonDisplay(updates, seconds, values, best=31.03, tol=1e-3, name="squared hinge")
+    return display.plot(axes=_axes(2)).figure_
+
+
+def elimination() -> Figure:
+    sizes = [30, 20, 12, 7, 4, 2, 1]
+    lower, upper = np.array([[31.0, 32, 40, 60, 82, 120, 147], [31.1, 32.3, 41, 61, 84, 125, 149]])
+    accuracy, spread = [0.965, 0.97, 0.96, 0.95, 0.93, 0.92, 0.9], [0.01, 0.01, 0.01, 0.02, 0.02, 0.03, 0.04]
+    display = EliminationDisplay(
+        sizes,
+        lower,
+        upper,
+        accuracy=accuracy,
+        accuracy_std=spread,
+        kept=20,
+        name="20 of 30 features are kept",
+    )
+    return display.plot(axes=_axes(2)).figure_
+
+
+def robustness() -> Figure:
+    model = MaxMarginClassifier(random_state=0).fit(PETALS, SPECIES)
+    return RobustnessDisplay.from_estimator(model, PETALS, SPECIES, ax=_axes()).figure_
+
+
+def margins() -> Figure:
+    model = MaxMarginClassifier(random_state=0).fit(X, Y)
+    return MarginDisplay.from_estimator(model, X, Y, label=2, ax=_axes()).figure_
+
+
+def kernel_margins() -> Figure:
+    model = KernelMaxMarginClassifier().fit(PETALS, SPECIES)
+    return MarginDisplay.from_estimator(model, PETALS, SPECIES, ax=_axes()).figure_
+
+
+def surface() -> Figure:
+    model = KernelMaxMarginClassifier(gamma=1.0).fit(PETALS, SPECIES)
+    ax = _axes()
+    DecisionSurfaceDisplay.from_estimator(model, PETALS, SPECIES, feature_names=NAMES, ax=ax)
+    return ax.figure
+
+
+def linear_surface() -> Figure:
+    model = MaxMarginClassifier(random_state=0).fit(X, Y)
+    ax = _axes()
+    DecisionSurfaceDisplay.from_estimator(model, X, Y, label=2, plane="weights", ax=ax)
+    return ax.figure
+
+
+def classes() -> Figure:
+    model = KernelMaxMarginClassifier(multi_class="ovo").fit(X, Y)
+    ax = _axes()
+    DecisionSurfaceDisplay.from_estimator(model, X, Y, ax=ax)
+    return ax.figure
+
+
+def sparsity() -> Figure:
+    counts, accuracy = [30, 30, 28, 25, 12], [0.944, 0.958, 0.954, 0.954, 0.951]
+    lower, upper = [3.1, 5.4, 10.2, 13.7, 17.6], [3.2, 5.5, 10.4, 13.8, 17.7]
+    display = SparsityDisplay([1.5, 2, 4, 8, np.inf], counts, 30, lower=lower, upper=upper, accuracy=accuracy)
+    return display.plot(axes=_axes(3)).figure_
+
+
+def path() -> Figure:
+    Cs = 10.0 ** np.arange(-2, 3)
+    coefs = np.outer(np.linspace(0.2, 1.0, 5), np.cos(np.arange(9))) + 0.1 * np.sin(np.arange(45)).reshape(
+        5, 9
+    )
+    upper = np.array([0.4, 1.5, 5.5, 11.0, 12.5])
+    display = PathDisplay(Cs, coefs, 0.93 * upper, upper, scores=[0.947, 0.954, 0.958, 0.944, 0.941])
+    return display.plot(axes=_axes(3)).figure_
+
+
+PICTURES: dict[str, Callable[[], Figure]] = {
+    draw.__name__: draw
+    for draw in (
+        bounds,
+        algorithms,
+        elimination,
+        robustness,
+        margins,
+        kernel_margins,
+        surface,
+        linear_surface,
+        classes,
+        sparsity,
+        path,
+    )
+}
+
+
+def drawn(name: str, path: Path) -> None:
+    """Draw a picture in matplotlib's own style, with the font that it brings along."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        PICTURES[name]().savefig(path, dpi=DPI, format="png")
+
+
+def keep(name: str, path: Path) -> None:
+    """Draw a picture in few colours, which make a small file; matplotlib's version stands in it."""
+    drawn(name, path)
+    with Image.open(path) as image:
+        few = image.convert("RGB").quantize(256, kmeans=1, dither=Image.Dither.NONE)
+    facts = PngInfo()
+    facts.add_text("Software", f"matplotlib {matplotlib.__version__}")
+    few.save(path, optimize=True, pnginfo=facts)
+
+
+def version_of(path: Path) -> str:
+    """Major and minor number of the matplotlib that drew a baseline."""
+    with Image.open(path) as image:
+        return ".".join(image.info["Software"].split()[1].split(".")[:2])
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for name in PICTURES:
+        keep(name, FOLDER / f"{name}.png")
+        print(FOLDER / f"{name}.png")

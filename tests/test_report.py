@@ -1,0 +1,505 @@
+"""A report says what is so, by itself, in any browser."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from PIL import Image
+from sklearn.exceptions import NotFittedError
+from typer.testing import CliRunner
+
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, OnlineMarginClassifier, load, save
+from maxmargin.cli.app import app
+from maxmargin.report import Outcome, write_report
+
+RNG = np.random.default_rng(0)
+X = np.round(RNG.normal(size=(60, 4)), 3)
+Y = np.where(X[:, 0] + 0.4 * RNG.normal(size=60) > 0.0, "yes", "no")
+THREE = np.digitize(X[:, 0] + 0.2 * RNG.normal(size=60), [-0.5, 0.5])
+VOID = ("meta", "img")
+
+
+class Page(HTMLParser):
+    """What a page holds; every element has to be closed in its turn."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.words, self.cells = [], [], [], []
+        self.tables = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "table":
+            self.tables.append([])
+        if tag == "tr":
+            self.tables[-1].append([])
+        if tag in ("td", "th"):
+            self.tables[-1][-1].append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" in self.open:
+            return
+        self.words.append(data)
+        if self.open and self.open[-1] in ("td", "th"):
+            self.tables[-1][-1][-1] += data
+
+    @property
+    def text(self):
+        return " ".join("".join(self.words).split())
+
+    @property
+    def images(self):
+        return [attributes for tag, attributes in self.tags if tag == "img"]
+
+
+def written(tmp_path, *arguments, **options):
+    recheck = write_report(*arguments, tmp_path / "report.html", **options)
+    return recheck, Page((tmp_path / "report.html").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def linear():
+    return MaxMarginClassifier(algorithm="dcd", loss="hinge", random_state=0).fit(X, Y)
+
+
+@pytest.fixture
+def words_only(monkeypatch):
+    """Pictures take most of the time, and what is asked is in the words."""
+    monkeypatch.setattr("maxmargin.report.sections.figures", lambda subject: iter([]))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        path = shutil.which(name)
+        if path:
+            return path
+    pytest.skip("no chromium, chromium-browser or google-chrome is installed")
+    return None
+
+
+def test_a_linear_model(linear, tmp_path):
+    recheck, page = written(tmp_path, linear, X, Y, name="made up", feature_names=["a", "b", "c", "d"], top=7)
+    assert recheck.outcome is Outcome.HOLDS
+    assert recheck.words == ""
+    assert page.text.startswith("Maximum-margin report: made up")
+    assert "CERTIFIED — the fit ended with the gap that was asked for." in page.text
+    assert "every bound was recomputed from the 60 rows of these data, and holds" in page.text
+    assert f"No linear function has an objective below {recheck.certificate.lower:.12g}" in page.text
+    assert f"an objective of at most {recheck.certificate.upper:.12g}" in page.text
+    right = int(np.sum(linear.predict(X) == Y))
+    assert f"({right} of 60 rows)" in page.text
+    # bounds, margins, surface, robustness
+    assert len(page.images) == 4
+    assert all(len(image["alt"]) > 40 for image in page.images)
+    rows, features = page.tables
+    assert rows[0] == ["row", "label", "dual weight", "at its cap", "margin y f(x)", "where"]
+    assert len(rows) == 8
+    margins = np.where(Y == "yes", 1.0, -1.0) * linear.decision_function(X)
+    alpha = np.zeros(60)
+    alpha[linear.certificate_.support] = linear.certificate_.dual
+    for row, label, dual, capped, margin, where in rows[1:]:
+        i = int(row)
+        assert label == Y[i]
+        assert float(dual) == pytest.approx(alpha[i], rel=1e-5)
+        assert capped == ("yes" if alpha[i] > 1.0 - 1e-9 else "no")
+        assert float(margin) == pytest.approx(margins[i], rel=1e-5)
+        assert where == ("on the wrong side" if margins[i] < 0.0 else "inside the margin")
+    listed = [int(row[0]) for row in rows[1:]]
+    assert min(alpha[listed]) >= max(np.delete(alpha, listed)) - 1e-9
+    assert margins[listed].tolist() == sorted(margins[listed])  # all at the cap: the worst first
+    order = np.argsort(-np.abs(linear.coef_[0]))
+    assert [line[0] for line in features[1:]] == [["a", "b", "c", "d"][j] for j in order]
+    assert [float(line[1]) for line in features[1:]] == pytest.approx(linear.coef_[0][order], rel=1e-5)
+
+
+def test_stands_by_itself(linear, tmp_path):
+    written(
+        tmp_path, linear, X, Y, name='<script>alert("x")</script>', feature_names=["<b>", "&amp;", '"', "'"]
+    )
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    page = Page(text)
+    assert "<script" not in text
+    assert '<script>alert("x")</script>' in page.text
+    assert {line[0] for line in page.tables[-1][1:]} == {"<b>", "&amp;", '"', "'"}
+    for _, attributes in page.tags:
+        assert not {"href", "srcset", "action", "onload"} & attributes.keys()
+        assert attributes.get("src", "data:").startswith("data:")
+    assert "http" not in re.sub(r'http-equiv|base64,[^"]*', "", text)
+    assert "url(" not in text
+    assert "@import" not in text
+    for image in page.images:
+        drawing = base64.b64decode(image["src"].removeprefix("data:image/svg+xml;base64,")).decode()
+        tree = ElementTree.fromstring(drawing)
+        assert tree.tag.endswith("svg")
+        assert "prefers-color-scheme:dark" in drawing
+        assert "#1f2933" not in drawing.replace("--c0:#1f2933", "")  # ink has another colour on dark paper
+        for node in tree.iter():
+            for key, value in node.attrib.items():
+                if key.endswith("href"):
+                    assert value.startswith("#")
+
+
+def test_is_accessible(linear, tmp_path, words_only):
+    _, page = written(tmp_path, linear, X, Y)
+    assert ("html", {"lang": "en"}) in page.tags
+    headers = [attributes for tag, attributes in page.tags if tag == "th"]
+    assert headers
+    assert {attributes["scope"] for attributes in headers} == {"col", "row"}
+    tags = [tag for tag, _ in page.tags]
+    assert tags.count("table") == tags.count("caption") == tags.count("thead") == 2
+    assert tags.count("h1") == tags.count("main") == tags.count("title") == 1
+    named = {attributes["id"] for tag, attributes in page.tags if tag == "h2"}
+    assert {attributes["aria-labelledby"] for tag, attributes in page.tags if tag == "section"} == named
+
+
+def test_the_same_report_is_the_same_file(linear, tmp_path, monkeypatch):
+    one, two = tmp_path / "one.html", tmp_path / "two.html"
+    write_report(linear, X, Y, one)
+    write_report(linear, X, Y, two)
+    assert one.read_bytes() == two.read_bytes()
+    monkeypatch.setattr("maxmargin.report.sections.figures", lambda subject: iter([]))
+    write_report(linear, X, Y, one)
+    write_report(linear, sp.csr_matrix(X), Y, two)
+    words = [Page(path.read_text(encoding="utf-8")).text for path in (one, two)]
+    assert words[0] == words[1]
+
+
+class TestData:
+    def test_others_are_told_apart_first(self, linear, tmp_path):
+        others = np.where(np.arange(40) < 3, "perhaps", Y[:40])
+        recheck, page = written(tmp_path, linear, X[:40], others)
+        assert recheck.outcome is Outcome.OTHER_DATA
+        assert recheck.certificate is linear.certificate_
+        assert "Other data — these are not the data that the model was fitted to" in page.text
+        assert "they were not rechecked" in page.text
+        assert "Proof rechecked" not in page.text
+        assert "3 rows have labels that the model does not know" in page.text
+        right = int(np.sum(linear.predict(X[:40]) == others))
+        assert f"({right} of 40 rows)" in page.text
+        assert "the rows of these data are others, and are not listed" in page.text
+        assert len(page.tables) == 1  # features
+        assert len(page.images) == 4
+        assert not any("support vectors" in image["alt"] for image in page.images)
+
+    def test_of_which_the_model_knows_no_label(self, linear, tmp_path):
+        recheck, page = written(tmp_path, linear, X, np.arange(60) % 2)
+        assert recheck.outcome is Outcome.OTHER_DATA
+        assert len(page.images) == 1  # the bounds of the fit
+        assert "0 % (0 of 60 rows); 60 rows have labels" in page.text
+
+    def test_bounds_that_fail(self, linear, tmp_path, words_only):
+        forged = MaxMarginClassifier(algorithm="dcd", loss="hinge", random_state=0).fit(X, Y)
+        claim = forged.certificate_
+        forged.certificate_ = dataclasses.replace(claim, lower=1.01 * claim.lower, upper=1.02 * claim.upper)
+        recheck, page = written(tmp_path, forged, X, Y)
+        assert recheck.outcome is Outcome.FAILS
+        assert "the lower bound fails" in recheck.words
+        assert "The proof does not hold — the lower bound fails" in page.text
+        assert "the data contradict them" in page.text
+        assert "Proof rechecked" not in page.text
+        assert any(attributes.get("class") == "verdict bad" for _, attributes in page.tags)
+
+    def test_sample_weights_and_weights_of_classes(self, tmp_path, words_only):
+        weights = np.linspace(0.2, 2.0, 60)
+        model = MaxMarginClassifier(loss="hinge", class_weight={"yes": 3.0, "no": 0.5}, C=0.1, random_state=0)
+        model.fit(X, Y, sample_weight=weights)
+        recheck, page = written(tmp_path, model, X, Y, sample_weight=weights, top=60)
+        assert recheck.outcome is Outcome.HOLDS
+        for row, label, dual, capped, *_ in page.tables[0][1:]:
+            cap = 0.1 * weights[int(row)] * (3.0 if label == "yes" else 0.5)
+            assert (float(dual) > cap * (1.0 - 1e-5)) == (capped == "yes")
+        assert written(tmp_path, model, X, Y)[0].outcome is Outcome.OTHER_DATA
+
+    def test_names_of_a_frame(self, tmp_path, words_only):
+        frame = pd.DataFrame(X, columns=["one", "two", "three", "four"])
+        model = MaxMarginClassifier(random_state=0).fit(frame, Y)
+        recheck, page = written(tmp_path, model, frame, Y)
+        assert recheck.outcome is Outcome.HOLDS
+        assert {line[0] for line in page.tables[-1][1:]} == {"one", "two", "three", "four"}
+        with pytest.raises(ValueError, match="same order"):
+            write_report(model, frame[["two", "one", "three", "four"]], Y, tmp_path / "other.html")
+        assert not (tmp_path / "other.html").exists()
+
+
+class TestModels:
+    @pytest.mark.parametrize("scheme", ["ovr", "ovo"])
+    def test_kernels_of_several_classes(self, scheme, tmp_path):
+        model = KernelMaxMarginClassifier(multi_class=scheme).fit(X, THREE)
+        recheck, page = written(tmp_path, model, X, THREE)
+        assert recheck.outcome is Outcome.HOLDS
+        bounds, *rows = page.tables
+        names = {"ovr": [f"class {k} against the rest" for k in range(3)]}
+        names["ovo"] = [f"class {i} against class {j}" for i, j in ((0, 1), (0, 2), (1, 2))]
+        assert [line[0] for line in bounds[1:]] == names[scheme]
+        for line, part in zip(bounds[1:], recheck.certificate, strict=True):
+            assert float(line[1]) == pytest.approx(part.lower, rel=1e-8)
+            assert float(line[2]) == pytest.approx(part.upper, rel=1e-8)
+        assert len(rows) == 3
+        for found, part in zip(rows, model.certificate_, strict=True):
+            assert {int(line[0]) for line in found[1:]} <= set(part.support.tolist())
+        assert "has no weights of single features" in page.text
+        assert "each against the rest" in page.text or scheme == "ovo"
+
+    def test_linear_of_several_classes(self, tmp_path, words_only):
+        model = MaxMarginClassifier(random_state=0).fit(X, THREE)
+        _, page = written(tmp_path, model, X, THREE, top=3)
+        features = page.tables[-1]
+        assert len(features) == 4
+        assert features[0] == ["feature", *(f"class {k} against the rest" for k in range(3))]
+        for line in features[1:]:
+            j = int(line[0].split()[1])
+            assert [float(cell) for cell in line[1:]] == pytest.approx(model.coef_[:, j], rel=1e-5)
+
+    def test_many_classes_are_cut(self, tmp_path, words_only):
+        y = np.digitize(X[:, 0], np.quantile(X[:, 0], np.linspace(0, 1, 9)[1:-1]))
+        _, page = written(tmp_path, MaxMarginClassifier(random_state=0).fit(X, y), X, y, top=1)
+        assert len(page.tables[0]) == 1 + 8  # bounds of all
+        assert "Margins of 2 more problems are not drawn" in page.text
+        assert "Rows of 2 more problems are not listed" in page.text
+        assert "The first 6 of 8 problems are listed" in page.text
+
+    def test_hard_margins(self, tmp_path, words_only):
+        y = X[:, 0] > 0.0
+        model = MaxMarginClassifier(C=np.inf, p=np.inf, random_state=0).fit(X, y)
+        recheck, page = written(tmp_path, model, X, y)
+        assert f"{recheck.certificate.lower:.10g} away from it at least, measured in the ∞-norm" in page.text
+        assert f"has a margin above {recheck.certificate.upper:.10g}" in page.text
+        assert "speaks for class True, one of negative weight for class False" in page.text
+
+    def test_no_separator(self, tmp_path, monkeypatch):
+        model = MaxMarginClassifier(C=np.inf, random_state=0).fit(X, Y)
+        recheck, page = written(tmp_path, model, X, Y)
+        assert recheck.outcome is Outcome.HOLDS
+        assert "INSEPARABLE — no surface separates the classes" in page.text
+        assert "The exact proof" in page.text
+        assert " ".join(str(model.verdict_).split()) in page.text
+        assert "Some row is on the wrong side of the surface" in page.text
+        monkeypatch.setattr("maxmargin.report.sections.figures", lambda subject: iter([]))
+        several = MaxMarginClassifier(C=np.inf, random_state=0).fit(X, THREE)
+        assert "The exact proof about class 1" in written(tmp_path, several, X, THREE)[1].text
+
+    def test_a_fit_that_was_ended(self, tmp_path, words_only):
+        model = MaxMarginClassifier(algorithm="dcd", max_iter=1, tol=1e-12, C=1e4, random_state=0)
+        model._exact = False
+        model.fit(X, Y)
+        _, page = written(tmp_path, model, X, Y)
+        assert f"{model.status_.value} — " in page.text
+        assert "with a gap larger than was asked for" in page.text
+        assert any(attributes.get("class") == "verdict fair" for _, attributes in page.tags)
+
+    def test_precomputed_and_single_features(self, tmp_path):
+        gram = X @ X.T
+        recheck, page = written(
+            tmp_path, KernelMaxMarginClassifier(kernel="precomputed").fit(gram, Y), gram, Y
+        )
+        assert recheck.outcome is Outcome.HOLDS
+        assert not any("surface" in image["alt"] for image in page.images)
+        thin = MaxMarginClassifier(random_state=0).fit(X[:, :1], Y)
+        assert not any("surface" in image["alt"] for image in written(tmp_path, thin, X[:, :1], Y)[1].images)
+
+    @pytest.mark.parametrize("cls", [MaxMarginClassifier, KernelMaxMarginClassifier])
+    def test_read_from_a_file(self, cls, tmp_path, words_only):
+        model = cls().fit(X, THREE)
+        save(model, tmp_path / "m")
+        write_report(model, X, THREE, tmp_path / "one.html")
+        write_report(load(tmp_path / "m"), X, THREE, tmp_path / "two.html")
+        assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
+
+
+class TestRefusals:
+    def test_what_has_no_report(self, linear, tmp_path):
+        path = tmp_path / "report.html"
+        with pytest.raises(ValueError, match=r"a report is about a certificate.*got OnlineMarginClassifier"):
+            write_report(OnlineMarginClassifier(random_state=0).fit(X, Y), X, Y, path)
+        with pytest.raises(NotFittedError):
+            write_report(MaxMarginClassifier(), X, Y, path)
+        with pytest.raises(ValueError, match="top must be a whole number of at least 1; got 0"):
+            write_report(linear, X, Y, path, top=0)
+        with pytest.raises(ValueError, match="expecting 4 features"):
+            write_report(linear, X[:, :2], Y, path)
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            write_report(linear, X, Y[:5], path)
+        with pytest.raises(ValueError, match="a name for each of 4 features; got 1"):
+            write_report(linear, X, Y, path, feature_names=["a"])
+        with pytest.raises(FileNotFoundError):
+            write_report(linear, X, Y, tmp_path / "nowhere" / "report.html")
+        assert not path.exists()
+
+    def test_nothing_is_lost_when_a_picture_fails(self, linear, tmp_path, monkeypatch):
+        path = tmp_path / "report.html"
+        path.write_text("the old one")
+
+        def fail(*arguments, **options):
+            raise MemoryError("no more")
+
+        monkeypatch.setattr("maxmargin.report.figures.MarginDisplay.from_estimator", fail)
+        with pytest.raises(MemoryError):
+            write_report(linear, X, Y, path)
+        assert path.read_text() == "the old one"
+        assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+
+    def test_without_matplotlib(self, linear, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+        with pytest.raises(ImportError, match=r"need matplotlib: pip install 'maxmargin\[plot\]'"):
+            write_report(linear, X, Y, tmp_path / "report.html")
+        assert not (tmp_path / "report.html").exists()
+
+
+class TestCommand:
+    @pytest.fixture
+    def files(self, tmp_path):
+        data, model = tmp_path / "train.csv", tmp_path / "m.safetensors"
+        lines = [",".join([*map(str, row), y]) for row, y in zip(X, Y, strict=True)]
+        data.write_text("\n".join(["a,b,c,d,answer", *lines]) + "\n")
+        self.run("fit", data, "-o", model, "--seed", 0)
+        return data, model, tmp_path / "page.html"
+
+    @staticmethod
+    def run(*arguments):
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return result
+
+    def test_writes_a_page(self, files):
+        data, model, path = files
+        result = self.run("report", model, data, "-o", path)
+        assert result.exit_code == 0
+        assert result.stdout.splitlines()[0] == f"report: {path}"
+        assert f"verified: recomputed from the 60 rows of {data}" in result.stdout
+        page = Page(path.read_text(encoding="utf-8"))
+        assert "Maximum-margin report: train.csv" in page.text
+        assert {line[0] for line in page.tables[-1][1:]} == {"a", "b", "c", "d"}
+        facts = json.loads(self.run("report", model, data, "-o", path, "--json", "--name", "mine").stdout)
+        assert facts["outcome"] == "HOLDS"
+        assert facts["report"] == str(path)
+        assert self.run("report", model, data, "-o", path, "--quiet").stdout == ""
+
+    def test_other_data_and_bounds_that_fail(self, files, tmp_path, words_only):
+        data, model, path = files
+        other = tmp_path / "other.csv"
+        other.write_text("\n".join(data.read_text().splitlines()[:30]) + "\n")
+        result = self.run("report", model, other, "-o", path)
+        assert result.exit_code == 0
+        assert (
+            "not verified: these are other data than those of the fit (60 rows then, 29 now)" in result.stdout
+        )
+        fitted = load(model)
+        object.__setattr__(fitted.certificate_, "upper", 0.99 * fitted.certificate_.lower)
+        object.__setattr__(fitted.certificate_, "lower", 0.98 * fitted.certificate_.lower)
+        save(fitted, model)
+        result = self.run("report", model, data, "-o", path)
+        assert result.exit_code == 2
+        assert "the certificate does not hold: the upper bound fails" in result.stdout
+        assert "The proof does not hold" in Page(path.read_text(encoding="utf-8")).text
+
+    def test_a_gap_above_the_tolerance_ends_with_three(self, files, tmp_path, words_only):
+        data, model, path = files
+        fitted = load(model)
+        fitted.tol = 1e-300
+        certificate = fitted.certificate_
+        object.__setattr__(certificate, "lower", 0.9 * certificate.lower)
+        save(fitted, model)
+        assert self.run("report", model, data, "-o", path).exit_code == 3
+
+    def test_refusals(self, files, tmp_path, words_only):
+        data, model, path = files
+        assert "this file is read from" in self.run("report", model, data, "-o", data).stderr
+        (tmp_path / "new.csv").write_text("a,b,c,d\n1,2,3,4\n")
+        result = self.run("report", model, tmp_path / "new.csv", "-o", path)
+        assert result.exit_code == 2
+        assert "the file holds none" in result.stderr
+        save(OnlineMarginClassifier(random_state=0).fit(X, Y), tmp_path / "stream")
+        result = self.run("report", tmp_path / "stream", data, "-o", path)
+        assert result.exit_code == 2
+        assert "the model of a stream has no certificate" in result.stderr
+        assert not path.exists()
+
+
+class TestBrowser:
+    """The page in a real browser: what it shows, and that it asks for nothing."""
+
+    @staticmethod
+    def run(browser, profile, *options):
+        done = subprocess.run(
+            [
+                browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
+                f"--user-data-dir={profile}", "--enable-logging=stderr", *options,
+            ],
+            capture_output=True, text=True, timeout=120, check=True,
+        )  # fmt: skip
+        assert "CONSOLE" not in done.stderr  # errors of the page, refused requests among them
+        return done.stdout
+
+    def test_everything_is_shown(self, browser, linear, tmp_path):
+        path = tmp_path / "report.html"
+        write_report(linear, X, Y, path, name="made up")
+        shown = Page(self.run(browser, tmp_path / "p", "--dump-dom", path.as_uri()))
+        assert shown.text == Page(path.read_text(encoding="utf-8")).text
+        assert len(shown.images) == 4
+        # the same page with a script that asks what was drawn
+        text = path.read_text(encoding="utf-8")
+        asks = (
+            "<script>onload = () => document.body.dataset.seen = JSON.stringify({"
+            "images: [...document.images].map(i => i.complete && i.naturalWidth),"
+            "wide: document.documentElement.scrollWidth, window: innerWidth,"
+            "asked: performance.getEntriesByType('resource').map(e => e.name.slice(0, 5)),"
+            "title: document.title, verdict: document.querySelector('.verdict strong').innerText})</script></body>"
+        )
+        policy = re.search(r'<meta http-equiv="Content-Security-Policy"[^>]*>', text)[0]
+        (tmp_path / "asking.html").write_text(
+            text.replace(policy, "").replace("</body>", asks), encoding="utf-8"
+        )
+        for width in (1200, 500):
+            options = (f"--window-size={width},900", "--dump-dom", (tmp_path / "asking.html").as_uri())
+            found = Page(self.run(browser, tmp_path / "p", *options))
+            seen = json.loads(
+                next(attributes for tag, attributes in found.tags if tag == "body")["data-seen"]
+            )
+            assert len(seen["images"]) == 4
+            assert all(width > 100 for width in seen["images"])
+            assert set(seen["asked"]) <= {"data:"}
+            assert seen["title"] == "Maximum-margin report: made up"
+            assert seen["verdict"] == "CERTIFIED"
+            assert seen["wide"] <= seen["window"]  # nothing sticks out
+
+    @pytest.mark.parametrize(("paper", "options"), [("light", []), ("dark", ["--force-dark-mode"])])
+    def test_pictures_are_drawn_on_either_paper(self, browser, linear, tmp_path, paper, options):
+        path, shot = tmp_path / "report.html", tmp_path / "shot.png"
+        write_report(linear, X, Y, path)
+        self.run(
+            browser,
+            tmp_path / "p",
+            "--window-size=1000,3200",
+            f"--screenshot={shot}",
+            *options,
+            path.as_uri(),
+        )
+        with Image.open(shot) as image:
+            pixels = np.asarray(image.convert("RGB"), dtype=int).reshape(-1, 3)
+        corner = pixels[0].mean()
+        assert corner > 200 if paper == "light" else corner < 60
+        lines = {"light": ("0072b2", "d55e00"), "dark": ("4aa8e0", "f0803c")}[paper]
+        for colour in lines:
+            distance = np.abs(pixels - [int(colour[k : k + 2], 16) for k in (0, 2, 4)]).max(axis=1)
+            assert np.sum(distance < 8) > 1000
