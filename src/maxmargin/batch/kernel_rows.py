@@ -128,7 +128,10 @@ class KernelRows:
             into = places = np.argsort(self._asked[: self._filled], kind="stable")[: some.size]
             gone = self._row[places]
             self._slot[gone[gone >= 0]] = self._row[places] = -1
-        for columns, tile in self.kernel.tiles(self.X[some], self.X):
-            self.rows[into, columns] = tile
+        if isinstance(into, slice):
+            self.kernel.fill(self.X[some], self.X, self.rows[into])
+        else:
+            for columns, tile in self.kernel.tiles(self.X[some], self.X):
+                self.rows[into, columns] = tile
         self._slot[some], self._row[places], self._asked[places] = places, some, self._turn
         self.computed += some.size
