@@ -77,15 +77,18 @@ class KernelRows:
 
     def square(self, wanted: np.ndarray) -> np.ndarray:
         """k(x_i, x_j) for these i and j, in float64; rows that are not kept are not computed beyond that."""
-        out = np.empty((wanted.size, wanted.size))
         found = self._slot[wanted]
         kept, missing = np.flatnonzero(found >= 0), np.flatnonzero(found < 0)
         self._turn += 1
         self._asked[found[kept]] = self._turn
-        gather(self.rows, found[kept], wanted, out, kept)
+        among = np.empty((0, 0))
         if missing.size:
             part = self.kernel.part(self.X, wanted[missing])
-            out[missing[:, None], missing] = self.kernel.block(part, part)
+            among = self.kernel.block(part, part)
+        if not kept.size:
+            return among.astype(float, copy=False)
+        out = np.empty((wanted.size, wanted.size))
+        gather(self.rows, found[kept], wanted, out, kept, missing, among)
         return out
 
     def product(self, c: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import compiled
+from .kinks import median
 
 TINY = 1e-14  # curvature, relative to the largest on the diagonal, that counts as none
 EDGE = 32  # of a square
@@ -169,8 +170,16 @@ def singles(small, y, cap, alpha, gradient, goal, most, room):
 
 
 @compiled()
-def gather(rows, slots, columns, out, places):
-    """out[places[a], b] = rows[slots[a], columns[b]], and the same turned: a symmetric matrix."""
+def gather(rows, slots, columns, out, places, others, among):
+    """out[places[a], b] = rows[slots[a], columns[b]], and the same turned: a symmetric matrix.
+
+    Its other rows have `among` in their columns.
+    """
+    for a in range(others.size):
+        row = among[a]
+        line = out[others[a]]
+        for b in range(others.size):
+            line[others[b]] = row[b]
     for a in range(slots.size):
         row = rows[slots[a]]
         line = out[places[a]]
@@ -202,6 +211,53 @@ def standing(y, cap, alpha, gradient, rising, falling):
             total -= y[k] * gradient[k]
             count += 1
     return total, count
+
+
+@compiled()
+def last_of(value, most):
+    """The `most`-th largest of more values, by quickselect: they are put into another order."""
+    first, last = 0, value.size
+    while True:
+        pivot = median(value[first], value[(first + last) // 2], value[last - 1])
+        more, k, less = first, first, last
+        while k < less:
+            one = value[k]
+            if one > pivot:
+                value[k], value[more] = value[more], one
+                more += 1
+                k += 1
+            elif one < pivot:
+                less -= 1
+                value[k], value[less] = value[less], one
+            else:
+                k += 1
+        if most <= more:
+            last = more
+        elif most <= less:
+            return pivot
+        else:
+            first = less
+
+
+@compiled()
+def mark(value, least, most, room, marked):
+    """Mark the largest values of at least so much, `most` at most; of equal ones the first."""
+    count = 0
+    for k in range(value.size):
+        room[count] = value[k]
+        count += value[k] >= least
+    spare = count
+    if count > most:
+        least = last_of(room[:count], most)
+        spare = most
+        for k in range(count):
+            spare -= room[k] > least
+    for k in range(value.size):
+        if value[k] > least:
+            marked[k] = True
+        elif value[k] == least and spare > 0:
+            marked[k] = True
+            spare -= 1
 
 
 @compiled()
