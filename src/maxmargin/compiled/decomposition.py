@@ -19,6 +19,7 @@ from .kinks import median
 TINY = 1e-14  # curvature, relative to the largest on the diagonal, that counts as none
 EDGE = 32  # of a square
 FEW = 8  # values that are compared one by one
+SOME = 32  # values that are looked for together
 STRETCH = 4096  # numbers of a sum that stay in the cache
 
 
@@ -54,10 +55,16 @@ def largest(value, room):
 
 @compiled()
 def first_of(value, wanted):
-    """Where this value is first; -1 where it is not."""
-    for k in range(value.size):
-        if value[k] == wanted:
-            return k
+    """Where this value is first; -1 where it is not. Some at a time are compared by vectors."""
+    for first in range(0, value.size, SOME):
+        part = value[first : first + SOME]
+        count = 0
+        for k in range(part.size):
+            count += part[k] == wanted
+        if count:
+            for k in range(part.size):
+                if part[k] == wanted:
+                    return first + k
     return -1
 
 
