@@ -273,4 +273,3 @@ def working_set(
         mark(lack, LITTLE, new, room, among)
     mark_inside(kept, caps, alpha, size, among)
     return np.flatnonzero(among), violation
-

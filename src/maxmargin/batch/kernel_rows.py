@@ -88,7 +88,9 @@ class KernelRows:
         if not kept.size:
             return among.astype(float, copy=False)
         out = np.empty((wanted.size, wanted.size))
-        gather(self.rows, found[kept], wanted, out, kept, missing, among)
+        # unsigned: compiled code need not ask whether they are below 0
+        columns, places = wanted.astype(np.uintp), kept.astype(np.uintp)
+        gather(self.rows, found[kept], columns, out, places, missing, among)
         return out
 
     def product(self, c: np.ndarray) -> np.ndarray:
