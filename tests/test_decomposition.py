@@ -14,7 +14,7 @@ from maxmargin import Problem, kernels
 from maxmargin.batch import decomposition
 from maxmargin.batch.decomposition import decomposed_points
 from maxmargin.batch.kernel_rows import BLOCK, RATIO, KernelRows
-from maxmargin.compiled.decomposition import pairs, singles
+from maxmargin.compiled.decomposition import first_of, mark, pairs, singles
 from maxmargin.gram import gram_product
 from maxmargin.intercept import best_intercept
 from maxmargin.kernel_task import KernelPoints
@@ -417,3 +417,43 @@ def test_rows_that_are_expected():
     assert rows.computed == 2 * BLOCK == rows.most
     rows.slots(np.arange(10))
     assert rows.computed == 2 * BLOCK
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_largest_values_are_marked_of_equal_ones_the_first(seed):
+    rng = np.random.default_rng(seed)
+    value = rng.integers(-4, 5, 60) / 4.0  # many equal ones
+    value[rng.random(60) < 0.2] = -np.inf
+    for least in (-np.inf, -0.3, 0.25, 2.0):
+        for most in (1, 7, 30, 60):
+            marked = np.zeros(60, dtype=bool)
+            mark(value, least, most, np.empty(60), marked)
+            allowed = np.flatnonzero(value >= least)
+            wanted = allowed[np.argsort(-value[allowed], kind="stable")[:most]]
+            assert np.array_equal(np.flatnonzero(marked), np.sort(wanted))
+
+
+def test_the_first_of_equal_values_is_found():
+    value = np.repeat(np.arange(40.0), 3)
+    assert [first_of(value, wanted) for wanted in range(40)] == list(range(0, 120, 3))
+    assert first_of(value, 0.5) == -1
+    assert first_of(value[:0], 0.5) == -1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", [3, kernels.NARROW + 1], ids=["narrow", "wide"])
+@pytest.mark.parametrize("whole", [False, True])
+def test_values_are_the_same_wherever_they_are_written(columns, whole, dtype):
+    """Of few rows and of many, as tiles, as a block, and into a part of a larger matrix."""
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 9, (300, columns)) / 8.0 if whole else rng.random((300, columns))
+    kernel = Gaussian(0.7 / columns)
+    K, rows = rbf_kernel(X, gamma=0.7 / columns), kernel.prepared(X.astype(dtype))
+    for some in (np.array([7]), np.arange(0, 300, 11), np.arange(299, 0, -1)):
+        out = np.full((some.size + 2, 400), np.nan, dtype)
+        kernel.fill(rows[some], rows, out[1:-1, 50:350])
+        np.testing.assert_allclose(out[1:-1, 50:350], K[some], rtol=3e-6 if dtype is np.float32 else 1e-13)
+        assert np.isnan(out).sum() == out.size - some.size * 300
+        assert np.array_equal(out[1:-1, 50:350], kernel.block(rows[some], rows))
+        for place, tile in kernel.tiles(rows[some], rows):
+            assert np.array_equal(tile, out[1:-1, 50:350][:, place])

@@ -21,6 +21,8 @@ TILE = 2**20  # bytes of a tile: products stay in the processor's cache until th
 SPARSE = 0.03, 0.15  # shares of entries: below by sparse rows, between by stripes, above as dense ones
 STRIPE = 512  # rows of a stripe
 SOME = 64  # rows looked at together
+NARROW = 64  # columns up to which rows are stored column by column: few of them are multiplied sooner so
+THIN = 100  # rows of more columns, below which a product is computed sooner turned
 EXACT = 2.0**24  # whole numbers up to here have no rounding in float32
 WIDER = 2.0**53  # and in float64
 
@@ -37,6 +39,11 @@ class Kernel(ABC):
     def tiles(self, Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
         """The block some columns at a time: (columns, k(z, x) of these columns)."""
         yield slice(0, X.shape[0]), self.block(Z, X)
+
+    def fill(self, Z: Any, X: Any, out: np.ndarray) -> None:
+        """Write the block into `out`, whose rows are contiguous."""
+        for columns, tile in self.tiles(Z, X):
+            out[:, columns] = tile
 
     @abstractmethod
     def diagonal(self, X: Any) -> np.ndarray:
@@ -99,7 +106,8 @@ class Lifted:
 
     @staticmethod
     def of(X: np.ndarray) -> Lifted:
-        rows = np.empty((X.shape[0], X.shape[1] + 2), X.dtype)
+        order: Any = "F" if X.shape[1] <= NARROW else "C"
+        rows = np.empty((X.shape[0], X.shape[1] + 2), X.dtype, order)
         rows[:, :-2], rows[:, -2], rows[:, -1] = X, _squares(X), 1.0
         return Lifted(rows, float(rows[:, -2].max(initial=0.0)))
 
@@ -120,17 +128,21 @@ class Lifted:
         return self.rows[:, -2]
 
     def __getitem__(self, places: Any) -> Lifted:
+        if self.shape[1] <= NARROW and not isinstance(places, slice):  # their columns stay contiguous
+            return Lifted(self.rows.T.take(places, axis=1).T, self.largest)
         return Lifted(self.rows[places], self.largest)
 
     def exact(self, other: Lifted) -> bool:
         """Whole numbers: is no partial sum of a distance rounded?"""
         return (self.largest**0.5 + other.largest**0.5) ** 2 < 0.999 * EXACT
 
-    def distances(self, other: Lifted, times: float) -> Iterator[tuple[slice, np.ndarray]]:
+    def distances(
+        self, other: Lifted, times: float, out: np.ndarray | None = None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
         """(columns, `times` the squares of the distances from these other rows), in parts that stay in the cache."""
         left = np.empty_like(self.rows)
         left[:, :-2], left[:, -2], left[:, -1] = -2.0 * times * self.entries, times, times * self.squares
-        return _dense_products(left, other.rows)
+        return _dense_products(left, other.rows, out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,8 +202,7 @@ class Products(Kernel):
 
     def block(self, Z: Any, X: Any) -> np.ndarray:
         out = np.empty((Z.shape[0], X.shape[0]), X.dtype)
-        for columns, tile in self.tiles(Z, X):
-            out[:, columns] = tile
+        self.fill(Z, X, out)
         return out
 
     def tiles(self, Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
@@ -298,28 +309,38 @@ class Gaussian(Products):
         return _lifted(Z) if isinstance(X, Lifted) else Z
 
     def tiles(self, Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
-        if isinstance(Z, Lifted) and isinstance(X, Lifted):
-            for columns, exponents in Z.distances(X, -self.gamma):
+        return self._tiles(Z, X) if _lifted_alike(Z, X) else super().tiles(Z, X)
+
+    def fill(self, Z: Any, X: Any, out: np.ndarray) -> None:
+        if not _lifted_alike(Z, X):
+            super().fill(Z, X, out)
+            return
+        for _ in self._tiles(Z, X, out):
+            pass
+
+    def _tiles(self, Z: Any, X: Any, out: np.ndarray | None = None) -> Iterator[tuple[slice, np.ndarray]]:
+        """The tiles of lifted rows, which are parts of `out` where that is given."""
+        if isinstance(Z, Lifted):
+            for columns, exponents in Z.distances(X, -self.gamma, out):
                 np.minimum(exponents, 0.0, out=exponents)
                 yield columns, np.exp(exponents, out=exponents)
             return
-        if _lifted_alike(Z, X):
-            left: Any = Z.entries
-            for columns, exponents in self._exponents(left, X.entries, self.gamma * X.unit * X.unit):
-                yield columns, np.exp(exponents, out=exponents)
-            return
-        yield from super().tiles(Z, X)
+        for columns, exponents in self._exponents(Z.entries, X.entries, self.gamma * X.unit * X.unit, out):
+            yield columns, np.exp(exponents, out=exponents)
 
     @staticmethod
-    def _exponents(Z: Lifted, X: Lifted, gamma: float) -> Iterator[tuple[slice, np.ndarray]]:
+    def _exponents(
+        Z: Lifted, X: Lifted, gamma: float, out: np.ndarray | None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
         """(columns, -gamma |z - x|^2 in float64) of whole numbers: rounded once, so that no distance is below 0."""
         if Z.exact(X):
             for columns, distances in Z.distances(X, -1.0):
-                yield columns, np.multiply(distances, gamma, dtype=np.float64)
+                place = None if out is None else out[:, columns]
+                yield columns, np.multiply(distances, gamma, out=place, dtype=np.float64)
             return
         left, right = (0.5 * A.squares.astype(np.float64) for A in (Z, X))
         for columns, products in _dense_products(Z.entries, X.entries):
-            halves = np.subtract(right[columns], products)
+            halves = np.subtract(right[columns], products, out=None if out is None else out[:, columns])
             halves += left[:, None]
             halves *= -2.0 * gamma
             yield columns, halves
@@ -442,10 +463,10 @@ def _lifted(X: Any) -> Any:
 
 
 def _lifted_alike(Z: Any, X: Any) -> bool:
-    """Are both dense rows of whole numbers, of one unit?"""
-    if not (isinstance(Z, WholeNumbers) and isinstance(X, WholeNumbers) and Z.unit == X.unit):
-        return False
-    return isinstance(Z.entries, Lifted) and isinstance(X.entries, Lifted)
+    """Are both lifted, of plain numbers or of whole ones of one unit?"""
+    if isinstance(Z, WholeNumbers) and isinstance(X, WholeNumbers) and Z.unit == X.unit:
+        Z, X = Z.entries, X.entries
+    return isinstance(Z, Lifted) and isinstance(X, Lifted)
 
 
 def _beside(Z: Any, X: Any) -> Any:
@@ -480,9 +501,20 @@ def _products(Z: Any, X: Any, times: float) -> Iterator[tuple[slice, np.ndarray]
         yield columns, products.toarray() if sp.issparse(products) else np.ascontiguousarray(products)
 
 
-def _dense_products(Z: np.ndarray, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+def _dense_products(
+    Z: np.ndarray, X: np.ndarray, out: np.ndarray | None = None
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """(columns, z.x), parts of `out` where that is given."""
+    turned = Z.shape[0] < THIN and X.shape[1] > NARROW and X.dtype == np.float32
     for columns in _slices(X.shape[0], _width(Z, X)):
-        yield columns, Z @ X[columns].T
+        place = None if out is None else out[:, columns]
+        if not turned:
+            yield columns, np.matmul(Z, X[columns].T, out=place)
+        elif place is None:
+            yield columns, (X[columns] @ Z.T).T
+        else:
+            place[:] = (X[columns] @ Z.T).T
+            yield columns, place
 
 
 def _width(Z: Any, X: Any) -> int:

@@ -113,18 +113,25 @@ class AgainstEachOther(Parts):
 
     def packed(self, coefficients: np.ndarray, codes: np.ndarray) -> np.ndarray:
         packed = np.zeros((self.count - 1, codes.size))
+        of = self._columns(np.bincount(codes, minlength=self.count))
         for k, (i, j) in enumerate(self.pairs):
-            packed[j - 1, codes == i] = coefficients[k, codes == i]
-            packed[i, codes == j] = coefficients[k, codes == j]
+            packed[j - 1, of[i]] = coefficients[k, of[i]]
+            packed[i, of[j]] = coefficients[k, of[j]]
         return packed
 
     def unpacked(self, dual_coef: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        codes = np.repeat(np.arange(self.count), counts)
-        found = np.zeros((len(self.pairs), codes.size))
+        of = self._columns(counts)
+        found = np.zeros((len(self.pairs), int(counts.sum())))
         for k, (i, j) in enumerate(self.pairs):
-            found[k, codes == i] = dual_coef[j - 1, codes == i]
-            found[k, codes == j] = dual_coef[i, codes == j]
+            found[k, of[i]] = dual_coef[j - 1, of[i]]
+            found[k, of[j]] = dual_coef[i, of[j]]
         return found
+
+    @staticmethod
+    def _columns(counts: np.ndarray) -> list[slice]:
+        """Where the support vectors of each class are, of so many each."""
+        ends = np.cumsum(counts).tolist()
+        return [slice(first, last) for first, last in zip([0, *ends], ends, strict=False)]
 
     def problems(self, code: int) -> np.ndarray:
         return np.array([k for k, pair in enumerate(self.pairs) if code in pair])

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled.decomposition import add_rows, mark_inside, pairs, singles, standing
+from ..compiled.decomposition import add_rows, mark, mark_inside, pairs, singles, standing
 from ..problems import Problem
 from .kernel_rows import KernelRows
 
@@ -126,7 +126,7 @@ def _sets(
         if constant:
             gradient += constant * y * float(alpha @ y)
         chosen, violation = working_set(problem, y, caps, alpha, gradient, kept, min(SET, rows.most))
-        if not alpha.any() and chosen.size > 2 * FIRST:
+        if chosen.size > 2 * FIRST and not alpha.any():
             chosen = _some_of_each(y)
         if chosen.size == 0 or violation <= LEAST * float(np.abs(gradient).max()):
             return
@@ -255,7 +255,7 @@ def working_set(
 
     The worst of those that may still move come first, then those of the set before that are between their bounds.
     """
-    rising, falling = np.empty(y.size), np.empty(y.size)
+    rising, falling, room = np.empty((3, y.size))
     total, inside = standing(y, caps, alpha, gradient, rising, falling)
     new = max(2, min(int(NEW * size), max(FEW, inside // 2))) if kept.size else size
     among = np.zeros(y.size, dtype=bool)
@@ -265,24 +265,11 @@ def working_set(
         # where the intercept seems to be: a row on its own side of it makes no pair
         middle = total / inside if inside else 0.5 * (top + bottom)
         middle = min(max(middle, bottom), top)
-        _mark(rising, middle, new // 2, among)
-        _mark(falling, -middle, new // 2, among)
+        mark(rising, middle, new // 2, room, among)
+        mark(falling, -middle, new // 2, room, among)
     else:
         lack = np.maximum(rising, falling)
         violation = float(lack.max(initial=0.0))
-        _mark(lack, LITTLE, new, among)
+        mark(lack, LITTLE, new, room, among)
     mark_inside(kept, caps, alpha, size, among)
     return np.flatnonzero(among), violation
-
-
-def _mark(value: np.ndarray, least: float, most: int, among: np.ndarray) -> None:
-    """Mark the largest values of at least so much, `most` at most."""
-    places = np.flatnonzero(value >= least)
-    if places.size > most:
-        found = value[places]
-        last = np.partition(found, found.size - most)[found.size - most]
-        above = found > last
-        first = np.flatnonzero(found == last)[: most - np.count_nonzero(above)]  # of equal ones
-        above[first] = True
-        places = places[above]
-    among[places] = True

@@ -77,15 +77,20 @@ class KernelRows:
 
     def square(self, wanted: np.ndarray) -> np.ndarray:
         """k(x_i, x_j) for these i and j, in float64; rows that are not kept are not computed beyond that."""
-        out = np.empty((wanted.size, wanted.size))
         found = self._slot[wanted]
         kept, missing = np.flatnonzero(found >= 0), np.flatnonzero(found < 0)
         self._turn += 1
         self._asked[found[kept]] = self._turn
-        gather(self.rows, found[kept], wanted, out, kept)
+        among = np.empty((0, 0))
         if missing.size:
             part = self.kernel.part(self.X, wanted[missing])
-            out[missing[:, None], missing] = self.kernel.block(part, part)
+            among = self.kernel.block(part, part)
+        if not kept.size:
+            return among.astype(float, copy=False)
+        out = np.empty((wanted.size, wanted.size))
+        # unsigned: compiled code need not ask whether they are below 0
+        columns, places = wanted.astype(np.uintp), kept.astype(np.uintp)
+        gather(self.rows, found[kept], columns, out, places, missing, among)
         return out
 
     def product(self, c: np.ndarray) -> np.ndarray:
@@ -128,7 +133,10 @@ class KernelRows:
             into = places = np.argsort(self._asked[: self._filled], kind="stable")[: some.size]
             gone = self._row[places]
             self._slot[gone[gone >= 0]] = self._row[places] = -1
-        for columns, tile in self.kernel.tiles(self.X[some], self.X):
-            self.rows[into, columns] = tile
+        if isinstance(into, slice):
+            self.kernel.fill(self.X[some], self.X, self.rows[into])
+        else:
+            for columns, tile in self.kernel.tiles(self.X[some], self.X):
+                self.rows[into, columns] = tile
         self._slot[some], self._row[places], self._asked[places] = places, some, self._turn
         self.computed += some.size

@@ -14,10 +14,12 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import compiled
+from .kinks import median
 
 TINY = 1e-14  # curvature, relative to the largest on the diagonal, that counts as none
 EDGE = 32  # of a square
 FEW = 8  # values that are compared one by one
+SOME = 32  # values that are looked for together
 STRETCH = 4096  # numbers of a sum that stay in the cache
 
 
@@ -53,10 +55,16 @@ def largest(value, room):
 
 @compiled()
 def first_of(value, wanted):
-    """Where this value is first; -1 where it is not."""
-    for k in range(value.size):
-        if value[k] == wanted:
-            return k
+    """Where this value is first; -1 where it is not. Some at a time are compared by vectors."""
+    for first in range(0, value.size, SOME):
+        part = value[first : first + SOME]
+        count = 0
+        for k in range(part.size):
+            count += part[k] == wanted
+        if count:
+            for k in range(part.size):
+                if part[k] == wanted:
+                    return first + k
     return -1
 
 
@@ -169,8 +177,16 @@ def singles(small, y, cap, alpha, gradient, goal, most, room):
 
 
 @compiled()
-def gather(rows, slots, columns, out, places):
-    """out[places[a], b] = rows[slots[a], columns[b]], and the same turned: a symmetric matrix."""
+def gather(rows, slots, columns, out, places, others, among):
+    """out[places[a], b] = rows[slots[a], columns[b]], and the same turned: a symmetric matrix.
+
+    Its other rows have `among` in their columns.
+    """
+    for a in range(others.size):
+        row = among[a]
+        line = out[others[a]]
+        for b in range(others.size):
+            line[others[b]] = row[b]
     for a in range(slots.size):
         row = rows[slots[a]]
         line = out[places[a]]
@@ -202,6 +218,53 @@ def standing(y, cap, alpha, gradient, rising, falling):
             total -= y[k] * gradient[k]
             count += 1
     return total, count
+
+
+@compiled()
+def last_of(value, most):
+    """The `most`-th largest of more values, by quickselect: they are put into another order."""
+    first, last = 0, value.size
+    while True:
+        pivot = median(value[first], value[(first + last) // 2], value[last - 1])
+        more, k, less = first, first, last
+        while k < less:
+            one = value[k]
+            if one > pivot:
+                value[k], value[more] = value[more], one
+                more += 1
+                k += 1
+            elif one < pivot:
+                less -= 1
+                value[k], value[less] = value[less], one
+            else:
+                k += 1
+        if most <= more:
+            last = more
+        elif most <= less:
+            return pivot
+        else:
+            first = less
+
+
+@compiled()
+def mark(value, least, most, room, marked):
+    """Mark the largest values of at least so much, `most` at most; of equal ones the first."""
+    count = 0
+    for k in range(value.size):
+        room[count] = value[k]
+        count += value[k] >= least
+    spare = count
+    if count > most:
+        least = last_of(room[:count], most)
+        spare = most
+        for k in range(count):
+            spare -= room[k] > least
+    for k in range(value.size):
+        if value[k] > least:
+            marked[k] = True
+        elif value[k] == least and spare > 0:
+            marked[k] = True
+            spare -= 1
 
 
 @compiled()
