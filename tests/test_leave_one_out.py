@@ -14,7 +14,7 @@ from tests.test_screening import data, exact, near
 def products(X, rho=0.0):
     """Inner products of rows, by the matrix of all of them."""
     K = X @ X.T + rho * rho
-    return InnerProducts(lambda c: K @ c, np.diag(K).copy(), 0.0, X.shape[0] + X.shape[1])
+    return InnerProducts(lambda c: c @ K, np.diag(K).copy(), 0.0, X.shape[0] + X.shape[1])
 
 
 def scores_without(problem, X, y, weights):
@@ -99,7 +99,7 @@ def test_kernels():
     alpha[clf.certificate_.support] = clf.certificate_.dual
     problem, gap = clf.certificate_.problem, clf.certificate_.upper - clf.certificate_.lower
     margins = y * clf.decision_function(X)
-    rows = InnerProducts(lambda c: K @ c, np.ones(y.size), 1e-14, y.size)
+    rows = InnerProducts(lambda c: c @ K, np.ones(y.size), 1e-14, y.size)
     found = left_out(problem, y, np.ones(y.size), alpha, margins, gap, rows)
     truth = np.array(
         [

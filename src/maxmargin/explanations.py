@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import Plain
-from .certificates import Certificate, CertificateError, Sample, training_data
+from .certificates import Certificate, CertificateError, Certificates, Sample, training_data
 from .gram import gram_product
 from .kernel_certificates import KernelSample
 from .leave_one_out import InnerProducts, LeftOut, left_out
@@ -231,7 +231,13 @@ def support_report(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Sup
             "support_report needs a classifier with a certificate: a fitted MaxMarginClassifier or "
             "KernelMaxMarginClassifier."
         )
-    proved = verify(model, X, y, sample_weight)
+    return explained(model, X, y, sample_weight, verify(model, X, y, sample_weight))
+
+
+def explained(
+    model: Any, X: Any, y: Any, sample_weight: Any, proved: Certificate | Certificates
+) -> SupportReport:
+    """`support_report`, with the certificates that these data were found to prove."""
     certificates = (proved,) if isinstance(proved, Certificate) else proved.parts
     X, labels, weights = training_data(model, X, y, sample_weight)
     scheme = parts_of(getattr(model, "multi_class_", "ovr"), len(model.classes_))
@@ -259,7 +265,7 @@ def _linear(
         problem, rho = certificate.problem, certificate.problem.rho
         scores = Plain.scores(X, w)
         rows = InnerProducts(
-            lambda c, rho=rho: Plain.scores(X, Plain.combine(X, c)) + rho * rho * Plain.total(c),
+            lambda c, rho=rho: np.array([Plain.scores(X, Plain.combine(X, one)) + rho * rho * one.sum() for one in c]),
             sample.norms**2 + rho * rho, 0.0, certificate.support.size + sample.width + 2,
         )  # fmt: skip
         optimum = certain_margins(sample, w, b, certificate)
@@ -288,7 +294,7 @@ def _kernel(
         problem, b = certificate.problem, float(np.ravel(model.intercept_)[k])
         rho = problem.rho
         rows = InnerProducts(
-            lambda c, rho=rho: kernel.scores(c) + rho * rho * Plain.total(c),
+            lambda c, rho=rho: kernel.scores(c) + rho * rho * c.sum(axis=1, keepdims=True),
             kernel.diagonal + rho * rho, kernel.error, codes.size,
         )  # fmt: skip
         gap, z = excess(problem, certificate.lower, certificate.upper), scores[k] + (b if rho else 0.0)
@@ -324,7 +330,7 @@ def _part(
     if problem.hard:
         margin = margin / np.nanmin(margin) if np.nanmin(margin) > 0.0 else margin
         if rows is not None and dual.any():
-            alpha = dual / float(dual * y @ rows.scores(dual * y))
+            alpha = dual / float(dual * y @ rows.scores((dual * y)[None])[0])
     without = None
     if rows is not None and np.isfinite(gap) and np.isfinite(alpha).all():
         up = np.abs(margin) * 1e-12 + 1e-12 * (np.abs(scores) + abs(b))

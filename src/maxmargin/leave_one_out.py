@@ -26,7 +26,7 @@ fixed, intercept; V. Vapnik, O. Chapelle, "Bounds on error expectation for suppo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +44,7 @@ class InnerProducts:
     Attributes
     ----------
     scores : callable
-        sum_j c_j <x_j, x_i> of every row i, for c of shape (n,).
+        sum_j c_kj <x_j, x_i> of every row i, for all k at once: of shape (m, n), as c is.
     squares : ndarray of shape (n,)
         |x_i|^2.
     error : float
@@ -116,7 +116,7 @@ def left_out(
     rows : InnerProducts
     """
     used = weights > 0.0
-    v = rows.scores(alpha * y)
+    v, pools = _pools(problem, y, weights, alpha, rows)
     length = float(np.sqrt(max(alpha * y @ v, 0.0)))
     # what the row itself takes from the dual value, and from the primal one
     gains = problem.gains(alpha, np.where(used, weights, 1.0))
@@ -125,7 +125,7 @@ def left_out(
     sizes = np.sqrt(rows.squares)
     unsure = 8.0 * (rows.terms + 16.0) * _EPS
     off = rows.error * float(alpha.sum())
-    for here, pool in _pools(problem, y, weights, alpha, rows):
+    for here, pool in pools:
         some = here & used
         rest = 1.0 - pool.own[some]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -165,26 +165,27 @@ def _half_cost(problem: Problem, weights: np.ndarray) -> np.ndarray:
 
 def _pools(
     problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.ndarray, rows: InnerProducts
-) -> Iterator[tuple[np.ndarray, _Pool]]:
-    """Rows, and a pool for these: rows with room of their class, of the other, or all that the other has."""
+) -> tuple[np.ndarray, list[tuple[np.ndarray, _Pool]]]:
+    """v.x_i of every row; and for rows a pool: those with room of their class, of the other, or all of the other."""
     if not problem.free:
         nothing = np.zeros(y.size)
-        yield np.ones(y.size, bool), _Pool(0.0, nothing, 0.0, nothing, -np.inf, np.inf, 0.0, 0.0)
-        return
+        pool = _Pool(0.0, nothing, 0.0, nothing, -np.inf, np.inf, 0.0, 0.0)
+        return rows.scores((alpha * y)[None])[0], [(np.ones(y.size, bool), pool)]
     caps, cost = problem.caps(weights), _half_cost(problem, weights)
     room = np.minimum(alpha, caps - alpha)
     room = np.where((weights > 0.0) & (room > _FULL * np.where(np.isfinite(caps), caps, 0.0)), room, 0.0)
-    for sign in (1.0, -1.0):
-        for of, amount in ((sign, room), (-sign, room), (-sign, alpha)):
-            here = np.where(y == of, amount, 0.0)
-            most = float(here.sum())
-            if not (most > 0.0 and np.isfinite(most)):
-                continue
-            rho = here / most
-            same = of == sign
-            sums = rows.scores(rho)
+    amounts = [(side, whole, np.where(y == side, alpha if whole else room, 0.0))
+               for side in (1.0, -1.0) for whole in (False, True)]  # fmt: skip
+    amounts = [(side, whole, amount) for side, whole, amount in amounts if 0.0 < float(amount.sum()) < np.inf]
+    v, *means = rows.scores(np.array([alpha * y, *(amount / amount.sum() for *_, amount in amounts)]))
+    pools = []
+    for (side, whole, amount), sums in zip(amounts, means, strict=True):
+        most = float(amount.sum())
+        rho = amount / most
+        for same in (False,) if whole else (True, False):
             pool = _Pool(
                 1.0 if same else -1.0, sums, float(rho @ sums), rho if same else np.zeros(y.size),
-                -most if amount is room else 0.0, most, float(rho @ (alpha * cost)), float(rho * rho @ cost),
+                0.0 if whole else -most, most, float(rho @ (alpha * cost)), float(rho * rho @ cost),
             )  # fmt: skip
-            yield y == sign, pool
+            pools.append((y == (side if same else -side), pool))
+    return v, pools

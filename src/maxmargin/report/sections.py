@@ -184,6 +184,48 @@ def decisive_rows(subject: Subject) -> Markup:
     return _section(title, element("p", words), *tables, more)
 
 
+def certain(subject: Subject) -> Markup | None:
+    """What is certain of every row at the optimum, and of the classifiers without it."""
+    if subject.recheck.outcome is not Outcome.HOLDS:
+        return None
+    found = subject.support
+    words: list[Any] = []
+    between = found.leave_one_out
+    if between is not None:
+        words.append(
+            element(
+                "p",
+                f"Left out one by one, between {between[0]} and {between[1]} of {len(subject.y)} rows would be "
+                "labelled wrongly by the classifier learnt without them. That follows from the certified gap; nothing "
+                "was fitted again.",
+            )
+        )
+    lines = []
+    for one, part in zip(subject.decisions, found.parts, strict=True):
+        told = part.optimum
+        counts = ("not known",) * 2 if told is None else (
+            str(int((told.weightless & part.takes_part).sum())), str(int((told.inside & part.takes_part).sum()))
+        )  # fmt: skip
+        lines.append([one.name, *counts, _numbers(part.suspects, subject.top) or "none"])
+    head = [
+        "problem",
+        "without weight in every optimum",
+        "margin below one in every optimum",
+        "perhaps mislabelled",
+    ]
+    words.append(table("What is certain of the rows", head, lines, numbers=(1, 2)))
+    if found.contradictory:
+        sets = "; ".join(_numbers(rows, subject.top) for rows in found.contradictory[: subject.top])
+        words.append(element("p", f"Rows that are equal, with different labels: {sets}."))
+    return _section("Certain", *words)
+
+
+def _numbers(rows: np.ndarray, most: int) -> str:
+    """The first of these rows."""
+    shown = ", ".join(map(str, rows[:most].tolist()))
+    return shown if rows.size <= most else f"{shown} and {rows.size - most} more"
+
+
 def _rows_table(subject: Subject, one: Decision, part: Certificate) -> Markup:
     signs, _ = one.signs(subject.y)
     weights = np.ones(len(subject.y)) if subject.sample_weight is None else subject.sample_weight
@@ -251,8 +293,9 @@ def features(subject: Subject) -> Markup:
     return _section(title, element("p", words), found)
 
 
-# a further section, such as one on explanations of the support, is one more function here
-SECTIONS: tuple[Callable[[Subject], Markup], ...] = (overview, certificate, pictures, decisive_rows, features)
+SECTIONS: tuple[Callable[[Subject], Markup | None], ...] = (
+    overview, certificate, pictures, decisive_rows, certain, features,
+)  # fmt: skip
 
 
 def _section(title: str, *content: Any) -> Markup:

@@ -14,6 +14,7 @@ from ..certificates import Certificate, CertificateError, Certificates
 from ..decisions import Decision, decisions, rows_of
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
+from ..explanations import SupportReport, explained
 from ..verification import verify
 
 
@@ -110,6 +111,11 @@ class Subject:
         except CertificateError as error:
             return Recheck(Outcome.FAILS, str(error), claim)
         return Recheck(Outcome.HOLDS, "", found)
+
+    @cached_property
+    def support(self) -> SupportReport:
+        """What is certain of each row, where the certificate holds."""
+        return explained(self.model, self.X, self.y, self.sample_weight, self.recheck.certificate)
 
     @cached_property
     def known(self) -> np.ndarray:
