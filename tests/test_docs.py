@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from sklearn.datasets import load_iris
 
 from maxmargin.kernel_solve import KERNEL_ALGORITHMS
@@ -45,3 +46,13 @@ def test_the_first_page_on_kernels_runs():
     scope = {"X": X, "y": y}
     exec(re.findall(r"```python\n(.*?)```", section, re.S)[0], scope)
     assert scope["clf"].status_ == "CERTIFIED"
+
+
+def test_the_page_on_other_programs_runs(capsys):
+    pytest.importorskip("skl2onnx", reason="pip install 'maxmargin[onnx]'")
+    page = (DOCS / "export.md").read_text()
+    scope = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.S):
+        exec(block, scope)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[:2] == ["ImportedLinearClassifier True", "False L2R_L2LOSS_SVC"]

@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .certificates import Certificate, CertificateError, Certificates
     from .comparison import Comparison, compare
+    from .estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
     from .estimators.kernel import KernelMaxMarginClassifier
     from .estimators.linear import MaxMarginClassifier
     from .estimators.online import OnlineMarginClassifier
     from .estimators.selection import MarginRFE
+    from .export.json import from_dict, from_json, to_dict, to_json
+    from .export.liblinear import from_liblinear, to_liblinear
+    from .export.libsvm import from_libsvm, to_libsvm
+    from .export.onnx import to_onnx
     from .kernel_verdicts import KernelSeparator, PolynomialSeparator
     from .persistence import ModelFileError, load, save
     from .problems import Problem
@@ -63,6 +68,8 @@ __all__ = [
     "DualCoordinateDescent",
     "FixedDirectionalMargin",
     "FlexibleIMA",
+    "ImportedKernelClassifier",
+    "ImportedLinearClassifier",
     "Inseparable",
     "InteriorPoint",
     "KernelMaxMarginClassifier",
@@ -84,19 +91,33 @@ __all__ = [
     "Status",
     "Undecided",
     "compare",
+    "from_dict",
+    "from_json",
+    "from_liblinear",
+    "from_libsvm",
     "load",
     "save",
     "separate",
+    "to_dict",
+    "to_json",
+    "to_liblinear",
+    "to_libsvm",
+    "to_onnx",
     "verify",
 ]
 
 _HOMES = {
     "certificates": ("Certificate", "CertificateError", "Certificates"),
     "comparison": ("Comparison", "compare"),
+    "estimators.imported": ("ImportedKernelClassifier", "ImportedLinearClassifier"),
     "estimators.kernel": ("KernelMaxMarginClassifier",),
     "estimators.linear": ("MaxMarginClassifier",),
     "estimators.online": ("OnlineMarginClassifier",),
     "estimators.selection": ("MarginRFE",),
+    "export.json": ("from_dict", "from_json", "to_dict", "to_json"),
+    "export.liblinear": ("from_liblinear", "to_liblinear"),
+    "export.libsvm": ("from_libsvm", "to_libsvm"),
+    "export.onnx": ("to_onnx",),
     "kernel_verdicts": ("KernelSeparator", "PolynomialSeparator"),
     "persistence": ("ModelFileError", "load", "save"),
     "problems": ("Problem",),

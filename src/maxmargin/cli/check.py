@@ -32,7 +32,10 @@ def check(
 
         fitted, table = model_and_data(model, data, label)
         if not hasattr(fitted, "certificate_"):
-            raise DataError(f"{model}: the model of a stream has no certificate, for its rows are gone.")
+            why = getattr(
+                fitted, "uncertified_", "the model of a stream has no certificate, for its rows are gone."
+            )
+            raise DataError(f"{model}: {why}")
         if table.y is None:
             raise DataError(f"{data}: a certificate is about labels too, and the file holds none.")
         try:
