@@ -38,13 +38,50 @@ def checked_rows(estimator: Any, X: Any, *y: Any, **how: Any) -> Any:
     ValueError
         If X or y cannot be used; of text and missing entries, the message names the column.
     """
+    _refuse_unready(X)
     try:
-        return validate_data(estimator, X, *y, dtype=[np.float64, np.float32], **how)
+        return validate_data(estimator, X, *map(plain_labels, y), dtype=[np.float64, np.float32], **how)
     except (ValueError, TypeError) as error:
-        words = next((one for one in _faults(X, str(error)) if one is not None), None)
+        said = str(error)
+        if said.startswith("The feature names should match"):
+            raise ValueError(
+                f"{said}Columns in the order of the fit: X[list(model.feature_names_in_)]."
+            ) from None
+        words = next((one for one in _faults(X, said) if one is not None), None)
+        if words is None and "NaN" in said and y:
+            missing = [_absent(value) for value in np.asarray(y[0], dtype=object).ravel()]
+            count = f"{sum(missing)} of {len(missing)} rows have no label"
+            words = f"Input y contains NaN: {count}; leave these rows out." if any(missing) else None
         if words is None:
             raise
         raise ValueError(words) from None
+
+
+def plain_labels(y: Any) -> Any:
+    """Whole numbers and booleans of pandas' own types as those of NumPy: classes keep their kind.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+
+    Returns
+    -------
+    y : array-like of shape (n_samples,)
+        The same where it is anything else, or labels are missing.
+    """
+    kind = getattr(y, "dtype", None)
+    if isinstance(kind, np.dtype) or not hasattr(y, "isna") or getattr(kind, "kind", "O") not in "biu":
+        return y
+    return y if y.isna().any() else np.array(y.tolist())
+
+
+def _refuse_unready(X: Any) -> None:
+    """Raise ValueError for frames that would be read by an order of their own, or as something else than they say."""
+    if hasattr(X, "collect") and hasattr(X, "collect_schema"):
+        raise ValueError("X is a query that has not been run, and no table yet: call collect() first.")
+    for name, kind in getattr(X, "schema", {}).items() if hasattr(X, "get_columns") else ():
+        if kind.is_temporal():
+            raise ValueError(_unnumbered(f"column {name!r}", kind))
 
 
 def _faults(X: Any, said: str) -> Iterator[str | None]:
@@ -75,13 +112,17 @@ def _fault(place: str, column: Any, kind: str) -> str | None:
     if values.dtype.kind in "iub":
         return None
     if values.dtype.kind not in "fOUST":
-        return f"{place} of X holds {kind}, not numbers: {_ENCODE}."
+        return _unnumbered(place, kind)
     missing = np.isnan(values) if values.dtype.kind == "f" else np.array([_absent(value) for value in values])
     if values.dtype.kind != "f":
         for value in values[~missing]:
             if not _number(value):
                 return f"{place} of X holds {kind}, {str(value)[:40]!r} for instance, not numbers: {_ENCODE}."
     return _missing(place, int(missing.sum()), missing.size) if missing.any() else None
+
+
+def _unnumbered(place: str, kind: Any) -> str:
+    return f"{place} of X holds {kind}, not numbers: {_ENCODE}."
 
 
 def _missing(place: str, count: int, rows: int) -> str:
