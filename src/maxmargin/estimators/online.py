@@ -23,6 +23,7 @@ from ..problems import Problem
 from ..rules import CRAMMA, MICRA, RULES, Algorithm, FixedDirectionalMargin, LocalPerceptron
 from ..stream import Stream, streams
 from ..threads import one_thread
+from .labels import missing_labels
 from .robustness import Robust
 from .rows import checked_rows
 from .unchanged import unchanged_by
@@ -585,6 +586,9 @@ def _is_number(value: Any) -> bool:
 
 
 def _classes(y: np.ndarray) -> np.ndarray:
+    missing = sum(label is None for label in y) if y.dtype == object else 0
+    if missing:
+        raise ValueError(missing_labels(missing, y.size))
     check_classification_targets(y)
     classes = np.unique(y)
     if classes.size < 2:

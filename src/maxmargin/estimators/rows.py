@@ -9,6 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
+from .labels import missing_labels
+
 _ENCODE = (
     "turn text and dates into numbers, with OneHotEncoder or OrdinalEncoder in a pipeline for instance, or leave the "
     "column out"
@@ -50,8 +52,7 @@ def checked_rows(estimator: Any, X: Any, *y: Any, **how: Any) -> Any:
         words = next((one for one in _faults(X, said) if one is not None), None)
         if words is None and "NaN" in said and y:
             missing = [_absent(value) for value in np.asarray(y[0], dtype=object).ravel()]
-            count = f"{sum(missing)} of {len(missing)} rows have no label"
-            words = f"Input y contains NaN: {count}; leave these rows out." if any(missing) else None
+            words = missing_labels(sum(missing), len(missing)) if any(missing) else None
         if words is None:
             raise
         raise ValueError(words) from None
