@@ -68,8 +68,7 @@ def to_liblinear(model: Any, path: str | os.PathLike[str], *, labels: Sequence[i
     ]
     with written_whole(path) as file:
         file.write("".join(f"{line}\n" for line in lines).encode())
-        for row in rows:
-            file.write(f"{digits(row.tolist())} \n".encode())
+        file.writelines(f"{digits(row)} \n".encode() for row in rows.tolist())
 
 
 def from_liblinear(path: str | os.PathLike[str]) -> ImportedLinearClassifier:
