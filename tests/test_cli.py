@@ -133,6 +133,8 @@ class TestFit:
                 "data",
                 "output",
                 "label",
+                "columns",
+                "drop",
                 "n_features",
                 "as_json",
                 "quiet",
@@ -259,7 +261,7 @@ class TestFit:
             (["--n-features", "2"], "is beyond the 2 features of the model"),
             (["--n-features", "0"], "--n-features must be at least 1, got 0; leave it out to count those"),
             (["--n-features", "-3"], "--n-features must be at least 1, got -3; leave it out"),
-            (["--label", "y"], "--label names a column of a .csv or .parquet file"),
+            (["--label", "y"], "--label names a column of a .csv, .parquet or .arrow file"),
             (["--gamma", "0.1"], "--gamma belongs to --kernel: name a kernel, or leave it out"),
             (["--kernel", "rbf", "--p", "1"], "--p does not go with --kernel: leave it out"),
             (["--kernel", "magic"], "kernel must be one of 'additive_chi2', "),
@@ -401,7 +403,7 @@ class TestPredict:
     def test_label_where_columns_have_no_names(self, model, data):
         for command in ("predict", "check"):
             said = refused(command, model, data, "--label", "y")
-            assert said.startswith(f"{data}: --label names a column of a .csv or .parquet file")
+            assert said.startswith(f"{data}: --label names a column of a .csv, .parquet or .arrow file")
             assert said.endswith("leave --label out.")
 
     def test_model_of_a_table_reads_other_files(self, table, data, tmp_path):

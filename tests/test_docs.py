@@ -77,3 +77,29 @@ def test_the_code_of_a_page_runs(name, capsys):
     for block in re.findall(r"```python\n(.*?)```", page, re.S):
         exec(block, scope)
     assert capsys.readouterr().out
+
+
+def test_the_page_on_other_programs_runs(capsys):
+    pytest.importorskip("skl2onnx", reason="pip install 'maxmargin[onnx]'")
+    page = (DOCS / "export.md").read_text()
+    scope = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.S):
+        exec(block, scope)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[:2] == ["ImportedLinearClassifier True", "False L2R_L2LOSS_SVC"]
+
+
+def test_the_page_on_data_runs(capsys):
+    pytest.importorskip("pandas")
+    pytest.importorskip("polars")
+    page = (DOCS / "data.md").read_text()
+    scope = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.S):
+        exec(block, scope)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "CERTIFIED True"
+    table = [line.split()[0] for line in printed[1:7]]
+    assert table[0] == "age"
+    assert set(table) == {"age", "income", "town_Lima", "town_Oslo", "town_Rome", "town_unknown"}
+    assert printed[-4:] == ["True", "True", "True", "CERTIFIED"]
+    assert scope["clf"].feature_names_in_.tolist() == scope["model"][:-1].get_feature_names_out().tolist()

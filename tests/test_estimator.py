@@ -185,7 +185,7 @@ X4 = [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]
         (X4, [0, 1, np.nan, 1], "Input y contains NaN"),
         (X4, None, "requires y to be passed, but the target y is None"),
         (X4, [0, 1, 0], r"Found input variables with inconsistent numbers of samples: \[4, 3\]"),
-        ([["a", "b"], ["c", "d"]], [0, 1], "could not convert string to float"),
+        ([["a", "b"], ["c", "d"]], [0, 1], "column 0 of X holds text, 'a' for instance"),
         (np.array(X4) + 1j, [0, 1, 0, 1], "Complex data not supported"),
         (X4, [b"a", b"b", b"a", b"b"], r"The labels are bytes: decode them, y.astype\(str\)"),
         (

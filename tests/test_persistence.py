@@ -304,7 +304,7 @@ class TestDamage:
         arrays = {}
         record = {
             "class": "MaxMarginClassifier",
-            "parameters": persistence._parameters(model),
+            "parameters": persistence.parameters_of(model),
             "fitted": persistence._fitted(model, arrays),
         }
         path.write_bytes(persistence._sealed(arrays, record))

@@ -8,12 +8,17 @@ if TYPE_CHECKING:
     from .certificates import Certificate, CertificateError, Certificates
     from .comparison import Comparison, compare
     from .estimators.cv import MaxMarginClassifierCV
+    from .estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
     from .estimators.kernel import KernelMaxMarginClassifier
     from .estimators.linear import MaxMarginClassifier
     from .estimators.online import OnlineMarginClassifier
     from .estimators.path import MarginPath, margin_path
     from .estimators.selection import MarginRFE
     from .explanations import SupportReport, support_report
+    from .export.json import from_dict, from_json, to_dict, to_json
+    from .export.liblinear import from_liblinear, to_liblinear
+    from .export.libsvm import from_libsvm, to_libsvm
+    from .export.onnx import to_onnx
     from .kernel_verdicts import KernelSeparator, PolynomialSeparator
     from .persistence import ModelFileError, load, save
     from .problems import Problem
@@ -66,6 +71,8 @@ __all__ = [
     "DualCoordinateDescent",
     "FixedDirectionalMargin",
     "FlexibleIMA",
+    "ImportedKernelClassifier",
+    "ImportedLinearClassifier",
     "Inseparable",
     "InteriorPoint",
     "KernelMaxMarginClassifier",
@@ -90,11 +97,20 @@ __all__ = [
     "SupportReport",
     "Undecided",
     "compare",
+    "from_dict",
+    "from_json",
+    "from_liblinear",
+    "from_libsvm",
     "load",
     "margin_path",
     "save",
     "separate",
     "support_report",
+    "to_dict",
+    "to_json",
+    "to_liblinear",
+    "to_libsvm",
+    "to_onnx",
     "verify",
 ]
 
@@ -102,12 +118,17 @@ _HOMES = {
     "certificates": ("Certificate", "CertificateError", "Certificates"),
     "comparison": ("Comparison", "compare"),
     "estimators.cv": ("MaxMarginClassifierCV",),
+    "estimators.imported": ("ImportedKernelClassifier", "ImportedLinearClassifier"),
     "estimators.kernel": ("KernelMaxMarginClassifier",),
     "estimators.linear": ("MaxMarginClassifier",),
     "estimators.online": ("OnlineMarginClassifier",),
     "estimators.path": ("MarginPath", "margin_path"),
     "estimators.selection": ("MarginRFE",),
     "explanations": ("SupportReport", "support_report"),
+    "export.json": ("from_dict", "from_json", "to_dict", "to_json"),
+    "export.liblinear": ("from_liblinear", "to_liblinear"),
+    "export.libsvm": ("from_libsvm", "to_libsvm"),
+    "export.onnx": ("to_onnx",),
     "kernel_verdicts": ("KernelSeparator", "PolynomialSeparator"),
     "persistence": ("ModelFileError", "load", "save"),
     "problems": ("Problem",),

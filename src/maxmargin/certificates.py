@@ -517,9 +517,8 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
         X = X.copy()  # the caller's stays as it is
         X.sum_duplicates()
     if not hasattr(model, "certificate_"):
-        raise CertificateError(
-            "this model is not fitted, so that there is nothing to verify: call fit first."
-        )
+        nothing = "this model is not fitted, so that there is nothing to verify: call fit first."
+        raise CertificateError(getattr(model, "uncertified_", nothing))
     labels = np.asarray(y)
     if labels.shape != (X.shape[0],):
         raise CertificateError(

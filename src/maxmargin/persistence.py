@@ -10,7 +10,7 @@ import os
 import re
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from .atomic import written_whole
 from .certificates import Certificate, Certificates, Fingerprint
 from .estimators.cv import MaxMarginClassifierCV
+from .estimators.imported import Imported, ImportedKernelClassifier, ImportedLinearClassifier
 from .estimators.kernel import KernelMaxMarginClassifier
 from .estimators.linear import MaxMarginClassifier
 from .estimators.online import OnlineMarginClassifier
@@ -43,10 +44,14 @@ class ModelFileError(ValueError):
     """A model file that cannot be read, or a model that cannot be written; the message says why."""
 
 
-Model = MaxMarginClassifier | KernelMaxMarginClassifier | OnlineMarginClassifier
-_CLASSES = {
-    cls.__name__: cls for cls in (MaxMarginClassifier, KernelMaxMarginClassifier, OnlineMarginClassifier)
-}
+Model = (
+    MaxMarginClassifier
+    | KernelMaxMarginClassifier
+    | OnlineMarginClassifier
+    | ImportedLinearClassifier
+    | ImportedKernelClassifier
+)
+_CLASSES: dict[str, type[Model]] = {cls.__name__: cls for cls in get_args(Model)}
 _KERNELS = {
     kernel.__name__: kernel for kernel in (Linear, Polynomial, Gaussian, Sigmoid, Pairwise, Precomputed)
 }
@@ -59,7 +64,7 @@ def save(model: Model | MaxMarginClassifierCV, path: str | os.PathLike[str]) -> 
 
     Parameters
     ----------
-    model : MaxMarginClassifier, KernelMaxMarginClassifier or OnlineMarginClassifier
+    model : MaxMarginClassifier, KernelMaxMarginClassifier, OnlineMarginClassifier or one read from another's file
         Fitted; of a `MaxMarginClassifierCV` the classifier that it has chosen. Its `callback` is not saved, and
         `random_state` only if it is None or an integer.
     path : str or path-like
@@ -81,7 +86,7 @@ def save(model: Model | MaxMarginClassifierCV, path: str | os.PathLike[str]) -> 
     arrays: dict[str, np.ndarray] = {}
     record = {
         "class": type(model).__name__,
-        "parameters": _parameters(model),
+        "parameters": parameters_of(model),
         "fitted": _WRITERS[type(model).__name__](model, arrays),
     }
     content = _sealed({name: np.ascontiguousarray(a) for name, a in arrays.items()}, record)
@@ -98,7 +103,7 @@ def load(path: str | os.PathLike[str]) -> Model:
 
     Returns
     -------
-    MaxMarginClassifier, KernelMaxMarginClassifier or OnlineMarginClassifier
+    MaxMarginClassifier, KernelMaxMarginClassifier, OnlineMarginClassifier or one read from another's file
         Fitted: it predicts, and its certificate is verified, as before; a stream goes on bit for bit.
 
     Raises
@@ -210,8 +215,11 @@ def _record(instance: Any) -> dict[str, Any]:
     return {field.name: _plain(getattr(instance, field.name)) for field in dataclasses.fields(instance)}
 
 
-def _parameters(model: Model) -> dict[str, Any]:
+def parameters_of(model: Any) -> dict[str, Any]:
+    """The parameters of a classifier as JSON has them; those that hold code or state are left out."""
     parameters = model.get_params(deep=False)
+    if isinstance(model, Imported):
+        return {name: _plain(value) for name, value in parameters.items()}
     parameters.pop("callback", None)
     algorithm, seed = (parameters.pop(name) for name in ("algorithm", "random_state"))
     weights, hasher = parameters.pop("class_weight", None), parameters.pop("hasher", None)
@@ -243,6 +251,8 @@ def _hasher(hasher: Any) -> Any:
 
 
 def _decoded_parameters(cls: type[Any], record: dict[str, Any]) -> dict[str, Any]:
+    if issubclass(cls, Imported):
+        return record
     missing = (
         cls().get_params(deep=False).keys() - record.keys() - {"callback", "norm_power"}
     )  # the latter is new
@@ -346,28 +356,28 @@ def _verdict_of(record: dict[str, Any], name: str, arrays: dict[str, np.ndarray]
 
 
 def _kernel_machine(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    arrays["dual_coef"], arrays["support"], arrays["n_support"] = (
-        model.dual_coef_,
-        model.support_,
-        model.n_support_,
-    )
+    arrays["support"] = model.support_
+    return {
+        **_certified(model, arrays),
+        **_sums(model, arrays),
+        "gamma": _plain(float(model.gamma_)),
+        "shape": [int(size) for size in model.shape_fit_],
+    }
+
+
+def _sums(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """What machines of kernels have in common."""
+    arrays["dual_coef"], arrays["n_support"] = model.dual_coef_, model.n_support_
     vectors = model.support_vectors_
     if sp.issparse(vectors):
         arrays["vectors.data"], arrays["vectors.indices"] = vectors.data, vectors.indices
         arrays["vectors.indptr"] = vectors.indptr
     else:
         arrays["vectors"] = vectors
-    parts = (model.certificate_,) if isinstance(model.certificate_, Certificate) else model.certificate_.parts
-    kernel: Any = parts[0].kernel
+    kernel: Any = model.kernel_
     fields = {field.name: getattr(kernel, field.name) for field in dataclasses.fields(kernel)}
     fields = {name: dict(value) if name == "parameters" else _plain(value) for name, value in fields.items()}
-    return {
-        **_certified(model, arrays),
-        "kernel": {"class": type(kernel).__name__, "fields": fields},
-        "multi_class": model.multi_class_,
-        "gamma": _plain(float(model.gamma_)),
-        "shape": [int(size) for size in model.shape_fit_],
-    }
+    return {"kernel": {"class": type(kernel).__name__, "fields": fields}, "multi_class": model.multi_class_}
 
 
 def _name_things(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -453,35 +463,84 @@ def _recertify(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]
 
 
 def _restore_kernel(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    model.gamma_, model.shape_fit_ = float(record["gamma"]), tuple(record["shape"])
+    model.support_ = arrays["support"]
+    kernel = _restore_sums(model, record, arrays)
+    _recertify(model, record, arrays, kernel)
+    if model.n_support_.sum() != model.support_.size:
+        raise ValueError(f"there are {model.support_.size} support vectors")
+    model.make_machine(kernel)
+
+
+def _restore_sums(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> Kernel:
+    """What machines of kernels have in common; the kernel."""
     fields = record["kernel"]["fields"]
     if "parameters" in fields:
         fields["parameters"] = tuple(fields["parameters"].items())
-    kernel = _KERNELS[record["kernel"]["class"]](**fields)
-    model.multi_class_ = record.get("multi_class", model.multi_class)  # files of old have the parameter alone
-    model.gamma_, model.shape_fit_ = float(record["gamma"]), tuple(record["shape"])
-    model.support_, model.n_support_, model.dual_coef_ = (
-        arrays["support"],
-        arrays["n_support"],
-        arrays["dual_coef"],
-    )
+    # files of old have the parameter alone
+    model.multi_class_ = record.get("multi_class") or model.multi_class
+    model.n_support_, model.dual_coef_ = arrays["n_support"], arrays["dual_coef"]
+    count = int(model.n_support_.sum())
     if "vectors" in arrays:
         model.support_vectors_ = arrays["vectors"]
     else:
         data = tuple(arrays[f"vectors.{name}"] for name in ("data", "indices", "indptr"))
-        model.support_vectors_ = sp.csr_matrix(data, shape=(model.support_.size, record["n_features_in"]))
-    _recertify(model, record, arrays, kernel)
-    if model.dual_coef_.shape[1] != model.support_.size or model.n_support_.sum() != model.support_.size:
+        model.support_vectors_ = sp.csr_matrix(data, shape=(count, record["n_features_in"]))
+    if model.dual_coef_.shape[1] != count:
         raise ValueError(f"dual coefficients have shape {model.dual_coef_.shape}")
-    model.make_machine(kernel)
+    return _KERNELS[record["kernel"]["class"]](**fields)
+
+
+def _imported(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """What models of other programs have in common."""
+    arrays["intercept"], arrays["order"] = model.intercept_, np.searchsorted(model.classes_, model.labels_)
+    record: dict[str, Any] = {
+        "n_features_in": model.n_features_in_,
+        "origin": model.origin_,
+        "source": getattr(model, "source_", None),
+    }
+    _name_things(model, record, arrays)
+    return record
+
+
+def _restore_imported(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    _names_restored(model, record, arrays)
+    model.keep(model.classes_[arrays["order"]], record["n_features_in"], record["origin"])
+    model.intercept_ = arrays["intercept"]
+
+
+def _imported_linear(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    arrays["coef"] = model.coef_
+    return _imported(model, arrays)
+
+
+def _restore_imported_linear(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    _restore_imported(model, record, arrays)
+    model.coef_ = arrays["coef"]
+    if model.coef_.shape != (model.intercept_.size, record["n_features_in"]):
+        raise ValueError(f"coefficients have shape {model.coef_.shape}")
+
+
+def _imported_kernel(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    return {**_imported(model, arrays), **_sums(model, arrays)}
+
+
+def _restore_imported_kernel(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    _restore_imported(model, record, arrays)
+    model.make_machine(_restore_sums(model, record, arrays))
 
 
 _WRITERS = {
     "MaxMarginClassifier": _fitted,
     "KernelMaxMarginClassifier": _kernel_machine,
     "OnlineMarginClassifier": _streamed,
+    "ImportedLinearClassifier": _imported_linear,
+    "ImportedKernelClassifier": _imported_kernel,
 }
 _READERS = {
     "MaxMarginClassifier": _restore,
     "KernelMaxMarginClassifier": _restore_kernel,
     "OnlineMarginClassifier": _resume,
+    "ImportedLinearClassifier": _restore_imported_linear,
+    "ImportedKernelClassifier": _restore_imported_kernel,
 }

@@ -11,6 +11,7 @@ from .. import __version__
 from .check import check
 from .compare import compare
 from .demo import demo
+from .export import export, import_model
 from .fit import fit
 from .predict import predict
 from .report import report
@@ -23,8 +24,9 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (fit, predict, check, report, compare, select, separate, demo):
+for command in (fit, predict, check, report, compare, select, separate, export, demo):
     app.command()(command)
+app.command("import")(import_model)
 
 
 def _show_version(asked: bool) -> None:

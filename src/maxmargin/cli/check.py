@@ -9,13 +9,15 @@ import typer
 from typer import Argument
 
 from .exits import STOPPED, one_sentence
-from .options import AsJson, Label
+from .options import AsJson, Drop, Label, Selection, Use
 
 
 def check(
     model: Annotated[Path, Argument(help="A file that `maxmargin fit` wrote.")],
     data: Annotated[Path, Argument(help="The data that it was fitted to.")],
     label: Label = None,
+    columns: Use = None,
+    drop: Drop = None,
     as_json: AsJson = False,
 ) -> None:
     """Recompute every bound of a model from the data; exit code 2 if one does not hold, and which.
@@ -30,9 +32,12 @@ def check(
         from .summary import as_json as to_json
         from .summary import summary
 
-        fitted, table = model_and_data(model, data, label)
+        fitted, table = model_and_data(model, data, Selection(label, columns, drop))
         if not hasattr(fitted, "certificate_"):
-            raise DataError(f"{model}: the model of a stream has no certificate, for its rows are gone.")
+            why = getattr(
+                fitted, "uncertified_", "the model of a stream has no certificate, for its rows are gone."
+            )
+            raise DataError(f"{model}: {why}")
         if table.y is None:
             raise DataError(f"{data}: a certificate is about labels too, and the file holds none.")
         try:
@@ -42,7 +47,7 @@ def check(
                 typer.echo(to_json({"verified": False, "reason": str(error)}))
             raise
         if as_json:
-            typer.echo(to_json({"verified": True, **summary(fitted, certificate)}))
+            typer.echo(to_json({"verified": True, **summary(fitted, certificate, table.feature_names)}))
         else:
             typer.echo(f"verified: recomputed from the {len(table.y)} rows of {data}, every bound holds")
             typer.echo(str(certificate))

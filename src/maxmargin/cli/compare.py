@@ -16,6 +16,7 @@ from .options import (
     Columns,
     Cost,
     Data,
+    Drop,
     FitIntercept,
     Intercept,
     InterceptScaling,
@@ -24,6 +25,8 @@ from .options import (
     NormPower,
     P,
     Seed,
+    Selection,
+    Use,
     picture_kind,
 )
 
@@ -50,6 +53,8 @@ def compare(
     seed: Seed = None,
     n_features: Columns = None,
     label: Label = None,
+    columns: Use = None,
+    drop: Drop = None,
     csv: Annotated[Path | None, Option(help="Write every report of every algorithm to this file.")] = None,
     picture: Annotated[
         Path | None, Option(help="Draw them against updates and time, as .png, .pdf or .svg.")
@@ -74,8 +79,9 @@ def compare(
             kind, figure = picture_kind(picture), _figure()
             if csv is not None and csv.absolute() == picture.absolute():
                 raise ValueError(f"{picture}: --csv and --picture name the same file; give each its own")
-        check_options(data, n_features, label)
-        table = read_labelled(data, n_features, label)
+        which = Selection(label, columns, drop)
+        check_options(data, n_features, which)
+        table = read_labelled(data, n_features, which)
 
         from ..comparison import compare as run
         from .progress import Progress

@@ -18,6 +18,7 @@ from .options import (
     Cost,
     Data,
     Degree,
+    Drop,
     FitIntercept,
     Gamma,
     Intercept,
@@ -27,12 +28,15 @@ from .options import (
     NormPower,
     P,
     Seed,
+    Selection,
+    Use,
     given_by,
 )
 
 # options of the command that are no parameters of a classifier
 NO_PARAMETERS = (
-    "data", "output", "n_features", "label", "as_json", "quiet", "online", "classes", "hashing", "trail",
+    "data", "output", "n_features", "label", "columns", "drop", "as_json", "quiet", "online", "classes", "hashing",
+    "trail",
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -72,6 +76,8 @@ def fit(
     n_jobs: Annotated[int | None, Option(help="Classes solved at the same time.")] = None,
     n_features: Columns = None,
     label: Label = None,
+    columns: Use = None,
+    drop: Drop = None,
     as_json: AsJson = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No live line and no report.")] = False,
     online: Annotated[
@@ -104,25 +110,32 @@ def fit(
         check_place(output, data)
         if classes is not None or hashing is not None or trail is not None:
             raise ValueError("--classes, --hashing and --trail belong to --online: add it, or leave them out")
-        check_options(data, n_features, label)
-        table = read_labelled(data, n_features, label)
+        which = Selection(label, columns, drop)
+        check_options(data, n_features, which)
+        table = read_labelled(data, n_features, which)
 
         from ..persistence import save
         from ..status import Status
         from .progress import Progress
         from .summary import as_json as to_json
-        from .summary import summary
+        from .summary import summary, weights
 
         model = chosen_model(ctx)
         with Progress("margin" if isinf(model.C) else "objective", max_time, quiet) as progress:
             seconds = _fit(model, table, progress)
         save(model, output)
         if as_json:
-            facts = {**summary(model, model.certificate_), "seconds": seconds, "model": str(output)}
+            facts = {
+                **summary(model, model.certificate_, table.feature_names),
+                "seconds": seconds,
+                "model": str(output),
+            }
             typer.echo(to_json(facts))
         elif not quiet:
             typer.echo(f"{model.status_.value} in {model.n_iter_} rounds, {seconds:.3g} s: {output}")
             typer.echo(str(model.certificate_))
+            for line in weights(model, table.feature_names):
+                typer.echo(line)
     if model.status_ is not Status.CERTIFIED:
         raise typer.Exit(STOPPED)
 

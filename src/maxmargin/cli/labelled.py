@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..readers import DataError, Table, names_columns, read
-from .options import check_label
+from ..readers import DataError, Table, names_columns
+from .options import Selection
 
 
-def check_options(data: Path, n_features: int | None, label: str | None) -> None:
+def check_options(data: Path, n_features: int | None, which: Selection) -> None:
     """Refuse what this kind of file has no use for."""
-    check_label(data, label)
+    which.check(data)
     if n_features is not None and n_features < 1:
         raise DataError(
             f"--n-features must be at least 1, got {n_features}; leave it out to count those that occur."
@@ -19,9 +19,9 @@ def check_options(data: Path, n_features: int | None, label: str | None) -> None
         raise DataError(f"{data}: the header says which features there are; leave --n-features out.")
 
 
-def read_labelled(data: Path, n_features: int | None, label: str | None) -> Table:
+def read_labelled(data: Path, n_features: int | None, which: Selection) -> Table:
     """Read a file; its labels must be there, and be classes."""
-    table = read(data, n_features, label=label)
+    table = which.read(data, n_features)
     if table.y is None:
         raise DataError(f"{data}: there are no labels to learn from.")
     if table.y.dtype.kind == "f":

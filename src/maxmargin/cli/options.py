@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Context, Option
+
+if TYPE_CHECKING:
+    from ..readers import Table
 
 
 def exponent(p: Any) -> float | str:
@@ -34,7 +38,9 @@ KernelName = Annotated[
 Gamma = Annotated[Any, Option(parser=width, metavar="NUMBER", help="Of the kernel: a number, scale or auto.")]
 Degree = Annotated[int, Option(help="Of the kernel poly.")]
 Coef0 = Annotated[float, Option(help="Of the kernels poly and sigmoid.")]
-Data = Annotated[Path, Argument(help="svmlight text, .csv, .npz or .parquet; text also as .gz, .bz2 or .xz.")]
+Data = Annotated[
+    Path, Argument(help="svmlight text, .csv, .npz, .parquet or .arrow; text also as .gz, .bz2 or .xz.")
+]
 Cost = Annotated[float, Option("--C", help="Weight of the losses; inf is the hard margin.")]
 Loss = Annotated[str, Option(help="squared_hinge or hinge.")]
 P = Annotated[
@@ -47,7 +53,14 @@ InterceptScaling = Annotated[float, Option(help="With an augmented intercept.")]
 ClassWeight = Annotated[str | None, Option(help="balanced: every class counts as much as any other.")]
 Seed = Annotated[int | None, Option(help="Order of presentation; none takes a fresh one.")]
 Columns = Annotated[int | None, Option(help="Columns of a sparse file, where not all of them occur in it.")]
-Label = Annotated[str | None, Option(help="The label column of a .csv or .parquet file.")]
+Label = Annotated[str | None, Option(help="The label column of a .csv, .parquet or .arrow file.")]
+Use = Annotated[
+    list[str] | None,
+    Option("--columns", help="Feature columns of such a file, as in a,b,c; all others are left out."),
+]
+Drop = Annotated[
+    list[str] | None, Option("--drop", help="Columns of such a file that are left out, as in id,date.")
+]
 FORMATS = ("png", "pdf", "svg")  # of pictures
 AsJson = Annotated[bool, Option("--json", help="One JSON object on standard output.")]
 
@@ -62,15 +75,34 @@ def given_by(ctx: Context) -> dict[str, Any]:
     }
 
 
-def check_label(data: Path, label: str | None) -> None:
-    """Refuse a label column where columns have no names."""
-    from ..readers import DataError, names_columns
+@dataclass(frozen=True)
+class Selection:
+    """The columns that a command line names."""
 
-    if label is not None and not names_columns(data):
-        raise DataError(
-            f"{data}: --label names a column of a .csv or .parquet file, and this kind of file has a fixed "
-            "place for labels; leave --label out."
-        )
+    label: str | None
+    use: list[str] | None
+    drop: list[str] | None
+
+    def check(self, data: Path) -> None:
+        """Refuse names where columns have none."""
+        from ..readers import DataError, names_columns
+
+        if names_columns(data):
+            return
+        for option, value in (("--label", self.label), ("--columns", self.use), ("--drop", self.drop)):
+            if value:
+                place = "a fixed place for labels" if option == "--label" else "no names for columns"
+                raise DataError(
+                    f"{data}: {option} names a column of a .csv, .parquet or .arrow file, and this kind of file has "
+                    f"{place}; leave {option} out."
+                )
+
+    def read(self, data: Path, n_features: int | None, **known: Any) -> Table:
+        """Read a file with what is named, and what a model knows."""
+        from ..readers import read
+
+        known = {"label": self.label, **known}
+        return read(data, n_features, use=self.use or (), drop=self.drop or (), **known)
 
 
 def picture_kind(path: Path) -> str:

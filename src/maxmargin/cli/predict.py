@@ -10,13 +10,13 @@ import typer
 from typer import Argument, Option
 
 from .exits import one_sentence
-from .options import AsJson, Label
+from .options import AsJson, Drop, Label, Selection, Use
 
 
 def predict(
     model: Annotated[Path, Argument(help="A file that `maxmargin fit` wrote.")],
     data: Annotated[
-        Path, Argument(help="Rows to classify; labels are not needed in .csv, .npz and .parquet.")
+        Path, Argument(help="Rows to classify; labels are not needed in .csv, .npz, .parquet and .arrow.")
     ],
     output: Annotated[
         Path | None, Option("--output", "-o", help="Where to write; else standard output.")
@@ -25,6 +25,8 @@ def predict(
         bool, Option("--scores", help="After each label, and tabs, the score, or that of every class.")
     ] = False,
     label: Label = None,
+    columns: Use = None,
+    drop: Drop = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the class of each row, one a line or as JSON; where labels are known, the accuracy on standard error."""
@@ -36,7 +38,7 @@ def predict(
             from ..atomic import check_place
 
             check_place(output, model, data)
-        fitted, table = model_and_data(model, data, label)
+        fitted, table = model_and_data(model, data, Selection(label, columns, drop))
         labels = [text_of(name) for name in fitted.predict(table.X)]
         values = fitted.decision_function(table.X) if scores else None
         if as_json:

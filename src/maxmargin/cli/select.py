@@ -15,10 +15,13 @@ from .options import (
     Columns,
     Cost,
     Data,
+    Drop,
     FitIntercept,
     Label,
     Loss,
     Seed,
+    Selection,
+    Use,
     exponent,
     picture_kind,
 )
@@ -55,6 +58,8 @@ def select(
     n_jobs: Annotated[int | None, Option(help="Folds at the same time.")] = None,
     n_features: Columns = None,
     label: Label = None,
+    columns: Use = None,
+    drop: Drop = None,
     top: Annotated[int, Option(help="How much of the ranking is printed; --json has all of it.")] = 20,
     picture: Annotated[
         Path | None,
@@ -81,8 +86,9 @@ def select(
             raise ValueError(f"--folds must be at least 2, to test on rows not learnt from; got {folds}.")
         if top < 0:
             raise ValueError(f"--top must be a whole number of at least 0; got {top}.")
-        check_options(data, n_features, label)
-        table = read_labelled(data, n_features, label)
+        which = Selection(label, columns, drop)
+        check_options(data, n_features, which)
+        table = read_labelled(data, n_features, which)
         _check_folds(table, folds)
 
         import time

@@ -8,7 +8,20 @@ import typer
 from typer import Option
 
 from .exits import STOPPED, one_sentence
-from .options import AsJson, Coef0, Columns, Data, Degree, Gamma, KernelName, Label, exponent
+from .options import (
+    AsJson,
+    Coef0,
+    Columns,
+    Data,
+    Degree,
+    Drop,
+    Gamma,
+    KernelName,
+    Label,
+    Selection,
+    Use,
+    exponent,
+)
 
 if TYPE_CHECKING:
     from ..readers import Table
@@ -36,6 +49,8 @@ def separate(
     max_time: Annotated[float | None, Option(help="Seconds, after which the question is left open.")] = None,
     n_features: Columns = None,
     label: Label = None,
+    columns: Use = None,
+    drop: Drop = None,
     as_json: AsJson = False,
 ) -> None:
     """Can a hyperplane, or a kernel's function, separate the two classes? A separator with its margin, or a proof.
@@ -46,10 +61,11 @@ def separate(
     with one_sentence():
         from .labelled import check_options, read_labelled
 
-        check_options(data, n_features, label)
+        which = Selection(label, columns, drop)
+        check_options(data, n_features, which)
         if kernel == "precomputed":
             raise ValueError("--kernel precomputed takes a matrix, which no file of rows is: ask in Python.")
-        table = read_labelled(data, n_features, label)
+        table = read_labelled(data, n_features, which)
 
         from ..separation import separate as decide
         from .summary import as_json as to_json
@@ -72,6 +88,7 @@ def _facts(verdict: Verdict, table: Table) -> dict[str, Any]:
         "separable": verdict.separable,
         "rows": table.X.shape[0],
         "features": table.X.shape[1],
+        "feature_names": table.feature_names,
         "classes": list(verdict.classes),
         "p": verdict.p,
         "bias": verdict.bias,

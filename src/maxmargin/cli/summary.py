@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from typing import Any
 
+MOST = 5  # weights that are shown
 
-def summary(model: Any, certificate: Any) -> dict[str, Any]:
-    """The facts of a model and its certificate, as plain values."""
+
+def summary(model: Any, certificate: Any, names: list[str] | None = None) -> dict[str, Any]:
+    """The facts of a model and its certificate, as plain values; `names` are those of the features."""
     parts = list(getattr(certificate, "parts", (certificate,)))
     labels = list(getattr(certificate, "classes", [None]))
     problem = parts[0].problem
@@ -19,6 +22,7 @@ def summary(model: Any, certificate: Any) -> dict[str, Any]:
         "rounds": model.n_iter_,
         "rows": parts[0].rows,
         "features": model.n_features_in_,
+        "feature_names": names,
         "classes": list(model.classes_),
         "problem": {
             **{name: getattr(problem, name) for name in ("loss", "C", "p", "power", "intercept")},
@@ -35,6 +39,18 @@ def summary(model: Any, certificate: Any) -> dict[str, Any]:
             for label, part in zip(labels, parts, strict=True)
         ],
     }
+
+
+def weights(model: Any, names: list[str] | None) -> Iterator[str]:
+    """Lines with the largest weights of a linear model, where features have names."""
+    if names is None or not hasattr(model, "coef_"):
+        return
+    classes = list(model.classes_)
+    for label, row in zip(classes if len(classes) > 2 else classes[1:], model.coef_, strict=True):
+        largest = sorted(range(len(names)), key=lambda j: -abs(row[j]))[:MOST]
+        shown = ", ".join(f"{names[j]} {row[j]:.4g}" for j in largest)
+        more = ", ..." if len(names) > MOST else ""
+        yield f"weights for {text_of(label)}: {shown}{more}"
 
 
 def as_json(facts: dict[str, Any]) -> str:

@@ -12,18 +12,16 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..certificates import Certificate, Certificates, Sample
 from ..data import canonical
 from ..definiteness import check_kernel
 from ..kernel_certificates import KernelPoint, KernelSample, all_bounds, certificate
-from ..kernel_machine import KernelMachine
 from ..kernel_names import kernel_named, width
 from ..kernel_separation import kernel_verdict
 from ..kernel_solve import KERNEL_ALGORITHMS, Decomposition, KernelSolution, Part, solve_kernel
 from ..kernel_verdicts import KernelSeparator
-from ..kernels import Kernel, Linear, Precomputed
+from ..kernels import Kernel, Precomputed
 from ..merge import apart, merge
 from ..multiclass import SCHEMES, Parts, named_parts, parts_of
 from ..problems import Problem
@@ -34,14 +32,16 @@ from ..status import Status, worst
 from ..threads import jobs, one_thread
 from ..verdicts import Inseparable, Verdict
 from ..watch import Watch
+from .decisions import KernelDecision
 from .hard import keep_verdicts
 from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
 from .parameters import check_parameters, require_boolean, require_number, seeds
 from .reports import hear
+from .rows import checked_rows
 from .unchanged import unchanged_by
 
 
-class KernelMaxMarginClassifier(ClassifierMixin, BaseEstimator):
+class KernelMaxMarginClassifier(KernelDecision, ClassifierMixin, BaseEstimator):
     """Maximum-margin classification in the space of a kernel, with a proof.
 
     Minimises ``1/2 |w|^2 + C sum s_i max(0, 1 - y_i (w.phi(x_i) + b))`` (hinge) or the same with squared losses, or
@@ -247,12 +247,11 @@ default="rbf"
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> KernelMaxMarginClassifier:
         problem = self._problem()
         algorithm = self._named(problem)
-        X, y = validate_data(
+        X, y = checked_rows(
             self,
             X,
             y,
             accept_sparse=self._sparse(),
-            dtype=[np.float64, np.float32],
             order="C",
             accept_large_sparse=True,
         )
@@ -342,66 +341,10 @@ default="rbf"
         keep_verdicts(self, labels, verdicts)
         return self
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Signed distance to the surface in the space of the kernel, times |w|.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or (n_samples, n_samples_fit)
-            Kernel values with the rows of the fit where the kernel is precomputed.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
-        """
-        scores = self._scores(X)
-        if scores.shape[1] == 1:
-            return scores.ravel()
-        return scores if self.decision_function_shape == "ovo" else self._scheme().values(scores)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix, as for `decision_function`
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        scores, scheme = self._scores(X), self._scheme()
-        values = scheme.values(scores) if self.break_ties else scheme.votes(scores)
-        return self.classes_[values.argmax(axis=1)]
-
-    @property
-    def coef_(self) -> np.ndarray:
-        """Weights of the features: of the linear kernel only."""
-        check_is_fitted(self)
-        kernel = self._machine.kernel
-        if not isinstance(kernel, Linear):
-            raise AttributeError(
-                f"coef_ belongs to the linear kernel; this model was fitted with the kernel {kernel}."
-            )
-        coefficients = self._scheme().unpacked(self.dual_coef_, self.n_support_)
-        return np.asarray(coefficients @ self.support_vectors_)
-
     @property
     def fit_status_(self) -> int:
         """0 where the fit is certified to `tol`, else 1."""
         return int(self.status_ is not Status.CERTIFIED)
-
-    def _scheme(self) -> Parts:
-        """The problems that were fitted, whatever the parameters say by now."""
-        return parts_of(self.multi_class_, len(self.classes_))
-
-    def _scores(self, X: Any) -> np.ndarray:
-        """The score of every problem, shape (n_samples, n_problems)."""
-        check_is_fitted(self)
-        sparse = False if isinstance(self._machine.kernel, Precomputed) else "csr"
-        X = validate_data(self, X, accept_sparse=sparse, dtype=[np.float64, np.float32], reset=False)
-        with one_thread:  # each thread of Python computes a block of rows by itself
-            return self._machine.scores(canonical(X), jobs(self.n_jobs))
 
     # parameters
 
@@ -511,15 +454,6 @@ default="rbf"
         else:
             self.certificate_ = Certificates(tuple(labels), tuple(parts))
         self.make_machine(kernel)
-
-    def make_machine(self, kernel: Kernel) -> None:
-        """Make what predicts of the fitted attributes; `load` asks for it too."""
-        scheme = self._scheme()
-        X = self.support_ if isinstance(kernel, Precomputed) else self.support_vectors_
-        problems = [scheme.problems(code) for code in range(scheme.count)]
-        self._machine = KernelMachine.of(
-            kernel, X, np.asarray(self.dual_coef_), self.intercept_, np.asarray(self.n_support_), problems
-        )
 
 
 def _side_by_side(supports: list[tuple[np.ndarray, np.ndarray]], used: np.ndarray, n: int) -> np.ndarray:

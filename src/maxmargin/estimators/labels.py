@@ -28,6 +28,9 @@ def class_names(y: np.ndarray) -> np.ndarray:
         if classes.size > 2 or not whole:
             check_classification_targets(classes if classes.size <= 2 else y)
     except TypeError:
+        missing = sum(label is None for label in y)
+        if missing:
+            raise ValueError(missing_labels(missing, y.size)) from None
         raise ValueError(
             f"The labels cannot be compared with one another: y holds {' and '.join(kinds)}. Give all classes "
             "names of one type."
@@ -39,6 +42,11 @@ def class_names(y: np.ndarray) -> np.ndarray:
             f"A classifier needs rows of at least 2 classes with positive weight, but {what}{name} (one class)."
         )
     return classes
+
+
+def missing_labels(missing: int, rows: int) -> str:
+    """What is said of rows without a label."""
+    return f"Input y contains NaN: {missing} of {rows} rows have no label; leave these rows out."
 
 
 def row_weights(X: Any, sample_weight: Any) -> np.ndarray:

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..certificates import INTERCEPT, Certificate, Certificates, Sample
 from ..choice import choose, relay
@@ -27,17 +25,19 @@ from ..task import Task
 from ..threads import jobs, one_thread
 from ..verdicts import Verdict
 from ..watch import Watch
+from .decisions import LinearDecision
 from .hard import item, keep_verdicts
 from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
 from .parameters import check_parameters, require_boolean, require_number, seeds
 from .reports import hear
 from .robustness import Robust
+from .rows import checked_rows
 from .unchanged import unchanged_by
 
 LARGE_P = 100.0  # stands for p="log" until the number of features is known
 
 
-class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
+class MaxMarginClassifier(LinearDecision, Robust, ClassifierMixin, BaseEstimator):
     """Linear maximum-margin classification with a proof.
 
     Minimises ``1/2 |w|^2 + C sum s_i max(0, 1 - y_i (w.x_i + b))`` (hinge) or the same with squared losses, or
@@ -213,12 +213,11 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         named = self._named()
         if self.p != "log":
             _solved_by(named, problem)
-        X, y = validate_data(
+        X, y = checked_rows(
             self,
             X,
             y,
             accept_sparse="csr",
-            dtype=[np.float64, np.float32],
             order="C",
             accept_large_sparse=True,
         )
@@ -293,37 +292,6 @@ class MaxMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
                 solutions = [one(k, watch) for k in range(len(labels))]
         self._keep(classes, factors, labels, solutions)
         return self
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Signed distance to the hyperplane, times |w|.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        with one_thread:
-            scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
-        return scores.ravel() if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     # parameters
 

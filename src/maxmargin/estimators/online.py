@@ -16,14 +16,16 @@ from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..data import Patterns
 from ..problems import Problem
 from ..rules import CRAMMA, MICRA, RULES, Algorithm, FixedDirectionalMargin, LocalPerceptron
 from ..stream import Stream, streams
 from ..threads import one_thread
+from .labels import missing_labels
 from .robustness import Robust
+from .rows import checked_rows
 from .unchanged import unchanged_by
 
 TRAILS = ("average", "vote", "last")
@@ -324,10 +326,11 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
         check_is_fitted(self)
-        if self.hasher is None:
-            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        else:
-            X = self._hashed(X)
+        X = (
+            checked_rows(self, X, accept_sparse="csr", reset=False)
+            if self.hasher is None
+            else self._hashed(X)
+        )
         with one_thread:
             if self._streams[0].trail == "vote":
                 scores = np.column_stack([_majority(stream, X) for stream in self._streams])
@@ -383,9 +386,7 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         if self.hasher is None:
             if not first and self._plain(X, y):
                 return X, y
-            X, y = validate_data(
-                self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=first
-            )
+            X, y = checked_rows(self, X, y, accept_sparse="csr", order="C", reset=first)
             return X, y
         X, y = self._hashed(X), np.asarray(y)
         if y.shape != (X.shape[0],):
@@ -585,6 +586,9 @@ def _is_number(value: Any) -> bool:
 
 
 def _classes(y: np.ndarray) -> np.ndarray:
+    missing = sum(label is None for label in y) if y.dtype == object else 0
+    if missing:
+        raise ValueError(missing_labels(missing, y.size))
     check_classification_targets(y)
     classes = np.unique(y)
     if classes.size < 2:

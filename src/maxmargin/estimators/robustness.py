@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..norms import dual_exponent, norm
+from .rows import checked_rows
 
 _EPS = float(np.finfo(float).eps)
 _LEAST = float(np.finfo(float).smallest_subnormal)
@@ -74,7 +75,7 @@ class Robust:
         if getattr(self, "hasher", None) is not None:
             X = model._hashed(X)
         else:
-            X = validate_data(model, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+            X = checked_rows(model, X, accept_sparse="csr", reset=False)
         return _radii(X, model.coef_, model.intercept_, exponent(model))
 
 

@@ -22,7 +22,6 @@ from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
     has_fit_parameter,
-    validate_data,
 )
 
 from ..problems import Problem
@@ -30,6 +29,7 @@ from ..rules import IMA, Algorithm
 from ..status import Status
 from ..threads import one_thread
 from .linear import MaxMarginClassifier
+from .rows import checked_rows
 from .unchanged import unchanged_by
 
 FOLDS = 5
@@ -250,7 +250,7 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> MarginRFE:
         self._check()
         engine = self._engine()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        X, y = checked_rows(self, X, y, accept_sparse="csr", order="C")
         if sample_weight is not None:
             if not has_fit_parameter(engine, "sample_weight"):
                 raise ValueError(
@@ -391,7 +391,7 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _reduced(self, X: Any) -> Any:
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = checked_rows(self, X, accept_sparse="csr", reset=False)
         return X[:, np.flatnonzero(self.support_)]
 
     def _get_support_mask(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -1,18 +1,22 @@
-"""Data files: svmlight text, CSV, .npz and Parquet, each with a clear sentence for what it cannot read."""
+"""Data files: svmlight text, CSV, .npz, Parquet and Arrow, each with a clear sentence for what it cannot read."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from .arrays import read_npz
+from .columnar import read_arrow, read_parquet
 from .delimited import read_delimited
 from .files import COMPRESSED, look, plain_sentences
-from .parquet import read_parquet
 from .svmlight import read_svmlight
 from .table import DataError, Expected, Table
 
 __all__ = ["DataError", "Expected", "Table", "names_columns", "read"]
+
+_ARROW = (".arrow", ".feather", ".ipc")
+_DELIMITED = (".csv", ".tsv")
 
 
 def read(
@@ -22,12 +26,15 @@ def read(
     label: str | None = None,
     features: list[str] | None = None,
     first_index: int | None = None,
+    use: Sequence[str] = (),
+    drop: Sequence[str] = (),
 ) -> Table:
     """Read a data set; the end of the name says how.
 
     ``.csv`` and ``.tsv`` have a header; ``.npz`` holds ``X`` and ``y``, or the CSR arrays ``data``,
-    ``indices``, ``indptr``, ``shape`` and ``y``; ``.parquet`` needs pyarrow; every other name is svmlight
-    text. Text may be compressed (``.gz``, ``.bz2``, ``.xz``).
+    ``indices``, ``indptr``, ``shape`` and ``y``; ``.parquet``, and ``.arrow``, ``.feather`` and ``.ipc`` (Arrow's
+    files and streams) need pyarrow; every other name is svmlight text. Text may be compressed (``.gz``, ``.bz2``,
+    ``.xz``).
 
     Indices of svmlight text count from 1, as in LIBSVM, unless the file holds an index 0: then all of it
     counts from 0 (the rule of scikit-learn's ``zero_based="auto"``). `Table.first_index` says which it was.
@@ -40,12 +47,17 @@ def read(
         How many features the model knows. A sparse file may then hold fewer columns, and a table need not
         have labels; more columns are an error.
     label : str, default=None
-        The label column of a CSV or Parquet file. None takes a column named label, target, class or y, else
+        The label column of a CSV, Parquet or Arrow file. None takes a column named label, target, class or y, else
         the last.
     features : list of str, default=None
-        The feature columns that the model knows; a CSV or Parquet file may hold others, in any order.
+        The feature columns that the model knows; a file whose columns have names may hold others, in any order.
     first_index : {0, 1}, default=None
         From what svmlight indices count; None finds out.
+    use : sequence of str, default=()
+        Names of the feature columns, in this order, one at a time or with commas between; none takes all.
+    drop : sequence of str, default=()
+        Names of columns that are left out. Columns in which pandas keeps the names of rows are left out in any case,
+        unless `use` names them.
 
     Returns
     -------
@@ -57,7 +69,7 @@ def read(
         If the file cannot be read; the message says which line is wrong, and what to do.
     """
     path = Path(path)
-    expected = Expected(n_features, label, features, first_index)
+    expected = Expected(n_features, label, features, first_index, tuple(use), tuple(drop))
     with plain_sentences(path):
         look(path)
         if not path.is_file():
@@ -65,20 +77,22 @@ def read(
                 f"{path}: a pipe or device can be read only once; write the data to a file first."
             )
         kind, compressed = _kind(path)
-        if kind in (".npz", ".parquet") and compressed:
+        if kind in (".npz", ".parquet", *_ARROW) and compressed:
             raise DataError(f"{path}: a {kind} file is read as it is; decompress it first.")
         if kind == ".npz":
             return read_npz(path, expected)
         if kind == ".parquet":
             return read_parquet(path, expected)
-        if kind in (".csv", ".tsv"):
+        if kind in _ARROW:
+            return read_arrow(path, expected)
+        if kind in _DELIMITED:
             return read_delimited(path, expected)
         return read_svmlight(path, expected)
 
 
 def names_columns(path: str | os.PathLike[str]) -> bool:
     """Have the columns of this kind of file names?"""
-    return _kind(Path(path))[0] in (".csv", ".tsv", ".parquet")
+    return _kind(Path(path))[0] in (*_DELIMITED, ".parquet", *_ARROW)
 
 
 def _kind(path: Path) -> tuple[str, bool]:

@@ -95,7 +95,7 @@ def _check_header(path: Path, names: list[str], expected: Expected) -> None:
             "semicolons or tabs, and there have to be a label and a feature."
         )
     for k, name in enumerate(names):
-        if not name.strip() and expected.features is None:
+        if not name.strip() and expected.features is None and not expected.use:
             raise DataError(
                 f"{path}, line 1: column {k + 1} has no name; give it one, or leave the column out "
                 "(pandas numbers the rows there unless told index=False)."
@@ -135,7 +135,7 @@ def _fault(row: list[str], names: list[str], features: list[int], at: int | None
         if number is None:
             return (
                 f"column {names[k]!r}: {text[:40]!r} is not a number; write numbers, leave the "
-                "column out, or name the label column with --label"
+                "column out with --drop, or name the label column with --label"
             )
         if not isfinite(number):
             return f"column {names[k]!r} is {text!r}; fill it in or leave the row out"

@@ -24,6 +24,8 @@ _MAGIC = {
     b"\xfd7zXZ\x00": ".xz",
     b"PK\x03\x04": ".npz",
     b"PAR1": ".parquet",
+    b"ARROW1": ".arrow",
+    b"FEA1": ".feather",
 }
 _SAMPLE = 1 << 20
 
@@ -95,7 +97,7 @@ def sample(path: Path) -> Sample:
         raise DataError(f"{path}: this is text in UTF-16; save it in UTF-8.")
     if b"\0" in text[:4096]:
         raise DataError(
-            f"{path}: this is not a text file; other kinds have names that end in .npz or .parquet."
+            f"{path}: this is not a text file; other kinds have names that end in .npz, .parquet or .arrow."
         )
     if not text.strip():
         if len(text) < _SAMPLE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,8 @@ class Expected:
     label: str | None = None
     features: list[str] | None = None
     first_index: int | None = None
+    use: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
 
     @property
     def for_model(self) -> bool:
@@ -68,44 +71,109 @@ def labels_of(texts: list[str]) -> np.ndarray:
         return np.array(texts)
 
 
-def columns(path: Any, names: list[str], expected: Expected) -> tuple[list[int], int | None]:
+def columns(
+    path: Any, names: list[str], expected: Expected, row_names: Collection[str] = ()
+) -> tuple[list[int], int | None]:
     """Where the features are, and where the label is (None if there is none).
+
+    Parameters
+    ----------
+    path : path-like
+    names : list of str
+    expected : Expected
+    row_names : collection of str, default=()
+        Columns that are no features unless they are asked for.
 
     Raises
     ------
     DataError
-        If a column is missing, or their number is not the model's.
+        If a column is missing, asked for in two ways, or their number is not the model's.
     """
-    lower = [name.lower() for name in names]
-    usual = next((lower.index(name) for name in LABEL_NAMES if name in lower), None)
-    if expected.features is not None:
-        missing = [name for name in expected.features if name not in names]
-        if missing:
+    used = named(path, "--columns", expected.use, names)
+    dropped = named(path, "--drop", expected.drop, names)
+    for k in dropped:
+        if k in used or names[k] == expected.label:
+            other = "--columns" if k in used else "--label"
             raise DataError(
-                f"{path}: the model needs the column {missing[0]!r}"
-                + (f" (and {len(missing) - 1} more)" if len(missing) > 1 else "")
-                + f", which the file does not hold; its columns are {listed(names)}."
+                f"{path}: both {other} and --drop name the column {names[k]!r}; name it in one of them."
             )
-        chosen = [names.index(name) for name in expected.features]
-        at = names.index(expected.label) if expected.label in names else usual
-        return chosen, None if at in chosen else at
+    asked = {names[k] for k in used} | {expected.label}
+    left = [
+        k for k in range(len(names)) if k not in dropped and (names[k] in asked or names[k] not in row_names)
+    ]
+    lower = {names[k].lower(): k for k in reversed(left) if k not in used}
+    usual = next((lower[name] for name in LABEL_NAMES if name in lower), None)
+    if expected.features is not None:
+        return _of_model(path, names, expected, used or left, usual)
     if expected.label is not None and expected.label in names:
         at = names.index(expected.label)
+        if at in used:
+            raise DataError(f"{path}: the column {expected.label!r} cannot be both the label and a feature.")
     elif expected.label is not None and not expected.for_model:
         raise DataError(f"{path}: there is no column {expected.label!r}; the columns are {listed(names)}.")
-    elif expected.n_features is not None and len(names) == expected.n_features:
-        at = None  # a table without labels
+    elif expected.n_features is not None and len(used or left) == expected.n_features:
+        at = usual if used else None  # a table without labels
     else:
-        at = len(names) - 1 if usual is None else usual
-    chosen = [k for k in range(len(names)) if k != at]
+        others = [k for k in left if k not in used]
+        at = usual if usual is not None or not others else others[-1]
+    chosen = used or [k for k in left if k != at]
+    if at is None and not expected.for_model:
+        raise DataError(
+            f"{path}: every column is a feature by --columns; name the label column with --label."
+        )
     if expected.n_features is not None and len(chosen) != expected.n_features:
         raise DataError(
             f"{path}: the model has {expected.n_features} features, the file holds {len(chosen)}"
             + ("." if at is None else f" (and the label column {names[at]!r}).")
         )
     if not chosen:
-        raise DataError(f"{path}: the only column is the label {names[0]!r}; a classifier needs features.")
+        raise DataError(
+            f"{path}: the only column is the label {names[at or 0]!r}; a classifier needs features."
+        )
     return chosen, at
+
+
+def _of_model(
+    path: Any, names: list[str], expected: Expected, left: list[int], usual: int | None
+) -> tuple[list[int], int | None]:
+    """The same for a model that knows its columns by name, of which all must be among those left."""
+    features: Any = expected.features
+    missing = [name for name in features if name not in names]
+    if missing:
+        raise DataError(
+            f"{path}: the model needs the column {missing[0]!r}"
+            + (f" (and {len(missing) - 1} more)" if len(missing) > 1 else "")
+            + f", which the file does not hold; its columns are {listed(names)}."
+        )
+    places = {name: k for k, name in enumerate(names)}
+    chosen, left_over = [places[name] for name in features], set(left)
+    for k in chosen:
+        if k not in left_over:
+            option = "--columns" if expected.use else "--drop"
+            raise DataError(f"{path}: the model needs the column {names[k]!r}, which {option} leaves out.")
+    at = names.index(expected.label) if expected.label in names else usual
+    return chosen, None if at in chosen else at
+
+
+def named(path: Any, option: str, words: tuple[str, ...], names: list[str]) -> list[int]:
+    """Places of columns that an option names, with commas between or one at a time, in this order.
+
+    Raises
+    ------
+    DataError
+        If there is no such column, or one is named twice.
+    """
+    places = {name: k for k, name in enumerate(names)}
+    found: list[int] = []
+    for word in words:
+        # a name may have a comma in it
+        for name in [word] if word in places else [part.strip() for part in word.split(",") if part.strip()]:
+            if name not in places:
+                raise DataError(f"{path}: {option} names {name!r}, and the columns are {listed(names)}.")
+            if places[name] in found:
+                raise DataError(f"{path}: {option} names the column {name!r} twice.")
+            found.append(places[name])
+    return found
 
 
 def listed(names: list[str]) -> str:

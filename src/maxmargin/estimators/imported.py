@@ -1,0 +1,176 @@
+"""Classifiers that other programs fitted: they predict, and have no certificate."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from .decisions import KernelDecision, LinearDecision
+
+
+class Imported(ClassifierMixin, BaseEstimator):
+    """What models read from files of other programs have in common.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted.
+    labels_ : ndarray of shape (n_classes,)
+        The same in the order in which the file counts them, of two the negative one first: of classes that come out
+        even, the first of these is predicted, as in the program that wrote the file.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only where the file has names.
+    origin_ : dict
+        What else the file says: its format, what the model was fitted with, and bounds that it claims.
+    uncertified_ : str
+        Why there is no `certificate_`.
+    """
+
+    labels_: np.ndarray
+    origin_: dict[str, Any]
+    feature_names_in_: np.ndarray
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> NoReturn:
+        """Refused: the model stays as it was read.
+
+        Raises
+        ------
+        ValueError
+        """
+        raise ValueError(
+            f"{type(self).__name__} holds a model that was fitted elsewhere, and learns nothing: fit a "
+            "MaxMarginClassifier or KernelMaxMarginClassifier instead."
+        )
+
+    @property
+    def uncertified_(self) -> str:
+        """Why there is no certificate."""
+        return (
+            f"this model was read from a {self.origin_['format']} file, which holds no proof of how good it is: fit "
+            "again with maxmargin for one, or read the .safetensors file that `save` wrote."
+        )
+
+    def keep(self, labels: np.ndarray, width: int, origin: dict[str, Any]) -> None:
+        """Classes in the order of `labels_`, the number of features, and what else the file says."""
+        self.labels_, self.classes_ = labels, np.sort(labels)
+        self.n_features_in_, self.origin_ = int(width), origin
+
+    @property
+    def _places(self) -> np.ndarray:
+        """Where each of `labels_` is in `classes_`."""
+        return np.searchsorted(self.classes_, self.labels_)
+
+
+class ImportedLinearClassifier(LinearDecision, Imported):
+    """A linear model read from a file, as `from_liblinear` and `from_dict` return it.
+
+    It predicts as the program that wrote it does. It has no certificate: the file does not say which rows prove how
+    good the model is.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        In the order of `classes_`; of two classes, the second is positive.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_, labels_, n_features_in_, feature_names_in_, origin_, uncertified_
+        See `Imported`.
+    """
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim > 1:
+            return self.labels_[scores[:, self._places].argmax(axis=1)]
+        second = scores if self._places[0] == 0 else -scores
+        return self.labels_[(second > 0).astype(np.intp)]
+
+
+class ImportedKernelClassifier(KernelDecision, Imported):
+    """A kernel model read from a file, as `from_libsvm` returns it: each class against each other.
+
+    It predicts as the program that wrote it does. It has no certificate: the file does not say of which rows the model
+    was made, nor what they weighed.
+
+    Parameters
+    ----------
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Of several classes, one value a class, made of votes and scores as in SVC, or one a pair of classes.
+    break_ties : bool, default=False
+        Among classes of equally many votes, do the scores decide?
+    n_jobs : int, default=None
+        Threads: blocks of rows that are predicted at the same time.
+
+    Attributes
+    ----------
+    support_vectors_ : CSR matrix of shape (n_SV, n_features)
+        Those of the first of `labels_` first.
+    n_support_ : ndarray of shape (n_classes,)
+        How many of each, in the order of `labels_`.
+    dual_coef_ : ndarray of shape (n_classes - 1, n_SV)
+        As in SVC, for classes in the order of `labels_`.
+    intercept_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+        Of each pair of `labels_`.
+    multi_class_ : {"ovo"}
+    classes_, labels_, n_features_in_, origin_, uncertified_
+        See `Imported`.
+    """
+
+    def __init__(
+        self, *, decision_function_shape: str = "ovr", break_ties: bool = False, n_jobs: int | None = None
+    ) -> None:
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.n_jobs = n_jobs
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed distance to the surface in the space of the kernel, times |w|.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
+            In the order of `classes_`.
+        """
+        scores = super().decision_function(X)
+        places = self._places
+        if scores.ndim == 1:
+            return scores if places[0] == 0 else -scores
+        if self.decision_function_shape != "ovo":
+            return scores[:, np.argsort(places)]
+        pairs = np.sort(places[np.array(self._scheme().labels)], axis=1)
+        turned = places[np.array(self._scheme().labels)[:, 0]] != pairs[:, 0]
+        return np.where(turned, -scores, scores)[:, np.lexsort(pairs.T[::-1])]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        places = self._chosen(X)
+        return self.labels_[places]

@@ -1,0 +1,474 @@
+"""Text models and JSON: what is written is what is read, every double to the last digit; what is wrong is told."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from maxmargin import (
+    CertificateError,
+    ImportedKernelClassifier,
+    KernelMaxMarginClassifier,
+    MaxMarginClassifier,
+    ModelFileError,
+    OnlineMarginClassifier,
+    from_dict,
+    from_json,
+    from_liblinear,
+    from_libsvm,
+    load,
+    save,
+    to_dict,
+    to_json,
+    to_liblinear,
+    to_libsvm,
+    verify,
+)
+
+X, THREE = load_iris(return_X_y=True)
+TWO = np.where(THREE == 1, 1, -1)
+NAMES = np.array(["setosa", "versicolor", "virginica"])[THREE]
+NEW = np.vstack([X + 0.25, np.random.default_rng(0).normal(3.0, 3.0, (300, 4)), np.zeros((1, 4))])
+KERNELS = {
+    "linear": {},
+    "poly": {"degree": 2, "gamma": 0.3, "coef0": 1.0},
+    "rbf": {"gamma": 0.7},
+}
+
+
+@pytest.fixture(scope="module")
+def linear():
+    return {k: MaxMarginClassifier().fit(X, y) for k, y in {"two": TWO, "three": THREE}.items()}
+
+
+@pytest.fixture(scope="module")
+def machine():
+    return {
+        k: KernelMaxMarginClassifier(multi_class="ovo", gamma=0.7).fit(X, y)
+        for k, y in {"two": TWO, "three": THREE}.items()
+    }
+
+
+def refusal(function, *arguments, **options):
+    """What is said, in one sentence or two, about what cannot be done."""
+    with pytest.raises(ModelFileError) as caught:
+        function(*arguments, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def check_same(one, two):
+    assert np.array_equal(one.decision_function(NEW), two.decision_function(NEW))
+    assert np.array_equal(one.predict(NEW), two.predict(NEW))
+    assert np.array_equal(one.classes_, two.classes_)
+
+
+class TestLiblinear:
+    @pytest.mark.parametrize("classes", ["two", "three"])
+    @pytest.mark.parametrize("intercept", [True, False])
+    def test_round_trip(self, classes, intercept, tmp_path):
+        y = {"two": TWO, "three": THREE}[classes]
+        model = MaxMarginClassifier(fit_intercept=intercept, loss="hinge").fit(X, y)
+        to_liblinear(model, tmp_path / "a.model")
+        copy = from_liblinear(tmp_path / "a.model")
+        assert np.array_equal(copy.coef_, model.coef_)
+        assert np.array_equal(copy.intercept_, model.intercept_)
+        check_same(copy, model)
+        to_liblinear(copy, tmp_path / "b.model")
+        first, second = ((tmp_path / name).read_text().splitlines() for name in ("a.model", "b.model"))
+        assert first[0] == "solver_type L2R_L1LOSS_SVC_DUAL"
+        assert first[1:] == second[1:]
+        assert f"bias {1 if intercept else -1}" in first
+
+    def test_the_layout(self, linear, tmp_path):
+        to_liblinear(linear["two"], tmp_path / "a.model")
+        lines = (tmp_path / "a.model").read_text().splitlines()
+        coef, intercept = linear["two"].coef_[0], linear["two"].intercept_[0]
+        assert lines[:6] == [
+            "solver_type L2R_L2LOSS_SVC", "nr_class 2", "label 1 -1", "nr_feature 4", "bias 1", "w"
+        ]  # fmt: skip
+        assert [float(line) for line in lines[6:]] == [*coef, intercept]
+
+    def test_every_double_comes_back(self, linear, tmp_path):
+        numbers = [0.1, -0.0, 5e-324, -1.7976931348623157e308, 1 / 3, 2.0**-1074 * 3, np.nextafter(1, 2)]
+        model = from_dict(to_dict(linear["two"]))
+        model.coef_, model.n_features_in_ = np.array([numbers]), len(numbers)
+        for write, read in ((to_liblinear, from_liblinear), (to_json, from_json)):
+            write(model, tmp_path / "a")
+            assert read(tmp_path / "a").coef_.tobytes() == model.coef_.tobytes()
+
+    @pytest.mark.parametrize("labels", [[1, -1], [-1, 1]])
+    def test_even_scores_are_decided_as_liblinear_does(self, labels, tmp_path):
+        (tmp_path / "a.model").write_text(
+            f"solver_type L2R_L2LOSS_SVC\nnr_class 2\nlabel {labels[0]} {labels[1]}\nnr_feature 1\nbias -1\nw\n2 \n"
+        )
+        model = from_liblinear(tmp_path / "a.model")
+        assert model.classes_.tolist() == [-1, 1]
+        assert model.coef_ == 2.0 * labels[0]
+        # positive: the first in the file; 0 and below: the second
+        assert model.predict([[3.0], [-3.0], [0.0]]).tolist() == [labels[0], labels[1], labels[1]]
+        save(model, tmp_path / "a.safetensors")
+        assert load(tmp_path / "a.safetensors").predict([[0.0]]).tolist() == [labels[1]]
+        assert from_dict(to_dict(model)).predict([[0.0]]).tolist() == [labels[1]]
+
+    def test_classes_in_the_order_of_the_file(self, tmp_path):
+        (tmp_path / "a.model").write_text(
+            "solver_type L2R_LR\nnr_class 3\nlabel 5 -2 3\nnr_feature 2\nbias 2\nw\n"
+            "1 2 3 \n4 5 6 \n0.5 0.25 0.125 \n"
+        )
+        model = from_liblinear(tmp_path / "a.model")
+        assert model.classes_.tolist() == [-2, 3, 5]
+        assert model.coef_.tolist() == [[2, 5], [3, 6], [1, 4]]
+        assert model.intercept_.tolist() == [0.5, 0.25, 1.0]
+        model.intercept_ = np.zeros(3)
+        assert model.predict([[0.0, 0.0]]).tolist() == [5]
+
+    def test_labels_that_are_words(self, tmp_path):
+        model = MaxMarginClassifier().fit(X, NAMES)
+        said = refusal(to_liblinear, model, tmp_path / "a.model")
+        assert "labels=[0, 1, ...]" in said
+        assert not (tmp_path / "a.model").exists()
+        to_liblinear(model, tmp_path / "a.model", labels=[30, 10, 20])
+        copy = from_liblinear(tmp_path / "a.model")
+        assert copy.labels_.tolist() == [30, 10, 20]
+        numbers = dict(zip(["setosa", "versicolor", "virginica"], [30, 10, 20], strict=True))
+        assert copy.predict(NEW).tolist() == [numbers[name] for name in model.predict(NEW)]
+        for labels in ([1, 2], [1, 1, 2], [0.5, 1, 2], [1, 2, 2**31]):
+            assert "whole numbers" in refusal(to_liblinear, model, tmp_path / "b.model", labels=labels)
+
+    def test_streams(self, tmp_path):
+        model = OnlineMarginClassifier(random_state=0).fit(X, THREE)
+        to_liblinear(model, tmp_path / "a.model")
+        check_same(from_liblinear(tmp_path / "a.model"), model)
+        voting = OnlineMarginClassifier(trail="vote", random_state=0).fit(X, TWO)
+        assert 'trail="average"' in refusal(to_liblinear, voting, tmp_path / "b.model")
+        hashed = OnlineMarginClassifier(hasher=16).partial_fit([{"a": 1}, {"b": 1}], [0, 1], classes=[0, 1])
+        assert "hashed" in refusal(to_json, hashed, tmp_path / "b.json")
+
+    def test_linear_kernels(self, tmp_path):
+        model = KernelMaxMarginClassifier(kernel="linear").fit(X, THREE)
+        to_liblinear(model, tmp_path / "a.model")
+        assert np.allclose(
+            from_liblinear(tmp_path / "a.model").decision_function(X), model.decision_function(X)
+        )
+        pairs = KernelMaxMarginClassifier(kernel="linear", multi_class="ovo").fit(X, THREE)
+        assert 'multi_class="ovr"' in refusal(to_liblinear, pairs, tmp_path / "a.model")
+
+    def test_other_models(self, machine, linear, tmp_path):
+        path = tmp_path / "a.model"
+        assert "to_libsvm" in refusal(to_liblinear, machine["two"], path)
+        assert "to_liblinear" in refusal(to_libsvm, linear["two"], path)
+        pipe = make_pipeline(StandardScaler(), MaxMarginClassifier()).fit(X, TWO)
+        assert "to_onnx" in refusal(to_liblinear, pipe, path)
+        with pytest.raises(NotFittedError):
+            to_liblinear(MaxMarginClassifier(), path)
+        broken = from_dict(to_dict(linear["two"]))
+        broken.coef_ = broken.coef_ * np.inf
+        assert "not finite" in refusal(to_liblinear, broken, path)
+        assert not path.exists()
+
+    def test_an_old_file_stays_where_nothing_can_be_written(self, linear, tmp_path, monkeypatch):
+        path = tmp_path / "a.model"
+        path.write_text("old")
+
+        def full(numbers):
+            raise OSError("no space left on the disk")
+
+        monkeypatch.setattr("maxmargin.export.liblinear.digits", full)
+        with pytest.raises(OSError, match="no space"):
+            to_liblinear(linear["two"], path)
+        assert path.read_text() == "old"
+        assert [one.name for one in tmp_path.iterdir()] == ["a.model"]
+
+
+class TestMalformedLiblinear:
+    GOOD = "solver_type L2R_LR\nnr_class 2\nlabel 1 -1\nnr_feature 2\nbias 1\nw\n0.5 \n-1 \n2 \n"
+
+    def test_good(self, tmp_path):
+        (tmp_path / "a").write_text(self.GOOD)
+        assert from_liblinear(tmp_path / "a").decision_function([[2.0, 3.0]]) == 0.0
+
+    @pytest.mark.parametrize("cut", range(len(GOOD)))
+    def test_every_cut_is_noticed(self, tmp_path, cut):
+        (tmp_path / "a").write_text(self.GOOD[:cut])
+        said = refusal(from_liblinear, tmp_path / "a")
+        assert said.startswith(str(tmp_path / "a"))
+
+    @pytest.mark.parametrize(
+        ("old", "new", "said"),
+        [
+            ("solver_type L2R_LR", "svm_type c_svc", "does not begin with 'solver_type'"),
+            ("L2R_LR", "L2R_L2LOSS_SVR", "none of liblinear's classifiers"),
+            ("nr_class 2", "nr_class 1", "has 2 at least"),
+            ("nr_class 2", "nr_class two", "'nr_class' must be whole numbers; got 'two'"),
+            ("nr_class 2\n", "", "there is no line 'nr_class'"),
+            ("label 1 -1", "label 1", "'label' must be 2 numbers; there are 1"),
+            ("label 1 -1", "label 1 1", "the same label"),
+            ("nr_feature 2", "nr_feature 3", "is cut short"),
+            ("nr_feature 2", "nr_feature 1", "goes on after its end"),
+            ("bias 1", "bias inf", "finite"),
+            ("-1 \n", "-1x \n", "'-1x' is no finite number"),
+            ("-1 \n", "nan \n", "'nan' is no finite number"),
+            ("w\n", "v\n", "no line 'w'"),
+            ("bias", "b\xefas", "line 5: this is no text"),
+        ],
+    )
+    def test_faults_are_told(self, tmp_path, old, new, said):
+        (tmp_path / "a").write_bytes(self.GOOD.replace(old, new).encode("latin-1"))
+        assert said in refusal(from_liblinear, tmp_path / "a")
+
+    def test_no_file(self, tmp_path):
+        with pytest.raises(FileNotFoundError):
+            from_liblinear(tmp_path / "a")
+
+
+class TestLibsvm:
+    @pytest.mark.parametrize("kernel", KERNELS)
+    @pytest.mark.parametrize("classes", ["two", "three"])
+    def test_round_trip(self, kernel, classes, tmp_path):
+        y = {"two": TWO, "three": THREE}[classes]
+        model = KernelMaxMarginClassifier(kernel=kernel, multi_class="ovo", **KERNELS[kernel]).fit(X, y)
+        to_libsvm(model, tmp_path / "a.model")
+        copy = from_libsvm(tmp_path / "a.model")
+        assert np.array_equal(copy.dual_coef_, model.dual_coef_)
+        assert np.array_equal(copy.support_vectors_.toarray(), model.support_vectors_)
+        assert np.allclose(copy.decision_function(NEW), model.decision_function(NEW), rtol=1e-9, atol=1e-9)
+        assert np.array_equal(copy.predict(NEW), model.predict(NEW))
+        to_libsvm(copy, tmp_path / "b.model")
+        assert (tmp_path / "a.model").read_bytes() == (tmp_path / "b.model").read_bytes()
+
+    def test_the_sigmoid(self, tmp_path):
+        (tmp_path / "a.model").write_text(
+            "svm_type c_svc\nkernel_type sigmoid\ngamma 0.5\ncoef0 0.25\nnr_class 2\ntotal_sv 2\nrho 0.125\n"
+            "label 1 -1\nnr_sv 1 1\nSV\n1 1:2 \n-1 2:3 \n"
+        )
+        read = from_libsvm(tmp_path / "a.model")
+        z = np.array([1.0, 2.0])
+        expected = np.tanh(0.5 * 2 * z[0] + 0.25) - np.tanh(0.5 * 3 * z[1] + 0.25) - 0.125
+        assert read.decision_function([z]) == pytest.approx(expected, rel=1e-14)
+        to_libsvm(read, tmp_path / "b.model")
+        assert from_libsvm(tmp_path / "b.model").decision_function([z]) == read.decision_function([z])
+
+    def test_the_layout(self, tmp_path):
+        model = KernelMaxMarginClassifier(kernel="poly", degree=3, gamma=0.5, coef0=-0.0, C=1.0)
+        model.fit([[0.0, 1.0], [0.0, -2.0], [3.0, 0.0]], [1, -1, -1])
+        to_libsvm(model, tmp_path / "a.model")
+        lines = (tmp_path / "a.model").read_text().splitlines()
+        assert lines[:7] == [
+            "svm_type c_svc", "kernel_type polynomial", "degree 3", "gamma 0.5", "coef0 -0", "nr_class 2",
+            f"total_sv {len(model.support_)}",
+        ]  # fmt: skip
+        assert lines[8] == "label 1 -1"
+        assert lines[9] == "nr_sv 1 " + str(len(model.support_) - 1)
+        assert lines[11].split()[1:] == ["2:1"]  # the support vector of class 1, zeros left out
+
+    def test_classes_in_the_order_of_the_file(self, machine, tmp_path):
+        """The same model with its classes in other orders: the same scores, and the same labels but for ties."""
+        model = machine["three"]
+        to_libsvm(model, tmp_path / "a.model", labels=[7, 3, 5])
+        read = from_libsvm(tmp_path / "a.model")
+        assert read.labels_.tolist() == [7, 3, 5]
+        assert read.classes_.tolist() == [3, 5, 7]
+        number = {0: 7, 1: 3, 2: 5}
+        assert read.predict(NEW).tolist() == [number[name] for name in model.predict(NEW)]
+        scores = model.decision_function(NEW)
+        assert np.allclose(read.decision_function(NEW), scores[:, [1, 2, 0]], atol=1e-9)
+        model.decision_function_shape = read.decision_function_shape = "ovo"
+        pairs = model.decision_function(NEW)  # setosa-versicolor, setosa-virginica, versicolor-virginica
+        model.decision_function_shape = "ovr"
+        assert np.allclose(
+            read.decision_function(NEW), np.column_stack([pairs[:, 2], -pairs[:, 0], -pairs[:, 1]])
+        )
+
+    def test_sparse_rows_and_columns_that_no_support_vector_has(self, machine, tmp_path):
+        to_libsvm(machine["two"], tmp_path / "a.model")
+        read = from_libsvm(tmp_path / "a.model", n_features=6)
+        wide = sp.hstack([sp.csr_array(NEW), sp.csr_array(np.ones((len(NEW), 2)))], format="csr")
+        here = machine["two"].decision_function(NEW) - machine["two"].intercept_
+        there = read.decision_function(wide) - read.intercept_
+        assert np.allclose(there, here * np.exp(-0.7 * 2), atol=1e-12)
+        assert "n_features=3" in refusal(from_libsvm, tmp_path / "a.model", n_features=3)
+
+    def test_model_files_keep_it(self, machine, tmp_path):
+        to_libsvm(machine["three"], tmp_path / "a.model", labels=[7, 3, 5])
+        read = from_libsvm(tmp_path / "a.model")
+        read.set_params(break_ties=True)
+        save(read, tmp_path / "a.safetensors")
+        copy = load(tmp_path / "a.safetensors")
+        assert isinstance(copy, ImportedKernelClassifier)
+        assert copy.get_params() == read.get_params()
+        assert copy.origin_ == read.origin_
+        check_same(copy, read)
+
+    def test_against_the_rest_has_no_place(self, tmp_path):
+        model = KernelMaxMarginClassifier().fit(X, THREE)
+        assert 'multi_class="ovo"' in refusal(to_libsvm, model, tmp_path / "a.model")
+        assert not (tmp_path / "a.model").exists()
+
+    def test_other_kernels(self, tmp_path):
+        path = tmp_path / "a.model"
+        for kernel, data, said in (
+            ("precomputed", X @ X.T, "precomputed"),
+            ("laplacian", X, "laplacian"),
+            (lambda A, B: A @ B.T, X, "a function of Python's"),
+        ):
+            model = KernelMaxMarginClassifier(kernel=kernel).fit(data, TWO)
+            assert said in refusal(to_libsvm, model, path)
+        assert not path.exists()
+
+
+class TestMalformedLibsvm:
+    GOOD = (
+        "svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0.5\nlabel 1 -1\nnr_sv 1 1\nSV\n"
+        "1 1:1 3:2 \n-1 2:1 \n"
+    )
+
+    def test_good(self, tmp_path):
+        (tmp_path / "a").write_text(self.GOOD)
+        expected = 1.0 - np.exp(-0.5 * 6) - 0.5
+        assert from_libsvm(tmp_path / "a").decision_function([[1.0, 0.0, 2.0]]) == pytest.approx(expected)
+
+    @pytest.mark.parametrize("cut", range(len(GOOD)))
+    def test_every_cut_is_noticed(self, tmp_path, cut):
+        (tmp_path / "a").write_text(self.GOOD[:cut])
+        said = refusal(from_libsvm, tmp_path / "a")
+        assert said.startswith(str(tmp_path / "a"))
+
+    @pytest.mark.parametrize(
+        ("old", "new", "said"),
+        [
+            ("c_svc", "epsilon_svr", "none of libsvm's classifiers"),
+            ("kernel_type rbf", "kernel_type precomputed", "numbers of a matrix that is not here"),
+            ("kernel_type rbf", "kernel_type cubic", "none that can be read"),
+            ("gamma 0.5\n", "", "there is no line 'gamma'"),
+            ("total_sv 2", "total_sv 3", "must add up to 'total_sv'"),
+            ("nr_sv 1 1", "nr_sv 3 -1", "must add up to 'total_sv'"),
+            ("total_sv 2", "total_sv -2", "has 0 at least"),
+            ("-1 2:1 \n", "-1 2:1 \n-1 2:1 \n", "goes on after its end"),
+            ("-1 2:1 \n", "\n", "line 11: a support vector begins with 1 coefficients"),
+            ("-1 2:1 \n", "-1 2 \n", "line 11: entries are index:value"),
+            ("-1 2:1 \n", "2:1 \n", "line 11: a support vector begins"),
+            ("-1 2:1 \n", "-1 0:1 \n", "line 11: indices must count from 1"),
+            ("3:2", "1:2", "line 10: indices must count from 1, and grow"),
+            ("3:2", "3:inf", "not finite"),
+        ],
+    )
+    def test_faults_are_told(self, tmp_path, old, new, said):
+        (tmp_path / "a").write_text(self.GOOD.replace(old, new))
+        assert said in refusal(from_libsvm, tmp_path / "a")
+
+
+class TestJson:
+    @pytest.mark.parametrize("y", [TWO, THREE, NAMES], ids=["two", "three", "names"])
+    def test_round_trip(self, y, tmp_path):
+        model = MaxMarginClassifier(C=2.0, loss="hinge").fit(X, y)
+        to_json(model, tmp_path / "a.json")
+        copy = from_json(tmp_path / "a.json")
+        assert np.array_equal(copy.coef_, model.coef_)
+        assert np.array_equal(copy.intercept_, model.intercept_)
+        check_same(copy, model)
+        assert copy.origin_["parameters"]["C"] == 2.0
+        assert to_dict(copy)["decisions"] == to_dict(model)["decisions"]
+        assert json.loads((tmp_path / "a.json").read_text()) == to_dict(model)
+
+    def test_people_can_read_it(self, linear):
+        record = to_dict(linear["two"])
+        assert record["model"] == "MaxMarginClassifier"
+        assert record["classes"] == [-1, 1]
+        (decision,) = record["decisions"]
+        assert decision["class"] == 1
+        assert decision["coef"] == linear["two"].coef_[0].tolist()
+        certificate = linear["two"].certificate_
+        assert decision["bounds"]["lower"] == certificate.lower
+        assert decision["bounds"]["upper"] == certificate.upper
+        assert decision["bounds"]["of"] == "objective"
+
+    def test_names_of_features(self, tmp_path):
+        pd = pytest.importorskip("pandas")
+        names = ["length", "width, of leaves", "Länge", "4"]
+        model = MaxMarginClassifier(C=np.inf).fit(pd.DataFrame(X, columns=names), THREE == 0)
+        to_json(model, tmp_path / "a.json")
+        text = (tmp_path / "a.json").read_text(encoding="utf-8")
+        record = json.loads(text)
+        assert list(record["decisions"][0]["coef"]) == names
+        assert "Länge" in text
+        assert record["parameters"]["C"] == "inf"
+        assert record["decisions"][0]["bounds"]["of"] == "margin"
+        copy = from_json(tmp_path / "a.json")
+        assert copy.feature_names_in_.tolist() == names
+        assert copy.classes_.tolist() == [False, True]
+        assert np.array_equal(copy.decision_function(pd.DataFrame(X, columns=names)), model.decision_function(
+            pd.DataFrame(X, columns=names)
+        ))  # fmt: skip
+
+    def test_streams(self):
+        record = to_dict(OnlineMarginClassifier(random_state=0).fit(X, THREE))
+        assert [one["bounds"]["lower"] for one in record["decisions"]] == ["-inf"] * 3
+        json.dumps(record, allow_nan=False)
+
+    def test_cut_files(self, linear, tmp_path):
+        to_json(linear["two"], tmp_path / "a.json")
+        whole = (tmp_path / "a.json").read_bytes()
+        for cut in range(0, len(whole) - 2, 37):
+            (tmp_path / "b.json").write_bytes(whole[:cut])
+            assert "no JSON, or it is cut short" in refusal(from_json, tmp_path / "b.json")
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            ({"format": "PMML"}, "no model that to_json wrote"),
+            ({"version": 2}, "install a newer maxmargin"),
+            ({"classes": [1]}, "two classes"),
+            ({"classes": [1, 1]}, "all of them different"),
+            ({"n_features": "4"}, '"n_features" must be a whole number'),
+            ({"features": ["a"]}, '"features" must be 4 names'),
+            ({"decisions": []}, '2 classes have 1 "decisions"; there are 0'),
+            ({"decisions": [{"coef": [1, 2, 3]}]}, '"coef" of decision 0 must be 4 numbers'),
+            (
+                {"decisions": [{"coef": [1, 2, 3, "x"]}]},
+                "weight 3 of decision 0 must be a finite number; got 'x'",
+            ),
+            ({"decisions": [{"coef": [1, 2, 3, 10**400]}]}, "weight 3 of decision 0"),
+            ({"decisions": [{"coef": [1, 2, 3, 4]}]}, "the intercept of decision 0"),
+            ({"decisions": [{"coef": {"a": 1}}]}, '"features"'),
+        ],
+    )
+    def test_faults_are_told(self, linear, change, said):
+        assert said in refusal(from_dict, {**to_dict(linear["two"]), **change})
+
+    def test_other_texts(self, tmp_path):
+        for text, said in (
+            (b"[1]", "no model"), (b"\xff", "UTF-8"), (b'{"a": NaN}', "NaN is no number"), (b"", "no JSON"),
+        ):  # fmt: skip
+            (tmp_path / "a").write_bytes(text)
+            assert said in refusal(from_json, tmp_path / "a")
+
+
+class TestImported:
+    def test_there_is_no_certificate_and_that_is_said(self, linear, machine, tmp_path):
+        to_libsvm(machine["two"], tmp_path / "a.model")
+        for model in (from_dict(to_dict(linear["two"])), from_libsvm(tmp_path / "a.model")):
+            assert not hasattr(model, "certificate_")
+            with pytest.raises(CertificateError, match="holds no proof of how good it is"):
+                verify(model, X, TWO)
+
+    def test_it_learns_nothing(self, linear):
+        model = from_dict(to_dict(linear["two"]))
+        with pytest.raises(ValueError, match="fitted elsewhere, and learns nothing"):
+            model.fit(X, TWO)
+        check_same(model, linear["two"])
+
+    def test_at_the_end_of_a_pipeline(self, linear):
+        pipe = make_pipeline(StandardScaler().fit(X), from_dict(to_dict(linear["two"])))
+        assert np.array_equal(pipe.predict(X), linear["two"].predict(StandardScaler().fit_transform(X)))
+
+    def test_rows_of_another_width(self, linear):
+        with pytest.raises(ValueError, match="expecting 4 features"):
+            from_dict(to_dict(linear["two"])).predict(X[:, :3])
