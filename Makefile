@@ -7,7 +7,7 @@ export MAXMARGIN_DATA ?= ../shared/data
 # what reads compiled code step by step: every rule and its storages, cutting planes, streams
 INTERPRETED := tests/test_engine.py tests/test_rules.py tests/test_cutting_plane.py tests/test_streams.py
 
-.PHONY: demo test test-slow test-interpreted test-peers lint format bench reproduce reproduce-all docs clean
+.PHONY: demo test test-slow test-interpreted test-peers test-sklearn lint format bench reproduce reproduce-all docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/maxmargin demo
@@ -26,6 +26,10 @@ test-interpreted: $(VENV)/.ready-dev
 # what is checked against packages that need a C++ compiler to install
 test-peers: $(VENV)/.ready-bench
 	$(BIN)/python -m pytest -m "not slow" tests/peers
+
+# scikit-learn's own tests on our classes, against the list of differences; writes its part of docs/scikit_learn.md
+test-sklearn: $(VENV)/.ready-dev
+	$(BIN)/python -m interop.scikit_learn_tests --write
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff format --check .

@@ -175,8 +175,11 @@ class TestAsSVC:
         X, y = load_digits(n_class=5, return_X_y=True)
         X, y = X[:300], y[:300]
         if break_ties and shape == "ovo":
-            with pytest.raises(ValueError, match="break_ties=True needs one value a class"):
-                KernelMaxMarginClassifier(decision_function_shape=shape, break_ties=True).fit(X, y)
+            clf = KernelMaxMarginClassifier(
+                multi_class="ovo", decision_function_shape=shape, break_ties=True
+            ).fit(X, y)
+            with pytest.raises(ValueError, match="break_ties must be False"):
+                clf.predict(X)
             return
         svc = SVC(tol=1e-9, decision_function_shape=shape, break_ties=break_ties, C=3.0).fit(X, y)
         ours = KernelMaxMarginClassifier(
