@@ -7,7 +7,11 @@ export MAXMARGIN_DATA ?= ../shared/data
 # what reads compiled code step by step: every rule and its storages, cutting planes, streams
 INTERPRETED := tests/test_engine.py tests/test_rules.py tests/test_cutting_plane.py tests/test_streams.py
 
-.PHONY: demo test test-slow test-interpreted test-peers test-sklearn lint format bench reproduce reproduce-all docs clean
+# what meets most of an installed package: its data files, compiled code, command line, readers, pages
+DIST_TESTS ?= tests/test_cli.py tests/test_docs.py tests/test_jit.py tests/test_persistence.py tests/test_plots.py \
+	tests/test_readers.py tests/test_scikit_learn.py tests/test_truth.py
+
+.PHONY: demo test test-slow test-interpreted test-peers test-sklearn dist test-dist lint format bench reproduce reproduce-all docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/maxmargin demo
@@ -30,6 +34,14 @@ test-peers: $(VENV)/.ready-bench
 # scikit-learn's own tests on our classes, against the list of differences; writes its part of docs/scikit_learn.md
 test-sklearn: $(VENV)/.ready-dev
 	$(BIN)/python -m interop.scikit_learn_tests --write
+
+dist: $(VENV)/.ready-dev
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+
+# the wheel in an environment of its own against tests of the unpacked sdist; all of them: make test-dist DIST_TESTS=tests
+test-dist: dist
+	.ci/test-dist $(BIN)/python $(DIST_TESTS)
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff format --check .

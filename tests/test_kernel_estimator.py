@@ -164,6 +164,8 @@ class TestAsSVC:
         assert ours.shape_fit_ == X.shape
         if kernel == "linear":
             np.testing.assert_allclose(ours.coef_, svc.coef_, atol=1e-4)
+            with pytest.raises(ValueError, match="read-only"):
+                ours.coef_[0, 0] = 1.0
         else:
             with pytest.raises(AttributeError, match="linear kernel"):
                 ours.coef_  # noqa: B018
