@@ -11,7 +11,7 @@ INTERPRETED := tests/test_engine.py tests/test_rules.py tests/test_cutting_plane
 DIST_TESTS ?= tests/test_cli.py tests/test_docs.py tests/test_jit.py tests/test_persistence.py tests/test_plots.py \
 	tests/test_readers.py tests/test_scikit_learn.py tests/test_truth.py
 
-.PHONY: demo test test-slow test-interpreted test-peers test-sklearn dist test-dist lint format bench reproduce reproduce-all docs clean
+.PHONY: demo test test-slow test-interpreted test-peers test-sklearn dist test-dist lint format bench bench-benchopt reproduce reproduce-all docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/maxmargin demo
@@ -62,6 +62,9 @@ bench: $(VENV)/.ready-bench
 	$(BIN)/python -m benchmarks.crossover --write
 	$(BIN)/python -m benchmarks.regimes --write
 	$(BIN)/python -m benchmarks.threads --write
+
+bench-benchopt: $(VENV)/.ready-bench
+	$(BIN)/benchopt run benchmarks/benchopt -n 5 -r 1 -d Simulated -d "Breast cancer" -o "*[C=1.0]" --no-plot
 
 reproduce: $(VENV)/.ready-dev
 	$(BIN)/python -m reproduction --write
