@@ -7,9 +7,9 @@ export MAXMARGIN_DATA ?= ../shared/data
 # what reads compiled code step by step: every rule and its storages, cutting planes, streams
 INTERPRETED := tests/test_engine.py tests/test_rules.py tests/test_cutting_plane.py tests/test_streams.py
 
-# what meets most of an installed package: its data files, compiled code, command line, readers, pages
-DIST_TESTS ?= tests/test_cli.py tests/test_docs.py tests/test_jit.py tests/test_persistence.py tests/test_plots.py \
-	tests/test_readers.py tests/test_scikit_learn.py tests/test_truth.py
+# what meets most of an installed package, where nothing is compiled yet: pages, model files, readers, the command line
+DIST_TESTS ?= tests/test_package.py tests/test_docs.py tests/test_persistence.py tests/test_readers.py \
+	tests/test_scikit_learn.py tests/test_cli.py
 
 .PHONY: demo test test-slow test-interpreted test-peers test-sklearn dist test-dist lint format bench bench-benchopt reproduce reproduce-all docs clean
 

@@ -147,6 +147,8 @@ def test_a_selector_keeps_the_names_of_columns(kind):
     names = ["a", "b", "c", "d"]
     table = frames.DataFrame(dict(zip(names, X.T, strict=True)))
     pipe = scaled(SELECTOR).set_output(transform=kind).fit(table, Y)
+    if not hasattr(pipe["scale"], "feature_names_in_"):
+        pytest.skip(f"this scikit-learn does not see the names in this {kind}")
     kept = [names[k] for k in np.flatnonzero(pipe["model"].support_)]
     out = pipe.transform(table)
     assert isinstance(out, frames.DataFrame)
@@ -200,14 +202,16 @@ def test_weight_k_is_k_copies_through_searches_and_cross_validation(model, routi
     everything = np.arange(rows.size)
     copied = [(np.setdiff1d(everything, part), part) for part in place]
     options = {"param_grid": {"model__C": [0.02, 2.0]}}
-    one = GridSearchCV(asking(model), cv=folds(Y.size), **options).fit(X, Y, sample_weight=weights)
+    scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
+    one = GridSearchCV(asking(model), cv=folds(Y.size), scoring=scorer, **options).fit(
+        X, Y, sample_weight=weights
+    )
     other = GridSearchCV(scaled(model), cv=copied, **options).fit(X[rows], Y[rows])
     for k in range(3):
         ours, theirs = (found.cv_results_[f"split{k}_test_score"] for found in (one, other))
         assert np.allclose(ours, theirs, rtol=0, atol=1e-12)
     assert one.best_params_ == other.best_params_
     assert np.allclose(scores(one), scores(other), rtol=1e-5, atol=1e-5)
-    scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
     both = (
         cross_validate(
             asking(model), X, Y, cv=folds(Y.size), scoring=scorer, params={"sample_weight": weights}
