@@ -7,7 +7,12 @@ export MAXMARGIN_DATA ?= ../shared/data
 # what reads compiled code step by step: every rule and its storages, cutting planes, streams
 INTERPRETED := tests/test_engine.py tests/test_rules.py tests/test_cutting_plane.py tests/test_streams.py
 
-.PHONY: demo test test-slow test-interpreted test-peers lint format bench reproduce reproduce-all baselines docs clean
+# what meets most of an installed package, where nothing is compiled yet: pages, model files, readers, the command line
+DIST_TESTS ?= tests/test_package.py tests/test_docs.py tests/test_persistence.py tests/test_readers.py \
+	tests/test_scikit_learn.py tests/test_cli.py
+
+.PHONY: demo test test-slow test-interpreted test-peers test-sklearn dist test-dist lint format bench bench-benchopt \
+	reproduce reproduce-all baselines docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/maxmargin demo
@@ -26,6 +31,18 @@ test-interpreted: $(VENV)/.ready-dev
 # what is checked against packages that need a C++ compiler to install
 test-peers: $(VENV)/.ready-bench
 	$(BIN)/python -m pytest -m "not slow" tests/peers
+
+# scikit-learn's own tests on our classes, against the list of differences; writes its part of docs/scikit_learn.md
+test-sklearn: $(VENV)/.ready-dev
+	$(BIN)/python -m interop.scikit_learn_tests --write
+
+dist: $(VENV)/.ready-dev
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+
+# the wheel in an environment of its own against tests of the unpacked sdist; all of them: make test-dist DIST_TESTS=tests
+test-dist: dist
+	.ci/test-dist $(BIN)/python $(DIST_TESTS)
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff format --check .
@@ -46,6 +63,9 @@ bench: $(VENV)/.ready-bench
 	$(BIN)/python -m benchmarks.crossover --write
 	$(BIN)/python -m benchmarks.regimes --write
 	$(BIN)/python -m benchmarks.threads --write
+
+bench-benchopt: $(VENV)/.ready-bench
+	$(BIN)/benchopt run benchmarks/benchopt -n 5 -r 1 -d Simulated -d "Breast cancer" -o "*[C=1.0]" --no-plot
 
 reproduce: $(VENV)/.ready-dev
 	$(BIN)/python -m reproduction --write

@@ -164,6 +164,8 @@ class TestAsSVC:
         assert ours.shape_fit_ == X.shape
         if kernel == "linear":
             np.testing.assert_allclose(ours.coef_, svc.coef_, atol=1e-4)
+            with pytest.raises(ValueError, match="read-only"):
+                ours.coef_[0, 0] = 1.0
         else:
             with pytest.raises(AttributeError, match="linear kernel"):
                 ours.coef_  # noqa: B018
@@ -175,8 +177,11 @@ class TestAsSVC:
         X, y = load_digits(n_class=5, return_X_y=True)
         X, y = X[:300], y[:300]
         if break_ties and shape == "ovo":
-            with pytest.raises(ValueError, match="break_ties=True needs one value a class"):
-                KernelMaxMarginClassifier(decision_function_shape=shape, break_ties=True).fit(X, y)
+            clf = KernelMaxMarginClassifier(
+                multi_class="ovo", decision_function_shape=shape, break_ties=True
+            ).fit(X, y)
+            with pytest.raises(ValueError, match="break_ties must be False"):
+                clf.predict(X)
             return
         svc = SVC(tol=1e-9, decision_function_shape=shape, break_ties=break_ties, C=3.0).fit(X, y)
         ours = KernelMaxMarginClassifier(

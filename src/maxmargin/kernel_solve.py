@@ -322,7 +322,8 @@ def _walk(
                 stage, part.label, margin, reason,
             )
         )  # fmt: skip
-        terms.on_report(history[-1])
+        alpha, primal = run.points.alpha, run.points.primal
+        terms.on_report(history[-1], lambda: KernelPoint(alpha, primal.coefficients, primal.b))
 
     status = Status.STALLED
     for whole in steps:

@@ -125,7 +125,7 @@ class Terms:
     watch : Watch
         Time, Ctrl-C and callbacks.
     on_report : callable
-        Sees every report.
+        Sees every report, with a function that makes the best point so far: (w, b), or a `KernelPoint`.
     exact : bool, default=True
         Do small problems end with the exact step?
     reason : str
@@ -144,7 +144,7 @@ class Terms:
     tol: float
     max_iter: int
     watch: Watch
-    on_report: Callable[[Report], None] = lambda report: None
+    on_report: Callable[[Report, Callable[[], Any]], None] = lambda report, point: None
     exact: bool = True
     reason: str = ""
     question: Callable[[], Verdict | None] = lambda: None
@@ -274,7 +274,7 @@ def _solve(
                 _margin(problem, scale, run), reason,
             )
         )  # fmt: skip
-        terms.on_report(history[-1])
+        terms.on_report(history[-1], lambda w=run.w, b=run.b: (scale.primal(w), b))
 
     def told(w: np.ndarray, b: float, alpha: np.ndarray, gap: float) -> _Told:
         """What the user is told of this point, with the certificate for a gap."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from contextlib import ContextDecorator
 from functools import cached_property
 from threading import Lock
 from typing import Any
 
 from joblib import cpu_count, effective_n_jobs
+from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 
@@ -15,12 +18,26 @@ def jobs(n_jobs: int | None, parts: int | None = None) -> int:
     """Threads for so many parts of the work: n_jobs in joblib's sense, but no more than there are processors.
 
     A container's share and the affinity of the process count. More threads than that would only wait for each other,
-    or use up the share in the first part of each period.
+    or use up the share in the first part of each period. Among several jobs of joblib (a grid search with n_jobs), this
+    one has its share of the processors.
     """
-    if n_jobs is None or n_jobs == 1:
+    # None is what joblib's parallel_config says
+    wanted = 1 if n_jobs == 1 else effective_n_jobs(n_jobs)  # pyright: ignore[reportArgumentType]
+    if wanted == 1:
         return 1
-    wanted = min(effective_n_jobs(n_jobs), cpu_count())
+    wanted = min(wanted, _processors())
     return wanted if parts is None else max(1, min(wanted, parts))
+
+
+def _processors() -> int:
+    """How many processors are ours."""
+    backend: Any = get_active_backend()[0]
+    if not backend.nesting_level:
+        return cpu_count()
+    # joblib tells a process of its pool how many threads it may have; jobs that are threads are as many as processors
+    alone = threading.current_thread() is threading.main_thread()
+    share = os.environ.get("OMP_NUM_THREADS", "") if alone else ""
+    return min(int(share), cpu_count()) if share.isdecimal() and int(share) else 1
 
 
 class BlasThreads(ContextDecorator):

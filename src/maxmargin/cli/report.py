@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from .exits import BAD, STOPPED, one_sentence
-from .options import AsJson, Label
+from .options import AsJson, Drop, Label, Selection, Use
 
 
 def report(
@@ -21,6 +21,8 @@ def report(
     name: Annotated[str | None, Option(help="What the data are called; else as their file.")] = None,
     top: Annotated[int, Option(help="Rows and features that tables have at most.")] = 10,
     label: Label = None,
+    columns: Use = None,
+    drop: Drop = None,
     as_json: AsJson = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Nothing is printed.")] = False,
 ) -> None:
@@ -38,7 +40,7 @@ def report(
 
         check_place(output, model, data)
         _figure()  # without matplotlib, to be told before the work
-        fitted, table = model_and_data(model, data, label)
+        fitted, table = model_and_data(model, data, Selection(label, columns, drop))
         if not hasattr(fitted, "certificate_"):
             raise DataError(f"{model}: the model of a stream has no certificate, for its rows are gone.")
         if table.y is None:

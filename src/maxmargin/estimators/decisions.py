@@ -98,6 +98,12 @@ class KernelDecision:
         -------
         labels : ndarray of shape (n_samples,)
         """
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError(
+                "break_ties must be False where there is one value a pair of classes: set "
+                'decision_function_shape="ovr", or break_ties=False.'
+            )
         places = self._chosen(X)
         return self.classes_[places]
 
@@ -110,7 +116,10 @@ class KernelDecision:
                 f"coef_ belongs to the linear kernel; this model was fitted with the kernel {kernel}."
             )
         coefficients = self._scheme().unpacked(self.dual_coef_, self.n_support_)
-        return np.asarray(coefficients @ self.support_vectors_)
+        coef = np.asarray(coefficients @ self.support_vectors_)
+        # it is made of the dual weights, and what is written to it would be lost
+        coef.flags.writeable = False
+        return coef
 
     @property
     def kernel_(self) -> Kernel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from numbers import Integral
@@ -32,6 +33,7 @@ from ..status import Status, worst
 from ..threads import jobs, one_thread
 from ..verdicts import Inseparable, Verdict
 from ..watch import Watch
+from .callbacks import CallbackSupportMixin, round_tasks, with_callbacks
 from .decisions import KernelDecision
 from .hard import keep_verdicts
 from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
@@ -41,7 +43,7 @@ from .rows import checked_rows
 from .unchanged import unchanged_by
 
 
-class KernelMaxMarginClassifier(KernelDecision, ClassifierMixin, BaseEstimator):
+class KernelMaxMarginClassifier(KernelDecision, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Maximum-margin classification in the space of a kernel, with a proof.
 
     Minimises ``1/2 |w|^2 + C sum s_i max(0, 1 - y_i (w.phi(x_i) + b))`` (hinge) or the same with squared losses, or
@@ -94,7 +96,8 @@ default="rbf"
     max_time : float, default=None
         Seconds after which the best model so far is kept, with its gap.
     callback : callable, default=None
-        Called with a `Report` after every round; a true answer ends the fit with the best model so far.
+        Called with a `Report` after every round; a true answer ends the fit with the best model so far. Callbacks and
+        progress bars of scikit-learn are set with ``set_callbacks`` (scikit-learn 1.9; docs/scikit_learn.md).
     n_jobs : int, default=None
         Threads, no more than there are processors: pairs of classes that are solved at the same time, and blocks of
         rows that are predicted so. Nothing depends on it.
@@ -244,6 +247,7 @@ default="rbf"
         with unchanged_by(BaseException, self), one_thread:
             return self._fit(X, y, sample_weight)
 
+    @with_callbacks
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> KernelMaxMarginClassifier:
         problem = self._problem()
         algorithm = self._named(problem)
@@ -283,19 +287,33 @@ default="rbf"
         reason = "asked for" if self.algorithm != "auto" else "kernels: working sets of the rows that matter"
         max_iter = np.iinfo(np.int64).max if self.max_iter == -1 else self.max_iter
         lock = Lock()
+
+        def model(points: list[tuple[KernelPoint, np.ndarray]]) -> dict[str, Any]:
+            supports, intercepts = [], []
+            for (_, coefficients, b), places in points:
+                supports.append(_support(rows.scattered(coefficients, places)))
+                intercepts.append(b)
+            shown = copy(self)
+            shown.classes_, shown.multi_class_ = classes, self.multi_class
+            shown._keep_machine(scheme, kernel, rows.whole_codes, X, supports, intercepts)
+            return vars(shown)
+
         # problems on the same rows go together
         groups = [list(range(len(labels)))] if scheme.name == "ovr" else [[k] for k in range(len(labels))]
         side_by_side = jobs(self.n_jobs, len(groups))
+        in_order = scheme.name == "ovo" and side_by_side == 1
+        tasks = round_tasks(self, X, y, sample_weight, labels, in_order, model)
 
         def solved(group: list[int], watch: Watch) -> list[tuple[KernelSolution, np.ndarray]]:
             """The solutions of these problems, and the merged rows that they are about."""
 
-            def heard(report: Report) -> None:
-                with lock:
-                    hear(report, watch, self.verbose, self.callback)
-
             _, among = scheme.signs(group[0], rows.codes)
             places = np.flatnonzero(among)
+
+            def heard(report: Report, point: Callable[[], Any]) -> None:
+                with lock:
+                    hear(report, lambda: (point(), places), watch, self.verbose, self.callback, tasks)
+
             if not places.size:  # both classes of a pair have weight 0
                 return [(KernelSolution.nothing(), places)]
             parts = [
@@ -339,6 +357,9 @@ default="rbf"
         self.multi_class_, self.gamma_, self.shape_fit_ = self.multi_class, gamma, X.shape
         self._keep(problem, scheme, rows, labels, X, whole, solutions)
         keep_verdicts(self, labels, verdicts)
+        for label, (solution, _) in zip(labels, solutions, strict=True):
+            tasks.ended(label, solution.status)
+        tasks.done()
         return self
 
     @property
@@ -362,10 +383,6 @@ default="rbf"
         for name in ("multi_class", "decision_function_shape"):
             if getattr(self, name) not in SCHEMES:
                 raise ValueError(f'{name} must be "ovr" or "ovo"; got {getattr(self, name)!r}.')
-        if self.break_ties and self.decision_function_shape == "ovo":
-            raise ValueError(
-                'break_ties=True needs one value a class: set decision_function_shape="ovr", or break_ties=False.'
-            )
         whole = isinstance(self.max_iter, Integral) and not isinstance(self.max_iter, bool)
         if not whole or (self.max_iter < 1 and self.max_iter != -1):
             raise ValueError(
@@ -426,7 +443,7 @@ default="rbf"
     ) -> None:
         kernel, n = rows.kernel, X.shape[0]
         sample, parts, supports = Sample(X, np.zeros(n), weights), [], []
-        codes, taking = rows.whole_codes, np.zeros(n, dtype=bool)
+        codes = rows.whole_codes
         for k, (solution, places) in enumerate(
             solutions
         ):  # one by one: zeros of all pairs would take much memory
@@ -434,18 +451,8 @@ default="rbf"
             part = replace(sample, y=signs, weights=np.where(among, weights, 0.0))
             alpha = np.minimum(whole.point.alpha, problem.caps(part.weights))  # shares have been rounded
             parts.append(certificate(problem, kernel, part, whole.bounds, alpha))
-            support = np.flatnonzero(whole.point.coefficients)
-            supports.append((support, whole.point.coefficients[support]))
-            taking[support] = True
-        used = np.flatnonzero(taking)
-        used = used[np.argsort(codes[used], kind="stable")]  # by class, as in SVC
+            supports.append(_support(whole.point.coefficients))
         found = [solution for solution, _ in solutions]
-        coefficients = _side_by_side(supports, used, n)
-        self.support_ = used.astype(np.int32)
-        self.n_support_ = np.bincount(codes[used], minlength=scheme.count).astype(np.int32)
-        self.support_vectors_ = np.empty((0, n)) if isinstance(kernel, Precomputed) else X[used]
-        self.dual_coef_ = scheme.packed(coefficients, codes[used])
-        self.intercept_ = np.array([solution.point.intercept for solution in found])
         self.n_iter_ = max(solution.rounds for solution in found)
         self.status_ = worst(solution.status for solution in found)
         self.history_ = [report for solution in found for report in solution.history]
@@ -453,7 +460,39 @@ default="rbf"
             self.certificate_: Certificate | Certificates = parts[0]
         else:
             self.certificate_ = Certificates(tuple(labels), tuple(parts))
+        self._keep_machine(
+            scheme, kernel, codes, X, supports, [solution.point.intercept for solution in found]
+        )
+
+    def _keep_machine(
+        self,
+        scheme: Parts,
+        kernel: Kernel,
+        codes: np.ndarray,
+        X: Any,
+        supports: list[tuple[np.ndarray, np.ndarray]],
+        intercepts: list[float],
+    ) -> None:
+        """Keep what predicts, from places and coefficients of each problem."""
+        n = X.shape[0]
+        taking = np.zeros(n, dtype=bool)
+        for places, _ in supports:
+            taking[places] = True
+        used = np.flatnonzero(taking)
+        used = used[np.argsort(codes[used], kind="stable")]  # by class, as in SVC
+        coefficients = _side_by_side(supports, used, n)
+        self.support_ = used.astype(np.int32)
+        self.n_support_ = np.bincount(codes[used], minlength=scheme.count).astype(np.int32)
+        self.support_vectors_ = np.empty((0, n)) if isinstance(kernel, Precomputed) else X[used]
+        self.dual_coef_ = scheme.packed(coefficients, codes[used])
+        self.intercept_ = np.array(intercepts)
         self.make_machine(kernel)
+
+
+def _support(coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rows that take part, and their coefficients."""
+    places = np.flatnonzero(coefficients)
+    return places, coefficients[places]
 
 
 def _side_by_side(supports: list[tuple[np.ndarray, np.ndarray]], used: np.ndarray, n: int) -> np.ndarray:

@@ -25,6 +25,7 @@ from ..task import Task
 from ..threads import jobs, one_thread
 from ..verdicts import Verdict
 from ..watch import Watch
+from .callbacks import CallbackSupportMixin, round_tasks, with_callbacks
 from .decisions import LinearDecision
 from .hard import item, keep_verdicts
 from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
@@ -37,7 +38,7 @@ from .unchanged import unchanged_by
 LARGE_P = 100.0  # stands for p="log" until the number of features is known
 
 
-class MaxMarginClassifier(LinearDecision, Robust, ClassifierMixin, BaseEstimator):
+class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Linear maximum-margin classification with a proof.
 
     Minimises ``1/2 |w|^2 + C sum s_i max(0, 1 - y_i (w.x_i + b))`` (hinge) or the same with squared losses, or
@@ -79,7 +80,8 @@ class MaxMarginClassifier(LinearDecision, Robust, ClassifierMixin, BaseEstimator
     max_time : float, default=None
         Seconds after which the best model so far is kept, with its gap.
     callback : callable, default=None
-        Called with a `Report` after every round; a true answer ends the fit with the best model so far.
+        Called with a `Report` after every round; a true answer ends the fit with the best model so far. Callbacks and
+        progress bars of scikit-learn are set with ``set_callbacks`` (scikit-learn 1.9; docs/scikit_learn.md).
     warm_start : bool, default=False
         Begin where the last fit ended, if it had the same classes: with its dual weights, if there were as many rows
         and the algorithm can begin with any (`dcd`, `mpu`, `alma`); with its weights, if there were as many features
@@ -208,6 +210,7 @@ class MaxMarginClassifier(LinearDecision, Robust, ClassifierMixin, BaseEstimator
         with unchanged_by(BaseException, self), one_thread:
             return self._fit(X, y, sample_weight)
 
+    @with_callbacks
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> MaxMarginClassifier:
         problem = self._problem()
         named = self._named()
@@ -246,6 +249,12 @@ class MaxMarginClassifier(LinearDecision, Robust, ClassifierMixin, BaseEstimator
         at_once = jobs(self.n_jobs, len(labels))
         kept = slice(None) if rows is None else rows
 
+        def model(points: list[tuple[np.ndarray, float]]) -> dict[str, Any]:
+            w, b = zip(*points, strict=True)
+            return {"classes_": classes, "coef_": np.vstack(w), "intercept_": np.array(b)}
+
+        tasks = round_tasks(self, whole, y, sample_weight, labels, at_once == 1, model)
+
         @cache
         def known() -> Distinct | None:
             """The distinct rows of all classes."""
@@ -260,9 +269,9 @@ class MaxMarginClassifier(LinearDecision, Robust, ClassifierMixin, BaseEstimator
             signs = np.where(y == classes[positive], 1.0, -1.0)
             start = None if last is None else last[k][kept]
 
-            def heard(report: Report) -> None:
+            def heard(report: Report, point: Callable[[], Any]) -> None:
                 with lock:
-                    hear(report, watch, self.verbose, self.callback)
+                    hear(report, point, watch, self.verbose, self.callback, tasks)
 
             if named is None:
                 algorithm, reason = choose(problem, patterns, signs[kept], watch.interrupted)
@@ -282,7 +291,10 @@ class MaxMarginClassifier(LinearDecision, Robust, ClassifierMixin, BaseEstimator
                 self.tol, self.max_iter, watch, heard, self._exact, reason, question, then, named is None, known
             )  # fmt: skip
             rng = np.random.default_rng(drawn[k])
-            return solve(task, algorithm, terms, rng, replace(sample, y=signs), rows)
+            solution = solve(task, algorithm, terms, rng, replace(sample, y=signs), rows)
+            with lock:
+                tasks.ended(labels[k], solution.status)
+            return solution
 
         with Watch(self.max_time) as watch:
             if at_once > 1:
@@ -291,6 +303,7 @@ class MaxMarginClassifier(LinearDecision, Robust, ClassifierMixin, BaseEstimator
             else:
                 solutions = [one(k, watch) for k in range(len(labels))]
         self._keep(classes, factors, labels, solutions)
+        tasks.done()
         return self
 
     # parameters

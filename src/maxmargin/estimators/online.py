@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from ..problems import Problem
 from ..rules import CRAMMA, MICRA, RULES, Algorithm, FixedDirectionalMargin, LocalPerceptron
 from ..stream import Stream, streams
 from ..threads import one_thread
+from .callbacks import CallbackSupportMixin, tasks, with_callbacks
 from .labels import missing_labels
 from .robustness import Robust
 from .rows import checked_rows
@@ -61,7 +63,7 @@ class StreamBounds(NamedTuple):
     upper: np.ndarray
 
 
-class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
+class OnlineMarginClassifier(Robust, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Large-margin classification of streams: every row is seen once, and memory does not grow.
 
     The incremental algorithms of `maxmargin.rules` that need no pattern again: Perceptron with margin, ALMA, CRAMMA,
@@ -210,6 +212,7 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
             self._fit(X, y)
         return self
 
+    @with_callbacks
     def _fit(self, X: Any, y: Any) -> None:
         plans = self._checked()
         X, y = self._rows(X, y, first=True)
@@ -221,21 +224,24 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
         step = max(1, n * _GATHERED // max(entries, 1))
         signs = self._signs(y)
         patterns = None if self.shuffle else Patterns(X)
+        passes = tasks(self, X, y, None, self.max_iter, lambda: {"_streams": deepcopy(self._streams)})
         for turn in range(self.max_iter):
             before = self.updates_
-            if turn:
-                for stream in self._streams:
-                    stream.again()
-            if patterns is not None:
-                self._present(patterns, signs, turn == 0)
-            else:
-                order = rng.permutation(n)
-                for k in range(0, n, step):
-                    rows = order[k : k + step]
-                    self._present(Patterns(X[rows]), [sign[rows] for sign in signs], turn == 0)
-            self.n_iter_ = turn + 1
-            if np.array_equal(before, self.updates_):
+            with passes.part(self._so_far):
+                if turn:
+                    for stream in self._streams:
+                        stream.again()
+                if patterns is not None:
+                    self._present(patterns, signs, turn == 0)
+                else:
+                    order = rng.permutation(n)
+                    for k in range(0, n, step):
+                        rows = order[k : k + step]
+                        self._present(Patterns(X[rows]), [sign[rows] for sign in signs], turn == 0)
+                self.n_iter_ = turn + 1
+            if np.array_equal(before, self.updates_) or passes.stopped:
                 break
+        passes.done()
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> OnlineMarginClassifier:
         """Present these rows once, in their order, and go on from what was learnt before.
@@ -367,6 +373,13 @@ class OnlineMarginClassifier(Robust, ClassifierMixin, BaseEstimator):
                     f"width={width!r}, but the hasher makes rows of {self._hasher().n_features} columns."
                 )
             self._begin(plans, classes, int(width))
+
+    def _so_far(self) -> str:
+        """What is known, in a few words."""
+        lower, upper = self.bounds_
+        hard = not np.isfinite(self.C)
+        known = f"margin <= {upper.min():.4g}" if hard else f"{lower.sum():.4g}..{upper.sum():.4g}"
+        return f"{int(self.mistakes_.sum())} mistakes, {known}"
 
     def state(self) -> list[dict[str, np.ndarray]]:
         """All that was learnt, for each problem: these arrays themselves, not copies."""

@@ -8,10 +8,31 @@ from typing import Any
 
 from ..solve import Report
 from ..watch import Watch
+from .callbacks import RoundTasks
 
 
-def hear(report: Report, watch: Watch, verbose: int, callback: Callable[[Report], Any] | None) -> None:
-    """Print a report, where that is asked for, and tell the callback, which may end the fit."""
+def hear(
+    report: Report,
+    point: Callable[[], Any],
+    watch: Watch,
+    verbose: int,
+    callback: Callable[[Report], Any] | None,
+    tasks: RoundTasks,
+) -> None:
+    """Print a report, where that is asked for, and tell the callbacks, each of which may end the fit.
+
+    Parameters
+    ----------
+    report : Report
+    point : callable
+        Makes the best point so far.
+    watch : Watch
+    verbose : int
+    callback : callable or None
+        The parameter of the estimator.
+    tasks : RoundTasks
+        What scikit-learn's callbacks hear.
+    """
     if verbose:
         name = "" if report.label is None else f"[{report.label}] "
         if report.round == 1:
@@ -22,4 +43,6 @@ def hear(report: Report, watch: Watch, verbose: int, callback: Callable[[Report]
             file=sys.stderr,
         )
     if callback is not None and callback(report):
+        watch.stop()
+    if tasks.heard(report, watch.left(), point):
         watch.stop()

@@ -27,7 +27,8 @@ from sklearn.utils.validation import (
 from ..problems import Problem
 from ..rules import IMA, Algorithm
 from ..status import Status
-from ..threads import one_thread
+from ..threads import jobs, one_thread
+from .callbacks import CallbackSupportMixin, Tasks, tasks, with_callbacks
 from .linear import MaxMarginClassifier
 from .rows import checked_rows
 from .unchanged import unchanged_by
@@ -78,7 +79,7 @@ class Stage:
         return np.sort(self.order[: self.n_features])
 
 
-class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
+class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     """Recursive feature elimination by the weights of maximum-margin classifiers.
 
     Train, rank the features by ``|w_j|``, delete the last of them, train again on what is left, until as many are
@@ -247,6 +248,7 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         with unchanged_by(BaseException, self), one_thread:
             return self._fit(X, y, sample_weight)
 
+    @with_callbacks
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> MarginRFE:
         self._check()
         engine = self._engine()
@@ -262,10 +264,13 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         sizes = _sizes(X.shape[1], least, self.step)
         rng = check_random_state(self.random_state)
         results, target = None, least
-        if self.cv is not None or self._chooses:
-            results = self._validated(engine, X, y, sample_weight, sizes, rng)
+        validated = self.cv is not None or self._chooses
+        parts = tasks(self, X, y, sample_weight, len(sizes) + int(validated))
+        if validated:
+            with parts.part(lambda: "cross-validation"):
+                results = self._validated(engine, X, y, sample_weight, sizes, rng)
             target = _best(results) if self._chooses else least
-        elimination = _Elimination(self, engine, X, y, sample_weight, sizes, _seed(rng))
+        elimination = _Elimination(self, engine, X, y, sample_weight, sizes, _seed(rng), parts)
         path: list[Stage] = []
         kept: Any = None
         classifier: Any = None
@@ -293,6 +298,7 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             self.cv_results_ = results
         elif hasattr(self, "cv_results_"):
             del self.cv_results_
+        parts.done()
         return self
 
     # the classifier on the features that are kept
@@ -481,7 +487,7 @@ class MarginRFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             )
         scorer = check_scoring(engine, scoring=self.scoring)
         folds = [(train, test, _seed(rng)) for train, test in splitter.split(X, y)]
-        parallel: Any = Parallel(n_jobs=self.n_jobs)
+        parallel: Any = Parallel(n_jobs=jobs(self.n_jobs, len(folds)))
         scores = np.array(
             parallel(
                 delayed(_fold)(self, engine, X, y, weights, sizes, scorer, train, test, seed)
@@ -513,9 +519,10 @@ class _Elimination:
         weights: Any,
         sizes: list[int],
         seed: int,
+        parts: Tasks,
     ) -> None:
         self.selector, self.engine, self.y, self.weights, self.seed = selector, engine, y, weights, seed
-        self.sizes = sizes
+        self.sizes, self.parts = sizes, parts
         self.order = np.arange(X.shape[1])
         self.X = sp.csc_matrix(X) if sp.issparse(X) else X  # columns are taken of it
         self.reason = f"{sizes[-1]} features were asked for"
@@ -524,7 +531,7 @@ class _Elimination:
         X, features = self.X, self.order.copy()
         parent, bounds, last = None, None, 0
         while True:
-            classifier = self._train(X, features.size, parent)
+            classifier = self._train(X, features.size, parent, bounds)
             found = _bounds(classifier, bounds, features.size)
             status = getattr(classifier, "status_", None)
             if found is not None and found.problem.hard and not found.lower.min() > 0.0:
@@ -548,7 +555,7 @@ class _Elimination:
             best = features[_ranking(classifier.coef_, self.selector.aggregate)]
             self.order[: best.size] = best
             yield self._stage(best.size, status, found), classifier
-            if status is Status.INTERRUPTED:
+            if status is Status.INTERRUPTED or self.parts.stopped:
                 self.reason = f"it was interrupted at {best.size} features"
                 return
             smaller = [size for size in self.sizes if size < best.size]
@@ -563,7 +570,7 @@ class _Elimination:
             X, parent, bounds, last = X[:, places], classifier, found, features.size
             features = left
 
-    def _train(self, X: Any, f: int, parent: Any) -> Any:
+    def _train(self, X: Any, f: int, parent: Any, bounds: _Bounds | None) -> Any:
         """The classifier on these columns; one of our own begins where its parent ended."""
         ours = isinstance(self.selector.estimator, str | Algorithm)
         classifier: Any = copy(parent) if ours and parent is not None else clone(self.engine)
@@ -571,7 +578,8 @@ class _Elimination:
             p = max(2.0, float(np.log(f))) if self.selector.p == "log" else self.engine.p
             classifier.set_params(p=p, random_state=self.seed, warm_start=True)
         weights = {} if self.weights is None else {"sample_weight": self.weights}
-        classifier.fit(X.tocsr() if sp.issparse(X) else X, self.y, **weights)
+        with self.parts.part(lambda: _named(f, bounds), classifier):
+            classifier.fit(X.tocsr() if sp.issparse(X) else X, self.y, **weights)
         coef = getattr(classifier, "coef_", None)
         if coef is None:
             raise ValueError(
@@ -661,7 +669,7 @@ def _fold(
 ) -> np.ndarray:
     """The scores on the test part of classifiers with at most so many features, chosen on the training part."""
     own = None if weights is None else weights[train]
-    elimination = _Elimination(selector, engine, X[train], y[train], own, sizes, seed)
+    elimination = _Elimination(selector, engine, X[train], y[train], own, sizes, seed, Tasks())
     held, scored = X[test], {} if weights is None else {"sample_weight": weights[test]}
     scores = np.full(len(sizes), np.nan)
     for stage, classifier in elimination:
@@ -692,6 +700,15 @@ def _scores_at(results: dict[str, np.ndarray] | None, f: int) -> dict[str, float
         "accuracy": float(results["mean_test_score"][k]),
         "accuracy_std": float(results["std_test_score"][k]),
     }
+
+
+def _named(f: int, before: _Bounds | None) -> str:
+    """A set that is about to be trained on, and what the set before had."""
+    if before is None:
+        return f"{f} features"
+    lower, upper = before.ends()
+    what = "margin " if before.problem.hard else ""
+    return f"{f} features (before: {what}{lower:.4g}..{upper:.4g})"
 
 
 def _line(stage: Stage) -> str:

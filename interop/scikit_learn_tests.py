@@ -1,0 +1,179 @@
+"""scikit-learn's own tests of LinearSVC, SVC, Perceptron and SGDClassifier on our classes.
+
+Runs the test files of the installed scikit-learn with our classes under its names (`interop.translations`), and
+compares with `differences.toml`. A failure that is not on the list, and one that is on the list and passes, fail the
+run: python -m interop.scikit_learn_tests
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections import Counter
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import sklearn
+
+from maxmargin.atomic import written_whole
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "docs" / "scikit_learn.md"
+FILES = (
+    "svm/tests/test_svm.py",
+    "svm/tests/test_sparse.py",
+    "linear_model/tests/test_perceptron.py",
+    "linear_model/tests/test_sgd.py",
+)
+SECONDS = 600
+BEGIN, END = "<!-- tests: begin -->", "<!-- tests: end -->"
+
+
+@dataclass
+class Difference:
+    """Tests that fail for one reason.
+
+    Attributes
+    ----------
+    reason : str
+    tests : list of str
+        ``module::test``, ``module::test[parameters]``, or a pattern with ``*``.
+    says : str
+        Regular expression: what each of the failures says.
+    met : list of str
+        Tests that did fail so.
+    """
+
+    reason: str
+    tests: list[str]
+    says: str = ""
+    met: list[str] = field(default_factory=list)
+
+    def names(self, test: str) -> bool:
+        """Is this test on the list?"""
+        return any(self.matches(test, entry) for entry in self.tests)
+
+    @staticmethod
+    def matches(test: str, entry: str) -> bool:
+        """Is the test this one, or one of this family?"""
+        return entry in (test, test.partition("[")[0]) or fnmatchcase(test, entry.replace("[", "[[]"))
+
+
+def outcomes() -> dict[str, dict[str, Any]]:
+    """What became of every test that meets one of our classes."""
+    spec = find_spec("sklearn")
+    assert spec is not None
+    assert spec.origin is not None
+    root = Path(spec.origin).parent
+    missing = [name for name in FILES if not (root / name).is_file()]
+    if missing:
+        raise SystemExit(
+            f"this scikit-learn was installed without its tests ({missing[0]}): install it from a wheel."
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        found = Path(folder) / "outcomes.json"
+        command = [sys.executable, "-m", "pytest", "-p", "interop.substitutes", f"--outcomes={found}"]
+        command += ["-p", "no:cacheprovider", "-c", str(HERE / "pytest.ini"), f"--rootdir={root}"]
+        command += [f"--confcutdir={root}", "-q", "--tb=no", "--no-summary", "--no-header"]
+        command += [str(root / name) for name in FILES]
+        done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, timeout=SECONDS)
+        if not found.exists():
+            raise SystemExit(f"pytest came to no end:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+        every = json.loads(found.read_text())
+    return {name: one for name, one in every.items() if one["ours"] or one["outcome"] == "failed"}
+
+
+def differences() -> list[Difference]:
+    """The list, for the installed scikit-learn."""
+    listed = tomllib.loads((HERE / "differences.toml").read_text())
+    version = ".".join(sklearn.__version__.split(".")[:2])
+    if version != listed["scikit-learn"]:
+        raise SystemExit(
+            f"differences.toml is about the tests of scikit-learn {listed['scikit-learn']}; installed is "
+            f"{sklearn.__version__}: install that version, or bring the list up to date."
+        )
+    return [Difference(**one) for one in listed["difference"]]
+
+
+def compared(found: dict[str, dict[str, Any]], expected: list[Difference]) -> list[str]:
+    """What is otherwise than expected, a line each; every difference learns which tests it was met in."""
+    wrong = []
+    for test, one in sorted(found.items()):
+        listed = [difference for difference in expected if difference.names(test)]
+        if one["outcome"] != "failed":
+            if listed and one["outcome"] == "passed":
+                wrong.append(f"{test} passes, and is on the list: {listed[0].reason}")
+            continue
+        said = " ".join(one["said"].split())
+        suited = [difference for difference in listed if re.search(difference.says, said)]
+        if len(suited) == 1:
+            suited[0].met.append(test)
+        elif suited:
+            wrong.append(f"{test} is on the list twice")
+        else:
+            known = "for another reason than the list says" if listed else "and is not on the list"
+            wrong.append(f"{test} fails {known}: {said[:300]}")
+    for difference in expected:
+        for entry in difference.tests:
+            if not any(difference.matches(test, entry) for test in difference.met):
+                wrong.append(f"{entry} is on the list, and no such test failed: {difference.reason}")
+    return wrong
+
+
+def page(found: dict[str, dict[str, Any]], expected: list[Difference]) -> str:
+    """Counts and reasons, as a page shows them."""
+    lines = [
+        f"Of scikit-learn {sklearn.__version__}, by `make test-sklearn`:",
+        "",
+        "| file | tests that meet our classes | passed | differ | skipped |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    total = Counter()
+    for file in FILES:
+        of = [one["outcome"] for test, one in found.items() if test.startswith(f"{Path(file).stem}::")]
+        count = Counter(of)
+        total.update(count)
+        lines.append(f"| `{file}` | {len(of)} | {count['passed']} | {count['failed']} | {count['skipped']} |")
+    whole = sum(total.values())
+    lines.append(f"| all | {whole} | {total['passed']} | {total['failed']} | {total['skipped']} |")
+    lines += ["", "| tests | why they differ |", "|---:|---|"]
+    for difference in sorted(expected, key=lambda one: -len(one.met)):
+        lines.append(f"| {len(difference.met)} | {difference.reason} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--write", action="store_true", help="bring docs/scikit_learn.md up to date")
+    options = parser.parse_args()
+    expected = differences()
+    found = outcomes()
+    wrong = compared(found, expected)
+    count = Counter(one["outcome"] for one in found.values())
+    print(
+        f"{len(found)} tests meet our classes: {count['passed']} passed, {count['skipped']} skipped, ", end=""
+    )
+    print(
+        f"{sum(len(one.met) for one in expected)} differ as expected, {len(wrong)} are otherwise than the list says."
+    )
+    for line in wrong:
+        print(f"- {line}")
+    if wrong:
+        raise SystemExit(1)
+    if options.write:
+        head, _, rest = PAGE.read_text().partition(BEGIN)
+        _, _, tail = rest.partition(END)
+        with written_whole(PAGE) as file:
+            file.write(f"{head}{BEGIN}\n\n{page(found, expected)}\n\n{END}{tail}".encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""A plugin for pytest: scikit-learn's own tests meet maxmargin's classes under scikit-learn's names and constructors.
+
+Loaded with ``-p interop.substitutes`` before the test modules are imported, which take the names from their packages.
+"""
+
+from __future__ import annotations
+
+import json
+import traceback
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sklearn.linear_model
+import sklearn.svm
+
+from . import translations
+
+SUBSTITUTES = {
+    (sklearn.svm, "LinearSVC"): translations.LinearSVC,
+    (sklearn.svm, "SVC"): translations.SVC,
+    (sklearn.linear_model, "Perceptron"): translations.Perceptron,
+    (sklearn.linear_model, "SGDClassifier"): translations.SGDClassifier,
+}
+OURS = tuple(SUBSTITUTES.values())
+
+_made: list[type] = []
+_outcomes: dict[str, dict[str, Any]] = {}
+
+
+def _counted(cls: type, *arguments: Any, **parameters: Any) -> Any:
+    _made.append(cls)
+    return object.__new__(cls)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for (package, name), cls in SUBSTITUTES.items():
+        setattr(package, name, cls)
+    for cls in OURS:
+        cls.__new__ = _counted  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Any:
+    """Note whether the test meets one of our classes at all."""
+    _made.clear()
+    given = getattr(getattr(item, "callspec", None), "params", {}).values()
+    try:
+        return (yield)
+    finally:
+        ours = any(isinstance(one, OURS) or one in OURS for one in given if isinstance(one, (type, *OURS)))
+        item.user_properties.append(("ours", ours or bool(_made)))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--outcomes", type=Path, help="where the outcome of every test is written")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    report = yield
+    if call.excinfo is not None and not report.skipped:
+        said = "".join(traceback.format_exception_only(call.excinfo.type, call.excinfo.value))
+        report.user_properties.append(("said", said))
+    if report.when == "call" or report.outcome != "passed":
+        _outcomes[_name(item)] = {"outcome": report.outcome, **dict(report.user_properties)}
+    return report
+
+
+def _name(item: pytest.Item) -> str:
+    """module::test[parameters], as the list of differences has it."""
+    return f"{item.path.stem}::{item.nodeid.partition('::')[2]}"
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    path = session.config.getoption("--outcomes")
+    if path is not None:
+        path.write_text(json.dumps(_outcomes))
