@@ -9,8 +9,12 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "src"), str(HERE / "_ext"), str(HERE.parent / "examples")]
 # examples and pages find the real data where the tests do
+# and commands that pages run are those of this checkout
+os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent / "src"), os.environ.get("PYTHONPATH", "")])
 os.environ.setdefault("MAXMARGIN_DATA", str(HERE.parent.parent / "shared" / "data"))
 
+
+import real_data  # noqa: E402
 
 import maxmargin  # noqa: E402
 
@@ -32,7 +36,13 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py", "**/sg_execution_times.rst", "sg_execution_times.rst"]
+exclude_patterns = [
+    "_build",
+    "gallery/**/*.ipynb",
+    "gallery/**/*.py",
+    "**/sg_execution_times.rst",
+    "sg_execution_times.rst",
+]
 templates_path = ["_templates"]
 default_role = "py:obj"
 
@@ -47,15 +57,26 @@ numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 numpydoc_xref_param_type = False
 
+# without the data those examples are shown that need them, but not run
+EXAMPLES = sorted((HERE.parent / "examples").glob("plot_*.py"))
+RUN = "|".join(
+    rf"{path.stem}\.py$"
+    for path in EXAMPLES
+    if real_data.FOLDER.is_dir() or "real_data" not in path.read_text(encoding="utf-8")
+)
+if not real_data.FOLDER.is_dir():
+    print(f"no real data in {real_data.FOLDER} (set MAXMARGIN_DATA): examples that need them are not run")
+
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "gallery",
-    "filename_pattern": r"[\\/]plot_",
-    "ignore_pattern": r"[\\/](?!plot_)[^\\/]*\.py$",
+    "filename_pattern": RUN,
+    "ignore_pattern": r"(real_data|dynamic_margin)\.py$",
     "download_all_examples": False,
     "show_signature": False,
     "remove_config_comments": True,
     "min_reported_time": 1e9,
+    "write_computation_times": False,
     "reference_url": {"maxmargin": None},
     "abort_on_example_error": False,
     "only_warn_on_example_error": True,

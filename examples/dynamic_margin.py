@@ -55,7 +55,9 @@ class DynamicMargin(PerceptronLike):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(
-            is_number(self.epsilon) and 0.0 < self.epsilon < 1.0, "epsilon must lie between 0 and 1", self.epsilon
+            is_number(self.epsilon) and 0.0 < self.epsilon < 1.0,
+            "epsilon must lie between 0 and 1",
+            self.epsilon,
         )
 
     def plan(self, facts: Facts) -> Plan:

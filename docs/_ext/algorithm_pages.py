@@ -38,7 +38,11 @@ logger = logging.getLogger(__name__)
 
 ROOT = Path(__file__).resolve().parents[2]
 NORMS = {"1": 1.0, "1.5": 1.5, "2": 2.0, "4": 4.0, "∞": float("inf")}
-QUESTIONS = {"hard margin": ("hinge", float("inf")), "hinge": ("hinge", 1.0), "squared hinge": ("squared_hinge", 1.0)}
+QUESTIONS = {
+    "hard margin": ("hinge", float("inf")),
+    "hinge": ("hinge", 1.0),
+    "squared hinge": ("squared_hinge", 1.0),
+}
 
 # where the steps of those are that have no rule for a single pattern
 SOLVERS = {
@@ -139,8 +143,7 @@ def _keep(path: Path, text: str) -> None:
 
 def summary(thing: Any) -> str:
     """The first sentence of a docstring."""
-    paragraph = inspect.getdoc(thing).split("\n\n")[0].replace("\n", " ")
-    return paragraph
+    return inspect.getdoc(thing).split("\n\n")[0].replace("\n", " ")
 
 
 def title(cls: type) -> str:
@@ -203,14 +206,25 @@ def solves(cls: type[Algorithm]) -> str:
             cells.append("yes" if whole else "with ``norm_power=1``" if first else "–")
         rows.append((words, *cells))
     head = ("", *(f"p = {p}" for p in NORMS))
-    table = [".. list-table:: What it solves", "   :header-rows: 1", "   :stub-columns: 1", "   :class: solves", ""]
+    table = [
+        ".. list-table:: What it solves",
+        "   :header-rows: 1",
+        "   :stub-columns: 1",
+        "   :class: solves",
+        "",
+    ]
     for row in (head, *rows):
         table += [f"   {'* -' if k == 0 else '  -'} {cell}" for k, cell in enumerate(row)]
     facts = [
         f"* A free intercept: {cls.bias.value}.",
-        "* Kernels: " + ("yes, in :class:`~maxmargin.KernelMaxMarginClassifier`." if cls.kernelised else "no."),
+        "* Kernels: "
+        + ("yes, in :class:`~maxmargin.KernelMaxMarginClassifier`." if cls.kernelised else "no."),
         "* Streams: "
-        + ("yes, in :class:`~maxmargin.OnlineMarginClassifier`." if streams(cls) else "no, it needs patterns again."),
+        + (
+            "yes, in :class:`~maxmargin.OnlineMarginClassifier`."
+            if streams(cls)
+            else "no, it needs patterns again."
+        ),
         "* Schedules: " + ", ".join(f"``{schedule}``" for schedule in cls.schedules) + ".",
     ]
     return "\n".join([*table, "", *facts, ""])
@@ -249,8 +263,8 @@ def batch_page(batch: Batch) -> str:
 def index() -> str:
     lines = [
         headed("One page an algorithm"),
-        "Condition, update, guarantee and references are those of the docstrings; each picture was drawn by running the",
-        "algorithm when these pages were built. :doc:`/algorithms` sets them beside each other.",
+        "Condition, update, guarantee and references are those of the docstrings; each picture was drawn by running",
+        "the algorithm when these pages were built. :doc:`/algorithms` sets them beside each other.",
         "",
     ]
     for words, names in (

@@ -64,8 +64,8 @@ def caption(cls: type[Algorithm]) -> str:
     norm = ", p = ∞" if options.get("p") == float("inf") else ""
     measured = "margin" if hard else "objective"
     return (
-        f"Two kinds of iris, {flowers}, by two measurements; {what}{norm}. Left: the line after each of some rounds, the "
-        f"last one dark, with its margins. Right: what is proved of the best {measured} after each round."
+        f"Two kinds of iris, {flowers}, by two measurements; {what}{norm}. Left: the line after each of some rounds, "
+        f"the last one dark, with its margins. Right: what is proved of the best {measured} after each round."
     )
 
 
@@ -97,7 +97,9 @@ def _level(model: MaxMarginClassifier) -> float:
 
 def _draw_rows(ax: Any, X: np.ndarray, y: np.ndarray) -> None:
     for label, colour, marker in zip(np.unique(y), COLOURS, "o^", strict=True):
-        ax.scatter(*X[y == label].T, s=22, c=colour, marker=marker, edgecolors="white", linewidths=0.5, zorder=3)
+        ax.scatter(
+            *X[y == label].T, s=22, c=colour, marker=marker, edgecolors="white", linewidths=0.5, zorder=3
+        )
     low, high = X.min(axis=0), X.max(axis=0)
     room = 0.08 * (high - low)
     ax.set(xlim=(low[0] - room[0], high[0] + room[0]), ylim=(low[1] - room[1], high[1] + room[1]))
@@ -172,7 +174,12 @@ def kernel_machine(file: Path) -> None:
     _draw_rows(left, X, y)
     grid = np.meshgrid(*(np.linspace(*ends, 200) for ends in (left.get_xlim(), left.get_ylim())))
     scores = model.decision_function(np.column_stack([part.ravel() for part in grid])).reshape(grid[0].shape)
-    styles = {"levels": [-1.0, 0.0, 1.0], "colors": "#0f172a", "linestyles": ["--", "-", "--"], "linewidths": 1.2}
+    styles = {
+        "levels": [-1.0, 0.0, 1.0],
+        "colors": "#0f172a",
+        "linestyles": ["--", "-", "--"],
+        "linewidths": 1.2,
+    }
     left.contour(*grid, scores, **styles)
     left.scatter(*X[model.support_].T, s=70, facecolors="none", edgecolors="#0f172a", linewidths=0.7)
     rng = np.random.default_rng(0)

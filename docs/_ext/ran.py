@@ -54,7 +54,9 @@ def _show(app: Any, block: nodes.literal_block, printed: str, name: str) -> None
     for number in pyplot.get_fignums():
         picture = folder / f"{name}-{number}.svg"
         pyplot.figure(number).savefig(picture, bbox_inches="tight")
-        below.append(nodes.image(uri="/" + os.fspath(picture.relative_to(app.srcdir)), alt="What the block draws."))
+        below.append(
+            nodes.image(uri="/" + os.fspath(picture.relative_to(app.srcdir)), alt="What the block draws.")
+        )
     pyplot.close("all")
     place = block.parent.index(block)
     block.parent[place + 1 : place + 1] = below

@@ -34,8 +34,8 @@ def page() -> str:
     names = [name for name in maxmargin.__all__ if name not in algorithms]
     parts = [
         headed("Reference"),
-        "Everything that ``from maxmargin import ...`` offers, pictures, and the command line. Names that begin with an",
-        "underscore, and modules not named here, may change.",
+        "Everything that ``from maxmargin import ...`` offers, pictures, and the command line. Names that begin with",
+        "an underscore, and modules not named here, may change.",
         "",
     ]
     for words, modules in SECTIONS.items():
@@ -44,7 +44,9 @@ def page() -> str:
         parts += [headed(words, "-"), *_summaries("maxmargin", found)]
     if names:
         parts += [headed("Further", "-"), *_summaries("maxmargin", names)]
-    displays = [name for name in dir(plots) if inspect.isclass(getattr(plots, name)) and name.endswith("Display")]
+    displays = [
+        name for name in dir(plots) if inspect.isclass(getattr(plots, name)) and name.endswith("Display")
+    ]
     parts += [headed("Pictures", "-"), *_summaries("maxmargin.plots", displays)]
     parts += [
         headed("Algorithms", "-"),
