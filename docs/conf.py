@@ -70,6 +70,7 @@ if not real_data.FOLDER.is_dir():
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "gallery",
+    "within_subsection_order": "gallery_order.Reading",
     "filename_pattern": RUN,
     "ignore_pattern": r"(real_data|dynamic_margin)\.py$",
     "download_all_examples": False,

@@ -54,11 +54,14 @@ def objective(model):
 passes, seconds, excess = (1, 3, 10, 30, 100, 300), [], []
 for max_iter in passes:
     theirs = LinearSVC(C=1.0, loss="hinge", max_iter=max_iter, random_state=0)
-    start = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # "Liblinear failed to converge"
-        theirs.fit(X, y)
-    seconds.append(time.perf_counter() - start)
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "Liblinear failed to converge"
+            theirs.fit(X, y)
+        times.append(time.perf_counter() - start)
+    seconds.append(min(times))
     excess.append(objective(theirs) / least - 1.0)
 
 fig, ax = plt.subplots(layout="constrained")
@@ -74,6 +77,7 @@ ax.loglog(
     label="MaxMarginClassifier: proved gap",
 )
 ax.set(xlabel="seconds", ylabel="objective above the best, relative", title="adult, hinge, C = 1")
+ax.xaxis.set_minor_formatter("")
 ax.legend(frameon=False)
 plt.show()
 

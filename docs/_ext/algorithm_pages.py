@@ -158,7 +158,7 @@ def headed(text: str, sign: str = "=") -> str:
 def rule_page(name: str, cls: type[Algorithm]) -> str:
     source = Path(inspect.getfile(cls)).relative_to(ROOT)
     parts = [
-        headed(f"{name}: {title(cls)}"),
+        headed(name if title(cls).lower().startswith(name) else f"{name}: {title(cls)}"),
         f".. image:: pictures/{name}.svg\n"
         f"   :alt: The line of {name} after each round, and the certified interval round by round.\n"
         "   :class: algorithm-picture\n",

@@ -13,7 +13,7 @@ from maxmargin.rules import Algorithm
 
 _MARKS = re.compile(r"``.*?``|`[^`]*`_?|(?P<bar>\|)|(?P<star>(?<!\*)\*(?!\*))|(?P<tail>(?<=\w)_(?![\w]))")
 _HEADS = re.compile(
-    r"(?:^|(?<=[.;)] ))(Condition|Update|Guarantee[^:]{0,60}|Turn|Model|2-norm soft margin):", re.M
+    r"(?:^|(?<=[.;)] ))(Condition|Update|Guarantee[^:.]{0,60}|Turn|Model|2-norm soft margin):", re.M
 )
 
 
