@@ -48,6 +48,9 @@ default_role = "py:obj"
 
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3
+# `--kernel` and "hinge" are typed as they stand
+smartquotes = False
+toc_object_entries_show_parents = "hide"
 html_math_renderer = "mathml"
 
 autosummary_generate = ["api/index.rst"]

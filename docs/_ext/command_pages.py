@@ -43,7 +43,7 @@ def _default(option: Any) -> str:
         return option.show_default
     if option.is_flag and option.secondary_opts:
         return f"`{(option.opts if option.default else option.secondary_opts)[0]}`"
-    return "" if option.default in (None, False) else f"`{option.default}`"
+    return "" if option.default is None or option.default is False else f"`{option.default}`"
 
 
 def setup(app: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ def further(folder: Path) -> list[str]:
     named = {"index"}
     for text in pages.values():
         for block in re.findall(r"```\{toctree\}\n(.*?)```", text, re.S):
-            named |= set(block.split())
+            named |= {word.strip("<>") for word in block.split()}
     return sorted(pages.keys() - named)
 
 
