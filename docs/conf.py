@@ -81,7 +81,6 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "min_reported_time": 1e9,
     "write_computation_times": False,
-    "reference_url": {"maxmargin": None},
     "abort_on_example_error": False,
     "only_warn_on_example_error": True,
     "plot_gallery": True,
