@@ -81,7 +81,7 @@ docs: $(VENV)/.ready-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis docs/_build docs/api docs/gallery
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis docs/_build docs/algorithm docs/api docs/gallery
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "maxmargin needs Python >= 3.11; name one: make PYTHON=python3.12 ..."'

@@ -1,21 +1,32 @@
-"""What the pages say is run."""
+"""What the pages say is run, what they name is there, and so is what the examples import."""
 
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
 import re
+import sys
 from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
 import pytest
+import typer
 from sklearn.datasets import load_iris
 
+import maxmargin
 from maxmargin import plots
+from maxmargin.cli.app import app
 from maxmargin.kernel_solve import KERNEL_ALGORITHMS
 from maxmargin.rules import RULES
+from maxmargin.rules.programs import Program
 
 matplotlib.use("Agg")
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+ROOT = Path(__file__).resolve().parents[1]
+DOCS, EXAMPLES = ROOT / "docs", ROOT / "examples"
+RUN = ("getting_started", "coming_from", "decisions", "certificates", "adding_an_algorithm")
+MADE = ("algorithm/", "api/", "gallery/")  # folders of pages that the build makes
 
 
 def test_the_page_of_algorithms_runs_and_names_them_all(capsys):
@@ -103,3 +114,125 @@ def test_the_page_on_data_runs(capsys):
     assert set(table) == {"age", "income", "town_Lima", "town_Oslo", "town_Rome", "town_unknown"}
     assert printed[-4:] == ["True", "True", "True", "CERTIFIED"]
     assert scope["clf"].feature_names_in_.tolist() == scope["model"][:-1].get_feature_names_out().tolist()
+
+
+@pytest.fixture
+def pictures():
+    """Figures are drawn nowhere, and are closed at the end."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    before = plt.get_backend()
+    plt.switch_backend("agg")
+    yield
+    plt.close("all")
+    plt.switch_backend(before)
+
+
+@pytest.mark.parametrize("page", RUN)
+def test_the_blocks_of_a_page_run(page, pictures, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    scope = {"__name__": "__main__"}
+    for block in re.findall(r"```python\n(.*?)```", (DOCS / f"{page}.md").read_text(encoding="utf-8"), re.S):
+        exec(compile(block, f"<{page}>", "exec"), scope)
+    printed = capsys.readouterr().out
+    said = {
+        "getting_started": [
+            "CERTIFIED",
+            "this certificate was made for other data",
+            "INTERRUPTED 0.0",
+            "True True",
+        ],
+        "coming_from": ["largest difference of a coefficient", "True True", "every bound holds"],
+        "decisions": [
+            "free: the same predictions after adding 10 to every feature? True",
+            "augmented: the same",
+        ],
+        "certificates": ["True True 0e+00", "[Fraction(0, 1), Fraction(0, 1), Fraction(0, 1)] 0"],
+        "adding_an_algorithm": ["dynamic-margin(epsilon=0.5)  CONVERGED", "the same counts: True"],
+    }
+    assert all(words in printed for words in said[page]), printed
+
+
+def test_pages_that_others_name_are_there():
+    """Links to pages, and tables of contents; what the build makes is known by its folder."""
+    for page in DOCS.glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        links = [link.split("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
+        tables = re.findall(r"```\{toctree\}\n(.*?)```", text, re.S)
+        lines = [line for table in tables for line in table.splitlines() if line.strip()]
+        names = [re.sub(r".*<(.*)>", r"\1", line) for line in lines if not line.startswith(":")]
+        for name in [*links, *(name for name in names if name != "further-pages")]:
+            if not name or name.startswith(("http", *MADE)):
+                continue
+            assert (DOCS / name).exists() or (DOCS / f"{name}.md").exists(), f"{page.name} names {name}"
+        for name in re.findall(r"gallery/(plot_\w+)", text):
+            assert (EXAMPLES / f"{name}.py").exists(), f"{page.name} names {name}"
+        for name in re.findall(r"algorithm/([\w-]+)\)", text):
+            assert name in {"index", *RULES}, f"{page.name} names the page of {name}"
+
+
+def options(command):
+    """The options of a command, as they are typed."""
+    group = typer.main.get_command(app)
+    return {
+        word for option in group.commands[command].params for word in (*option.opts, *option.secondary_opts)
+    }
+
+
+def test_the_page_for_those_who_come_from_elsewhere_names_what_is_there():
+    text = (DOCS / "coming_from.md").read_text(encoding="utf-8")
+    flags = set(re.findall(r"(--[A-Za-z][\w-]*)", text[text.index("## liblinear's train") :]))
+    assert {"--tol", "--loss", "--no-intercept", "--norm-power"} <= flags <= options("fit")
+    here = inspect.signature(maxmargin.MaxMarginClassifier).parameters
+    rows = re.findall(
+        r"^\| (.*?) \| (.*?) \|", text[text.index("## LinearSVC") : text.index("| attribute of")], re.M
+    )
+    ours = " ".join(cell for _, cell in rows[2:])
+    named = {*re.findall(r"(\w+)=", ours), *re.findall(r"`(\w+)`", ours)}
+    assert {"p", "norm_power", "loss", "tol", "C", "intercept", "max_time"} <= named <= here.keys()
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_docstring_of_an_algorithm_says_what_its_page_needs(name):
+    text = inspect.getdoc(RULES[name])
+    assert re.search(r"^Guarantee[^:]*:", text, re.M)
+    assert "References\n----------" in text
+    if issubclass(RULES[name], Program):
+        assert re.search(r"^Turn:", text, re.M)
+    else:
+        assert re.search(r"^Turn:", text, re.M) or ("Condition:" in text and "Update:" in text)
+
+
+EXAMPLE_FILES = sorted(EXAMPLES.glob("plot_*.py"))
+
+
+def test_there_are_examples_of_everything():
+    assert len(EXAMPLE_FILES) >= 12
+
+
+@pytest.mark.parametrize("path", EXAMPLE_FILES, ids=lambda path: path.stem)
+def test_an_example_imports_names_that_exist(path, monkeypatch):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    compile(tree, str(path), "exec")
+    title, line = ast.get_docstring(tree).split("\n")[:2]
+    assert line == "=" * len(title), "the title of an example has a line of its own length"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] in ("maxmargin", "sklearn"):
+            home = importlib.import_module(node.module)
+            assert all(hasattr(home, alias.name) for alias in node.names)
+    asked = re.findall(r"real_data\.load\(\"([\w-]+)\"\)", path.read_text(encoding="utf-8"))
+    if asked:
+        monkeypatch.syspath_prepend(str(EXAMPLES))
+        data = importlib.import_module("real_data")
+        assert set(asked) <= {*data.SVMLIGHT, *data.MNIST, "skin"}
+
+
+def test_an_example_without_its_data_says_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.delitem(sys.modules, "real_data", raising=False)
+    data = importlib.import_module("real_data")
+    monkeypatch.setattr(data, "FOLDER", tmp_path)
+    for name in ("adult", "mnist", "skin"):
+        with pytest.raises(data.MissingDataError, match="Set MAXMARGIN_DATA to the folder of the data sets"):
+            data.load(name)

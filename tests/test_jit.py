@@ -340,3 +340,41 @@ def test_a_renamed_record_discards_the_old_cache(tmp_path):
     again = package.run()  # the new cache is whole
     assert not again["misses"]
     assert again["runs"] == before["runs"]
+
+
+def test_a_rule_of_ones_own_leaves_the_cache_of_others_alone(tmp_path):
+    """An index that names a record which cannot be imported is discarded: nobody else's may stand in it."""
+    (tmp_path / "engine.py").write_text(
+        "from maxmargin.compiled.jit import compiled\n\n\n"
+        "@compiled()\ndef limit(rule):\n    return rule.threshold(rule)\n"
+    )
+    for name, number in (("mine", 1), ("yours", 2)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.py").write_text(
+            "from typing import NamedTuple\n\nfrom maxmargin.compiled.jit import record\n\n\n"
+            f"@record\nclass Rule(NamedTuple):\n    a: float\n\n"
+            f"    def threshold(self, h):\n        return self.a + {number}\n"
+        )
+
+    def hits(name):
+        lines = f"from engine import limit; from {name} import Rule; print(limit(Rule(1.0)))"
+        lines += "; print(len(limit.stats.cache_hits))"
+        folders = (SOURCE.parent, tmp_path, tmp_path / name)
+        done = subprocess.run(
+            [sys.executable, "-c", lines],
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(map(str, folders)),
+                "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+                "NUMBA_DISABLE_JIT": "0",
+            },
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.split()
+
+    assert hits("mine") == ["2.0", "0"]
+    assert hits("yours") == ["3.0", "0"]
+    assert hits("mine") == ["2.0", "1"]
+    assert hits("yours") == ["3.0", "1"]

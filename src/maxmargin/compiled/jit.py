@@ -23,6 +23,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import overload_method
 
 _T = TypeVar("_T", bound=type)
+_PACKAGE = Path(__file__).resolve().parents[1]
 _KERNELS = [str(path) for path in sorted(Path(__file__).parent.glob("*.py"))]
 _EXPOSED: dict[str, inspect.Signature] = {}
 
@@ -97,14 +98,28 @@ class _CacheFile(IndexDataCacheFile):
 
 
 class _SourceAwareCache(FunctionCache):
-    """Numba's cache watches one file; this one watches the kernels and the records used."""
+    """Numba's cache watches one file; this one watches the kernels and the records used.
+
+    What is compiled for records of other files than this package's has an index of its own, one for each set of such
+    files: an index can be read only where all of its records can be imported, and a rule in somebody's script can be
+    by nobody else.
+    """
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)
+        self._turn_to(())
+
+    def _turn_to(self, sig: Any) -> None:
+        """To the index of what such a signature asks for; Numba compiles and loads one signature at a time."""
         found = self._impl
-        self._cache_file = _CacheFile(self._cache_path, found.filename_base, found.locator.get_source_stamp())
+        others = sorted({file for file in _record_files(sig) if not Path(file).is_relative_to(_PACKAGE)})
+        base = found.filename_base
+        if others:
+            base += "-" + hashlib.sha256("\n".join(others).encode()).hexdigest()[:12]
+        self._cache_file = _CacheFile(self._cache_path, base, found.locator.get_source_stamp())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        self._turn_to(sig)
         try:
             return super().load_overload(sig, target_context)
         except (AttributeError, ImportError):  # the index names a record that has moved or gone
@@ -112,6 +127,7 @@ class _SourceAwareCache(FunctionCache):
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
+        self._turn_to(sig)
         try:
             super().save_overload(sig, data)
         except (AttributeError, ImportError):  # the old index is read before the new one is written

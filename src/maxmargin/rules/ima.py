@@ -135,9 +135,10 @@ class IMA(GoesDown):
 class FlexibleIMA(IMA):
     """IMA_p with the flexible margin of its authors' code: slack that the norm does not see.
 
-    As `IMA`, but own coordinates have no part in the norm: l_k (w.x_k + b) + delta_k^2 v_k <= gamma |w|_q is the
-    condition, and v <- (1 - eta gamma / |w|_q) v. It is not the 2-norm soft margin: w shrinks by more than that asks
-    for, and the margins it reaches prove nothing. Its bounds are those of its (w, b) and of its counts in the
+    Condition: l_k (w.x_k + b) + delta_k^2 v_k <= gamma |w|_q: as in `IMA`, but the norm has no own coordinates in it.
+    Update: as there, with v <- (1 - eta gamma / |w|_q) v, then v_k <- v_k + eta.
+    Guarantee: that it ends, since a call of FMP has a budget. It is not the 2-norm soft margin: w shrinks by more than
+    that asks for, and the margins it reaches prove nothing. Its bounds are those of its (w, b) and of its counts in the
     problem as it is asked for.
 
     Parameters

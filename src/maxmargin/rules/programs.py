@@ -61,9 +61,10 @@ class Program(Algorithm):
 class LinearProgram(Program):
     """The exact linear programs of p = 1 and p = inf, by HiGHS on the rows and columns that matter.
 
-    Hard margin: maximise g with y_i (w.x_i + b) >= g and |w|_q <= 1. Hinge with the norm to the first power: |w|_q +
-    sum C s_i xi_i. Rows that are violated, and columns whose share of sum alpha_i y_i x_i exceeds the bound, join until
-    none is left; every round is certified on all of them.
+    Model: the hard margin is the largest g with y_i (w.x_i + b) >= g and |w|_q <= 1; the hinge with the norm to the
+    first power the least |w|_q + sum C s_i xi_i with y_i (w.x_i + b) >= 1 - xi_i.
+    Turn: the program of some rows and columns is solved; rows that are violated, and columns whose share of
+    sum alpha_i y_i x_i exceeds the bound, join until none is left. Every round is certified on all of them.
     Guarantee: ends with the optimum, up to HiGHS's tolerances.
 
     References
@@ -87,10 +88,14 @@ class LinearProgram(Program):
 class BarrierPath(Program):
     """A path of smooth problems to the optimum, by Newton's method: every p, both losses, both powers of the norm.
 
-    The cone |w|_q <= t is built of power cones, one a coordinate, each with a self-concordant barrier; every round is a
-    point of the central path, whose dual weights are certified with it. For small problems: a step costs
-    n d min(n, d), and there are 30 to 100 of them, whatever p, C and the scales are. Soft margins at p = inf may have
-    any number of columns: those join that the dual weights ask for, some times as many as w has in the end.
+    Model: the cone |w|_q <= t is built of power cones, one a coordinate, each with a self-concordant barrier.
+    Turn: Newton's method goes to a point of the central path nearer to the optimum, whose dual weights are certified
+    with it. For small problems: a step costs n d min(n, d), and there are 30 to 100 of them, whatever p, C and the
+    scales are. Soft margins at p = inf may have any number of columns: those join that the dual weights ask for, some
+    times as many as w has in the end.
+    Guarantee: a point of the path is about nu / tau from the optimum, nu being the number of barriers and tau what
+    each round multiplies; so the path ends with the optimum, to nearly the last digits. The number of steps is
+    measured, not proved.
 
     References
     ----------
@@ -110,9 +115,11 @@ class BarrierPath(Program):
 class InteriorPoint(Program):
     """A primal-dual path to the optimum of a soft margin at p = 2, for many patterns of few features.
 
-    Mehrotra's predictor-corrector on the dual: a step costs n d^2, and there are 10 to 50 of them, whatever C, the
-    sample weights and the scales of the features are. With the hinge, n are the rows near the margin, which solutions
-    on growing samples tell from the rest. No copy of more than a part of the rows is made.
+    Turn: a step of Mehrotra's predictor-corrector on the dual, which costs n d^2; there are 10 to 50 of them, whatever
+    C, the sample weights and the scales of the features are. With the hinge, n are the rows near the margin, which
+    solutions on growing samples tell from the rest. No copy of more than a part of the rows is made.
+    Guarantee: every point is certified on all rows, so that what it ends with is proved; that it takes few steps is
+    measured, for no theorem says so of predictor-corrector methods.
 
     References
     ----------
@@ -133,9 +140,9 @@ class InteriorPoint(Program):
 class Newton(Program):
     """Newton's method for the squared hinge at p = 2: few steps, each of all the patterns that cost something.
 
-    The gradient is piecewise linear; a step goes to where it would vanish if the costly patterns stayed the same, and
-    along that line to the least loss. A step costs n d^2, or the squares of the non-zeros of sparse rows; beyond 1000
-    columns, passes of conjugate gradients. Of many rows a sample is solved first.
+    Turn: the gradient is piecewise linear; a step goes to where it would vanish if the costly patterns stayed the same,
+    and along that line to the least loss. A step costs n d^2, or the squares of the non-zeros of sparse rows; beyond
+    1000 columns, passes of conjugate gradients. Of many rows a sample is solved first.
     Guarantee: ends with the optimum, as there are finitely many sets of costly patterns.
 
     References

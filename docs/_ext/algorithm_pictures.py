@@ -1,0 +1,223 @@
+"""What the pages of algorithms show: the way of a line to the widest margin, and the interval that closes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import pyplot as plt
+from sklearn.datasets import load_iris
+from sklearn.preprocessing import StandardScaler
+
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Problem, Status
+from maxmargin.batch.iterates import State
+from maxmargin.batch.patterns import NormalisedRows
+from maxmargin.rules import Algorithm
+
+COLOURS = ("#1d4ed8", "#c2410c")
+UPPER, LOWER, QUIET = "#c2410c", "#1d4ed8", "#94a3b8"
+ROUNDS = (1, 2, 3, 4, 5, 6, 8, 12, 20, 40)
+MOST = 200
+
+
+class Alone(MaxMarginClassifier):
+    """The classifier without the exact step: the algorithm has to get there by itself."""
+
+    _exact = False
+
+
+def separable() -> tuple[np.ndarray, np.ndarray]:
+    """Setosa and versicolor by the lengths of sepals and petals: 100 flowers, two features."""
+    X, y = load_iris(return_X_y=True)
+    return StandardScaler().fit_transform(X[:100][:, [0, 2]]), y[:100]
+
+
+def mixed() -> tuple[np.ndarray, np.ndarray]:
+    """Versicolor and virginica by the sizes of petals: no line separates these."""
+    X, y = load_iris(return_X_y=True)
+    return StandardScaler().fit_transform(X[50:][:, 2:]), y[50:]
+
+
+def question(cls: type[Algorithm]) -> dict[str, Any]:
+    """The first of these problems that the algorithm solves."""
+    for options in (
+        {"C": float("inf")},
+        {"C": float("inf"), "p": float("inf")},
+        {"C": 1.0, "loss": "hinge"},
+        {"C": 1.0},
+    ):
+        problem = Problem(options.get("loss", "squared_hinge"), options["C"], p=options.get("p", 2.0))
+        if cls().refuses(problem) is None:
+            return options
+    raise ValueError(f"{cls.__name__} solves none of the problems that are drawn")
+
+
+def caption(cls: type[Algorithm]) -> str:
+    """What the picture of an algorithm shows."""
+    options = question(cls)
+    hard = options["C"] == float("inf")
+    flowers = "setosa and versicolor" if hard else "versicolor and virginica"
+    what = "the hard margin" if hard else f"{options.get('loss', 'squared_hinge').replace('_', ' ')}, C = 1"
+    norm = ", p = ∞" if options.get("p") == float("inf") else ""
+    measured = "margin" if hard else "objective"
+    return (
+        f"Two kinds of iris, {flowers}, by two measurements; {what}{norm}. Left: the line after each of some rounds, "
+        f"the last one dark, with its margins. Right: what is proved of the best {measured} after each round."
+    )
+
+
+def path_and_bounds(cls: type[Algorithm], file: Path) -> None:
+    """Draw an algorithm on the flowers."""
+    options = question(cls)
+    X, y = separable() if options["C"] == float("inf") else mixed()
+    models: list[MaxMarginClassifier] = []
+    for rounds in (*ROUNDS, MOST):
+        models.append(Alone(algorithm=cls(), max_iter=rounds, tol=1e-3, random_state=0, **options).fit(X, y))
+        if models[-1].status_ is not Status.MAX_ITER:
+            break
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.9), layout="constrained")
+    _draw_rows(left, X, y)
+    for k, model in enumerate(models[:-1]):
+        _draw_line(left, model, alpha=0.25 + 0.5 * k / len(models), color=QUIET, lw=1.0)
+    _draw_line(left, models[-1], color="#0f172a", lw=2.0)
+    for side in (-1.0, 1.0):
+        _draw_line(left, models[-1], level=side * _level(models[-1]), color="#0f172a", lw=0.8, ls="--")
+    _draw_history(right, models[-1])
+    _save(figure, file)
+
+
+def _level(model: MaxMarginClassifier) -> float:
+    """The score of the margin: that of a canonical w, or the smallest of a hard margin."""
+    problem = model.certificate_.problem
+    return float(model.certificate_.lower * np.linalg.norm(model.coef_, problem.q)) if problem.hard else 1.0
+
+
+def _draw_rows(ax: Any, X: np.ndarray, y: np.ndarray) -> None:
+    for label, colour, marker in zip(np.unique(y), COLOURS, "o^", strict=True):
+        ax.scatter(
+            *X[y == label].T, s=22, c=colour, marker=marker, edgecolors="white", linewidths=0.5, zorder=3
+        )
+    low, high = X.min(axis=0), X.max(axis=0)
+    room = 0.08 * (high - low)
+    ax.set(xlim=(low[0] - room[0], high[0] + room[0]), ylim=(low[1] - room[1], high[1] + room[1]))
+    ax.set(xticks=[], yticks=[])
+
+
+def _draw_line(ax: Any, model: MaxMarginClassifier, level: float = 0.0, **style: Any) -> None:
+    (a, c), b = model.coef_[0], float(model.intercept_[0]) - level
+    if a == 0.0 and c == 0.0:
+        return
+    if abs(c) > abs(a):
+        ends = np.array(ax.get_xlim())
+        ax.plot(ends, -(a * ends + b) / c, scalex=False, scaley=False, **style)
+    else:
+        ends = np.array(ax.get_ylim())
+        ax.plot(-(c * ends + b) / a, ends, scalex=False, scaley=False, **style)
+
+
+def _draw_history(ax: Any, model: MaxMarginClassifier) -> None:
+    """Lower and upper bound after each round, those that are finite and near enough to be seen."""
+    history, hard = model.history_, model.certificate_.problem.hard
+    rounds = np.arange(1, len(history) + 1)
+    lower, upper = (np.array([getattr(r, side) for r in history]) for side in ("lower", "upper"))
+    best = model.certificate_.lower if hard else model.certificate_.upper
+    floor, ceiling = (-0.6 * best, 2.6 * best) if hard else (0.0, 3.0 * best)
+    low, high = np.clip(lower, floor, ceiling), np.clip(upper, floor, ceiling)
+    ax.fill_between(rounds, low, high, step="mid", color=QUIET, alpha=0.25, lw=0)
+    ax.plot(rounds, high, drawstyle="steps-mid", color=UPPER, marker=".", label="no more than this")
+    ax.plot(rounds, low, drawstyle="steps-mid", color=LOWER, marker=".", label="no less than this")
+    words = f"{model.status_.value}, gap {model.certificate_.gap:.2g}"
+    ax.set(xlabel="round", ylabel="best margin" if hard else "best objective", ylim=(floor, ceiling))
+    ax.set_title(f"{words}, {history[-1].steps} steps" if history[-1].steps else words, fontsize=10)
+    if len(rounds) > 12:
+        ax.set_xscale("log")
+    else:
+        ax.set_xticks(rounds)
+    ax.legend(frameon=False)
+    _open(ax)
+
+
+def bounds_of_states(*algorithms: Callable[..., Iterator[State]]) -> Callable[[Path], None]:
+    """Draw bounds of the normalised margin, step by step, of a set with a separator and of one without."""
+
+    def draw(file: Path) -> None:
+        figure, axes = plt.subplots(1, 2, figsize=(10.0, 3.9), layout="constrained")
+        for ax, (X, y), words in zip(
+            axes, (separable(), mixed()), ("setosa and versicolor", "versicolor and virginica"), strict=True
+        ):
+            patterns = NormalisedRows(X, np.where(y == y.max(), 1.0, -1.0), constant=1.0)
+            for k, algorithm in enumerate(algorithms):
+                states = list(islice(algorithm(patterns), 2000))
+                steps = np.arange(1, len(states) + 1)
+                name = algorithm.__name__.replace("_", " ")
+                ax.plot(steps, np.minimum.accumulate([s.upper for s in states]), color=f"C{k}", label=name)
+                ax.plot(steps, np.maximum.accumulate([s.lower for s in states]), color=f"C{k}", ls="--")
+            ax.axhline(0.0, color="#334155", lw=0.8)
+            ax.set_yscale("symlog", linthresh=1e-3)
+            ax.set(xscale="log", xlabel="step", title=words, ylim=(-1.0, 1.0))
+            _open(ax)
+        axes[0].set_ylabel("normalised margin: bounds")
+        axes[0].legend(frameon=False, fontsize=9, loc="lower right")
+        _save(figure, file)
+
+    return draw
+
+
+def kernel_machine(file: Path) -> None:
+    """Draw the Gaussian kernel on the flowers that no line separates, and the interval of a larger problem."""
+    X, y = mixed()
+    model = KernelMaxMarginClassifier(C=2.0, gamma=1.0).fit(X, y)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.9), layout="constrained")
+    _draw_rows(left, X, y)
+    grid = np.meshgrid(*(np.linspace(*ends, 200) for ends in (left.get_xlim(), left.get_ylim())))
+    scores = model.decision_function(np.column_stack([part.ravel() for part in grid])).reshape(grid[0].shape)
+    styles = {
+        "levels": [-1.0, 0.0, 1.0],
+        "colors": "#0f172a",
+        "linestyles": ["--", "-", "--"],
+        "linewidths": 1.2,
+    }
+    left.contour(*grid, scores, **styles)
+    left.scatter(*X[model.support_].T, s=70, facecolors="none", edgecolors="#0f172a", linewidths=0.7)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1500, 10))
+    y = (X[:, :3] ** 2).sum(axis=1) > 2.4
+    model = KernelMaxMarginClassifier(C=5.0, gamma=0.1, tol=1e-5).fit(X, y)
+    _draw_history(right, model)
+    left.set_title("Gaussian kernel; support vectors are ringed", fontsize=10)
+    _save(figure, file)
+
+
+def nearest_point(file: Path) -> None:
+    """Draw differences of the two kinds of flowers, and the point of their hull nearest to the origin."""
+    X, y = separable()
+    differences = (X[y == 1][:, None] - X[y == 0][None]).reshape(-1, 2)
+    model = MaxMarginClassifier(C=float("inf")).fit(X, y)
+    w = model.coef_[0]
+    nearest = 2.0 * model.certificate_.upper * w / np.linalg.norm(w)
+    figure, ax = plt.subplots(figsize=(5.4, 3.9), layout="constrained")
+    ax.scatter(*differences.T, s=4, color=QUIET)
+    ax.plot([0.0, nearest[0]], [0.0, nearest[1]], color="#0f172a", lw=2.0)
+    ax.scatter(0.0, 0.0, color="#0f172a", zorder=3)
+    ax.scatter(*nearest, color=UPPER, zorder=3)
+    ax.annotate("the origin", (0.0, 0.0), (6, -12), textcoords="offset points")
+    ax.annotate("nearest point of the hull", nearest, (8, -4), textcoords="offset points")
+    ax.set_title("differences between rows of the two classes", fontsize=10)
+    ax.set_aspect("equal")
+    _open(ax)
+    _save(figure, file)
+
+
+def _open(ax: Any) -> None:
+    ax.grid(color="#e2e8f0", lw=0.6)
+    ax.set_axisbelow(True)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+
+
+def _save(figure: Any, file: Path) -> None:
+    figure.savefig(file)
+    plt.close(figure)

@@ -1,0 +1,85 @@
+"""The reference: every public name of the package and of its pictures, so that none is left out."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+from algorithm_pages import headed
+
+import maxmargin
+from maxmargin import plots
+from maxmargin.rules import RULES
+
+# by the module that a name comes from
+SECTIONS = {
+    "Classifiers": ("estimators",),
+    "Proofs": ("verification", "separation", "certificates", "verdicts", "kernel_verdicts"),
+    "Running and comparing": ("comparison", "problems", "solve", "status"),
+    "Model files": ("persistence",),
+}
+
+
+def write(app: Any) -> None:
+    path = Path(app.srcdir) / "api" / "index.rst"
+    path.parent.mkdir(exist_ok=True)
+    text = page()
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def page() -> str:
+    algorithms = {cls.__name__ for cls in RULES.values()}
+    names = [name for name in maxmargin.__all__ if name not in algorithms]
+    parts = [
+        headed("Reference"),
+        "Everything that ``from maxmargin import ...`` offers, pictures, and the command line. Names that begin with",
+        "an underscore, and modules not named here, may change.",
+        "",
+    ]
+    for words, modules in SECTIONS.items():
+        found = [name for name in names if _home(name) in modules]
+        names = [name for name in names if name not in found]
+        parts += [headed(words, "-"), *_summaries("maxmargin", found)]
+    if names:
+        parts += [headed("Further", "-"), *_summaries("maxmargin", names)]
+    displays = [
+        name for name in dir(plots) if inspect.isclass(getattr(plots, name)) and name.endswith("Display")
+    ]
+    parts += [headed("Pictures", "-"), *_summaries("maxmargin.plots", displays)]
+    parts += [
+        headed("Algorithms", "-"),
+        "Objects that ``algorithm`` takes; each has a :doc:`page of its own </algorithm/index>`.",
+        "",
+        ".. list-table::",
+        "   :class: algorithms",
+        "",
+    ]
+    for name, cls in RULES.items():
+        parts += [f"   * - :py:class:`~maxmargin.{cls.__name__}`", f"     - ``{name}``"]
+    parts += ["", headed("Command line", "-"), ":doc:`Every command with its options <commands>`.", ""]
+    parts += [".. toctree::", "   :hidden:", "", "   commands", ""]
+    return "\n".join(parts)
+
+
+def _home(name: str) -> str:
+    return getattr(maxmargin, name).__module__.split(".")[1]
+
+
+def _summaries(module: str, names: list[str]) -> list[str]:
+    """Two tables: autosummary has one template for each."""
+    lines = [f".. currentmodule:: {module}", ""]
+    thing = maxmargin if module == "maxmargin" else plots
+    for template, is_one in (("class", inspect.isclass), ("function", inspect.isfunction)):
+        found = [name for name in names if is_one(getattr(thing, name))]
+        if found:
+            lines += [".. autosummary::", "   :toctree:", f"   :template: {template}.rst", ""]
+            lines += [*(f"   {name}" for name in found), ""]
+    return lines
+
+
+def setup(app: Any) -> dict[str, Any]:
+    # before autosummary, which writes a page for each name
+    app.connect("builder-inited", write, priority=110)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,64 @@
+"""The Perceptron with dynamic margin: an algorithm outside of the library, in one file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from maxmargin.compiled.jit import record
+from maxmargin.rules.algorithm import Facts, PerceptronLike, Plan, is_number, require
+
+
+@record
+class LearnFaster(NamedTuple):
+    """Update when a.y <= (1 - epsilon) |a|^2 / t:  a <- a + y,  t <- t + 1."""
+
+    epsilon: float
+
+    def start(self, h, order):
+        h.learn(order[0], 1.0, 0.0)
+        h.tick()
+
+    def threshold(self, h):
+        return (1.0 - self.epsilon) * h.norm2() / h.time()
+
+    def wrong(self, h, i, s, limit):
+        return s <= limit
+
+    def step(self, h, i, s):
+        h.learn(i, 1.0, s)
+        h.tick()
+
+
+@dataclass(frozen=True)
+class DynamicMargin(PerceptronLike):
+    """The Perceptron with dynamic margin: a fraction 1 - epsilon of the largest directional margin.
+
+    Condition: a.y_k <= (1 - epsilon) |a|^2 / t (not strict), t being the updates so far. Update: a <- a + y_k.
+    Guarantee: |a| / t bounds every directional margin, so that a pass without update leaves one of more than
+    1 - epsilon of the largest. It ends: |a|^2 grows as t^(2 - 2 epsilon) at most, and at least as gamma_d^2 t^2.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.1
+        Accuracy, in (0, 1).
+
+    References
+    ----------
+    C. Panagiotakopoulos, P. Tsampouka, "The Perceptron with dynamic margin", ALT 2011.
+    """
+
+    epsilon: float = 0.1
+
+    name: ClassVar[str] = "dynamic-margin"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(
+            is_number(self.epsilon) and 0.0 < self.epsilon < 1.0,
+            "epsilon must lie between 0 and 1",
+            self.epsilon,
+        )
+
+    def plan(self, facts: Facts) -> Plan:
+        return Plan(rule=LearnFaster(self.epsilon), unit=None)

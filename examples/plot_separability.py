@@ -1,0 +1,80 @@
+"""
+Which of the well-known data sets are separable?
+================================================
+
+People argue about it; ``separate`` decides it. Either there is a hyperplane, with an interval around the
+largest margin, or at most d + 2 rows prove that there is none, with fractions for weights that add up to
+zero exactly.
+"""
+
+import time
+
+import matplotlib.pyplot as plt
+import numpy as np
+import real_data
+from sklearn.datasets import load_breast_cancer
+
+from maxmargin import separate
+
+sets = {
+    name: real_data.load(name)
+    for name in (
+        "sonar",
+        "heart",
+        "german",
+        "diabetes",
+        "australian",
+        "splice",
+        "mushrooms",
+        "colon",
+        "arcene",
+    )
+}
+sets["breast cancer"] = load_breast_cancer(return_X_y=True)
+
+# %%
+# One line a data set. ``tol=inf`` asks for the verdict alone; 1 % would narrow the interval around the margin.
+
+lines = []
+for name, (X, y) in sets.items():
+    start = time.perf_counter()
+    verdict = separate(X, y, tol=float("inf"))
+    verdict.verify(X, y)
+    seconds = time.perf_counter() - start
+    lines.append((name, X.shape, verdict, seconds))
+    words = (
+        f"separable, margin at least {verdict.lo:.3g}"
+        if verdict.separable
+        else f"not separable: {verdict.support.size} rows prove it"
+    )
+    print(f"{name:14} {X.shape[0]:5} x {X.shape[1]:5}  {seconds:6.2f} s  {words}")
+
+# %%
+# More columns than rows make it easy, but that is not all: mushrooms has 72 times as many rows as columns.
+
+fig, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
+for name, (n, d), verdict, _ in lines:
+    ax.loglog(
+        d, n, "o" if verdict.separable else "X", ms=10, color="#1d4ed8" if verdict.separable else "#c2410c"
+    )
+    ax.annotate(name, (d, n), (8, -3), textcoords="offset points", fontsize=9)
+ends = np.array([8.0, 12000.0])
+ax.loglog(ends, ends, color="#94a3b8", lw=1, label="as many rows as columns")
+ax.plot([], [], "o", color="#1d4ed8", label="separable")
+ax.plot([], [], "X", color="#c2410c", label="not separable")
+ax.set(xlabel="columns", ylabel="rows", title="verdicts, all of them proved")
+ax.legend(frameon=False)
+plt.show()
+
+# %%
+# The smallest of the proofs, in full:
+
+name, _, verdict, _ = min(
+    (line for line in lines if not line[2].separable), key=lambda line: line[2].support.size
+)
+print(name)
+for row, weight in zip(verdict.support, verdict.weights):
+    text = str(weight)
+    print(
+        f"  row {row:4}, {sets[name][1][row]:2}: {text if len(text) < 60 else f'{float(weight):.6f} (rounded here)'}"
+    )
