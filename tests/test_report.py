@@ -20,7 +20,14 @@ from PIL import Image
 from sklearn.exceptions import NotFittedError
 from typer.testing import CliRunner
 
-from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, OnlineMarginClassifier, load, save
+from maxmargin import (
+    KernelMaxMarginClassifier,
+    MaxMarginClassifier,
+    OnlineMarginClassifier,
+    load,
+    save,
+    support_report,
+)
 from maxmargin.cli.app import app
 from maxmargin.report import Outcome, write_report
 
@@ -112,7 +119,7 @@ def test_a_linear_model(linear, tmp_path):
     # bounds, margins, surface, robustness
     assert len(page.images) == 4
     assert all(len(image["alt"]) > 40 for image in page.images)
-    rows, features = page.tables
+    rows, certain, features = page.tables
     assert rows[0] == ["row", "label", "dual weight", "at its cap", "margin y f(x)", "where"]
     assert len(rows) == 8
     margins = np.where(Y == "yes", 1.0, -1.0) * linear.decision_function(X)
@@ -128,6 +135,11 @@ def test_a_linear_model(linear, tmp_path):
     listed = [int(row[0]) for row in rows[1:]]
     assert min(alpha[listed]) >= max(np.delete(alpha, listed)) - 1e-9
     assert margins[listed].tolist() == sorted(margins[listed])  # all at the cap: the worst first
+    report = support_report(linear, X, Y)
+    told = report.parts[0].optimum
+    assert certain[1][1:3] == [str(int(told.weightless.sum())), str(int(told.inside.sum()))]
+    least, most = report.leave_one_out
+    assert f"between {least} and {most} of 60 rows would be labelled wrongly" in page.text
     order = np.argsort(-np.abs(linear.coef_[0]))
     assert [line[0] for line in features[1:]] == [["a", "b", "c", "d"][j] for j in order]
     assert [float(line[1]) for line in features[1:]] == pytest.approx(linear.coef_[0][order], rel=1e-5)
@@ -167,7 +179,7 @@ def test_is_accessible(linear, tmp_path, words_only):
     assert headers
     assert {attributes["scope"] for attributes in headers} == {"col", "row"}
     tags = [tag for tag, _ in page.tags]
-    assert tags.count("table") == tags.count("caption") == tags.count("thead") == 2
+    assert tags.count("table") == tags.count("caption") == tags.count("thead") == 3
     assert tags.count("h1") == tags.count("main") == tags.count("title") == 1
     named = {attributes["id"] for tag, attributes in page.tags if tag == "h2"}
     assert {attributes["aria-labelledby"] for tag, attributes in page.tags if tag == "section"} == named
@@ -248,7 +260,8 @@ class TestModels:
         model = KernelMaxMarginClassifier(multi_class=scheme).fit(X, THREE)
         recheck, page = written(tmp_path, model, X, THREE)
         assert recheck.outcome is Outcome.HOLDS
-        bounds, *rows = page.tables
+        bounds, *rows, certain = page.tables
+        assert [line[0] for line in certain[1:]] == [line[0] for line in bounds[1:]]
         names = {"ovr": [f"class {k} against the rest" for k in range(3)]}
         names["ovo"] = [f"class {i} against class {j}" for i, j in ((0, 1), (0, 2), (1, 2))]
         assert [line[0] for line in bounds[1:]] == names[scheme]

@@ -30,6 +30,7 @@ from maxmargin import (
     KernelMaxMarginClassifier,
     MarginRFE,
     MaxMarginClassifier,
+    MaxMarginClassifierCV,
     OnlineMarginClassifier,
     threads,
 )
@@ -642,6 +643,18 @@ def test_a_stream_tells_of_its_passes_and_their_bounds():
         assert model.n_seen_ < fitted.n_seen_
     again = clone(ONLINE).set_params(max_iter=1).fit(X, Y > 1)
     assert np.array_equal(passes[0][2].coef_, again.coef_)
+
+
+@CALLBACKS
+def test_a_choice_by_cross_validation_tells_of_its_folds_and_of_the_last_fit():
+    recorder = Propagated()
+    fitted = MaxMarginClassifierCV([0.1, 1.0], cv=3, loss="hinge").set_callbacks(recorder).fit(X, Y)
+    assert not recorder.open
+    below = [context for context in recorder.ended if context.parent is recorder.begun[0]]
+    assert [context.source_task_name or context.task_name for context in below] == [
+        "paths of 3 folds", f"all rows with C = {fitted.C_:g}",
+    ]  # fmt: skip
+    assert recorder.rounds == fitted.history_
 
 
 OLDER = """

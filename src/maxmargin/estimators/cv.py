@@ -9,13 +9,15 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from ..rules import Algorithm
 from ..solve import Report
 from ..threads import jobs
+from .callbacks import tasks, with_callbacks
 from .linear import MaxMarginClassifier
 from .path import grid, margin_path
+from .rows import checked_rows
 from .unchanged import unchanged_by
 
 
@@ -118,6 +120,7 @@ callback, n_jobs, random_state, verbose
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginClassifierCV:
         """Choose C and p by cross-validation, and fit the classifier that has the best score to all rows.
 
@@ -141,15 +144,7 @@ callback, n_jobs, random_state, verbose
         costs, norms = grid(self.Cs, self.ps)
         whole = MaxMarginClassifier(float(costs[0]), p=norms[0], **shared)
         names = X
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_large_sparse=True,
-        )
+        X, y = checked_rows(self, X, y, accept_sparse="csr", order="C", accept_large_sparse=True)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         splitter: Any = check_cv(self.cv, y, classifier=True)
         folds = list(splitter.split(X, y))
@@ -163,15 +158,19 @@ callback, n_jobs, random_state, verbose
             weighted = {} if weights is None else {"sample_weight": weights[test]}
             return [float(scorer(model, held, labels, **weighted)) for model in path], list(path.gaps_)
 
-        at_once: Any = Parallel(n_jobs=jobs(self.n_jobs, len(folds)), require="sharedmem")
-        found = at_once(delayed(scores)(train, test) for train, test in folds)
+        parts = tasks(self, names, y, sample_weight, 2)
+        with parts.part(lambda: f"paths of {len(folds)} folds"):
+            at_once: Any = Parallel(n_jobs=jobs(self.n_jobs, len(folds)), require="sharedmem")
+            found = at_once(delayed(scores)(train, test) for train, test in folds)
         shape = (len(folds), len(norms), costs.size)
         scores_ = np.array([score for score, _ in found]).reshape(shape)
         mean = scores_.mean(axis=0)
         best = mean.max()
         i = int(np.argmax((mean == best).any(axis=1)))
         k = min(np.flatnonzero(mean[i] == best), key=lambda k: costs[k])
-        whole.set_params(C=float(costs[k]), p=norms[i]).fit(names, y, sample_weight)
+        whole.set_params(C=float(costs[k]), p=norms[i])
+        with parts.part(lambda: f"all rows with C = {costs[k]:.3g}", whole):
+            whole.fit(names, y, sample_weight)
         vars(self).update(
             (name, value) for name, value in vars(whole).items() if name not in whole.get_params()
         )
@@ -180,4 +179,5 @@ callback, n_jobs, random_state, verbose
         self.C_, self.p_ = float(costs[k]), norms[i]
         self.scores_, self.best_score_ = scores_, float(best)
         self.gaps_ = np.array([gaps for _, gaps in found]).reshape(shape)
+        parts.done()
         return self
