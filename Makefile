@@ -63,6 +63,7 @@ bench: $(VENV)/.ready-bench
 	$(BIN)/python -m benchmarks.crossover --write
 	$(BIN)/python -m benchmarks.regimes --write
 	$(BIN)/python -m benchmarks.threads --write
+	$(BIN)/python -m benchmarks.path --write
 
 bench-benchopt: $(VENV)/.ready-bench
 	$(BIN)/benchopt run benchmarks/benchopt -n 5 -r 1 -d Simulated -d "Breast cancer" -o "*[C=1.0]" --no-plot

@@ -133,7 +133,7 @@ def page(command: str) -> str:
         "path / alone", "path / LinearSVC",
     ]  # fmt: skip
     return "\n\n".join([
-        "# Paths",
+        "# Paths beside separate fits",
         f"Made by `{command}` on {platform.machine()}, one thread. Hinge, no intercept, 20 costs from 1e-3 to 1e3, "
         f"each certified to {TOL:g}. LinearSVC counts with the loosest tolerance at which its true gap is {TOL:g} or "
         f"less, and with the time of {PASSES} passes where these did not get there. Asked on adult: {GOAL:g} of "
