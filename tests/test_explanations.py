@@ -98,7 +98,15 @@ def test_sparse_rows_and_any_norm():
     other = support_report(MaxMarginClassifier(p=4, tol=1e-6).fit(X, y), X, y)
     assert other.parts[0].optimum is not None
     assert other.leave_one_out is None
-    assert "no theorem" in str(support_report(MaxMarginClassifier(p=np.inf).fit(X, y), X, y))
+    assert "no theorem does" in str(support_report(MaxMarginClassifier(p=np.inf).fit(X, y), X, y))
+
+
+def test_a_hard_margin_that_does_not_exist():
+    _, X, y = data(2)
+    report = support_report(MaxMarginClassifier(np.inf).fit(X, y), X, y)
+    assert report.parts[0].optimum is None
+    assert report.leave_one_out is None
+    assert "the bounds at hand tell nothing" in str(report)
 
 
 def test_suspects_and_contradictions():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -202,6 +202,14 @@ class TestCrossValidation:
         clf = MaxMarginClassifierCV(CS, cv=3, scoring="roc_auc", random_state=0).fit(X, y, s)
         assert clf.best_score_ > 0.99
         verify(clf, X, y, s)
+
+    def test_groups_stay_together(self, cancer):
+        X, y = cancer
+        groups = np.arange(y.size) // 10
+        clf = MaxMarginClassifierCV([0.1, 1.0], cv=GroupKFold(3)).fit(X, y, groups=groups)
+        splits = list(GroupKFold(3).split(X, y, groups))
+        given = MaxMarginClassifierCV([0.1, 1.0], cv=splits).fit(X, y)
+        np.testing.assert_array_equal(clf.scores_, given.scores_)
 
     def test_a_fit_that_fails_leaves_the_estimator_as_it_was(self, cancer):
         X, y = cancer

@@ -167,14 +167,17 @@ class SupportReport:
             yield f"{_named(part.name)}:"
         yield str(part.certificate)
         count = int(part.takes_part.sum())
-        full = (
-            ""
-            if part.certificate.problem.hard
-            else f", {int(part.full.sum())} of them all that they may have"
-        )
+        capped = np.isfinite(part.cap[part.takes_part]).any()
+        full = f", {int(part.full.sum())} of them all that they may have" if capped else ""
         yield f"  {int(part.carries.sum())} of {count} rows have a dual weight{full}"
         if part.optimum is None:
-            yield "  no theorem says what the optimum is like, for this norm"
+            problem = part.certificate.problem
+            why = (
+                "the bounds at hand tell nothing of it"
+                if modulus(problem) > 0.0
+                else "no theorem does, for this norm"
+            )
+            yield f"  nothing is certain of the optimum: {why}"
         else:
             idle, below = (
                 int((some & part.takes_part).sum()) for some in (part.optimum.weightless, part.optimum.inside)
@@ -330,7 +333,8 @@ def _part(
     if problem.hard:
         margin = margin / np.nanmin(margin) if np.nanmin(margin) > 0.0 else margin
         if rows is not None and dual.any():
-            alpha = dual / float(dual * y @ rows.scores((dual * y)[None])[0])
+            square = float(dual * y @ rows.scores((dual * y)[None])[0])
+            alpha = dual / square if square > 0.0 else dual
     without = None
     if rows is not None and np.isfinite(gap) and np.isfinite(alpha).all():
         up = np.abs(margin) * 1e-12 + 1e-12 * (np.abs(scores) + abs(b))

@@ -121,7 +121,7 @@ callback, n_jobs, random_state, verbose
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginClassifierCV:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> MaxMarginClassifierCV:
         """Choose C and p by cross-validation, and fit the classifier that has the best score to all rows.
 
         Parameters
@@ -130,15 +130,17 @@ callback, n_jobs, random_state, verbose
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
             Factor on each row's loss, and on its share of the score.
+        groups : array-like of shape (n_samples,), default=None
+            For splitters that keep groups of rows together.
 
         Returns
         -------
         self : MaxMarginClassifierCV
         """
         with unchanged_by(BaseException, self):
-            return self._choose(X, y, sample_weight)
+            return self._choose(X, y, sample_weight, groups)
 
-    def _choose(self, X: Any, y: Any, sample_weight: Any) -> MaxMarginClassifierCV:
+    def _choose(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> MaxMarginClassifierCV:
         own = {"Cs", "ps", "cv", "scoring"}
         shared = {name: value for name, value in self.get_params(deep=False).items() if name not in own}
         costs, norms = grid(self.Cs, self.ps)
@@ -147,7 +149,7 @@ callback, n_jobs, random_state, verbose
         X, y = checked_rows(self, X, y, accept_sparse="csr", order="C", accept_large_sparse=True)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         splitter: Any = check_cv(self.cv, y, classifier=True)
-        folds = list(splitter.split(X, y))
+        folds = list(splitter.split(X, y, groups))
         scorer: Any = check_scoring(whole, scoring=self.scoring)
         alone: dict[str, Any] = shared | {"n_jobs": None}
 
