@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from maxmargin import KernelMaxMarginClassifier
+from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, support_report
 from maxmargin.certificates import Sample, certify
 from maxmargin.leave_one_out import InnerProducts, left_out
 from maxmargin.problems import Problem
-from maxmargin.screening import excess
 from tests.test_screening import data, exact, near
 
 
@@ -35,8 +34,8 @@ def told(problem, X, y, weights, w, b, certificate):
     if problem.hard:
         v = X.T @ (alpha * y)
         alpha, margins = alpha / (v @ v + (problem.rho * (alpha @ y)) ** 2), margins / margins.min()
-    gap = excess(problem, certificate.lower, certificate.upper)
-    return left_out(problem, y, weights, alpha, margins, gap, products(X, problem.rho))
+    upper = 0.5 / certificate.lower**2 if problem.hard else certificate.upper
+    return left_out(problem, y, weights, alpha, margins, upper, products(X, problem.rho))
 
 
 @pytest.mark.parametrize("intercept", ["none", "free", "augmented"])
@@ -97,10 +96,10 @@ def test_kernels():
     clf = KernelMaxMarginClassifier(**settings).fit(X, y)
     alpha = np.zeros(y.size)
     alpha[clf.certificate_.support] = clf.certificate_.dual
-    problem, gap = clf.certificate_.problem, clf.certificate_.upper - clf.certificate_.lower
+    problem, upper = clf.certificate_.problem, clf.certificate_.upper
     margins = y * clf.decision_function(X)
     rows = InnerProducts(lambda c: c @ K, np.ones(y.size), 1e-14, y.size)
-    found = left_out(problem, y, np.ones(y.size), alpha, margins, gap, rows)
+    found = left_out(problem, y, np.ones(y.size), alpha, margins, upper, rows)
     truth = np.array(
         [
             y[i] * KernelMaxMarginClassifier(**settings).fit(np.delete(X, i, 0), np.delete(y, i))
@@ -121,3 +120,32 @@ def test_several_rows_that_are_alike_do_not_miss_each_other():
     w, b, alpha = exact(problem, X, y, weights)
     found = told(problem, X, y, weights, w, b, certify(problem, Sample(X, y, weights), w, b, alpha))
     assert (found.right | found.wrong).mean() > 0.8
+
+
+@pytest.mark.parametrize("intercept", ["none", "free", "augmented"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_rows_far_from_zero_are_not_told_by_rounding(loss, intercept):
+    """Terms of v that cancel are larger than v: nothing is certain that rounding decides."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n, away = int(rng.integers(4, 10)), 10.0 ** rng.uniform(3, 7)
+        X = away + rng.normal(size=(n, int(rng.integers(1, 3))))
+        y = np.where(np.arange(n) < 2, [1.0, -1.0][seed % 2], np.where(rng.random(n) < 0.5, 1.0, -1.0))
+        y[0] = -y[1]
+        clf = MaxMarginClassifier(
+            10.0 ** rng.uniform(-3, 8), loss=loss, random_state=0, fit_intercept=intercept != "none",
+            intercept="augmented" if intercept == "augmented" else "free", intercept_scaling=10.0 ** rng.uniform(-2, 6),
+        )  # fmt: skip
+        report = support_report(clf.fit(X, y), X, y)
+        if report.right is None:
+            continue
+        assert not (report.right & report.wrong).any()
+        for i in np.flatnonzero(report.right | report.wrong):
+            rest = np.arange(n) != i
+            if np.unique(y[rest]).size < 2:
+                continue
+            clf.set_params(tol=1e-9).fit(X[rest], y[rest])
+            if clf.certificate_.gap > 1e-6:
+                continue
+            f = y[i] * clf.decision_function(X[i : i + 1])[0]
+            assert f > -1e-3 if report.right[i] else f < 1e-3

@@ -142,6 +142,9 @@ class TestRefusals:
             ({"Cs": []}, "Cs must be positive numbers, at least one"),
             ({"Cs": [1.0, -1.0]}, "Cs must be positive numbers"),
             ({"Cs": [np.nan]}, "Cs must be positive numbers"),
+            ({"Cs": "abc"}, "Cs must be positive numbers"),
+            ({"Cs": {1.0, 2.0}}, "Cs must be positive numbers"),
+            ({"Cs": True}, "Cs must be positive numbers"),
             ({"Cs": 0}, "Cs must be a number of costs, at least 1"),
             ({"ps": []}, "ps must hold at least one norm"),
             ({"ps": [0.5]}, "p must be a number from 1 to inf"),
@@ -210,6 +213,25 @@ class TestCrossValidation:
         splits = list(GroupKFold(3).split(X, y, groups))
         given = MaxMarginClassifierCV([0.1, 1.0], cv=splits).fit(X, y)
         np.testing.assert_array_equal(clf.scores_, given.scores_)
+
+    def test_what_ends_early_chooses_nothing(self, cancer):
+        X, y = cancer
+        clf = MaxMarginClassifierCV([0.1, 1.0], cv=3, callback=lambda report: True)
+        with pytest.raises(KeyboardInterrupt, match="the choice of C was interrupted"):
+            clf.fit(X, y)
+        assert not hasattr(clf, "coef_")
+
+    def test_scores_that_cannot_be_compared(self, cancer):
+        X, y = cancer
+        clf = MaxMarginClassifierCV([0.1, 1.0], cv=3, scoring=lambda model, X, y: np.nan)
+        with pytest.raises(ValueError, match=r"the score of fold 0 is nan at C = 0\.1"):
+            clf.fit(X, y)
+        with pytest.raises(TypeError, match="scoring must take sample_weight"):
+            clf.fit(X, y, np.ones(y.size))
+        with pytest.raises(ValueError, match="cv has no splits"):
+            clf.set_params(cv=[]).fit(X, y)
+        clf = MaxMarginClassifierCV([0.1, 1.0], cv=3, ps=["log", 2]).fit(X, y)
+        assert clf.ps_.tolist() == ["log", 2]
 
     def test_a_fit_that_fails_leaves_the_estimator_as_it_was(self, cancer):
         X, y = cancer

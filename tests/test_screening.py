@@ -1,5 +1,7 @@
 """What is certain about the optimum from a gap: intervals of intercepts, margins and features hold the optimum."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -72,6 +74,22 @@ class TestIntercepts:
             low, high = best_intercepts(loss, inside, y, s)
             assert least <= low + 1e-9
             assert high <= largest + 1e-9
+
+    def test_weights_of_many_orders(self):
+        """Sums of weights lose what the small ones weigh: the end is beyond the best b of exact arithmetic."""
+        for seed in range(300):
+            rng = np.random.default_rng(seed)
+            z, y, _ = few(rng, 8)
+            s = 10.0 ** rng.uniform(-18, 0, 8)
+            _, largest = intercept_interval(Problem("squared_hinge", 1.0), z, z, y, s)
+            t, c = [Fraction(v) for v in y - z], [Fraction(v) for v in s]
+
+            def slope(b, t=t, c=c, y=y):
+                return sum(ci * (b - ti) for ti, ci, sign in zip(t, c, y, strict=True)
+                           if (b > ti) == (sign < 0) and b != ti)  # fmt: skip
+
+            if np.isfinite(largest):
+                assert slope(Fraction(largest) + Fraction(1, 10**12)) > 0
 
     def test_the_hard_margin_asks_every_margin_to_be_one(self):
         z, y = np.array([3.0, 2.0, -4.0]), np.array([1.0, 1.0, -1.0])

@@ -329,17 +329,18 @@ def _part(
     dual = np.zeros(y.size)
     dual[certificate.support] = certificate.dual
     margin = np.where(here, y * (scores + b), np.nan)
-    alpha, gap = dual, excess(problem, certificate.lower, certificate.upper)
+    alpha, upper = dual, certificate.upper
     if problem.hard:
+        upper = 0.5 / certificate.lower**2 * (1.0 + 1e-14) if certificate.lower > 0.0 else np.inf
         margin = margin / np.nanmin(margin) if np.nanmin(margin) > 0.0 else margin
         if rows is not None and dual.any():
             square = float(dual * y @ rows.scores((dual * y)[None])[0])
             alpha = dual / square if square > 0.0 else dual
     without = None
-    if rows is not None and np.isfinite(gap) and np.isfinite(alpha).all():
+    if rows is not None and np.isfinite(upper) and np.isfinite(alpha).all():
         up = np.abs(margin) * 1e-12 + 1e-12 * (np.abs(scores) + abs(b))
         margins = np.where(here, margin + up, 2.0)
-        without = left_out(problem, y, weights, alpha, margins, gap, rows)
+        without = left_out(problem, y, weights, alpha, margins, upper, rows)
     caps = np.where(here, problem.caps(weights), 0.0)
     estimate = _xi_alpha(problem, alpha, margin, rows, here) if rows is not None else None
     return PartReport(name, certificate, here, dual, caps, margin, optimum, without, estimate)

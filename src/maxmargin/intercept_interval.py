@@ -69,8 +69,11 @@ def _largest(loss: str, scores: np.ndarray, y: np.ndarray, weights: np.ndarray) 
         size = np.concatenate([[0.0], np.cumsum(minus - plus)]) + plus.sum()
         sums = np.concatenate([[0.0], np.cumsum((minus - plus) * t)]) + (plus * t).sum()
         rounding = 4.0 * (n + 4.0) * _EPS * float(c @ np.abs(t))
-        above = size[1:] * t - sums[1:] > rounding
+        loose = 4.0 * (n + 4.0) * _EPS * float(c.sum())  # of the weights that count
+        above = size[1:] * t - sums[1:] > rounding + loose * np.abs(t)
         k = int(np.argmax(above)) if above[-1] else n  # the slope passes 0 left of this kink
-        root = (sums[k] + rounding) / size[k] if size[k] > 0.0 else np.inf
+        most = float(sums[k] + rounding)
+        weight = size[k] - loose if most > 0.0 else size[k] + loose
+        root = most / weight if size[k] > loose else np.inf
         last = float(min(root, t[k])) if k < n else float(root)
     return last + middle + 8.0 * _EPS * ((abs(last) if np.isfinite(last) else 0.0) + abs(middle))

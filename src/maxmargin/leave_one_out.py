@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import fsum
 
 import numpy as np
 
@@ -95,7 +96,7 @@ def left_out(
     weights: np.ndarray,
     alpha: np.ndarray,
     margins: np.ndarray,
-    gap: float,
+    upper: float,
     rows: InnerProducts,
 ) -> LeftOut:
     """Which rows are right, and which are wrong, under the classifier that is learnt without them.
@@ -108,53 +109,67 @@ def left_out(
     weights : ndarray of shape (n,)
         Sample weights.
     alpha : ndarray of shape (n,)
-        Feasible dual weights.
+        Feasible dual weights. Their own dual value counts, not that of others nearby.
     margins : ndarray of shape (n,)
         Of the primal point, rounded upwards: y_i (w.x_i + b).
-    gap : float
-        P - D of these two points, at most.
+    upper : float
+        The objective of the primal point, at most; of a hard margin half of the squared norm of w.
     rows : InnerProducts
     """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return _left_out(problem, y, weights, alpha, margins, upper, rows)
+
+
+def _left_out(
+    problem: Problem,
+    y: np.ndarray,
+    weights: np.ndarray,
+    alpha: np.ndarray,
+    margins: np.ndarray,
+    upper: float,
+    rows: InnerProducts,
+) -> LeftOut:
     used = weights > 0.0
     v, pools = _pools(problem, y, weights, alpha, rows)
-    length = float(np.sqrt(max(alpha * y @ v, 0.0)))
     # what the row itself takes from the dual value, and from the primal one
     gains = problem.gains(alpha, np.where(used, weights, 1.0))
     losses = np.zeros(y.size) if problem.hard else problem.losses(margins, weights)
     right, wrong = np.zeros(y.size, bool), np.zeros(y.size, bool)
-    sizes = np.sqrt(rows.squares)
-    unsure = 8.0 * (rows.terms + 16.0) * _EPS
-    off = rows.error * float(alpha.sum())
+    sizes, total = np.sqrt(np.maximum(rows.squares, 0.0)), float(alpha.sum())
+    # v is off by its terms, however small it is itself; what is left between the classes moves it too
+    unsure, off, length = 8.0 * (rows.terms + 16.0) * _EPS, rows.error * total, float(alpha @ sizes)
+    uneven, largest = (
+        abs(fsum((alpha * y).tolist())) if problem.free else 0.0,
+        float(sizes[used].max(initial=0.0)),
+    )
+    moved = uneven * largest
+    dual = float(gains.sum() - 0.5 * (alpha * y @ v)) - unsure * (length * length + total) - off * total
+    gap = upper - dual + uneven + moved * (length + moved)
     for here, pool in pools:
         some = here & used
         rest = 1.0 - pool.own[some]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            mean = float(alpha * y @ pool.sums)  # v.x'
-            slope = y[some] * (v[some] - mean) / rest
-            square = (rows.squares[some] - 2.0 * pool.sums[some] + pool.square) / rest**2
-            own_cost = _half_cost(problem, weights[some])
-            A = (pool.A - pool.own[some] * alpha[some] * own_cost) / rest
-            B = (pool.B - pool.own[some] ** 2 * own_cost) / rest**2
-            slope = slope + pool.sign * (1.0 if problem.free else 0.0) - 2.0 * pool.sign * A
-            curvature = np.maximum(square, 0.0) + 2.0 * B
-            best = np.where(curvature > 0.0, slope / curvature, np.sign(slope) * np.inf)
-            least, most = (limit * rest * (1.0 - 8.0 * _EPS) for limit in (pool.least, pool.most))
-            longest = sizes[some] + np.sqrt(max(pool.square, 0.0))
-            for told, low, high in (
-                (right, alpha[some], most),
-                (wrong, least, np.minimum(alpha[some], most)),
-            ):
-                theta = np.clip(best, low, high)
-                change = losses[some] - gains[some] + theta * slope - 0.5 * theta * theta * curvature
-                size = (
-                    losses[some]
-                    + alpha[some]
-                    + np.abs(theta) * (1.0 + (length * longest + 2.0 * np.abs(A)) / rest)
-                )
-                size = size + theta * theta * ((longest / rest) ** 2 + np.abs(B))
-                doubt = unsure * size + np.abs(theta) / rest * 2.0 * off
-                doubt = doubt + 2.0 * theta * theta / rest**2 * rows.error
-                told[some] |= (low <= high) & np.isfinite(change) & (change - doubt > gap)
+        mean = float(alpha * y @ pool.sums)  # v.x'
+        slope = y[some] * (v[some] - mean) / rest
+        square = (rows.squares[some] - 2.0 * pool.sums[some] + pool.square) / rest**2
+        own_cost = _half_cost(problem, weights[some])
+        A = (pool.A - pool.own[some] * alpha[some] * own_cost) / rest
+        B = (pool.B - pool.own[some] ** 2 * own_cost) / rest**2
+        slope = slope + pool.sign * (1.0 if problem.free else 0.0) - 2.0 * pool.sign * A
+        curvature = np.maximum(square, 0.0) + 2.0 * B
+        best = np.where(curvature > 0.0, slope / curvature, np.sign(slope) * np.inf)
+        least, most = (limit * rest * (1.0 - 8.0 * _EPS) for limit in (pool.least, pool.most))
+        longest = sizes[some] + np.sqrt(max(pool.square, 0.0))
+        for told, low, high in (
+            (right, alpha[some], most),
+            (wrong, least, np.minimum(alpha[some], most)),
+        ):
+            theta = np.clip(best, low, high)
+            change = losses[some] - gains[some] + theta * slope - 0.5 * theta * theta * curvature
+            far = np.abs(theta) / rest
+            size = losses[some] + alpha[some] + np.abs(theta) * (1.0 + 2.0 * np.abs(A) / rest)
+            size += far * length * longest + (far * longest) ** 2 + theta * theta * np.abs(B)
+            doubt = unsure * size + 2.0 * far * (off + far * rows.error) + moved * far * longest
+            told[some] |= (low <= high) & np.isfinite(change) & (change - doubt > gap)
     return LeftOut(right, wrong)
 
 

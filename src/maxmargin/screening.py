@@ -185,6 +185,8 @@ def columns_without_weight(sample: Sample, certificate: Certificate) -> np.ndarr
         return None
     X, alpha = sample.X, np.zeros(sample.y.size)
     alpha[certificate.support] = certificate.dual
+    if huge_columns(problem, X, sample.norms, alpha) is not None:  # the bound is that of others nearby
+        return None
     costs = 4.0 * problem.C * sample.weights
     v = np.abs(Plain.combine(X, alpha * sample.y))
     size = Plain.combine(abs(X), alpha)

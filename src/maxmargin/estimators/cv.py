@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from ..rules import Algorithm
 from ..solve import Report
+from ..status import Status
 from ..threads import jobs
 from .callbacks import tasks, with_callbacks
 from .linear import MaxMarginClassifier
@@ -136,6 +138,11 @@ callback, n_jobs, random_state, verbose
         Returns
         -------
         self : MaxMarginClassifierCV
+
+        Raises
+        ------
+        KeyboardInterrupt
+            After Ctrl-C, or where `callback` asks for the end, while folds are fitted: nothing is chosen then.
         """
         with unchanged_by(BaseException, self):
             return self._choose(X, y, sample_weight, groups)
@@ -150,20 +157,44 @@ callback, n_jobs, random_state, verbose
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         splitter: Any = check_cv(self.cv, y, classifier=True)
         folds = list(splitter.split(X, y, groups))
+        if not folds:
+            raise ValueError("cv has no splits: give at least one, or a number of folds.")
         scorer: Any = check_scoring(whole, scoring=self.scoring)
         alone: dict[str, Any] = shared | {"n_jobs": None}
 
-        def scores(train: np.ndarray, test: np.ndarray) -> tuple[list[float], list[float]]:
+        ended = Event()
+
+        def scores(fold: int, train: np.ndarray, test: np.ndarray) -> tuple[list[float], list[float]]:
+            if ended.is_set():
+                return [], []
             part = None if weights is None else weights[train]
             path = margin_path(X[train], y[train], costs.tolist(), norms, sample_weight=part, **alone)
+            if Status.INTERRUPTED in path.statuses_:
+                ended.set()
+                return [], []
             held, labels = X[test], y[test]
+            if len(labels) == 0 or (weights is not None and not weights[test].any()):
+                raise ValueError(
+                    f"fold {fold} has no rows, or none with a weight, to score: use other splits."
+                )
             weighted = {} if weights is None else {"sample_weight": weights[test]}
-            return [float(scorer(model, held, labels, **weighted)) for model in path], list(path.gaps_)
+            try:
+                found = [float(scorer(model, held, labels, **weighted)) for model in path]
+            except TypeError as error:
+                if "sample_weight" in str(error):
+                    raise TypeError("scoring must take sample_weight, as fit was given weights.") from error
+                raise
+            for model, score in zip(path, found, strict=True):
+                if np.isnan(score):
+                    raise ValueError(f"the score of fold {fold} is nan at C = {model.C:g}, p = {model.p}.")
+            return found, list(path.gaps_)
 
         parts = tasks(self, names, y, sample_weight, 2)
         with parts.part(lambda: f"paths of {len(folds)} folds"):
             at_once: Any = Parallel(n_jobs=jobs(self.n_jobs, len(folds)), require="sharedmem")
-            found = at_once(delayed(scores)(train, test) for train, test in folds)
+            found = at_once(delayed(scores)(fold, *rows) for fold, rows in enumerate(folds))
+        if ended.is_set():
+            raise KeyboardInterrupt("the choice of C was interrupted: the estimator is as it was.")
         shape = (len(folds), len(norms), costs.size)
         scores_ = np.array([score for score, _ in found]).reshape(shape)
         mean = scores_.mean(axis=0)
@@ -177,7 +208,7 @@ callback, n_jobs, random_state, verbose
             (name, value) for name, value in vars(whole).items() if name not in whole.get_params()
         )
         self.best_estimator_ = whole
-        self.Cs_, self.ps_ = costs, np.array(norms)
+        self.Cs_, self.ps_ = costs, np.array(norms, dtype=object if "log" in norms else float)
         self.C_, self.p_ = float(costs[k]), norms[i]
         self.scores_, self.best_score_ = scores_, float(best)
         self.gaps_ = np.array([gaps for _, gaps in found]).reshape(shape)

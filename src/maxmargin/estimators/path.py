@@ -143,7 +143,8 @@ def margin_path(
     Returns
     -------
     path : MarginPath
-        In the order of `ps`, and within each p of `Cs`. A point that is interrupted (Ctrl-C) is the last.
+        In the order of `ps`, and within each p of `Cs`. After Ctrl-C it has the points that were fitted by then, the
+        one that was interrupted among them; they are fitted by rising C.
 
     Raises
     ------
@@ -322,7 +323,10 @@ def _costs(Cs: int | Sequence[float]) -> np.ndarray:
                 f"Cs must be a number of costs, at least 1, or the costs themselves; got {Cs!r}."
             )
         return np.logspace(-4.0, 4.0, int(Cs)) if Cs > 1 else np.ones(1)
-    costs = np.asarray(Cs, dtype=float).ravel()
+    try:
+        costs = np.zeros(0) if isinstance(Cs, str | bool) else np.asarray(Cs, dtype=float).ravel()
+    except (TypeError, ValueError):
+        costs = np.zeros(0)
     if costs.size == 0 or not (costs > 0.0).all():
         raise ValueError(f"Cs must be positive numbers, at least one; got {Cs!r}.")
     return costs
