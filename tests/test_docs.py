@@ -29,6 +29,7 @@ RUN = ("getting_started", "coming_from", "decisions", "certificates", "adding_an
 MADE = ("algorithm/", "api/", "gallery/")  # folders of pages that the build makes
 
 
+@pytest.mark.slow
 def test_the_page_of_algorithms_runs_and_names_them_all(capsys):
     page = (DOCS / "algorithms.md").read_text()
     scope = {}
@@ -127,6 +128,7 @@ def pictures():
     plt.switch_backend(before)
 
 
+@pytest.mark.slow  # `make docs` runs them too
 @pytest.mark.parametrize("page", RUN)
 def test_the_blocks_of_a_page_run(page, pictures, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)

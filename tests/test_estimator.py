@@ -41,15 +41,24 @@ FOR_HARD = [name for name in RULES if RULES[name]().refuses(Problem("hinge", np.
 @parametrize_with_checks(
     [
         MaxMarginClassifier(),
-        MaxMarginClassifier(loss="hinge", algorithm="mpu"),
-        MaxMarginClassifier(loss="hinge", intercept="augmented", class_weight="balanced"),
-        MaxMarginClassifier(C=100.0, tol=1e-6, warm_start=True),
         MaxMarginClassifier(loss="hinge", algorithm=MPU(schedule="two-level"), n_jobs=2),
-        MaxMarginClassifier(algorithm="perceptron", max_iter=20),
     ]
 )
 def test_scikit_learn(estimator, check):
     """Every check, with no expected failure."""
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        MaxMarginClassifier(loss="hinge", algorithm="mpu"),
+        MaxMarginClassifier(loss="hinge", intercept="augmented", class_weight="balanced"),
+        MaxMarginClassifier(C=100.0, tol=1e-6, warm_start=True),
+        MaxMarginClassifier(algorithm="perceptron", max_iter=20),
+    ]
+)
+def test_scikit_learn_with_other_parameters(estimator, check):
     check(estimator)
 
 

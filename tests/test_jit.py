@@ -295,6 +295,7 @@ class Copy:
         path.write_text(text)
 
 
+@pytest.mark.slow
 def test_the_cache_follows_the_sources(tmp_path):
     package = Copy(tmp_path)
     cold = package.run()
@@ -329,6 +330,7 @@ def test_the_cache_follows_the_sources(tmp_path):
     assert all(leaf["runs"][name]["w"] != cold["runs"][name]["w"] for name in cold["runs"])
 
 
+@pytest.mark.slow
 def test_a_renamed_record_discards_the_old_cache(tmp_path):
     """Old indexes name a class that is no more: no error, no warning, the same result."""
     package = Copy(tmp_path)

@@ -52,10 +52,6 @@ PROBLEM = Problem("hinge", 1.0)
 @parametrize_with_checks(
     [
         KernelMaxMarginClassifier(),
-        KernelMaxMarginClassifier(kernel="linear", class_weight="balanced"),
-        KernelMaxMarginClassifier(
-            kernel="poly", degree=2, coef0=1.0, loss="squared_hinge", intercept="augmented"
-        ),
         KernelMaxMarginClassifier(multi_class="ovo", n_jobs=2),
         KernelMaxMarginClassifier(kernel="precomputed"),
     ],
@@ -63,6 +59,19 @@ PROBLEM = Problem("hinge", 1.0)
 )
 def test_scikit_learn(estimator, check):
     """Every check, with no expected failure but for matrices that no kernel has."""
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        KernelMaxMarginClassifier(kernel="linear", class_weight="balanced"),
+        KernelMaxMarginClassifier(
+            kernel="poly", degree=2, coef0=1.0, loss="squared_hinge", intercept="augmented"
+        ),
+    ]
+)
+def test_scikit_learn_with_other_parameters(estimator, check):
     check(estimator)
 
 

@@ -87,6 +87,16 @@ def facts(model):
     [
         OnlineMarginClassifier(),
         OnlineMarginClassifier("pumma", C=1.0),
+    ]
+)
+def test_scikit_learn(estimator, check):
+    """Every check, with no expected failure; those about sample weights do not apply."""
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
         OnlineMarginClassifier("romma", trail="vote"),
         OnlineMarginClassifier("alma", trail="last", max_iter=1),
         OnlineMarginClassifier("aggressive-romma", C=10.0, shuffle=False),
@@ -94,8 +104,7 @@ def facts(model):
         OnlineMarginClassifier(MICRA(eta=0.3)),
     ]
 )
-def test_scikit_learn(estimator, check):
-    """Every check, with no expected failure; those about sample weights do not apply."""
+def test_scikit_learn_with_other_parameters(estimator, check):
     check(estimator)
 
 
