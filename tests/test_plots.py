@@ -255,6 +255,10 @@ class TestMargins:
             MarginDisplay.from_estimator(MaxMarginClassifier(), X, Y)
         with pytest.raises(ValueError, match="knows no class 7"):
             MarginDisplay.from_estimator(model, X, np.full(80, 7))
+        gaps = np.where(np.arange(80)[:, None] < 20, [np.nan, 1.0, 1.0], X)
+        for display in (MarginDisplay, DecisionSurfaceDisplay):
+            with pytest.raises(ValueError, match="column 0 is missing in 20 of 80 rows"):
+                display.from_estimator(model, gaps, Y)
         with pytest.raises(ValueError, match="one margin and one side for every row"):
             MarginDisplay([1.0, 2.0], [True]).plot()
         with pytest.raises(ValueError, match="margins must be finite"):

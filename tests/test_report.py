@@ -355,6 +355,9 @@ class TestRefusals:
             write_report(linear, X, Y[:5], path)
         with pytest.raises(ValueError, match="a name for each of 4 features; got 1"):
             write_report(linear, X, Y, path, feature_names=["a"])
+        gaps = np.where(np.arange(60)[:, None] < 20, [1.0, np.nan, 1.0, 1.0], X)
+        with pytest.raises(ValueError, match="column 1 is missing in 20 of 60 rows"):
+            write_report(linear, gaps, Y, path)
         with pytest.raises(FileNotFoundError):
             write_report(linear, X, Y, tmp_path / "nowhere" / "report.html")
         assert not path.exists()
