@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from maxmargin import KernelMaxMarginClassifier, MarginRFE, MaxMarginClassifier, OnlineMarginClassifier
 from maxmargin.plots import (
+    AlgorithmComparisonDisplay,
     BoundsDisplay,
     DecisionSurfaceDisplay,
     EliminationDisplay,
@@ -118,6 +120,46 @@ def test_long_titles_end_before_the_figure_does():
     assert max(lengths) - min(lengths) < 20
     right = display.ax_._left_title.get_window_extent().x1
     assert right < display.figure_.bbox.x1
+
+
+class TestNames:
+    """What users call things is drawn as it is: dollars make no formula, whatever stands between them."""
+
+    ODD = (r"price in \$ $\foo$", "half \ud800 $_$", "over $50K", "under $5^{")
+
+    @staticmethod
+    def drawn(figure):
+        figure.savefig(io.BytesIO(), format="svg")  # fails on a formula that is none, and on half a pair
+        return {text.get_text() for text in figure.findobj(matplotlib.text.Text)}
+
+    def test_of_classes_and_features(self):
+        labels = np.array(self.ODD)[np.where(Y > 0, 2, 3)]
+        model = MaxMarginClassifier(random_state=0).fit(X, labels)
+        words = self.drawn(MarginDisplay.from_estimator(model, X, labels).figure_)
+        # title and legend
+        assert sum("over $50K" in text for text in words) >= 2
+        assert sum("under $5^{" in text for text in words) >= 2
+        display = DecisionSurfaceDisplay.from_estimator(
+            model, X, labels, plane=(0, 1), feature_names=self.ODD[:3], grid_resolution=5
+        )
+        assert {"half ? $_$", "class over $50K", "class under $5^{"} <= self.drawn(display.figure_)
+        assert display.ax_.get_xlabel().startswith(self.ODD[0])
+        path = PathDisplay([1, 2], X[:2], [1, 2], [1, 2], feature_names=self.ODD[:3], name=self.ODD[0]).plot()
+        assert {self.ODD[0], "half ? $_$", "over $50K"} <= self.drawn(path.figure_)
+
+    def test_of_pictures(self):
+        for name in self.ODD:
+            known = name.replace("\ud800", "?")
+            figures = [
+                BoundsDisplay([1, 2], [1.0, 2.0], [3.0, 2.5], name=name).plot().figure_,
+                RobustnessDisplay([1.0], [True], name=name).plot().figure_,
+                EliminationDisplay([2, 1], [1, 2], [1, 2], name=name).plot().figure_,
+            ]
+            for figure in figures:
+                assert any(text.replace("\n", " ").startswith(known) for text in self.drawn(figure))
+        odd = {key: [1.0, 2.0] for key in self.ODD[:2]}
+        figure = AlgorithmComparisonDisplay(odd, odd, odd, best=0.5).plot().figure_
+        assert {self.ODD[0], "half ? $_$"} <= self.drawn(figure)
 
 
 def test_without_matplotlib(model, monkeypatch):

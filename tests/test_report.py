@@ -172,6 +172,21 @@ def test_stands_by_itself(linear, tmp_path):
                     assert value.startswith("#")
 
 
+def test_names_that_are_no_formulas(tmp_path):
+    names = [r"price in \$ $\foo$", "half \ud800", "日本", "over $50K"]
+    labels = np.where(Y == "yes", "over $50K", "under $5^{ 日本")
+    model = MaxMarginClassifier(random_state=0).fit(X, labels)
+    _, page = written(tmp_path, model, X, labels, name="$x \ud800$", feature_names=names)
+    assert page.text.startswith("Maximum-margin report: $x ?$")
+    assert {line[0] for line in page.tables[-1][1:]} == {name.replace("\ud800", "?") for name in names}
+    sides = "class under $5^{ 日本 against class over $50K"
+    assert any(image["alt"].startswith(sides) for image in page.images)
+    # of two features the axes have their names
+    two = MaxMarginClassifier(random_state=0).fit(X[:, :2], labels)
+    _, page = written(tmp_path, two, X[:, :2], labels, feature_names=names[::2])
+    assert any("The decision surface in its two features" in image["alt"] for image in page.images)
+
+
 def test_is_accessible(linear, tmp_path, words_only):
     _, page = written(tmp_path, linear, X, Y)
     assert ("html", {"lang": "en"}) in page.tags

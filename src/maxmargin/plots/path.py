@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .intervals import interval
-from .style import CYCLE, GREEN, MARKERS, SHADE, entitle, figure, plain
+from .style import CYCLE, GREEN, MARKERS, SHADE, entitle, figure, legend, plain
 
 _NAMED = 6  # weights with a name and a colour; the others are grey
 
@@ -204,7 +204,8 @@ class PathDisplay:
         ax.axhline(0.0, color=SHADE, lw=0.8)
         ax.set_ylabel("weight")
         rest = f"{d - len(largest)} more in grey" if d > len(largest) else None
-        ax.legend(
+        legend(
+            ax,
             loc="center left",
             bbox_to_anchor=(1.0, 0.5),
             frameon=False,
