@@ -105,7 +105,7 @@ class MarginDisplay:
         display : MarginDisplay
         """
         which = decision(estimator, label)
-        X, y = checked_rows(estimator, which, X, y)
+        X, y = checked_rows(estimator, which, X, y, sample_weight)
         signs, among = which.signs(y)
         margins = (signs * which.scores(X))[among]
         support = None

@@ -159,7 +159,7 @@ class DecisionSurfaceDisplay:
         if which.certificate is not None and isinstance(which.certificate.kernel, Precomputed):
             raise ValueError("a precomputed kernel knows no features, and there is no plane to draw.")
         names = _names(estimator, X, feature_names)
-        X, y = checked_rows(estimator, which, X, y)
+        X, y = checked_rows(estimator, which, X, y, sample_weight)
         if X.shape[1] < 2:
             raise ValueError("a plane takes two features, and there is one: draw a MarginDisplay.")
         if not (isinstance(grid_resolution, int | np.integer) and grid_resolution > 1):
