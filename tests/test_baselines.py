@@ -13,8 +13,22 @@ from matplotlib.testing import compare
 TOLERANCE = 1.0
 
 
+@pytest.fixture(scope="module")
+def picture(tmp_path_factory):
+    """The file of a picture, which is drawn once."""
+    folder = tmp_path_factory.mktemp("pictures")
+
+    def find(name):
+        path = folder / f"{name}.png"
+        if not path.exists():
+            baselines.drawn(name, path)
+        return path
+
+    return find
+
+
 @pytest.mark.parametrize("name", list(baselines.PICTURES))
-def test_looks_as_before(name, tmp_path):
+def test_looks_as_before(name, picture, tmp_path):
     baseline = baselines.FOLDER / f"{name}.png"
     here = ".".join(matplotlib.__version__.split(".")[:2])
     if baselines.version_of(baseline) != here:
@@ -22,10 +36,9 @@ def test_looks_as_before(name, tmp_path):
         pytest.skip(
             f"the baselines were drawn by matplotlib {baselines.version_of(baseline)}, and this is {here}"
         )
-    drawn, expected = tmp_path / f"{name}.png", tmp_path / f"{name}-expected.png"
+    expected = tmp_path / f"{name}-expected.png"
     expected.write_bytes(baseline.read_bytes())  # what differs is written beside it
-    baselines.drawn(name, drawn)
-    assert compare.compare_images(str(expected), str(drawn), tol=TOLERANCE) is None
+    assert compare.compare_images(str(expected), str(picture(name)), tol=TOLERANCE) is None
 
 
 def test_a_baseline_for_every_picture():
@@ -41,9 +54,8 @@ def test_a_baseline_for_every_picture():
         ("surface", lambda ax: ax.collections[-1].remove()),  # crosses of a few rows
     ],
 )
-def test_small_changes_are_noticed(name, change, tmp_path):
-    before, after = tmp_path / "before.png", tmp_path / "after.png"
-    baselines.drawn(name, before)
+def test_small_changes_are_noticed(name, change, picture, tmp_path):
+    before, after = picture(name), tmp_path / "after.png"
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         figure = baselines.PICTURES[name]()

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, OnlineMarginClassifier
-from maxmargin.decisions import class_values, decision, decisions
+from maxmargin.decisions import class_values, decision, decisions, rows_of
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -98,6 +98,22 @@ def test_streams_have_no_certificate():
     assert one.difference(X, TWO) == "the model has no certificate"
     with pytest.raises(ValueError, match="no certificate, and so no dual weights"):
         one.dual()
+
+
+def test_missing_entries_and_words_are_told_with_their_column():
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    named, unnamed = (MaxMarginClassifier(random_state=0).fit(rows, TWO) for rows in (frame, X))
+    gaps = X.copy()
+    gaps[:20, 1] = np.nan
+    with pytest.raises(ValueError, match="column 1 is missing in 20 of 60 rows; fill such entries in"):
+        rows_of(unnamed, gaps)
+    with pytest.raises(ValueError, match="column 1 is missing in 20 of 60 rows"):
+        rows_of(unnamed, sp.csr_matrix(gaps))
+    with pytest.raises(ValueError, match="column 'b' is missing in 20 of 60 rows"):
+        rows_of(named, pd.DataFrame(gaps, columns=["a", "b", "c"]))
+    with pytest.raises(ValueError, match=r"column 'c' of X holds .*'tall' for instance, not numbers"):
+        rows_of(named, frame.assign(c="tall"))
+    assert np.array_equal(rows_of(named, frame), X)
 
 
 def test_labels_that_are_none():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from types import SimpleNamespace
 
@@ -11,8 +12,15 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from maxmargin import KernelMaxMarginClassifier, MarginRFE, MaxMarginClassifier, OnlineMarginClassifier
+from maxmargin import (
+    KernelMaxMarginClassifier,
+    MarginRFE,
+    MaxMarginClassifier,
+    OnlineMarginClassifier,
+    margin_path,
+)
 from maxmargin.plots import (
+    AlgorithmComparisonDisplay,
     BoundsDisplay,
     DecisionSurfaceDisplay,
     EliminationDisplay,
@@ -100,6 +108,14 @@ def test_unfinished_fit_shows_its_interval():
     display.figure_.canvas.draw()
 
 
+def test_bounds_hundreds_of_decades_apart():
+    display = BoundsDisplay([1, 2], [5e-10, 7.4e-301], [6e-10, 7.5e-301], tol=1e-3, name="tiny").plot()
+    display.figure_.canvas.draw()
+    low, high = display.ax_.get_ylim()
+    assert np.isfinite([low, high]).all()
+    assert high >= display.upper_line_.get_ydata()[0] > 1e290
+
+
 def test_what_cannot_be_drawn(model):
     with pytest.raises(NotFittedError):
         BoundsDisplay.from_estimator(MaxMarginClassifier())
@@ -118,6 +134,46 @@ def test_long_titles_end_before_the_figure_does():
     assert max(lengths) - min(lengths) < 20
     right = display.ax_._left_title.get_window_extent().x1
     assert right < display.figure_.bbox.x1
+
+
+class TestNames:
+    """What users call things is drawn as it is: dollars make no formula, whatever stands between them."""
+
+    ODD = (r"price in \$ $\foo$", "half \ud800 $_$", "over $50K", "under $5^{")
+
+    @staticmethod
+    def drawn(figure):
+        figure.savefig(io.BytesIO(), format="svg")  # fails on a formula that is none, and on half a pair
+        return {text.get_text() for text in figure.findobj(matplotlib.text.Text)}
+
+    def test_of_classes_and_features(self):
+        labels = np.array(self.ODD)[np.where(Y > 0, 2, 3)]
+        model = MaxMarginClassifier(random_state=0).fit(X, labels)
+        words = self.drawn(MarginDisplay.from_estimator(model, X, labels).figure_)
+        # title and legend
+        assert sum("over $50K" in text for text in words) >= 2
+        assert sum("under $5^{" in text for text in words) >= 2
+        display = DecisionSurfaceDisplay.from_estimator(
+            model, X, labels, plane=(0, 1), feature_names=self.ODD[:3], grid_resolution=5
+        )
+        assert {"half ? $_$", "class over $50K", "class under $5^{"} <= self.drawn(display.figure_)
+        assert display.ax_.get_xlabel().startswith(self.ODD[0])
+        path = PathDisplay([1, 2], X[:2], [1, 2], [1, 2], feature_names=self.ODD[:3], name=self.ODD[0]).plot()
+        assert {self.ODD[0], "half ? $_$", "over $50K"} <= self.drawn(path.figure_)
+
+    def test_of_pictures(self):
+        name = " ".join(self.ODD)
+        known = name.replace("\ud800", "?")
+        figures = [
+            BoundsDisplay([1, 2], [1.0, 2.0], [3.0, 2.5], name=name).plot().figure_,
+            RobustnessDisplay([1.0], [True], name=name).plot().figure_,
+            EliminationDisplay([2, 1], [1, 2], [1, 2], name=name).plot().figure_,
+        ]
+        for figure in figures:
+            assert any(text.replace("\n", " ").startswith(known) for text in self.drawn(figure))
+        odd = {key: [1.0, 2.0] for key in self.ODD[:2]}
+        figure = AlgorithmComparisonDisplay(odd, odd, odd, best=0.5).plot().figure_
+        assert {self.ODD[0], "half ? $_$"} <= self.drawn(figure)
 
 
 def test_without_matplotlib(model, monkeypatch):
@@ -255,6 +311,12 @@ class TestMargins:
             MarginDisplay.from_estimator(MaxMarginClassifier(), X, Y)
         with pytest.raises(ValueError, match="knows no class 7"):
             MarginDisplay.from_estimator(model, X, np.full(80, 7))
+        gaps = np.where(np.arange(80)[:, None] < 20, [np.nan, 1.0, 1.0], X)
+        for display in (MarginDisplay, DecisionSurfaceDisplay):
+            with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[80, 80, 3\]"):
+                display.from_estimator(model, X, Y, sample_weight=np.ones(3))
+            with pytest.raises(ValueError, match="column 0 is missing in 20 of 80 rows"):
+                display.from_estimator(model, gaps, Y)
         with pytest.raises(ValueError, match="one margin and one side for every row"):
             MarginDisplay([1.0, 2.0], [True]).plot()
         with pytest.raises(ValueError, match="margins must be finite"):
@@ -365,6 +427,13 @@ class TestSurface:
         assert many.ax_.get_legend().get_title().get_text() == "1 of 3 rows is drawn"
         assert many.contours_ is None  # no line is in the picture
         many.figure_.canvas.draw()
+
+    def test_rows_that_are_all_the_same(self):
+        y = np.arange(20) % 2
+        model = MaxMarginClassifier(random_state=0).fit(np.ones((20, 3)), y)
+        display = DecisionSurfaceDisplay.from_estimator(model, np.ones((20, 3)), y, grid_resolution=5)
+        assert display.places == pytest.approx(np.zeros((20, 2)), abs=1e-12)
+        assert "(0 % of the variance)" in display.ax_.get_xlabel()
 
     def test_all_rows_in_one_direction(self):
         line = np.outer(np.linspace(-1.0, 1.0, 20), [1.0, 2.0, 2.0])
@@ -495,6 +564,31 @@ class TestPath:
         path.Cs = [1.0, 2.0, 3.0]
         with pytest.raises(ValueError, match="both C and p change"):
             PathDisplay.from_path(path)
+
+    @pytest.mark.parametrize(
+        ("parameter", "grid"),
+        [("C", {"Cs": [10.0, 0.1, 1.0]}), ("p", {"Cs": [1.0], "ps": [2.0, np.inf, 1.5]})],
+    )
+    def test_draws_what_margin_path_finds(self, parameter, grid):
+        path = margin_path(X, Y, random_state=0, **grid)
+        display = PathDisplay.from_path(path, feature_names=["a", "b", "c"])
+        assert display.parameter == parameter
+        values = path.Cs if parameter == "C" else path.ps
+        assert display.values.tolist() == values.tolist()
+        order = np.argsort(values)
+        assert order.tolist() != [0, 1, 2]
+        for j, line in enumerate(display.weight_lines_):
+            assert line.get_ydata().tolist() == [path[k].coef_[0, j] for k in order]
+        above, below = display.interval_
+        assert above.get_ydata().tolist() == [path[k].certificate_.upper for k in order]
+        assert below.get_ydata().tolist() == [path[k].certificate_.lower for k in order]
+        display.figure_.canvas.draw()
+
+    def test_what_is_no_path_of_two_classes(self, model):
+        with pytest.raises(ValueError, match=r"A path that margin_path found .*; got MaxMarginClassifier"):
+            PathDisplay.from_path(model)
+        with pytest.raises(ValueError, match="a path of two classes is drawn; got one of 3"):
+            PathDisplay.from_path(margin_path(X, THREE, Cs=[0.1, 1.0], random_state=0))
 
     def test_what_cannot_be_drawn(self):
         with pytest.raises(ValueError, match="for each of 2 points"):

@@ -36,6 +36,7 @@ X = np.round(RNG.normal(size=(60, 4)), 3)
 Y = np.where(X[:, 0] + 0.4 * RNG.normal(size=60) > 0.0, "yes", "no")
 THREE = np.digitize(X[:, 0] + 0.2 * RNG.normal(size=60), [-0.5, 0.5])
 VOID = ("meta", "img")
+TOLD = {"name": "made up", "feature_names": ["length", "width", "height", "weight"], "top": 7}
 
 
 class Page(HTMLParser):
@@ -89,6 +90,13 @@ def linear():
     return MaxMarginClassifier(algorithm="dcd", loss="hinge", random_state=0).fit(X, Y)
 
 
+@pytest.fixture(scope="module")
+def told(linear, tmp_path_factory):
+    """A report of the linear model with all that there is in it: what rechecking said, and the file."""
+    path = tmp_path_factory.mktemp("told") / "report.html"
+    return write_report(linear, X, Y, path, **TOLD), path
+
+
 @pytest.fixture
 def words_only(monkeypatch):
     """Pictures take most of the time, and what is asked is in the words."""
@@ -105,8 +113,8 @@ def browser():
     return None
 
 
-def test_a_linear_model(linear, tmp_path):
-    recheck, page = written(tmp_path, linear, X, Y, name="made up", feature_names=["a", "b", "c", "d"], top=7)
+def test_a_linear_model(linear, told):
+    recheck, page = told[0], Page(told[1].read_text(encoding="utf-8"))
     assert recheck.outcome is Outcome.HOLDS
     assert recheck.words == ""
     assert page.text.startswith("Maximum-margin report: made up")
@@ -141,7 +149,7 @@ def test_a_linear_model(linear, tmp_path):
     least, most = report.leave_one_out
     assert f"between {least} and {most} of 60 rows would be labelled wrongly" in page.text
     order = np.argsort(-np.abs(linear.coef_[0]))
-    assert [line[0] for line in features[1:]] == [["a", "b", "c", "d"][j] for j in order]
+    assert [line[0] for line in features[1:]] == [TOLD["feature_names"][j] for j in order]
     assert [float(line[1]) for line in features[1:]] == pytest.approx(linear.coef_[0][order], rel=1e-5)
 
 
@@ -172,6 +180,19 @@ def test_stands_by_itself(linear, tmp_path):
                     assert value.startswith("#")
 
 
+def test_names_that_are_no_formulas(tmp_path):
+    names = [r"price in \$ $\foo$ half \ud800", "日本 over $50K"]
+    labels = np.where(Y == "yes", "over $50K", "under $5^{ 日本")
+    # of two features the axes have their names
+    model = MaxMarginClassifier(random_state=0).fit(X[:, :2], labels)
+    _, page = written(tmp_path, model, X[:, :2], labels, name="$x \ud800$", feature_names=names)
+    assert page.text.startswith("Maximum-margin report: $x ?$")
+    assert {line[0] for line in page.tables[-1][1:]} == {name.replace("\ud800", "?") for name in names}
+    sides = "class under $5^{ 日本 against class over $50K"
+    assert any(image["alt"].startswith(sides) for image in page.images)
+    assert any("The decision surface in its two features" in image["alt"] for image in page.images)
+
+
 def test_is_accessible(linear, tmp_path, words_only):
     _, page = written(tmp_path, linear, X, Y)
     assert ("html", {"lang": "en"}) in page.tags
@@ -185,11 +206,10 @@ def test_is_accessible(linear, tmp_path, words_only):
     assert {attributes["aria-labelledby"] for tag, attributes in page.tags if tag == "section"} == named
 
 
-def test_the_same_report_is_the_same_file(linear, tmp_path, monkeypatch):
+def test_the_same_report_is_the_same_file(linear, told, tmp_path, monkeypatch):
     one, two = tmp_path / "one.html", tmp_path / "two.html"
-    write_report(linear, X, Y, one)
-    write_report(linear, X, Y, two)
-    assert one.read_bytes() == two.read_bytes()
+    write_report(linear, X, Y, one, **TOLD)
+    assert one.read_bytes() == told[1].read_bytes()
     monkeypatch.setattr("maxmargin.report.sections.figures", lambda subject: iter([]))
     write_report(linear, X, Y, one)
     write_report(linear, sp.csr_matrix(X), Y, two)
@@ -355,6 +375,9 @@ class TestRefusals:
             write_report(linear, X, Y[:5], path)
         with pytest.raises(ValueError, match="a name for each of 4 features; got 1"):
             write_report(linear, X, Y, path, feature_names=["a"])
+        gaps = np.where(np.arange(60)[:, None] < 20, [1.0, np.nan, 1.0, 1.0], X)
+        with pytest.raises(ValueError, match="column 1 is missing in 20 of 60 rows"):
+            write_report(linear, gaps, Y, path)
         with pytest.raises(FileNotFoundError):
             write_report(linear, X, Y, tmp_path / "nowhere" / "report.html")
         assert not path.exists()
@@ -394,7 +417,7 @@ class TestCommand:
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return result
 
-    def test_writes_a_page(self, files):
+    def test_writes_a_page(self, files, monkeypatch):
         data, model, path = files
         result = self.run("report", model, data, "-o", path)
         assert result.exit_code == 0
@@ -403,6 +426,7 @@ class TestCommand:
         page = Page(path.read_text(encoding="utf-8"))
         assert "Maximum-margin report: train.csv" in page.text
         assert {line[0] for line in page.tables[-1][1:]} == {"a", "b", "c", "d"}
+        monkeypatch.setattr("maxmargin.report.sections.figures", lambda subject: iter([]))
         facts = json.loads(self.run("report", model, data, "-o", path, "--json", "--name", "mine").stdout)
         assert facts["outcome"] == "HOLDS"
         assert facts["report"] == str(path)
@@ -464,9 +488,8 @@ class TestBrowser:
         assert "CONSOLE" not in done.stderr  # errors of the page, refused requests among them
         return done.stdout
 
-    def test_everything_is_shown(self, browser, linear, tmp_path):
-        path = tmp_path / "report.html"
-        write_report(linear, X, Y, path, name="made up")
+    def test_everything_is_shown(self, browser, told, tmp_path):
+        path = told[1]
         shown = Page(self.run(browser, tmp_path / "p", "--dump-dom", path.as_uri()))
         assert shown.text == Page(path.read_text(encoding="utf-8")).text
         assert len(shown.images) == 4
@@ -497,9 +520,8 @@ class TestBrowser:
             assert seen["wide"] <= seen["window"]  # nothing sticks out
 
     @pytest.mark.parametrize(("paper", "options"), [("light", []), ("dark", ["--force-dark-mode"])])
-    def test_pictures_are_drawn_on_either_paper(self, browser, linear, tmp_path, paper, options):
-        path, shot = tmp_path / "report.html", tmp_path / "shot.png"
-        write_report(linear, X, Y, path)
+    def test_pictures_are_drawn_on_either_paper(self, browser, told, tmp_path, paper, options):
+        path, shot = told[1], tmp_path / "shot.png"
         self.run(
             browser,
             tmp_path / "p",

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .certificates import Certificate, CertificateError, Sample, fingerprint, training_data
+from .estimators.rows import checked_rows
 from .multiclass import AgainstEachOther, Parts, named_parts, parts_of
 
 
@@ -147,15 +148,14 @@ def rows_of(model: Any, X: Any) -> Any:
     Raises
     ------
     ValueError
-        If there are more or fewer features, or if columns have names that are not those of the fit, in their order.
+        If there are more or fewer features, if columns have names that are not those of the fit, in their order, or
+        if entries are missing or no numbers; of these the message names the column.
     """
     named = hasattr(X, "columns") and hasattr(model, "feature_names_in_")
-    check: Any = validate_data
-    return check(
+    return checked_rows(
         model if named else decisions(model)[0].model,
         X if named or not hasattr(X, "columns") else np.asarray(X),
         accept_sparse="csr",
-        dtype=[np.float64, np.float32],
         reset=False,
     )
 

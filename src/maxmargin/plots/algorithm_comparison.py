@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .style import CYCLE, GOAL, INK, MARKERS, entitle, figure, label_decades, plain
+from .style import CYCLE, GOAL, INK, MARKERS, entitle, figure, label_decades, legend, plain
 
 
 class AlgorithmComparisonDisplay:
@@ -169,7 +169,7 @@ class AlgorithmComparisonDisplay:
                 else f"no objective is below {self.best:.6g}"
             )
             entitle(left, f"{title}: {bound}")
-        right.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+        legend(right, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
         return self
 
     def _shown(self, key: str) -> np.ndarray:

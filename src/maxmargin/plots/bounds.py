@@ -140,6 +140,10 @@ class BoundsDisplay:
         linear = self._linear_threshold(above, below)
         time, unit = _scaled(self.seconds)
         ax.set_yscale("symlog", linthresh=linear, linscale=1.0)
+        largest = max(np.nanmax(above), np.nanmax(below))
+        if largest > 1e200:
+            # a share of so many decades is room that ends beyond float64
+            ax.margins(y=0.0)
         style: dict[str, Any] = {"drawstyle": "steps-post", "lw": 1.8, "marker": "o", "ms": 4}
         (self.upper_line_,) = ax.plot(time, above, color=UPPER, label="upper bound", **style)
         (self.lower_line_,) = ax.plot(time, -below, color=LOWER, label="lower bound", **style)
@@ -149,7 +153,7 @@ class BoundsDisplay:
                 -self.tol / 2, self.tol / 2, color=GOAL, alpha=0.14, lw=0, label=f"gap of tol = {self.tol:g}"
             )
         ax.axhline(0.0, color=INK, lw=0.8)
-        _style(ax, max(np.nanmax(above), np.nanmax(below)), linear)
+        _style(ax, largest, linear)
         ax.set(xlabel=f"time ({unit})", ylabel=f"relative distance from the best {self.quantity}")
         title = self.name if name is None else name
         if title:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..decisions import decision
 from .rows import checked_rows
-from .style import INK, NEGATIVE, POSITIVE, SHADE, TINTS, entitle, figure, plain
+from .style import INK, NEGATIVE, POSITIVE, SHADE, TINTS, entitle, figure, legend, plain
 
 _BINS = 40  # at most, roughly
 
@@ -105,7 +105,7 @@ class MarginDisplay:
         display : MarginDisplay
         """
         which = decision(estimator, label)
-        X, y = checked_rows(estimator, which, X, y)
+        X, y = checked_rows(estimator, which, X, y, sample_weight)
         signs, among = which.signs(y)
         margins = (signs * which.scores(X))[among]
         support = None
@@ -170,8 +170,8 @@ class MarginDisplay:
         ax.yaxis.get_major_locator().set_params(integer=True)
         ax.set(xlabel="margin y f(x)", ylabel="rows")
         two_lines = self.support is not None
-        ax.legend(
-            loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=2, frameon=False, borderaxespad=0.2,
+        legend(
+            ax, loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=2, frameon=False, borderaxespad=0.2,
             columnspacing=1.4, handlelength=1.4,
         )  # fmt: skip
         title = self.name if name is None else name

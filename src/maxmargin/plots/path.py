@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .intervals import interval
-from .style import CYCLE, GREEN, MARKERS, SHADE, entitle, figure, plain
+from .style import CYCLE, GREEN, MARKERS, SHADE, entitle, figure, legend, plain
 
 _NAMED = 6  # weights with a name and a colour; the others are grey
 
@@ -86,9 +86,9 @@ class PathDisplay:
 
         Parameters
         ----------
-        path : object
-            With `Cs` and `ps`, one of which changes along the path, `coefs_` of shape (n_points, n_features), and
-            `lower_` and `upper_` of shape (n_points,).
+        path : MarginPath
+            Of two classes; or any object with `Cs` and `ps`, one of which changes along the path, `coefs_` of shape
+            (n_points, n_features), and `lower_` and `upper_` of shape (n_points,).
         scores : array-like of shape (n_points,), default=None
         feature_names : sequence of str, default=None
         name : str, default=None
@@ -102,8 +102,15 @@ class PathDisplay:
         Raises
         ------
         ValueError
-            If both C and p change.
+            If it is no path, if it is one of several classes, or if both C and p change.
         """
+        if not all(hasattr(path, part) for part in ("Cs", "ps", "coefs_", "lower_", "upper_")):
+            raise ValueError(f"A path that margin_path found is drawn here; got {type(path).__name__}.")
+        if np.ndim(path.coefs_) == 3:
+            raise ValueError(
+                f"a path of two classes is drawn; got one of {np.shape(path.coefs_)[1]}: find the path of one class "
+                "against the rest, margin_path(X, y == label, ...)."
+            )
         changing = [which for which in ("Cs", "ps") if np.unique(getattr(path, which)).size > 1]
         if len(changing) > 1:
             raise ValueError(
@@ -204,7 +211,8 @@ class PathDisplay:
         ax.axhline(0.0, color=SHADE, lw=0.8)
         ax.set_ylabel("weight")
         rest = f"{d - len(largest)} more in grey" if d > len(largest) else None
-        ax.legend(
+        legend(
+            ax,
             loc="center left",
             bbox_to_anchor=(1.0, 0.5),
             frameon=False,

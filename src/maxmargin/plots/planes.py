@@ -84,7 +84,9 @@ def of_features(center: np.ndarray, pair: Sequence[int], names: Sequence[str], a
 
 def of_components(center: np.ndarray, X: Any, at: str) -> Plane:
     """The two directions in which the rows vary most, through their mean or median."""
-    found = PCA(2, random_state=0).fit(X)
+    # rows that are all the same have no variance to share
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = PCA(2, random_state=0).fit(X)
     shares = [percent(float(share)) for share in np.nan_to_num(found.explained_variance_ratio_)]
     words = (
         f"first principal component ({shares[0]} of the variance), through the {at}",

@@ -10,17 +10,19 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from ..decisions import Decision, rows_of
 
 
-def checked_rows(model: Any, which: Decision, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+def checked_rows(
+    model: Any, which: Decision, X: Any, y: Any, sample_weight: Any = None
+) -> tuple[Any, np.ndarray]:
     """Rows and their true labels.
 
     Raises
     ------
     ValueError
-        If the features are not those of the model, if there are not as many labels as rows, if the model does not
-        know one, or if no row takes part.
+        If the features are not those of the model, if there are not as many labels or weights as rows, if the
+        model does not know a label, or if no row takes part.
     """
     X, y = rows_of(model, X), column_or_1d(y)
-    check_consistent_length(X, y)
+    check_consistent_length(X, y, sample_weight)
     classes = np.asarray(which.model.classes_)
     unknown = np.setdiff1d(y, classes)
     if unknown.size:

@@ -41,6 +41,22 @@ def plain(ax: Any) -> None:
         ax.spines[side].set_visible(False)
 
 
+def literal(text: Any) -> Any:
+    """A matplotlib text, drawn letter by letter: names that users give hold dollars, and are no formulas.
+
+    Half a surrogate pair, which no file can hold, becomes a question mark.
+    """
+    text.set_parse_math(False)
+    text.set_text(text.get_text().encode(errors="replace").decode())
+    return text
+
+
+def legend(ax: Any, **options: Any) -> None:
+    """A legend whose labels are drawn as they were given."""
+    for text in ax.legend(**options).get_texts():
+        literal(text)
+
+
 def entitle(ax: Any, title: str | None, *, pad: float | None = None) -> None:
     """A title of lines that end before the figure does, all about as long: layouts do not know matplotlib's own."""
     if not title:
@@ -50,7 +66,7 @@ def entitle(ax: Any, title: str | None, *, pad: float | None = None) -> None:
     lines = textwrap.wrap(title, most, break_long_words=False)
     while most > 24 and len(narrower := textwrap.wrap(title, most - 1, break_long_words=False)) == len(lines):
         most, lines = most - 1, narrower
-    ax.set_title("\n".join(lines), loc="left", pad=pad)
+    literal(ax.set_title("\n".join(lines), loc="left", pad=pad))
 
 
 def label_decades(axis: Any) -> None:

@@ -12,7 +12,21 @@ from ..decisions import Decision, class_values, decision, decisions, text_of
 from ..kernels import Precomputed
 from .planes import Plane, center_of, of_components, of_features, of_weights
 from .rows import checked_rows
-from .style import CYCLE, FAINT, INK, MARKERS, NEGATIVE, PAPER, POSITIVE, TINTS, entitle, figure, percent
+from .style import (
+    CYCLE,
+    FAINT,
+    INK,
+    MARKERS,
+    NEGATIVE,
+    PAPER,
+    POSITIVE,
+    TINTS,
+    entitle,
+    figure,
+    legend,
+    literal,
+    percent,
+)
 
 MOST_ROWS = 2000  # that are drawn; of more, every so many-th of each class
 
@@ -145,7 +159,7 @@ class DecisionSurfaceDisplay:
         if which.certificate is not None and isinstance(which.certificate.kernel, Precomputed):
             raise ValueError("a precomputed kernel knows no features, and there is no plane to draw.")
         names = _names(estimator, X, feature_names)
-        X, y = checked_rows(estimator, which, X, y)
+        X, y = checked_rows(estimator, which, X, y, sample_weight)
         if X.shape[1] < 2:
             raise ValueError("a plane takes two features, and there is one: draw a MarginDisplay.")
         if not (isinstance(grid_resolution, int | np.integer) and grid_resolution > 1):
@@ -222,7 +236,8 @@ class DecisionSurfaceDisplay:
             self._class_areas(ax)
             colours = [CYCLE[k % len(CYCLE)] for k in range(len(self.classes))]
         self._rows(ax, colours)
-        ax.set(xlabel=self.words[0], ylabel=self.words[1])
+        literal(ax.set_xlabel(self.words[0]))
+        literal(ax.set_ylabel(self.words[1]))
         ax.set_xlim(self.first[0], self.first[-1])
         ax.set_ylim(self.second[0], self.second[-1])
         for side in ("top", "right"):
@@ -293,8 +308,8 @@ class DecisionSurfaceDisplay:
                 label="on the wrong side", zorder=4,
             )  # fmt: skip
         title = f"1 of {step} rows is drawn" if step > 1 else None
-        ax.legend(
-            loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, handletextpad=0.3, title=title,
+        legend(
+            ax, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, handletextpad=0.3, title=title,
             title_fontsize="medium", alignment="left",
         )  # fmt: skip
 

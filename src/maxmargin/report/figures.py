@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -153,7 +154,9 @@ def _figure(draw: Callable[[Any], Any], words: str) -> Markup:
     """A picture with its words; its title is what a reader hears who does not see it."""
     from matplotlib import rc_context
 
-    with rc_context(_STYLE):
+    with rc_context(_STYLE), warnings.catch_warnings():
+        # letters that the font lacks are drawn as boxes; the words beside the picture have them
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         ax = empty_figure().subplots()
         draw(ax)
         title = " ".join(ax.get_title(loc="left").split())

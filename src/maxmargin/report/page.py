@@ -90,7 +90,7 @@ def write_report(
     subject = Subject.of(model, X, y, sample_weight, feature_names, top)
     page = _page(subject, name)
     with written_whole(path) as file:
-        file.write(page.encode())
+        file.write(page.encode(errors="replace"))  # a name may hold half a surrogate pair
     return subject.recheck
 
 
