@@ -430,18 +430,35 @@ class TestJson:
             ({"n_features": "4"}, '"n_features" must be a whole number'),
             ({"features": ["a"]}, '"features" must be 4 names'),
             ({"decisions": []}, '2 classes have 1 "decisions"; there are 0'),
-            ({"decisions": [{"coef": [1, 2, 3]}]}, '"coef" of decision 0 must be 4 numbers'),
+            ({"decisions": [{"class": 1, "coef": [1, 2, 3]}]}, '"coef" of decision 0 must be 4 numbers'),
             (
-                {"decisions": [{"coef": [1, 2, 3, "x"]}]},
+                {"decisions": [{"class": 1, "coef": [1, 2, 3, "x"]}]},
                 "weight 3 of decision 0 must be a finite number; got 'x'",
             ),
-            ({"decisions": [{"coef": [1, 2, 3, 10**400]}]}, "weight 3 of decision 0"),
-            ({"decisions": [{"coef": [1, 2, 3, 4]}]}, "the intercept of decision 0"),
-            ({"decisions": [{"coef": {"a": 1}}]}, '"features"'),
+            ({"decisions": [{"class": 1, "coef": [1, 2, 3, 10**400]}]}, "weight 3 of decision 0"),
+            ({"decisions": [{"class": 1, "coef": [1, 2, 3, 4]}]}, "the intercept of decision 0"),
+            ({"decisions": [{"class": 1, "coef": {"a": 1}}]}, '"features"'),
         ],
     )
     def test_faults_are_told(self, linear, change, said):
         assert said in refusal(from_dict, {**to_dict(linear["two"]), **change})
+
+    def test_decisions_belong_to_their_classes(self, linear):
+        record = to_dict(linear["three"])
+        said = refusal(from_dict, {**record, "decisions": record["decisions"][::-1]})
+        assert "decision 0 must be that of the class 0" in said
+        assert "\"class\" is '2'" in said
+        (one,) = to_dict(linear["two"])["decisions"]
+        # 1 and true are equal in Python, and no classes of the same kind
+        for label in (77, -1, "1", True, None):
+            said = refusal(from_dict, {**to_dict(linear["two"]), "decisions": [{**one, "class": label}]})
+            assert "decision 0 must be that of the class 1" in said
+
+    @pytest.mark.parametrize("mixed", [[1, "a"], [True, 2], ["x", False]])
+    def test_classes_are_of_one_kind(self, linear, mixed):
+        record = {**to_dict(linear["two"]), "classes": mixed}
+        record["decisions"][0]["class"] = mixed[1]
+        assert "all numbers, all strings, or all true and false" in refusal(from_dict, record)
 
     def test_other_texts(self, tmp_path):
         for text, said in (

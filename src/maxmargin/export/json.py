@@ -205,9 +205,9 @@ def _model(place: str, record: Any) -> ImportedLinearClassifier:
             f"{place}: the record has version {version}, and this version of maxmargin reads up to {VERSION}; install "
             "a newer maxmargin."
         )
-    labels = np.array(_entry(place, record, "classes", list))
+    labels = _classes(place, _entry(place, record, "classes", list))
     count, width = labels.size, _entry(place, record, "n_features", int)
-    if labels.ndim != 1 or count < 2 or np.unique(labels).size < count or width < 1:
+    if count < 2 or np.unique(labels).size < count or width < 1:
         raise ModelFileError(
             f"{place}: two classes, all of them different, and a feature are the least of a model."
         )
@@ -217,6 +217,13 @@ def _model(place: str, record: Any) -> ImportedLinearClassifier:
     rows = 1 if count == 2 else count
     if len(decisions) != rows or not all(isinstance(one, dict) for one in decisions):
         raise ModelFileError(f'{place}: {count} classes have {rows} "decisions"; there are {len(decisions)}.')
+    for k, (one, label) in enumerate(zip(decisions, labels.tolist()[-rows:], strict=True)):
+        named = one.get("class")
+        if _kind(named) != _kind(label) or named != label:
+            raise ModelFileError(
+                f"{place}: decision {k} must be that of the class {label!r}, for decisions have the order of "
+                f'"classes"; its "class" is {str(named)[:40]!r}.'
+            )
     coef = np.array([_weights(place, k, one, names, width) for k, one in enumerate(decisions)])
     intercept = np.array(
         [
@@ -236,6 +243,29 @@ def _model(place: str, record: Any) -> ImportedLinearClassifier:
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
     return model
+
+
+def _classes(place: str, classes: list[Any]) -> np.ndarray:
+    """Classes as an array that holds exactly these values."""
+    kinds = {_kind(label) for label in classes}
+    if None in kinds or len(kinds) > 1:
+        raise ModelFileError(f'{place}: "classes" must be all numbers, all strings, or all true and false.')
+    try:
+        labels = np.array(classes)
+    except OverflowError:
+        labels = np.array(classes, dtype=object)
+    # numbers that are too long for 64 bits, or not finite
+    if labels.dtype.kind == "O" or labels.tolist() != classes or np.isin(labels, [np.inf, -np.inf]).any():
+        raise ModelFileError(f'{place}: "classes" holds a class that cannot be one of an array of NumPy.')
+    return labels
+
+
+def _kind(label: Any) -> type | None:
+    """What kind of class this is; JSON has one kind of numbers. None of what is no class."""
+    return next(
+        (kind for kind in (bool, str) if isinstance(label, kind)),
+        float if isinstance(label, int | float) else None,
+    )
 
 
 def _entry(place: str, record: dict[str, Any], name: str, kind: type) -> Any:
