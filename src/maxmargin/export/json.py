@@ -145,6 +145,10 @@ def from_json(path: str | os.PathLike[str]) -> ImportedLinearClassifier:
         ) from None
     except (UnicodeDecodeError, RecursionError):
         raise ModelFileError(f"{path}: this is no JSON text in UTF-8.") from None
+    except ModelFileError:
+        raise
+    except ValueError:  # of Python, for whole numbers of thousands of digits
+        raise ModelFileError(f"{path}: a whole number is too long to be one of a model.") from None
     return _model(str(path), record)
 
 
@@ -200,6 +204,8 @@ def _model(place: str, record: Any) -> ImportedLinearClassifier:
             f'{place}: this is no model that to_json wrote: there is no "format": "{FORMAT}".'
         )
     version = _entry(place, record, "version", int)
+    if version < 1:
+        raise ModelFileError(f'{place}: "version" must be 1 at least, and is {version}.')
     if version > VERSION:
         raise ModelFileError(
             f"{place}: the record has version {version}, and this version of maxmargin reads up to {VERSION}; install "

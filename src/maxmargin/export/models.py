@@ -16,7 +16,7 @@ from ..estimators.online import OnlineMarginClassifier
 from ..kernels import Kernel, Linear
 from ..persistence import ModelFileError
 
-_C_INT = 2**31 - 1
+C_INT = 2**31 - 1  # the largest int of C, of which such files are made
 
 
 @dataclass(frozen=True)
@@ -162,13 +162,21 @@ def whole_labels(names: np.ndarray, classes: np.ndarray, labels: Sequence[int] |
     labels : sequence of int or None
         A number for each of `classes`; None where they are numbers.
     """
-    given = classes if labels is None else np.asarray(labels)
-    if labels is not None and (given.shape != classes.shape or np.unique(given).size != given.size):
+    try:
+        given = classes if labels is None else np.asarray(labels)
+    except ValueError:  # lists of different lengths
+        given = np.empty((), dtype=object)
+    sound = given.shape == classes.shape and given.dtype.kind in "biufUS"
+    if labels is not None and not (sound and np.unique(given).size == given.size):
         raise ModelFileError(
             f"labels must be {classes.size} different whole numbers, one for each of the classes "
-            f"{classes.tolist()!r} in this order; got {given.tolist()!r}."
+            f"{classes.tolist()!r} in this order; got {str(labels)[:60]}."
         )
-    if given.dtype.kind not in "iuf" or (given % 1).any() or np.abs(given.astype(float)).max() > _C_INT:
+    if (
+        given.dtype.kind not in "iuf"
+        or (given != np.trunc(given)).any()
+        or np.abs(given.astype(float)).max() > C_INT
+    ):
         remedy = (
             "name numbers for them, labels=[0, 1, ...] (on the command line, --labels 0,1,...), in this order"
             if labels is None
