@@ -19,6 +19,7 @@ from maxmargin import (
     KernelMaxMarginClassifier,
     MarginRFE,
     MaxMarginClassifier,
+    MaxMarginClassifierCV,
     ModelFileError,
     OnlineMarginClassifier,
     from_liblinear,
@@ -85,6 +86,13 @@ class TestLinear:
         found, scores, expected = written(model, tmp_path, dtype)
         assert np.array_equal(found, expected)
         assert agree(found, scores, model.classes_)
+
+    def test_a_choice_by_cross_validation(self, tmp_path):
+        for y in (LABELS["two"], WORDS):
+            model = MaxMarginClassifierCV(Cs=[0.1, 1.0], cv=2).fit(X, y)
+            found, scores, expected = written(model, tmp_path)
+            assert np.array_equal(found, expected)
+            assert agree(found, scores, model.classes_)
 
     def test_streams(self, tmp_path):
         for trail in ("average", "last"):

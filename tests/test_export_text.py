@@ -16,7 +16,9 @@ from maxmargin import (
     CertificateError,
     ImportedKernelClassifier,
     KernelMaxMarginClassifier,
+    MarginRFE,
     MaxMarginClassifier,
+    MaxMarginClassifierCV,
     ModelFileError,
     OnlineMarginClassifier,
     from_dict,
@@ -168,6 +170,9 @@ class TestLiblinear:
         assert "to_liblinear" in refusal(to_libsvm, linear["two"], path)
         pipe = make_pipeline(StandardScaler(), MaxMarginClassifier()).fit(X, TWO)
         assert "to_onnx" in refusal(to_liblinear, pipe, path)
+        eliminated = MarginRFE().fit(X, TWO)
+        for write in (to_liblinear, to_libsvm, to_json):
+            assert "Write its estimator_" in refusal(write, eliminated, path)
         with pytest.raises(NotFittedError):
             to_liblinear(MaxMarginClassifier(), path)
         broken = from_dict(to_dict(linear["two"]))
@@ -436,6 +441,16 @@ class TestJson:
         assert np.array_equal(copy.decision_function(pd.DataFrame(X, columns=names)), model.decision_function(
             pd.DataFrame(X, columns=names)
         ))  # fmt: skip
+
+    def test_a_choice_by_cross_validation(self, tmp_path):
+        model = MaxMarginClassifierCV(Cs=[0.1, 1.0], cv=2).fit(X, TWO)
+        to_json(model, tmp_path / "a.json")
+        copy = from_json(tmp_path / "a.json")
+        check_same(copy, model)
+        assert to_dict(model) == to_dict(model.best_estimator_)
+        assert copy.origin_["parameters"]["C"] == model.best_estimator_.C
+        with pytest.raises(NotFittedError):
+            to_dict(MaxMarginClassifierCV())
 
     def test_streams(self):
         record = to_dict(OnlineMarginClassifier(random_state=0).fit(X, THREE))

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
 from ..atomic import written_whole
 from ..certificates import Certificate
+from ..estimators.cv import MaxMarginClassifierCV
 from ..estimators.imported import ImportedLinearClassifier
 from ..persistence import ModelFileError, parameters_of
 from .models import LinearModel, check_numbers
@@ -27,7 +29,8 @@ def to_dict(model: Any) -> dict[str, Any]:
     Parameters
     ----------
     model : MaxMarginClassifier, OnlineMarginClassifier or ImportedLinearClassifier
-        Fitted; or a KernelMaxMarginClassifier with the linear kernel.
+        Fitted; or a KernelMaxMarginClassifier with the linear kernel. Of a `MaxMarginClassifierCV` the classifier that
+        it has chosen.
 
     Returns
     -------
@@ -42,6 +45,9 @@ def to_dict(model: Any) -> dict[str, Any]:
     ModelFileError
         If the model is not linear, or holds what JSON cannot.
     """
+    if isinstance(model, MaxMarginClassifierCV):
+        check_is_fitted(model)
+        model = model.best_estimator_
     linear = LinearModel.of(model)
     check_numbers(coef_=linear.coef, intercept_=linear.intercept)
     names = [str(name) for name in getattr(model, "feature_names_in_", ())] or None
@@ -99,7 +105,8 @@ def to_json(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : MaxMarginClassifier, OnlineMarginClassifier or ImportedLinearClassifier
-        Fitted; or a KernelMaxMarginClassifier with the linear kernel.
+        Fitted; or a KernelMaxMarginClassifier with the linear kernel. Of a `MaxMarginClassifierCV` the classifier that
+        it has chosen.
     path : str or path-like
         The file appears whole or not at all.
 

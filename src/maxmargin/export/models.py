@@ -13,6 +13,7 @@ from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassi
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
 from ..estimators.online import OnlineMarginClassifier
+from ..estimators.selection import MarginRFE
 from ..kernels import Kernel, Linear
 from ..persistence import ModelFileError
 
@@ -143,10 +144,14 @@ KINDS = (
 
 def _check_kind(model: Any, what: str) -> None:
     if not isinstance(model, KINDS):
-        steps = " The file has no place for the other steps of a pipeline: to_onnx has."
+        remedy = ""
+        if hasattr(model, "steps"):
+            remedy = " The file has no place for the other steps of a pipeline: to_onnx has."
+        elif isinstance(model, MarginRFE):
+            remedy = " Write its estimator_, whose columns are those that support_ names."
         raise ModelFileError(
             f"the file holds {what} of one of {', '.join(kind.__name__ for kind in KINDS)}; got "
-            f"{type(model).__name__}.{steps if hasattr(model, 'steps') else ''}"
+            f"{type(model).__name__}.{remedy}"
         )
     check_is_fitted(model)
 

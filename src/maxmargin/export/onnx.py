@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..atomic import written_whole
+from ..estimators.cv import MaxMarginClassifierCV
 from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
@@ -23,7 +24,7 @@ from ..multiclass import AgainstEachOther, Parts, parts_of
 from ..persistence import ModelFileError
 from .models import KernelModel, LinearModel, check_numbers
 
-LINEAR = (MaxMarginClassifier, OnlineMarginClassifier, ImportedLinearClassifier)
+LINEAR = (MaxMarginClassifier, MaxMarginClassifierCV, OnlineMarginClassifier, ImportedLinearClassifier)
 MACHINES = (KernelMaxMarginClassifier, ImportedKernelClassifier)
 DOUBLE = "double"  # the option of the converters
 COLUMNS = "raw_scores"  # asked for by classifiers around ours: a column for each of two classes
