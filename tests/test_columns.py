@@ -217,6 +217,15 @@ class TestCommands:
             "check", model, data, "--columns", "a"
         )
 
+    def test_a_feature_is_no_label(self, tmp_path):
+        data, model = written(tmp_path / "t.csv"), tmp_path / "m.safetensors"
+        assert run("fit", data, "-o", model, "--drop", "id,town", "--label", "answer").exit_code == 0
+        for command, more in (("check", ()), ("predict", ()), ("report", ("-o", tmp_path / "r.html"))):
+            said = refused(command, model, data, "--label", "a", *more)
+            assert "the column 'a' is a feature of the model; name the column of the labels" in said
+            said = refused(command, model, data, "--label", "age", *more)
+            assert "there is no column 'age' for the labels" in said
+
     @pytest.mark.parametrize(("first", "other"), [(".arrow", ".csv"), (".csv", ".arrow")])
     def test_truth_as_text_and_as_booleans(self, tmp_path, first, other):
         columns = {"a": X[:, 0], "b": X[:, 1], "y": Y > 0}

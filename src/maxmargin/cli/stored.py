@@ -28,6 +28,10 @@ def model_and_data(model_path: Path, data: Path, which: Selection) -> tuple[Any,
         features=None if names is None else names.tolist(),
         first_index=source.get("first_index"),
     )
+    if which.label is not None and which.label in (table.feature_names or ()):
+        raise DataError(
+            f"{data}: the column {which.label!r} is a feature of the model; name the column of the labels with --label."
+        )
     if which.label is not None and table.label_name != which.label:
         raise DataError(f"{data}: there is no column {which.label!r} for the labels.")
     if table.y is not None:

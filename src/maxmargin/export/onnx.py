@@ -99,13 +99,14 @@ def to_onnx(
 
 def _last(model: Any) -> Any:
     """The classifier inside of pipelines and searches."""
-    while True:
-        if hasattr(model, "best_estimator_") and not isinstance(model, LINEAR):
+    while not isinstance(model, LINEAR + MACHINES):
+        if hasattr(model, "best_estimator_"):
             model = model.best_estimator_
         elif hasattr(model, "steps"):
             model = model.steps[-1][1]
         else:
-            return model
+            break
+    return model
 
 
 def _maps_probabilities(model: Any) -> bool:
@@ -128,8 +129,8 @@ def _remedy(error: RuntimeError) -> str:
             "skl2onnx.to_onnx with one input a column."
         )
     return (
-        f"skl2onnx cannot convert this model ({words.split('. ')[0][:200].rstrip('.')}); write the classifier alone, of a "
-        "MarginRFE its estimator_ on the columns of support_."
+        f"skl2onnx cannot convert this model ({words.split('. ')[0][:200].rstrip('.')}); write the classifier alone, "
+        "of a MarginRFE its estimator_ on the columns of support_."
     )
 
 
