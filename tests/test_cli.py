@@ -292,7 +292,7 @@ class TestFit:
 
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
     def test_full_disk(self, data):
-        assert refused("fit", data, "-o", "/dev/full") == "No space left on device"
+        assert refused("fit", data, "-o", "/dev/full") == "/dev/full: No space left on device"
 
     def test_wrong_usage(self, data):
         assert run("fit", data).exit_code == 2  # no --output

@@ -124,6 +124,20 @@ class TestArrow:
         text = {"a": X[:, 0], "b": pa.array(ANSWERS.tolist()).dictionary_encode(), "y": Y}
         assert "column 'b' holds dictionary" in message(written(tmp_path / "u.arrow", text))
 
+    def test_labels_that_are_empty_bytes_or_dates(self, tmp_path):
+        for end in (".arrow", ".parquet"):
+            path = written(tmp_path / f"e{end}", {"a": [1.0, 2.0, 3.0], "y": ["u", " ", "v"]})
+            assert "row 1 (counted from 0), column 'y' is empty" in message(path)
+            path = written(tmp_path / f"b{end}", {"a": [1.0, 2.0], "y": [b"yes", "né".encode()]})
+            assert read(path).y.tolist() == ["yes", "né"]
+        path = written(tmp_path / "l.arrow", {"a": [1.0, 2.0], "y": [b"yes", b"\xff"]})
+        assert "not text in UTF-8" in message(path)
+        dates = np.array(["2020-01-01", "2021-01-01"], "datetime64[s]")[(Y > 0).astype(int)]
+        path = written(tmp_path / "d.arrow", {"a": X[:, 0], "y": dates})
+        said = refused("fit", path, "-o", tmp_path / "m")
+        assert "the labels (column 'y') are dates or times" in said
+        assert not (tmp_path / "m").exists()
+
     def test_compressed_buffers(self, tmp_path):
         table = pa.table({"a": X[:, 0], "y": Y})
         options = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -202,6 +216,27 @@ class TestCommands:
         assert "needs the column 'b', which --columns leaves out" in refused(
             "check", model, data, "--columns", "a"
         )
+
+    def test_a_feature_is_no_label(self, tmp_path):
+        data, model = written(tmp_path / "t.csv"), tmp_path / "m.safetensors"
+        assert run("fit", data, "-o", model, "--drop", "id,town", "--label", "answer").exit_code == 0
+        for command, more in (("check", ()), ("predict", ()), ("report", ("-o", tmp_path / "r.html"))):
+            said = refused(command, model, data, "--label", "a", *more)
+            assert "the column 'a' is a feature of the model; name the column of the labels" in said
+            said = refused(command, model, data, "--label", "age", *more)
+            assert "there is no column 'age' for the labels" in said
+
+    @pytest.mark.parametrize(("first", "other"), [(".arrow", ".csv"), (".csv", ".arrow")])
+    def test_truth_as_text_and_as_booleans(self, tmp_path, first, other):
+        columns = {"a": X[:, 0], "b": X[:, 1], "y": Y > 0}
+        model = tmp_path / "m.safetensors"
+        assert run("fit", written(tmp_path / f"t{first}", columns), "-o", model).exit_code == 0
+        assert load(model).classes_.dtype.kind == ("b" if first == ".arrow" else "U")
+        data = written(tmp_path / f"t{other}", columns)
+        for end in (first, other):
+            assert run("check", model, tmp_path / f"t{end}").exit_code == 0
+            assert "accuracy 0." in run("predict", model, tmp_path / f"t{end}").stderr
+        assert data.exists()
 
     def test_weights_of_every_class(self, tmp_path):
         columns = {name: TABLE[name] for name in ("a", "b", "c", "d")} | {

@@ -6,14 +6,20 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from maxmargin import (
     KernelMaxMarginClassifier,
+    MarginRFE,
     MaxMarginClassifier,
+    MaxMarginClassifierCV,
     ModelFileError,
     OnlineMarginClassifier,
     from_liblinear,
@@ -80,6 +86,13 @@ class TestLinear:
         found, scores, expected = written(model, tmp_path, dtype)
         assert np.array_equal(found, expected)
         assert agree(found, scores, model.classes_)
+
+    def test_a_choice_by_cross_validation(self, tmp_path):
+        for y in (LABELS["two"], WORDS):
+            model = MaxMarginClassifierCV(Cs=[0.1, 1.0], cv=2).fit(X, y)
+            found, scores, expected = written(model, tmp_path)
+            assert np.array_equal(found, expected)
+            assert agree(found, scores, model.classes_)
 
     def test_streams(self, tmp_path):
         for trail in ("average", "last"):
@@ -230,6 +243,68 @@ class TestPipelines:
         session = runtime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
         found, _ = session.run(None, {"X": NEW})
         assert np.array_equal(found, pipe.predict(NEW))
+
+    @pytest.mark.parametrize("labels", ["words", "two"])
+    @pytest.mark.parametrize("around", ["search", "pipeline", "both"])
+    def test_classifiers_deep_inside(self, around, labels, tmp_path):
+        import onnx
+
+        pipe = make_pipeline(StandardScaler(), MaxMarginClassifier())
+        model = {
+            "search": GridSearchCV(pipe, {"maxmarginclassifier__C": [0.1, 1.0]}, cv=2),
+            "pipeline": make_pipeline(StandardScaler(), pipe),
+            "both": make_pipeline(
+                StandardScaler(), GridSearchCV(pipe, {"maxmarginclassifier__C": [1.0]}, cv=2)
+            ),
+        }[around].fit(X, LABELS[labels])
+        to_onnx(model, tmp_path / "a.onnx")
+        found, scores = run(tmp_path / "a.onnx", NEW)
+        assert np.allclose(scores, model.decision_function(NEW), atol=1e-10)
+        assert agree(found, scores, model.classes_)
+        inner = model
+        while not isinstance(inner, MaxMarginClassifier):
+            inner = inner[-1] if hasattr(inner, "steps") else inner.best_estimator_
+        for options in ({}, {"dtype": np.float32, "double": False}):
+            to_onnx(model, tmp_path / "a.onnx", **options)
+            graph = onnx.load(tmp_path / "a.onnx")
+            beside = {one.key: one.value for one in graph.metadata_props}
+            assert beside["certificate"] == str(inner.certificate_)
+        kinds = [one.data_type for one in graph.graph.initializer]
+        kinds += [a.i for node in graph.graph.node if node.op_type == "Cast" for a in node.attribute]
+        assert onnx.TensorProto.DOUBLE not in kinds
+
+    def test_calibrated_probabilities(self, tmp_path):
+        for y in (SPECIES, LABELS["two"], LABELS["two words"]):
+            model = CalibratedClassifierCV(MaxMarginClassifier(), cv=2).fit(X, y)
+            to_onnx(model, tmp_path / "a.onnx")
+            session = runtime.InferenceSession(tmp_path / "a.onnx", providers=["CPUExecutionProvider"])
+            found, shares = session.run(None, {"X": X})
+            assert np.allclose(shares, model.predict_proba(X), atol=1e-6)
+            assert np.array_equal(found, model.predict(X))
+
+    def test_imputers_take_float32(self, tmp_path):
+        pipe = make_pipeline(SimpleImputer(), MaxMarginClassifier()).fit(X, SPECIES)
+        to_onnx(pipe, tmp_path / "a.onnx", dtype=np.float32)
+        rows = np.where(RNG.random(X.shape) < 0.1, np.nan, X).astype(np.float32)
+        found, scores = run(tmp_path / "a.onnx", rows)
+        assert np.allclose(scores, pipe.decision_function(rows), atol=1e-4)
+        assert agree(found, scores, pipe.classes_)
+
+    def test_what_has_no_graph_is_told(self, tmp_path):
+        pd = pytest.importorskip("pandas")
+        frame = pd.DataFrame(X, columns=list("abcd"))
+        columns = ColumnTransformer([("scaled", StandardScaler(), ["a", "c"])])
+        pipe = make_pipeline(columns, MaxMarginClassifier()).fit(frame, SPECIES)
+        with pytest.raises(ModelFileError, match="numbers of the columns"):
+            to_onnx(pipe, tmp_path / "a.onnx")
+        with pytest.raises(ModelFileError, match="of a MarginRFE its estimator_"):
+            to_onnx(MarginRFE().fit(X, LABELS["two"]), tmp_path / "a.onnx")
+        assert not (tmp_path / "a.onnx").exists()
+        # by numbers it goes
+        columns = ColumnTransformer([("scaled", StandardScaler(), [0, 2])])
+        pipe = make_pipeline(columns, MaxMarginClassifier()).fit(X, SPECIES)
+        to_onnx(pipe, tmp_path / "a.onnx")
+        assert np.allclose(run(tmp_path / "a.onnx", NEW)[1], pipe.decision_function(NEW), atol=1e-10)
 
     def test_without_a_classifier_of_ours(self, tmp_path):
         to_onnx(StandardScaler().fit(X), tmp_path / "a.onnx")

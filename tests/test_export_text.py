@@ -16,7 +16,9 @@ from maxmargin import (
     CertificateError,
     ImportedKernelClassifier,
     KernelMaxMarginClassifier,
+    MarginRFE,
     MaxMarginClassifier,
+    MaxMarginClassifierCV,
     ModelFileError,
     OnlineMarginClassifier,
     from_dict,
@@ -140,7 +142,8 @@ class TestLiblinear:
         assert copy.labels_.tolist() == [30, 10, 20]
         numbers = dict(zip(["setosa", "versicolor", "virginica"], [30, 10, 20], strict=True))
         assert copy.predict(NEW).tolist() == [numbers[name] for name in model.predict(NEW)]
-        for labels in ([1, 2], [1, 1, 2], [0.5, 1, 2], [1, 2, 2**31]):
+        odd = ([None, 1, 2], [[1], [1, 2], 3], [[1], [2], [3]], [{}, 1, 2], [np.nan, 1, 2], [np.inf, 1, 2], 7)
+        for labels in ([1, 2], [1, 1, 2], [0.5, 1, 2], [1, 2, 2**31], [1, 2, 10**30], *odd):
             assert "whole numbers" in refusal(to_liblinear, model, tmp_path / "b.model", labels=labels)
 
     def test_streams(self, tmp_path):
@@ -167,6 +170,9 @@ class TestLiblinear:
         assert "to_liblinear" in refusal(to_libsvm, linear["two"], path)
         pipe = make_pipeline(StandardScaler(), MaxMarginClassifier()).fit(X, TWO)
         assert "to_onnx" in refusal(to_liblinear, pipe, path)
+        eliminated = MarginRFE().fit(X, TWO)
+        for write in (to_liblinear, to_libsvm, to_json):
+            assert "Write its estimator_" in refusal(write, eliminated, path)
         with pytest.raises(NotFittedError):
             to_liblinear(MaxMarginClassifier(), path)
         broken = from_dict(to_dict(linear["two"]))
@@ -208,6 +214,11 @@ class TestMalformedLiblinear:
             ("L2R_LR", "L2R_L2LOSS_SVR", "none of liblinear's classifiers"),
             ("nr_class 2", "nr_class 1", "has 2 at least"),
             ("nr_class 2", "nr_class two", "'nr_class' must be whole numbers; got 'two'"),
+            ("nr_class 2", f"nr_class {10**30}", "'nr_class' must be whole numbers"),
+            ("nr_feature 2", f"nr_feature {10**30}", "'nr_feature' must be whole numbers"),
+            ("label 1 -1", f"label 1 {10**30}", "'label' must be whole numbers"),
+            ("nr_class 2", f"nr_class {10**18}", "'label' must be"),
+            ("nr_feature 2", f"nr_feature {10**18}", "is cut short"),
             ("nr_class 2\n", "", "there is no line 'nr_class'"),
             ("label 1 -1", "label 1", "'label' must be 2 numbers; there are 1"),
             ("label 1 -1", "label 1 1", "the same label"),
@@ -295,6 +306,10 @@ class TestLibsvm:
         there = read.decision_function(wide) - read.intercept_
         assert np.allclose(there, here * np.exp(-0.7 * 2), atol=1e-12)
         assert "n_features=3" in refusal(from_libsvm, tmp_path / "a.model", n_features=3)
+        for wrong in ("x", 6.5, 2**70, True, 0):
+            assert "n_features must be a whole number" in refusal(
+                from_libsvm, tmp_path / "a.model", n_features=wrong
+            )
 
     def test_model_files_keep_it(self, machine, tmp_path):
         to_libsvm(machine["three"], tmp_path / "a.model", labels=[7, 3, 5])
@@ -358,6 +373,25 @@ class TestMalformedLibsvm:
             ("-1 2:1 \n", "-1 0:1 \n", "line 11: indices must count from 1"),
             ("3:2", "1:2", "line 10: indices must count from 1, and grow"),
             ("3:2", "3:inf", "not finite"),
+            ("3:2", "99999999999999999999999999:2", "line 10: indices are 2147483647 at most"),
+            ("3:2", f"{2**62}:2", "line 10: indices are 2147483647 at most"),
+            ("3:2", f"{10**12}:2", "line 10: indices are 2147483647 at most"),
+            ("nr_class 2", f"nr_class {10**30}", "'nr_class' must be whole numbers"),
+            ("total_sv 2", f"total_sv {10**30}", "'total_sv' must be whole numbers"),
+            ("nr_sv 1 1", f"nr_sv 1 {10**30}", "'nr_sv' must be whole numbers"),
+            # as numbers of 64 bits these add up to 2
+            (
+                "nr_class 2\ntotal_sv 2\nrho 0.5\nlabel 1 -1\nnr_sv 1 1",
+                f"nr_class 3\ntotal_sv 2\nrho 1 2 3\nlabel 1 2 3\nnr_sv {2**63 - 1} {2**63 - 1} 4",
+                "must add up to 'total_sv'",
+            ),
+            ("label 1 -1", f"label 1 {10**30}", "'label' must be whole numbers"),
+            (
+                "kernel_type rbf",
+                f"kernel_type polynomial\ndegree {10**30}\ncoef0 1",
+                "'degree' must be whole",
+            ),
+            ("kernel_type rbf", f"kernel_type polynomial\ndegree {2**31}\ncoef0 1", "'degree' is 2147483648"),
         ],
     )
     def test_faults_are_told(self, tmp_path, old, new, said):
@@ -408,6 +442,16 @@ class TestJson:
             pd.DataFrame(X, columns=names)
         ))  # fmt: skip
 
+    def test_a_choice_by_cross_validation(self, tmp_path):
+        model = MaxMarginClassifierCV(Cs=[0.1, 1.0], cv=2).fit(X, TWO)
+        to_json(model, tmp_path / "a.json")
+        copy = from_json(tmp_path / "a.json")
+        check_same(copy, model)
+        assert to_dict(model) == to_dict(model.best_estimator_)
+        assert copy.origin_["parameters"]["C"] == model.best_estimator_.C
+        with pytest.raises(NotFittedError):
+            to_dict(MaxMarginClassifierCV())
+
     def test_streams(self):
         record = to_dict(OnlineMarginClassifier(random_state=0).fit(X, THREE))
         assert [one["bounds"]["lower"] for one in record["decisions"]] == ["-inf"] * 3
@@ -425,27 +469,54 @@ class TestJson:
         [
             ({"format": "PMML"}, "no model that to_json wrote"),
             ({"version": 2}, "install a newer maxmargin"),
+            ({"version": 0}, '"version" must be 1 at least'),
+            ({"version": -5}, '"version" must be 1 at least'),
+            ({"classes": [None, 1]}, "all numbers, all strings"),
+            ({"classes": [{}, {}]}, "all numbers, all strings"),
+            ({"classes": [[1], [1, 2]]}, "all numbers, all strings"),
+            ({"classes": [1, np.inf]}, "holds a class that cannot be"),
+            ({"classes": [1, 10**400]}, "holds a class that cannot be"),
+            ({"classes": [0.5, 10**400]}, "holds a class that cannot be"),
+            ({"classes": [1, 2**70]}, "holds a class that cannot be"),
             ({"classes": [1]}, "two classes"),
             ({"classes": [1, 1]}, "all of them different"),
             ({"n_features": "4"}, '"n_features" must be a whole number'),
             ({"features": ["a"]}, '"features" must be 4 names'),
             ({"decisions": []}, '2 classes have 1 "decisions"; there are 0'),
-            ({"decisions": [{"coef": [1, 2, 3]}]}, '"coef" of decision 0 must be 4 numbers'),
+            ({"decisions": [{"class": 1, "coef": [1, 2, 3]}]}, '"coef" of decision 0 must be 4 numbers'),
             (
-                {"decisions": [{"coef": [1, 2, 3, "x"]}]},
+                {"decisions": [{"class": 1, "coef": [1, 2, 3, "x"]}]},
                 "weight 3 of decision 0 must be a finite number; got 'x'",
             ),
-            ({"decisions": [{"coef": [1, 2, 3, 10**400]}]}, "weight 3 of decision 0"),
-            ({"decisions": [{"coef": [1, 2, 3, 4]}]}, "the intercept of decision 0"),
-            ({"decisions": [{"coef": {"a": 1}}]}, '"features"'),
+            ({"decisions": [{"class": 1, "coef": [1, 2, 3, 10**400]}]}, "weight 3 of decision 0"),
+            ({"decisions": [{"class": 1, "coef": [1, 2, 3, 4]}]}, "the intercept of decision 0"),
+            ({"decisions": [{"class": 1, "coef": {"a": 1}}]}, '"features"'),
         ],
     )
     def test_faults_are_told(self, linear, change, said):
         assert said in refusal(from_dict, {**to_dict(linear["two"]), **change})
 
+    def test_decisions_belong_to_their_classes(self, linear):
+        record = to_dict(linear["three"])
+        said = refusal(from_dict, {**record, "decisions": record["decisions"][::-1]})
+        assert "decision 0 must be that of the class 0" in said
+        assert "\"class\" is '2'" in said
+        (one,) = to_dict(linear["two"])["decisions"]
+        # 1 and true are equal in Python, and no classes of the same kind
+        for label in (77, -1, "1", True, None):
+            said = refusal(from_dict, {**to_dict(linear["two"]), "decisions": [{**one, "class": label}]})
+            assert "decision 0 must be that of the class 1" in said
+
+    @pytest.mark.parametrize("mixed", [[1, "a"], [True, 2], ["x", False]])
+    def test_classes_are_of_one_kind(self, linear, mixed):
+        record = {**to_dict(linear["two"]), "classes": mixed}
+        record["decisions"][0]["class"] = mixed[1]
+        assert "all numbers, all strings, or all true and false" in refusal(from_dict, record)
+
     def test_other_texts(self, tmp_path):
         for text, said in (
             (b"[1]", "no model"), (b"\xff", "UTF-8"), (b'{"a": NaN}', "NaN is no number"), (b"", "no JSON"),
+            (b'{"version": ' + b"1" * 5000 + b"}", "a whole number is too long"),
         ):  # fmt: skip
             (tmp_path / "a").write_bytes(text)
             assert said in refusal(from_json, tmp_path / "a")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from maxmargin import (
+    CertificateError,
     KernelMaxMarginClassifier,
     MarginRFE,
     MaxMarginClassifier,
@@ -22,6 +24,23 @@ Y = (X[:, 0] + 0.1 * X[:, 1] > 0.0).astype(int)
 WORDS = np.where(Y, "up", "down")
 PANDAS, POLARS = pd.DataFrame(X, columns=list("abc")), pl.DataFrame(X, schema=list("abc"))
 FRAMES = {"pandas": PANDAS, "polars": POLARS}
+
+
+def test_verify_names_the_missing_column_as_predict_does():
+    holes = X.copy()
+    holes[:7, 1] = np.nan
+    for model in (MaxMarginClassifier().fit(X, Y), KernelMaxMarginClassifier().fit(X, Y)):
+        for data, name in (
+            (holes, "column 1"),
+            (sp.csr_matrix(holes), "column 1"),
+            (pd.DataFrame(holes, columns=list("abc")), "column 'b'"),
+            (pl.DataFrame(holes, schema=list("abc")), "column 'b'"),
+        ):
+            said = f"Input X contains NaN: {name} is missing in 7 of 60 rows"
+            with pytest.raises(CertificateError, match=said):
+                verify(model, data, Y)
+        with pytest.raises(ValueError, match="column 1 is missing in 7 of 60 rows"):
+            model.predict(holes)
 
 
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 import stat
@@ -344,6 +345,17 @@ class TestAtomicWriting:
             write()
         assert path.read_bytes() == b"old"
         assert list(path.parent.iterdir()) == [path]
+
+    def test_a_full_disk_is_told_with_the_file(self, path):
+        def write(place):
+            with written_whole(place):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        for place in (path, os.devnull):
+            with pytest.raises(OSError, match="No space left") as caught:
+                write(place)
+            assert caught.value.filename == str(place)
+        assert not list(path.parent.iterdir())
 
     @pytest.mark.skipif(sys.platform == "win32", reason="no such permissions on Windows")
     def test_keeps_permissions_and_links(self, path, tmp_path):

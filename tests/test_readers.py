@@ -292,6 +292,44 @@ class TestCsv:
             "'yes' occurs again."
         )
 
+    def test_line_ends_of_old_macs(self, write):
+        assert "carriage return alone" in message(write("a.csv", b"u,y\r1,a\r2,b\r"))
+        # in the header alone: told in csv's own words
+        assert "no sound table" in message(write("b.csv", b"u\rv,y\n1,a\n2,b\n"))
+
+    @pytest.mark.parametrize("column", ["y", "note"])
+    def test_quote_that_is_never_closed(self, write, column):
+        names, options = ("u,y", {}) if column == "y" else ("u,y,note", {"drop": ["note"], "label": "y"})
+        more = "" if column == "y" else ",n"
+        text = f'{names}\n1,a{more}\n2,"b{more}"\n'.replace(',"b,n"', ',b,"n"').encode()
+        assert read(write("a.csv", text), **options).y.tolist() == ["a", "b"]
+        said = message(write("b.csv", text.rstrip()[:-1]), **options)
+        assert said.startswith("line 3: a quote is opened and never closed")
+
+    def test_quote_that_swallows_lines(self, write):
+        rows = b"".join(b"%d,a\n" % k for k in range(15))
+        said = message(write("a.csv", b'u,y\n1,"a\n' + rows + b'2,b"\n3,a\n'))
+        assert said.startswith("line 18: the label (column 'y') that ends here has several lines")
+        # a column that is not used may hold anything, and a quote inside of a field is a letter
+        text = b'u,note,y\n1,"two\nlines",a\n2,5" long,b\n'
+        assert read(write("b.csv", text), drop=["note"]).y.tolist() == ["a", "b"]
+
+    def test_large_whole_labels_stay_apart(self, write):
+        wide = [2**53, 2**53 + 1, -(2**63)]
+        table = read(write("a.csv", "".join(["u,y\n", *(f"1,{k}\n" for k in wide)]).encode()))
+        assert table.y.dtype == np.int64
+        assert table.y.tolist() == wide
+        wide = [str(2**70), str(2**70 + 1)]
+        table = read(write("b.csv", "".join(["u,y\n", *(f"1,{k}\n" for k in wide)]).encode()))
+        assert table.y.tolist() == wide
+        table = read(write("c.csv", b"u,y\n1,1\n1,1.0\n1,2\n"))
+        assert (table.y.dtype, table.y.tolist()) == (np.int64, [1, 1, 2])
+        assert read(write("d.csv", b"u,y\n1,1_0\n1,10\n")).y.tolist() == ["1_0", "10"]
+
+    def test_underscores_make_no_number(self, write):
+        said = message(write("a.csv", b"u,y\n1,a\n1_000,b\n"))
+        assert said.startswith("line 3: column 'u': '1_000' is not a number")
+
     def test_columns_named_by_numbers(self, write):
         assert read(write("a.csv", b"0,1,kind\n3,4,no\n5,6,yes\n")).feature_names == ["0", "1"]
 

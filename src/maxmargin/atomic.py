@@ -29,13 +29,13 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """
     check_place(path)
     if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe: it must not be replaced
-        with open(path, "wb") as file:
+        with _named(path), open(path, "wb") as file:
             yield file
         return
     target = Path(os.path.realpath(path))  # a link stays a link
     temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}")
     try:
-        with open(temporary, "xb") as file:
+        with _named(path), open(temporary, "xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -47,6 +47,17 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         raise
     with suppress(OSError):  # not every system lets a folder be opened
         _sync(target.parent)
+
+
+@contextmanager
+def _named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file in errors that come without a name, as that of a full disk does."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = os.fspath(path)
+        raise
 
 
 def check_place(path: str | os.PathLike[str], *others: str | os.PathLike[str]) -> None:

@@ -508,6 +508,7 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
 
 def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     """Data, labels, and the weight of every row with that of its class, as a certificate of the model needs them."""
+    names = getattr(X, "columns", None)
     X = X.tocsr() if sp.issparse(X) else np.asarray(X)
     if X.ndim != 2:
         raise CertificateError(f"X must have two dimensions, rows and features; got {X.ndim}.")
@@ -516,6 +517,7 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()  # the caller's stays as it is
         X.sum_duplicates()
+    _check_missing(X, names)
     if not hasattr(model, "certificate_"):
         nothing = "this model is not fitted, so that there is nothing to verify: call fit first."
         raise CertificateError(getattr(model, "uncertified_", nothing))
@@ -532,6 +534,24 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     _check_labels(model, labels, weights)
     weights = weights * _class_weights(model, labels)
     return X, labels, weights
+
+
+def _check_missing(X: Any, names: Any) -> None:
+    """Raise CertificateError where entries are missing, with the first column in which they are."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite((X.data if sp.issparse(X) else X).sum(dtype=np.float64)):  # one pass, no copy
+            return
+    if sp.issparse(X):
+        counts = np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
+    else:
+        counts = np.isnan(X).sum(axis=0)
+    columns = np.flatnonzero(counts)
+    if columns.size:
+        j = int(columns[0])
+        raise CertificateError(
+            f"Input X contains NaN: column {j if names is None else repr(names[j])} is missing in {counts[j]} of "
+            f"{X.shape[0]} rows; a certificate is about the data of the fit."
+        )
 
 
 def _recheck_all(

@@ -24,6 +24,11 @@ def read_labelled(data: Path, n_features: int | None, which: Selection) -> Table
     table = which.read(data, n_features)
     if table.y is None:
         raise DataError(f"{data}: there are no labels to learn from.")
+    if table.y.dtype.kind in "mM":
+        raise DataError(
+            f"{data}: the labels (column {table.label_name!r}) are dates or times, not classes; name another column "
+            "with --label."
+        )
     if table.y.dtype.kind == "f":
         remedy = "number the classes"
         if table.label_name is not None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ..persistence import load
 from ..readers import DataError, Table
@@ -25,8 +28,21 @@ def model_and_data(model_path: Path, data: Path, which: Selection) -> tuple[Any,
         features=None if names is None else names.tolist(),
         first_index=source.get("first_index"),
     )
+    if which.label is not None and which.label in (table.feature_names or ()):
+        raise DataError(
+            f"{data}: the column {which.label!r} is a feature of the model; name the column of the labels with --label."
+        )
     if which.label is not None and table.label_name != which.label:
         raise DataError(f"{data}: there is no column {which.label!r} for the labels.")
+    if table.y is not None:
+        table = replace(table, y=_as_classes(table.y, model.classes_))
     if names is not None:
         del model.feature_names_in_  # columns are in order now; an array without names need not be warned of
     return model, table
+
+
+def _as_classes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Labels True and False as the classes are: text, as in a CSV file, or booleans, as in an Arrow file."""
+    if classes.dtype.kind == "b" and y.dtype.kind == "U" and np.isin(y, ["True", "False"]).all():
+        return y == "True"
+    return y.astype(str) if y.dtype.kind == "b" and classes.dtype.kind in "UO" else y

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
 from ..atomic import written_whole
 from ..certificates import Certificate
+from ..estimators.cv import MaxMarginClassifierCV
 from ..estimators.imported import ImportedLinearClassifier
 from ..persistence import ModelFileError, parameters_of
 from .models import LinearModel, check_numbers
@@ -27,7 +29,8 @@ def to_dict(model: Any) -> dict[str, Any]:
     Parameters
     ----------
     model : MaxMarginClassifier, OnlineMarginClassifier or ImportedLinearClassifier
-        Fitted; or a KernelMaxMarginClassifier with the linear kernel.
+        Fitted; or a KernelMaxMarginClassifier with the linear kernel. Of a `MaxMarginClassifierCV` the classifier that
+        it has chosen.
 
     Returns
     -------
@@ -42,6 +45,9 @@ def to_dict(model: Any) -> dict[str, Any]:
     ModelFileError
         If the model is not linear, or holds what JSON cannot.
     """
+    if isinstance(model, MaxMarginClassifierCV):
+        check_is_fitted(model)
+        model = model.best_estimator_
     linear = LinearModel.of(model)
     check_numbers(coef_=linear.coef, intercept_=linear.intercept)
     names = [str(name) for name in getattr(model, "feature_names_in_", ())] or None
@@ -99,7 +105,8 @@ def to_json(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : MaxMarginClassifier, OnlineMarginClassifier or ImportedLinearClassifier
-        Fitted; or a KernelMaxMarginClassifier with the linear kernel.
+        Fitted; or a KernelMaxMarginClassifier with the linear kernel. Of a `MaxMarginClassifierCV` the classifier that
+        it has chosen.
     path : str or path-like
         The file appears whole or not at all.
 
@@ -145,6 +152,10 @@ def from_json(path: str | os.PathLike[str]) -> ImportedLinearClassifier:
         ) from None
     except (UnicodeDecodeError, RecursionError):
         raise ModelFileError(f"{path}: this is no JSON text in UTF-8.") from None
+    except ModelFileError:
+        raise
+    except ValueError:  # of Python, for whole numbers of thousands of digits
+        raise ModelFileError(f"{path}: a whole number is too long to be one of a model.") from None
     return _model(str(path), record)
 
 
@@ -200,14 +211,16 @@ def _model(place: str, record: Any) -> ImportedLinearClassifier:
             f'{place}: this is no model that to_json wrote: there is no "format": "{FORMAT}".'
         )
     version = _entry(place, record, "version", int)
+    if version < 1:
+        raise ModelFileError(f'{place}: "version" must be 1 at least, and is {version}.')
     if version > VERSION:
         raise ModelFileError(
             f"{place}: the record has version {version}, and this version of maxmargin reads up to {VERSION}; install "
             "a newer maxmargin."
         )
-    labels = np.array(_entry(place, record, "classes", list))
+    labels = _classes(place, _entry(place, record, "classes", list))
     count, width = labels.size, _entry(place, record, "n_features", int)
-    if labels.ndim != 1 or count < 2 or np.unique(labels).size < count or width < 1:
+    if count < 2 or np.unique(labels).size < count or width < 1:
         raise ModelFileError(
             f"{place}: two classes, all of them different, and a feature are the least of a model."
         )
@@ -217,6 +230,13 @@ def _model(place: str, record: Any) -> ImportedLinearClassifier:
     rows = 1 if count == 2 else count
     if len(decisions) != rows or not all(isinstance(one, dict) for one in decisions):
         raise ModelFileError(f'{place}: {count} classes have {rows} "decisions"; there are {len(decisions)}.')
+    for k, (one, label) in enumerate(zip(decisions, labels.tolist()[-rows:], strict=True)):
+        named = one.get("class")
+        if _kind(named) != _kind(label) or named != label:
+            raise ModelFileError(
+                f"{place}: decision {k} must be that of the class {label!r}, for decisions have the order of "
+                f'"classes"; its "class" is {str(named)[:40]!r}.'
+            )
     coef = np.array([_weights(place, k, one, names, width) for k, one in enumerate(decisions)])
     intercept = np.array(
         [
@@ -236,6 +256,29 @@ def _model(place: str, record: Any) -> ImportedLinearClassifier:
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
     return model
+
+
+def _classes(place: str, classes: list[Any]) -> np.ndarray:
+    """Classes as an array that holds exactly these values."""
+    kinds = {_kind(label) for label in classes}
+    if None in kinds or len(kinds) > 1:
+        raise ModelFileError(f'{place}: "classes" must be all numbers, all strings, or all true and false.')
+    try:
+        labels = np.array(classes)
+    except OverflowError:
+        labels = np.array(classes, dtype=object)
+    # numbers that are too long for 64 bits, or not finite
+    if labels.dtype.kind == "O" or labels.tolist() != classes or np.isin(labels, [np.inf, -np.inf]).any():
+        raise ModelFileError(f'{place}: "classes" holds a class that cannot be one of an array of NumPy.')
+    return labels
+
+
+def _kind(label: Any) -> type | None:
+    """What kind of class this is; JSON has one kind of numbers. None of what is no class."""
+    return next(
+        (kind for kind in (bool, str) if isinstance(label, kind)),
+        float if isinstance(label, int | float) else None,
+    )
 
 
 def _entry(place: str, record: dict[str, Any], name: str, kind: type) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..atomic import written_whole
 from ..estimators.imported import ImportedKernelClassifier
 from ..kernels import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
 from ..persistence import ModelFileError
-from .models import KernelModel, check_numbers, whole_labels
+from .models import C_INT, KernelModel, check_numbers, whole_labels
 from .text import TextModel, digits
 
 KERNELS = ("linear", "polynomial", "rbf", "sigmoid")
@@ -105,6 +106,10 @@ def from_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) 
     OSError
         If there is no such file, or it cannot be read.
     """
+    if n_features is not None and not (_whole(n_features) and 1 <= n_features <= C_INT):
+        raise ModelFileError(
+            f"n_features must be a whole number of columns, {C_INT} at most, or None; got {n_features!r}."
+        )
     file = TextModel.read(path, "svm_type", "SV")
     kind = file.word("svm_type")
     if kind not in ("c_svc", "nu_svc"):
@@ -115,7 +120,7 @@ def from_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) 
     classes, total = file.count("nr_class", 2, "a classifier"), file.count("total_sv", 0, "a model")
     labels, pairs = file.labels(classes), classes * (classes - 1) // 2
     rho, counts = file.numbers("rho", float, pairs), file.numbers("nr_sv", int, classes)
-    if counts.sum() != total or (counts < 0).any():
+    if sum(counts.tolist()) != total or (counts < 0).any():
         raise ModelFileError(
             f"{file.path}: 'nr_sv' must add up to 'total_sv', {total}; it is {counts.tolist()!r}."
         )
@@ -132,7 +137,7 @@ def from_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) 
             raise ModelFileError(
                 f"{file.path}: the support vectors have {width} columns, more than n_features={n_features}."
             )
-        width = n_features
+        width = int(n_features)
         vectors.resize(total, width)
     model = ImportedKernelClassifier()
     origin = {"format": "libsvm", "svm_type": kind, "kernel": str(kernel)}
@@ -150,6 +155,10 @@ def from_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) 
     model.dual_coef_, model.intercept_ = coefficients, -rho
     model.make_machine(kernel)
     return model
+
+
+def _whole(number: Any) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool)
 
 
 def _parameters(kernel: Kernel) -> Iterator[str]:
@@ -179,6 +188,8 @@ def _kernel(file: TextModel) -> Kernel:
         return Gaussian(float(file.number("gamma", float)))
     if name == "polynomial":
         degree = file.count("degree", 0, "a polynomial")
+        if degree > C_INT:
+            raise ModelFileError(f"{file.path}: 'degree' is {degree}, and {C_INT} at most.")
         return Polynomial(float(file.number("gamma", float)), degree, float(file.number("coef0", float)))
     if name == "sigmoid":
         return Sigmoid(float(file.number("gamma", float)), float(file.number("coef0", float)))
@@ -206,6 +217,10 @@ def _vectors(file: TextModel, lines: list[bytes], count: int) -> tuple[np.ndarra
             ) from None
         if any(after <= before for before, after in zip(chain([0], columns), columns, strict=False)):
             raise ModelFileError(f"{place}: indices must count from 1, and grow; got {columns[:8]!r}.")
+        if columns and columns[-1] > C_INT:
+            raise ModelFileError(
+                f"{place}: indices are {C_INT} at most, numbers of 32 bits; got {str(columns[-1])[:40]}."
+            )
         indices += columns
         indptr.append(len(indices))
     found = np.array(coefficients).reshape(len(lines), count).T, np.array(values)

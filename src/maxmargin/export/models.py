@@ -13,10 +13,11 @@ from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassi
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
 from ..estimators.online import OnlineMarginClassifier
+from ..estimators.selection import MarginRFE
 from ..kernels import Kernel, Linear
 from ..persistence import ModelFileError
 
-_C_INT = 2**31 - 1
+C_INT = 2**31 - 1  # the largest int of C, of which such files are made
 
 
 @dataclass(frozen=True)
@@ -143,10 +144,14 @@ KINDS = (
 
 def _check_kind(model: Any, what: str) -> None:
     if not isinstance(model, KINDS):
-        steps = " The file has no place for the other steps of a pipeline: to_onnx has."
+        remedy = ""
+        if hasattr(model, "steps"):
+            remedy = " The file has no place for the other steps of a pipeline: to_onnx has."
+        elif isinstance(model, MarginRFE):
+            remedy = " Write its estimator_, whose columns are those that support_ names."
         raise ModelFileError(
             f"the file holds {what} of one of {', '.join(kind.__name__ for kind in KINDS)}; got "
-            f"{type(model).__name__}.{steps if hasattr(model, 'steps') else ''}"
+            f"{type(model).__name__}.{remedy}"
         )
     check_is_fitted(model)
 
@@ -162,13 +167,21 @@ def whole_labels(names: np.ndarray, classes: np.ndarray, labels: Sequence[int] |
     labels : sequence of int or None
         A number for each of `classes`; None where they are numbers.
     """
-    given = classes if labels is None else np.asarray(labels)
-    if labels is not None and (given.shape != classes.shape or np.unique(given).size != given.size):
+    try:
+        given = classes if labels is None else np.asarray(labels)
+    except ValueError:  # lists of different lengths
+        given = np.empty((), dtype=object)
+    sound = given.shape == classes.shape and given.dtype.kind in "biufUS"
+    if labels is not None and not (sound and np.unique(given).size == given.size):
         raise ModelFileError(
             f"labels must be {classes.size} different whole numbers, one for each of the classes "
-            f"{classes.tolist()!r} in this order; got {given.tolist()!r}."
+            f"{classes.tolist()!r} in this order; got {str(labels)[:60]}."
         )
-    if given.dtype.kind not in "iuf" or (given % 1).any() or np.abs(given.astype(float)).max() > _C_INT:
+    if (
+        given.dtype.kind not in "iuf"
+        or (given != np.trunc(given)).any()
+        or np.abs(given.astype(float)).max() > C_INT
+    ):
         remedy = (
             "name numbers for them, labels=[0, 1, ...] (on the command line, --labels 0,1,...), in this order"
             if labels is None

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..atomic import written_whole
+from ..estimators.cv import MaxMarginClassifierCV
 from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
@@ -23,9 +24,10 @@ from ..multiclass import AgainstEachOther, Parts, parts_of
 from ..persistence import ModelFileError
 from .models import KernelModel, LinearModel, check_numbers
 
-LINEAR = (MaxMarginClassifier, OnlineMarginClassifier, ImportedLinearClassifier)
+LINEAR = (MaxMarginClassifier, MaxMarginClassifierCV, OnlineMarginClassifier, ImportedLinearClassifier)
 MACHINES = (KernelMaxMarginClassifier, ImportedKernelClassifier)
 DOUBLE = "double"  # the option of the converters
+COLUMNS = "raw_scores"  # asked for by classifiers around ours: a column for each of two classes
 
 
 def to_onnx(
@@ -79,16 +81,57 @@ def to_onnx(
         raise ModelFileError(
             "the graph needs a fixed number of columns, and the model does not know any: learn without a hasher."
         )
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    ours = isinstance(last, LINEAR + MACHINES)
-    options = {id(last): {DOUBLE: double}} if ours else None
-    graph: Any = converted(
-        model, initial_types=[("X", types[name]([None, width]))], target_opset=target_opset, options=options
-    )
+    last = _last(model)
+    # by their types: classifiers of ours may be anywhere in the model
+    options: dict[Any, dict[str, bool]] = {kind: {DOUBLE: double} for kind in LINEAR + MACHINES}
+    if _maps_probabilities(last):  # a list of dicts, which onnxruntime has for float32 only
+        options[id(last)] = {"zipmap": False}
+    inputs = [("X", types[name]([None, width]))]
+    try:
+        graph: Any = converted(model, initial_types=inputs, target_opset=target_opset, options=options)
+    except RuntimeError as error:
+        raise ModelFileError(_remedy(error)) from None
     if hasattr(last, "certificate_"):
         graph.metadata_props.add(key="certificate", value=str(last.certificate_))
     with written_whole(path) as file:
         file.write(graph.SerializeToString())
+
+
+def _last(model: Any) -> Any:
+    """The classifier inside of pipelines and searches."""
+    while not isinstance(model, LINEAR + MACHINES):
+        if hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif hasattr(model, "steps"):
+            model = model.steps[-1][1]
+        else:
+            break
+    return model
+
+
+def _maps_probabilities(model: Any) -> bool:
+    """Can the converter of this classifier be told to give out probabilities as an array?"""
+    from skl2onnx._supported_operators import sklearn_operator_name_map
+    from skl2onnx.common._registration import get_converter
+
+    name = sklearn_operator_name_map.get(type(model))
+    allowed = None if name is None else get_converter(name).get_allowed_options()
+    return "zipmap" in (allowed or {})
+
+
+def _remedy(error: RuntimeError) -> str:
+    """What skl2onnx cannot convert, and what can be done."""
+    words = " ".join(str(error).split())
+    if "column name" in words:
+        return (
+            "a step of the model takes columns by their names, and the graph has one input X without any: give "
+            "ColumnTransformer the numbers of the columns, or call maxmargin.export.onnx.register() and then "
+            "skl2onnx.to_onnx with one input a column."
+        )
+    return (
+        f"skl2onnx cannot convert this model ({words.split('. ')[0][:200].rstrip('.')}); write the classifier alone, "
+        "of a MarginRFE its estimator_ on the columns of support_."
+    )
 
 
 def register() -> None:
@@ -117,7 +160,8 @@ def register() -> None:
                 convert,
                 overwrite=True,
                 parser=_outputs,
-                options={DOUBLE: [True, False]},
+                # zipmap is about probabilities, and is told to every classifier in pipelines of pipelines
+                options={DOUBLE: [True, False], COLUMNS: [True, False], "zipmap": [True, False, "columns"]},
             )
 
 
@@ -183,6 +227,8 @@ class _Graph:
     ----------
     X : str
         The rows, in the arithmetic of the graph.
+    columns_of_two : bool
+        Have two classes a column of scores each?
     """
 
     def __init__(self, scope: Any, operator: Any, container: Any) -> None:
@@ -193,7 +239,8 @@ class _Graph:
         self.name, self.scores = (output.full_name for output in operator.outputs)
         given = operator.inputs[0]
         doubles = isinstance(given.type, data_types.DoubleTensorType)
-        wanted = doubles or container.get_options(operator.raw_operator, {DOUBLE: True})[DOUBLE]
+        asked = container.get_options(operator.raw_operator, {DOUBLE: True, COLUMNS: False})
+        self.columns_of_two, wanted = asked[COLUMNS], doubles or asked[DOUBLE]
         self.type = TensorProto.DOUBLE if wanted else TensorProto.FLOAT
         self.dtype = np.float64 if wanted else np.float32
         self.index = TensorProto.INT64
@@ -287,7 +334,13 @@ def _places(labels: np.ndarray) -> np.ndarray:
 def _compare_two(graph: _Graph, scores: str, labels: np.ndarray) -> None:
     """Give out the score of the larger label; the second of `labels` is named where its own score is positive."""
     turned = bool(_places(labels)[0])
-    scores = graph.given_out(graph.node("Neg", scores) if turned else scores)
+    scores = graph.node("Neg", scores) if turned else scores
+    if graph.columns_of_two:
+        column = graph.node("Reshape", scores, graph.constant(np.array([-1, 1])))
+        both = graph.given_out(graph.node("Concat", graph.node("Neg", column), column, axis=1))
+        scores = graph.node("Gather", both, graph.constant(np.array(1)), axis=1)
+    else:
+        scores = graph.given_out(scores)
     positive = graph.node("Less" if turned else "Greater", scores, 0.0)
     graph.label(labels, graph.node("Cast", positive, to=graph.index))
 

@@ -80,7 +80,7 @@ class TextModel:
         """So many finite numbers behind this name."""
         words = self.word(name).split()
         try:
-            found = np.array([kind(word) for word in words])
+            found = np.array([kind(word) for word in words], dtype=np.int64 if kind is int else np.float64)
             if not np.isfinite(found).all():
                 raise ValueError
         except (ValueError, OverflowError):

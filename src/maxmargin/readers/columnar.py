@@ -102,9 +102,21 @@ def _read(
         if pa.types.is_dictionary(labels.type):
             labels = labels.cast(labels.type.value_type)
         y = labels.to_numpy()
-        y = labels_of([str(label) for label in y]) if y.dtype == object else whole(y)
+        y = labels_of(_texts(path, names[at], y)) if y.dtype == object else whole(y)
         check_labels(path, y)
     return Table(X, y, [names[k] for k in features], None if at is None else names[at])
+
+
+def _texts(path: Path, name: str, labels: np.ndarray) -> list[str]:
+    texts = [label.decode() if isinstance(label, bytes) else str(label) for label in labels]
+    for row, text in enumerate(texts):
+        if not text.strip():
+            raise DataError(_empty(path, row, name))
+    return texts
+
+
+def _empty(path: Path, row: int, name: str) -> str:
+    return f"{path}: row {row} (counted from 0), column {name!r} is empty; fill it in or leave the row out."
 
 
 def _row_names(schema: Any) -> set[str]:
@@ -120,7 +132,5 @@ def _filled(path: Path, table: Any, name: str) -> Any:
     column = table.column(name)
     if column.null_count:
         row = int(np.flatnonzero(column.is_null().to_numpy())[0])
-        raise DataError(
-            f"{path}: row {row} (counted from 0), column {name!r} is empty; fill it in or leave the row out."
-        )
+        raise DataError(_empty(path, row, name))
     return column

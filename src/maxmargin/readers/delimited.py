@@ -7,6 +7,7 @@ import io
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import TextIO
@@ -20,6 +21,10 @@ from .table import DataError, Expected, Table, columns, labels_of
 def read_delimited(path: Path, expected: Expected) -> Table:
     """Read a text table; the line number of the first fault is found by a second, slower look."""
     start = sample(path)
+    if b"\r" in start.text.strip() and b"\n" not in start.text:
+        raise DataError(
+            f"{path}: lines end with a carriage return alone, as on Macs of old; save it with line feeds."
+        )
     line = start.text.split(b"\n", 1)[0].decode("utf-8-sig")
     headers = {sign: next(csv.reader([line], delimiter=sign), []) for sign in ",;\t"}
     delimiter, names = max(headers.items(), key=lambda item: len(item[1]))
@@ -31,8 +36,8 @@ def read_delimited(path: Path, expected: Expected) -> Table:
     codes: dict[str, int] = {}
 
     def code(text: str) -> int:
-        if not text.strip():
-            raise ValueError("no label")
+        if not text.strip() or "\n" in text:
+            raise ValueError("no label, or one of several lines")
         return codes.setdefault(text.strip(), len(codes))
 
     used = features if at is None else [*features, at]
@@ -66,6 +71,7 @@ def read_delimited(path: Path, expected: Expected) -> Table:
             y = labels_of(list(codes))[values[:, at if every else -1].astype(np.intp)]
         if not (np.isfinite(X).all() and (y is None or y.dtype.kind != "f" or np.isfinite(y).all())):
             raise ValueError("a value is not finite")
+        _check_quotes(path, delimiter)
     except DataError:
         raise
     except UnicodeDecodeError:
@@ -76,6 +82,25 @@ def read_delimited(path: Path, expected: Expected) -> Table:
         fault = _first_fault(path, delimiter, names, features, at)
         raise DataError(fault or f"{path}: {str(error).rstrip('.')}.") from None
     return Table(X, y, [names[k] for k in features], None if at is None else names[at])
+
+
+def _check_quotes(path: Path, delimiter: str) -> None:
+    """Raise DataError where a quote is still open at the end: the last row may be cut short."""
+    with open_data(path) as raw:
+        if not any(b'"' in some for some in iter(partial(raw.read, 1 << 20), b"")):
+            return
+    with _opened(path) as file:
+        reader = csv.reader(file, delimiter=delimiter, strict=True)
+        begin = 0
+        try:
+            for _ in reader:
+                begin = reader.line_num
+        except csv.Error as error:
+            if "end of data" in str(error):
+                raise DataError(
+                    f"{path}, line {begin + 1}: a quote is opened and never closed; the file may be cut short: "
+                    "copy or write it again."
+                ) from None
 
 
 @contextmanager
@@ -127,6 +152,11 @@ def _fault(row: list[str], names: list[str], features: list[int], at: int | None
         return f"the label (column {names[at]!r}) is empty; leave the row out"
     if at is not None and (label := _number(row[at])) is not None and not isfinite(label):
         return f"the label (column {names[at]!r}) is {row[at].strip()!r}; leave the row out"
+    if at is not None and "\n" in row[at]:
+        return (
+            f"the label (column {names[at]!r}) that ends here has several lines, {row[at][:20]!r} and so on; close "
+            "or remove the quote that it begins with"
+        )
     for k in features:
         text = row[k].strip()
         number = _number(text)
@@ -144,6 +174,6 @@ def _fault(row: list[str], names: list[str], features: list[int], at: int | None
 
 def _number(text: str) -> float | None:
     try:
-        return float(text)
+        return None if "_" in text else float(text)  # 1_000 is a number in Python only
     except ValueError:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 import lzma
 import os
@@ -54,6 +55,10 @@ def plain_sentences(path: Path) -> Iterator[None]:
         ) from None
     except UnicodeDecodeError:
         raise DataError(f"{path}: this is not text in UTF-8; save it in that encoding.") from None
+    except csv.Error as error:
+        raise DataError(
+            f"{path}: this is no sound table of lines and columns ({error}); save it as CSV again."
+        ) from None
     except MemoryError:
         raise DataError(f"{path}: the memory was used up while reading; {_REMEDY}.") from None
     except OSError as error:

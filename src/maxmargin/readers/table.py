@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -65,10 +66,19 @@ def whole(labels: np.ndarray) -> np.ndarray:
 
 def labels_of(texts: list[str]) -> np.ndarray:
     """Labels as numbers where all of them are numbers, else as strings."""
+    if any("_" in text for text in texts):  # 1_000 is a number in Python only
+        return np.array(texts)
     try:
-        return whole(np.array([float(text) for text in texts]))
+        return np.array([int(text) for text in texts], dtype=np.int64)
+    except (ValueError, OverflowError):
+        pass  # no whole numbers, or none of 64 bits
+    try:
+        numbers = np.array([float(text) for text in texts])
     except ValueError:
         return np.array(texts)
+    exact = {Decimal(text.strip()) for text in set(texts)}
+    # classes that differ only beyond the digits of a float64 stay apart
+    return np.array(texts) if len(exact) > np.unique(numbers).size else whole(numbers)
 
 
 def columns(
