@@ -128,14 +128,15 @@ def test_memory_maps_are_not_copied_whole(mapped):
 
 def test_streams_hold_a_batch(mapped):
     X, y = mapped
-    model = OnlineMarginClassifier()
 
     def learn():
+        model = OnlineMarginClassifier()
         for first in range(0, len(X), 2_000):
             some = slice(first, first + 2_000)
             model.partial_fit(X[some], y[some], classes=[0, 1])
+        return model
 
     learn()  # compiles, which takes memory of its own
-    share, _ = peak(learn, X)
+    share, model = peak(learn, X)
     assert share < 0.02
     assert model.n_seen_ == len(X)

@@ -122,7 +122,7 @@ def test_hard_margin(name, tol):
 
 
 @pytest.mark.parametrize("name", FOR_ALL)
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     c=st.sampled_from((60, 300, 1500)).flatmap(
         lambda n: st.booleans().flatmap(lambda hard: cases(hard=hard, n=n))
