@@ -121,6 +121,18 @@ class Certificate:
         """How many rows the data had."""
         return self.fingerprint.rows
 
+    @property
+    def alpha(self) -> np.ndarray:
+        """The dual weight of every row, of shape (rows,)."""
+        alpha = np.zeros(self.rows)
+        alpha[self.support] = self.dual
+        return alpha
+
+    @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """Those of all problems: itself."""
+        return (self,)
+
     def __repr__(self) -> str:
         return str(self)
 
@@ -147,6 +159,11 @@ class Certificates:
     def gap(self) -> float:
         """The largest gap of all classes."""
         return max(part.gap for part in self.parts)
+
+    @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """Those of all problems."""
+        return self.parts
 
     def __iter__(self):
         return iter(self.parts)

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils import check_random_state, check_X_y
 
 from .atomic import written_whole
-from .estimators.linear import MaxMarginClassifier
+from .estimators.linear import MaxMarginClassifier, WithoutExactStep
 from .problems import Problem
 from .rules import RULES, Algorithm
 from .solve import Report
@@ -233,7 +233,7 @@ def compare(
                 f"compare() has no use for {name!r}: algorithms run one after another, each from zero."
             )
     models = {
-        name: _Alone(algorithm=algorithm, random_state=seed, callback=callback, **parameters)
+        name: WithoutExactStep(algorithm=algorithm, random_state=seed, callback=callback, **parameters)
         for name, algorithm in named.items()
     }
     problem = next(iter(models.values()))._problem()
@@ -252,7 +252,7 @@ def compare(
     some = np.concatenate([np.flatnonzero(y == label)[:FEW] for label in np.unique(y)])
     entries: list[Entry] = []
     for k, name in enumerate(running):
-        first = _Alone(algorithm=named[name], **{**parameters, "max_iter": 4, "max_time": None})
+        first = WithoutExactStep(algorithm=named[name], **{**parameters, "max_iter": 4, "max_time": None})
         left = running[k:]
         stopped = first.fit(X[some], y[some]).status_ is Status.INTERRUPTED
         if not stopped:
@@ -270,12 +270,6 @@ def objective(problem: Problem, lower: float, upper: float) -> float:
     if not problem.hard:
         return upper
     return 0.5 / lower**2 if lower > 0.0 else np.inf
-
-
-class _Alone(MaxMarginClassifier):
-    """The classifier without the exact step."""
-
-    _exact = False
 
 
 def _named(algorithms: Any) -> dict[str, Any]:

@@ -70,9 +70,7 @@ class Decision:
         """The certificate's dual weight of every row of the fit, shape (n,)."""
         if self.certificate is None:
             raise ValueError("the model has no certificate, and so no dual weights.")
-        alpha = np.zeros(self.certificate.rows)
-        alpha[self.certificate.support] = self.certificate.dual
-        return alpha
+        return self.certificate.alpha
 
 
 def decisions(model: Any) -> list[Decision]:

@@ -10,11 +10,12 @@ import numpy as np
 
 from .arithmetic import Plain
 from .certificates import Certificate, CertificateError, Certificates, Sample, training_data
+from .estimators.hard import item
 from .gram import gram_product
 from .kernel_certificates import KernelSample
 from .leave_one_out import InnerProducts, LeftOut, left_out
 from .merge import merge
-from .multiclass import Parts, parts_of
+from .multiclass import Parts, named_parts, parts_of
 from .problems import Problem
 from .screening import Margins, certain_margins, excess, margins_within, modulus
 from .verification import verify
@@ -241,13 +242,12 @@ def explained(
     model: Any, X: Any, y: Any, sample_weight: Any, proved: Certificate | Certificates
 ) -> SupportReport:
     """`support_report`, with the certificates that these data were found to prove."""
-    certificates = (proved,) if isinstance(proved, Certificate) else proved.parts
     X, labels, weights = training_data(model, X, y, sample_weight)
     scheme = parts_of(getattr(model, "multi_class_", "ovr"), len(model.classes_))
     codes = np.searchsorted(model.classes_, labels)
     codes = np.where(np.isin(labels, model.classes_), codes, -1)
-    told = _linear if hasattr(model, "coef_") and not hasattr(model, "dual_coef_") else _kernel
-    parts = tuple(told(model, X, codes, weights, scheme, certificates))
+    told = _kernel if hasattr(model, "dual_coef_") else _linear
+    parts = tuple(told(model, X, codes, weights, scheme, proved.certificates))
     right, wrong = _altogether(parts, scheme, codes)
     return SupportReport(parts, labels, _contradictory(X, labels, weights), right, wrong)
 
@@ -260,7 +260,7 @@ def _linear(
     scheme: Parts,
     certificates: tuple[Certificate, ...],
 ) -> Iterator[PartReport]:
-    whole = Sample(X, np.zeros(codes.size), weights)
+    whole, names = Sample(X, np.zeros(codes.size), weights), _names(model, scheme)
     for k, certificate in enumerate(certificates):
         y, among = scheme.signs(k, codes)
         sample = replace(whole, y=y, weights=np.where(among, weights, 0.0))
@@ -272,9 +272,7 @@ def _linear(
             sample.norms**2 + rho * rho, 0.0, certificate.support.size + sample.width + 2,
         )  # fmt: skip
         optimum = certain_margins(sample, w, b, certificate)
-        yield _part(
-            _name(model, scheme, k), certificate, sample, scores, b, optimum, rows if problem.p == 2 else None
-        )
+        yield _part(names[k], certificate, sample, scores, b, optimum, rows if problem.p == 2 else None)
 
 
 def _kernel(
@@ -286,7 +284,7 @@ def _kernel(
     certificates: tuple[Certificate, ...],
 ) -> Iterator[PartReport]:
     kernel = KernelSample(certificates[0].kernel, X)
-    whole = Sample(X, np.zeros(codes.size), weights)
+    whole, names = Sample(X, np.zeros(codes.size), weights), _names(model, scheme)
     coefficients = scheme.unpacked(np.asarray(model.dual_coef_, float), np.asarray(model.n_support_))
     c = np.zeros((len(certificates), codes.size))
     c[:, np.asarray(model.support_)] = coefficients
@@ -312,7 +310,7 @@ def _kernel(
                 np.sqrt(np.maximum(rows.squares, 0.0)) * float(np.sqrt(2.0 * gap)) * (1.0 + 1e-12) + 2.0 * off
             )
             optimum = margins_within(problem, z, away, y, sample.weights)
-        yield _part(_name(model, scheme, k), certificate, sample, scores[k], b, optimum, rows)
+        yield _part(names[k], certificate, sample, scores[k], b, optimum, rows)
 
 
 def _part(
@@ -326,8 +324,7 @@ def _part(
 ) -> PartReport:
     problem, y, weights = certificate.problem, sample.y, sample.weights
     here = weights > 0.0
-    dual = np.zeros(y.size)
-    dual[certificate.support] = certificate.dual
+    dual = certificate.alpha
     margin = np.where(here, y * (scores + b), np.nan)
     alpha, upper = dual, certificate.upper
     if problem.hard:
@@ -387,13 +384,9 @@ def _contradictory(X: Any, labels: np.ndarray, weights: np.ndarray) -> list[np.n
     return [some for some in sets if some.size > 1 and np.unique(labels[some]).size > 1]
 
 
-def _name(model: Any, scheme: Parts, k: int) -> Any:
-    """The class, or the pair of classes, of a part; None where there are two classes alone."""
-    if len(model.classes_) == 2:
-        return None
-    label = scheme.labels[k]
-    names = model.classes_[list(np.atleast_1d(label))].tolist()
-    return names[0] if len(names) == 1 else tuple(names)
+def _names(model: Any, scheme: Parts) -> list[Any]:
+    """What the parts are called, as Python prints it."""
+    return [item(name) for name in named_parts(scheme, model.classes_)]
 
 
 def _named(name: Any) -> str:

@@ -445,7 +445,7 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     """
     X, labels, weights = training_data(model, X, y, sample_weight)
     claim = model.certificate_
-    parts = (claim,) if isinstance(claim, Certificate) else claim.parts
+    parts = claim.certificates
     scheme = parts_of(model.multi_class_, len(model.classes_))
     support = _support(model, X)
     coefficients = scheme.unpacked(np.asarray(model.dual_coef_, float), np.asarray(model.n_support_))

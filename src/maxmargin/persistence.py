@@ -284,7 +284,7 @@ def _certified(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         "source": getattr(model, "source_", None),  # where the command line had the data from
     }
     _name_things(model, record, arrays)
-    parts = (certificate,) if isinstance(certificate, Certificate) else certificate.parts
+    parts = certificate.certificates
     record["one_vs_rest"] = isinstance(certificate, Certificates)
     record["certificates"] = [_certificate(part, f"certificate.{k}", arrays) for k, part in enumerate(parts)]
     # reports and verdicts name a problem by its place

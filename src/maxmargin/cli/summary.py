@@ -12,7 +12,7 @@ MOST = 5  # weights that are shown
 
 def summary(model: Any, certificate: Any, names: list[str] | None = None) -> dict[str, Any]:
     """The facts of a model and its certificate, as plain values; `names` are those of the features."""
-    parts = list(getattr(certificate, "parts", (certificate,)))
+    parts = list(certificate.certificates)
     labels = list(getattr(certificate, "classes", [None]))
     problem = parts[0].problem
     return {

@@ -356,16 +356,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             return None
         if not np.array_equal(classes, self.classes_):
             return None
-        last = self.certificate_
-        parts = (last,) if isinstance(last, Certificate) else last.parts
-        if parts[0].rows != n:
-            return None
-        duals = []
-        for part in parts:
-            alpha = np.zeros(n)
-            alpha[part.support] = part.dual
-            duals.append(alpha)
-        return duals
+        parts = self.certificate_.certificates
+        return [part.alpha for part in parts] if parts[0].rows == n else None
 
     def _last_points(self, d: int, classes: np.ndarray) -> list[tuple[np.ndarray, float]] | None:
         """(w, b) of the last fit, where they may be begun with."""
@@ -391,6 +383,12 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             self.certificate_: Certificate | Certificates = solutions[0].certificate
         else:
             self.certificate_ = Certificates(tuple(labels), tuple(s.certificate for s in solutions))
+
+
+class WithoutExactStep(MaxMarginClassifier):
+    """The same, where small problems do not end with the exact step."""
+
+    _exact = False
 
 
 def _solved_by(algorithm: Algorithm | None, problem: Problem) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..certificates import Certificate, Sample, certify, training_data
+from ..certificates import Sample, certify, training_data
 from ..screening import certain_margins, columns_without_weight, modulus
 from ..status import Status
-from .linear import MaxMarginClassifier
+from .linear import MaxMarginClassifier, WithoutExactStep
 
 WORTH = 0.75  # share of the rows, or columns, to which screening must bring the data down
 WIDEST = 16  # points, at most, that pass before screening is tried again
@@ -55,7 +55,7 @@ class MarginPath:
     @property
     def ps(self) -> np.ndarray:
         """p of each point, of shape (n_points,)."""
-        return np.array([_parts(model)[0].problem.p for model in self.models])
+        return np.array([model.certificate_.certificates[0].problem.p for model in self.models])
 
     @property
     def coefs_(self) -> np.ndarray:
@@ -92,8 +92,9 @@ class MarginPath:
     def _bounds(self, side: str) -> np.ndarray:
         out = []
         for model in self.models:
-            values = [getattr(part, side) for part in _parts(model)]
-            out.append(min(values) if _parts(model)[0].problem.hard else sum(values))
+            parts = model.certificate_.certificates
+            values = [getattr(part, side) for part in parts]
+            out.append(min(values) if parts[0].problem.hard else sum(values))
         return np.array(out)
 
     def __str__(self) -> str:
@@ -199,10 +200,8 @@ def _path(points: list[_Point]) -> MarginPath:
     )
 
 
-class _Step(MaxMarginClassifier):
-    """The classifier without the exact step, which begins anew at every C."""
-
-    _exact = False
+class _Step(WithoutExactStep):
+    """A classifier on the way; the exact step would begin anew at every C."""
 
     def ended(self) -> MaxMarginClassifier:
         """A plain classifier with all that this one has."""
@@ -216,13 +215,8 @@ class _Walk:
     """The data, and steps from one point to the next."""
 
     def __init__(self, X: Any, y: Any, sample_weight: Any, screen: bool, parameters: dict[str, Any]) -> None:
-        self.X, self.y, self.sample_weight, self.screen, self.parameters = (
-            X,
-            y,
-            sample_weight,
-            screen,
-            parameters,
-        )
+        self.X, self.y, self.sample_weight = X, y, sample_weight
+        self.screen, self.parameters = screen, parameters
         self._wait = self._pause = 0  # points until screening is tried again, and how many it was last time
 
     def step(self, last: MaxMarginClassifier | None, C: float, p: float | str) -> _Point:
@@ -264,11 +258,10 @@ class _Walk:
         X, labels, weights = training_data(model, self.X, self.y, self.sample_weight)
         rows, features = np.zeros(labels.size, bool), np.zeros(X.shape[1], bool)
         whole = Sample(X, np.zeros(labels.size), weights)
-        for k, part in enumerate(_parts(model)):
+        for k, part in enumerate(model.certificate_.certificates):
             positive = model.classes_[1 if model.classes_.size == 2 else k]
             sample = replace(whole, y=np.where(labels == positive, 1.0, -1.0))
-            alpha = np.zeros(labels.size)
-            alpha[part.support] = part.dual * min(problem.C / part.problem.C, 1.0)
+            alpha = part.alpha * min(problem.C / part.problem.C, 1.0)
             w, b = model.coef_[k], float(model.intercept_[k])
             certificate = certify(problem, sample, w, b, alpha, model.tol)
             if by_rows:
@@ -300,12 +293,6 @@ def _columns(X: Any, kept: np.ndarray) -> Any:
     if sp.issparse(X):
         return X.tocsr()[:, np.flatnonzero(kept)]
     return np.asarray(X)[:, kept]
-
-
-def _parts(model: MaxMarginClassifier) -> tuple[Certificate, ...]:
-    """The certificates of all classes."""
-    certificate = model.certificate_
-    return (certificate,) if isinstance(certificate, Certificate) else certificate.parts
 
 
 def grid(Cs: int | Sequence[float], ps: Any) -> tuple[np.ndarray, list[Any]]:

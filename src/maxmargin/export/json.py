@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
 from ..atomic import written_whole
-from ..certificates import Certificate
 from ..estimators.cv import MaxMarginClassifierCV
 from ..estimators.imported import ImportedLinearClassifier
 from ..persistence import ModelFileError, parameters_of
@@ -189,7 +188,7 @@ def _bounds(model: Any) -> list[dict[str, Any]] | None:
         pairs = zip(lower, upper, strict=True)
         return [{"of": of, "lower": _readable(lo), "upper": _readable(hi)} for lo, hi in pairs]
     found = model.certificate_
-    parts = (found,) if isinstance(found, Certificate) else found.parts
+    parts = found.certificates
     return [
         {
             "of": "margin" if part.problem.hard else "objective",

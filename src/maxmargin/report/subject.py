@@ -131,9 +131,7 @@ class Subject:
     def parts(self) -> list[tuple[Decision, Certificate]]:
         """Every decision with its certificate, rechecked if it holds."""
         found = self.recheck.certificate
-        return list(
-            zip(self.decisions, [found] if isinstance(found, Certificate) else found.parts, strict=True)
-        )
+        return list(zip(self.decisions, found.certificates, strict=True))
 
     @property
     def gap(self) -> float:
