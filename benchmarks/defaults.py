@@ -76,7 +76,7 @@ def outcome(X: np.ndarray, y: np.ndarray, loss: str, C: float) -> Outcome:
         times.append((middle - begin, time.process_time() - middle))
     seconds, peer = np.median(times, axis=0)
     certificate = model.certificate_
-    gaps = [part.gap for part in getattr(certificate, "parts", [certificate])]
+    gaps = [part.gap for part in certificate.certificates]
     stages = dict.fromkeys(report.stage for report in model.history_)
     warned = any(issubclass(one.category, ConvergenceWarning) for one in caught)
     return Outcome(float(seconds), float(peer), model.status_.value, max(gaps), ", ".join(stages), warned)

@@ -148,8 +148,7 @@ def ours(data: Set) -> Fit:
     begin = time.process_time()
     model.predict(data.X[:ASKED])
     predict = time.process_time() - begin
-    claim = model.certificate_
-    parts = getattr(claim, "parts", [claim])
+    parts = model.certificate_.certificates
     coefficients = parts_of(scheme, model.classes_.size).unpacked(model.dual_coef_, model.n_support_)
     gaps = []
     for (places, y), part, c in zip(data.problems(), parts, coefficients, strict=True):

@@ -255,7 +255,7 @@ def _ours_turn(problem: Problem, row: Ours, tol: float, seed: int) -> None:
     begin = time.process_time()
     model: Any = problem.ours(tol, seed).fit(problem.X, problem.y)
     row.seconds.append(time.process_time() - begin)
-    row.gap = max(row.gap, *(part.gap for part in getattr(model.certificate_, "parts", [model.certificate_])))
+    row.gap = max(row.gap, *(part.gap for part in model.certificate_.certificates))
     row.excess = max(row.excess, problem.excess(problem.weights(model)))
     row.certified &= model.status_ is Status.CERTIFIED and row.excess <= tol
     if isinstance(problem, Soft):

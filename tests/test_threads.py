@@ -85,7 +85,7 @@ def test_a_fit_takes_one_thread_of_blas_and_gives_the_others_back(kind, n_jobs):
 @pytest.mark.parametrize(
     ("model", "inside"),
     [
-        (MaxMarginClassifier(), "maxmargin.estimators.decisions.safe_sparse_dot"),
+        (MaxMarginClassifier(), "maxmargin.estimators.prediction.safe_sparse_dot"),
         (KernelMaxMarginClassifier(), "maxmargin.estimators.kernel.check_kernel"),
         (OnlineMarginClassifier(), "maxmargin.estimators.online.Patterns"),
         (OnlineMarginClassifier(trail="last"), "maxmargin.estimators.online.safe_sparse_dot"),

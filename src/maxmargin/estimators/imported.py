@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from .decisions import KernelDecision, LinearDecision
+from .prediction import KernelDecision, LinearDecision
 
 
 class Imported(ClassifierMixin, BaseEstimator):
@@ -84,18 +84,7 @@ class ImportedLinearClassifier(LinearDecision, Imported):
         See `Imported`.
     """
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        scores = self.decision_function(X)
+    def _labels_of(self, scores: np.ndarray) -> np.ndarray:
         if scores.ndim > 1:
             return self.labels_[scores[:, self._places].argmax(axis=1)]
         second = scores if self._places[0] == 0 else -scores
@@ -161,16 +150,5 @@ class ImportedKernelClassifier(KernelDecision, Imported):
         turned = places[np.array(self._scheme().labels)[:, 0]] != pairs[:, 0]
         return np.where(turned, -scores, scores)[:, np.lexsort(pairs.T[::-1])]
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        places = self._chosen(X)
-        return self.labels_[places]
+    def _counted(self) -> np.ndarray:
+        return self.labels_

@@ -34,10 +34,10 @@ from ..threads import jobs, one_thread
 from ..verdicts import Inseparable, Verdict
 from ..watch import Watch
 from .callbacks import CallbackSupportMixin, round_tasks, with_callbacks
-from .decisions import KernelDecision
 from .hard import keep_verdicts
 from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
 from .parameters import check_parameters, require_boolean, require_number, seeds
+from .prediction import KernelDecision
 from .reports import hear
 from .rows import checked_rows
 from .unchanged import unchanged_by

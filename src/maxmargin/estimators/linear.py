@@ -26,10 +26,10 @@ from ..threads import jobs, one_thread
 from ..verdicts import Verdict
 from ..watch import Watch
 from .callbacks import CallbackSupportMixin, round_tasks, with_callbacks
-from .decisions import LinearDecision
 from .hard import item, keep_verdicts
 from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
 from .parameters import check_parameters, require_boolean, require_number, seeds
+from .prediction import LinearDecision
 from .reports import hear
 from .robustness import Robust
 from .rows import checked_rows

@@ -82,7 +82,7 @@ class Robust:
 def exponent(model: Any) -> float:
     """The norm in which a fitted classifier measures distance: that of its certificate's problem, else 2."""
     certificate = getattr(model, "certificate_", None)
-    return 2.0 if certificate is None else float(getattr(certificate, "parts", (certificate,))[0].problem.p)
+    return 2.0 if certificate is None else float(certificate.certificates[0].problem.p)
 
 
 def _radii(X: Any, coef: Any, intercept: Any, p: float) -> np.ndarray:

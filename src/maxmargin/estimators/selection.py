@@ -613,7 +613,7 @@ def _bounds(classifier: Any, before: _Bounds | None, f: int) -> _Bounds | None:
     certificate = getattr(classifier, "certificate_", None)
     if certificate is None:
         return None
-    parts = getattr(certificate, "parts", (certificate,))
+    parts = certificate.certificates
     problem: Problem = parts[0].problem
     lower = np.array([part.lower for part in parts])
     upper = np.array([part.upper for part in parts])

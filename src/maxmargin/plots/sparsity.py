@@ -175,8 +175,7 @@ class SparsityDisplay:
             raise ValueError("there is nothing to draw: no fit is given.")
         for estimator in estimators:
             check_is_fitted(estimator)
-        found = [estimator.certificate_ for estimator in estimators]
-        parts = [getattr(certificate, "parts", (certificate,)) for certificate in found]
+        parts = [estimator.certificate_.certificates for estimator in estimators]
         alone = all(len(part) == 1 for part in parts)
         return cls.from_data(
             [part[0].problem.p for part in parts],

@@ -51,7 +51,10 @@ class LinearDecision:
         -------
         labels : ndarray of shape (n_samples,)
         """
-        scores = self.decision_function(X)
+        return self._labels_of(self.decision_function(X))
+
+    def _labels_of(self, scores: np.ndarray) -> np.ndarray:
+        """The class that these scores are for."""
         return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
 
 
@@ -104,8 +107,13 @@ class KernelDecision:
                 "break_ties must be False where there is one value a pair of classes: set "
                 'decision_function_shape="ovr", or break_ties=False.'
             )
-        places = self._chosen(X)
-        return self.classes_[places]
+        scores, scheme = self._scores(X), self._scheme()
+        values = scheme.values(scores) if self.break_ties else scheme.votes(scores)
+        return self._counted()[values.argmax(axis=1)]
+
+    def _counted(self) -> np.ndarray:
+        """The classes as the scores count them."""
+        return self.classes_
 
     @property
     def coef_(self) -> np.ndarray:
@@ -130,12 +138,6 @@ class KernelDecision:
     def _scheme(self) -> Parts:
         """The problems that were fitted, whatever the parameters say by now."""
         return parts_of(self.multi_class_, len(self.classes_))
-
-    def _chosen(self, X: Any) -> np.ndarray:
-        """The number of the class of each row."""
-        scores, scheme = self._scores(X), self._scheme()
-        values = scheme.values(scores) if self.break_ties else scheme.votes(scores)
-        return values.argmax(axis=1)
 
     def _scores(self, X: Any) -> np.ndarray:
         """The score of every problem, shape (n_samples, n_problems)."""
