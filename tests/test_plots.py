@@ -584,6 +584,25 @@ class TestPath:
         assert below.get_ydata().tolist() == [path[k].certificate_.lower for k in order]
         display.figure_.canvas.draw()
 
+    def test_a_hard_margin_stands_beyond_the_others_and_its_bounds_are_not_among_theirs(self):
+        display = PathDisplay.from_path(margin_path(X, Y, Cs=[np.inf, 1.0, 0.1], random_state=0))
+        place = display.weight_lines_[0].get_xdata()
+        assert place.tolist() == [0.1, 1.0, 10.0]
+        assert all(np.isfinite(line.get_ydata()).all() for line in display.weight_lines_)
+        for line in display.interval_:
+            assert np.isfinite(line.get_ydata()).tolist() == [True, True, False]
+        assert [text.get_text() for text in display.axes_[1].texts] == ["∞"]
+        assert display.axes_[1].get_ylabel() == "least objective"
+        display.figure_.canvas.draw()
+
+    def test_bounds_of_hard_margins_alone_are_about_the_margin(self):
+        path = margin_path(X, Y, Cs=[np.inf], ps=[2.0, np.inf], random_state=0)
+        display = PathDisplay.from_path(path)
+        assert display.axes_[1].get_ylabel() == "widest margin"
+        assert display.interval_[1].get_ydata().tolist() == [model.certificate_.lower for model in path]
+        path = margin_path(X, Y, Cs=[np.inf], random_state=0)
+        assert PathDisplay.from_path(path).weight_lines_[0].get_xdata().tolist() == [1.0]
+
     def test_what_is_no_path_of_two_classes(self, model):
         with pytest.raises(ValueError, match=r"A path that margin_path found .*; got MaxMarginClassifier"):
             PathDisplay.from_path(model)

@@ -31,7 +31,11 @@ class PathDisplay:
     feature_names : sequence of str, default=None
         None numbers them.
     parameter : {"C", "p"}, default="C"
-        What `values` are. C stands on a logarithmic scale; the values of p side by side in their order.
+        What `values` are. C stands on a logarithmic scale, with C = inf beyond the largest of the others; the values
+        of p side by side in their order.
+    bounded : str, default="least objective"
+        What the bounds are about, as their axis says it. Those of C = inf are about the widest margin, and are left out
+        beside others.
     name : str, default=None
         The title. None says how far apart the bounds are at most.
 
@@ -64,13 +68,14 @@ class PathDisplay:
         scores: Any = None,
         feature_names: Sequence[str] | None = None,
         parameter: str = "C",
+        bounded: str = "least objective",
         name: str | None = None,
     ) -> None:
         self.values, self.coefs = np.asarray(values, dtype=float), np.asarray(coefs, dtype=float)
         self.lower, self.upper = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
         self.scores = None if scores is None else np.asarray(scores, dtype=float)
         self.feature_names = feature_names
-        self.parameter, self.name = parameter, name
+        self.parameter, self.bounded, self.name = parameter, bounded, name
 
     @classmethod
     def from_path(
@@ -126,6 +131,7 @@ class PathDisplay:
             scores=scores,
             feature_names=feature_names,
             parameter=which[0],
+            bounded="widest margin" if np.isinf(path.Cs).all() else "least objective",
             name=name,
         )
         return display.plot(axes=axes)
@@ -155,11 +161,11 @@ class PathDisplay:
             raise ValueError(f"the picture takes {self.panels} axes; got {axes.size}.")
         self.axes_, self.figure_ = tuple(axes[: self.panels]), axes[0].figure
         order = np.argsort(self.values, kind="stable")
-        x = self.values[order] if self.parameter == "C" else np.arange(self.values.size)
+        x = self._places()[order] if self.parameter == "C" else np.arange(self.values.size)
         self._weights(self.axes_[0], x, self.coefs[order])
-        bounds = self.axes_[1]
-        self.interval_ = interval(bounds, x, self.lower[order], self.upper[order])
-        bounds.set_ylabel("least objective")
+        bounds, (lower, upper) = self.axes_[1], (limits[order] for limits in self._comparable())
+        self.interval_ = interval(bounds, x, lower, upper)
+        bounds.set_ylabel(self.bounded)
         bounds.legend(frameon=False)
         self.score_line_ = None
         if self.scores is not None:
@@ -169,6 +175,11 @@ class PathDisplay:
             if self.parameter == "C":
                 ax.set_xscale("log")
                 ax.set_xlabel("C")
+                if np.isinf(self.values).any():
+                    ax.axvline(x[-1], color=SHADE, lw=0.8, ls=":")
+                    ax.annotate(
+                        "∞", (x[-1], 1.0), xycoords=("data", "axes fraction"), ha="center", va="bottom"
+                    )
             else:
                 ax.set_xticks(x, labels=["∞" if np.isinf(p) else f"{p:.3g}" for p in self.values[order]])
                 ax.set_xlabel("p, the norm of distances")
@@ -176,6 +187,17 @@ class PathDisplay:
         title = self.name if name is None else name
         entitle(self.axes_[0], self._finding() if title is None else title)
         return self
+
+    def _places(self) -> np.ndarray:
+        """Where each C stands: C = inf a decade beyond the others."""
+        finite = self.values[np.isfinite(self.values)]
+        return np.where(np.isinf(self.values), 10.0 * finite.max(initial=0.1), self.values)
+
+    def _comparable(self) -> tuple[np.ndarray, np.ndarray]:
+        """The bounds that are about one and the same: not those of a margin beside those of objectives."""
+        hard = np.isinf(self.values) if self.parameter == "C" else np.zeros(self.values.size, dtype=bool)
+        beside = hard & (not hard.all())
+        return np.where(beside, np.nan, self.lower), np.where(beside, np.nan, self.upper)
 
     def _check(self) -> None:
         n = self.values.size
@@ -224,7 +246,8 @@ class PathDisplay:
 
     def _finding(self) -> str:
         with np.errstate(invalid="ignore", divide="ignore"):
-            apart = (self.upper - self.lower) / np.abs(self.lower)
+            lower, upper = self._comparable()
+            apart = (upper - lower) / np.abs(lower)
         known = apart[np.isfinite(apart)]
         if not known.size:
             return f"weights along {self.parameter}"
