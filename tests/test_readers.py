@@ -306,6 +306,12 @@ class TestCsv:
         said = message(write("b.csv", text.rstrip()[:-1]), **options)
         assert said.startswith("line 3: a quote is opened and never closed")
 
+    def test_so_after_other_irregular_quotes(self, write):
+        text = b'u,y,note\n1,a,"n" n\n2,b,6" long\n3,b,"n"\n'
+        assert read(write("a.csv", text), drop=["note"], label="y").y.tolist() == ["a", "b", "b"]
+        said = message(write("b.csv", text.rstrip()[:-1]), drop=["note"], label="y")
+        assert said.startswith("line 4: a quote is opened and never closed")
+
     def test_quote_that_swallows_lines(self, write):
         rows = b"".join(b"%d,a\n" % k for k in range(15))
         said = message(write("a.csv", b'u,y\n1,"a\n' + rows + b'2,b"\n3,a\n'))

@@ -6,8 +6,9 @@ import csv
 import io
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 from typing import TextIO
@@ -16,6 +17,8 @@ import numpy as np
 
 from .files import open_data, require_memory, sample
 from .table import DataError, Expected, Table, columns, labels_of
+
+_END = "end"  # stands after the last line
 
 
 def read_delimited(path: Path, expected: Expected) -> Table:
@@ -89,18 +92,17 @@ def _check_quotes(path: Path, delimiter: str) -> None:
     with open_data(path) as raw:
         if not any(b'"' in some for some in iter(partial(raw.read, 1 << 20), b"")):
             return
-    with _opened(path) as file:
-        reader = csv.reader(file, delimiter=delimiter, strict=True)
-        begin = 0
-        try:
-            for _ in reader:
-                begin = reader.line_num
-        except csv.Error as error:
-            if "end of data" in str(error):
-                raise DataError(
-                    f"{path}, line {begin + 1}: a quote is opened and never closed; the file may be cut short: "
-                    "copy or write it again."
-                ) from None
+    begin, end, last = 0, 0, [_END]
+    with _opened(path) as file, suppress(csv.Error):  # a value too long for csv is no row that is cut short
+        # an open quote takes the line that follows with it, however irregular those before are
+        reader = csv.reader(chain(file, ["\n", _END]), delimiter=delimiter)
+        for row in reader:
+            begin, end, last = end, reader.line_num, row
+    if last != [_END]:
+        raise DataError(
+            f"{path}, line {begin + 1}: a quote is opened and never closed; the file may be cut short: "
+            "copy or write it again."
+        )
 
 
 @contextmanager
