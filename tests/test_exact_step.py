@@ -192,3 +192,47 @@ def test_the_best_halves_of_two_pairs_are_kept():
     run.adopt(w, 0.0, beta, 0.9999, 1.0009, 1e-2)  # no worse but for rounding: together
     assert run.w is w
     assert run.alpha is beta
+
+
+class TestWhenItIsNeeded:
+    """More than a few rows, and steps that are long beside the caps: dual coordinate descent has its turn first."""
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_descent_that_is_soon_done_is_enough(self, weighted):
+        X, y = noisy(3000, 10)
+        C, weights = (0.01, None) if not weighted else (100.0, np.full(3000, 1e-4))
+        model = MaxMarginClassifier(C, loss="hinge", random_state=0).fit(X, y, weights)
+        assert {report.stage for report in model.history_} == {"dcd"}
+        assert model.status_ is Status.CERTIFIED
+        best = MaxMarginClassifier(0.01, loss="hinge", tol=1e-9, algorithm="interior-point").fit(X, y)
+        assert best.certificate_.lower <= model.certificate_.upper
+        assert model.certificate_.lower <= best.certificate_.upper
+        assert model.certificate_.upper - best.certificate_.lower <= 1e-3 * best.certificate_.upper
+
+    @pytest.mark.parametrize(
+        ("n", "options"),
+        [
+            (3000, {"C": 10.0, "loss": "hinge"}),
+            (3000, {"C": 0.01, "loss": "squared_hinge"}),
+            (2000, {"C": 0.01, "loss": "hinge"}),
+        ],
+    )
+    def test_else_it_comes_at_once(self, n, options):
+        model = MaxMarginClassifier(**options).fit(*noisy(n, 10))
+        assert [report.stage for report in model.history_] == ["exact"]
+
+    def test_it_takes_over_from_descent_that_hardly_gets_nearer(self):
+        """A tenth of the rows against the rest, most of them at a bound, and few free ones to tell the intercept."""
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(5000, 16))
+        y = X @ rng.normal(size=16) + 1.5 * rng.normal(size=5000) > 4.0
+        model = MaxMarginClassifier(1e-4, loss="hinge", random_state=0).fit(X, y)
+        stages = [report.stage for report in model.history_]
+        assert set(stages[:-1]) == {"dcd"}
+        assert stages[-1] == "exact"
+        assert model.history_[-2].gap > 1e-3
+        assert model.status_ is Status.CERTIFIED
+        assert model.certificate_.gap <= 1e-9
+        lower, upper = ([getattr(report, side) for report in model.history_] for side in ("lower", "upper"))
+        assert (np.diff(lower) >= 0.0).all()
+        assert (np.diff(upper) <= 1e-12 * upper[-1]).all()  # objectives are rounded
