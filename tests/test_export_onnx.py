@@ -9,11 +9,14 @@ import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
+from sklearn.ensemble import BaggingClassifier, StackingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils._param_validation import InvalidParameterError
 
 from maxmargin import (
     KernelMaxMarginClassifier,
@@ -273,14 +276,71 @@ class TestPipelines:
         kinds += [a.i for node in graph.graph.node if node.op_type == "Cast" for a in node.attribute]
         assert onnx.TensorProto.DOUBLE not in kinds
 
-    def test_calibrated_probabilities(self, tmp_path):
+    @pytest.mark.parametrize("ensemble", [True, False])
+    @pytest.mark.parametrize(
+        "model",
+        [
+            MaxMarginClassifier(),
+            MaxMarginClassifierCV(Cs=[1.0]),
+            KernelMaxMarginClassifier(),
+            KernelMaxMarginClassifier(multi_class="ovo"),
+        ],
+        ids=["linear", "path", "kernel", "pairs"],
+    )
+    def test_calibrated_probabilities(self, model, ensemble, tmp_path):
         for y in (SPECIES, LABELS["two"], LABELS["two words"]):
-            model = CalibratedClassifierCV(MaxMarginClassifier(), cv=2).fit(X, y)
+            whole = CalibratedClassifierCV(model, cv=2, ensemble=ensemble)
+            searched = GridSearchCV(whole, {"cv": [2]}, cv=2)
+            for calibrated in (whole, make_pipeline(StandardScaler(), whole), searched):
+                calibrated.fit(X, y)
+                to_onnx(calibrated, tmp_path / "a.onnx")
+                session = runtime.InferenceSession(tmp_path / "a.onnx", providers=["CPUExecutionProvider"])
+                found, shares = session.run(None, {"X": X})
+                assert np.allclose(shares, calibrated.predict_proba(X), atol=1e-6)
+                assert np.array_equal(found, calibrated.predict(X))
+
+    def test_a_pipeline_inside_of_calibration_is_refused(self, tmp_path):
+        """skl2onnx takes the score of the second row for all rows, and labels for numbers."""
+        pipe = make_pipeline(StandardScaler(), MaxMarginClassifier())
+        model = CalibratedClassifierCV(pipe, cv=2).fit(X, LABELS["two"])
+        with pytest.raises(
+            ModelFileError, match="inside of Pipeline: put pipelines and searches around Cali"
+        ):
             to_onnx(model, tmp_path / "a.onnx")
-            session = runtime.InferenceSession(tmp_path / "a.onnx", providers=["CPUExecutionProvider"])
-            found, shares = session.run(None, {"X": X})
-            assert np.allclose(shares, model.predict_proba(X), atol=1e-6)
-            assert np.array_equal(found, model.predict(X))
+        assert not (tmp_path / "a.onnx").exists()
+
+    @pytest.mark.parametrize("method", ["isotonic", "temperature"])
+    def test_other_calibration_is_refused(self, method, tmp_path):
+        """skl2onnx takes the nearest step of an isotonic regression, and does not know temperatures."""
+        model = CalibratedClassifierCV(MaxMarginClassifier(), method=method, cv=2)
+        try:
+            model.fit(X, SPECIES)
+        except InvalidParameterError:
+            pytest.skip("this scikit-learn does not have it")
+        with pytest.raises(ModelFileError, match=f"'{method}'.* use \"sigmoid\""):
+            to_onnx(model, tmp_path / "a.onnx")
+        assert not (tmp_path / "a.onnx").exists()
+
+    @pytest.mark.parametrize(
+        "around",
+        [
+            OneVsRestClassifier(MaxMarginClassifier()),
+            BaggingClassifier(make_pipeline(StandardScaler(), MaxMarginClassifier()), n_estimators=2),
+            FixedThresholdClassifier(MaxMarginClassifier(), threshold=0.1),
+            StackingClassifier(
+                [("one", MaxMarginClassifier()), ("other", KernelMaxMarginClassifier())], cv=2
+            ),
+        ],
+        ids=lambda model: type(model).__name__,
+    )
+    def test_what_would_have_other_answers_is_refused(self, around, tmp_path):
+        for model in (around, make_pipeline(StandardScaler(), around)):
+            model.fit(X, LABELS["two"])
+            with pytest.raises(
+                ModelFileError, match=f"not in {type(around).__name__}: write the classifier alone"
+            ):
+                to_onnx(model, tmp_path / "a.onnx")
+        assert not (tmp_path / "a.onnx").exists()
 
     def test_imputers_take_float32(self, tmp_path):
         pipe = make_pipeline(SimpleImputer(), MaxMarginClassifier()).fit(X, SPECIES)

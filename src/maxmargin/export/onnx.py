@@ -82,6 +82,7 @@ def to_onnx(
             "the graph needs a fixed number of columns, and the model does not know any: learn without a hasher."
         )
     last = _last(model)
+    _check_around(last)
     # by their types: classifiers of ours may be anywhere in the model
     options: dict[Any, dict[str, bool]] = {kind: {DOUBLE: double} for kind in LINEAR + MACHINES}
     if _maps_probabilities(last):  # a list of dicts, which onnxruntime has for float32 only
@@ -107,6 +108,31 @@ def _last(model: Any) -> Any:
         else:
             break
     return model
+
+
+def _check_around(last: Any) -> None:
+    """Raise ModelFileError where skl2onnx would write a graph that has not the answers of the model, or is none."""
+    if isinstance(last, LINEAR + MACHINES):
+        return
+    if not any(isinstance(part, LINEAR + MACHINES) for part in last.get_params().values()):
+        return
+    name = type(last).__name__
+    if not hasattr(last, "calibrated_classifiers_"):
+        raise ModelFileError(
+            "a classifier of maxmargin has a graph alone, at the end of pipelines, in searches and in "
+            f"CalibratedClassifierCV, not in {name}: write the classifier alone, of a MarginRFE its estimator_ on the "
+            "columns of support_."
+        )
+    if last.method != "sigmoid":
+        raise ModelFileError(
+            f'the graph of {name}(method={last.method!r}) would have other probabilities than the model: use "sigmoid".'
+        )
+    for one in last.calibrated_classifiers_:
+        if not isinstance(one.estimator, LINEAR + MACHINES):
+            raise ModelFileError(
+                f"the graph of {name} takes a classifier of maxmargin itself, not one inside of "
+                f"{type(one.estimator).__name__}: put pipelines and searches around {name}, not into it."
+            )
 
 
 def _maps_probabilities(model: Any) -> bool:
