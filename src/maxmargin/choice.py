@@ -22,7 +22,7 @@ from .rules import (
     Newton,
 )
 from .rules.programs import NoSeparator
-from .solve import FEW_ROWS, ExactStep, Relay
+from .solve import Relay
 
 FEW = 4e9  # rows x columns x smaller side up to which Newton's method is the fastest
 NARROW = 1000  # columns up to which Newton's method makes a matrix of their size,
@@ -34,9 +34,6 @@ DENSE, SPARSE = (1.5, 0.06), (12.0, 1.0)
 NEARBY = 0.1  # share of the rows that are near the margin,
 MANY = 1000  # where there are so many for each column
 SHARE = 0.5  # of the work of the interior-point method, after which it takes over
-LIGHT = (
-    10.0  # C |x|^2, in the mean, up to which dual coordinate descent is sooner done with more than a few rows
-)
 PASSES = 50  # over sparse rows of many columns, after which Newton's method takes over
 
 
@@ -107,24 +104,6 @@ def relay(problem: Problem, patterns: Patterns) -> Relay | None:
     steps = SHARE * STEPS * rows * (OWN + entry * each + pair * each * each)
     presentations = steps / (ROW + ENTRY * each)
     return Relay(second, f"{size}: an interior point costs about twice what was spent", presentations)
-
-
-def exact_step(problem: Problem, patterns: Patterns, weights: np.ndarray) -> ExactStep:
-    """When a small problem is solved exactly: at once, unless dual coordinate descent is likely to be done sooner.
-
-    It is where steps are long beside the caps, so that most dual weights are at a bound after a few passes.
-
-    Parameters
-    ----------
-    problem : Problem
-    patterns : Patterns
-    weights : ndarray of shape (n,), positive
-        Sample weights.
-    """
-    if patterns.n <= FEW_ROWS or problem.loss != "hinge" or problem.hard:
-        return ExactStep.FIRST
-    light = float((problem.caps(weights) * patterns.square).mean()) <= LIGHT
-    return ExactStep.NEEDED if light else ExactStep.FIRST
 
 
 def _by_newton(problem: Problem, patterns: Patterns) -> bool:

@@ -33,7 +33,6 @@ from .solve import (
     NEXT_TO_NONE,
     PATIENCE,
     UNFINISHED,
-    ExactStep,
     Report,
     Terms,
 )
@@ -309,7 +308,7 @@ def _walk(
     history = [] if last is None else last.history
     rounds = 0 if last is None else last.rounds
     least = HOPELESS * np.finfo(rows.diagonal.dtype).eps * float(rows.diagonal.max(initial=0.0)) ** 0.5
-    small = terms.exact is not ExactStep.NEVER and part.algorithm.convergent and rows.n <= MANY_ROWS
+    small = terms.exact and part.algorithm.convergent and rows.n <= MANY_ROWS
     few = rows.n <= FEW_ROWS
     patience = PATIENCE if few else LONG
 

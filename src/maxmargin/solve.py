@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,8 +36,6 @@ NEARLY = 0.996  # the certificate is rounded outwards, and still within `tol`
 TIGHT = 1e-9  # a margin as near to one is one
 UNFINISHED = (Status.MAX_ITER, Status.STALLED, Status.CONVERGED, Status.UNDECIDED, Status.NOT_FINITE)
 SHARE = 0.4  # a quarter of the time of the exact step, in entries presented for each n side^2 of it
-MORE = 2.0  # times that much where it is likely to get there by itself, unless
-IDLE, LITTLE = 5, 0.8  # in so many rounds the gap becomes no smaller than this share of it
 PATIENCE = 3  # rounds that the rule has at least, before a small problem is handed to the exact step,
 FAR_BELOW = 1e-7  # share of `tol`: so small a gap is rounding too
 Distinct = tuple[Merged, Patterns]
@@ -115,15 +112,6 @@ class Relay:
     presentations: float
 
 
-class ExactStep(Enum):
-    """When a small problem is solved by the optimality conditions on its support."""
-
-    NEVER = "never"
-    LAST = "at the end: the algorithm comes near first, and has its share of the time for it"
-    FIRST = "at once: the algorithm has its turn only where that fails"
-    NEEDED = "where the algorithm has no certificate after its share of the time"
-
-
 @dataclass(frozen=True)
 class Terms:
     """What is asked of the answer, and what may be spent on it.
@@ -138,8 +126,8 @@ class Terms:
         Time, Ctrl-C and callbacks.
     on_report : callable
         Sees every report, with a function that makes the best point so far: (w, b), or a `KernelPoint`.
-    exact : ExactStep, default=ExactStep.LAST
-        When small problems are solved exactly.
+    exact : bool, default=True
+        Do small problems end with the exact step?
     reason : str
         Why this algorithm was chosen.
     question : callable
@@ -147,6 +135,8 @@ class Terms:
         one verdict however often. Without an answer nothing is called inseparable.
     relay : Relay, default=None
         Who takes over where the first algorithm is not done in time.
+    at_once : bool, default=False
+        Do small problems begin with the exact step? The algorithm then has its turn only where that fails.
     distinct : callable
         The distinct rows of a small problem, where they are known from one that has the same.
     """
@@ -155,10 +145,11 @@ class Terms:
     max_iter: int
     watch: Watch
     on_report: Callable[[Report, Callable[[], Any]], None] = lambda report, point: None
-    exact: ExactStep = ExactStep.LAST
+    exact: bool = True
     reason: str = ""
     question: Callable[[], Verdict | None] = lambda: None
     relay: Relay | None = None
+    at_once: bool = False
     distinct: Callable[[], Distinct | None] = lambda: None
 
 
@@ -252,8 +243,7 @@ def _solve(
     """Solve the problem in these units; bounds in the history are those of the problem that they make."""
     problem, watch, tol = task.problem, terms.watch, terms.tol
     # an order that is asked for is kept
-    exact = terms.exact if _is_small(problem, task.patterns) else ExactStep.NEVER
-    small = exact is not ExactStep.NEVER and algorithm.shuffle and problem.euclidean
+    small = terms.exact and algorithm.shuffle and problem.euclidean and _is_small(problem, task.patterns)
     merged: Merged | None = None
     if small:
         merged, patterns = terms.distinct() or distinct(task.patterns, task.y, task.weights)
@@ -269,8 +259,6 @@ def _solve(
     handed = small and algorithm.convergent
     relay, reason = terms.relay, terms.reason
     enough = _fair_share(task.patterns) if handed else _turn(relay)
-    needed = exact is ExactStep.NEEDED
-    enough = MORE * enough if handed and needed else enough
 
     def enough_said() -> bool:
         return run.presentations >= enough or watch.interrupted()
@@ -320,7 +308,7 @@ def _solve(
     with np.errstate(over="ignore", invalid="ignore"):
         # a hard margin of more rows than columns may have no separator: the rule then has a w to show
         wide = task.patterns.d >= task.patterns.n
-        if small and exact is ExactStep.FIRST and (wide or not problem.hard):
+        if small and terms.at_once and (wide or not problem.hard):
             status, rounds, handed, enough = finish(), 1, False, _turn(relay)
             if status not in (Status.CERTIFIED, Status.CONVERGED):
                 status = watch.status() or status
@@ -342,13 +330,8 @@ def _solve(
                 if isinstance(terms.question(), Inseparable | Undecided):
                     status = Status.UNDECIDED
                     break
-            spent = run.presentations >= enough or (needed and _is_stuck(history[-rounds:]))
-            if handed and (last or (rounds >= PATIENCE and spent)):
-                if (
-                    ended is Status.MAX_TIME
-                    or ended is Status.INTERRUPTED
-                    or (needed and ended is Status.CERTIFIED)
-                ):
+            if handed and (last or (rounds >= PATIENCE and run.presentations >= enough)):
+                if ended is Status.MAX_TIME or ended is Status.INTERRUPTED:
                     status = ended
                     break
                 done = finish()
@@ -434,11 +417,6 @@ def _is_doubtful(run: Run, algorithm: Algorithm, rounds: int) -> bool:
     if isinstance(algorithm, Program):  # a round of which costs as much as the answer
         return True
     return run.presentations >= min(_fair_share(run.patterns), LOOKS * run.patterns.n)
-
-
-def _is_stuck(reports: list[Report]) -> bool:
-    """Has the gap hardly changed for some rounds?"""
-    return len(reports) > IDLE and reports[-1].gap > LITTLE * reports[-1 - IDLE].gap
 
 
 def _after_finish(run: Run, tol: float) -> Status | None:

@@ -28,7 +28,7 @@ from ..multiclass import SCHEMES, Parts, named_parts, parts_of
 from ..problems import Problem
 from ..rules import Algorithm
 from ..scaling import check_constant
-from ..solve import ExactStep, Report, Terms
+from ..solve import Report, Terms
 from ..status import Status, worst
 from ..threads import jobs, one_thread
 from ..verdicts import Inseparable, Verdict
@@ -331,8 +331,7 @@ default="rbf"
             ]
             # groups that are left share the time that is left
             part = watch.part(-(-(len(groups) - groups.index(group)) // side_by_side))
-            exact = ExactStep.LAST if self._exact else ExactStep.NEVER
-            terms = Terms(self.tol, max_iter, part, heard, exact, reason)
+            terms = Terms(self.tol, max_iter, part, heard, self._exact, reason)
             found = solve_kernel(sample.part(places), parts, terms, self.cache_size)
             return [(solution, places) for solution in found]
 

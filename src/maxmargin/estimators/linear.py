@@ -14,12 +14,12 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ..certificates import INTERCEPT, Certificate, Certificates, Sample
-from ..choice import choose, exact_step, relay
+from ..choice import choose, relay
 from ..data import Patterns
 from ..linear_separation import linear_verdict
 from ..problems import Problem
 from ..rules import RULES, Algorithm
-from ..solve import Distinct, ExactStep, Report, Solution, Terms, shared, solve
+from ..solve import Distinct, Report, Solution, Terms, shared, solve
 from ..status import worst
 from ..task import Task
 from ..threads import jobs, one_thread
@@ -273,13 +273,11 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
                 with lock:
                     hear(report, point, watch, self.verbose, self.callback, tasks)
 
-            exact = ExactStep.LAST
             if named is None:
                 algorithm, reason = choose(problem, patterns, signs[kept], watch.interrupted)
-                then, exact = relay(problem, patterns), exact_step(problem, patterns, weights[kept])
+                then = relay(problem, patterns)
             else:
                 algorithm, reason, then = named, "asked for", None
-            exact = exact if self._exact else ExactStep.NEVER
             names = (item(classes[0]), item(classes[1])) if classes.size == 2 else (False, True)
             every = np.arange(y.size) if rows is None else rows
 
@@ -289,7 +287,9 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
 
             point = None if points is None else points[k]
             task = Task(problem, patterns, signs[kept], weights[kept], start, point, labels[k])
-            terms = Terms(self.tol, self.max_iter, watch, heard, exact, reason, question, then, known)
+            terms = Terms(
+                self.tol, self.max_iter, watch, heard, self._exact, reason, question, then, named is None, known
+            )  # fmt: skip
             rng = np.random.default_rng(drawn[k])
             solution = solve(task, algorithm, terms, rng, replace(sample, y=signs), rows)
             with lock:
