@@ -82,6 +82,15 @@ def rows(spec: Spec) -> tuple[np.ndarray, np.ndarray]:
         X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-3, 3, d)
     elif spec.base == "thin":  # clouds far from the origin, close to each other
         X = rng.normal(size=(n, d)) + 20.0 + 0.5 * y[:, None]
+    elif (
+        spec.base == "collinear"
+    ):  # pairs of columns alike but for 1e-6, columns from 1e-6 to 1e6; not among BASES
+        X = rng.normal(size=(n, d))
+        y = np.where(X @ rng.normal(size=d) + 0.5 * rng.normal(size=n) > 0.0, 1.0, -1.0)
+        y[i], y[j] = 1.0, -1.0
+        half = d // 2
+        X[:, d - half :] = X[:, :half] * rng.uniform(0.5, 2.0, half) + 1e-6 * rng.normal(size=(n, half))
+        X *= 10.0 ** rng.uniform(-6, 6, d)
     elif spec.base == "far":  # whole numbers at some distance from the origin
         X = rng.integers(-2, 3, (n, d)) + rng.choice([-8.0, 8.0, 100.0])
     else:

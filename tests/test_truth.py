@@ -95,6 +95,27 @@ def test_soft_problems(name, tol):
     on_many(name, cases(), body)
 
 
+@pytest.mark.parametrize(
+    ("name", "loss"),
+    [("auto", "hinge"), ("auto", "squared_hinge"), ("interior-point", "hinge"), ("newton", "squared_hinge")],
+)
+def test_nearly_collinear_columns_from_1e_6_to_1e6(name, loss):
+    """Second-order solvers certify them; from C = 1e3 on a bound may stall, and the truth is still in between."""
+    rng = np.random.default_rng(0)
+    for seed in range(60):
+        C = float(10.0 ** rng.integers(-4, 5))
+        n, d = int(rng.integers(10, 60)), int(rng.integers(2, 10))
+        c = case(
+            Spec(n, d, seed, "collinear", loss=loss, C=C, intercept=("none", "free", "augmented")[seed % 3])
+        )
+        truth = truth_of(c)
+        assert truth.e <= 1e-7 * truth.upper
+        model = fit(c, name, 1e-6)
+        assert model.status_ is Status.CERTIFIED or C >= 1e3
+        bracketed(model.certificate_, truth)
+        bracketed(verify(model, c.X, c.y), truth)
+
+
 @pytest.mark.parametrize("tol", [1e-3, 1e-8])
 @pytest.mark.parametrize("name", FOR_HARD)
 def test_hard_margin(name, tol):
