@@ -28,6 +28,15 @@ from maxmargin.task import Task
 
 LINKED = (2.0, 2.5, 3.0, 6.8, 2.0 * float(np.log(12)), 100.0)
 EVERY = (1.0, 1.5, 2.0, 3.0, np.inf)
+# rows of 0 and 1 once as a rule; what takes minutes to compile in all is run with the slow tests
+LAST = pytest.mark.slow
+SOFT = [("real", False), ("real", True), ("binary", True), pytest.param("binary", False, marks=LAST)]
+INTERCEPTS = [
+    ("real", "free"),
+    ("real", "none"),
+    ("binary", "free"),
+    pytest.param("binary", "none", marks=LAST),
+]
 seeds = st.integers(0, 2**20)
 EXACT = 1.0 - 1e-10  # rounding of the run
 
@@ -98,8 +107,7 @@ def same(found, h, moved: list[int]) -> None:
 
 
 @pytest.mark.parametrize("p", LINKED)
-@pytest.mark.parametrize("soft", [False, True])
-@pytest.mark.parametrize("name", ["real", "binary"])
+@pytest.mark.parametrize(("name", "soft"), SOFT)
 def test_alma_takes_the_steps_of_its_formula(name, soft, p):
     X, y = sets()[name]
     kind = problem(p, soft, "none")
@@ -114,8 +122,7 @@ def test_alma_takes_the_steps_of_its_formula(name, soft, p):
 
 
 @pytest.mark.parametrize("p", LINKED)
-@pytest.mark.parametrize("soft", [False, True])
-@pytest.mark.parametrize("name", ["real", "binary"])
+@pytest.mark.parametrize(("name", "soft"), SOFT)
 def test_pumma_takes_the_steps_of_its_formula(name, soft, p):
     X, y = sets()[name]
     kind = problem(p, soft, "free")
@@ -129,8 +136,7 @@ def test_pumma_takes_the_steps_of_its_formula(name, soft, p):
 
 @pytest.mark.parametrize("p", EVERY)
 @pytest.mark.parametrize("form", ["hard", "soft", "flexible"])
-@pytest.mark.parametrize("intercept", ["free", "none"])
-@pytest.mark.parametrize("name", ["real", "binary"])
+@pytest.mark.parametrize(("name", "intercept"), INTERCEPTS)
 def test_fmp_takes_the_steps_of_its_formula(name, intercept, form, p):
     X, y = sets()[name]
     kind = problem(p, form != "hard", intercept)
