@@ -3,8 +3,8 @@
 The dual of a soft margin, min 1/2 |B'a|^2 + 1/2 sum own a^2 - sum a with 0 <= a <= c, where the rows of B are y_i times
 (x_i, constant), and the coordinate of a free intercept is an equation in place of a square: it belongs to the dual
 weights' balance. Every step solves (R + B' T^-1 B) dz = ..., a matrix of the size of the features, three times passing
-over the rows; R has a 1 for every weight, and a 0 for a free intercept. There are 10 to 50 steps, whatever C, the
-weights and the scales of the features are.
+over the rows; R has a 1 for every weight, and a 0 for a free intercept. There are 10 to 50 steps as a rule, whatever C
+and the weights are; about 100 in all where features differ by six orders in scale and hardly any label is noise.
 
 References
 ----------
