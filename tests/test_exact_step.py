@@ -7,11 +7,14 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import PolynomialFeatures
 
 import maxmargin.solve
-from maxmargin import DualCoordinateDescent, MaxMarginClassifier, Problem, Status
+from maxmargin import DualCoordinateDescent, MaxMarginClassifier, Problem, Status, verify
 from maxmargin.batch import newton
 from maxmargin.batch.active_set import candidates
+from maxmargin.batch.interior_point import BY_ORTHOGONAL_FACTORS, BY_PRODUCTS, interior_point
 from maxmargin.batch.quadratic import _Basis, quadratic
 from maxmargin.certificates import Sample, certify
 from maxmargin.data import Patterns
@@ -74,6 +77,42 @@ def noisy(n: int, d: int, seed: int = 0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     return X, np.where(X @ rng.normal(size=d) + rng.normal(size=n) > 0.0, 1.0, -1.0)
+
+
+class TestLastResort:
+    """Polynomials of raw columns: sizes from 28 to 1e11 that nearly depend on each other."""
+
+    @pytest.mark.parametrize(
+        ("columns", "degree", "C", "loss"),
+        [
+            (3, 4, 1.0, "hinge"),
+            (3, 4, 1e3, "hinge"),
+            (6, 3, 1.0, "hinge"),
+            (3, 5, 1e-3, "hinge"),
+            (3, 5, 1.0, "squared_hinge"),
+        ],
+    )
+    def test_polynomials_are_certified(self, columns, degree, C, loss):
+        X, y = load_breast_cancer(return_X_y=True)
+        Z = PolynomialFeatures(degree, include_bias=False).fit_transform(X[:, :columns])
+        model = MaxMarginClassifier(C, loss=loss, random_state=0).fit(Z, y)
+        assert model.status_ is Status.CERTIFIED
+        assert verify(model, Z, y).gap <= 1e-3
+
+    def test_orthogonal_factors_solve_what_products_cannot(self):
+        X, y = load_breast_cancer(return_X_y=True)
+        Z = PolynomialFeatures(4, include_bias=False).fit_transform(X[:, :3])
+        y = np.where(y > 0, 1.0, -1.0)
+        qp = quadratic(Problem("hinge", 1.0), Z, y, np.ones(y.size))
+        gaps = []
+        for elimination in (BY_PRODUCTS, BY_ORTHOGONAL_FACTORS):
+            inner = interior_point(qp, elimination=elimination)
+            w, b = qp.primal(inner.w)
+            b = best_intercept(qp.problem, Z @ w, y, np.ones(y.size))
+            alpha = qp.dual(np.clip(inner.a, 0.0, qp.c))
+            gaps.append(certify(qp.problem, Sample(Z, y, np.ones(y.size)), w, b, alpha).gap)
+        assert gaps[0] > 1.0
+        assert gaps[1] < 1e-8
 
 
 class TestOnTheWay:

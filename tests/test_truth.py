@@ -100,10 +100,10 @@ def test_soft_problems(name, tol):
     [("auto", "hinge"), ("auto", "squared_hinge"), ("interior-point", "hinge"), ("newton", "squared_hinge")],
 )
 def test_nearly_collinear_columns_from_1e_6_to_1e6(name, loss):
-    """Second-order solvers certify them; from C = 1e3 on a bound may stall, and the truth is still in between."""
+    """Second-order solvers certify them; the last resort, orthogonal factors, is needed for some with a large C."""
     rng = np.random.default_rng(0)
-    for seed in range(60):
-        C = float(10.0 ** rng.integers(-4, 5))
+    for seed in (*range(40), 84, 106, 256, 286, 318):
+        C = float(10.0 ** rng.integers(-4, 5)) if seed < 40 else 1e4
         n, d = int(rng.integers(10, 60)), int(rng.integers(2, 10))
         c = case(
             Spec(n, d, seed, "collinear", loss=loss, C=C, intercept=("none", "free", "augmented")[seed % 3])
@@ -111,7 +111,7 @@ def test_nearly_collinear_columns_from_1e_6_to_1e6(name, loss):
         truth = truth_of(c)
         assert truth.e <= 1e-7 * truth.upper
         model = fit(c, name, 1e-6)
-        assert model.status_ is Status.CERTIFIED or C >= 1e3
+        assert model.status_ is Status.CERTIFIED
         bracketed(model.certificate_, truth)
         bracketed(verify(model, c.X, c.y), truth)
 

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.linalg
 from scipy.optimize import lsq_linear
 
-from .interior_point import Iterate, interior_point
+from .interior_point import BY_ORTHOGONAL_FACTORS, Iterate, interior_point
 from .narrowing import narrowed_points
 from .newton import newton_points
 from .quadratic import Quadratic
@@ -33,6 +33,8 @@ INSEPARABLE = 1e-6  # a margin, R = 1, that may be zero
 NEAR = 1e-3  # a gap at which two points may agree about which patterns are free
 SOLVED = 1e-20  # a gap, in its square root, that is rounding
 PLENTY, NEXT_TO_NONE = 2000, 1e-10  # patterns for which so small a gap is as good as none
+# rows x columns^2 up to which steps by orthogonal factors are a last resort, and a gap that does without
+ROOM, GOOD = 2e7, 1e-8
 MANY = 1200  # most free dual weights in one linear system
 
 
@@ -89,13 +91,19 @@ def candidates(
             return
     inner = interior_point(qp, interrupted)
     a = inner.a
-    yield Point(np.clip(a, 0.0, qp.c), inner.w, inner.beta)
+    rough = Point(np.clip(a, 0.0, qp.c), inner.w, inner.beta)
+    yield rough
     if interrupted():
         return
     if qp.problem.hard and np.linalg.norm(inner.w) < INSEPARABLE:
         cancelled = _cancel(qp, a)
         yield Point(cancelled, qp.A.T @ cancelled, inner.beta)
     yield from _settle(qp, *_sets(qp, inner), inner.beta, TURNS, known)
+    n, d = qp.shape
+    if not qp.problem.hard and d < n and n * d * d <= ROOM and not _gap(qp, rough) <= GOOD:
+        inner = interior_point(qp, interrupted, BY_ORTHOGONAL_FACTORS)
+        yield Point(np.clip(inner.a, 0.0, qp.c), inner.w, inner.beta)
+        yield from _settle(qp, *_sets(qp, inner), inner.beta, TURNS, known)
 
 
 def _approach(

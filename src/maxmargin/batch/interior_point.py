@@ -18,13 +18,11 @@ import scipy.linalg
 
 from .quadratic import Quadratic
 
-MOST = 80  # steps; 15 to 30 are usual
 CLOSE = 1e-13  # complementarity, relative, at which nothing more is to be had
 FLAT = 1e-12  # and the same for the gradient
 BACK = 0.995  # share of the way to the boundary
 SHORT = 1e-10  # a step that is none
 FEW_COLUMNS = 100  # up to so many columns, columns are eliminated even where rows are fewer
-REFINE, LATE = 2, 1e-2  # corrections of each solution, once the error is below this
 NOTHING = 1e-15  # a margin, R = 1, that is zero
 TINY = 1e-30  # a squared margin, R = 1, that is zero
 
@@ -93,12 +91,46 @@ class Step:
     v: np.ndarray
 
 
-def interior_point(qp: Quadratic, interrupted: Callable[[], bool] = lambda: False) -> Iterate:
-    """The best point found: 1e-10 from the optimum where numbers and time allow."""
+@dataclass(frozen=True)
+class Elimination:
+    """How the linear equations of a step are solved.
+
+    Attributes
+    ----------
+    factor : callable
+        From the program and the diagonal T, what solves A w + T a + E' beta = r, w - A' a = s, E a = t roughly.
+    most : int
+        Steps, at most.
+    refinements : int
+        Corrections of each solution,
+    late : float
+        once the error is below this.
+    """
+
+    factor: Callable[[Quadratic, np.ndarray], Solver]
+    most: int
+    refinements: int
+    late: float
+
+
+def interior_point(
+    qp: Quadratic, interrupted: Callable[[], bool] = lambda: False, elimination: Elimination | None = None
+) -> Iterate:
+    """The best point found: 1e-10 from the optimum where numbers and time allow.
+
+    Parameters
+    ----------
+    qp : Quadratic
+    interrupted : callable
+        Is it time to stop? Asked in every step.
+    elimination : Elimination, default=None
+        None: `BY_PRODUCTS`.
+    """
+    method = BY_PRODUCTS if elimination is None else elimination
     point = _start(qp)
     pairs = point.a.size + np.count_nonzero(point.capped)
     best, least = point, np.inf
-    for _ in range(MOST):
+    for _ in range(method.most):
         gradient = qp.slacks(point.a, point.beta, point.w) - point.u + point.v
         apart = point.w - qp.A.T @ point.a
         broken = qp.E @ point.a - qp.e
@@ -111,7 +143,7 @@ def interior_point(qp: Quadratic, interrupted: Callable[[], bool] = lambda: Fals
             break
         T = qp.D + point.u / point.a + point.v / point.room
         try:
-            newton = _newton(qp, T, REFINE if error < LATE else 0)
+            newton = _newton(qp, T, method.factor, method.refinements if error < method.late else 0)
         except np.linalg.LinAlgError:
             break
         mu = point.complementarity() / pairs
@@ -182,10 +214,11 @@ def _direction(
     return Step(a, w, beta, (ru - point.u * a) / point.a, v)
 
 
-def _newton(qp: Quadratic, T: np.ndarray, refinements: int) -> Solver:
+def _newton(
+    qp: Quadratic, T: np.ndarray, factor: Callable[[Quadratic, np.ndarray], Solver], refinements: int
+) -> Solver:
     """Solve A w + T a + E' beta = r, w - A' a = s, E a = t for (a, w, beta)."""
-    n, d = qp.shape
-    rough = _by_columns(qp, T) if d <= max(n, FEW_COLUMNS) else _by_rows(qp, T)
+    rough = factor(qp, T)
 
     def solve(r: np.ndarray, s: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         a, w, beta = rough(r, s, t)
@@ -195,6 +228,12 @@ def _newton(qp: Quadratic, T: np.ndarray, refinements: int) -> Solver:
         return a, w, beta
 
     return solve
+
+
+def _by_products(qp: Quadratic, T: np.ndarray) -> Solver:
+    """By Cholesky's factor of products of columns or rows, whichever are fewer."""
+    n, d = qp.shape
+    return _by_columns(qp, T) if d <= max(n, FEW_COLUMNS) else _by_rows(qp, T)
 
 
 def _by_columns(qp: Quadratic, T: np.ndarray) -> Solver:
@@ -228,3 +267,34 @@ def _by_rows(qp: Quadratic, T: np.ndarray) -> Solver:
         return a, qp.A.T @ a + s, beta
 
     return rough
+
+
+def _by_orthogonal_factors(qp: Quadratic, T: np.ndarray) -> Solver:
+    """Eliminate a as `_by_columns` does, by least squares: products of columns would square the condition number.
+
+    The equations say that z = (w, beta) is least in |T^(-1/2) (B z - r)|^2 / 2 + |w - s|^2 / 2 + t'beta.
+    """
+    d = qp.shape[1]
+    B = np.hstack([qp.A, qp.E.T]) if len(qp.e) else qp.A
+    root = np.sqrt(T)
+    S = np.vstack([B / root[:, None], np.eye(d, B.shape[1])])
+    size = np.sqrt((S * S).sum(axis=0))
+    size[size == 0.0] = 1.0
+    Q, R = _linalg.qr(S / size, mode="economic", overwrite_a=True, check_finite=False)
+    if not np.diag(R).all():
+        raise np.linalg.LinAlgError("columns that depend on each other")
+
+    def rough(r: np.ndarray, s: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        slope = np.concatenate([np.zeros(d), t]) / size
+        v = Q.T @ np.concatenate([r / root, s])
+        v = v - _linalg.solve_triangular(R, slope, trans="T", check_finite=False)
+        z = _linalg.solve_triangular(R, v, check_finite=False) / size
+        return (r - B @ z) / T, z[:d], z[d:]
+
+    return rough
+
+
+# 15 to 30 steps are usual
+BY_PRODUCTS = Elimination(_by_products, 80, 2, 1e-2)
+# for columns of very different scales that nearly depend on each other: several times the work, and twice the digits
+BY_ORTHOGONAL_FACTORS = Elimination(_by_orthogonal_factors, 200, 4, np.inf)
