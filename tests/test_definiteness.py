@@ -115,3 +115,19 @@ def test_a_rare_direction_is_found_in_a_large_matrix(seed):
     K[i, j] = K[j, i] = 3.0
     with pytest.raises(ValueError, match="least eigenvalue is at most -"):
         check_gram(K)
+
+
+def test_what_is_computed_has_room_in_the_budget():
+    """Of a kernel that is none by its formula: no more rows than fit, and an indefinite one is still told."""
+    asked = []
+
+    def function(Z, X):
+        asked.append(Z.shape[0])
+        return -(Z @ X.T)
+
+    rows = np.random.default_rng(0).normal(size=(3000, 3))
+    for room, most in ((1e6, 250), (24e6, 1000), (np.inf, 2000)):
+        asked.clear()
+        with pytest.raises(ValueError, match="not positive semidefinite"):
+            check_kernel(Pairwise(function), rows, room)
+        assert asked == [most]

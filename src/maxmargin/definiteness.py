@@ -19,11 +19,12 @@ from scipy.linalg import LinAlgError, cholesky, eigh_tridiagonal, eigvalsh
 from .kernels import Gaussian, Kernel, Linear, Polynomial, Precomputed
 
 WHOLE = 2000  # rows up to which the eigenvalue is that of all; beyond, an upper bound of it
+MATRICES, LEAST = 3, 250  # of that size that are made; rows, whatever room there is
 STEPS = 60  # of Lanczos' iteration
 UNITS = 64.0  # of the last digit, that an entry may be off
 
 
-def check_kernel(kernel: Kernel, X: Any) -> None:
+def check_kernel(kernel: Kernel, X: Any, room: float = np.inf) -> None:
     """Refuse a kernel that is no inner product on these rows.
 
     Those that are one by their formula cost nothing. Others are computed, on 2000 rows at most: what is indefinite on
@@ -34,6 +35,8 @@ def check_kernel(kernel: Kernel, X: Any) -> None:
     kernel : Kernel
     X : ndarray or CSR matrix of shape (n, d)
         The matrix itself where the kernel is precomputed.
+    room : float, default=inf
+        Bytes for what is computed: of fewer rows where these are few, of 250 in any case.
 
     Raises
     ------
@@ -45,8 +48,8 @@ def check_kernel(kernel: Kernel, X: Any) -> None:
     if isinstance(kernel, Precomputed):
         check_gram(X)
         return
-    n = X.shape[0]
-    some = X if n <= WHOLE else X[np.linspace(0, n - 1, WHOLE).astype(np.intp)]
+    n, most = X.shape[0], int(min(max((room / (8.0 * MATRICES)) ** 0.5, LEAST), WHOLE))
+    some = X if n <= most else X[np.linspace(0, n - 1, most).astype(np.intp)]
     some = kernel.prepared(some)
     with np.errstate(over="ignore", invalid="ignore"):
         K = kernel.block(some, some)

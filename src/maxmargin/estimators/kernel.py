@@ -14,6 +14,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from ..batch.kernel_rows import MEGABYTE
 from ..certificates import Certificate, Certificates, Sample
 from ..data import canonical
 from ..definiteness import check_kernel
@@ -280,7 +281,7 @@ default="rbf"
         gamma = width(self.gamma, X, weights)
         kernel = kernel_named(self.kernel, X, gamma, self.degree, self.coef0)
         rows = _Rows(kernel, X, codes, whole)
-        check_kernel(kernel, rows.X)
+        check_kernel(kernel, rows.X, self.cache_size * MEGABYTE)
         sample = KernelSample(kernel, rows.X)
         labels = named_parts(scheme, classes)
         drawn = seeds(self.random_state, len(labels))
