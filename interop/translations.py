@@ -1,4 +1,4 @@
-"""scikit-learn's constructors on maxmargin's classes: its parameters, as somebody would translate them.
+"""scikit-learn's constructors and layouts on maxmargin's classes: as somebody would translate them.
 
 What means the same is handed on. What has no influence on the answer is taken and left aside. What does not exist here
 is refused by ``fit``, in a sentence that names it.
@@ -6,9 +6,12 @@ is refused by ``fit``, in a sentence that names it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, OnlineMarginClassifier
 from maxmargin.rules import Perceptron as PerceptronRule
@@ -69,7 +72,10 @@ class LinearSVC(MaxMarginClassifier):
 
 
 class SVC(KernelMaxMarginClassifier):
-    """`shrinking` is left aside: it changes no answer. Classes are solved each against each other, as SVC does."""
+    """`shrinking` and `probability` are left aside: they change no margin. There is no `predict_proba`.
+
+    Classes are solved each against each other, as SVC does. `dual_coef_` and `coef_` are sparse where X was.
+    """
 
     def __init__(
         self,
@@ -109,9 +115,37 @@ class SVC(KernelMaxMarginClassifier):
         self.shrinking, self.probability = shrinking, probability
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVC:
-        _refuse(self, probability=(False, "deprecated"))
         super().fit(X, y, sample_weight)
+        if sp.issparse(X):
+            self.dual_coef_ = sp.csr_matrix(self.dual_coef_)
         return self
+
+    @property
+    def coef_(self) -> Any:
+        with self._with_arrays() as sparse:
+            coef = super().coef_
+        return sp.csr_matrix(coef) if sparse else coef
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        with self._with_arrays():
+            return super().decision_function(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        with self._with_arrays():
+            return super().predict(X)
+
+    @contextmanager
+    def _with_arrays(self) -> Iterator[bool]:
+        """`dual_coef_` is meanwhile what our classes have; was it sparse?"""
+        kept = getattr(self, "dual_coef_", None)
+        if not sp.issparse(kept):
+            yield False
+            return
+        self.dual_coef_ = kept.toarray()
+        try:
+            yield True
+        finally:
+            self.dual_coef_ = kept
 
 
 class _Online(OnlineMarginClassifier):

@@ -15,8 +15,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from problems import cases
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
 
-from maxmargin import CertificateError, MaxMarginClassifier, Problem, verify
+from maxmargin import (
+    CertificateError,
+    MarginRFE,
+    MaxMarginClassifier,
+    OnlineMarginClassifier,
+    Problem,
+    verify,
+)
 from maxmargin.arithmetic import Compensated, Plain
 from maxmargin.certificates import Sample, bounds, certify, feasible, fingerprint
 
@@ -503,3 +515,31 @@ def test_fingerprints_of_large_numbers_tell_data_apart():
     assert one.difference(fingerprint(Sample(X.copy(), y, np.full(3, 1e200)))) is None
     for other in (Sample(X[::-1], y, np.full(3, 1e200)), Sample(X, y, np.array([1e200, 1e200, 2e200]))):
         assert one.difference(fingerprint(other)) is not None
+
+
+def test_what_has_no_certificate_of_its_own_says_what_has():
+    """Of pipelines, searches and selectors: the call that does verify, which works as it is printed."""
+    X, y = load_iris(return_X_y=True)
+    pipe = make_pipeline(StandardScaler(), MaxMarginClassifier(random_state=0)).fit(X, y)
+    search = GridSearchCV(MaxMarginClassifier(random_state=0), {"C": [0.1, 1.0]}, cv=2).fit(X, y)
+    selector = MarginRFE("auto", p=2, n_features_to_select=2, random_state=0).fit(X, y)
+    names = {"X": X, "y": y, "pipe": pipe, "search": search, "selector": selector, "verify": verify}
+    for model, kind in ((pipe, "Pipeline"), (search, "GridSearchCV"), (selector, "MarginRFE")):
+        with pytest.raises(CertificateError, match=f"this is a {kind}") as caught:
+            verify(model, X, y)
+        call = str(caught.value)[str(caught.value).index("verify(") :].rstrip(".")
+        assert eval(call, names).gap <= 1e-3
+    # rows that are no numbers before the pipeline are not what is wrong
+    with pytest.raises(CertificateError, match="this is a Pipeline"):
+        verify(pipe, [["red"], ["blue"]], ["yes", "no"])
+    for model in (LinearSVC().fit(X, y), SVC().fit(X, y), {"coef_": X}):
+        with pytest.raises(
+            CertificateError, match=f"{type(model).__name__} has no certificate: fit a MaxMargin"
+        ):
+            verify(model, X, y)
+    with pytest.raises(CertificateError, match="the model of a stream has no certificate"):
+        verify(OnlineMarginClassifier().fit(X, y), X, y)
+    with pytest.raises(
+        CertificateError, match="not fitted, so that there is nothing to verify: call fit first"
+    ):
+        verify(MaxMarginClassifier(), X, y)

@@ -82,6 +82,19 @@ def test_the_first_page_on_kernels_runs():
     assert scope["clf"].status_ == "CERTIFIED"
 
 
+def test_the_first_page_shows_what_a_verdict_prints(capsys):
+    page = (DOCS.parent / "README.md").read_text()
+    section = page[page.index("## Separable or not") :]
+    block = re.findall(r"```python\n(.*?)```", section, re.S)[0]
+    exec(block, {})
+    printed = capsys.readouterr().out.splitlines()
+    shown = [line.removeprefix("# ") for line in block.splitlines() if line.startswith("#")]
+    assert len(shown) == 3
+    for line, said in zip(shown, printed, strict=True):
+        # seconds are those of a machine
+        assert re.sub(r", \S+ s$", "", line) == re.sub(r", \S+ s$", "", said)
+
+
 @pytest.mark.parametrize("name", ["path", "explanations"])
 def test_the_code_of_a_page_runs(name, capsys):
     page = (DOCS / f"{name}.md").read_text()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
+from importlib import import_module
 from pathlib import Path
+
+import pytest
 
 import maxmargin
 
@@ -16,6 +20,22 @@ def test_there_is_one_version():
     cited = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.M)
     assert [project["version"]] == cited == [maxmargin.__version__]
     assert re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+)?", maxmargin.__version__)
+
+
+def test_type_checkers_know_every_name_and_no_other():
+    """They see the imports that never run, and no __getattr__ that takes any name."""
+    tree = ast.parse(Path(maxmargin.__file__).read_text())
+    branches = [node for node in tree.body if isinstance(node, ast.If)]
+    seen, hidden = branches
+    assert ast.unparse(seen.test) == "TYPE_CHECKING"
+    assert ast.unparse(hidden.test) == "not TYPE_CHECKING"
+    found = {alias.name: node.module for node in seen.body for alias in node.names}
+    assert sorted(found) == sorted(maxmargin.__all__)
+    for name, module in found.items():
+        assert getattr(import_module(f"maxmargin.{module}"), name) is getattr(maxmargin, name)
+    assert "__getattr__" not in {getattr(node, "name", None) for node in tree.body}
+    with pytest.raises(ImportError, match="Nonsense"):
+        exec("from maxmargin import Nonsense")
 
 
 def test_types_are_announced():

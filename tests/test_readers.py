@@ -249,8 +249,11 @@ class TestCsv:
         [
             (b"1,,x", "column 'v' is empty; fill it in"),
             (b"1,two,x", "column 'v': 'two' is not a number"),
-            (b"1,nan,x", "column 'v' is 'nan'"),
-            (b"inf,1,x", "column 'u' is 'inf'"),
+            (b"1,nan,x", "column 'v' is 'nan'; fill it in"),
+            (b"inf,1,x", "column 'u' is 'inf', no finite number"),
+            (b"1,-1e400,x", "column 'v' is '-1e400', no finite number"),
+            (b'"-1,5e3",1,x', "column 'u': '-1,5e3' has a decimal comma; write numbers with a decimal point"),
+            (b"1,True,x", "column 'v': 'True' is not a number"),
             (b"1,2", "2 columns, but the header has 3"),
             (b"1,2,x,4", "4 columns, but the header has 3"),
             (b"1,2,", "the label (column 'kind') is empty"),
@@ -284,6 +287,59 @@ class TestCsv:
     )
     def test_bad_tables(self, write, content, said):
         assert message(write("a.csv", content)).startswith(said)
+
+    def test_decimal_commas_between_semicolons(self, write):
+        said = message(write("a.csv", b"a;b;label\n1,5;2;x\n2,5;1;y\n"))
+        assert said.startswith("line 2: column 'a': '1,5' has a decimal comma")
+
+    def test_columns_of_true_and_false(self, write):
+        table = read(write("a.csv", b'f,u,g,y\n\nTrue,1, false,a\n"False",2.5,true,b\n'))
+        assert table.X.tolist() == [[1, 1, 0], [0, 2.5, 1]]
+        # with numbers they are not mixed, and nothing else passes for them
+        for entry, said in (
+            (b"1", "and '1' is neither"),
+            (b"", "is empty"),
+            (b"yes", "and 'yes' is neither"),
+        ):
+            told = message(write("b.csv", b"f,u,y\nTrue,1,a\n" + entry + b",2,b\n"))
+            assert told.startswith("line 3: column 'f'")
+            assert said in told
+        # where the column is not used, anything does
+        assert read(write("c.csv", b"f,u,y\nTrue,1,a\nyes,2,b\n"), drop=["f"]).X.tolist() == [[1], [2]]
+
+    def test_true_and_false_from_pandas_and_polars(self, tmp_path):
+        pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+        pytest.importorskip("pyarrow")
+        columns = {
+            "flag": [True, False, True],
+            "u": [0.5, 1.5, -2.0],
+            "on": [False] * 3,
+            "y": ["a", "b", "a"],
+        }
+        one, two = pd.DataFrame(columns), pl.DataFrame(columns)
+        one.to_parquet(tmp_path / "one.parquet")
+        one.to_csv(tmp_path / "one.csv", index=False)
+        two.write_parquet(tmp_path / "two.parquet")
+        two.write_csv(tmp_path / "two.csv")
+        assert "True" in (tmp_path / "one.csv").read_text()
+        assert "true" in (tmp_path / "two.csv").read_text()
+        for name in ("one.parquet", "one.csv", "two.parquet", "two.csv"):
+            table = read(tmp_path / name)
+            assert table.X.tolist() == [[1, 0.5, 0], [0, 1.5, 0], [1, -2, 0]], name
+            assert table.y.tolist() == ["a", "b", "a"]
+            known = read(tmp_path / name, 2, features=["on", "flag"])
+            assert known.X.tolist() == [[0, 1], [0, 0], [0, 1]]
+
+    def test_row_that_passes_for_a_header(self, write):
+        path = write("a.csv", b"1,2,x\n3,1,y\n")
+        said = message(path)
+        assert said.startswith(
+            "line 1: all rows are of class 'y', and the names of the features, '1', '2', are"
+        )
+        assert "if this line is a row, write a header" in said
+        # a model may know such columns, and rows to predict may be of one class
+        assert read(path, 2, features=["1", "2"]).y is None
+        assert read(path, 2, features=["1", "2"], label="x").y.tolist() == ["y"]
 
     def test_row_instead_of_a_header(self, write):
         said = message(write("a.csv", b"1.5,2,yes\n3,4,no\n5,6,yes\n"))
@@ -384,7 +440,10 @@ class TestNpz:
             ({"X": np.ones(3), "y": [1, 2, 3]}, "X must have two dimensions"),
             ({"X": np.ones((3, 2)), "y": [1, 2]}, "y must hold one label for each of the 3 rows"),
             ({"X": [[1.0], [np.nan]], "y": [1, 2]}, "row 1 (counted from 0), column 0 is nan"),
-            ({"X": [[1.0], [-np.inf]], "y": [1, 2]}, "row 1 (counted from 0), column 0 is -inf"),
+            (
+                {"X": [[1.0], [-np.inf]], "y": [1, 2]},
+                "row 1 (counted from 0), column 0 is -inf, no finite number; correct such entries",
+            ),
             ({"X": np.ones((2, 2)), "y": [1, np.nan]}, "the label of row 1 (counted from 0) is nan"),
             ({"X": np.ones((0, 2)), "y": []}, "X is empty: 0 rows, 2 features."),
             ({"X": [["a"]], "y": [1]}, "the array 'X' must hold real numbers"),

@@ -29,6 +29,8 @@ from maxmargin import (
     support_report,
 )
 from maxmargin.cli.app import app
+from maxmargin.export.json import to_json
+from maxmargin.export.liblinear import to_liblinear
 from maxmargin.report import Outcome, write_report
 
 RNG = np.random.default_rng(0)
@@ -470,6 +472,18 @@ class TestCommand:
         result = self.run("report", tmp_path / "stream", data, "-o", path)
         assert result.exit_code == 2
         assert "the model of a stream has no certificate" in result.stderr
+        to_liblinear(load(model), tmp_path / "theirs", labels=[0, 1])
+        self.run("import", tmp_path / "theirs", "-o", tmp_path / "imported")
+        to_json(load(model), tmp_path / "m.json")
+        self.run("import", tmp_path / "m.json", "-o", tmp_path / "again")
+        for name, kind in (("imported", "liblinear"), ("again", "JSON")):
+            result = self.run("report", tmp_path / name, data, "-o", path)
+            assert result.exit_code == 2
+            assert f"this model was read from a {kind} file, which holds no proof" in result.stderr
+        result = self.run("report", model, data, "-o", tmp_path / "page.pdf")
+        assert result.exit_code == 2
+        assert "a report is a page of HTML" in result.stderr
+        assert not (tmp_path / "page.pdf").exists()
         assert not path.exists()
 
 

@@ -162,14 +162,17 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Load a name when it is first asked for: `maxmargin --help` need not wait for the compiler."""
-    for module, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f".{module}", __name__), name)
-    if not name.startswith("_") and find_spec(f"{__name__}.{name}") is not None:
-        return import_module(f".{name}", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# type checkers would take any name for one of ours
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Load a name when it is first asked for: `maxmargin --help` need not wait for the compiler."""
+        for module, names in _HOMES.items():
+            if name in names:
+                return getattr(import_module(f".{module}", __name__), name)
+        if not name.startswith("_") and find_spec(f"{__name__}.{name}") is not None:
+            return import_module(f".{name}", __name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -525,6 +525,8 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
 
 def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     """Data, labels, and the weight of every row with that of its class, as a certificate of the model needs them."""
+    if not hasattr(model, "certificate_"):
+        raise CertificateError(_nothing_to_verify(model))
     names = getattr(X, "columns", None)
     X = X.tocsr() if sp.issparse(X) else np.asarray(X)
     if X.ndim != 2:
@@ -535,9 +537,6 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
         X = X.copy()  # the caller's stays as it is
         X.sum_duplicates()
     _check_missing(X, names)
-    if not hasattr(model, "certificate_"):
-        nothing = "this model is not fitted, so that there is nothing to verify: call fit first."
-        raise CertificateError(getattr(model, "uncertified_", nothing))
     labels = np.asarray(y)
     if labels.shape != (X.shape[0],):
         raise CertificateError(
@@ -551,6 +550,31 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     _check_labels(model, labels, weights)
     weights = weights * _class_weights(model, labels)
     return X, labels, weights
+
+
+def _nothing_to_verify(model: Any) -> str:
+    """Why there is no certificate, and what has one."""
+    if hasattr(model, "uncertified_"):
+        return str(model.uncertified_)
+    kind = type(model).__name__
+    if hasattr(model, "steps"):
+        return (
+            f"a certificate is of one classifier and the rows that it was fitted to, and this is a {kind}: with pipe "
+            "for it, verify(pipe[-1], pipe[:-1].transform(X), y)."
+        )
+    if hasattr(model, "best_estimator_"):
+        return (
+            f"a certificate is of one classifier, and this is a {kind}: with search for it, "
+            "verify(search.best_estimator_, X, y)."
+        )
+    if hasattr(model, "support_") and hasattr(model, "estimator_"):
+        return (
+            f"a certificate is of one classifier and the columns that it was fitted to, and this is a {kind}: with "
+            "selector for it, verify(selector.estimator_, selector.transform(X), y)."
+        )
+    if not hasattr(model, "fit") or any(name.endswith("_") for name in getattr(model, "__dict__", {})):
+        return f"{kind} has no certificate: fit a MaxMarginClassifier or a KernelMaxMarginClassifier, which have."
+    return "this model is not fitted, so that there is nothing to verify: call fit first."
 
 
 def _check_missing(X: Any, names: Any) -> None:

@@ -33,6 +33,7 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
     ------
     CertificateError
         If the certificate belongs to other data, or a bound does not hold: the message says which. If there is none, as
-        of models that were read from files of other programs: why.
+        of models that were read from files of other programs, of streams, pipelines and searches: why, and what has
+        one.
     """
     return (verify_kernel if hasattr(model, "n_support_") else verify_linear)(model, X, y, sample_weight)

@@ -11,6 +11,8 @@ from typer import Argument, Option
 from .exits import BAD, STOPPED, one_sentence
 from .options import AsJson, Drop, Label, Selection, Use
 
+PAGES = (".html", ".htm")
+
 
 def report(
     model: Annotated[Path, Argument(help="A file that `maxmargin fit` wrote.")],
@@ -39,10 +41,16 @@ def report(
         from .summary import as_json as to_json
 
         check_place(output, model, data)
+        # a device or a pipe takes anything
+        if output.suffix.lower() not in PAGES and (output.is_file() or not output.exists()):
+            raise ValueError(
+                f"{output}: a report is a page of HTML, for a browser, which can print it to PDF; name a file that "
+                f"ends in {PAGES[0]}."
+            )
         _figure()  # without matplotlib, to be told before the work
         fitted, table = model_and_data(model, data, Selection(label, columns, drop))
         if not hasattr(fitted, "certificate_"):
-            raise DataError(f"{model}: the model of a stream has no certificate, for its rows are gone.")
+            raise DataError(f"{model}: {fitted.uncertified_}")
         if table.y is None:
             raise DataError(f"{data}: a report is about labels too, and the file holds none.")
 

@@ -34,8 +34,8 @@ class MaxMarginClassifierCV(MaxMarginClassifier):
     ----------
     Cs : int or sequence of float, default=10
         The costs; a number of them are spaced evenly in the logarithm from 1e-4 to 1e4.
-    ps : sequence of float, default=(2,)
-        The norms in which distance is measured.
+    ps : sequence of float or "log", default=(2,)
+        The norms in which distance is measured; ``"log"`` is max(2, 2 ln n_features).
     cv : int, cross-validation generator or iterable, default=None
         None is 5 folds, stratified.
     scoring : str or callable, default=None

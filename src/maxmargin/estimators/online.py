@@ -135,6 +135,8 @@ class OnlineMarginClassifier(Robust, CallbackSupportMixin, ClassifierMixin, Base
         Not with a hasher.
     feature_names_in_ : ndarray of shape (n_features,)
         Only where X had string column names.
+    uncertified_ : str
+        Why there is no `certificate_`.
 
     Notes
     -----
@@ -380,6 +382,11 @@ class OnlineMarginClassifier(Robust, CallbackSupportMixin, ClassifierMixin, Base
         hard = not np.isfinite(self.C)
         known = f"margin <= {upper.min():.4g}" if hard else f"{lower.sum():.4g}..{upper.sum():.4g}"
         return f"{int(self.mistakes_.sum())} mistakes, {known}"
+
+    @property
+    def uncertified_(self) -> str:
+        """Why there is no certificate."""
+        return "the model of a stream has no certificate, for its rows are gone; bounds_ is what is certain of them."
 
     def state(self) -> list[dict[str, np.ndarray]]:
         """All that was learnt, for each problem: these arrays themselves, not copies."""

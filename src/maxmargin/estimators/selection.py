@@ -97,8 +97,9 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         classifier with `coef_` after its fit, of which a clone is trained on every set.
     p : float in [1, inf] or "log", default="log"
         The norm in which distance is measured. ``"log"`` is max(2, ln f), f being the number of features
-        left; ``inf`` makes weights sparse. This and the parameters from `C` to `max_iter` belong to algorithms; an
-        estimator has its own.
+        left, as the papers on elimination have it; that of `MaxMarginClassifier` is max(2, 2 ln f), for which the
+        margin in the inf-norm is promised. ``inf`` makes weights sparse. This and the parameters from `C` to
+        `max_iter` belong to algorithms; an estimator has its own.
     n_features_to_select : int, float, "cv" or None, default=None
         How many to keep; a float in (0, 1] is a share. ``"cv"`` takes the size of the best mean score in
         cross-validation, the smallest of equals. None is ``"cv"`` where `cv` is given, else half of them.

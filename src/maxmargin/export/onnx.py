@@ -79,7 +79,8 @@ def to_onnx(
     width = getattr(model, "n_features_in_", None)
     if width is None:
         raise ModelFileError(
-            "the graph needs a fixed number of columns, and the model does not know any: learn without a hasher."
+            "the graph needs a fixed number of columns, and the model does not know any: learn without a hasher (on "
+            "the command line, with --n-features)."
         )
     last = _last(model)
     _check_around(last)

@@ -31,10 +31,10 @@ def read(
 ) -> Table:
     """Read a data set; the end of the name says how.
 
-    ``.csv`` and ``.tsv`` have a header; ``.npz`` holds ``X`` and ``y``, or the CSR arrays ``data``,
-    ``indices``, ``indptr``, ``shape`` and ``y``; ``.parquet``, and ``.arrow``, ``.feather`` and ``.ipc`` (Arrow's
-    files and streams) need pyarrow; every other name is svmlight text. Text may be compressed (``.gz``, ``.bz2``,
-    ``.xz``).
+    ``.csv`` and ``.tsv`` have a header, and a feature that is True or False in all rows is 1 and 0; ``.npz`` holds
+    ``X`` and ``y``, or the CSR arrays ``data``, ``indices``, ``indptr``, ``shape`` and ``y``; ``.parquet``, and
+    ``.arrow``, ``.feather`` and ``.ipc`` (Arrow's files and streams) need pyarrow; every other name is svmlight text.
+    Text may be compressed (``.gz``, ``.bz2``, ``.xz``).
 
     Indices of svmlight text count from 1, as in LIBSVM, unless the file holds an index 0: then all of it
     counts from 0 (the rule of scikit-learn's ``zero_based="auto"``). `Table.first_index` says which it was.

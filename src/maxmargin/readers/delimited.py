@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
-from math import isfinite
+from math import isfinite, isinf, isnan
 from pathlib import Path
 from typing import TextIO
 
 import numpy as np
 
 from .files import open_data, require_memory, sample
-from .table import DataError, Expected, Table, columns, labels_of
+from .table import DataError, Expected, Table, columns, labels_of, listed
 
 _END = "end"  # stands after the last line
+# as pandas, polars, R and spreadsheets write them
+_TRUTH = {word: float(word.lower() == "true") for word in ("True", "False", "true", "false", "TRUE", "FALSE")}
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9.]*,[0-9]+([eE][+-]?[0-9]+)?")
 
 
 def read_delimited(path: Path, expected: Expected) -> Table:
-    """Read a text table; the line number of the first fault is found by a second, slower look."""
+    """Read a text table; the line number of the first fault is found by a second, slower look.
+
+    Features that are True or False in the first row have to be so in all, and are 1 and 0.
+    """
     start = sample(path)
     if b"\r" in start.text.strip() and b"\n" not in start.text:
         raise DataError(
@@ -43,6 +50,10 @@ def read_delimited(path: Path, expected: Expected) -> Table:
             raise ValueError("no label, or one of several lines")
         return codes.setdefault(text.strip(), len(codes))
 
+    truths = _truths(path, delimiter, features)
+    converters: dict[int | str, Callable[[str], float]] = dict.fromkeys(truths, _truth)
+    if at is not None:
+        converters[at] = code
     used = features if at is None else [*features, at]
     every = len(used) == len(names)
     try:
@@ -57,7 +68,7 @@ def read_delimited(path: Path, expected: Expected) -> Table:
                 ndmin=2,
                 encoding="utf-8",
                 usecols=None if every else used,  # with None, a short or long line is an error
-                converters=None if at is None else {at: code},
+                converters=converters or None,
             )
         if not values.size:
             raise DataError(f"{path}: the file holds a header, but no rows.")
@@ -71,6 +82,16 @@ def read_delimited(path: Path, expected: Expected) -> Table:
                     f"{path}, line 1: the file needs a header with the names of the columns, and begins with a "
                     f"row, whose label {names[at]!r} occurs again."
                 )
+            if (
+                len(codes) == 1
+                and not expected.for_model
+                and all(_number(names[k]) is not None for k in features)
+            ):
+                raise DataError(
+                    f"{path}, line 1: all rows are of class {next(iter(codes))!r}, and the names of the features, "
+                    f"{listed([names[k] for k in features])}, are numbers: if this line is a row, write a header with "
+                    "the names of the columns above it."
+                )
             y = labels_of(list(codes))[values[:, at if every else -1].astype(np.intp)]
         if not (np.isfinite(X).all() and (y is None or y.dtype.kind != "f" or np.isfinite(y).all())):
             raise ValueError("a value is not finite")
@@ -82,9 +103,26 @@ def read_delimited(path: Path, expected: Expected) -> Table:
     except ValueError as error:
         if isinstance(error.__cause__, KeyboardInterrupt):  # pressed in the middle of a number
             raise KeyboardInterrupt from None
-        fault = _first_fault(path, delimiter, names, features, at)
+        fault = _first_fault(path, delimiter, names, features, at, truths)
         raise DataError(fault or f"{path}: {str(error).rstrip('.')}.") from None
     return Table(X, y, [names[k] for k in features], None if at is None else names[at])
+
+
+def _truths(path: Path, delimiter: str, features: list[int]) -> set[int]:
+    """Which features are True or False in the first row."""
+    with _opened(path) as file, suppress(csv.Error):
+        reader = csv.reader(file, delimiter=delimiter)
+        next(reader)
+        first: list[str] = next((row for row in reader if row), [])
+        return {k for k in features if k < len(first) and first[k].strip() in _TRUTH}
+    return set()
+
+
+def _truth(text: str) -> float:
+    try:
+        return _TRUTH[text.strip()]
+    except KeyError:
+        raise ValueError("neither True nor False") from None
 
 
 def _check_quotes(path: Path, delimiter: str) -> None:
@@ -134,20 +172,22 @@ def _check_header(path: Path, names: list[str], expected: Expected) -> None:
 
 
 def _first_fault(
-    path: Path, delimiter: str, names: list[str], features: list[int], at: int | None
+    path: Path, delimiter: str, names: list[str], features: list[int], at: int | None, truths: set[int]
 ) -> str | None:
     """The first line that cannot be read, and why."""
     with _opened(path) as file:
         reader = csv.reader(file, delimiter=delimiter)
         next(reader)
         for row in reader:
-            fault = _fault(row, names, features, at) if row else None
+            fault = _fault(row, names, features, at, truths) if row else None
             if fault is not None:
                 return f"{path}, line {reader.line_num}: {fault}."
     return None
 
 
-def _fault(row: list[str], names: list[str], features: list[int], at: int | None) -> str | None:
+def _fault(
+    row: list[str], names: list[str], features: list[int], at: int | None, truths: set[int]
+) -> str | None:
     if len(row) != len(names):
         return f"{len(row)} columns, but the header has {len(names)}"
     if at is not None and not row[at].strip():
@@ -161,16 +201,27 @@ def _fault(row: list[str], names: list[str], features: list[int], at: int | None
         )
     for k in features:
         text = row[k].strip()
-        number = _number(text)
+        number = _TRUTH.get(text) if k in truths else _number(text)
         if not text:
             return f"column {names[k]!r} is empty; fill it in or leave the row out"
+        if number is None and k in truths:
+            return (
+                f"column {names[k]!r} begins with True or False, and {text[:40]!r} is neither; write 1 and 0"
+            )
+        if number is None and _DECIMAL_COMMA.fullmatch(text):
+            return (
+                f"column {names[k]!r}: {text[:40]!r} has a decimal comma; write numbers with a decimal point (pandas "
+                "reads such a file with read_csv(..., decimal=',') and writes points)"
+            )
         if number is None:
             return (
                 f"column {names[k]!r}: {text[:40]!r} is not a number; write numbers, leave the "
                 "column out with --drop, or name the label column with --label"
             )
-        if not isfinite(number):
+        if isnan(number):
             return f"column {names[k]!r} is {text!r}; fill it in or leave the row out"
+        if isinf(number):
+            return f"column {names[k]!r} is {text[:40]!r}, no finite number of 64 bits; correct it or leave the row out"
     return None
 
 

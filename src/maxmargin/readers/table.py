@@ -200,9 +200,13 @@ def check_finite(path: Any, X: np.ndarray, names: list[str] | None = None) -> No
         bad = np.flatnonzero(~np.isfinite(X[i]))
         if bad.size:
             where = f"column {names[bad[0]]!r}" if names else f"column {bad[0]}"
+            remedy = (
+                "; fill such entries in"
+                if np.isnan(X[i, bad[0]])
+                else ", no finite number; correct such entries"
+            )
             raise DataError(
-                f"{path}: row {i} (counted from 0), {where} is {X[i, bad[0]]}; "
-                "fill such entries in or leave the row out."
+                f"{path}: row {i} (counted from 0), {where} is {X[i, bad[0]]}{remedy} or leave the row out."
             )
 
 

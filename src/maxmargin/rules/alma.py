@@ -81,6 +81,7 @@ class ALMA(PerceptronLike):
         optimum: w is then measured on the patterns as they are. Else all are divided by R.
     schedule : {"plain", "active"}, default="plain"
     shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
 
     References
     ----------

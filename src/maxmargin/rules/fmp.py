@@ -96,6 +96,7 @@ class FMP(GoesDown):
         The constant c; None for the largest Euclidean norm of a pattern, the paper's is 1.
     schedule : {"active", "plain"}, default="active"
     shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
 
     References
     ----------

@@ -69,6 +69,7 @@ class IMA(GoesDown):
     constant : float, default=None
         The constant of the bias; see `FMP`.
     shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
 
     References
     ----------
@@ -150,6 +151,7 @@ class FlexibleIMA(IMA):
         Updates in a call of FMP; None: 6000, and no less than 20 for each pattern.
     constant : float, default=None
     shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
 
     References
     ----------

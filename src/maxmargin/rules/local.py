@@ -42,6 +42,7 @@ class LocalPerceptron(PerceptronLike):
         pass over adult, web, Reuters and MNIST.
     schedule : {"plain", "active"}, default="plain"
     shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
 
     References
     ----------

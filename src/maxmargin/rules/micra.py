@@ -68,6 +68,7 @@ class CRAMMA(PerceptronLike):
     epsilon : float, default=0.5
     schedule : {"plain", "active"}, default="plain"
     shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
 
     References
     ----------
@@ -110,6 +111,7 @@ class MICRA(PerceptronLike):
         From 0, which is CRAMMA, to 1.
     schedule : {"plain", "active"}, default="plain"
     shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
 
     References
     ----------
@@ -150,6 +152,7 @@ class FixedDirectionalMargin(PerceptronLike):
         Effective rate. None: as `CRAMMA`.
     schedule : {"plain", "active"}, default="plain"
     shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
 
     References
     ----------

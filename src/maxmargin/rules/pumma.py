@@ -74,6 +74,7 @@ class PUMMA(PerceptronLike):
     schedule : {"active", "plain"}, default="active"
         The paper's active set (section 5.1), or full passes only.
     shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
 
     References
     ----------

@@ -69,6 +69,7 @@ class ROMMA(PerceptronLike):
     ----------
     schedule : {"active", "plain"}, default="active"
     shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
 
     References
     ----------
@@ -98,6 +99,7 @@ class AggressiveROMMA(PerceptronLike):
         Begin with delta = 1, and halve it whenever a full pass makes no update (the PUMMA paper's device).
     schedule : {"active", "plain"}, default="active"
     shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
 
     References
     ----------
