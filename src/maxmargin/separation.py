@@ -25,6 +25,7 @@ from .kernel_separation import KernelSearch
 from .kernels import Kernel, Linear, Precomputed
 from .linear_separation import LinearSearch, without_zeros
 from .problems import Problem
+from .representable import refuse_rounded
 from .threads import one_thread
 from .verdicts import Verdict
 from .watch import Watch
@@ -49,8 +50,8 @@ def separate(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, d)
-        float32 and float64 are taken as the numbers that they are. The matrix of kernel values, of shape (n, n), with
-        ``kernel="precomputed"``.
+        float32 and float64 are taken as the numbers that they are; numbers that float64 does not hold, such as
+        2^53 + 1, are refused. The matrix of kernel values, of shape (n, n), with ``kernel="precomputed"``.
     y : array-like of shape (n,)
         Two classes.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"}, callable or str, default=None
@@ -146,6 +147,7 @@ def _problem(p: Any, bias: Any, tol: Any, max_time: Any) -> Problem:
 
 def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
     """Patterns as the solvers take them, signs, and the labels of the two classes; the caller's stay as they are."""
+    refuse_rounded(X)
     if not sp.issparse(X):
         try:
             X = np.asarray(X)

@@ -26,6 +26,7 @@ from ..kernels import Kernel, Precomputed
 from ..merge import apart, merge
 from ..multiclass import SCHEMES, Parts, named_parts, parts_of
 from ..problems import Problem
+from ..representable import refuse_rounded
 from ..rules import Algorithm
 from ..scaling import check_constant
 from ..solve import Report, Terms
@@ -251,6 +252,8 @@ default="rbf"
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> KernelMaxMarginClassifier:
         problem = self._problem()
         algorithm = self._named(problem)
+        if problem.hard:
+            refuse_rounded(X)
         X, y = checked_rows(
             self,
             X,
