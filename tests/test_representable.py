@@ -18,6 +18,7 @@ from maxmargin import (
     MarginRFE,
     MaxMarginClassifier,
     MaxMarginClassifierCV,
+    compare,
     separate,
 )
 
@@ -84,6 +85,9 @@ def test_complex_rows_are_refused(place):
     for asked in HARD:
         with pytest.raises(ValueError, match="complex numbers"):
             asked(COMPLEX[place], [0, 1])
+    for model in (MaxMarginClassifier(), KernelMaxMarginClassifier()):
+        with pytest.raises(ValueError, match=r"[Cc]omplex"):
+            model.fit(COMPLEX[place], [0, 1])
 
 
 @pytest.mark.parametrize(
@@ -117,3 +121,5 @@ def test_choices_among_hard_margins_refuse_too():
         with pytest.raises(ValueError, match="which no float64 is"):
             model.fit(X, y)
         assert not hasattr(model, "classes_")
+    with pytest.raises(ValueError, match="which no float64 is"):
+        compare(X, y, C=np.inf)

@@ -165,9 +165,10 @@ def test_whole_numbers_that_float64_rounds_are_refused(tmp_path):
         assert read(path).rounded == str(NEXT)
         output = tmp_path / "model.mm"
         fit = ["fit", str(path), "--output", str(output), "--quiet"]
-        hard = CliRunner().invoke(app, [*fit, "--C", "inf"])
-        assert hard.exit_code == 2
-        assert "which no float64 is" in " ".join(hard.output.split())
+        for command in (fit, ["compare", str(path)], ["select", str(path)]):
+            hard = CliRunner().invoke(app, [*command, "--C", "inf"])
+            assert hard.exit_code == 2
+            assert "which no float64 is" in " ".join(hard.output.split())
         assert not output.exists()
         assert CliRunner().invoke(app, [*fit, "--C", "1"]).exit_code in (0, 3)
         output.unlink()

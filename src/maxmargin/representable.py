@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+COMPLEX = "X holds complex numbers, and rows are real: give real and imaginary parts columns of their own."
 WHOLE = 2**53  # up to here float64 holds every whole number
 
 
@@ -29,9 +30,7 @@ def refuse_rounded(X: Any) -> None:
         if values.dtype.kind == "c" or (
             values.dtype.kind == "O" and any(isinstance(v, complex | np.complexfloating) for v in values.flat)
         ):
-            raise ValueError(
-                "X holds complex numbers, and rows are real: give real and imaginary parts columns of their own."
-            )
+            raise ValueError(COMPLEX)
         changed = first_rounded(values)
         if changed is not None:
             raise ValueError(

@@ -141,9 +141,10 @@ default="rbf"
         As in SVC: 0 where `status_` is CERTIFIED, else 1.
     certificate_ : Certificate or Certificates
         The bounds and the dual weights that prove them; `verify` rechecks them from the data.
-    verdict_ : Inseparable or Undecided, or dict of these
-        Of a hard margin without a separator: the exact proof that there is none, or what is known. Of several problems,
-        by their labels.
+    verdict_ : Inseparable, Undecided, LinearSeparator or PolynomialSeparator, or dict of these
+        Of a hard margin without a separator in float64: the exact proof that there is none, or with UNDECIDED what is
+        known, which may be a separator that takes more digits than float64 coefficients of rows have. Of several
+        problems, by their labels.
     history_ : list of Report
 
     Raises
