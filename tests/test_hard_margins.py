@@ -9,7 +9,17 @@ import pytest
 import scipy.sparse as sp
 from edge import cancels, edges
 
-from maxmargin import Inseparable, MaxMarginClassifier, Separable, Status, Undecided, load, save, verify
+from maxmargin import (
+    Inseparable,
+    KernelMaxMarginClassifier,
+    MaxMarginClassifier,
+    Separable,
+    Status,
+    Undecided,
+    load,
+    save,
+    verify,
+)
 from maxmargin.verdicts import LinearSeparator
 
 INF = np.inf
@@ -152,3 +162,48 @@ def test_model_files_keep_the_proof(reach, monkeypatch, tmp_path):
             assert str(old) == str(new)
             assert old.classes == new.classes
             new.verify(X, truth)
+
+
+class TestKernels:
+    def test_a_hyperplane_that_is_proved_is_the_model(self):
+        """The margin, 3.5e-10, is lost in the kernel's decomposition and exact step, not in the verdict."""
+        X, y = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.5, 0.5 - 1e-9]]), np.array([0, 1, 1, 0])
+        margin = 1e-9 / np.sqrt(8.0)
+        for rows in (X, sp.csr_matrix(X)):
+            model = KernelMaxMarginClassifier(INF, kernel="linear").fit(rows, y)
+            assert 0.99 * margin < model.certificate_.lower <= 1.0001 * margin <= model.certificate_.upper
+            assert model.status_ in (Status.CERTIFIED, Status.STALLED)
+            assert not hasattr(model, "verdict_")
+            assert (model.predict(rows) == y).all()
+            assert verify(model, rows, y).lower == pytest.approx(model.certificate_.lower)
+
+    def test_a_hyperplane_beyond_float64_is_no_model(self):
+        X, y = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.5, 0.5 - 2.0**-53]]), [0, 1, 1, 0]
+        model = KernelMaxMarginClassifier(INF, kernel="linear").fit(X, y)
+        if model.status_ is Status.UNDECIDED:
+            assert isinstance(model.verdict_, LinearSeparator)
+            assert model.verdict_.verify(X, y) is model.verdict_
+        else:
+            assert model.certificate_.lower > 0.0
+            assert (model.predict(X) == y).all()
+
+    @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
+    def test_rows_that_contradict_are_found_before_anything_is_solved(self, kernel):
+        X, y = flipped(3000, 10, 300)
+        X, y = np.vstack([X, X[:1]]), np.append(y, -y[0])
+        begin = time.perf_counter()
+        model = KernelMaxMarginClassifier(INF, kernel=kernel).fit(X, y)
+        assert time.perf_counter() - begin < 3.0  # 0.1 s alone
+        assert model.status_ is Status.INSEPARABLE
+        assert model.n_iter_ == 0
+        assert np.ptp(model.decision_function(X[:50])) == 0.0
+        assert model.verdict_.support.tolist() == [0, 3000]
+        assert model.verdict_.verify(X, y) is model.verdict_
+        assert verify(model, X, y).lower == -INF
+
+    def test_of_several_classes_the_others_are_solved(self):
+        X, y = np.array([[0.0, 1.0], [0.0, 1.0], [2.0, 3.0], [4.0, 1.0]]), np.array([0, 1, 2, 0])
+        model = KernelMaxMarginClassifier(INF).fit(X, y)
+        assert set(model.verdict_) == {0, 1}
+        assert model.certificate_.certificates[2].lower > 0.0
+        assert (model.decision_function(X)[:, 2] > 0.0).tolist() == [False, False, True, False]

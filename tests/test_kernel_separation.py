@@ -11,8 +11,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from edge import cancels, simplex
+from sklearn.metrics.pairwise import pairwise_kernels
 
-from maxmargin import CertificateError, Inseparable, Separable, Undecided, images, separate
+from maxmargin import (
+    CertificateError,
+    Inseparable,
+    KernelMaxMarginClassifier,
+    Separable,
+    Undecided,
+    images,
+    kernel_separation,
+    separate,
+)
 from maxmargin.images import MonomialRows, dimension
 from maxmargin.kernel_verdicts import KernelSeparator, PolynomialSeparator
 from maxmargin.kernels import Gaussian, Linear, Polynomial
@@ -251,3 +261,78 @@ def test_gamma_scale_is_scikit_learn_s():
         assert kernel_named("rbf", matrix, "scale", 3, 0.0).gamma == pytest.approx(expected, rel=1e-12)
     assert kernel_named("rbf", X, "auto", 3, 0.0).gamma == 1.0 / 3.0
     assert kernel_named("rbf", np.ones((4, 2)), "scale", 3, 0.0).gamma == 1.0
+
+
+class TestTheEndOfTheSearch:
+    """Noise, whose margins of a wide Gaussian are a few millionths."""
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_few_rows_end_exactly(self, seed):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(20, 2)), rng.integers(0, 2, 20)
+        for gamma in (0.1, 0.3):
+            verdict = separate(X, y, kernel="rbf", gamma=gamma, tol=np.inf)
+            assert verdict.separable, (seed, gamma, str(verdict))
+            assert verdict.verify(X, y) is verdict
+
+    def test_the_margin_is_that_of_the_classifier(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(30, 2)), rng.integers(0, 2, 30)
+        verdict = separate(X, y, kernel="rbf", gamma=0.03)
+        model = KernelMaxMarginClassifier(np.inf, gamma=0.03).fit(X, y)
+        assert verdict.separable
+        assert verdict.lo <= model.certificate_.upper
+        assert model.certificate_.lower <= verdict.hi
+        assert verdict.hi <= 1.01 * verdict.lo
+
+    def test_what_is_given_up_says_so_and_time_has_it_go_on(self, monkeypatch):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(1200, 5))
+        y = (np.sin(3.0 * X[:, 0]) + X[:, 1] > 0.0).astype(int)
+        monkeypatch.setattr(kernel_separation, "usual_sets", lambda n: 1)
+        given_up = separate(X, y, kernel="rbf", gamma=1.0, tol=np.inf)
+        assert given_up.separable is None
+        assert "given up: max_time has it go on" in given_up.reason
+        lasting = separate(X, y, kernel="rbf", gamma=1.0, tol=np.inf, max_time=60.0)
+        assert lasting.separable
+        assert lasting.lo <= given_up.hi
+
+    def test_margins_that_float64_cannot_tell_take_no_time(self):
+        X, y = np.linspace(0.0, 1.0, 40)[:, None], np.arange(40) % 2
+        verdict = separate(X, y, kernel="rbf", gamma=1.0, max_time=60.0)
+        assert verdict.separable is None
+        assert verdict.seconds < 30.0
+        assert "float64 kernel values" in verdict.reason
+        tiny = separate(1e-9 * X, y, kernel="rbf", gamma=1.0)
+        assert tiny.separable is None
+        assert "cannot tell them from zero" in tiny.reason
+
+
+TWO_ROWS = [lambda a, b: float(a @ b), lambda a, b: np.exp(-((a - b) ** 2).sum())]
+
+
+@pytest.mark.parametrize("metric", TWO_ROWS)
+@pytest.mark.parametrize("n", [2, 20])
+def test_a_kernel_of_two_rows_is_told_from_one_of_two_matrices(metric, n):
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    y = np.arange(n) % 2
+    for rows in (X, sp.csr_matrix(X)):
+        with pytest.raises(ValueError, match=r"gets two matrices.*pairwise_kernels\(Z, X, metric=function\)"):
+            separate(rows, y, kernel=metric)
+    with pytest.raises(ValueError, match="gets two matrices"):
+        KernelMaxMarginClassifier(kernel=metric).fit(X, y)
+    mended = separate(X, y, kernel=lambda Z, X: pairwise_kernels(Z, X, metric=metric), tol=np.inf)
+    assert mended.kernel.name == "pairwise"
+
+
+def test_faults_of_a_kernel_s_own_are_not_hidden():
+    def broken(Z, X):
+        raise TypeError("of its own")
+
+    with pytest.raises(TypeError, match="of its own"):
+        separate(SQUARE, XOR, kernel=broken)
+
+
+def test_a_sparse_matrix_of_kernel_values_is_refused():
+    with pytest.raises(ValueError, match=r"dense matrix.*toarray\(\)"):
+        separate(sp.csr_matrix(np.eye(2)), [0, 1], kernel="precomputed")

@@ -137,3 +137,46 @@ def test_three_classes_are_refused_with_the_remedy(tmp_path):
     result = run(path)
     assert result.exit_code == 2
     assert "one class at a time" in result.stderr
+
+
+LARGE, NEXT = 2**53, 2**53 + 1
+
+
+def rounded_files(folder):
+    """One pair of rows that float64 takes for equal, in every kind of file."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow.parquet import write_table
+
+    (folder / "rows.csv").write_text(f"a,b,class\n{LARGE},0.5,0\n{NEXT},0.5,1\n")
+    (folder / "rows.svm").write_text(f"0 1:{LARGE}\n1 1:{NEXT}\n")
+    np.savez(folder / "rows.npz", X=np.array([[LARGE], [NEXT]]), y=[0, 1])
+    table = pa.table({"a": [LARGE, NEXT], "class": [0, 1]})
+    write_table(table, folder / "rows.parquet")
+    return [folder / f"rows.{kind}" for kind in ("csv", "svm", "npz", "parquet")]
+
+
+def test_whole_numbers_that_float64_rounds_are_refused(tmp_path):
+    from maxmargin.readers import read
+
+    for path in rounded_files(tmp_path):
+        result = run(path)
+        assert result.exit_code == 2
+        assert f"{NEXT}, which no float64 is" in " ".join(result.output.split())
+        assert read(path).rounded == str(NEXT)
+        output = tmp_path / "model.mm"
+        fit = ["fit", str(path), "--output", str(output), "--quiet"]
+        for command in (fit, ["compare", str(path)], ["select", str(path)]):
+            hard = CliRunner().invoke(app, [*command, "--C", "inf"])
+            assert hard.exit_code == 2
+            assert "which no float64 is" in " ".join(hard.output.split())
+        assert not output.exists()
+        assert CliRunner().invoke(app, [*fit, "--C", "1"]).exit_code in (0, 3)
+        output.unlink()
+
+
+def test_numbers_that_are_meant_to_be_rounded_are_not(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(f"a,class\n{NEXT}.0,0\n1e300,1\n{LARGE + 2},0\n0.1,0\n")
+    result = run(path)
+    assert result.exit_code == 0
+    assert "SEPARABLE" in result.output

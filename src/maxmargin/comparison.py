@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state, check_X_y
 from .atomic import written_whole
 from .estimators.linear import MaxMarginClassifier, WithoutExactStep
 from .problems import Problem
+from .representable import refuse_rounded
 from .rules import RULES, Algorithm
 from .solve import Report
 from .status import Status
@@ -246,6 +247,8 @@ def compare(
     if not running:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
         raise ValueError(f"none of the algorithms solves this problem ({reasons}).")
+    if problem.hard:
+        refuse_rounded(X)
     X, y = _check(
         X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", accept_large_sparse=True
     )

@@ -5,7 +5,8 @@ In turn
 1. rows that contradict each other: equal rows of both classes; of a matrix, whatever contradicts in its rows;
 2. decomposition, a working set at a time, until the margin of its function is proved, the errors of all kernel values
    counted in;
-3. of polynomials of few monomials, Wolfe's algorithm in exact arithmetic: its combination is zero in every monomial,
+3. of few rows, the exact step of the hard margin: the optimality conditions on the support;
+4. of polynomials of few monomials, Wolfe's algorithm in exact arithmetic: its combination is zero in every monomial,
    or it separates; of small matrices, whether some combination of rows is zero. For kernels with a feature for every
    row (the Gaussian) nothing else is a proof that there is no separator: there is one, though its margin may be smaller
    than float64 kernel values can tell.
@@ -31,10 +32,11 @@ from .certificates import Certificate, Sample, fingerprint
 from .contradictions import contradiction
 from .images import exact_rows
 from .kernel_certificates import KernelPoint, KernelSample, all_bounds, attained
+from .kernel_solve import BETTER, FEW_ROWS, IDLE, finish
 from .kernel_task import KernelPoints
 from .kernel_verdicts import KernelSeparator, PolynomialSeparator
 from .kernels import Kernel, Linear, Polynomial, Precomputed
-from .linear_separation import above, among, linear_verdict
+from .linear_separation import above, among, linear_verdict, without_zeros
 from .problems import Problem
 from .proposals import proposals, start
 from .rational import BeyondReachError, ExactRows
@@ -68,58 +70,74 @@ def kernel_verdict(
         return among(KernelSearch(kernel, free, X, y, classes, np.inf, watch).verdict(), rows, n)
 
 
+def contradicting(kernel: Kernel, problem: Problem, X: Any, y: np.ndarray) -> dict[int, Fraction] | None:
+    """Rows that prove by themselves that no function of the kernel separates the classes, with their weights.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    problem : Problem
+        The hard margin; an augmented intercept can separate what a free one can.
+    X : ndarray or CSR matrix of shape (n, d)
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    """
+    X, bias = without_zeros(X), problem.intercept != "none"
+    if isinstance(kernel, Linear | Precomputed):
+        return contradiction(X, y, bias)[0]
+    weights, _ = contradiction(X, y, True)
+    if weights is None and not bias and isinstance(kernel, Polynomial) and kernel.coef0 == 0.0:
+        lonely, _ = contradiction(X, y, False)
+        if lonely is not None and len(lonely) == 1:  # a row of zeros, which is zero to the kernel
+            return lonely
+    return weights
+
+
+def usual_sets(n: int) -> int:
+    """Working sets after which a separator of n rows is not looked for any longer, where no time is given for it."""
+    return min(int(WORK / (50.0 * n * min(n, SET))), MOST) + 10
+
+
 class KernelSearch:
-    """One question on its way to an answer."""
+    """One question on its way to an answer; without a margin, so many `more` working sets than usual are solved."""
 
     def __init__(
         self, kernel: Kernel, problem: Problem, X: Any, y: np.ndarray, classes: tuple[Any, Any], tol: float,
-        watch: Watch,
+        watch: Watch, more: float = 0,
     ) -> None:  # fmt: skip
-        self.kernel, self.problem, self.y, self.classes, self.tol, self.watch = (
-            kernel, problem, y, classes, tol, watch,
+        self.kernel, self.problem, self.y, self.classes, self.tol, self.watch, self.more = (
+            kernel, problem, y, classes, tol, watch, more,
         )  # fmt: skip
+        self.done = 0
         self.X = X.astype(np.float64, copy=False)
         self.ones = np.ones(y.size)
 
     def verdict(self) -> Verdict:
         """The answer."""
-        weights = self._contradiction()
+        weights = contradicting(self.kernel, self.problem, self.X, self.y)
         if weights is not None:
             return self._inseparable(weights, "looking for rows that contradict each other")
         self._begin()
         if self._function(sets=1):
             return self._separable()
-        exact, reason = None, ""
+        exact, beyond = None, ""
         try:
             exact = self._exactly(exact_rows(self.kernel, self.X, self.y, self.problem.free))
         except TimeoutError:
             pass  # the watch knows why
         except BeyondReachError as error:
-            reason = f"no margin was found that float64 kernel values can tell, and {error}"
+            beyond = str(error)
         if isinstance(exact, Inseparable):
             return exact
-        if self._function(sets=self._patience()):
+        if self._function(usual_sets(self.y.size)) or self._finished():
+            return self._separable()
+        if exact is None and self.more and self._function(self.more):
             return self._separable()
         if exact is not None:
             return self._told_exactly(exact)
         status = self.watch.status()
         if status is not None:
-            reason = "Ctrl-C was heard" if status is Status.INTERRUPTED else "max_time went by"
-        return self._undecided(reason)
-
-    # what contradicts
-
-    def _contradiction(self) -> dict[int, Fraction] | None:
-        """Rows that prove by themselves that there is no separator, with their weights."""
-        free = self.problem.free
-        if isinstance(self.kernel, Precomputed):
-            return contradiction(self.X, self.y, free)[0]
-        weights, _ = contradiction(self.X, self.y, True)
-        if weights is None and not free and isinstance(self.kernel, Polynomial) and self.kernel.coef0 == 0.0:
-            lonely, _ = contradiction(self.X, self.y, False)
-            if lonely is not None and len(lonely) == 1:  # a row of zeros, which is zero to the kernel
-                return lonely
-        return weights
+            return self._undecided("Ctrl-C was heard" if status is Status.INTERRUPTED else "max_time went by")
+        return self._undecided(f"{self.ended}, and {beyond}")
 
     # in float64
 
@@ -136,20 +154,42 @@ class KernelSearch:
             self.problem, rows, self.y, self.ones, self.watch.interrupted
         )
 
-    def _patience(self) -> int:
-        return min(int(WORK / (50.0 * self.y.size * min(self.y.size, SET))), MOST) + 10
-
-    def _function(self, sets: int) -> bool:
+    def _function(self, sets: float) -> bool:
         """Is there, after so many more working sets, a function whose margin is proved?"""
+        self.ended = "float64 kernel values lead decomposition no further"
+        nearest, idle = np.inf, 0
         for done, point in enumerate(self.points, 1):
             self.found.value(point.alpha, point.scores)
+            self.done += 1
+            apart = self.found.upper - max(self.found.lower, 0.0)
+            nearest, idle = (nearest, idle + 1) if apart > BETTER * nearest else (apart, 0)
+            if idle >= IDLE:
+                break
             if self.found.lower > 0.0:
                 if self.found.gap <= NEARLY * self.tol and self._attained() > 0.0:
                     return True
-                if done >= sets + self._patience():
+                if done >= sets + usual_sets(self.y.size):
+                    self.ended = self._given_up()
                     break
-            elif done >= sets or self.found.upper <= NONE * self.longest:
+            elif self.found.upper <= NONE * self.longest:
+                self.ended = "all margins are so small that float64 kernel values cannot tell them from zero"
                 break
+            elif done >= sets:
+                self.ended = self._given_up()
+                break
+        return self._attained() > 0.0
+
+    def _given_up(self) -> str:
+        return (
+            f"no margin was proved in {self.done} working sets, after which the search was given up: max_time has it "
+            "go on for so many seconds"
+        )
+
+    def _finished(self) -> bool:
+        """Is there, of few rows, a function by the exact step whose margin is proved?"""
+        if self.y.size > FEW_ROWS or self.watch.interrupted():
+            return False
+        finish(self.found, self.problem, self.y, self.ones, self.sample)
         return self._attained() > 0.0
 
     def _attained(self) -> float:
@@ -167,6 +207,8 @@ class KernelSearch:
         return Certificate(self.problem, lower, upper, support, alpha[support], mark, self.kernel)
 
     def _separable(self) -> KernelSeparator:
+        if self.found.gap > NEARLY * self.tol:
+            self._finished()
         c, b = self.found.primal
         lower = self._attained()
         certificate = self._certificate(lower)

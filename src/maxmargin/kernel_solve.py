@@ -135,6 +135,14 @@ class KernelSolution:
             KernelPoint(none, none, 0.0), Bounds(0.0, 0.0, 0.0, 0.0), Status.CERTIFIED, 0, []
         )
 
+    @staticmethod
+    def open(n: int) -> KernelSolution:
+        """Of a hard margin of n rows that nobody looked for."""
+        none = np.zeros(n)
+        return KernelSolution(
+            KernelPoint(none, none, 0.0), Bounds(-np.inf, np.inf, 0.0, 0.0), Status.UNDECIDED, 0, []
+        )
+
 
 def solve_kernel(
     sample: KernelSample, parts: Sequence[Part], terms: Terms, megabytes: float
@@ -340,7 +348,7 @@ def _walk(
         near = rounds >= patience or (few and run.gap <= NEAR_ENOUGH)
         if small and near and ended not in (Status.MAX_TIME, Status.INTERRUPTED):
             small = False
-            _finish(run.points, part, sample)
+            finish(run.points, problem, part.y, part.weights, sample)
             report("exact", "few rows, or features: the optimality conditions on the support")
             ended = Status.CERTIFIED if run.gap <= NEARLY * tol else ended
             last_round = last_round or run.gap <= EXACT
@@ -356,7 +364,7 @@ def _walk(
         if watch.interrupted():
             status = watch.status() or status
         elif small:
-            _finish(run.points, part, sample)
+            finish(run.points, problem, part.y, part.weights, sample)
             report("exact", "few rows, or features: the optimality conditions on the support")
     found = run.points
     return _Walked(
@@ -384,9 +392,10 @@ def _enough(walked: _Walked, part: Part, tol: float) -> float:
     return min(walked.history[-1].gap, tol)
 
 
-def _finish(points: KernelPoints, part: Part, sample: KernelSample) -> None:
+def finish(
+    points: KernelPoints, problem: Problem, y: np.ndarray, weights: np.ndarray, sample: KernelSample
+) -> None:
     """The exact step on a factor Z of the Gram matrix, K = Z Z'; its points count where their bounds are better."""
-    problem, y, weights = part.problem, part.y, part.weights
     Z = _factor(sample)
     if Z is None or np.unique(y).size < 2:
         return

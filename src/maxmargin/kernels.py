@@ -25,6 +25,10 @@ NARROW = 64  # columns up to which rows are stored column by column: few of them
 THIN = 100  # rows of more columns, below which a product is computed sooner turned
 EXACT = 2.0**24  # whole numbers up to here have no rounding in float32
 WIDER = 2.0**53  # and in float64
+TWO_ROWS = (
+    "The kernel gets two matrices of rows and returns the matrix of their kernel values, and this function takes two "
+    "rows: kernel=lambda Z, X: pairwise_kernels(Z, X, metric=function), with sklearn.metrics.pairwise, makes one of it."
+)
 
 
 class Kernel(ABC):
@@ -397,11 +401,18 @@ class Pairwise(Kernel):
 
     def block(self, Z: Any, X: Any) -> np.ndarray:
         if callable(self.function):
-            K = self.function(Z, X)
+            try:
+                K = self.function(Z, X)
+            except (TypeError, ValueError, IndexError):
+                if _of_two_rows(self.function, Z, X):
+                    raise ValueError(TWO_ROWS) from None
+                raise
             K = K.toarray() if sp.issparse(K) else np.asarray(K)
             if K.dtype.kind not in "biuf" or not np.isfinite(K).all():
                 raise ValueError("The kernel must return finite real numbers; some of its values are not.")
             if K.shape != (Z.shape[0], X.shape[0]):
+                if _of_two_rows(self.function, Z, X):
+                    raise ValueError(TWO_ROWS)
                 raise ValueError(
                     f"The kernel must return a matrix of shape {(Z.shape[0], X.shape[0])} for so many rows of each; "
                     f"it returned shape {K.shape}."
@@ -432,6 +443,15 @@ class Precomputed(Kernel):
 
     def part(self, X: Any, places: np.ndarray) -> Any:
         return X[np.ix_(places, places)]
+
+
+def _of_two_rows(function: Callable[[Any, Any], Any], Z: Any, X: Any) -> bool:
+    """Does it return a number for two rows, as the metrics of scikit-learn's `pairwise_kernels` do?"""
+    one, two = (A[0].toarray().ravel() if sp.issparse(A) else A[0] for A in (Z, X))
+    try:
+        return np.ndim(function(one, two)) == 0
+    except (TypeError, ValueError, IndexError):
+        return False
 
 
 def plain(X: Any) -> Any:

@@ -25,6 +25,7 @@ from .kernel_separation import KernelSearch
 from .kernels import Kernel, Linear, Precomputed
 from .linear_separation import LinearSearch, without_zeros
 from .problems import Problem
+from .representable import refuse_rounded
 from .threads import one_thread
 from .verdicts import Verdict
 from .watch import Watch
@@ -49,8 +50,8 @@ def separate(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, d)
-        float32 and float64 are taken as the numbers that they are. The matrix of kernel values, of shape (n, n), with
-        ``kernel="precomputed"``.
+        float32 and float64 are taken as the numbers that they are; numbers that float64 does not hold, such as
+        2^53 + 1, are refused. The matrix of kernel values, of shape (n, n), with ``kernel="precomputed"``.
     y : array-like of shape (n,)
         Two classes.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"}, callable or str, default=None
@@ -71,14 +72,16 @@ def separate(
         verdict. Margins that are tiny beside the data may keep a wider one.
     max_time : float, default=None
         Seconds, after which the verdict is Undecided, or the interval as wide as it is. It is looked at between linear
-        programs, working sets and exact solutions, each of which is ended first.
+        programs, working sets and exact solutions, each of which is ended first. With a kernel, a separator is looked
+        for as long as there is time; None gives it up after as many working sets as take some seconds.
 
     Returns
     -------
     Separable, Inseparable or Undecided
         The first two are proved, whatever the rounding. Undecided says why, with the bound on the margin that was
         reached. Without a kernel it takes `max_time`, Ctrl-C, or a proof of more than 2048 rows; with one, a margin
-        that float64 kernel values cannot tell from zero. Each has ``verify(X, y)``.
+        that float64 kernel values cannot tell from zero, or working sets that bring none, so many as take some
+        seconds. Each has ``verify(X, y)``.
 
     Raises
     ------
@@ -105,6 +108,10 @@ def separate(
     True
     """
     problem = _problem(p, bias, tol, max_time)
+    if sp.issparse(X) and isinstance(kernel, str) and kernel == "precomputed":
+        raise ValueError(
+            "A precomputed kernel is a dense matrix, in which no zeros are left out: X.toarray() makes one."
+        )
     table, signs, classes = _table(X, y)
     function = kernel_named(kernel, table, gamma, degree, coef0)
     with (
@@ -114,7 +121,8 @@ def separate(
         if isinstance(function, Linear):
             return LinearSearch(problem, table, signs, classes, float(tol), watch).verdict()
         _check_kernel(function, table, problem)
-        return KernelSearch(function, problem, table, signs, classes, float(tol), watch).verdict()
+        more = 0 if max_time is None else np.inf
+        return KernelSearch(function, problem, table, signs, classes, float(tol), watch, more).verdict()
 
 
 def _check_kernel(kernel: Kernel, X: Any, problem: Problem) -> None:
@@ -146,6 +154,7 @@ def _problem(p: Any, bias: Any, tol: Any, max_time: Any) -> Problem:
 
 def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
     """Patterns as the solvers take them, signs, and the labels of the two classes; the caller's stay as they are."""
+    refuse_rounded(X)
     if not sp.issparse(X):
         try:
             X = np.asarray(X)

@@ -16,7 +16,7 @@ class Status(StrEnum):
     MAX_TIME = "MAX_TIME"  #: `max_time` seconds went by
     INTERRUPTED = "INTERRUPTED"  #: Ctrl-C, or the callback said so
     INSEPARABLE = "INSEPARABLE"  #: hard margin: there is no separator, and `verdict_` proves it exactly
-    UNDECIDED = "UNDECIDED"  #: hard margin: stopped with no separator and no proof that there is none
+    UNDECIDED = "UNDECIDED"  #: hard margin: stopped with no float64 separator and no proof that there is none
     NOT_FINITE = "NOT_FINITE"  #: numbers overflowed: the scale of the data is beyond float64
 
 

@@ -24,6 +24,7 @@ from .images import dimension, entries, image
 from .kernel_certificates import kernel_bounds
 from .kernels import Kernel, Linear
 from .norms import norm
+from .representable import refuse_rounded
 
 SHOWN = 6  # rows of a proof that are printed
 PLAIN = Linear()  # no kernel: phi(x) = x
@@ -438,7 +439,17 @@ def attained_exactly(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q: floa
 
 
 def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[Any, np.ndarray]:
-    """Patterns in float64 and signs, of the classes that the verdict names."""
+    """Patterns in float64 and signs, of the classes that the verdict names.
+
+    Raises
+    ------
+    CertificateError
+        If these are other data, or numbers that float64 does not hold: the proof is about others then.
+    """
+    try:
+        refuse_rounded(X)
+    except ValueError as error:
+        raise CertificateError(str(error)) from None
     X = sp.csr_matrix(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)
     if X.ndim != 2 or X.shape[1] != features:
         raise CertificateError(f"the verdict is about {features} features; X has the shape {X.shape}.")

@@ -69,7 +69,7 @@ def compare(
     """
     with one_sentence():
         from ..atomic import check_place
-        from .labelled import check_options, read_labelled
+        from .labelled import check_options, read_labelled, refuse_rounded
 
         kind, figure = None, None
         if csv is not None:
@@ -82,6 +82,8 @@ def compare(
         which = Selection(label, columns, drop)
         check_options(data, n_features, which)
         table = read_labelled(data, n_features, which)
+        if isinf(C):
+            refuse_rounded(data, table)
 
         from ..comparison import compare as run
         from .progress import Progress

@@ -105,7 +105,7 @@ def fit(
         return
     with one_sentence():
         from ..atomic import check_place
-        from .labelled import check_options, read_labelled
+        from .labelled import check_options, read_labelled, refuse_rounded
 
         check_place(output, data)
         if classes is not None or hashing is not None or trail is not None:
@@ -121,6 +121,8 @@ def fit(
         from .summary import summary, weights
 
         model = chosen_model(ctx)
+        if isinf(model.C):
+            refuse_rounded(data, table)
         with Progress("margin" if isinf(model.C) else "objective", max_time, quiet) as progress:
             seconds = _fit(model, table, progress)
         save(model, output)

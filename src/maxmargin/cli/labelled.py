@@ -19,6 +19,16 @@ def check_options(data: Path, n_features: int | None, which: Selection) -> None:
         raise DataError(f"{data}: the header says which features there are; leave --n-features out.")
 
 
+def refuse_rounded(data: Path, table: Table) -> None:
+    """Refuse rows that are not those of the file, where something is to be proved of these."""
+    if table.rounded is not None:
+        raise DataError(
+            f"{data} holds {table.rounded}, which no float64 is, and proofs are about float64 numbers: rows that "
+            "differ could be taken for equal ones. Subtract a constant from its column, or divide, so that float64 "
+            "holds every number; or, if rounding is meant, write it with a decimal point."
+        )
+
+
 def read_labelled(data: Path, n_features: int | None, which: Selection) -> Table:
     """Read a file; its labels must be there, and be classes."""
     table = which.read(data, n_features)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,7 +77,7 @@ def select(
     with one_sentence():
         from ..atomic import check_place, written_whole
         from .compare import _figure
-        from .labelled import check_options, read_labelled
+        from .labelled import check_options, read_labelled, refuse_rounded
 
         kind, figure = None, None
         if picture is not None:
@@ -89,6 +90,8 @@ def select(
         which = Selection(label, columns, drop)
         check_options(data, n_features, which)
         table = read_labelled(data, n_features, which)
+        if isinf(C):
+            refuse_rounded(data, table)
         _check_folds(table, folds)
 
         import time

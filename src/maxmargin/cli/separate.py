@@ -59,13 +59,14 @@ def separate(
     code 0 with either proof, 3 if the question was left open.
     """
     with one_sentence():
-        from .labelled import check_options, read_labelled
+        from .labelled import check_options, read_labelled, refuse_rounded
 
         which = Selection(label, columns, drop)
         check_options(data, n_features, which)
         if kernel == "precomputed":
             raise ValueError("--kernel precomputed takes a matrix, which no file of rows is: ask in Python.")
         table = read_labelled(data, n_features, which)
+        refuse_rounded(data, table)
 
         from ..separation import separate as decide
         from .summary import as_json as to_json

@@ -12,6 +12,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _check_sample_weight
 
+from ..representable import refuse_rounded
 from ..rules import Algorithm
 from ..solve import Report
 from ..status import Status
@@ -153,6 +154,8 @@ callback, n_jobs, random_state, verbose
         costs, norms = grid(self.Cs, self.ps)
         whole = MaxMarginClassifier(float(costs[0]), p=norms[0], **shared)
         names = X
+        if np.isinf(costs).any():
+            refuse_rounded(X)
         X, y = checked_rows(self, X, y, accept_sparse="csr", order="C", accept_large_sparse=True)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         splitter: Any = check_cv(self.cv, y, classifier=True)

@@ -11,6 +11,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 
@@ -20,19 +21,20 @@ from ..data import canonical
 from ..definiteness import check_kernel
 from ..kernel_certificates import KernelPoint, KernelSample, all_bounds, certificate
 from ..kernel_names import kernel_named, width
-from ..kernel_separation import kernel_verdict
+from ..kernel_separation import contradicting, kernel_verdict
 from ..kernel_solve import KERNEL_ALGORITHMS, Decomposition, KernelSolution, Part, solve_kernel
 from ..kernel_verdicts import KernelSeparator
 from ..kernels import Kernel, Precomputed
 from ..merge import apart, merge
 from ..multiclass import SCHEMES, Parts, named_parts, parts_of
 from ..problems import Problem
+from ..representable import refuse_rounded
 from ..rules import Algorithm
 from ..scaling import check_constant
 from ..solve import Report, Terms
 from ..status import Status, worst
 from ..threads import jobs, one_thread
-from ..verdicts import Inseparable, Verdict
+from ..verdicts import Inseparable, LinearSeparator, Verdict
 from ..watch import Watch
 from .callbacks import CallbackSupportMixin, round_tasks, with_callbacks
 from .hard import keep_verdicts
@@ -42,6 +44,8 @@ from .prediction import KernelDecision
 from .reports import hear
 from .rows import checked_rows
 from .unchanged import unchanged_by
+
+SOLVED = 4e9  # work, up to which a hyperplane is written as a combination of rows
 
 
 class KernelMaxMarginClassifier(KernelDecision, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -138,9 +142,10 @@ default="rbf"
         As in SVC: 0 where `status_` is CERTIFIED, else 1.
     certificate_ : Certificate or Certificates
         The bounds and the dual weights that prove them; `verify` rechecks them from the data.
-    verdict_ : Inseparable or Undecided, or dict of these
-        Of a hard margin without a separator: the exact proof that there is none, or what is known. Of several problems,
-        by their labels.
+    verdict_ : Inseparable, Undecided, LinearSeparator or PolynomialSeparator, or dict of these
+        Of a hard margin without a separator in float64: the exact proof that there is none, or with UNDECIDED what is
+        known, which may be a separator that takes more digits than float64 coefficients of rows have. Of several
+        problems, by their labels.
     history_ : list of Report
 
     Raises
@@ -252,6 +257,8 @@ default="rbf"
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> KernelMaxMarginClassifier:
         problem = self._problem()
         algorithm = self._named(problem)
+        if problem.hard:
+            refuse_rounded(X)
         X, y = checked_rows(
             self,
             X,
@@ -317,6 +324,7 @@ default="rbf"
 
             if not places.size:  # both classes of a pair have weight 0
                 return [(KernelSolution.nothing(), places)]
+            contradicted = {k for k in group if problem.hard and question(k).contradictory()}
             parts = [
                 Part(
                     problem,
@@ -329,12 +337,16 @@ default="rbf"
                     inseparable=lambda k=k: question(k).inseparable(),
                 )
                 for k in group
+                if k not in contradicted
             ]
             # groups that are left share the time that is left
             part = watch.part(-(-(len(groups) - groups.index(group)) // side_by_side))
             terms = Terms(self.tol, max_iter, part, heard, self._exact, reason)
-            found = solve_kernel(sample.part(places), parts, terms, self.cache_size)
-            return [(solution, places) for solution in found]
+            found = iter(solve_kernel(sample.part(places), parts, terms, self.cache_size) if parts else [])
+            return [
+                (KernelSolution.open(places.size) if k in contradicted else next(found), places)
+                for k in group
+            ]
 
         with Watch(self.max_time) as watch:
 
@@ -581,12 +593,21 @@ class _Question:
         y = self.y[self.rows]
         return kernel_verdict(self.kernel, self.problem, X, y, self.sides, self.watch, self.rows, self.y.size)
 
+    def contradictory(self) -> bool:
+        """Are there rows that contradict each other?"""
+        X, y = self.kernel.part(self.X, self.rows), self.y[self.rows]
+        return contradicting(self.kernel, self.problem, X, y) is not None
+
     def inseparable(self) -> bool:
         """Is there a proof that no separator exists?"""
         return isinstance(self.verdict, Inseparable)
 
     def answered(self, found: KernelSolution, tol: float) -> tuple[KernelSolution, Verdict | None]:
-        """What there is to say: a separator that is not the widest, or the proof of none, and its verdict."""
+        """What there is to say, and the verdict where the model does not show it.
+
+        That is the proof that there is no separator, a question that is open, or a separator that no float64
+        coefficients are known for: a polynomial, or a hyperplane in rational numbers.
+        """
         verdict = self.verdict
         if isinstance(verdict, Inseparable):
             alpha = np.zeros(self.y.size)
@@ -594,7 +615,9 @@ class _Question:
             return self._at(found.point._replace(alpha=alpha), found, Status.INSEPARABLE), verdict
         separator = self._separator(verdict)
         if separator is not None:
-            better = self._at(separator._replace(alpha=found.point.alpha), found, Status.STALLED)
+            duals = (found.point.alpha, separator.alpha)
+            points = [self._at(separator._replace(alpha=alpha), found, Status.STALLED) for alpha in duals]
+            better = min(points, key=lambda point: point.bounds.upper)
             if better.bounds.lower > 0.0:
                 certified = self.problem.gap(better.bounds.lower, better.bounds.upper) <= tol
                 return replace(better, status=Status.CERTIFIED if certified else Status.STALLED), None
@@ -606,9 +629,31 @@ class _Question:
         return replace(found, point=proof.point, bounds=proof.bounds, status=status)
 
     def _separator(self, verdict: Verdict) -> KernelPoint | None:
-        """The function of a verdict that has one in float64."""
-        if not isinstance(verdict, KernelSeparator):
+        """The function of a verdict, and its dual weights; None where float64 coefficients of rows are not known."""
+        if isinstance(verdict, KernelSeparator):
+            coefficients = verdict.coefficients
+        elif isinstance(verdict, LinearSeparator):
+            coefficients = _combination(self.X[self.rows], verdict.w)
+        else:
             return None
-        c = np.zeros(self.y.size)
-        c[self.rows] = verdict.coefficients
-        return KernelPoint(c, c, verdict.b)
+        if coefficients is None:
+            return None
+        c, alpha = np.zeros(self.y.size), np.zeros(self.y.size)
+        c[self.rows] = coefficients
+        alpha[self.rows[verdict.certificate.support]] = verdict.certificate.dual
+        return KernelPoint(alpha, c, verdict.b)
+
+
+def _combination(X: Any, w: np.ndarray) -> np.ndarray | None:
+    """The coefficients of rows whose sum is nearest to w, by least squares; None of data that are too large for them.
+
+    What of w is no combination of rows has no part in their scores.
+    """
+    n, d = X.shape
+    if n * d * min(n, d) > SOLVED:
+        return None
+    dense = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
+    try:
+        return np.linalg.lstsq(dense.T, w)[0]
+    except np.linalg.LinAlgError:
+        return None

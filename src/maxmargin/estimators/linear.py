@@ -18,6 +18,7 @@ from ..choice import choose, relay
 from ..data import Patterns
 from ..linear_separation import linear_verdict
 from ..problems import Problem
+from ..representable import refuse_rounded
 from ..rules import RULES, Algorithm
 from ..solve import Distinct, Report, Solution, Terms, shared, solve
 from ..status import worst
@@ -216,6 +217,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
         named = self._named()
         if self.p != "log":
             _solved_by(named, problem)
+        if problem.hard:
+            refuse_rounded(X)
         X, y = checked_rows(
             self,
             X,

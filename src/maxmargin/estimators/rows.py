@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
+from ..representable import COMPLEX
 from .labels import missing_labels
 
 _ENCODE = (
@@ -49,6 +50,8 @@ def checked_rows(estimator: Any, X: Any, *y: Any, **how: Any) -> Any:
             raise ValueError(
                 f"{said}Columns in the order of the fit: X[list(model.feature_names_in_)]."
             ) from None
+        if "not 'complex'" in said:
+            raise ValueError(COMPLEX) from None
         words = next((one for one in _faults(X, said) if one is not None), None)
         if words is None and "NaN" in said and y:
             missing = [_absent(value) for value in np.asarray(y[0], dtype=object).ravel()]

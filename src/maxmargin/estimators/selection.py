@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
 )
 
 from ..problems import Problem
+from ..representable import refuse_rounded
 from ..rules import IMA, Algorithm
 from ..status import Status
 from ..threads import jobs, one_thread
@@ -253,6 +254,8 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> MarginRFE:
         self._check()
         engine = self._engine()
+        if getattr(engine, "C", None) == np.inf:
+            refuse_rounded(X)
         X, y = checked_rows(self, X, y, accept_sparse="csr", order="C")
         if sample_weight is not None:
             if not has_fit_parameter(engine, "sample_weight"):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..representable import first_rounded
 from .files import require_memory
 from .table import DataError, Expected, Table, check_finite, check_labels, listed, whole
 
@@ -29,6 +30,7 @@ def read_npz(path: Path, expected: Expected) -> Table:
     require_memory(path, sum(_bytes(shape, dtype) for shape, dtype in headers.values()))
     with np.load(path, allow_pickle=False) as archive:
         y = archive["y"] if "y" in headers else None
+        changed = next((first_rounded(archive[name]) for name in ("X", "data") if name in headers), None)
         if "X" in headers:
             X = _dense(path, archive["X"], expected)
         elif all(name in headers for name in _SPARSE):
@@ -50,7 +52,7 @@ def read_npz(path: Path, expected: Expected) -> Table:
             )
         check_labels(path, y)
         y = whole(y)
-    return Table(X, y)
+    return Table(X, y, rounded=None if changed is None else str(changed))
 
 
 def _headers(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..representable import first_rounded
 from .files import require_memory
 from .table import DataError, Expected, Table, check_finite, check_labels, columns, labels_of, whole
 
@@ -93,8 +94,11 @@ def _read(
     require_memory(path, 8.0 * rows * (len(features) + 1))
     single = all(pa.types.is_float32(type_) for type_ in types)
     X = np.empty((rows, len(features)), np.float32 if single else np.float64)
+    rounded = None
     for j, k in enumerate(features):
-        X[:, j] = _filled(path, table, names[k]).to_numpy()
+        values = _filled(path, table, names[k]).to_numpy()
+        rounded = first_rounded(values) if rounded is None else rounded
+        X[:, j] = values
     check_finite(path, X, [names[k] for k in features])
     y = None
     if at is not None:
@@ -104,7 +108,10 @@ def _read(
         y = labels.to_numpy()
         y = labels_of(_texts(path, names[at], y)) if y.dtype == object else whole(y)
         check_labels(path, y)
-    return Table(X, y, [names[k] for k in features], None if at is None else names[at])
+    return Table(
+        X, y, [names[k] for k in features], None if at is None else names[at],
+        rounded=None if rounded is None else str(rounded),
+    )  # fmt: skip
 
 
 def _texts(path: Path, name: str, labels: np.ndarray) -> list[str]:

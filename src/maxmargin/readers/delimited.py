@@ -16,6 +16,7 @@ from typing import TextIO
 
 import numpy as np
 
+from ..representable import WHOLE, first_rounded_text
 from .files import open_data, require_memory, sample
 from .table import DataError, Expected, Table, columns, labels_of, listed
 
@@ -105,7 +106,10 @@ def read_delimited(path: Path, expected: Expected) -> Table:
             raise KeyboardInterrupt from None
         fault = _first_fault(path, delimiter, names, features, at, truths)
         raise DataError(fault or f"{path}: {str(error).rstrip('.')}.") from None
-    return Table(X, y, [names[k] for k in features], None if at is None else names[at])
+    rounded = _first_rounded(path, delimiter, features) if (np.abs(X) >= WHOLE).any() else None
+    return Table(
+        X, y, [names[k] for k in features], None if at is None else names[at], rounded=rounded
+    )  # fmt: skip
 
 
 def _truths(path: Path, delimiter: str, features: list[int]) -> set[int]:
@@ -169,6 +173,14 @@ def _check_header(path: Path, names: list[str], expected: Expected) -> None:
             raise DataError(
                 f"{path}, line 1: two columns are named {name!r}; a header gives each its own name."
             )
+
+
+def _first_rounded(path: Path, delimiter: str, features: list[int]) -> str | None:
+    """The first whole number of these columns that float64 does not hold."""
+    with _opened(path) as file:
+        reader = csv.reader(file, delimiter=delimiter)
+        next(reader)
+        return first_rounded_text(row[k] for row in reader if row for k in features)
 
 
 def _first_fault(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..representable import WHOLE, first_rounded_text
 from .files import COMPRESSED, open_data, plain_sentences, require_memory, sample
 from .table import DataError, Expected, Table, whole
 
@@ -50,7 +51,18 @@ def read_svmlight(path: Path, expected: Expected) -> Table:
     indices = X.indices
     indices -= first
     shape = (X.shape[0], expected.n_features or max(width, 1))
-    return Table(sp.csr_matrix((X.data, indices, X.indptr), shape), whole(y), first_index=first)
+    rounded = _first_rounded(path) if (np.abs(X.data) >= WHOLE).any() else None
+    return Table(
+        sp.csr_matrix((X.data, indices, X.indptr), shape), whole(y), first_index=first, rounded=rounded
+    )
+
+
+def _first_rounded(path: Path) -> str | None:
+    """The first whole number that float64 does not hold."""
+    with open_data(path) as file:
+        return first_rounded_text(
+            word.partition(b":")[2].decode() for line in file for word in line.split(b"#", 1)[0].split()
+        )
 
 
 @dataclass(frozen=True)

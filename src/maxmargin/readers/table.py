@@ -48,6 +48,8 @@ class Table:
         The column that the labels were in.
     first_index : {0, 1} or None
         From what the indices of svmlight text count.
+    rounded : str or None
+        A whole number of the file, or one of a wider type, that float64 does not hold: no proof may rest on X then.
     """
 
     X: Any
@@ -55,6 +57,7 @@ class Table:
     feature_names: list[str] | None = None
     label_name: str | None = None
     first_index: int | None = None
+    rounded: str | None = None
 
 
 def whole(labels: np.ndarray) -> np.ndarray:

@@ -1,0 +1,121 @@
+"""Numbers that float64 does not hold: a proof is about the float64 rows, which would be others than those given.
+
+Two whole numbers beyond 2^53 may be one float64 number, and then rows that differ would be proved to be equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import inf
+from numbers import Number
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+COMPLEX = "X holds complex numbers, and rows are real: give real and imaginary parts columns of their own."
+WHOLE = 2**53  # up to here float64 holds every whole number
+
+
+def refuse_rounded(X: Any) -> None:
+    """Raise ValueError where a number of X is complex, or is another one in float64.
+
+    Arrays of float64, float32 and small whole numbers cost nothing. What holds no numbers is left to others.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse matrix
+    """
+    for values in _parts(X):
+        if values.dtype.kind == "c" or (
+            values.dtype.kind == "O" and any(isinstance(v, complex | np.complexfloating) for v in values.flat)
+        ):
+            raise ValueError(COMPLEX)
+        changed = first_rounded(values)
+        if changed is not None:
+            raise ValueError(
+                f"X holds {changed!s}, which no float64 is, and proofs are about float64 numbers: rows that differ "
+                "could be taken for equal ones. Subtract a constant from its column, or divide, so that float64 holds "
+                "every number; or, if rounding is meant, convert X to float64 yourself."
+            )
+
+
+def first_rounded(values: np.ndarray) -> Any | None:
+    """The first number that conversion to float64 changes; None where there is none, or no number.
+
+    Parameters
+    ----------
+    values : ndarray of any type
+        Of text, whole numbers are looked at: decimal fractions are always meant to be rounded.
+    """
+    kind, size = values.dtype.kind, values.dtype.itemsize
+    if kind in "mM":
+        return first_rounded(values.view(np.int64))
+    if kind in "iu" and size > 4:
+        large = values[(values > WHOLE) | (values < -WHOLE)]
+        return next((v for v in large.ravel().tolist() if int(float(v)) != v), None)
+    if kind == "f" and size > 8:
+        with np.errstate(over="ignore", invalid="ignore"):
+            changed = values[np.isfinite(values) & (values.astype(np.float64) != values)]
+        return changed[0] if changed.size else None
+    if kind in "OUS":
+        return next((v for v in values.flat if _rounded(v)), None)
+    return None
+
+
+def first_rounded_text(texts: Iterable[str]) -> str | None:
+    """The first whole number among these texts that float64 does not hold."""
+    return next((text.strip() for text in texts if _rounded(text)), None)
+
+
+def _rounded(value: Any) -> bool:
+    """Is this object a number, or a whole one in words, that float64 does not hold?"""
+    if isinstance(value, bytes):
+        value = value.decode("ascii", "replace")
+    if isinstance(value, str):
+        digits = value.strip()
+        if len(digits) < 16 or not digits[digits[0] in "+-" :].isdecimal():
+            return False
+        value = int(digits) if len(digits) < 400 else inf  # beyond float64: refused where it is read
+    elif isinstance(value, np.integer):
+        value = int(value)  # NumPy would round it before it compares
+    if not isinstance(value, Number) or value != value:
+        return False
+    try:
+        return float(value) != value  # pyright: ignore[reportArgumentType]
+    except OverflowError:
+        return True
+    except (TypeError, ValueError):  # no real number: others say so
+        return False
+
+
+def _parts(X: Any) -> Iterator[np.ndarray]:
+    """The numbers of X as they are before they become float64."""
+    if sp.issparse(X):
+        if X.dtype not in (np.float32, np.float64):
+            X = X.tocsr(copy=True)
+            yield X.data.copy()
+            X.sum_duplicates()
+            yield X.data
+        return
+    if isinstance(X, np.ndarray):
+        yield X
+        return
+    if hasattr(X, "columns") and len(getattr(X, "shape", ())) == 2:
+        # columns of several types would become float64 together
+        yield from map(np.asarray, _columns(X))
+        return
+    try:
+        values = np.asarray(X)
+        if values.dtype == np.float64 and not hasattr(X, "dtype") and (np.abs(values) >= WHOLE).any():
+            values = np.asarray(X, dtype=object)  # whole numbers among fractions
+    except (TypeError, ValueError):
+        return
+    yield values
+
+
+def _columns(frame: Any) -> Any:
+    """The columns of a frame of pandas, Polars or Arrow."""
+    if hasattr(frame, "iloc"):
+        return [frame.iloc[:, place] for place in range(frame.shape[1])]
+    return frame.get_columns() if hasattr(frame, "get_columns") else frame.columns
