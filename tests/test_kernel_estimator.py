@@ -874,6 +874,20 @@ def test_at_home_in_scikit_learn():
     assert clone(model).get_params() == model.get_params()
 
 
+def test_little_memory_for_rows_that_move_all():
+    """The squared hinge moves more rows of a working set than two blocks of kernel rows hold beside what was kept."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2500, 10))
+    y = (np.sin(3.0 * X[:, 0]) + X[:, 1] > 0.0).astype(int)
+    model = KernelMaxMarginClassifier(loss="squared_hinge", cache_size=1, max_time=20.0).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    assert verify(model, X, y).gap <= 1e-3
+    last = model.history_[-1]  # the running bounds are those of the kernel, but for rounding
+    assert (last.lower, last.upper) == pytest.approx(
+        (model.certificate_.lower, model.certificate_.upper), rel=1e-5
+    )
+
+
 def test_classes_in_step(monkeypatch):
     """Classes that wait for each other's rows end as each by itself would; reports stay those of a class."""
     X, y = load_digits(return_X_y=True)
