@@ -166,15 +166,26 @@ def test_sums_of_rows_are_within_their_error(store, few, cancel, monkeypatch):
 
 
 def test_which_of_several_points_is_the_better_one():
-    """The one that proves most of those whose own objective, or margin, is next to the best."""
+    """The one that proves the least gap of those whose own objective, or margin, is next to the best."""
     point = KernelPoint(np.zeros(1), np.zeros(1), 0.0)
-    for problem, sign in ((Problem("hinge", 1.0), 1.0), (Problem("hinge", np.inf), -1.0)):
-        found = [
-            KernelBounds(Bounds(sign * proved, sign * proved, 0.0, 0.0), point, sign * value)
-            for value, proved in ((4.0, 4.0), (2.0, 9.0), (2.001, 7.0), (2.1, 3.0), (np.nan, 1.0))
-        ]
-        assert better(problem, found) is found[2]
-        assert better(problem, [*found, found[2]._replace(value=sign * 1.0)]).value == sign * 1.0
+    for problem, ends in (
+        (Problem("hinge", 1.0), lambda proved, other: (other, proved)),
+        (Problem("hinge", np.inf), lambda proved, other: (1.0 / proved, 1.0 / other)),
+    ):
+        cases = ((4.0, 4.0), (2.0, 9.0), (2.001, 7.0), (2.1, 3.0), (np.nan, 1.0))
+        for other in (1.0, 0.0) if not problem.hard else (1.0,):  # nothing is proved by dual weights of 0
+            found = [
+                KernelBounds(
+                    Bounds(*ends(proved, other), 0.0, 0.0), point, 1.0 / value if problem.hard else value
+                )
+                for value, proved in cases
+            ]
+            assert better(problem, found) is found[2]
+            # dual weights that prove more are worth a rounding of the primal bound
+            more = KernelBounds(Bounds(*ends(7.001, 1.9), 0.0, 0.0), point, found[2].value)
+            assert better(problem, [*found, more]) is more
+            best = found[1]._replace(value=10.0 if problem.hard else 0.1)
+            assert better(problem, [*found, best]) is best
 
 
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(1e-6, 5, 1.0)], ids=lambda k: k.name)

@@ -302,8 +302,9 @@ def better(problem: Problem, found: Sequence[KernelBounds]) -> KernelBounds:
     proved = np.array(
         [_worth(problem, one.bounds.lower if problem.hard else one.bounds.upper) for one in found]
     )
+    gaps = np.nan_to_num([problem.gap(one.bounds.lower, one.bounds.upper) for one in found], nan=np.inf)
     near = values <= values.min() + NEXT * abs(values.min())
-    return found[int(np.lexsort((values, proved, ~near))[0])]
+    return found[int(np.lexsort((values, proved, gaps, ~near))[0])]
 
 
 def _primal_points(
