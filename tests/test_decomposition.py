@@ -11,7 +11,7 @@ from oracle import optimum
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
 from maxmargin import Problem, kernels
-from maxmargin.batch import decomposition
+from maxmargin.batch import decomposition, kernel_rows
 from maxmargin.batch.decomposition import decomposed_points
 from maxmargin.batch.kernel_rows import BLOCK, RATIO, KernelRows
 from maxmargin.compiled.decomposition import first_of, mark, pairs, singles
@@ -311,6 +311,39 @@ def test_the_budget_is_kept():
     before = rows.computed
     rows.slots(wanted)
     assert rows.computed == before
+
+
+def test_rows_of_one_call_do_not_leave_for_each_other():
+    """Less memory is untouched than a block takes: what is kept by then must not make place for the last block."""
+    X = np.random.default_rng(0).normal(size=(4000, 3))
+    rows = KernelRows(Gaussian(0.5), X, 1.0)
+    rows.slots(np.arange(700))
+    assert 700 + BLOCK > rows.most == 2 * BLOCK
+    wanted = np.arange(1000, 1000 + rows.most)
+    slots = rows.slots(wanted)
+    assert np.array_equal(np.unique(slots), np.arange(rows.most))
+    np.testing.assert_allclose(rows.rows[slots], Gaussian(0.5).block(X[wanted], X), rtol=0.0, atol=1e-13)
+    assert rows.computed == 700 + rows.most
+
+
+@pytest.mark.parametrize("n", [900, 1300, 2500])
+def test_whatever_is_asked_for_is_there(n, monkeypatch):
+    """Requests of few rows and of many, beside rows that are expected, against products by themselves."""
+    monkeypatch.setattr(kernel_rows, "OLD", 3)
+    rng = np.random.default_rng(n)
+    X = rng.integers(-9, 10, size=(n, 2)).astype(float)
+    K = X @ X.T
+    for _ in range(15):
+        rows = KernelRows(Linear(), X, 0.0)
+        for _ in range(8):
+            for _ in range(rng.integers(0, 3)):
+                rows.expect(rng.permutation(n)[: rng.integers(1, 300)])
+            wanted = rng.permutation(n)[: rng.integers(1, rng.choice([5, 200, rows.most]) + 1)]
+            slots = rows.slots(wanted)
+            assert slots.min() >= 0
+            assert np.array_equal(rows.rows[slots], K[wanted])
+            some = rng.permutation(n)[:20]
+            assert np.array_equal(rows.square(some), K[np.ix_(some, some)])
 
 
 def test_a_working_set_begins_with_the_worst():

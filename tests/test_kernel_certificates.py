@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -10,16 +11,18 @@ import scipy.sparse as sp
 from oracle import optimum
 from test_decomposition import rings
 
-from maxmargin import Problem
+from maxmargin import Problem, kernel_certificates
 from maxmargin.batch.decomposition import decomposed_points
 from maxmargin.batch.kernel_rows import KernelRows
-from maxmargin.certificates import Sample, bounds
+from maxmargin.certificates import Bounds, Sample, bounds
 from maxmargin.kernel_certificates import (
     RANGE,
+    KernelBounds,
     KernelPoint,
     KernelSample,
     all_bounds,
     attained,
+    better,
     kernel_bounds,
 )
 from maxmargin.kernels import Gaussian, Linear, Polynomial, Precomputed, WholeNumbers
@@ -63,7 +66,7 @@ def test_the_linear_kernel_proves_what_a_linear_classifier_does(problem, store):
     X, y, weights = rings(40, 2)
     X[:, 0] += 4.0 * y
     alpha = np.random.default_rng(3).exponential(size=40)
-    found, (alpha, c, b) = kernel_bounds(problem, Linear(), store(X), y, weights, alpha)
+    found, (alpha, c, b), _ = kernel_bounds(problem, Linear(), store(X), y, weights, alpha)
     w = c @ X
     other = bounds(problem, Sample(X, y, weights), w, b, alpha)
     assert found.lower == pytest.approx(other.lower, rel=1e-10)
@@ -128,6 +131,61 @@ def test_a_multiple_of_the_dual_point_is_a_primal_point_of_its_own():
     np.testing.assert_allclose(
         part.scores(alpha[some]), kernel.block(X[some], X[some]) @ alpha[some], atol=1e-12
     )
+
+
+def in_fractions(X, c):
+    """|w|^2 and the scores of w = sum c_i x_i, as they are."""
+    rows = [[Fraction(value) for value in row] for row in X.tolist()]
+    w = [
+        sum(Fraction(a) * row[j] for a, row in zip(c.tolist(), rows, strict=True)) for j in range(X.shape[1])
+    ]
+    return sum(a * a for a in w), [sum(a * b for a, b in zip(w, row, strict=True)) for row in rows]
+
+
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize("few", [0, 2**17])
+@pytest.mark.parametrize("cancel", [False, True])
+def test_sums_of_rows_are_within_their_error(store, few, cancel, monkeypatch):
+    """The w of the linear kernel, also where next to nothing is left of large coefficients, and a multiple of it."""
+    monkeypatch.setattr(kernel_certificates, "FEW", few)
+    rng = np.random.default_rng(8)
+    X, c = 1e3 * rng.normal(size=(20, 4)) * (rng.random((20, 4)) < 0.8), 1e4 * rng.normal(size=20)
+    if cancel:
+        c[:10] = -np.linalg.lstsq(X[:10].T, X[10:].T @ c[10:])[0]
+    sample = KernelSample(Linear(), store(X))
+    one = sample.combinations(c[None])[0]
+    for found in (one, sample.multiple(one, 0.7, 0.7 * c)):
+        square, scores = in_fractions(X, found.c)
+        off = [abs(float(Fraction(a) - b)) for a, b in zip(found.scores.tolist(), scores, strict=True)]
+        assert (np.array(off) <= found.off).all()
+        assert abs(float(Fraction(found.square) - square)) <= found.uncertain
+    by_values = KernelSample(Polynomial(1.0, 1), X).combinations(c[None])[0]  # the same kernel
+    if cancel:
+        assert one.off.max() < 1e-2 * by_values.off
+        assert one.uncertain < 1e-6 * by_values.uncertain
+
+
+def test_which_of_several_points_is_the_better_one():
+    """The one that proves the least gap of those whose own objective, or margin, is next to the best."""
+    point = KernelPoint(np.zeros(1), np.zeros(1), 0.0)
+    for problem, ends in (
+        (Problem("hinge", 1.0), lambda proved, other: (other, proved)),
+        (Problem("hinge", np.inf), lambda proved, other: (1.0 / proved, 1.0 / other)),
+    ):
+        cases = ((4.0, 4.0), (2.0, 9.0), (2.001, 7.0), (2.1, 3.0), (np.nan, 1.0))
+        for other in (1.0, 0.0) if not problem.hard else (1.0,):  # nothing is proved by dual weights of 0
+            found = [
+                KernelBounds(
+                    Bounds(*ends(proved, other), 0.0, 0.0), point, 1.0 / value if problem.hard else value
+                )
+                for value, proved in cases
+            ]
+            assert better(problem, found) is found[2]
+            # dual weights that prove more are worth a rounding of the primal bound
+            more = KernelBounds(Bounds(*ends(7.001, 1.9), 0.0, 0.0), point, found[2].value)
+            assert better(problem, [*found, more]) is more
+            best = found[1]._replace(value=10.0 if problem.hard else 0.1)
+            assert better(problem, [*found, best]) is best
 
 
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(1e-6, 5, 1.0)], ids=lambda k: k.name)

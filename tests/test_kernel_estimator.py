@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from oracle import optimum
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -747,7 +747,7 @@ class TestInput:
         assert model.gamma_ == 1.0
 
     def test_features_far_off(self):
-        """Where rounding takes everything, what is left is w = 0, and nothing is spoilt; it ends."""
+        """Where rounding takes everything, no model is worse than w = 0, and nothing is spoilt; it ends."""
         X, y, _ = rings(60, 10)
         with pytest.raises(ValueError, match=r"lost in rounding: .* Take the mean"):
             KernelMaxMarginClassifier().fit(X + 1e8, y)
@@ -755,9 +755,17 @@ class TestInput:
             for far in (1e4,) if parameters["kernel"] == "rbf" else (1e4, 1e8):
                 model = KernelMaxMarginClassifier(max_time=60, **parameters).fit(X + far, y)
                 assert model.status_ in (Status.CERTIFIED, Status.STALLED)
-                assert (
-                    0.0 <= model.certificate_.lower <= model.certificate_.upper <= 2.0 * (y > 0).sum() + 1e-6
-                )
+                assert 0.0 <= model.certificate_.lower <= model.certificate_.upper < np.inf
+                rows, c = (X + far).astype(np.longdouble), np.zeros(y.size, np.longdouble)
+                c[model.support_] = model.dual_coef_[0]
+                if model.kernel == "linear":
+                    scores = rows @ (rows.T @ c)
+                elif model.kernel == "poly":
+                    scores = (model.gamma_ * (rows @ rows.T)) ** 3 @ c
+                else:
+                    scores = rbf_kernel(X + far, gamma=model.gamma_) @ c
+                losses = np.maximum(0.0, 1.0 - y * (scores + model.intercept_[0])).sum()
+                assert float(c @ scores / 2.0 + losses) <= 2.0 * min((y > 0).sum(), (y < 0).sum()) + 1e-6
                 verify(model, X + far, y)
 
     def test_two_classes_of_weight_zero(self):
@@ -872,6 +880,72 @@ def test_at_home_in_scikit_learn():
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
     assert clone(model).get_params() == model.get_params()
+
+
+def test_the_linear_kernel_of_long_rows_and_large_caps():
+    """Terms of kernel values times dual weights are a billion times what is left: the sums themselves are certified."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(120, 6))
+    y = (X[:, 0] + rng.normal(size=120) > 0.0).astype(int)
+    X, y = (
+        1e3 * X[[*range(120), 0, 0, 1, 2, 2]],
+        y[[*range(120), 0, 0, 1, 2, 2]],
+    )  # shares of equal rows are rounded
+    for some in (slice(120), slice(None)):
+        model = KernelMaxMarginClassifier(1e4, kernel="linear").fit(X[some], y[some])
+        other = MaxMarginClassifier(1e4, loss="hinge", tol=1e-9).fit(X[some], y[some]).certificate_
+        assert model.certificate_.lower <= other.upper
+        assert other.lower <= model.certificate_.upper
+        assert verify(model, X[some], y[some]).gap <= 1e-3
+        primal = problem_value(model, X[some], y[some])
+        assert primal <= 1.0001 * other.upper
+    assert KernelMaxMarginClassifier(1e4, kernel="linear").fit(X[:120], y[:120]).status_ is Status.CERTIFIED
+
+
+@pytest.mark.parametrize("C", [1e2, 1e5])
+def test_the_linear_kernel_of_features_as_they_are(C):
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[::2], y[::2]
+    model = KernelMaxMarginClassifier(C, kernel="linear").fit(X, y)
+    other = MaxMarginClassifier(C, loss="hinge").fit(X, y).certificate_
+    assert model.status_ is Status.CERTIFIED
+    assert max(model.certificate_.lower, other.lower) <= min(model.certificate_.upper, other.upper)
+
+
+def test_the_model_is_the_best_one_though_its_bound_is_not():
+    """Kernel values that say nothing of their rows: the certificate is loose, and the model is no constant."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(120, 6))
+    y = (X[:, 0] + rng.normal(size=120) > 0.0).astype(int)
+    X = 1e3 * X
+    model = KernelMaxMarginClassifier(1e4, kernel="poly", degree=1, gamma=1.0).fit(X, y)
+    best = MaxMarginClassifier(1e4, loss="hinge", tol=1e-9).fit(X, y).certificate_
+    found = verify(model, X, y)
+    assert model.status_ is Status.STALLED
+    assert found.lower <= best.upper
+    assert best.lower <= found.upper
+    assert problem_value(model, X, y) <= 1.001 * best.upper
+
+
+def problem_value(model, X, y):
+    """The hinge's objective of a model of the linear kernel, in 80 bits where there are as many."""
+    w = model.dual_coef_[0].astype(np.longdouble) @ X[model.support_].astype(np.longdouble)
+    margins = (2.0 * y - 1.0) * (X @ w + model.intercept_[0])
+    return float(w @ w / 2.0 + model.C * np.maximum(0.0, 1.0 - margins).sum())
+
+
+def test_little_memory_for_rows_that_move_all():
+    """The squared hinge moves more rows of a working set than two blocks of kernel rows hold beside what was kept."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2500, 10))
+    y = (np.sin(3.0 * X[:, 0]) + X[:, 1] > 0.0).astype(int)
+    model = KernelMaxMarginClassifier(loss="squared_hinge", cache_size=1, max_time=20.0).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    assert verify(model, X, y).gap <= 1e-3
+    last = model.history_[-1]  # the running bounds are those of the kernel, but for rounding
+    assert (last.lower, last.upper) == pytest.approx(
+        (model.certificate_.lower, model.certificate_.upper), rel=1e-5
+    )
 
 
 def test_classes_in_step(monkeypatch):

@@ -4,6 +4,9 @@ Everything is read off products of the Gram matrix with dual weights and with th
 the scores f_j = sum_i c_i k(x_i, x_j), and |w|^2 = sum c_j f_j. Entries are taken to be off by
 `Kernel.error`, sums by their rounding, and by the least number for each product, which may underflow; bounds
 are rounded outwards: they hold for the kernel as it is, not as computed.
+
+Of the linear kernel w itself is at hand: it is summed up in more digits, as sums of large coefficients cancel, and the
+scores are read off it. Kernel values, whose errors do not cancel, take no part.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .arithmetic import MORE_DIGITS, Plain
 from .certificates import (
     Bounds,
     Certificate,
@@ -42,7 +46,10 @@ RANGE = (
     1e-250,
     1e250,
 )  # of the largest kernel value: terms of sums neither overflow nor lose digits that count
+FEW = 2**17  # entries of rows, up to which their scores have more digits as well
+TINY = 1e-155  # no row whose square underflows is longer
 LOST = 0.1  # share of the largest kernel value by which one may be off
+NEXT = 1e-3  # share of the best objective, up to which others are as good
 AS_SMALL = 1.001  # a gap that is no larger is the same
 TURNS = 20  # length and intercept in turn
 
@@ -56,10 +63,14 @@ class KernelPoint(NamedTuple):
 
 
 class KernelBounds(NamedTuple):
-    """Bounds, rounded outwards, and the point that proves them."""
+    """Bounds, rounded outwards, and the point that proves them.
+
+    `value` is the objective of its primal side in float64, or the margin, where it is hard: nothing is taken from it.
+    """
 
     bounds: Bounds
     point: KernelPoint
+    value: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,14 +82,23 @@ class KernelSample:
     kernel : Kernel
         Whose values, computed in float64, are off by no more than `kernel.error`.
     X : ndarray or CSR matrix of shape (n, d)
+    rounded : float, default=0
+        By how much, relative to itself, a coefficient may be off where equal rows share it.
+
+    Attributes
+    ----------
+    features : ndarray or CSR matrix of shape (n, d), or None
+        The rows as they are, where the kernel is their inner product.
     """
 
     kernel: Kernel
     X: Any
+    rounded: float = 0.0
 
     error: float = 0.0
     most: Any = None  # of the diagonal
     diagonal: Any = None
+    features: Any = None
     product: Callable[[np.ndarray], np.ndarray] | None = None  # by values that are at hand
 
     def __post_init__(self) -> None:
@@ -86,6 +106,8 @@ class KernelSample:
             return
         rows = self.X.astype(np.float64, copy=False)
         object.__setattr__(self, "X", self.kernel.prepared(rows))
+        if isinstance(self.kernel, Linear):
+            object.__setattr__(self, "features", rows)
         with np.errstate(over="ignore", invalid="ignore"):
             diagonal = self.kernel.diagonal(self.X)
             most = float(np.abs(diagonal).max(initial=0.0))
@@ -124,40 +146,69 @@ class KernelSample:
 
     def scores(self, c: np.ndarray) -> np.ndarray:
         """sum_i c_i k(x_i, x_j) of every row j; of several c, shape (m, n), at the price of one."""
+        if self.features is not None:
+            return np.reshape([self._summed(one).scores for one in np.atleast_2d(c)], c.shape)
         return gram_product(self.kernel, self.X, c) if self.product is None else self.product(c)
+
+    def combinations(self, c: np.ndarray) -> list[Combination]:
+        """sum_i c_i phi(x_i) of several c, shape (m, n)."""
+        if self.features is not None:
+            return [self._summed(one) for one in c]
+        return [self._valued(one, scores) for one, scores in zip(c, self.scores(c), strict=True)]
+
+    def multiple(self, w: Combination, t: float, c: np.ndarray) -> Combination:
+        """t times this combination, whose coefficients `c` are t times its own but for rounding.
+
+        Where values of the kernel are off by as much, that rounding is nothing more; features see it.
+        """
+        if self.features is not None:
+            return w if np.array_equal(c, w.c) else self._summed(c)
+        return Combination(c, t * w.scores, t * (t * w.square), abs(t) * w.off, t * (t * w.uncertain))
 
     def part(self, places: np.ndarray) -> KernelSample:
         """These rows; nothing of theirs is larger than of all."""
         if places.size == self.X.shape[0]:
             return self
         X, diagonal = self.kernel.part(self.X, places), self.diagonal[places]
-        return replace(self, X=X, diagonal=diagonal, product=None)
+        features = None if self.features is None else self.features[places]
+        return replace(self, X=X, diagonal=diagonal, features=features, product=None)
+
+    def _valued(self, c: np.ndarray, scores: np.ndarray) -> Combination:
+        """By values of the kernel."""
+        total, terms = float(np.abs(c).sum()), int(np.count_nonzero(c)) + 4
+        square = float(c @ scores)
+        added = min(terms, BLOCK + c.size // BLOCK + 5)  # a block's sum, and the sum of the blocks
+        underflow = LEAST if self.most > 0.0 else 0.0
+        off = total * (self.error + (added + 2.0) * EPS * self.most) + terms * underflow
+        uncertain = total * off + terms * (EPS * float(np.abs(c * scores).sum()) + underflow)
+        return Combination(c, scores, max(square, 0.0), off, uncertain)
+
+    def _summed(self, c: np.ndarray) -> Combination:
+        """By features."""
+        more, X, d, used = MORE_DIGITS[0], self.features, self.features.shape[1], np.flatnonzero(c)
+        digits = more if X.shape[0] * d <= FEW else Plain
+        w = more.combine(X[used], c[used])
+        scores = digits.scores(X, w)
+        underflow = LEAST if self.most > 0.0 else 0.0
+        lengths = 1.01 * np.sqrt(self.diagonal) + (TINY if self.most > 0.0 else 0.0)
+        size, length = float(np.abs(c) @ lengths), 1.01 * more.norm(w)
+        moved = more.error(length, size, more.terms(X, used.size, 0)) + self.rounded * size
+        moved += 8.0 * (used.size + 1.0) * d * underflow
+        off = digits.error(scores, lengths * length, digits.terms(X, d, 1)) + 1.01 * lengths * moved
+        off += (d + 2.0) * underflow
+        square = more.square(w)
+        uncertain = moved * (2.0 * length + moved) + more.error(square, square, d) + (d + 2.0) * underflow
+        return Combination(c, scores, square, off, 1.01 * uncertain)
 
 
-class _Combination(NamedTuple):
+class Combination(NamedTuple):
     """sum c_i phi(x_i): scores, squared length, and by how much these may be off."""
 
     c: np.ndarray
     scores: np.ndarray
     square: float
-    off: float
+    off: Any  # of every score, or of any
     uncertain: float
-
-    def times(self, t: float) -> _Combination:
-        """This multiple."""
-        return _Combination(
-            t * self.c, t * self.scores, t * (t * self.square), abs(t) * self.off, t * (t * self.uncertain)
-        )
-
-
-def _combination(sample: KernelSample, c: np.ndarray, scores: np.ndarray) -> _Combination:
-    total, terms = float(np.abs(c).sum()), int(np.count_nonzero(c)) + 4
-    square = float(c @ scores)
-    added = min(terms, BLOCK + c.size // BLOCK + 5)  # a block's sum, and the sum of the blocks
-    underflow = LEAST if sample.most > 0.0 else 0.0
-    off = total * (sample.error + (added + 2.0) * EPS * sample.most) + terms * underflow
-    uncertain = total * off + terms * (EPS * float(np.abs(c * scores).sum()) + underflow)
-    return _Combination(c, scores, max(square, 0.0), off, uncertain)
 
 
 def kernel_bounds(
@@ -194,8 +245,7 @@ def attained(problem: Problem, sample: KernelSample, y: np.ndarray, c: np.ndarra
     c : ndarray of shape (n,)
     b : float
     """
-    w = _combination(sample, c, sample.scores(c))
-    return _primal_side(problem, y, np.ones(y.size), w, b)[0]
+    return _primal_side(problem, y, np.ones(y.size), sample.combinations(c[None])[0], b)[0]
 
 
 def all_bounds(
@@ -209,58 +259,71 @@ def all_bounds(
     """The bounds of several problems on the same rows, which cost one computation of the kernel.
 
     The primal point is that which was given, or where it does not prove a gap that is next to nothing above that of
-    `gaps`, the best multiple of the dual one with its best intercept, if that is better.
+    `gaps`, the best multiple of the dual one with its best intercept, if that is better (`better`).
     """
     duals = [
         feasible(problem, y, s, point.alpha)
         for problem, y, s, point in zip(problems, ys, weights, points, strict=True)
     ]
     signed = [alpha * y for alpha, y in zip(duals, ys, strict=True)]
-    shares = [_share(point.coefficients, c) for point, c in zip(points, signed, strict=True)]
+    share_of = _share if sample.features is None else _equal
+    shares = [share_of(point.coefficients, c) for point, c in zip(points, signed, strict=True)]
     others = [point.coefficients for point, share in zip(points, shares, strict=True) if share is None]
-    scores = iter(sample.scores(np.array([*signed, *others])))
-    combinations = [_combination(sample, c, next(scores)) for c in signed]
+    combinations = sample.combinations(np.array([*signed, *others]))
+    rest = iter(combinations[len(signed) :])
     result = []
     for k, (problem, y, s, point) in enumerate(zip(problems, ys, weights, points, strict=True)):
-        alpha, dual = _multiplied(problem, s, y, duals[k], combinations[k])
+        alpha, dual = _multiplied(problem, sample, s, y, duals[k], combinations[k])
         proof = _dual_side(problem, sample, y, s, alpha, dual)
         if not (problem.hard or proof[0] >= 0.0):  # no dual weights prove more than ones that rounding spoils
             alpha, proof = np.zeros_like(alpha), (0.0, 0.0)
         given, share = None, shares[k]
         if share is None:
-            given = _combination(sample, point.coefficients, next(scores))
+            given = next(rest)
         elif not problem.hard and share != 0.0:  # the multiple that is best for the primal may be another
-            given = combinations[k].times(share)
-        best: tuple[float, KernelBounds] | None = None
+            given = sample.multiple(combinations[k], share, share * combinations[k].c)
+        found: list[KernelBounds] = []
         seen = 0.0 if gaps is None else gaps[k]
-        for w, b in _primal_points(problem, y, s, given, point.intercept, dual):
+        for w, b in _primal_points(problem, sample, y, s, given, point.intercept, dual):
             side = _primal_side(problem, y, s, w, b)
-            worth = _worth(problem, side[0])
-            if best is None or worth < best[0]:
-                best = worth, KernelBounds(_both(problem, proof, side), KernelPoint(alpha, w.c, b))
-            if problem.gap(best[1].bounds.lower, best[1].bounds.upper) <= AS_SMALL * seen:
+            found.append(KernelBounds(_both(problem, proof, side), KernelPoint(alpha, w.c, b), side.value))
+            if problem.gap(found[-1].bounds.lower, found[-1].bounds.upper) <= AS_SMALL * seen:
                 break
-        assert best is not None
-        result.append(best[1])
+        result.append(better(problem, found))
     return result
+
+
+def better(problem: Problem, found: Sequence[KernelBounds]) -> KernelBounds:
+    """Of those whose objective, or margin, is next to the best, the one that proves most.
+
+    What rounding takes from a bound is no fault of the point: w = 0, of which it takes nothing, is no better for it.
+    """
+    values = np.array([_worth(problem, one.value) for one in found])
+    proved = np.array(
+        [_worth(problem, one.bounds.lower if problem.hard else one.bounds.upper) for one in found]
+    )
+    gaps = np.nan_to_num([problem.gap(one.bounds.lower, one.bounds.upper) for one in found], nan=np.inf)
+    near = values <= values.min() + NEXT * abs(values.min())
+    return found[int(np.lexsort((values, proved, gaps, ~near))[0])]
 
 
 def _primal_points(
     problem: Problem,
+    sample: KernelSample,
     y: np.ndarray,
     weights: np.ndarray,
-    given: _Combination | None,
+    given: Combination | None,
     intercept: float,
-    dual: _Combination,
-) -> Iterator[tuple[_Combination, float]]:
+    dual: Combination,
+) -> Iterator[tuple[Combination, float]]:
     """What may attain the most: the point that was given, that along the dual one, those without losses, and none."""
     tried = [] if given is None else [(given, intercept)]
     yield from tried
-    tried.append(_best_primal(problem, dual, y, weights))
+    tried.append(_best_primal(problem, sample, dual, y, weights))
     yield tried[-1]
     if not problem.hard:
         for w, b in tried:
-            yield from _without_losses(problem, y, weights, w, b)
+            yield from _without_losses(sample, y, weights, w, b)
         yield _nothing(problem, y, weights)
 
 
@@ -270,16 +333,16 @@ def _worth(problem: Problem, value: float) -> float:
     return np.inf if np.isnan(value) else value
 
 
-def _nothing(problem: Problem, y: np.ndarray, weights: np.ndarray) -> tuple[_Combination, float]:
+def _nothing(problem: Problem, y: np.ndarray, weights: np.ndarray) -> tuple[Combination, float]:
     """w = 0 and its best intercept."""
     zero = np.zeros(y.size)
     b = best_intercept(problem, zero, y, weights) if problem.free else 0.0
-    return _Combination(zero, zero, 0.0, 0.0, 0.0), b
+    return Combination(zero, zero, 0.0, 0.0, 0.0), b
 
 
-def _both(problem: Problem, dual: tuple[float, float], primal: tuple[float, float]) -> Bounds:
+def _both(problem: Problem, dual: tuple[float, float], primal: _Side) -> Bounds:
     """A bound and what rounding took from it, of either side: which of them is the lower one?"""
-    (lower, below), (upper, above) = (primal, dual) if problem.hard else (dual, primal)
+    (lower, below), (upper, above) = (primal[:2], dual) if problem.hard else (dual, primal[:2])
     return Bounds(lower, upper, below, above)
 
 
@@ -293,16 +356,26 @@ def _share(c: np.ndarray, other: np.ndarray) -> float | None:
     return t if float(np.abs(c - t * other).max()) <= 1e-9 * float(np.abs(c).max()) else None
 
 
+def _equal(c: np.ndarray, other: np.ndarray) -> float | None:
+    """`_share` where rounding is seen: sums of large coefficients cancel, so that next to equal ones make another w."""
+    return 1.0 if np.array_equal(c, other) else None
+
+
 def _multiplied(
-    problem: Problem, weights: np.ndarray, y: np.ndarray, alpha: np.ndarray, dual: _Combination
-) -> tuple[np.ndarray, _Combination]:
+    problem: Problem,
+    sample: KernelSample,
+    weights: np.ndarray,
+    y: np.ndarray,
+    alpha: np.ndarray,
+    dual: Combination,
+) -> tuple[np.ndarray, Combination]:
     """The best multiple of the dual weights; of a hard margin only proportions count."""
     if problem.hard or not alpha.any():
         return alpha, dual
     own = problem.rho * float(dual.c.sum())
     t = problem.multiple(alpha, dual.square + own * own, weights)
     alpha = np.minimum(t * alpha, problem.caps(weights))
-    return alpha, dual.times(t)._replace(c=alpha * y)
+    return alpha, sample.multiple(dual, t, alpha * y)
 
 
 def _dual_side(
@@ -311,7 +384,7 @@ def _dual_side(
     y: np.ndarray,
     weights: np.ndarray,
     alpha: np.ndarray,
-    dual: _Combination,
+    dual: Combination,
 ) -> tuple[float, float]:
     """What the dual weights prove, and what rounding took from it."""
     terms, total = int(np.count_nonzero(alpha)) + 4, float(alpha.sum())
@@ -335,29 +408,34 @@ def _dual_side(
     return problem.dual(square, alpha, weights) - below, below
 
 
-def _primal_side(
-    problem: Problem, y: np.ndarray, weights: np.ndarray, w: _Combination, b: float
-) -> tuple[float, float]:
-    """What the primal point attains, and what rounding took from it."""
+class _Side(NamedTuple):
+    """What a primal point attains, what rounding took from that, and what it attains as computed."""
+
+    bound: float
+    taken: float
+    value: float
+
+
+def _primal_side(problem: Problem, y: np.ndarray, weights: np.ndarray, w: Combination, b: float) -> _Side:
     margins, slack = _margins(y, w, b)
     square = problem.norm2(w.square, b)
     if problem.hard:
         used = weights > 0.0
         least = float((margins - slack)[used].min())
         if not square > 0.0:
-            return -np.inf, 0.0
-        nominal = float(margins[used].min()) / square**0.5
+            return _Side(-np.inf, 0.0, -np.inf)
+        value = float(margins[used].min()) / square**0.5
         far = square + w.uncertain if least > 0.0 else max(square - w.uncertain, 0.0)
         lower = least / far**0.5 if far > 0.0 else -np.inf
         lower -= 8.0 * EPS * abs(lower)
-        return lower, nominal - lower if np.isfinite(lower) else 0.0
-    nominal = problem.primal(0.5 * square, margins, weights)
+        return _Side(lower, value - lower if np.isfinite(lower) else 0.0, value)
+    value = problem.primal(0.5 * square, margins, weights)
     upper = problem.primal(0.5 * (square + w.uncertain), margins - slack, weights)
     upper += (margins.size + 8.0) * EPS * upper
-    return upper, upper - nominal
+    return _Side(upper, upper - value, value)
 
 
-def _margins(y: np.ndarray, w: _Combination, b: float) -> tuple[np.ndarray, np.ndarray]:
+def _margins(y: np.ndarray, w: Combination, b: float) -> tuple[np.ndarray, np.ndarray]:
     """The margins, and by how much each may be off."""
     margins = y * (w.scores + b)
     rounded = np.where(w.scores == 0.0, 0.0, 4.0 * EPS * np.abs(margins))  # b alone is not rounded
@@ -365,8 +443,8 @@ def _margins(y: np.ndarray, w: _Combination, b: float) -> tuple[np.ndarray, np.n
 
 
 def _without_losses(
-    problem: Problem, y: np.ndarray, weights: np.ndarray, w: _Combination, b: float
-) -> list[tuple[_Combination, float]]:
+    sample: KernelSample, y: np.ndarray, weights: np.ndarray, w: Combination, b: float
+) -> list[tuple[Combination, float]]:
     """The multiple whose margins reach 1, for all that rounding may do: a large C magnifies what is missing.
 
     Three times what they may be off: here, and twice where scores are computed anew.
@@ -376,12 +454,12 @@ def _without_losses(
     if not 0.0 < least < 1.0:
         return []
     t = (1.0 + 16.0 * EPS) / least
-    return [(w.times(t), t * b)]
+    return [(sample.multiple(w, t, t * w.c), t * b)]
 
 
 def _best_primal(
-    problem: Problem, dual: _Combination, y: np.ndarray, weights: np.ndarray
-) -> tuple[_Combination, float]:
+    problem: Problem, sample: KernelSample, dual: Combination, y: np.ndarray, weights: np.ndarray
+) -> tuple[Combination, float]:
     """The best multiple of the w of these dual weights, and its intercept."""
     constant = problem.rho * problem.rho * float(dual.c.sum())
     t, b = 1.0, constant
@@ -393,7 +471,7 @@ def _best_primal(
         b = t * b
     elif problem.loss == "squared_hinge":
         t, b = best_multiple_and_intercept(problem, dual.square, dual.scores, b, y, weights, TURNS)
-    return dual.times(t), b
+    return sample.multiple(dual, t, t * dual.c), b
 
 
 def certificate(
@@ -486,14 +564,13 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
         if rows.shape != (support.size, X.shape[1]) or (rows != X[support]).sum():
             raise CertificateError("support_vectors_ are not the rows that support_ names.")
     with np.errstate(over="ignore", invalid="ignore"):
-        scores = sample.scores(np.array(vectors))
+        combinations = sample.combinations(np.array(vectors))
     found = []
     for k, part in enumerate(parts):
         with _of(scheme.labels[k], model):
             alpha = vectors[2 * k] * signs[k]
-            dual = _combination(sample, vectors[2 * k], scores[2 * k])
+            dual, w = combinations[2 * k : 2 * k + 2]
             dual_side = _dual_side(part.problem, sample, signs[k], shares[k], alpha, dual)
-            w = _combination(sample, vectors[2 * k + 1], scores[2 * k + 1])
             primal_side = _primal_side(part.problem, signs[k], shares[k], w, float(intercepts[k]))
             now = _both(part.problem, dual_side, primal_side)
             check_found(part, now)

@@ -17,7 +17,7 @@ from .batch.decomposition import decomposition
 from .batch.kernel_rows import MEGABYTE, KernelRows
 from .batch.quadratic import quadratic
 from .certificates import Bounds
-from .kernel_certificates import KernelBounds, KernelPoint, KernelSample, all_bounds
+from .kernel_certificates import KernelBounds, KernelPoint, KernelSample, all_bounds, better
 from .kernel_run import KernelRun
 from .kernel_task import KernelPoints, KernelTask
 from .kernels import Precomputed, WholeNumbers, plain
@@ -161,6 +161,7 @@ def solve_kernel(
         Budget of the rows of the kernel.
     """
     solutions: dict[int, KernelSolution] = {}
+    best: dict[int, KernelBounds] = {}
     left, goals = list(range(len(parts))), [terms.tol] * len(parts)
     for dtype in _precisions(sample, terms.tol, megabytes):
         X = sample.X if dtype == np.float64 else plain(sample.X).astype(dtype)
@@ -189,7 +190,9 @@ def solve_kernel(
                 [_enough(solution, part, terms.tol) for solution, part in zip(walked, some, strict=True)],
             )
         for k, solution, proof in zip(left, walked, proofs, strict=True):
-            solutions[k] = _proved(parts[k].problem, solution, proof, terms.tol, solutions.get(k))
+            problem = parts[k].problem
+            best[k] = better(problem, [best[k], proof]) if k in best else proof
+            solutions[k] = _proved(problem, solution, best[k], terms.tol)
             goals[k] = _goal(parts[k].problem, solution, proof.bounds, terms.tol)
         left = [k for k in left if _to_go_on(parts[k], solutions[k], terms.tol)]
         if not left or terms.watch.interrupted():
@@ -416,11 +419,16 @@ def finish(
         return
 
 
-def _factor(sample: KernelSample) -> np.ndarray | None:
-    """Features of few rows by the eigenvalues of their matrix; of many, if few of them say all."""
+def _factor(sample: KernelSample) -> Any:
+    """Features of few rows by the eigenvalues of their matrix; of many, if few of them say all.
+
+    Those that the rows are told by are the better ones: a matrix of their products has half of their digits.
+    """
     n = sample.X.shape[0]
+    most = n if n <= FEW_ROWS else int(((FEW_FLOPS if n <= LINEAR_FEW else NEXT_TO_NONE) / n) ** 0.5)
+    if sample.features is not None and sample.features.shape[1] <= most:
+        return sample.features
     if n > FEW_ROWS:
-        most = int(((FEW_FLOPS if n <= LINEAR_FEW else NEXT_TO_NONE) / n) ** 0.5)
         return factor(sample.kernel, sample.X, most)
     K = sample.kernel.block(sample.X, sample.X)
     values, vectors = np.linalg.eigh(0.5 * (K + K.T))
@@ -428,18 +436,13 @@ def _factor(sample: KernelSample) -> np.ndarray | None:
     return vectors[:, kept] * np.sqrt(values[kept]) if kept.any() else None
 
 
-def _proved(
-    problem: Problem, walked: _Walked, proof: KernelBounds, tol: float, last: KernelSolution | None
-) -> KernelSolution:
-    """The solution with its bounds in float64; the better of this one and the last."""
+def _proved(problem: Problem, walked: _Walked, proof: KernelBounds, tol: float) -> KernelSolution:
+    """The solution with its bounds in float64."""
     bounds, point, status = proof.bounds, proof.point, walked.status
-    gap = problem.gap(bounds.lower, bounds.upper)
-    if gap <= tol:
+    if problem.gap(bounds.lower, bounds.upper) <= tol:
         status = Status.CERTIFIED
     elif status is Status.CERTIFIED:  # the running bounds were off by rounding
         status = Status.STALLED
-    if last is not None and problem.gap(last.bounds.lower, last.bounds.upper) < gap:
-        point, bounds = last.point, last.bounds
     if problem.hard and status in UNFINISHED and not bounds.lower > 0.0:
         status = Status.UNDECIDED
     finite = np.isfinite(point.coefficients).all() and np.isfinite(point.intercept)

@@ -63,7 +63,13 @@ class KernelRows:
         self._expected.append(wanted)
 
     def slots(self, wanted: np.ndarray) -> np.ndarray:
-        """The places in `rows` of these rows of the matrix, at most `most` of them; those not kept are computed."""
+        """The places in `rows` of these rows of the matrix; those not kept are computed.
+
+        Parameters
+        ----------
+        wanted : ndarray of int
+            Each once, and at most `most` of them: all are there together until others are asked for.
+        """
         self._turn += 1
         found = self._slot[wanted]
         self._asked[found[found >= 0]] = self._turn
@@ -73,7 +79,10 @@ class KernelRows:
             missing = np.concatenate([missing, self._beside(missing)])
         for first in range(0, missing.size, BLOCK):
             self._compute(missing[first : first + BLOCK])
-        return self._slot[wanted]
+        found = self._slot[wanted]
+        # -1 would be read as the last of all places, in silence
+        assert found.min(initial=0) >= 0, "rows that are asked for are there together"
+        return found
 
     def square(self, wanted: np.ndarray) -> np.ndarray:
         """k(x_i, x_j) for these i and j, in float64; rows that are not kept are not computed beyond that."""
@@ -130,6 +139,9 @@ class KernelRows:
             into: Any = slice(self._filled, self._filled + some.size)  # written sooner than scattered places
             self._filled += some.size
         else:
+            if old < some.size:
+                # what is left of the memory comes first: without it, rows of this very turn might have to leave
+                self._filled = self.most
             into = places = np.argsort(self._asked[: self._filled], kind="stable")[: some.size]
             gone = self._row[places]
             self._slot[gone[gone >= 0]] = self._row[places] = -1

@@ -289,7 +289,7 @@ default="rbf"
         kernel = kernel_named(self.kernel, X, gamma, self.degree, self.coef0)
         rows = _Rows(kernel, X, codes, whole)
         check_kernel(kernel, rows.X, self.cache_size * MEGABYTE)
-        sample = KernelSample(kernel, rows.X)
+        sample = KernelSample(kernel, rows.X, rows.rounded)
         labels = named_parts(scheme, classes)
         drawn = seeds(self.random_state, len(labels))
         reason = "asked for" if self.algorithm != "auto" else "kernels: working sets of the rows that matter"
@@ -524,6 +524,8 @@ class _Rows:
     ----------
     X, codes, weights
         Distinct rows, the number of their class, and their total weight.
+    rounded : float
+        By how much the shares of equal rows may miss what they share, relative to it.
     whole_codes, whole : ndarray of shape (n,)
         The number of the class of every row of the fit, -1 where all of a class have weight 0; and its weight.
     """
@@ -537,6 +539,9 @@ class _Rows:
             self._merged = apart(labels, weights)
         else:
             self._merged = merge(X if self._used.size == self._n else X[self._used], labels, weights)
+        halved = np.frexp(self._merged.shares)[0] == 0.5  # halves and quarters are exact
+        copies = float(np.bincount(self._merged.groups).max(initial=0))
+        self.rounded = 0.0 if halved.all() else (copies + 4.0) * float(np.finfo(float).eps)
         places = self._used[self._merged.places]
         self.X = X if np.array_equal(places, np.arange(self._n)) else kernel.part(X, places)
         self.codes, self.weights = self._merged.y.astype(np.intp), self._merged.weights
