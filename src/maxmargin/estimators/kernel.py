@@ -38,7 +38,7 @@ from .hard import keep_verdicts
 from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
 from .parameters import check_parameters, require_boolean, require_number, seeds
 from .prediction import KernelDecision
-from .reports import hear
+from .reports import Hearing
 from .rows import checked_rows
 from .unchanged import unchanged_by
 
@@ -303,6 +303,7 @@ default="rbf"
         side_by_side = jobs(self.n_jobs, len(groups))
         in_order = scheme.name == "ovo" and side_by_side == 1
         tasks = round_tasks(self, X, y, sample_weight, labels, in_order, model)
+        hearing = Hearing(self.verbose, self.callback, tasks)
 
         def solved(group: list[int], watch: Watch) -> list[tuple[KernelSolution, np.ndarray]]:
             """The solutions of these problems, and the merged rows that they are about."""
@@ -312,7 +313,7 @@ default="rbf"
 
             def heard(report: Report, point: Callable[[], Any]) -> None:
                 with lock:
-                    hear(report, lambda: (point(), places), watch, self.verbose, self.callback, tasks)
+                    hearing(report, lambda: (point(), places), watch)
 
             if not places.size:  # both classes of a pair have weight 0
                 return [(KernelSolution.nothing(), places)]

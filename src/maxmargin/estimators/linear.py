@@ -30,7 +30,7 @@ from .hard import item, keep_verdicts
 from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
 from .parameters import check_parameters, require_boolean, require_number, seeds
 from .prediction import LinearDecision
-from .reports import hear
+from .reports import Hearing
 from .robustness import Robust
 from .rows import checked_rows
 from .unchanged import unchanged_by
@@ -254,6 +254,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             return {"classes_": classes, "coef_": np.vstack(w), "intercept_": np.array(b)}
 
         tasks = round_tasks(self, whole, y, sample_weight, labels, at_once == 1, model)
+        hearing = Hearing(self.verbose, self.callback, tasks)
 
         @cache
         def known() -> Distinct | None:
@@ -271,7 +272,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
 
             def heard(report: Report, point: Callable[[], Any]) -> None:
                 with lock:
-                    hear(report, point, watch, self.verbose, self.callback, tasks)
+                    hearing(report, point, watch)
 
             if named is None:
                 algorithm, reason = choose(problem, patterns, signs[kept], watch.interrupted)
