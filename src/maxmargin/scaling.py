@@ -50,10 +50,12 @@ class Units:
     def task(self, task: Task) -> Task:
         """The task in these units."""
         if self.columns is not None:
+            point = task.point
             task = replace(
                 task,
                 problem=replace(task.problem, intercept_scaling=(task.problem.rho or 1.0) / self.columns[-1]),
                 patterns=Patterns(_divided(task.patterns.X, self.columns[:-1])),
+                point=None if point is None else (point[0] * self.columns[:-1], point[1]),
             )
         if self.sigma == 1.0:
             return task
@@ -78,12 +80,6 @@ class Units:
     def dual(self, problem: Problem, alpha: np.ndarray) -> np.ndarray:
         """Dual weights in the user's units."""
         return alpha / self.sigma if problem.power == 1 else alpha / self.sigma / self.sigma
-
-    def bound(self, problem: Problem, value: float) -> float:
-        """A bound in the user's units."""
-        if problem.hard:
-            return value * self.sigma
-        return value / self.sigma if problem.power == 1 else value / self.sigma / self.sigma
 
     def _losses(self, problem: Problem) -> float:
         """What the losses weigh in these units."""
