@@ -14,8 +14,9 @@ from sklearn.preprocessing import PolynomialFeatures
 import maxmargin.solve
 from maxmargin import DualCoordinateDescent, MaxMarginClassifier, Problem, Status, verify
 from maxmargin.batch import newton
+from maxmargin.batch import quadratic as programs
 from maxmargin.batch.active_set import candidates
-from maxmargin.batch.quadratic import _Basis, quadratic
+from maxmargin.batch.quadratic import OutOfTime, _Basis, quadratic
 from maxmargin.certificates import Sample, certify
 from maxmargin.data import Patterns
 from maxmargin.intercept import best_intercept
@@ -273,3 +274,35 @@ class TestStopped:
         model = MaxMarginClassifier(np.inf, tol=1e-12, random_state=0).fit(X, y)
         assert model.status_ is Status.INTERRUPTED
         assert model.history_[-1].stage == "exact"
+
+    def test_wide_rows_are_left_between_products(self, monkeypatch):
+        """And what was made of their columns so far is no basis."""
+        monkeypatch.setattr(programs, "AT_ONCE", 24 * 24 * 100)
+        A = wide(24, 1000)
+        whole = _Basis(A).coefficients
+        assert np.abs(whole @ whole.T - A @ A.T).max() <= 1e-12 * np.linalg.norm(A) ** 2
+        asked = iter([False] * 5)
+        with pytest.raises(OutOfTime):
+            _Basis(A, lambda: next(asked, True))
+        y = np.where(np.arange(24) % 3 == 0, 1.0, -1.0)
+        model = MaxMarginClassifier(loss="hinge", max_time=1e-9, random_state=0).fit(A, y)
+        assert model.status_ is Status.MAX_TIME
+        assert model.coef_.any()
+        verify(model, A, y)
+
+    def test_digits_that_take_longer_than_is_left_are_done_without(self, monkeypatch):
+        """The certificate is then one of `tol`, and the model the same."""
+        asked = []
+
+        def noted(problem, sample, w, b, alpha, gap=0.0):
+            asked.append(gap)
+            return certify(problem, sample, w, b, alpha, gap)
+
+        X, y = noisy(200, 5)
+        best = MaxMarginClassifier(1.0, loss="hinge").fit(X, y)
+        monkeypatch.setattr(maxmargin.solve, "certify", noted)
+        monkeypatch.setattr(maxmargin.solve, "DIGITS", 1.0)
+        model = MaxMarginClassifier(1.0, loss="hinge", max_time=60.0).fit(X, y)
+        assert asked == [1e-3]
+        assert model.status_ is Status.CERTIFIED
+        np.testing.assert_allclose(model.coef_, best.coef_, rtol=1e-12)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .arithmetic import Plain
 from .batch.active_set import Point, candidates
-from .batch.quadratic import quadratic
+from .batch.quadratic import OutOfTime, quadratic
 from .certificates import FEW, NEGLIGIBLE, Certificate, Sample, certify
 from .data import Patterns
 from .intercept import best_intercept
@@ -33,6 +33,7 @@ MANY_ROWS, NEXT_TO_NONE = 50_000, 2e7
 NEAR_ENOUGH = 3e-3  # gap below which the rule's own dual weights show the way
 EXACT = 1e-12  # a gap that is rounding, of compensated sums
 NEARLY = 0.996  # the certificate is rounded outwards, and still within `tol`
+DIGITS = 3e-7  # seconds, rough, that an entry takes in the compensated sums of a certificate
 HALF = 0.5  # bounds of other units are proved in the user's whenever the gap is halved
 TIGHT = 1e-9  # a margin as near to one is one
 UNFINISHED = (Status.MAX_ITER, Status.STALLED, Status.CONVERGED, Status.UNDECIDED, Status.NOT_FINITE)
@@ -390,7 +391,8 @@ def _solve(
                 break
             if rounds >= terms.max_iter:
                 status = Status.MAX_ITER
-        if status in STOPPED and problem.euclidean and run.gap > tol and not run.w.any():
+        assert status is not None
+        if status in STOPPED and _is_empty_handed(run, tol):
             run = run.handed_to(DualCoordinateDescent())
             run.passes(1)
             run.look()
@@ -459,6 +461,13 @@ def _status(run: Run, watch: Watch, tol: float) -> Status | None:
     return watch.status()
 
 
+def _is_empty_handed(run: Run, tol: float) -> bool:
+    """Is there nothing to show, where a pass of dual coordinate descent makes a model?"""
+    if not run.problem.euclidean or run.gap <= tol:
+        return False
+    return not run.w.any() or (not run.problem.hard and run.gap == np.inf)
+
+
 def _is_doubtful(run: Run, algorithm: Algorithm, rounds: int) -> bool:
     """Has the algorithm had its chance to find a separator?"""
     if run.lower > 0.0 or rounds < PATIENCE:
@@ -495,7 +504,12 @@ def _fair_share(patterns: Patterns) -> float:
 def _finish(run: Run, certified: Certified, sample: Sample, watch: Watch, exact: float) -> None:
     """End with the active-set step, once the gap is `exact`; its answer counts where its own bounds are better."""
     problem = run.problem
-    qp = quadratic(problem, sample.X, sample.y, sample.weights)
+    if watch.interrupted():
+        return
+    try:
+        qp = quadratic(problem, sample.X, sample.y, sample.weights, watch.interrupted)
+    except OutOfTime:
+        return
     near = qp.near(run.alpha) if run.gap < NEAR_ENOUGH else None
 
     def content(point: Point) -> bool:
@@ -505,9 +519,11 @@ def _finish(run: Run, certified: Certified, sample: Sample, watch: Watch, exact:
         if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
             return False
         for v, bias in _primal_points(run, sample, w, b, point.settled):
-            certificate = certified(v, bias, alpha, 1e1 * exact)
+            hurried = watch.left() < DIGITS * sample.entries
+            enough = run.tol if hurried else exact
+            certificate = certified(v, bias, alpha, enough if hurried else 1e1 * exact)
             run.adopt(v, bias, alpha, certificate.lower, certificate.upper, exact if point.settled else 0.0)
-            if point.settled and certificate.gap <= exact:
+            if point.settled and certificate.gap <= enough:
                 return True
         return False
 
