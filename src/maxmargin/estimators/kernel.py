@@ -94,7 +94,8 @@ default="rbf"
     max_iter : int, default=-1
         Most rounds (working sets, or looks at all scores) of each problem; -1 is as many as it takes.
     max_time : float, default=None
-        Seconds after which the best model so far is kept, with its gap.
+        Seconds after which the best model so far is kept, with its gap. They include compiling, which a machine's first
+        fit of a kind needs, and which nothing interrupts.
     callback : callable, default=None
         Called with a `Report` after every round; a true answer ends the fit with the best model so far. Callbacks and
         progress bars of scikit-learn are set with ``set_callbacks`` (scikit-learn 1.9; docs/scikit_learn.md).
