@@ -306,3 +306,15 @@ class TestStopped:
         assert asked == [1e-3]
         assert model.status_ is Status.CERTIFIED
         np.testing.assert_allclose(model.coef_, best.coef_, rtol=1e-12)
+
+    @pytest.mark.parametrize("sizes", [(1.0, 1e150), (1e150, 1e-150)])
+    def test_a_model_of_other_scales_does_no_harm(self, sizes):
+        """Numbers that overflow where the last fit's are begun with are no point, and no warning."""
+        X, y = noisy(60, 4)
+        model = MaxMarginClassifier(loss="hinge", warm_start=True)
+        for size in sizes:
+            model.fit(size * X, y)
+        assert model.status_ is Status.CERTIFIED
+        lower = [report.lower for report in model.history_]
+        assert np.isfinite(lower).all()
+        assert (np.diff(lower) >= 0.0).all()

@@ -393,7 +393,8 @@ class Run(State):
             self.w, self.b = w, b
         if dual < self.upper if self.problem.hard else dual > self.lower:
             self.alpha = alpha
-        self.lower, self.upper = max(lower, self.lower), min(upper, self.upper)
+        # in this order: where numbers overflowed, what was known stands
+        self.lower, self.upper = max(self.lower, lower), min(self.upper, upper)
         self.gap = self.problem.gap(self.lower, self.upper)
 
     def handed_to(self, algorithm: Algorithm) -> Run:

@@ -50,12 +50,11 @@ class Units:
     def task(self, task: Task) -> Task:
         """The task in these units."""
         if self.columns is not None:
-            point = task.point
             task = replace(
                 task,
                 problem=replace(task.problem, intercept_scaling=(task.problem.rho or 1.0) / self.columns[-1]),
                 patterns=Patterns(_divided(task.patterns.X, self.columns[:-1])),
-                point=None if point is None else (point[0] * self.columns[:-1], point[1]),
+                point=_point(task, self.columns[:-1]),
             )
         if self.sigma == 1.0:
             return task
@@ -69,7 +68,7 @@ class Units:
             problem=replace(problem, C=C, intercept_scaling=(problem.rho or 1.0) / self.sigma),
             patterns=Patterns(task.patterns.X * (1.0 / self.sigma)),
             start=None if start is None else start * self._losses(problem),
-            point=None if task.point is None else (task.point[0] * self.sigma, task.point[1]),
+            point=_point(task, self.sigma),
         )
 
     def primal(self, w: np.ndarray) -> np.ndarray:
@@ -114,6 +113,15 @@ def _huge_columns(task: Task) -> np.ndarray | None:
         spread = np.append(top - bottom, 0.0) * root
         size = np.where(spread > FAR * size, spread, size)
     return 2.0 ** np.round(np.log2(np.where(huge, np.maximum(size, LARGE), LARGE) / LARGE))
+
+
+def _point(task: Task, units: Any) -> tuple[np.ndarray, float] | None:
+    """What a task begins with in these units; None where it is beyond float64 there."""
+    if task.point is None:
+        return None
+    with np.errstate(over="ignore"):
+        w = task.point[0] * units
+    return (w, task.point[1]) if np.isfinite(w).all() else None
 
 
 def _row(values: Any) -> np.ndarray:

@@ -293,9 +293,10 @@ def _solve(
     def enough_said() -> bool:
         return run.presentations >= enough or watch.interrupted()
 
-    run = Run(task, algorithm, tol, rng, enough_said)
-    run.look_for_zero_rows()
-    run.count_start()
+    with np.errstate(over="ignore", invalid="ignore"):  # what is begun with may be of other data
+        run = Run(task, algorithm, tol, rng, enough_said)
+        run.look_for_zero_rows()
+        run.count_start()
 
     presentations, steps = (history[-1].presentations, history[-1].steps) if history else (0, 0)
     looked: float | None = None  # the gap, in these units, of the last point that was certified in the user's
@@ -401,6 +402,7 @@ def _solve(
         proved = next(same, None) or told(run.w, run.b, run.alpha, tol)
         if not scale.ordinary:  # what is best in these units need not be so in the user's
             proved = min([proved, *(proof for *_, proof in proofs)], key=lambda proof: proof.certificate.gap)
+            take(proved)
     w, b, alpha, certificate = proved
     if certificate.gap <= tol:
         status = Status.CERTIFIED
