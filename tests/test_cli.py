@@ -87,6 +87,8 @@ class TestFit:
         fitted = load(path)
         assert fitted.status_ is Status.CERTIFIED
         assert result.stdout.startswith(f"CERTIFIED in {fitted.n_iter_} rounds, ")
+        reason = "p = 2, a small problem: the optimality conditions on the support"
+        assert result.stdout.splitlines()[1] == f"solved by exact: {reason}"
         assert str(fitted.certificate_) in result.stdout
         assert result.stderr == ""
         assert np.array_equal(fitted.predict(X), MaxMarginClassifier(random_state=0).fit(X, Y).predict(X))
@@ -190,6 +192,17 @@ class TestFit:
         }
         assert facts["seconds"] > 0.0
         assert facts["model"] == str(tmp_path / "m")
+        reason = "p = 2, a small problem: the optimality conditions on the support"
+        assert facts["stages"] == [{"algorithm": "exact", "reason": reason}]
+
+    def test_stages_of_several_classes_are_named_once(self, tmp_path):
+        path, labels = tmp_path / "three.svm", np.arange(60) % 3
+        dump_svmlight_file(X, labels, str(path), zero_based=False)
+        facts = json.loads(run("fit", path, "-o", tmp_path / "m", "--algorithm", "dcd", "--json").stdout)
+        history = load(tmp_path / "m").history_
+        assert {report.label for report in history} == {0, 1, 2}
+        assert [stage["algorithm"] for stage in facts["stages"]] == ["dcd", "exact"]
+        assert facts["stages"][0]["reason"] == "asked for"
 
     def test_infinity_in_json_is_a_string(self, data, tmp_path):
         result = run("fit", data, "-o", tmp_path / "m", "--json", "--C", "inf")

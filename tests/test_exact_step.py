@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,9 +14,10 @@ from sklearn.preprocessing import PolynomialFeatures
 import maxmargin.solve
 from maxmargin import DualCoordinateDescent, MaxMarginClassifier, Problem, Status, verify
 from maxmargin.batch import newton
+from maxmargin.batch import quadratic as programs
 from maxmargin.batch.active_set import candidates
 from maxmargin.batch.interior_point import BY_ORTHOGONAL_FACTORS, BY_PRODUCTS, interior_point
-from maxmargin.batch.quadratic import _Basis, quadratic
+from maxmargin.batch.quadratic import OutOfTime, _Basis, quadratic
 from maxmargin.certificates import Sample, certify
 from maxmargin.data import Patterns
 from maxmargin.intercept import best_intercept
@@ -231,3 +233,125 @@ def test_the_best_halves_of_two_pairs_are_kept():
     run.adopt(w, 0.0, beta, 0.9999, 1.0009, 1e-2)  # no worse but for rounding: together
     assert run.w is w
     assert run.alpha is beta
+
+
+@pytest.fixture(scope="module")
+def powers():
+    """Columns from 1 to 1e9 that do not separate: in the units that are tried first another problem is solved."""
+    rng = np.random.default_rng(2)
+    Z = rng.normal(size=(60, 2))
+    X = np.column_stack([Z, 1e9 * (Z + 0.1 * rng.normal(size=(60, 2)))])
+    return X, Z[:, 0] + 0.5 * rng.normal(size=60) > 0.0
+
+
+class TestReports:
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+    def test_bounds_are_those_of_the_users_problem_and_get_no_worse(self, powers, loss):
+        X, y = powers
+        model = MaxMarginClassifier(1e3, loss=loss, random_state=0).fit(X, y)
+        proved, history = verify(model, X, y), model.history_
+        for report in history:
+            assert report.lower <= proved.upper * (1.0 + 1e-9)
+            assert report.upper >= proved.lower * (1.0 - 1e-9)
+        for name, sign in (("lower", 1), ("upper", -1), ("gap", -1), ("presentations", 1), ("steps", 1)):
+            values = [getattr(report, name) for report in history]
+            assert all(sign * after >= sign * before for before, after in pairwise(values)), name
+
+    def test_a_callback_stops_at_a_gap_that_is_proved(self):
+        """Another problem's gap is 3e-8 after one round."""
+        X, y = load_breast_cancer(return_X_y=True)
+        Z = PolynomialFeatures(4, include_bias=False).fit_transform(X[:, :3])
+        stop = MaxMarginClassifier(
+            1.0, loss="hinge", callback=lambda report: report.gap < 1e3, random_state=0
+        )
+        stop.fit(Z, y)
+        assert stop.status_ is Status.INTERRUPTED
+        assert stop.certificate_.gap <= stop.history_[-1].gap < 1e3
+
+
+class TestStopped:
+    """A fit that is stopped within the exact step, or before it, has a model all the same."""
+
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+    def test_where_nothing_was_found_a_pass_over_the_rows_is_made(self, loss):
+        X, y = noisy(5000, 6)
+        model = MaxMarginClassifier(loss=loss, max_time=1e-9, random_state=0).fit(X, y)
+        assert model.status_ is Status.MAX_TIME
+        assert [report.stage for report in model.history_] == ["exact", "dcd"]
+        assert model.certificate_.gap < 100.0
+        assert model.score(X, y) > 0.75
+        verify(model, X, y)
+
+    @pytest.mark.parametrize(("n", "loss"), [(1500, "hinge"), (1500, "squared_hinge"), (5000, "hinge")])
+    def test_the_model_to_begin_with_is_kept(self, n, loss):
+        X, y = noisy(n, 6)
+        model = MaxMarginClassifier(loss=loss, warm_start=True, random_state=0).fit(X, y)
+        best = model.certificate_.gap
+        model.set_params(max_time=1e-9).fit(X, y)
+        assert model.status_ is Status.CERTIFIED
+        assert model.certificate_.gap <= best + 1e-10
+
+    def test_of_another_cost(self):
+        X, y = noisy(1500, 6)
+        model = MaxMarginClassifier(1.0, loss="hinge", warm_start=True).fit(X, y)
+        model.set_params(C=1.5, max_time=1e-9).fit(X, y)
+        assert model.status_ is Status.MAX_TIME
+        assert model.certificate_.gap < 0.01
+
+    def test_nobody_takes_over(self, monkeypatch):
+        """Not the rule either that began."""
+
+        def cut_off(run, certified, sample, watch, exact):
+            watch.stop()
+
+        monkeypatch.setattr(maxmargin.solve, "_finish", cut_off)
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(300, 3)), np.where(rng.random(300) < 0.5, 1.0, -1.0)
+        X[:, 0] += 4.0 * y
+        model = MaxMarginClassifier(np.inf, tol=1e-12, random_state=0).fit(X, y)
+        assert model.status_ is Status.INTERRUPTED
+        assert model.history_[-1].stage == "exact"
+
+    def test_wide_rows_are_left_between_products(self, monkeypatch):
+        """And what was made of their columns so far is no basis."""
+        monkeypatch.setattr(programs, "AT_ONCE", 24 * 24 * 100)
+        A = wide(24, 1000)
+        whole = _Basis(A).coefficients
+        assert np.abs(whole @ whole.T - A @ A.T).max() <= 1e-12 * np.linalg.norm(A) ** 2
+        asked = iter([False] * 5)
+        with pytest.raises(OutOfTime):
+            _Basis(A, lambda: next(asked, True))
+        y = np.where(np.arange(24) % 3 == 0, 1.0, -1.0)
+        model = MaxMarginClassifier(loss="hinge", max_time=1e-9, random_state=0).fit(A, y)
+        assert model.status_ is Status.MAX_TIME
+        assert model.coef_.any()
+        verify(model, A, y)
+
+    def test_digits_that_take_longer_than_is_left_are_done_without(self, monkeypatch):
+        """The certificate is then one of `tol`, and the model the same."""
+        asked = []
+
+        def noted(problem, sample, w, b, alpha, gap=0.0):
+            asked.append(gap)
+            return certify(problem, sample, w, b, alpha, gap)
+
+        X, y = noisy(200, 5)
+        best = MaxMarginClassifier(1.0, loss="hinge").fit(X, y)
+        monkeypatch.setattr(maxmargin.solve, "certify", noted)
+        monkeypatch.setattr(maxmargin.solve, "DIGITS", 1.0)
+        model = MaxMarginClassifier(1.0, loss="hinge", max_time=60.0).fit(X, y)
+        assert asked == [1e-3]
+        assert model.status_ is Status.CERTIFIED
+        np.testing.assert_allclose(model.coef_, best.coef_, rtol=1e-12)
+
+    @pytest.mark.parametrize("sizes", [(1.0, 1e150), (1e150, 1e-150)])
+    def test_a_model_of_other_scales_does_no_harm(self, sizes):
+        """Numbers that overflow where the last fit's are begun with are no point, and no warning."""
+        X, y = noisy(60, 4)
+        model = MaxMarginClassifier(loss="hinge", warm_start=True)
+        for size in sizes:
+            model.fit(size * X, y)
+        assert model.status_ is Status.CERTIFIED
+        lower = [report.lower for report in model.history_]
+        assert np.isfinite(lower).all()
+        assert (np.diff(lower) >= 0.0).all()

@@ -17,6 +17,7 @@ from maxmargin.batch import primal_dual
 from maxmargin.batch.blocks import Blocks
 from maxmargin.batch.primal_dual import interior_points
 from maxmargin.choice import relay
+from maxmargin.cli.summary import solved_by
 from maxmargin.data import Patterns
 from maxmargin.task import Task
 from maxmargin.values import dual_point, primal_point
@@ -201,13 +202,17 @@ def test_what_it_does_not_solve_is_refused():
     assert InteriorPoint().refuses(Problem("hinge", 1.0, 3.0)) == "p=2 with norm_power=2"
 
 
-def test_dual_descent_hands_over(rules_alone):
+def test_dual_descent_hands_over(rules_alone, capsys):
     """Where scales keep it busy: the interior point begins with its bounds, which only get better, and certifies."""
     X, y, _ = toy(3000, 4, seed=5)
     X = X * np.array([1.0, 300.0, 1.0, 1000.0]) + 2000.0
-    model = MaxMarginClassifier(1e3, loss="hinge", tol=1e-5).fit(X, y)
+    model = MaxMarginClassifier(1e3, loss="hinge", tol=1e-5, verbose=1).fit(X, y)
     stages = [report.stage for report in model.history_]
     assert model.status_ is Status.CERTIFIED
+    shown = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("round ")]
+    told = list(dict.fromkeys(f"{report.stage}: {report.reason}" for report in model.history_))
+    assert shown == told
+    assert solved_by(model) == f"solved by {told[0]}, then {told[1]}"
     assert stages[0] == "dcd"
     assert stages[-1] == "interior-point"
     first = stages.index("interior-point")

@@ -345,6 +345,18 @@ class Run(State):
         if self.problem.hard and self.problem.intercept == "none" and empty.any():
             self.upper, self.alpha = 0.0, np.where(empty, 1.0, 0.0)
 
+    def count_start(self) -> None:
+        """The point to begin with counts as one that was found, whoever stops how early."""
+        task = self.task
+        if task.point is not None:
+            w, b = task.point
+        elif task.start is not None and self.problem.euclidean:
+            c = task.start * self.y
+            w, b = Sums.combine(self.patterns.X, c), self.problem.rho**2 * float(c.sum())
+        else:
+            return
+        self.value(w, b, np.ones(self.n) if task.start is None else task.start)
+
     def repeat(self, h: Any, rows: np.ndarray, passes: int) -> None:
         """Present these rows of h again and again, until all are right; with an extrapolation where that may help."""
         extrapolate = self._extrapolation
@@ -381,7 +393,8 @@ class Run(State):
             self.w, self.b = w, b
         if dual < self.upper if self.problem.hard else dual > self.lower:
             self.alpha = alpha
-        self.lower, self.upper = max(lower, self.lower), min(upper, self.upper)
+        # in this order: where numbers overflowed, what was known stands
+        self.lower, self.upper = max(self.lower, lower), min(self.upper, upper)
         self.gap = self.problem.gap(self.lower, self.upper)
 
     def handed_to(self, algorithm: Algorithm) -> Run:

@@ -54,6 +54,7 @@ class Units:
                 task,
                 problem=replace(task.problem, intercept_scaling=(task.problem.rho or 1.0) / self.columns[-1]),
                 patterns=Patterns(_divided(task.patterns.X, self.columns[:-1])),
+                point=_point(task, self.columns[:-1]),
             )
         if self.sigma == 1.0:
             return task
@@ -67,7 +68,7 @@ class Units:
             problem=replace(problem, C=C, intercept_scaling=(problem.rho or 1.0) / self.sigma),
             patterns=Patterns(task.patterns.X * (1.0 / self.sigma)),
             start=None if start is None else start * self._losses(problem),
-            point=None if task.point is None else (task.point[0] * self.sigma, task.point[1]),
+            point=_point(task, self.sigma),
         )
 
     def primal(self, w: np.ndarray) -> np.ndarray:
@@ -78,12 +79,6 @@ class Units:
     def dual(self, problem: Problem, alpha: np.ndarray) -> np.ndarray:
         """Dual weights in the user's units."""
         return alpha / self.sigma if problem.power == 1 else alpha / self.sigma / self.sigma
-
-    def bound(self, problem: Problem, value: float) -> float:
-        """A bound in the user's units."""
-        if problem.hard:
-            return value * self.sigma
-        return value / self.sigma if problem.power == 1 else value / self.sigma / self.sigma
 
     def _losses(self, problem: Problem) -> float:
         """What the losses weigh in these units."""
@@ -118,6 +113,15 @@ def _huge_columns(task: Task) -> np.ndarray | None:
         spread = np.append(top - bottom, 0.0) * root
         size = np.where(spread > FAR * size, spread, size)
     return 2.0 ** np.round(np.log2(np.where(huge, np.maximum(size, LARGE), LARGE) / LARGE))
+
+
+def _point(task: Task, units: Any) -> tuple[np.ndarray, float] | None:
+    """What a task begins with in these units; None where it is beyond float64 there."""
+    if task.point is None:
+        return None
+    with np.errstate(over="ignore"):
+        w = task.point[0] * units
+    return (w, task.point[1]) if np.isfinite(w).all() else None
 
 
 def _row(values: Any) -> np.ndarray:

@@ -10,14 +10,14 @@ import numpy as np
 
 from .arithmetic import Plain
 from .batch.active_set import Point, candidates
-from .batch.quadratic import quadratic
+from .batch.quadratic import OutOfTime, quadratic
 from .certificates import FEW, NEGLIGIBLE, Certificate, Sample, certify
 from .data import Patterns
 from .intercept import best_intercept
 from .merge import Merged, merge
 from .norms import norm
-from .problems import Problem
-from .rules import Algorithm
+from .problems import CROSSED, Problem
+from .rules import Algorithm, DualCoordinateDescent
 from .rules.programs import Program
 from .run import Run
 from .scaling import Units, attempts
@@ -33,8 +33,11 @@ MANY_ROWS, NEXT_TO_NONE = 50_000, 2e7
 NEAR_ENOUGH = 3e-3  # gap below which the rule's own dual weights show the way
 EXACT = 1e-12  # a gap that is rounding, of compensated sums
 NEARLY = 0.996  # the certificate is rounded outwards, and still within `tol`
+DIGITS = 3e-7  # seconds, rough, that an entry takes in the compensated sums of a certificate
+HALF = 0.5  # bounds of other units are proved in the user's whenever the gap is halved
 TIGHT = 1e-9  # a margin as near to one is one
 UNFINISHED = (Status.MAX_ITER, Status.STALLED, Status.CONVERGED, Status.UNDECIDED, Status.NOT_FINITE)
+STOPPED = (Status.MAX_TIME, Status.INTERRUPTED)
 SHARE = 0.4  # a quarter of the time of the exact step, in entries presented for each n side^2 of it
 PATIENCE = 3  # rounds that the rule has at least, before a small problem is handed to the exact step,
 FAR_BELOW = 1e-7  # share of `tol`: so small a gap is rounding too
@@ -162,6 +165,31 @@ class _Told(NamedTuple):
     certificate: Certificate
 
 
+class _Known:
+    """The best bounds of the user's problem so far, in whatever units it is solved, and the best (w, b).
+
+    Bounds in one attempt's own units may be those of another problem: they come here only once they are proved.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.lower, self.upper, self.gap = -np.inf, np.inf, np.inf
+        self.point: tuple[np.ndarray, float] | None = None
+
+    def take(self, lower: float, upper: float, w: np.ndarray, b: float) -> None:
+        """A pair of bounds, and the (w, b) of the primal one: each is kept where it is better than all before."""
+        mine, best = (lower, self.lower) if self.problem.hard else (-upper, -self.upper)
+        if self.point is None or mine >= best - EXACT * abs(best):
+            self.point = w, b
+        if min(upper, self.upper) < max(self.lower, lower) * (1.0 - CROSSED):
+            self.lower, self.upper = lower, upper  # one was off by rounding: what comes last has more digits
+        else:
+            self.lower = max(self.lower, min(lower, self.upper))
+            self.upper = min(self.upper, max(upper, self.lower))
+        gap = self.problem.gap(self.lower, self.upper)
+        self.gap = np.inf if np.isnan(gap) else gap
+
+
 def distinct(patterns: Patterns, labels: np.ndarray, weights: np.ndarray) -> Distinct:
     """Rows that are told apart by their entries or labels, each with the weight of all that are like it.
 
@@ -210,15 +238,16 @@ def solve(
     """
     whole = Sample(task.patterns.X, task.y, task.weights) if sample is None else sample
     history: list[Report] = []
+    known = _Known(task.problem)
     best: Solution | None = None
     rounds = 0
     for scale in attempts(task):
         left = replace(terms, max_iter=max(terms.max_iter - rounds, 1))
-        found = _solve(task, scale, algorithm, left, rng, whole, rows, history)
+        found = _solve(task, scale, algorithm, left, rng, whole, rows, history, known)
         rounds += found.rounds
         if best is None or found.certificate.gap <= best.certificate.gap:
             best = found
-        stopped = found.status in (Status.MAX_TIME, Status.INTERRUPTED)
+        stopped = found.status in STOPPED
         if stopped and best.status is not Status.UNDECIDED:  # of which more is to be said
             best = replace(best, status=found.status)
         if stopped or best.status is Status.CERTIFIED or rounds >= terms.max_iter:
@@ -239,8 +268,9 @@ def _solve(
     whole: Sample,
     rows: np.ndarray | None,
     history: list[Report],
+    known: _Known,
 ) -> Solution:
-    """Solve the problem in these units; bounds in the history are those of the problem that they make."""
+    """Solve the problem in these units; bounds in the history are those of the user's problem, the best so far."""
     problem, watch, tol = task.problem, terms.watch, terms.tol
     # an order that is asked for is kept
     small = terms.exact and algorithm.shuffle and problem.euclidean and _is_small(problem, task.patterns)
@@ -263,18 +293,32 @@ def _solve(
     def enough_said() -> bool:
         return run.presentations >= enough or watch.interrupted()
 
-    run = Run(task, algorithm, tol, rng, enough_said)
-    run.look_for_zero_rows()
+    with np.errstate(over="ignore", invalid="ignore"):  # what is begun with may be of other data
+        run = Run(task, algorithm, tol, rng, enough_said)
+        run.look_for_zero_rows()
+        run.count_start()
+
+    presentations, steps = (history[-1].presentations, history[-1].steps) if history else (0, 0)
+    looked: float | None = None  # the gap, in these units, of the last point that was certified in the user's
 
     def report(stage: str, reason: str) -> None:
+        nonlocal looked
+        if scale.ordinary:
+            known.take(run.lower, run.upper, run.w, run.b)
+        elif looked is None or run.gap < HALF * looked or run.gap <= NEARLY * tol < looked:
+            looked = run.gap
+            take(told(run.w, run.b, run.alpha, tol))
+        w, b = known.point or (np.zeros(whole.X.shape[1]), 0.0)
         history.append(
             Report(
-                len(history) + 1, watch.seconds(), scale.bound(problem, run.lower),
-                scale.bound(problem, run.upper), run.gap, run.presentations, run.steps, stage, task.label,
-                _margin(problem, scale, run), reason,
+                len(history) + 1, watch.seconds(), known.lower, known.upper, known.gap,
+                presentations + run.presentations, steps + run.steps, stage, task.label, _margin(known, w), reason,
             )
         )  # fmt: skip
-        terms.on_report(history[-1], lambda w=run.w, b=run.b: (scale.primal(w), b))
+        terms.on_report(history[-1], lambda: (w, b))
+
+    def take(point: _Told) -> None:
+        known.take(point.certificate.lower, point.certificate.upper, point.w, point.b)
 
     def told(w: np.ndarray, b: float, alpha: np.ndarray, gap: float) -> _Told:
         """What the user is told of this point, with the certificate for a gap."""
@@ -295,12 +339,16 @@ def _solve(
             proofs.append((w, alpha, told(w, b, alpha, gap)))
             if scale.ordinary:
                 return proofs[-1][-1].certificate
+            take(proofs[-1][-1])
             return certify(task.problem, sample, w, b, alpha, gap)
 
         entries = whole.entries if scale.ordinary else sample.entries
         _finish(run, certified, sample, watch, max(EXACT if entries <= FEW else NEGLIGIBLE, FAR_BELOW * tol))
         report("exact", "p = 2, a small problem: the optimality conditions on the support")
-        return _after_finish(run, tol)
+        done = _after_finish(run, tol)
+        if done not in (Status.CERTIFIED, Status.CONVERGED):  # cut off: nobody else has time either
+            done = watch.status() or done
+        return done
 
     status: Status | None = None
     rounds = 0
@@ -310,8 +358,6 @@ def _solve(
         wide = task.patterns.d >= task.patterns.n
         if small and terms.at_once and (wide or not problem.hard):
             status, rounds, handed, enough = finish(), 1, False, _turn(relay)
-            if status not in (Status.CERTIFIED, Status.CONVERGED):
-                status = watch.status() or status
         while status is None:
             if relay is not None and not handed and run.presentations >= enough:
                 run, reason = run.handed_to(relay.algorithm), relay.reason
@@ -331,7 +377,7 @@ def _solve(
                     status = Status.UNDECIDED
                     break
             if handed and (last or (rounds >= PATIENCE and run.presentations >= enough)):
-                if ended is Status.MAX_TIME or ended is Status.INTERRUPTED:
+                if ended in STOPPED:
                     status = ended
                     break
                 done = finish()
@@ -346,10 +392,17 @@ def _solve(
                 break
             if rounds >= terms.max_iter:
                 status = Status.MAX_ITER
+        assert status is not None
+        if status in STOPPED and _is_empty_handed(run, tol):
+            run = run.handed_to(DualCoordinateDescent())
+            run.passes(1)
+            run.look()
+            report(run.algorithm.name, "nothing was found in time: one pass over the rows")
         same = (proof for w, alpha, proof in proofs if w is run.w and alpha is run.alpha and proof.b == run.b)
         proved = next(same, None) or told(run.w, run.b, run.alpha, tol)
         if not scale.ordinary:  # what is best in these units need not be so in the user's
             proved = min([proved, *(proof for *_, proof in proofs)], key=lambda proof: proof.certificate.gap)
+            take(proved)
     w, b, alpha, certificate = proved
     if certificate.gap <= tol:
         status = Status.CERTIFIED
@@ -389,11 +442,11 @@ def _answered(found: Solution, task: Task, terms: Terms, whole: Sample) -> Solut
     return replace(found, status=terms.watch.status() or Status.UNDECIDED, verdict=verdict)
 
 
-def _margin(problem: Problem, scale: Units, run: Run) -> float:
+def _margin(known: _Known, w: np.ndarray) -> float:
     """What the report says of the margin."""
-    if problem.hard:
-        return scale.bound(problem, run.lower)
-    length = norm(scale.primal(run.w), problem.q)
+    if known.problem.hard:
+        return known.lower
+    length = norm(w, known.problem.q)
     return 1.0 / length if length > 0.0 else np.inf
 
 
@@ -408,6 +461,13 @@ def _status(run: Run, watch: Watch, tol: float) -> Status | None:
     if run.converged:
         return Status.CONVERGED
     return watch.status()
+
+
+def _is_empty_handed(run: Run, tol: float) -> bool:
+    """Is there nothing to show, where a pass of dual coordinate descent makes a model?"""
+    if not run.problem.euclidean or run.gap <= tol:
+        return False
+    return not run.w.any() or (not run.problem.hard and run.gap == np.inf)
 
 
 def _is_doubtful(run: Run, algorithm: Algorithm, rounds: int) -> bool:
@@ -446,7 +506,12 @@ def _fair_share(patterns: Patterns) -> float:
 def _finish(run: Run, certified: Certified, sample: Sample, watch: Watch, exact: float) -> None:
     """End with the active-set step, once the gap is `exact`; its answer counts where its own bounds are better."""
     problem = run.problem
-    qp = quadratic(problem, sample.X, sample.y, sample.weights)
+    if watch.interrupted():
+        return
+    try:
+        qp = quadratic(problem, sample.X, sample.y, sample.weights, watch.interrupted)
+    except OutOfTime:
+        return
     near = qp.near(run.alpha) if run.gap < NEAR_ENOUGH else None
 
     def content(point: Point) -> bool:
@@ -456,9 +521,11 @@ def _finish(run: Run, certified: Certified, sample: Sample, watch: Watch, exact:
         if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
             return False
         for v, bias in _primal_points(run, sample, w, b, point.settled):
-            certificate = certified(v, bias, alpha, 1e1 * exact)
+            hurried = watch.left() < DIGITS * sample.entries
+            enough = run.tol if hurried else exact
+            certificate = certified(v, bias, alpha, enough if hurried else 1e1 * exact)
             run.adopt(v, bias, alpha, certificate.lower, certificate.upper, exact if point.settled else 0.0)
-            if point.settled and certificate.gap <= exact:
+            if point.settled and certificate.gap <= enough:
                 return True
         return False
 

@@ -12,7 +12,8 @@ class Status(StrEnum):
     CERTIFIED = "CERTIFIED"  #: the certified gap is at most `tol`
     CONVERGED = "CONVERGED"  #: the rule ended by its own criterion, with a larger gap
     MAX_ITER = "MAX_ITER"  #: `max_iter` rounds were made
-    STALLED = "STALLED"  #: float64 numbers lead no further, with a larger gap: scale the features, or lower C
+    #: float64 numbers lead no further, with a larger gap, perhaps the bound's alone: scale the features, or lower C
+    STALLED = "STALLED"
     MAX_TIME = "MAX_TIME"  #: `max_time` seconds went by
     INTERRUPTED = "INTERRUPTED"  #: Ctrl-C, or the callback said so
     INSEPARABLE = "INSEPARABLE"  #: hard margin: there is no separator, and `verdict_` proves it exactly

@@ -13,6 +13,7 @@ exists whether or not the classes are separable.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ import scipy.sparse as sp
 from ..arithmetic import Plain
 from ..problems import Problem
 
+AT_ONCE = 2e8  # products of entries between two looks at the clock
 WIDE, LEAST = 2, 500  # columns a row, and columns, beyond which rows are told by their own coefficients
 # share of the longest row that a row's own part must have at least, to be told by products
 INDEPENDENT = 1e-4
@@ -31,6 +33,10 @@ BEYOND = 1e20  # a cap, R = 1, that float64 cannot meet: either no dual weight c
 NEXT_TO_NONE = 1e-290  # no cap, R = 1, is smaller, nor the inverse of a curvature: steps divide by them
 
 _linalg: Any = scipy.linalg  # its annotations speak of every case at once
+
+
+class OutOfTime(Exception):
+    """It is time to stop, and there is no program yet."""
 
 
 @dataclass(frozen=True)
@@ -95,9 +101,9 @@ class _Basis:
     The products of the rows have half of their digits; where that is too few, an orthogonal factor has them all.
     """
 
-    def __init__(self, A: np.ndarray) -> None:
+    def __init__(self, A: np.ndarray, interrupted: Callable[[], bool] = lambda: False) -> None:
         self._rows, self._orthogonal = A, None
-        self.coefficients, failed = _linalg.lapack.dpotrf(A @ A.T, lower=True, clean=True)
+        self.coefficients, failed = _linalg.lapack.dpotrf(_products(A, interrupted), lower=True, clean=True)
         sizes = np.diag(self.coefficients)
         if failed or not sizes.min() > INDEPENDENT * sizes.max():
             self._orthogonal, R = _linalg.qr(A.T, mode="economic", check_finite=False)
@@ -111,8 +117,31 @@ class _Basis:
         return a @ self._rows
 
 
-def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Quadratic:
-    """The program of a problem on a few rows, all of positive weight."""
+def _products(A: np.ndarray, interrupted: Callable[[], bool]) -> np.ndarray:
+    """A A'; OutOfTime is raised where it is time to stop."""
+    products, step = np.zeros((len(A), len(A))), max(int(AT_ONCE / len(A) ** 2), 1)
+    for first in range(0, A.shape[1], step):
+        if interrupted():
+            raise OutOfTime
+        some = A[:, first : first + step]
+        products += some @ some.T
+    return products
+
+
+def quadratic(
+    problem: Problem,
+    X: Any,
+    y: np.ndarray,
+    weights: np.ndarray,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Quadratic:
+    """The program of a problem on a few rows, all of positive weight.
+
+    Raises
+    ------
+    OutOfTime
+        Where it is time to stop, and rows are so wide that their products take more than moments.
+    """
     X = X.toarray() if sp.issparse(X) else X
     X = np.asarray(X, dtype=float)
     if problem.free:  # balanced dual weights do not see a shift of a column; numbers do, if it is far off
@@ -126,7 +155,7 @@ def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Q
         A = np.column_stack([A, problem.rho / scale * y])
     # w is a combination of the rows; equal ones no longer cancel exactly
     if A.shape[1] > max(WIDE * n, LEAST):
-        basis = _Basis(A)
+        basis = _Basis(A, interrupted)
         A = basis.coefficients
     caps = problem.caps(weights)
     with np.errstate(over="ignore"):

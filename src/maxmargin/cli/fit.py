@@ -118,7 +118,7 @@ def fit(
         from ..status import Status
         from .progress import Progress
         from .summary import as_json as to_json
-        from .summary import summary, weights
+        from .summary import solved_by, summary, weights
 
         model = chosen_model(ctx)
         if isinf(model.C):
@@ -135,6 +135,7 @@ def fit(
             typer.echo(to_json(facts))
         elif not quiet:
             typer.echo(f"{model.status_.value} in {model.n_iter_} rounds, {seconds:.3g} s: {output}")
+            typer.echo(solved_by(model))
             typer.echo(str(model.certificate_))
             for line in weights(model, table.feature_names):
                 typer.echo(line)

@@ -20,6 +20,7 @@ def summary(model: Any, certificate: Any, names: list[str] | None = None) -> dic
         "gap": certificate.gap,
         "tol": model.tol,
         "rounds": model.n_iter_,
+        "stages": [{"algorithm": name, "reason": reason} for name, reason in stages(model)],
         "rows": parts[0].rows,
         "features": model.n_features_in_,
         "feature_names": names,
@@ -39,6 +40,16 @@ def summary(model: Any, certificate: Any, names: list[str] | None = None) -> dic
             for label, part in zip(labels, parts, strict=True)
         ],
     }
+
+
+def stages(model: Any) -> list[tuple[str, str]]:
+    """Who was at work in a fit, in order, and why; of several classes the distinct ones."""
+    return list(dict.fromkeys((report.stage, report.reason) for report in model.history_))
+
+
+def solved_by(model: Any) -> str:
+    """The same as a line."""
+    return "solved by " + ", then ".join(f"{name}: {reason}" for name, reason in stages(model))
 
 
 def weights(model: Any, names: list[str] | None) -> Iterator[str]:

@@ -44,7 +44,7 @@ class MaxMarginClassifierCV(MaxMarginClassifier):
     loss, norm_power, tol, fit_intercept, intercept, intercept_scaling, class_weight, algorithm, max_iter, max_time, \
 callback, n_jobs, random_state, verbose
         As in `MaxMarginClassifier`; `n_jobs` counts folds that are fitted at the same time, in threads, and then
-        classes. `max_time` is that of one fit.
+        classes. `max_time` is that of one fit, compiling included, which a machine's first fit of a kind needs.
 
     Attributes
     ----------

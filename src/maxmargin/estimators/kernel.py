@@ -41,7 +41,7 @@ from .hard import keep_verdicts
 from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
 from .parameters import check_parameters, require_boolean, require_number, seeds
 from .prediction import KernelDecision
-from .reports import hear
+from .reports import Hearing
 from .rows import checked_rows
 from .unchanged import unchanged_by
 
@@ -99,7 +99,8 @@ default="rbf"
     max_iter : int, default=-1
         Most rounds (working sets, or looks at all scores) of each problem; -1 is as many as it takes.
     max_time : float, default=None
-        Seconds after which the best model so far is kept, with its gap.
+        Seconds after which the best model so far is kept, with its gap. They include compiling, which a machine's first
+        fit of a kind needs, and which nothing interrupts.
     callback : callable, default=None
         Called with a `Report` after every round; a true answer ends the fit with the best model so far. Callbacks and
         progress bars of scikit-learn are set with ``set_callbacks`` (scikit-learn 1.9; docs/scikit_learn.md).
@@ -311,6 +312,7 @@ default="rbf"
         side_by_side = jobs(self.n_jobs, len(groups))
         in_order = scheme.name == "ovo" and side_by_side == 1
         tasks = round_tasks(self, X, y, sample_weight, labels, in_order, model)
+        hearing = Hearing(self.verbose, self.callback, tasks)
 
         def solved(group: list[int], watch: Watch) -> list[tuple[KernelSolution, np.ndarray]]:
             """The solutions of these problems, and the merged rows that they are about."""
@@ -320,7 +322,7 @@ default="rbf"
 
             def heard(report: Report, point: Callable[[], Any]) -> None:
                 with lock:
-                    hear(report, lambda: (point(), places), watch, self.verbose, self.callback, tasks)
+                    hearing(report, lambda: (point(), places), watch)
 
             if not places.size:  # both classes of a pair have weight 0
                 return [(KernelSolution.nothing(), places)]

@@ -31,7 +31,7 @@ from .hard import item, keep_verdicts
 from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
 from .parameters import check_parameters, require_boolean, require_number, seeds
 from .prediction import LinearDecision
-from .reports import hear
+from .reports import Hearing
 from .robustness import Robust
 from .rows import checked_rows
 from .unchanged import unchanged_by
@@ -79,12 +79,14 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
     max_iter : int, default=1000
         Most rounds (a full look at the data and the sweeps after it) per class.
     max_time : float, default=None
-        Seconds after which the best model so far is kept, with its gap.
+        Seconds after which the best model so far is kept, with its gap. They include compiling, which a machine's first
+        fit of a kind needs, and which nothing interrupts.
     callback : callable, default=None
         Called with a `Report` after every round; a true answer ends the fit with the best model so far. Callbacks and
         progress bars of scikit-learn are set with ``set_callbacks`` (scikit-learn 1.9; docs/scikit_learn.md).
     warm_start : bool, default=False
-        Begin where the last fit ended, if it had the same classes: with its dual weights, if there were as many rows
+        Begin where the last fit ended, if it had the same classes: that model is the best so far until a better one is
+        found, however early the fit is stopped. Algorithms begin with its dual weights, if there were as many rows
         and the algorithm can begin with any (`dcd`, `mpu`, `alma`); with its weights, if there were as many features
         and the algorithm moves these (`fmp`, `ima`).
     n_jobs : int, default=None
@@ -92,7 +94,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
     random_state : int, RandomState instance or None, default=None
         Order of presentation. None takes a fresh seed.
     verbose : int, default=0
-        1 prints a line a round to standard error.
+        1 prints a line a round to standard error, and one where another algorithm begins, with the reason.
 
     Attributes
     ----------
@@ -257,6 +259,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             return {"classes_": classes, "coef_": np.vstack(w), "intercept_": np.array(b)}
 
         tasks = round_tasks(self, whole, y, sample_weight, labels, at_once == 1, model)
+        hearing = Hearing(self.verbose, self.callback, tasks)
 
         @cache
         def known() -> Distinct | None:
@@ -274,7 +277,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
 
             def heard(report: Report, point: Callable[[], Any]) -> None:
                 with lock:
-                    hear(report, point, watch, self.verbose, self.callback, tasks)
+                    hearing(report, point, watch)
 
             if named is None:
                 algorithm, reason = choose(problem, patterns, signs[kept], watch.interrupted)
