@@ -92,7 +92,7 @@ class TestPointsThatAWarmStartLeavesOpen:
             assert model.get_params()["max_iter"] == 5
 
     def test_the_better_of_both_answers_is_kept(self):
-        """Of rows too many for the exact step, few rounds that begin with the last point's dual weights are worth more than as many anew."""
+        """Rows too many for the exact step: few rounds from the last point's dual weights beat as many anew."""
         rng = np.random.default_rng(1)
         X = rng.normal(size=(6000, 200))
         y = np.sign(X[:, 0] + rng.normal(size=6000))

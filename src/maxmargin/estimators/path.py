@@ -158,8 +158,8 @@ def margin_path(
     Notes
     -----
     The exact step, with which small problems end when they are fitted alone, is left out: a point ends at `tol`. A
-    point of ``C=inf``, and one that is not certified in this way, is fitted as `MaxMarginClassifier` fits it alone, with
-    the exact step, in what is left of ``max_time``; of two answers that with the smaller gap is kept.
+    point of ``C=inf``, and one that is not certified in this way, is fitted as `MaxMarginClassifier` fits it alone,
+    with the exact step, in what is left of ``max_time``; of two answers that with the smaller gap is kept.
 
     Examples
     --------
