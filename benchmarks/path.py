@@ -137,10 +137,10 @@ def page(command: str) -> str:
     ]  # fmt: skip
     return "\n\n".join([
         "# Paths beside separate fits",
-        f"Made by `{command}` on {platform.machine()}, one thread, times of the processor. Hinge, no intercept, 20 costs "
-        f"from 1e-3 to 1e3, each certified to {TOL:g}. LinearSVC counts with the loosest tolerance at which its true gap "
-        f"is {TOL:g} or less, and with the time of {PASSES} passes where these did not get there. Asked on adult: "
-        f"{GOAL:g} of LinearSVC.",
+        f"Made by `{command}` on {platform.machine()}, one thread, times of the processor. Hinge, no intercept, 20 "
+        f"costs from 1e-3 to 1e3, each certified to {TOL:g}. LinearSVC counts with the loosest tolerance at which its "
+        f"true gap is {TOL:g} or less, and with the time of {PASSES} passes where these did not get there. Asked on "
+        f"adult: {GOAL:g} of LinearSVC.",
         table(head, summaries),
         *details,
     ]) + "\n"  # fmt: skip
