@@ -51,21 +51,21 @@ def in_words(verdict: Verdict, labels: Any, sides: tuple[str, str] | None = None
     from ..verdicts import Inseparable, Separable
     from .summary import text_of
 
-    negative, positive = sides or tuple(text_of(name) for name in verdict.classes)
+    negative, positive = sides or map(text_of, verdict.classes)
     through = "" if verdict.bias else " through the origin"
     what = (
         "hyperplane"
         if isinstance(verdict.kernel, Linear)
         else f"function of the {verdict.kernel.name} kernel"
     )
-    sides = f"{what}{through} has {negative} on one side and {positive} on the other"
+    claim = f"{what}{through} has {negative} on one side and {positive} on the other"
     found = f"({verdict.method}, {verdict.seconds:.2g} s)"
     if isinstance(verdict, Inseparable):
-        return "\n".join([f"NOT SEPARABLE: no {sides} {found}", *_proof(verdict, labels)])
+        return "\n".join([f"NOT SEPARABLE: no {claim} {found}", *_proof(verdict, labels)])
     if isinstance(verdict, Separable):
         bounds = f"{verdict.lo:.9g} <= largest margin <= {verdict.hi:.9g} (p = {verdict.p:g})"
         digits = f"\n{verdict.digits}" if verdict.digits else ""
-        return f"SEPARABLE: a {sides} {found}\n{bounds}{digits}"
+        return f"SEPARABLE: a {claim} {found}\n{bounds}{digits}"
     return (
         f"UNDECIDED: {verdict.reason} {found}\n"
         f"largest margin <= {verdict.hi:.9g} (p = {verdict.p:g}), as weights on {verdict.support.size} rows show"
