@@ -1,11 +1,13 @@
 """support_report: what it says of each row is true of the optimum, and of the classifiers without the row."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_blobs, make_classification
 from sklearn.preprocessing import scale
 
 from maxmargin import (
@@ -16,6 +18,7 @@ from maxmargin import (
     OnlineMarginClassifier,
     support_report,
 )
+from maxmargin.estimators.linear import WithoutExactStep
 from tests.test_screening import data
 
 MODELS = {
@@ -106,7 +109,30 @@ def test_a_hard_margin_that_does_not_exist():
     report = support_report(MaxMarginClassifier(np.inf).fit(X, y), X, y)
     assert report.parts[0].optimum is None
     assert report.leave_one_out is None
-    assert "the bounds at hand tell nothing" in str(report)
+    verdict = str(report.parts[0].verdict)
+    assert verdict.startswith("not separable: rows ")
+    assert str(report).index(verdict) < str(report).index("nothing is certain of the optimum: there is none")
+    assert "<=" not in str(report).replace(verdict, "")  # no bounds of a margin that there is not
+
+
+def test_a_false_proof_of_inseparability_is_refused():
+    _, X, y = data(2)
+    model = MaxMarginClassifier(np.inf).fit(X, y)
+    model.verdict_ = replace(model.verdict_, weights=model.verdict_.weights[::-1])
+    with pytest.raises(CertificateError, match="the proof fails"):
+        support_report(model, X, y)
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+def test_inseparable_among_several_classes(multi_class):
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["one", "two", "three"])[y]
+    model = KernelMaxMarginClassifier(np.inf, kernel="linear", multi_class=multi_class).fit(X, names)
+    report = support_report(model, X, names)
+    given = {part.name: part.verdict for part in report.parts if part.verdict is not None}
+    assert given == model.verdict_
+    assert len(given) == (2 if multi_class == "ovr" else 1)
+    assert str(report).count("not separable") == len(given)
 
 
 def test_suspects_and_contradictions():
@@ -120,6 +146,52 @@ def test_suspects_and_contradictions():
     assert f"rows 9, {y.size - 1} are equal" in str(report)
     frame = pd.DataFrame(report.table()).sort_values("dual", ascending=False)
     assert frame.row.iloc[0] in report.parts[0].decisive[: report.parts[0].full.sum()]
+
+
+@pytest.mark.parametrize("p", [2, 3, np.inf])
+@pytest.mark.parametrize("tol", [1e-3, 1e-8])
+def test_all_rows_on_the_wrong_side_are_suspects_whatever_the_gap(p, tol):
+    """Interior points and barriers end with dual weights below their caps by a share of the gap."""
+    X, y = make_blobs(60, 2, centers=2, cluster_std=3.5, random_state=3)
+    model = MaxMarginClassifier(loss="hinge", p=p, tol=tol, random_state=0).fit(X, y)
+    part = support_report(model, X, y).parts[0]
+    signed = np.where(y == 1, 1, -1) * model.decision_function(X)
+    assert set(part.suspects) == set(np.flatnonzero(signed < 0.0))
+    assert part.suspects.size == 12
+    gap = part.certificate.upper - part.certificate.lower
+    lacks = (part.cap - part.dual) * np.maximum(1.0 - signed, 0.0)
+    assert lacks.sum() <= gap + 1e-9 * part.certificate.upper
+
+
+def test_what_interior_points_leave_on_a_row_is_no_weight():
+    """The rows that count are those of the optimum."""
+    X, y = make_classification(3000, 5, n_informative=4, n_redundant=0, flip_y=0.1, random_state=0)
+    settings = {"loss": "hinge", "algorithm": "interior-point"}
+    rough, fine = (
+        support_report(WithoutExactStep(100, tol=tol, **settings).fit(X, y), X, y) for tol in (1e-3, 1e-9)
+    )
+    assert (rough.parts[0].dual > 0.0).mean() > 0.99  # as interior points are
+    rough, fine, text = rough.parts[0], fine.parts[0], str(fine)
+    assert abs(int(rough.carries.sum()) - int(fine.carries.sum())) < 0.03 * y.size
+    assert abs(int(rough.full.sum()) - int(fine.full.sum())) < 0.03 * y.size
+    assert set(fine.suspects) == set(np.flatnonzero(fine.margin < 0.0))
+    # of rows that all have their whole cap those farthest on the wrong side are named
+    first = fine.decisive[:5]
+    assert fine.full[first].all()
+    np.testing.assert_array_equal(fine.margin[first], np.sort(fine.margin)[:5])
+    assert f"most decisive: rows {', '.join(map(str, first))} and" in text
+
+
+def test_what_is_proved_to_be_on_the_wrong_side():
+    _, X, y = data(1, n=40, d=3)
+    X[:2, 0] *= -1.0
+    model = MaxMarginClassifier(0.05, loss="hinge", tol=1e-8).fit(X, y)
+    part = support_report(model, X, y).parts[0]
+    best = MaxMarginClassifier(0.05, loss="hinge", tol=1e-10).fit(X, y)
+    wrong = y * best.decision_function(X) < 0.0
+    assert part.misplaced.any()
+    assert wrong[part.misplaced].all()
+    assert f"{int(part.misplaced.sum())} are on the wrong side" in str(support_report(model, X, y))
 
 
 @pytest.mark.parametrize(

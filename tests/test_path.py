@@ -68,6 +68,54 @@ def test_warm_starts_take_fewer_steps(cancer):
     assert sum(together[1:]) < 0.25 * sum(alone[1:])
 
 
+class TestPointsThatAWarmStartLeavesOpen:
+    """Each is fitted as it is alone before it is given up."""
+
+    @pytest.mark.parametrize("Cs", [[np.inf], [1.0, np.inf], [1e4, np.inf]])
+    @pytest.mark.parametrize("raw", [True, False])
+    def test_a_hard_margin_is_that_of_a_fit_alone(self, cancer, Cs, raw):
+        X, y = load_breast_cancer(return_X_y=True) if raw else cancer
+        path = margin_path(X, y, Cs, max_time=60, random_state=0)
+        alone = MaxMarginClassifier(np.inf, random_state=0).fit(X, y)
+        assert path.statuses_ == (Status.CERTIFIED,) * len(Cs)
+        np.testing.assert_array_equal(path[-1].coef_, alone.coef_)
+        assert verify(path[-1], X, y).gap < 1e-6
+        assert path[-1].get_params()["max_time"] == 60
+
+    def test_few_rounds_of_descent_end_with_the_exact_step(self, cancer):
+        settings = {"loss": "hinge", "algorithm": "dcd", "max_iter": 5, "random_state": 0}
+        path = margin_path(*cancer, [100.0, 1000.0], **settings)
+        assert path.statuses_ == (Status.CERTIFIED,) * 2
+        for model in path:
+            assert type(model) is MaxMarginClassifier
+            assert model.history_[-1].stage == "exact"
+            assert model.get_params()["max_iter"] == 5
+
+    def test_the_better_of_both_answers_is_kept(self):
+        """Rows too many for the exact step: few rounds from the last point's dual weights beat as many anew."""
+        rng = np.random.default_rng(1)
+        X = rng.normal(size=(6000, 200))
+        y = np.sign(X[:, 0] + rng.normal(size=6000))
+        settings = {"loss": "hinge", "algorithm": "dcd", "max_iter": 2, "tol": 1e-9, "random_state": 0}
+        path = margin_path(X, y, [1.0, 1.5, 2.0], **settings)
+        alone = MaxMarginClassifier(2.0, **settings).fit(X, y)
+        assert path.statuses_[2] is alone.status_ is Status.MAX_ITER
+        assert path.gaps_[2] < 0.5 * alone.certificate_.gap
+
+    def test_an_interrupt_ends_the_path(self, cancer):
+        """The callback says so in the fit that begins anew; the path has the point, and no other."""
+        stages = []
+
+        def stop(report):
+            stages.append(report.round)
+            return stages.count(1) == 2
+
+        settings = {"loss": "hinge", "algorithm": "dcd", "max_iter": 5, "random_state": 0}
+        path = margin_path(*cancer, [100.0, 1000.0], callback=stop, **settings)
+        assert path.statuses_ == (Status.INTERRUPTED,)
+        assert stages[-2:] == [5, 1]
+
+
 class TestOrder:
     def test_points_come_in_the_order_that_is_asked_for(self, cancer):
         path = margin_path(*cancer, [10.0, 0.1, 1.0], [2, np.inf], random_state=0)

@@ -100,6 +100,24 @@ def test_one_class_of_several():
         BoundsDisplay.from_estimator(model, label=7)
 
 
+def test_a_single_look_has_time_around_it():
+    display = BoundsDisplay([0.02], [1.0], [1.0 + 1e-9], tol=1e-3, name="one").plot()
+    display.figure_.canvas.draw()
+    ax = display.ax_
+    assert ax.get_xlim() == (0.0, 40.0)
+    assert [text.get_text() for text in ax.texts] == ["both bounds at the only look, after 20 ms"]
+    low, high = ax.get_ylim()
+    assert sum(low < tick < high for tick in ax.get_yticks()) >= 5
+
+
+def test_the_proof_that_there_is_no_separator_is_in_the_title():
+    y = np.where(X[:, 0] + 0.5 * X[:, 1] ** 3 > 0.0, 1, -1)
+    y[:4] *= -1
+    model = MaxMarginClassifier(C=np.inf, random_state=0).fit(X, y)
+    title = BoundsDisplay.from_estimator(model).ax_.get_title(loc="left")
+    assert title == "hard margin: proved to have no separator"
+
+
 def test_unfinished_fit_shows_its_interval():
     display = BoundsDisplay([1, 20, 60], [-np.inf, 1.0, 2.0], [9.0, 8.0, 3.0], name="a").plot()
     assert display.ax_.get_title(loc="left") == "a: 2 ≤ best objective ≤ 3"
@@ -193,7 +211,23 @@ class TestElimination:
         assert display.upper_line_.get_ydata().tolist() == [stage.upper for stage in selector.path_]
         assert accuracy.get_title(loc="left") == f"{selector.n_features_} of 3 features are kept"
         assert bounds.get_ylabel() == "least objective"
+        assert [text.get_text() for text in accuracy.get_xticklabels()] == ["1", "2", "3"]
         display.figure_.savefig(tmp_path / "a.png")
+
+    @pytest.mark.parametrize(
+        ("numbers", "ticks"),
+        [
+            ([30, 18, 4, 1], [1, 2, 5, 10, 20, 30]),
+            ([7129, 100, 1], [1, 10, 100, 1000, 7129]),
+            ([12, 11], [12]),
+        ],
+    )
+    def test_numbers_of_features_are_written_out(self, numbers, ticks):
+        display = EliminationDisplay(numbers, np.ones(len(numbers)), np.ones(len(numbers))).plot()
+        display.figure_.canvas.draw()
+        (ax,) = display.axes_
+        assert [text.get_text() for text in ax.get_xticklabels()] == [str(tick) for tick in ticks]
+        assert not any(text.get_text() for text in ax.get_xticklabels(minor=True))
 
     def test_draws_what_is_known_into_given_axes(self):
         y = np.where(X[:, 0] > 0.0, 1, -1)

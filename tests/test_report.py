@@ -330,6 +330,10 @@ class TestModels:
         assert "The exact proof" in page.text
         assert " ".join(str(model.verdict_).split()) in page.text
         assert "Some row is on the wrong side of the surface" in page.text
+        assert "best margin ≤" not in page.text
+        assert "Certified bounds against time" not in page.text
+        model.verdict_ = dataclasses.replace(model.verdict_, weights=model.verdict_.weights[::-1])
+        assert written(tmp_path, model, X, Y)[0].outcome is Outcome.FAILS
         monkeypatch.setattr("maxmargin.report.sections.figures", lambda subject: iter([]))
         several = MaxMarginClassifier(C=np.inf, random_state=0).fit(X, THREE)
         assert "The exact proof about class 1" in written(tmp_path, several, X, THREE)[1].text

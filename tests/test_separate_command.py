@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from sklearn.datasets import dump_svmlight_file
+from sklearn.datasets import dump_svmlight_file, load_iris
 from typer.testing import CliRunner
 
 from maxmargin import separate
 from maxmargin.cli.app import app
+from maxmargin.persistence import load, save
 
 
 def run(*arguments):
@@ -180,3 +182,72 @@ def test_numbers_that_are_meant_to_be_rounded_are_not(tmp_path):
     result = run(path)
     assert result.exit_code == 0
     assert "SEPARABLE" in result.output
+
+
+class TestModels:
+    """`fit` and `check` say of a hard margin without a separator what `separate` does."""
+
+    @staticmethod
+    def command(*arguments):
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return result
+
+    def test_the_proof_in_words(self, square, tmp_path):
+        model = tmp_path / "model"
+        fitted = self.command("fit", square, "--C", "inf", "-o", model)
+        checked = self.command("check", model, square)
+        words = run(square).stdout.splitlines()
+        for result in (fitted, checked):
+            assert result.exit_code == 3
+            _, told, *lines = result.stdout.splitlines()
+            assert told.split("(")[0] == words[0].split("(")[0]  # then the seconds
+            assert lines == words[1:]
+        assert fitted.stdout.startswith("INSEPARABLE in ")
+        assert checked.stdout.startswith("verified: recomputed from the 4 rows")
+        assert "every bound holds, and so does the proof that there is no separator" in checked.stdout
+
+    def test_json(self, square, tmp_path):
+        model = tmp_path / "model"
+        for arguments in (("fit", square, "--C", "inf", "-o", model), ("check", model, square)):
+            facts = json.loads(self.command(*arguments, "--json").stdout)
+            (verdict,) = facts["verdicts"]
+            assert verdict["class"] is None
+            assert verdict["separable"] is False
+            assert [(row["row"], row["exact"]) for row in verdict["proof"]] == [
+                (k, "1/4") for k in range(1, 5)
+            ]
+        facts = json.loads(self.command("fit", square, "-o", model, "--json").stdout)
+        assert "verdicts" not in facts
+
+    def test_a_false_proof_fails(self, square, tmp_path):
+        model = load_after_fit(self.command, square, tmp_path / "model")
+        model.verdict_ = replace(model.verdict_, weights=(*model.verdict_.weights[:2], *[Fraction(1, 8)] * 2))
+        save(model, tmp_path / "false")
+        result = self.command("check", tmp_path / "false", square)
+        assert result.exit_code == 2
+        assert "the proof fails" in result.stderr
+        assert "verified" not in result.stdout
+
+    @pytest.mark.parametrize("kernel", [(), ("--kernel", "linear", "--multi-class", "ovo")])
+    def test_several_classes(self, tmp_path, kernel):
+        X, y = load_iris(return_X_y=True)
+        dump_svmlight_file(X, y, str(tmp_path / "iris.svm"))
+        result = self.command("fit", tmp_path / "iris.svm", "--C", "inf", "-o", tmp_path / "model", *kernel)
+        assert result.exit_code == 3
+        if kernel:
+            assert result.stdout.count("NOT SEPARABLE") == 1
+            assert "function of the linear kernel has" in result.stdout or "hyperplane has" in result.stdout
+        else:
+            assert "NOT SEPARABLE: no hyperplane has the rest on one side and 1 on the other" in result.stdout
+            assert "NOT SEPARABLE: no hyperplane has the rest on one side and 2 on the other" in result.stdout
+            assert "NOT SEPARABLE: no hyperplane has the rest on one side and 0 on" not in result.stdout
+        checked = self.command("check", tmp_path / "model", tmp_path / "iris.svm")
+        assert checked.exit_code == 3
+        assert "so does the proof" in checked.stdout
+        assert checked.stdout.count(" <= best <= ") == 3  # of all problems, those with a separator among them
+
+
+def load_after_fit(command, data, path):
+    assert command("fit", data, "--C", "inf", "-o", path).exit_code == 3
+    return load(path)

@@ -18,9 +18,11 @@ from .merge import merge
 from .multiclass import Parts, named_parts, parts_of
 from .problems import Problem
 from .screening import Margins, certain_margins, excess, margins_within, modulus
-from .verification import verify
+from .verdicts import Inseparable, Verdict
+from .verification import verdicts_of, verify, verify_verdicts
 
-FULL = 1e-9  # share of a cap by which a dual weight may miss it and still be called full
+LEAST, MOST = 1e-9, 1e-2  # of the share of a cap that a gap is said to leave open
+DUST = 1e-6  # share of the largest dual weight below which one does not count, where there are no caps
 SHOWN = 5  # rows of a list that are named in the text
 
 
@@ -46,6 +48,8 @@ class PartReport:
         What is certain of rows that are left out; None for p other than 2.
     xi_alpha : ndarray of bool of shape (n,) or None
         An estimate, not a bound: rows of which Joachims' xi-alpha says that they may be wrong if left out (hinge).
+    verdict : Inseparable, Undecided, LinearSeparator or None
+        Of a hard margin for which no separator was found: the proof that there is none, or what is known.
     """
 
     name: Any
@@ -57,29 +61,72 @@ class PartReport:
     optimum: Margins | None
     without: LeftOut | None
     xi_alpha: np.ndarray | None
+    verdict: Verdict | None = None
+
+    @property
+    def capped(self) -> bool:
+        """Have dual weights caps (hinge)?"""
+        return bool(np.isfinite(self.cap[self.takes_part]).any())
+
+    @property
+    def open(self) -> float:
+        """Share of a cap that the gap leaves open: `left_open`."""
+        return left_open(self.certificate)
 
     @property
     def carries(self) -> np.ndarray:
-        """Rows with a dual weight: the classifier is a combination of these alone."""
-        return self.dual > 0.0
+        """Rows with a dual weight above what the gap leaves open; without caps, above 1e-6 of the largest.
+
+        Interior points leave less than that on rows that have none at the optimum.
+        """
+        least = self.open * self.cap if self.capped else DUST * self.dual.max(initial=0.0)
+        return self.dual > least
 
     @property
     def full(self) -> np.ndarray:
-        """Rows whose dual weight is at its cap."""
-        return self.carries & (self.dual >= self.cap * (1.0 - FULL))
+        """Rows whose dual weight is at its cap, as near as the gap tells."""
+        return at_cap(self.dual, self.cap, self.open)
 
     @property
     def suspects(self) -> np.ndarray:
-        """Rows on the wrong side with a dual weight at its cap (hinge), or any (squared hinge); the farthest first."""
-        capped = self.full if np.isfinite(self.cap[self.takes_part]).any() else self.carries
-        rows = np.flatnonzero(capped & (self.margin < 0.0))
+        """Rows on the wrong side with a dual weight; the farthest first.
+
+        At the optimum of the hinge each has all of its cap. What one of margin m lacks of it here is a matter of the
+        gap alone: the sum of (cap - dual) (1 - m) over such rows is at most the gap (complementary slackness).
+        """
+        rows = np.flatnonzero(self.carries & (self.margin < 0.0))
         return rows[np.argsort(self.margin[rows], kind="stable")]
 
     @property
+    def misplaced(self) -> np.ndarray | None:
+        """Rows on the wrong side at every optimum, by proof; None where no theorem tells."""
+        return None if self.optimum is None else self.takes_part & (self.optimum.most < 0.0)
+
+    @property
     def decisive(self) -> np.ndarray:
-        """Rows with a dual weight, the largest first."""
+        """Rows with a dual weight, in the order of `by_weight`."""
         rows = np.flatnonzero(self.carries)
-        return rows[np.argsort(-self.dual[rows], kind="stable")]
+        return rows[by_weight(self.dual[rows], self.cap[rows], self.margin[rows], self.open)]
+
+
+def left_open(certificate: Certificate) -> float:
+    """Share of its cap by which a dual weight may miss 0 or the cap and still be there at the optimum: an estimate.
+
+    What a row lacks of its cap, times what its margin lacks of one, is at most the gap (complementary slackness), so
+    that one of the two is at most its square root; 1 % at most.
+    """
+    return float(np.clip(np.sqrt(max(certificate.gap, 0.0)), LEAST, MOST))
+
+
+def at_cap(dual: np.ndarray, cap: np.ndarray, share: float) -> np.ndarray:
+    """Which dual weights are at their caps, to this share of them."""
+    return (dual > 0.0) & (dual >= cap * (1.0 - share))
+
+
+def by_weight(dual: np.ndarray, cap: np.ndarray, margin: np.ndarray, share: float) -> np.ndarray:
+    """The order of rows by falling dual weight; of equal ones, as at a common cap, the lowest margin is first."""
+    weight = np.where(at_cap(dual, cap, share), cap, dual)
+    return np.lexsort((margin, -np.round(weight / weight.max(initial=1e-300), 9)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,11 +213,20 @@ class SupportReport:
         if part.name is not None:
             yield ""
             yield f"{_named(part.name)}:"
+        if part.verdict is not None:
+            yield str(part.verdict)
+        if isinstance(
+            part.verdict, Inseparable
+        ):  # its bounds tell no more, and there is no optimum to speak of
+            yield "  nothing is certain of the optimum: there is none"
+            return
         yield str(part.certificate)
-        count = int(part.takes_part.sum())
-        capped = np.isfinite(part.cap[part.takes_part]).any()
-        full = f", {int(part.full.sum())} of them all that they may have" if capped else ""
-        yield f"  {int(part.carries.sum())} of {count} rows have a dual weight{full}"
+        count, some = int(part.takes_part.sum()), int(part.carries.sum())
+        yield f"  {some} of {count} rows have a dual weight" + (
+            f", {int(part.full.sum())} of them all that they may have (to {part.open:.2g} of it, by the gap)"
+            if part.capped
+            else ""
+        )
         if part.optimum is None:
             problem = part.certificate.problem
             why = (
@@ -180,16 +236,20 @@ class SupportReport:
             )
             yield f"  nothing is certain of the optimum: {why}"
         else:
-            idle, below = (
-                int((some & part.takes_part).sum()) for some in (part.optimum.weightless, part.optimum.inside)
+            idle, below, wrong = (
+                int((some & part.takes_part).sum())
+                for some in (part.optimum.weightless, part.optimum.inside, part.optimum.most < 0.0)
             )
-            yield f"  certain of every optimum: {idle} rows have no dual weight, {below} have margins below one"
+            yield (
+                f"  certain of every optimum: {idle} rows have no dual weight, {below} have margins below one, {wrong} "
+                "are on the wrong side"
+            )
         if part.decisive.size:
             yield f"  most decisive: rows {_few(part.decisive)}"
         if part.suspects.size:
             yield f"  on the wrong side, and perhaps mislabelled: rows {_few(part.suspects)}"
         if part.xi_alpha is not None:
-            yield f"  estimate, not a bound: at most {int(part.xi_alpha.sum())} rows wrong if left out (xi-alpha)"
+            yield f"  estimated, not proved: {int(part.xi_alpha.sum())} rows wrong if left out (xi-alpha)"
 
 
 def support_report(model: Any, X: Any, y: Any, sample_weight: Any = None) -> SupportReport:
@@ -218,7 +278,8 @@ def support_report(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Sup
     Raises
     ------
     CertificateError
-        If the model has no certificate, or the data do not prove it.
+        If the model has no certificate, or the data do not prove it; or not that there is no separator, where the
+        model says so (`verdict_`).
 
     Examples
     --------
@@ -235,7 +296,9 @@ def support_report(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Sup
             "support_report needs a classifier with a certificate: a fitted MaxMarginClassifier or "
             "KernelMaxMarginClassifier."
         )
-    return explained(model, X, y, sample_weight, verify(model, X, y, sample_weight))
+    proved = verify(model, X, y, sample_weight)
+    verify_verdicts(model, training_data(model, X, y, sample_weight)[0], y)
+    return explained(model, X, y, sample_weight, proved)
 
 
 def explained(
@@ -247,7 +310,11 @@ def explained(
     codes = np.searchsorted(model.classes_, labels)
     codes = np.where(np.isin(labels, model.classes_), codes, -1)
     told = _kernel if hasattr(model, "dual_coef_") else _linear
-    parts = tuple(told(model, X, codes, weights, scheme, proved.certificates))
+    verdicts = verdicts_of(model)
+    parts = tuple(
+        replace(part, verdict=verdicts.get(part.name))
+        for part in told(model, X, codes, weights, scheme, proved.certificates)
+    )
     right, wrong = _altogether(parts, scheme, codes)
     return SupportReport(parts, labels, _contradictory(X, labels, weights), right, wrong)
 

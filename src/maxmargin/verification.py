@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .certificates import Certificate, Certificates
+import numpy as np
+
+from .certificates import Certificate, CertificateError, Certificates
 from .certificates import verify as verify_linear
 from .kernel_certificates import verify_kernel
 from .threads import one_thread
+from .verdicts import Inseparable, Verdict
 
 
 @one_thread
@@ -37,3 +40,43 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
         one.
     """
     return (verify_kernel if hasattr(model, "n_support_") else verify_linear)(model, X, y, sample_weight)
+
+
+def verdicts_of(model: Any) -> dict[Any, Verdict]:
+    """`verdict_` by the labels of the binary problems, None for two classes; empty where each has its separator."""
+    found = getattr(model, "verdict_", {})
+    return found if isinstance(found, dict) else {None: found}
+
+
+@one_thread
+def verify_verdicts(model: Any, X: Any, y: Any) -> dict[Any, Verdict]:
+    """Recheck, in rational numbers, each proof of a model that there is no separator.
+
+    Parameters
+    ----------
+    model, X, y
+        As of `verify`, which speaks of all other bounds.
+
+    Returns
+    -------
+    dict of Verdict
+        What `verdicts_of` says of the model.
+
+    Raises
+    ------
+    CertificateError
+        If a proof fails.
+    """
+    found, y = verdicts_of(model), np.asarray(y)
+    for label, verdict in found.items():
+        if not isinstance(verdict, Inseparable):
+            continue
+        labels = y if label is None or isinstance(label, tuple) else y == label
+        here = np.isin(labels, verdict.classes)
+        if not here[verdict.support].all():
+            raise CertificateError(
+                "the proof fails: not all of its rows are of the classes that it is about."
+            )
+        # rows of other classes, and those that the fit left out, have no part in it
+        verdict.verify(X, np.where(here, labels, verdict.classes[0]))
+    return found

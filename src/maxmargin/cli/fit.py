@@ -117,6 +117,7 @@ def fit(
         from ..persistence import save
         from ..status import Status
         from .progress import Progress
+        from .separability import inseparable, of_model
         from .summary import as_json as to_json
         from .summary import solved_by, summary, weights
 
@@ -136,8 +137,12 @@ def fit(
         elif not quiet:
             typer.echo(f"{model.status_.value} in {model.n_iter_} rounds, {seconds:.3g} s: {output}")
             typer.echo(solved_by(model))
-            typer.echo(str(model.certificate_))
-            for line in weights(model, table.feature_names):
+            for words in of_model(model, table.y):
+                typer.echo(words)
+            separated = not inseparable(model)  # else there are no bounds and no weights to speak of
+            if separated or len(model.classes_) > 2:
+                typer.echo(str(model.certificate_))
+            for line in weights(model, table.feature_names) if separated else ():
                 typer.echo(line)
     if model.status_ is not Status.CERTIFIED:
         raise typer.Exit(STOPPED)

@@ -12,9 +12,13 @@ MOST = 5  # weights that are shown
 
 def summary(model: Any, certificate: Any, names: list[str] | None = None) -> dict[str, Any]:
     """The facts of a model and its certificate, as plain values; `names` are those of the features."""
+    from ..verification import verdicts_of
+    from .separability import facts
+
     parts = list(certificate.certificates)
     labels = list(getattr(certificate, "classes", [None]))
     problem = parts[0].problem
+    verdicts = [{"class": label, **facts(verdict)} for label, verdict in verdicts_of(model).items()]
     return {
         "status": model.status_.value,
         "gap": certificate.gap,
@@ -39,6 +43,7 @@ def summary(model: Any, certificate: Any, names: list[str] | None = None) -> dic
             }
             for label, part in zip(labels, parts, strict=True)
         ],
+        **({"verdicts": verdicts} if verdicts else {}),
     }
 
 

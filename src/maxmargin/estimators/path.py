@@ -18,6 +18,8 @@ from .linear import MaxMarginClassifier, WithoutExactStep
 
 WORTH = 0.75  # share of the rows, or columns, to which screening must bring the data down
 WIDEST = 16  # points, at most, that pass before screening is tried again
+# ends of a warm-started fit after which one that begins anew, with the exact step, may still certify
+LEFT_OPEN = (Status.CONVERGED, Status.STALLED, Status.MAX_ITER, Status.NOT_FINITE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +157,9 @@ def margin_path(
 
     Notes
     -----
-    The exact step, with which small problems end when they are fitted alone, is left out: every point ends at `tol`.
+    The exact step, with which small problems end when they are fitted alone, is left out: a point ends at `tol`. A
+    point of ``C=inf``, and one that is not certified in this way, is fitted as `MaxMarginClassifier` fits it alone,
+    with the exact step, in what is left of ``max_time``; of two answers that with the smaller gap is kept.
 
     Examples
     --------
@@ -220,8 +224,49 @@ class _Walk:
         self._wait = self._pause = 0  # points until screening is tried again, and how many it was last time
 
     def step(self, last: MaxMarginClassifier | None, C: float, p: float | str) -> _Point:
-        """The classifier for C and p, which begins where the last one ended."""
+        """The classifier for C and p, which begins where the last one ended; alone, where that does not lead there."""
         begun = perf_counter()
+        if np.isinf(C):  # a hard margin's dual weights are no multiple of those before
+            return _Point(self._alone(C, p, self._time()), perf_counter() - begun, 0, 0)
+        model, rows, features = self._onward(last, C, p)
+        if model.status_ in LEFT_OPEN:
+            model = self._again(model, C, p, perf_counter() - begun)
+        return _Point(
+            model,
+            perf_counter() - begun,
+            0 if rows is None else int((~rows).sum()),
+            0 if features is None else int((~features).sum()),
+        )
+
+    def _time(self) -> float | None:
+        """Seconds that one point may take."""
+        return self.parameters.get("max_time")
+
+    def _alone(self, C: float, p: float | str, seconds: float | None) -> MaxMarginClassifier:
+        """The classifier as it is fitted without a path."""
+        model = MaxMarginClassifier(**self.parameters | {"C": C, "p": p, "max_time": seconds})
+        model.fit(self.X, self.y, self.sample_weight)
+        return model.set_params(max_time=self._time())
+
+    def _again(
+        self, found: MaxMarginClassifier, C: float, p: float | str, spent: float
+    ) -> MaxMarginClassifier:
+        """The better of what was found and what a fit alone finds in the time that is left."""
+        most = self._time()
+        left = None if most is None else most - spent
+        if left is not None and left <= 0.0:
+            return found
+        alone = self._alone(C, p, left)
+        if alone.certificate_.gap <= found.certificate_.gap:
+            return alone
+        if alone.status_ is Status.INTERRUPTED:  # which ends the path
+            found.status_ = alone.status_
+        return found
+
+    def _onward(
+        self, last: MaxMarginClassifier | None, C: float, p: float | str
+    ) -> tuple[MaxMarginClassifier, np.ndarray | None, np.ndarray | None]:
+        """The classifier that begins where the last one ended, and the rows and features that were not left out."""
         settings: dict[str, Any] = self.parameters | {"C": C, "p": p, "warm_start": last is not None}
         model = _Step(**settings)
         rows, features = None, None
@@ -242,12 +287,7 @@ class _Walk:
         if features is not None:
             self._fit_features(model, features)
         model.fit(self.X, self.y, self.sample_weight)
-        return _Point(
-            model.ended(),
-            perf_counter() - begun,
-            0 if rows is None else int((~rows).sum()),
-            0 if features is None else int((~features).sum()),
-        )
+        return model.ended(), rows, features
 
     def _screened(self, model: _Step) -> tuple[np.ndarray | None, np.ndarray | None]:
         """Rows and features that may have a weight, by the last point's bounds for this problem; None for all."""

@@ -8,7 +8,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..solve import Report
-from .style import GOAL, GRID, INK, LOWER, SHADE, UPPER, entitle, figure
+from ..verdicts import Inseparable
+from ..verification import verdicts_of
+from .style import GOAL, GRID, INK, LOWER, SHADE, UPPER, entitle, figure, no_ticks
 
 
 class BoundsDisplay:
@@ -31,6 +33,8 @@ class BoundsDisplay:
         What was fitted; goes into the title.
     quantity : str, default="objective"
         What is bounded.
+    conclusion : str, default=None
+        What the title says of it; None says the last bounds.
 
     Attributes
     ----------
@@ -62,6 +66,7 @@ class BoundsDisplay:
         tol: float | None = None,
         name: str | None = None,
         quantity: str = "objective",
+        conclusion: str | None = None,
     ) -> None:
         self.seconds = np.asarray(seconds, dtype=float)
         self.lower = np.asarray(lower, dtype=float)
@@ -69,6 +74,7 @@ class BoundsDisplay:
         self.tol = tol
         self.name = name
         self.quantity = quantity
+        self.conclusion = conclusion
 
     @classmethod
     def from_estimator(
@@ -105,7 +111,7 @@ class BoundsDisplay:
             history = [report for report in history if report.label == label]
         elif label is not None:
             raise ValueError(f"label must be None for two classes, which are one problem; got {label!r}.")
-        problem = certificate.problem
+        problem, proof = certificate.problem, verdicts_of(estimator).get(label)
         if name is None:
             name = "hard margin" if problem.hard else f"{problem.loss.replace('_', ' ')}, C = {problem.C:g}"
             name += "" if label is None else f", class {label} against the rest"
@@ -116,6 +122,7 @@ class BoundsDisplay:
             tol=estimator.tol,
             name=name,
             quantity="margin" if problem.hard else "objective",
+            conclusion="proved to have no separator" if isinstance(proof, Inseparable) else None,
         )
         return display.plot(ax=ax)
 
@@ -153,14 +160,28 @@ class BoundsDisplay:
                 -self.tol / 2, self.tol / 2, color=GOAL, alpha=0.14, lw=0, label=f"gap of tol = {self.tol:g}"
             )
         ax.axhline(0.0, color=INK, lw=0.8)
-        _style(ax, largest, linear)
+        _style(ax, max(largest, (self.tol or 0.0) / 2.0), linear)
         ax.set(xlabel=f"time ({unit})", ylabel=f"relative distance from the best {self.quantity}")
         title = self.name if name is None else name
         if title:
-            entitle(ax, f"{title}: {self._verdict(above, below)}", pad=30)
+            entitle(ax, f"{title}: {self.conclusion or self._verdict(above, below)}", pad=30)
         ax.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=3, frameon=False, borderaxespad=0.2)
         ax.set_xlim(0.0, None)
+        if time.size == 1:
+            self._only_look(float(time[0]), unit, float(above[0]), float(below[0]))
         return self
+
+    def _only_look(self, time: float, unit: str, above: float, below: float) -> None:
+        """One look at the bounds, with the time around it: what is known stays known."""
+        ax, end = self.ax_, 2.0 * time if time > 0.0 else 1.0
+        for distance, colour in ((above, UPPER), (-below, LOWER)):
+            ax.plot([time, end], [distance, distance], color=colour, lw=1.8)
+        ax.axvline(time, color=INK, lw=0.8, ls=":")
+        ax.annotate(
+            f"both bounds at the only look, after {time:.3g} {unit}", (time, 0.95),
+            xycoords=("data", "axes fraction"), xytext=(6, 0), textcoords="offset points", va="top",
+        )  # fmt: skip
+        ax.set_xlim(0.0, end)
 
     def _distances(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Distances of the upper and of the lower bound; NaN where a bound is not finite."""
@@ -201,14 +222,8 @@ def _style(ax: Any, largest: float, linear: float) -> None:
     for power in powers:
         ticks |= {10.0**power: f"$+10^{{{power}}}$", -(10.0**power): f"$-10^{{{power}}}$"}
     ax.set_yticks(list(ticks), labels=list(ticks.values()))
-    ax.yaxis.set_minor_locator(_no_ticks())
+    ax.yaxis.set_minor_locator(no_ticks())
     ax.grid(axis="y", color=GRID, lw=0.6)
     ax.set_axisbelow(True)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
-
-
-def _no_ticks() -> Any:
-    from matplotlib.ticker import NullLocator
-
-    return NullLocator()

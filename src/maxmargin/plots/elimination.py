@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.selection import MarginRFE
-from .style import GOAL, INK, LOWER, SHADE, UPPER, entitle, figure, plain
+from .style import GOAL, INK, LOWER, SHADE, UPPER, entitle, figure, no_ticks, plain
 
 
 class EliminationDisplay:
@@ -152,6 +152,9 @@ class EliminationDisplay:
             ax.legend(frameon=False)
         for ax in self.axes_:
             ax.set_xscale("log")
+            ticks = _counts(self.n_features)
+            ax.set_xticks(ticks, labels=[str(tick) for tick in ticks])
+            ax.xaxis.set_minor_locator(no_ticks())
             ax.set_xlabel("features")
             plain(ax)
             if self.kept is not None:
@@ -159,3 +162,12 @@ class EliminationDisplay:
         title = self.name if name is None else name
         entitle(self.axes_[0], title)
         return self
+
+
+def _counts(n_features: np.ndarray) -> list[int]:
+    """1, 2, 5, 10, ... as far as the numbers of features go, or powers of ten over many decades; and the largest."""
+    low, high = int(n_features.min()), int(n_features.max())
+    steps = (1, 2, 5) if high <= 500 * low else (1,)
+    marks = [step * 10**power for power in range(len(str(high))) for step in steps]
+    # nothing so near the largest that the two would overlap
+    return [mark for mark in marks if low <= mark < high / 1.4] + [high]

@@ -41,6 +41,13 @@ def plain(ax: Any) -> None:
         ax.spines[side].set_visible(False)
 
 
+def no_ticks() -> Any:
+    """A locator of none, for the small ticks of a logarithmic scale."""
+    from matplotlib.ticker import NullLocator
+
+    return NullLocator()
+
+
 def literal(text: Any) -> Any:
     """A matplotlib text, drawn letter by letter: names that users give hold dollars, and are no formulas.
 

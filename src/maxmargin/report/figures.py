@@ -14,6 +14,8 @@ import numpy as np
 from ..kernels import Precomputed
 from ..plots import BoundsDisplay, DecisionSurfaceDisplay, MarginDisplay, RobustnessDisplay
 from ..plots.style import BLUE, FAINT, GREEN, GRID, INK, PAPER, TINTS, VERMILION
+from ..verdicts import Inseparable
+from ..verification import verdicts_of
 from .markup import Markup, element, void
 from .subject import Outcome, Subject
 
@@ -72,7 +74,12 @@ def figures(subject: Subject) -> Iterator[Markup]:
 
 
 def _history(subject: Subject) -> Iterator[Markup]:
-    widest = max(subject.decisions, key=lambda one: one.certificate.gap if one.certificate else 0.0)
+    # bounds of a margin that is proved not to exist say nothing
+    proofs = verdicts_of(subject.model)
+    bounded = [one for one in subject.decisions if not isinstance(proofs.get(one.label), Inseparable)]
+    if not bounded:
+        return
+    widest = max(bounded, key=lambda one: one.certificate.gap if one.certificate else 0.0)
     history = [report for report in subject.model.history_ if report.label == widest.label]
     if sum(np.isfinite(report.lower) and np.isfinite(report.upper) for report in history) < 2:
         return

@@ -9,10 +9,12 @@ import numpy as np
 
 from ..certificates import INTERCEPT, Certificate
 from ..decisions import Decision, text_of
+from ..explanations import at_cap, by_weight, left_open
 from ..kernels import Linear
 from ..plots.style import percent
 from ..problems import Problem
 from ..status import Status
+from ..verification import verdicts_of
 from .figures import MOST, figures
 from .markup import Markup, element, joined, table
 from .subject import Outcome, Subject
@@ -130,8 +132,7 @@ def certificate(subject: Subject) -> Markup:
                 numbers=(1, 2, 3, 4),
             )
         )
-    verdicts = getattr(subject.model, "verdict_", {})
-    for label, one in (verdicts if isinstance(verdicts, dict) else {None: verdicts}).items():
+    for label, one in verdicts_of(subject.model).items():
         title = "The exact proof" if label is None else f"The exact proof about class {text_of(label)}"
         words += [element("h3", title), element("pre", str(one))]
     recheck = element("code", "maxmargin check MODEL DATA")
@@ -232,17 +233,16 @@ def _rows_table(subject: Subject, one: Decision, part: Certificate) -> Markup:
     factors = dict(zip(subject.model.classes_.tolist(), subject.model.class_weight_.tolist(), strict=True))
     every = weights * np.array([factors.get(label, 1.0) for label in subject.y.tolist()])
     caps = part.problem.caps(every)[part.support]
-    at_cap = part.dual >= caps * (1.0 - 1e-9)
+    full = at_cap(part.dual, caps, left_open(part))
     capped = bool(np.isfinite(caps).any())
     margins = signs[part.support] * one.scores(subject.X[part.support])
-    # equal to nine digits, as at a common cap: the lowest margin first
-    order = np.lexsort((margins, -np.round(part.dual / part.dual.max(initial=1e-300), 9)))[: subject.top]
+    order = by_weight(part.dual, caps, margins, left_open(part))[: subject.top]
     lines = [
         [
             int(part.support[k]),
             text_of(subject.y[part.support[k]]),
             f"{part.dual[k]:.6g}",
-            *(["yes" if at_cap[k] else "no"] if capped else []),
+            *(["yes" if full[k] else "no"] if capped else []),
             f"{margins[k]:.6g}",
             _place(float(margins[k]), subject.model.tol),
         ]
@@ -251,7 +251,7 @@ def _rows_table(subject: Subject, one: Decision, part: Certificate) -> Markup:
     head = ["row", "label", "dual weight", *(["at its cap"] if capped else []), "margin y f(x)", "where"]
     count = f"{part.support.size} of {part.rows} rows have a dual weight"
     if capped:
-        count += f", {int(at_cap.sum())} of them at the cap"
+        count += f", {int(full.sum())} of them at the cap"
     about = "" if len(subject.parts) == 1 else f"{one.name}: "
     shown = f"; the {len(lines)} largest" if len(lines) < part.support.size else ""
     return table(f"{about}{count}{shown}", head, lines, numbers=(0, 2, 4 if capped else 3))

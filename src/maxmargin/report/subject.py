@@ -15,7 +15,7 @@ from ..decisions import Decision, decisions, rows_of
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
 from ..explanations import SupportReport, explained
-from ..verification import verify
+from ..verification import verify, verify_verdicts
 
 
 class Outcome(StrEnum):
@@ -108,6 +108,7 @@ class Subject:
                 return Recheck(Outcome.OTHER_DATA, difference, claim)
         try:
             found = verify(self.model, self.X, self.y, self.sample_weight)
+            verify_verdicts(self.model, self.X, self.y)
         except CertificateError as error:
             return Recheck(Outcome.FAILS, str(error), claim)
         return Recheck(Outcome.HOLDS, "", found)
