@@ -135,7 +135,9 @@ def fit(
             }
             typer.echo(to_json(facts))
         elif not quiet:
-            typer.echo(f"{model.status_.value} in {model.n_iter_} rounds, {seconds:.3g} s: {output}")
+            typer.echo(
+                f"{model.status_.value} in {model.n_iter_} round{'s' * (model.n_iter_ != 1)}, {seconds:.3g} s: {output}"
+            )
             typer.echo(solved_by(model))
             for words in of_model(model, table.y):
                 typer.echo(words)
