@@ -227,7 +227,7 @@ class TestFit:
         path = tmp_path / "m"
         result = run("fit", data, "-o", path, "--algorithm", "perceptron", "--max-iter", "1", "--tol", "1e-9")
         assert result.exit_code == 3
-        assert result.stdout.startswith(("MAX_ITER in 1 rounds", "CONVERGED in 1 rounds"))
+        assert result.stdout.startswith(("MAX_ITER in 1 round,", "CONVERGED in 1 round,"))
         assert load(path).certificate_.gap > 1e-9
 
     def test_table_with_labels_in_words(self, table, tmp_path):
