@@ -160,7 +160,7 @@ def test_large_p_makes_weights_sparse_and_small_p_makes_them_alike():
     assert np.mean(alike > 0.999 * alike.max()) >= 0.6
 
 
-@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, INF])
+@pytest.mark.parametrize("p", [1.0, 1.5, pytest.param(2.0, marks=pytest.mark.slow), 3.0, INF])
 def test_ima_certifies_every_norm(p):
     X, y = separable(30, 5, 11)
     for C in (INF, 1.0):
@@ -222,7 +222,7 @@ def test_alma_begins_with_the_dual_weights_of_the_last_fit(C, p):
     verify(model, X, y)
 
 
-@pytest.mark.parametrize("p", [2.5, 3.0, 10.0])
+@pytest.mark.parametrize("p", [pytest.param(2.5, marks=pytest.mark.slow), 3.0, 10.0])
 def test_pumma_certifies_from_two_on(p):
     X, y = separable(30, 5, 12)
     for C in (INF, 1.0):

@@ -86,7 +86,7 @@ class TestFit:
         assert result.exit_code == 0
         fitted = load(path)
         assert fitted.status_ is Status.CERTIFIED
-        assert result.stdout.startswith(f"CERTIFIED in {fitted.n_iter_} rounds, ")
+        assert result.stdout.startswith(f"CERTIFIED in {fitted.n_iter_} round")
         reason = "p = 2, a small problem: the optimality conditions on the support"
         assert result.stdout.splitlines()[1] == f"solved by exact: {reason}"
         assert str(fitted.certificate_) in result.stdout

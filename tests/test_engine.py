@@ -370,7 +370,9 @@ def test_read_only_arrays_need_no_compilation_of_their_own():
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("intercept", ["none", "free", "augmented"])
+@pytest.mark.parametrize(
+    "intercept", ["none", "free", pytest.param("augmented", marks=pytest.mark.slow)]
+)  # a constant feature is a row like others, and compiled once more
 @pytest.mark.parametrize("name", RULES)
 def test_fit_never_writes_to_the_callers_data(name, intercept, sparse):
     rng = np.random.default_rng(11)

@@ -176,6 +176,7 @@ def journeys() -> dict[str, list[int]]:
     return out
 
 
+@pytest.mark.slow
 def test_interpreted_rules_take_the_same_steps():
     done = subprocess.run(
         [
