@@ -215,9 +215,8 @@ class SupportReport:
             yield f"{_named(part.name)}:"
         if part.verdict is not None:
             yield str(part.verdict)
-        if isinstance(
-            part.verdict, Inseparable
-        ):  # its bounds tell no more, and there is no optimum to speak of
+        # its bounds tell no more then, and there is no optimum to speak of
+        if isinstance(part.verdict, Inseparable):
             yield "  nothing is certain of the optimum: there is none"
             return
         yield str(part.certificate)

@@ -90,6 +90,7 @@ class _Pool:
     B: float
 
 
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
 def left_out(
     problem: Problem,
     y: np.ndarray,
@@ -116,19 +117,6 @@ def left_out(
         The objective of the primal point, at most; of a hard margin half of the squared norm of w.
     rows : InnerProducts
     """
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return _left_out(problem, y, weights, alpha, margins, upper, rows)
-
-
-def _left_out(
-    problem: Problem,
-    y: np.ndarray,
-    weights: np.ndarray,
-    alpha: np.ndarray,
-    margins: np.ndarray,
-    upper: float,
-    rows: InnerProducts,
-) -> LeftOut:
     used = weights > 0.0
     v, pools = _pools(problem, y, weights, alpha, rows)
     # what the row itself takes from the dual value, and from the primal one

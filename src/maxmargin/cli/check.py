@@ -27,21 +27,14 @@ def check(
     """
     with one_sentence():
         from ..certificates import CertificateError
-        from ..readers import DataError
         from ..verification import verify, verify_verdicts
-        from .separability import inseparable, of_model
-        from .stored import model_and_data
+        from .separability import in_all_words, inseparable
+        from .stored import certified_and_labelled
         from .summary import as_json as to_json
         from .summary import summary
 
-        fitted, table = model_and_data(model, data, Selection(label, columns, drop))
-        if not hasattr(fitted, "certificate_"):
-            why = getattr(
-                fitted, "uncertified_", "the model of a stream has no certificate, for its rows are gone."
-            )
-            raise DataError(f"{model}: {why}")
-        if table.y is None:
-            raise DataError(f"{data}: a certificate is about labels too, and the file holds none.")
+        which = Selection(label, columns, drop)
+        fitted, table = certified_and_labelled(model, data, which, "a certificate")
         try:
             certificate = verify(fitted, table.X, table.y)
             verify_verdicts(fitted, table.X, table.y)
@@ -54,12 +47,10 @@ def check(
         else:
             proof = ", and so does the proof that there is no separator" if inseparable(fitted) else ""
             typer.echo(
-                f"verified: recomputed from the {len(table.y)} rows of {data}, every bound holds{proof}"
+                f"verified: recomputed from the {table.X.shape[0]} rows of {data}, every bound holds{proof}"
             )
-            for words in of_model(fitted, table.y):
+            for words in in_all_words(fitted, table.y, certificate):
                 typer.echo(words)
-            if not proof or len(fitted.classes_) > 2:
-                typer.echo(str(certificate))
         if certificate.gap > fitted.tol:
             if not as_json and not inseparable(fitted):
                 typer.echo(f"the gap is above the tolerance of the fit, {fitted.tol:g}")

@@ -117,7 +117,7 @@ def fit(
         from ..persistence import save
         from ..status import Status
         from .progress import Progress
-        from .separability import inseparable, of_model
+        from .separability import in_all_words, inseparable
         from .summary import as_json as to_json
         from .summary import solved_by, summary, weights
 
@@ -139,12 +139,10 @@ def fit(
                 f"{model.status_.value} in {model.n_iter_} round{'s' * (model.n_iter_ != 1)}, {seconds:.3g} s: {output}"
             )
             typer.echo(solved_by(model))
-            for words in of_model(model, table.y):
+            for words in in_all_words(model, table.y, model.certificate_):
                 typer.echo(words)
-            separated = not inseparable(model)  # else there are no bounds and no weights to speak of
-            if separated or len(model.classes_) > 2:
-                typer.echo(str(model.certificate_))
-            for line in weights(model, table.feature_names) if separated else ():
+            # without a separator there are no weights to speak of
+            for line in () if inseparable(model) else weights(model, table.feature_names):
                 typer.echo(line)
     if model.status_ is not Status.CERTIFIED:
         raise typer.Exit(STOPPED)

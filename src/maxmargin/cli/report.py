@@ -35,9 +35,8 @@ def report(
     """
     with one_sentence():
         from ..atomic import check_place
-        from ..readers import DataError
         from .compare import _figure
-        from .stored import model_and_data
+        from .stored import certified_and_labelled
         from .summary import as_json as to_json
 
         check_place(output, model, data)
@@ -48,11 +47,7 @@ def report(
                 f"ends in {PAGES[0]}."
             )
         _figure()  # without matplotlib, to be told before the work
-        fitted, table = model_and_data(model, data, Selection(label, columns, drop))
-        if not hasattr(fitted, "certificate_"):
-            raise DataError(f"{model}: {fitted.uncertified_}")
-        if table.y is None:
-            raise DataError(f"{data}: a report is about labels too, and the file holds none.")
+        fitted, table = certified_and_labelled(model, data, Selection(label, columns, drop), "a report")
 
         from ..report import Outcome, write_report
 
@@ -70,7 +65,7 @@ def report(
             typer.echo(f"report: {output}")
             typer.echo(
                 {
-                    Outcome.HOLDS: f"verified: recomputed from the {len(table.y)} rows of {data}, every bound holds",
+                    Outcome.HOLDS: f"verified: recomputed from the {table.X.shape[0]} rows of {data}, every bound holds",
                     Outcome.OTHER_DATA: f"not verified: these are other data than those of the fit ({found.words})",
                     Outcome.FAILS: f"the certificate does not hold: {found.words}",
                 }[found.outcome]

@@ -72,14 +72,17 @@ def in_words(verdict: Verdict, labels: Any, sides: tuple[str, str] | None = None
     )
 
 
-def of_model(model: Any, labels: Any) -> Iterator[str]:
-    """What a model has to say of hard margins without a separator, each in words; `labels` are those of the rows."""
+def in_all_words(model: Any, labels: Any, certificate: Any) -> Iterator[str]:
+    """What a model has to say of hard margins without a separator, and its bounds; `labels` are those of the rows."""
     from ..verification import verdicts_of
     from .summary import text_of
 
     for label, verdict in verdicts_of(model).items():
         against_rest = label is not None and not isinstance(label, tuple)
         yield in_words(verdict, labels, ("the rest", text_of(label)) if against_rest else None)
+    # of two classes without a separator there are no bounds to speak of
+    if not inseparable(model) or len(model.classes_) > 2:
+        yield str(certificate)
 
 
 def inseparable(model: Any) -> bool:

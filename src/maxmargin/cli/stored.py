@@ -41,6 +41,16 @@ def model_and_data(model_path: Path, data: Path, which: Selection) -> tuple[Any,
     return model, table
 
 
+def certified_and_labelled(model_path: Path, data: Path, which: Selection, what: str) -> tuple[Any, Table]:
+    """Read both, for `what` is about a certificate and the labels that it is proved for."""
+    model, table = model_and_data(model_path, data, which)
+    if not hasattr(model, "certificate_"):
+        raise DataError(f"{model_path}: {model.uncertified_}")
+    if table.y is None:
+        raise DataError(f"{data}: {what} is about labels too, and the file holds none.")
+    return model, table
+
+
 def _as_classes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Labels True and False as the classes are: text, as in a CSV file, or booleans, as in an Arrow file."""
     if classes.dtype.kind == "b" and y.dtype.kind == "U" and np.isin(y, ["True", "False"]).all():
