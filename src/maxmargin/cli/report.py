@@ -51,7 +51,7 @@ def report(
 
         from ..report import Outcome, write_report
 
-        names = table.feature_names
+        rows, names = table.X.shape[0], table.feature_names
         if names is None and table.first_index is not None:
             names = [f"feature {j + table.first_index}" for j in range(table.X.shape[1])]
         found = write_report(
@@ -65,7 +65,7 @@ def report(
             typer.echo(f"report: {output}")
             typer.echo(
                 {
-                    Outcome.HOLDS: f"verified: recomputed from the {table.X.shape[0]} rows of {data}, every bound holds",
+                    Outcome.HOLDS: f"verified: recomputed from the {rows} rows of {data}, every bound holds",
                     Outcome.OTHER_DATA: f"not verified: these are other data than those of the fit ({found.words})",
                     Outcome.FAILS: f"the certificate does not hold: {found.words}",
                 }[found.outcome]
