@@ -28,7 +28,10 @@ from .unscaled import SETS, unequal
 PAGE = Path(__file__).parents[1] / "docs" / "choice.md"
 COSTS = (1e-3, 1.0, 100.0)
 GAPS = (1e-3, 1e-6)
-SOLVERS = {"hinge": ("dcd", "interior-point"), "squared_hinge": ("dcd", "interior-point", "newton")}
+SOLVERS = {
+    "hinge": ("dcd", "interior-point", "proximal-point"),
+    "squared_hinge": ("dcd", "interior-point", "newton"),
+}
 LONGER, LEAST = 10.0, 0.5  # a solver is ended after so many times what auto takes, and so many seconds
 
 Rows = tuple[Any, np.ndarray]
@@ -159,13 +162,14 @@ one thread used. Python {python}; {packages}.
 Reason and choice stand in every report of `history_` (`stage`, `reason`), in `verbose` output and on the command line.
 
 1. **p = 2, small** (up to 2,000 rows and rows x smaller side^2 up to 2e8, or up to 50,000 rows and 2e7 of these): the
-   exact step. Its sets come from Newton's method (squared hinge) or interior points (hinge, hard margin); where these
-   do not lead to the optimum, the next solver has its turn.
+   exact step. Its sets come from Newton's method (squared hinge), proximal points (hinge; with fewer rows than a
+   quarter of the columns' square, interior points) or interior points (hard margin); where these do not lead to the
+   optimum, the next solver has its turn.
 2. **p = 2, squared hinge, up to 1,000 columns**: Newton's method; the interior point where that loses its digits.
 3. **p = 2, squared hinge, more columns**: dual coordinate descent; after 50 passes, where there are as many rows as
    columns, Newton's method with conjugate gradients.
-4. **p = 2, hinge, up to 3,000 columns and no more than rows**: dual coordinate descent; once half of what the
-   interior-point method is expected to take was spent, that one.
+4. **p = 2, hinge, up to 3,000 columns and no more than rows**: dual coordinate descent; once half of what
+   proximal points are expected to take was spent, these; interior points where they end too early.
 5. **p = 2, else** (hinge of many columns, hard margins that are not small): dual coordinate descent.
 6. **p = 1, inf, linear programs**: HiGHS on the rows and columns that matter. **p = inf, soft**: the barrier path on
    columns that join. **Other p**: the barrier path up to rows x columns x smaller side = 4e9, beyond it `pumma`

@@ -203,7 +203,7 @@ def test_what_it_does_not_solve_is_refused():
 
 
 def test_dual_descent_hands_over(rules_alone, capsys):
-    """Where scales keep it busy: the interior point begins with its bounds, which only get better, and certifies."""
+    """Where scales keep it busy: proximal points begin with its bounds, which only get better, and certify."""
     X, y, _ = toy(3000, 4, seed=5)
     X = X * np.array([1.0, 300.0, 1.0, 1000.0]) + 2000.0
     model = MaxMarginClassifier(1e3, loss="hinge", tol=1e-5, verbose=1).fit(X, y)
@@ -214,9 +214,9 @@ def test_dual_descent_hands_over(rules_alone, capsys):
     assert shown == told
     assert solved_by(model) == f"solved by {told[0]}, then {told[1]}"
     assert stages[0] == "dcd"
-    assert stages[-1] == "interior-point"
-    first = stages.index("interior-point")
-    assert "costs about twice what was spent" in model.history_[first].reason
+    assert stages[-1] == "proximal-point"
+    first = stages.index("proximal-point")
+    assert "cost about twice what was spent" in model.history_[first].reason
     lower, upper = ([getattr(report, side) for report in model.history_] for side in ("lower", "upper"))
     assert (np.diff(lower) >= 0.0).all()
     assert (np.diff(upper) <= 1e-12 * upper[-1]).all()  # objectives are rounded

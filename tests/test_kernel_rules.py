@@ -424,7 +424,7 @@ def test_a_pattern_of_length_zero_has_no_margin():
 
 
 def test_which_algorithms_have_a_kernel_form():
-    without = {"cutting-plane", "flexible-ima", "lp", "barrier", "interior-point", "newton"}
+    without = {"cutting-plane", "flexible-ima", "lp", "barrier", "interior-point", "proximal-point", "newton"}
     assert set(RULES) - set(KERNELISED) == without
     for name in RULES:
         said = RULES[name]().refuses_kernels()

@@ -1,4 +1,4 @@
-"""The interior-point method on rows near the margin: groups, who leaves them, and ends against Clarabel."""
+"""Rows near the margin, by interior and by proximal points: groups, who leaves them, ends against Clarabel."""
 
 from __future__ import annotations
 
@@ -14,10 +14,18 @@ from oracle import optimum
 
 from maxmargin import Problem
 from maxmargin.batch import narrowing
-from maxmargin.batch.narrowing import _leaving, _Rows, _samples, narrowed_points
+from maxmargin.batch.narrowing import (
+    Rows,
+    _leaving,
+    _samples,
+    by_interior_points,
+    by_proximal_points,
+    narrowed_points,
+)
 from maxmargin.certificates import Sample, certify
 
 INTERCEPTS = ("free", "augmented", "none")
+SOLVERS = (by_interior_points, by_proximal_points)
 
 
 @pytest.fixture
@@ -42,10 +50,11 @@ def gap_at_the_end(problem, X, y, weights, points) -> tuple[float, float]:
     return max(one.lower for one in found), min(one.upper for one in found)
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("trouble", ["none", "scales", "collinear", "sparse", "float32", "rare", "separable"])
-def test_it_ends_at_the_optimum(small, trouble, intercept, C):
+def test_it_ends_at_the_optimum(small, trouble, intercept, C, solver):
     """Whatever the samples say: the optimum of all rows, and the truth within the bounds."""
     X, y, weights = toy(300, 4, seed=1, noise=0.0 if trouble == "separable" else 1.0)
     if trouble == "scales":
@@ -60,7 +69,8 @@ def test_it_ends_at_the_optimum(small, trouble, intercept, C):
         X = X.astype(np.float32).astype(float)
     stored = {"sparse": sp.csr_array, "float32": np.float32}.get(trouble, np.asarray)(X)
     problem = Problem("hinge", C, intercept=intercept, intercept_scaling=2.0)
-    lower, upper = gap_at_the_end(problem, stored, y, weights, narrowed_points(problem, stored, y, weights))
+    points = narrowed_points(problem, stored, y, weights, solver=solver)
+    lower, upper = gap_at_the_end(problem, stored, y, weights, points)
     truth = optimum(problem, X, y, weights)
     assert upper - lower <= 1e-7 * upper
     assert lower <= truth.upper
@@ -74,17 +84,18 @@ def test_it_ends_at_the_optimum(small, trouble, intercept, C):
     C=st.sampled_from([1e-4, 1e-2, 1.0, 1e2, 1e5]),
     intercept=st.sampled_from(INTERCEPTS),
     lines=st.integers(0, 10**6),
+    solver=st.sampled_from(SOLVERS),
 )
-def test_wrong_groups_are_left(seed, scales, C, intercept, lines):
+def test_wrong_groups_are_left(seed, scales, C, intercept, lines, solver):
     """Groups that come from any two lines: rows leave them until the answer is that of all rows."""
     X, y, weights = toy(150, 3, seed)
     X = X * 10.0 ** np.array(scales, dtype=float)
     problem = Problem("hinge", C, intercept=intercept)
     rng = np.random.default_rng(lines)
-    rows = _Rows(problem, X, y, weights)
+    rows = Rows(problem, X, y, weights)
     groups = rng.integers(-1, 6, size=y.size) * 2 + (y > 0.0)
     groups = np.where(groups < 0, -1, groups)
-    points = [point for _, point in _leaving(rows, groups, lambda: False)]
+    points = [point for _, point in _leaving(rows, groups, lambda: False, solver)]
     lower, upper = gap_at_the_end(problem, X, y, weights, points)
     assert upper - lower <= 1e-6 * upper
 
@@ -92,7 +103,7 @@ def test_wrong_groups_are_left(seed, scales, C, intercept, lines):
 def test_groups_restrict_the_dual():
     """A share of the caps of a group is as much in its mean: the same w, the same sums, weights within caps."""
     X, y, weights = toy(200, 3)
-    rows = _Rows(Problem("hinge", 2.0), X, y, weights)
+    rows = Rows(Problem("hinge", 2.0), X, y, weights)
     z = rows.margins((np.ones(3), 0.1))
     groups = rows.grouped([(np.ones(3), 0.0), (np.ones(3), 0.1)])
     few, stands = rows.merged(groups)
@@ -114,7 +125,7 @@ def test_samples_are_of_both_classes_and_nested():
     samples = list(_samples(y, 1000))
     assert [np.count_nonzero(y[places] > 0.0) for places in samples] == [250, 500]
     assert np.isin(samples[0], samples[1]).all()
-    whole = _Rows(Problem("hinge", 1.0), np.zeros((y.size, 1)), y, np.ones(y.size))
+    whole = Rows(Problem("hinge", 1.0), np.zeros((y.size, 1)), y, np.ones(y.size))
     some = whole.sample(samples[0])
     assert some.weights[some.y > 0.0].sum() == pytest.approx(500)
     assert some.weights[some.y < 0.0].sum() == pytest.approx(49_500)

@@ -97,7 +97,13 @@ def test_soft_problems(name, tol):
 
 @pytest.mark.parametrize(
     ("name", "loss"),
-    [("auto", "hinge"), ("auto", "squared_hinge"), ("interior-point", "hinge"), ("newton", "squared_hinge")],
+    [
+        ("auto", "hinge"),
+        ("auto", "squared_hinge"),
+        ("interior-point", "hinge"),
+        ("proximal-point", "hinge"),
+        ("newton", "squared_hinge"),
+    ],
 )
 def test_nearly_collinear_columns_from_1e_6_to_1e6(name, loss):
     """Second-order solvers certify them; the last resort, orthogonal factors, is needed for some with a large C."""

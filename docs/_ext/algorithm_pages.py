@@ -27,6 +27,7 @@ from maxmargin.batch import (
     nearest_point,
     newton,
     perceptrons,
+    proximal,
     smoothed,
     von_neumann,
 )
@@ -49,6 +50,7 @@ SOLVERS = {
     "lp": generation,
     "barrier": barrier,
     "interior-point": narrowing,
+    "proximal-point": proximal,
     "newton": newton,
     "cutting-plane": cutting_plane,
 }

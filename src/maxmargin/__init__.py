@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         Newton,
         Pegasos,
         Perceptron,
+        ProximalPoint,
     )
     from .separation import separate
     from .solve import Report
@@ -91,6 +92,7 @@ __all__ = [
     "Perceptron",
     "PolynomialSeparator",
     "Problem",
+    "ProximalPoint",
     "Report",
     "Separable",
     "Status",
@@ -153,6 +155,7 @@ _HOMES = {
         "Newton",
         "Pegasos",
         "Perceptron",
+        "ProximalPoint",
     ),
     "separation": ("separate",),
     "solve": ("Report",),

@@ -20,20 +20,21 @@ from .rules import (
     InteriorPoint,
     LinearProgram,
     Newton,
+    ProximalPoint,
 )
 from .rules.programs import NoSeparator
 from .solve import Relay
 
 FEW = 4e9  # rows x columns x smaller side up to which Newton's method is the fastest
 NARROW = 1000  # columns up to which Newton's method makes a matrix of their size,
-WIDE = 3000  # and the interior-point method
-# nanoseconds, rough: of a presentation, and of one of its entries; of a row in a step of the interior-point method, and
+WIDE = 3000  # and interior points and proximal points
+# nanoseconds, rough: of a presentation, and of one of its entries; of a row in a step of a second-order method, and
 # there of its entries, and of pairs of them, dense and sparse; and the steps
 ROW, ENTRY, OWN, STEPS = 20.0, 1.5, 60.0, 45
 DENSE, SPARSE = (1.5, 0.06), (12.0, 1.0)
 NEARBY = 0.1  # share of the rows that are near the margin,
 MANY = 1000  # where there are so many for each column
-SHARE = 0.5  # of the work of the interior-point method, after which it takes over
+SHARE = 0.5  # of the work of the second-order method, after which it takes over
 PASSES = 50  # over sparse rows of many columns, after which Newton's method takes over
 
 
@@ -80,8 +81,8 @@ def choose(
 def relay(problem: Problem, patterns: Patterns) -> Relay | None:
     """Who takes over from the algorithm that is chosen, and after how much work.
 
-    Some data keep dual coordinate descent busy for ever. After half as much as the interior-point method takes itself,
-    both together take half as long again as that one at most, and three times as long as the first alone where it would
+    Some data keep dual coordinate descent busy for ever. After half as much as proximal points take themselves, both
+    together take half as long again as that one at most, and three times as long as the first alone where it would
     be the faster, but for the rough estimate. Newton's method ends soon, or loses its digits.
 
     Parameters
@@ -96,14 +97,14 @@ def relay(problem: Problem, patterns: Patterns) -> Relay | None:
     if Newton().refuses(problem) is None:
         then = Relay(Newton(), f"{size}: Newton's method minds neither C nor scales", PASSES * n)
         return then if d <= n else None
-    second = InteriorPoint()
+    second = ProximalPoint()
     if second.refuses(problem) is not None or d > min(n, WIDE):
         return None
     rows = NEARBY * n if n >= MANY * d else n
     each, (entry, pair) = patterns.entries / n, SPARSE if sp.issparse(patterns.X) else DENSE
     steps = SHARE * STEPS * rows * (OWN + entry * each + pair * each * each)
     presentations = steps / (ROW + ENTRY * each)
-    return Relay(second, f"{size}: an interior point costs about twice what was spent", presentations)
+    return Relay(second, f"{size}: proximal points cost about twice what was spent", presentations)
 
 
 def _by_newton(problem: Problem, patterns: Patterns) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ import scipy.linalg
 from scipy.optimize import lsq_linear
 
 from .interior_point import BY_ORTHOGONAL_FACTORS, Iterate, interior_point
-from .narrowing import narrowed_points
+from .narrowing import by_proximal_points, narrowed_points
 from .newton import newton_points
 from .quadratic import Quadratic
 
@@ -35,8 +36,11 @@ SOLVED = 1e-20  # a gap, in its square root, that is rounding
 PLENTY, NEXT_TO_NONE = 2000, 1e-10  # patterns for which so small a gap is as good as none
 # rows x columns^2 up to which steps by orthogonal factors are a last resort, and a gap that does without
 ROOM, GOOD = 2e7, 1e-8
-MANY = 1200  # most free dual weights in one linear system
-
+MANY, SPARE = (
+    1200,
+    200,
+)  # most free dual weights in one linear system; and more than columns, where these bind them
+APART = 1e3  # times its rounding, a slack that is none of a tight pattern
 
 Sets = tuple[bytes, bytes]  # which patterns are free, and which are capped
 
@@ -115,7 +119,11 @@ def _approach(
     """
     # the constant is a coordinate here
     problem = replace(qp.problem, intercept="free" if qp.problem.free else "none")
-    points = newton_points if problem.loss == "squared_hinge" else narrowed_points
+    points = (
+        newton_points
+        if problem.loss == "squared_hinge"
+        else partial(narrowed_points, solver=by_proximal_points)
+    )
     rough, last = Point(np.zeros(qp.shape[0]), np.zeros(qp.shape[1]), np.zeros(len(qp.e))), None
     for w, beta, a in points(problem, qp.A * qp.y[:, None], qp.y, qp.sizes, interrupted):
         rough = Point(np.clip(a, 0.0, qp.c), w, np.full(len(qp.e), beta))
@@ -193,9 +201,10 @@ def _settle(
     """Solve on the free set and correct the sets until nothing contradicts; yield what is found then, if it is new."""
     seen = set()
     size = np.abs(qp.A)
+    many = MANY if qp.D.any() else min(MANY, qp.shape[1] + SPARE)
     for _ in range(turns):
         key = (free.tobytes(), capped.tobytes())
-        if key in seen or key in known or np.count_nonzero(free) > MANY:
+        if key in seen or key in known or np.count_nonzero(free) > many:
             return
         seen.add(key)
         a, w, beta, _ = _solve(qp, free, capped, beta)
@@ -211,6 +220,8 @@ def _settle(
         low, high = free & (a < -small), free & (a > qp.c + small)
         need, much = ~free & ~capped & (slack < -fuzz), capped & (slack > fuzz)
         if not (need.any() or much.any()):
+            if (np.abs(slack[free]) > APART * fuzz[free]).any():
+                return  # more are free than can be tight at once
             point = _tighten(qp, free, Point(np.clip(a, 0.0, qp.c), w, beta))
             point = point._replace(settled=True)
             if not (low.any() or high.any()):

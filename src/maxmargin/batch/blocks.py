@@ -135,6 +135,10 @@ class Blocks:
         w, rest = z[: self.d], z[self.d :]
         return w, float(self.constant * rest.sum() - self.mean @ w)
 
+    def coordinates(self, w: np.ndarray, b: float) -> np.ndarray:
+        """The z that stands for (w, b): `primal` the other way round."""
+        return np.append(w, (b + self.mean @ w) / (self.constant or 1.0))[: self.size] * self.units
+
 
 class Few(Blocks):
     """Dense rows of a single block: kept as they are about their mean, with the constant."""

@@ -1,4 +1,4 @@
-"""Hinge problems of many rows, by the interior-point method on the rows near the margin.
+"""Hinge problems of many rows, by a batch method on the rows near the margin.
 
 A row well inside its margin has dual weight 0, a row well beyond has its cap. Which are which, solutions on samples of
 the rows tell: these come nearer to that of all rows as the samples grow, and by how much the last two differ says how
@@ -24,7 +24,8 @@ import scipy.sparse as sp
 
 from ..arithmetic import Plain, row_blocks
 from ..problems import Problem
-from .primal_dual import Path, Point, interior_points, shown
+from .primal_dual import Path, Point, shown
+from .proximal import Start, proximal_points
 
 ROWS, EACH = 500, 20  # of the first sample: at least, and for each column
 GROWTH = 4  # of the samples
@@ -36,8 +37,13 @@ CLOSE = 1e-3  # gap of the solution on a sample
 SMALL = 0.1  # a part that does not count yet
 NOTHING = 1e-14  # and one that never does
 TURNS = 50  # in which rows leave their groups
+TYPICAL = 0.9  # quantile of the changes of the scores that the first shares go by
+SURER = 100.0  # times the first sigma, once rows have left their groups
+PROXIMAL = 0.25  # times the square of the columns: rows from which on the proximal-point method is tried
+ENOUGH = 1e-10  # a gap from which nobody else starts anew
 
 Line = tuple[np.ndarray, float]
+Solver = Callable[["Rows", "Start | None", Callable[[], bool]], Iterator[tuple[float, Point]]]
 
 
 def narrowed_points(
@@ -46,6 +52,7 @@ def narrowed_points(
     y: np.ndarray,
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
+    solver: Solver | None = None,
 ) -> Iterator[Point]:
     """Points (w, b, alpha) of a soft margin at p = 2, nearer and nearer to the optimum.
 
@@ -58,16 +65,41 @@ def narrowed_points(
         Sample weights.
     interrupted : callable
         Is it time to stop? Asked before every step.
+    solver : callable, default=None
+        What solves for the rows that are left. None: `by_interior_points`.
     """
+    solver = by_interior_points if solver is None else solver
+    rows = Rows(problem, X, y, weights)
     size = max(ROWS, EACH * X.shape[1])
     if problem.loss != "hinge" or GROWTH * size >= MANY * y.size:  # no two samples to tell from
-        yield from interior_points(problem, X, y, weights, interrupted)
+        yield from (point for _, point in solver(rows, None, interrupted))
         return
-    rows = _Rows(problem, X, y, weights)
     lines: list[Line] = []
     for places in _samples(y, size):
-        lines = [*lines[-1:], _line(rows.sample(places), lines, interrupted)]
-    yield from (point for _, point in _leaving(rows, rows.grouped(lines), interrupted))
+        lines = [*lines[-1:], _line(rows.sample(places), lines, interrupted, solver)]
+    yield from (
+        point for _, point in _leaving(rows, rows.grouped(lines), interrupted, solver, rows.start(lines))
+    )
+
+
+def by_interior_points(
+    rows: Rows, start: Start | None, interrupted: Callable[[], bool]
+) -> Iterator[tuple[float, Point]]:
+    """Points and gaps of these rows by the interior-point method, which does not mind where it begins."""
+    return shown(Path(rows.problem, rows.X, rows.y, rows.weights), interrupted)
+
+
+def by_proximal_points(
+    rows: Rows, start: Start | None, interrupted: Callable[[], bool]
+) -> Iterator[tuple[float, Point]]:
+    """By the proximal-point method, where there are many; where it ends too early, the other goes on from there."""
+    gap = np.inf
+    if rows.y.size >= PROXIMAL * rows.X.shape[1] ** 2:
+        found = proximal_points(rows.problem, rows.X, rows.y, rows.weights, interrupted, start)
+        for gap, point in found:
+            yield gap, point
+    if gap > ENOUGH and not interrupted():
+        yield from by_interior_points(rows, None, interrupted)
 
 
 def _samples(y: np.ndarray, size: int) -> Iterator[np.ndarray]:
@@ -80,10 +112,10 @@ def _samples(y: np.ndarray, size: int) -> Iterator[np.ndarray]:
         size *= GROWTH
 
 
-def _line(rows: _Rows, lines: list[Line], interrupted: Callable[[], bool]) -> Line:
+def _line(rows: Rows, lines: list[Line], interrupted: Callable[[], bool], solver: Solver) -> Line:
     """The solution on a sample, roughly."""
     line: Line = np.zeros(rows.X.shape[1]), 0.0
-    for gap, (w, b, _) in _leaving(rows, rows.grouped(lines), interrupted):
+    for gap, (w, b, _) in _leaving(rows, rows.grouped(lines), interrupted, solver, rows.start(lines)):
         line = w, b
         if gap <= CLOSE:
             break
@@ -91,18 +123,27 @@ def _line(rows: _Rows, lines: list[Line], interrupted: Callable[[], bool]) -> Li
 
 
 def _leaving(
-    rows: _Rows, groups: np.ndarray, interrupted: Callable[[], bool]
+    rows: Rows,
+    groups: np.ndarray,
+    interrupted: Callable[[], bool],
+    solver: Solver,
+    start: Start | None = None,
 ) -> Iterator[tuple[float, Point]]:
     """Points of the whole problem and their gaps, while rows leave groups to which they do not belong."""
+    sigma = 0.0 if start is None else SURER * start.sigma
     for _ in range(TURNS):
         few, stands = rows.merged(groups)
         lost = np.zeros(groups.size)
-        for gap, (w, b, alpha) in shown(Path(few.problem, few.X, few.y, few.weights), interrupted):
+        for gap, (w, b, alpha) in solver(
+            few, None if start is None else few.part(start, stands), interrupted
+        ):
             shares = (alpha / few.caps)[stands]
             slack = 1.0 - rows.margins((w, b))
             value = rows.value((w, b), 1.0 - slack)
             lost = np.where(groups >= 0, rows.caps * (np.maximum(slack, 0.0) - shares * slack), 0.0) / value
             yield gap + float(lost.sum()), (w, b, shares * rows.caps)
+            if start is not None:
+                start = Start(w, b, shares, sigma)
             if gap < SMALL * float(lost.sum()):
                 break
         if not float(lost.sum()) > NOTHING or interrupted():
@@ -111,7 +152,7 @@ def _leaving(
 
 
 @dataclass(frozen=True)
-class _Rows:
+class Rows:
     """Rows of a hinge problem, labels and weights."""
 
     problem: Problem
@@ -133,14 +174,14 @@ class _Rows:
         w, b = line
         return self.problem.primal(0.5 * self.problem.norm2(float(w @ w), b), margins, self.weights)
 
-    def sample(self, places: np.ndarray) -> _Rows:
+    def sample(self, places: np.ndarray) -> Rows:
         """Some of the rows, those of each class for all of it."""
         y, weights = self.y[places], self.weights[places]
         for sign in (-1.0, 1.0):
             mine = y == sign
             share = np.count_nonzero(mine) / np.count_nonzero(self.y == sign)
             weights = np.where(mine, weights / share, weights)
-        return _Rows(self.problem, self.X[places], y, weights)
+        return Rows(self.problem, self.X[places], y, weights)
 
     def grouped(self, lines: list[Line]) -> np.ndarray:
         """The group of each row; -1 where the last line does not tell on which side of the margin it is."""
@@ -156,7 +197,24 @@ class _Rows:
         groups = stratum + STRATA * ((margins < 1.0) + 2 * (self.y > 0.0))
         return np.where(apart <= doubt, -1, groups)
 
-    def merged(self, groups: np.ndarray) -> tuple[_Rows, np.ndarray]:
+    def start(self, lines: list[Line]) -> Start | None:
+        """From the last of two lines: how much they differ by tells how surely a margin tells a share."""
+        if len(lines) < 2:
+            return None
+        before, margins = (self.margins(line) for line in lines)
+        change = float(np.quantile(np.abs(margins - before), TYPICAL))
+        if not change > 0.0:
+            return None
+        sigma = 0.5 / change
+        return Start(*lines[-1], np.clip(0.5 + sigma * (1.0 - margins), 0.0, 1.0), sigma)
+
+    def part(self, start: Start, stands: np.ndarray) -> Start:
+        """The same for these rows, of which `stands` says what they stand for."""
+        weight = np.bincount(stands, minlength=self.y.size)
+        shares = np.bincount(stands, weights=start.shares, minlength=self.y.size) / weight
+        return start._replace(shares=shares)
+
+    def merged(self, groups: np.ndarray) -> tuple[Rows, np.ndarray]:
         """The rows of no group and the means of the groups; and which of these each row is, or is part of."""
         alone = groups < 0
         if alone.all():
@@ -174,7 +232,7 @@ class _Rows:
         y = np.append(self.y[single], self.y[~alone][first])
         stands = np.empty(n, int)
         stands[single], stands[~alone] = np.arange(single.size), single.size + members
-        return _Rows(self.problem, X, y, np.append(self.weights[single], total)), stands
+        return Rows(self.problem, X, y, np.append(self.weights[single], total)), stands
 
 
 def _dense(some: Any) -> np.ndarray:

@@ -156,9 +156,8 @@ class _Descent:
 
     def place(self, w: np.ndarray, b: float) -> None:
         """Begin at this point."""
-        blocks = self.blocks
         self.start()
-        self.z = np.append(w, (b + blocks.mean @ w) / (blocks.constant or 1.0))[: blocks.size] * blocks.units
+        self.z = self.blocks.coordinates(w, b)
         self._measure()
 
     @contextmanager

@@ -11,7 +11,7 @@ from .micra import CRAMMA, MICRA, FixedDirectionalMargin
 from .mpu import MPU
 from .pegasos import Pegasos
 from .perceptron import Perceptron
-from .programs import BarrierPath, InteriorPoint, LinearProgram, Newton
+from .programs import BarrierPath, InteriorPoint, LinearProgram, Newton, ProximalPoint
 from .pumma import PUMMA
 from .romma import ROMMA, AggressiveROMMA
 
@@ -37,6 +37,7 @@ RULES: dict[str, type[Algorithm]] = {
         LinearProgram,
         BarrierPath,
         InteriorPoint,
+        ProximalPoint,
         Newton,
     )
 }
@@ -67,4 +68,5 @@ __all__ = [
     "Pegasos",
     "Perceptron",
     "Plan",
+    "ProximalPoint",
 ]

@@ -1,0 +1,198 @@
+"""The proximal-point method on the dual of the hinge, each of its problems by a semismooth Newton method.
+
+With dual weights as shares s_i of their caps c_i, the next shares are the most of::
+
+    dual(c s) - sum c_i (s_i - near_i)^2 / (2 sigma)
+
+near_i being what they were. As a problem in w the hinge of each pattern is smooth then, within 1 / sigma of its kink:
+s_i = near_i + sigma (1 - margin_i), cut to [0, 1]. A step of Newton's method passes twice over the rows, and asks for
+products of columns over the patterns alone that are not cut, soon about as many as there are columns: n d + k d^2,
+where a step of an interior-point method takes n d^2. A larger sigma needs fewer problems, and more steps for each; it
+rises while more patterns are inside than there can be in the end.
+
+References
+----------
+R. T. Rockafellar, "Augmented Lagrangians and applications of the proximal point algorithm in convex programming",
+Math. Oper. Res. 1, 1976; X. Li, D. Sun, K.-C. Toh, "A highly efficient semismooth Newton augmented Lagrangian method
+for solving Lasso problems", SIAM J. Optim. 28, 2018; Y. Yan, Q. Li, "An efficient augmented Lagrangian method for
+support vector machine", Optim. Methods Softw. 35, 2020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..compiled.proximal import least_along, shares, sums
+from ..problems import Problem
+from .blocks import blocks_of
+from .primal_dual import Point
+from .scaled_cholesky import factor
+
+MOST = 100  # steps of Newton's method
+WIDE, WEIGHT = (
+    0.25,
+    100.0,
+)  # the first sigma, and the first dual weights' sum at a slack of one: whichever is less
+RISE, STEADY = 7.0, 2.0  # how sigma rises while many patterns are inside, and then
+FULL = 4.0  # patterns inside, for each column, that are many
+STEEP = 1e5  # the largest sigma
+LESS = 0.1  # of the gradient, at which a problem is solved
+ROUNDING = 1e-14  # of the sum of all dual weights, where it is none
+FLAT = 0.05  # of the slope along a step, at which its length is good
+LOOSE = 1e-2  # share of all caps that holds an intercept no pattern inside holds
+WORTH, FEWER = 1e-2, 0.1  # a gap that is worth a look, and the share of it that is worth the next
+NOTHING = 1e-11  # a gap that is next to rounding
+SHARP, IDLE = 1e-9, 3  # a gap from which on so many problems without a smaller one are the end
+
+
+class Start(NamedTuple):
+    """Where to begin: (w, b), the shares of their caps that dual weights have, and the first sigma."""
+
+    w: np.ndarray
+    b: float
+    shares: np.ndarray
+    sigma: float
+
+
+def proximal_points(
+    problem: Problem,
+    X: Any,
+    y: np.ndarray,
+    weights: np.ndarray,
+    interrupted: Callable[[], bool] = lambda: False,
+    start: Start | None = None,
+) -> Iterator[tuple[float, Point]]:
+    """Points (w, b, alpha) of a soft margin with the hinge at p = 2, nearer and nearer to the optimum; and their gaps.
+
+    Parameters
+    ----------
+    problem : Problem
+    X : ndarray or CSR matrix of shape (n, d)
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,), positive
+        Sample weights.
+    interrupted : callable
+        Is it time to stop? Asked before every step.
+    start : Start, default=None
+        None: w = 0, and a sigma at which the slacks of all patterns count.
+    """
+    search = _Search(problem, X, y, weights)
+    search.place(start if start is not None else search.first())
+    seen, least, idle, inside = WORTH, np.inf, 0, None
+    for _ in range(MOST):
+        stop = interrupted()
+        if search.solved() or stop:
+            gap, same = search.gap, inside is not None and np.array_equal(inside, search.inside)
+            inside = search.inside.copy()
+            if stop or gap <= NOTHING or gap <= FEWER * seen or (same and gap <= WORTH):
+                seen = min(gap, seen)
+                yield gap, search.point()
+            idle = 0 if gap < least else idle + 1
+            least = min(gap, least)
+            if stop or gap <= NOTHING or (idle >= IDLE and least <= SHARP):
+                return
+            search.next_problem()
+        if not search.advance():  # as at the optimum, where all patterns are at their bounds
+            if search.gap < least:
+                yield search.gap, search.point()
+            return
+
+
+class _Search:
+    """A point w with its slacks, and the dual weights that it makes, in the units of the blocks."""
+
+    def __init__(self, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
+        self.blocks, self.y = blocks_of(problem, X), y
+        self.cap = problem.caps(weights) * self.blocks.unit**2
+        self.regular, self.problem = self.blocks.regular, problem
+        self.share, self._room = np.empty(y.size), np.empty(y.size, int)
+
+    def first(self) -> Start:
+        """w = 0, with dual weights that balance."""
+        total = float(self.cap.sum())
+        sigma = min(WIDE, WEIGHT / total)
+        near = np.full(self.y.size, 2.0 * sigma)
+        if self.problem.free:
+            balanced = self.problem.balanced(self.y, near * self.cap)
+            near = near if balanced is None else balanced / self.cap
+        return Start(np.zeros(self.blocks.d), 0.0, near, sigma)
+
+    def place(self, start: Start) -> None:
+        """Begin here."""
+        self.z, self.near, self.sigma = (
+            self.blocks.coordinates(start.w, start.b),
+            start.shares.copy(),
+            start.sigma,
+        )
+        self.slack = 1.0 - self.y * self.blocks.all_scores(self.z)
+        self._begin()
+
+    def point(self) -> Point:
+        """(w, b, alpha) of the problem's own units."""
+        return *self.blocks.primal(self.z), self.cap * self.share / self.blocks.unit**2
+
+    def solved(self) -> bool:
+        """Has the gradient fallen far enough for the next problem?"""
+        return self._steepness <= max(LESS * self._first, ROUNDING * self._total)
+
+    def next_problem(self) -> None:
+        """The shares are those that the next ones are near to."""
+        self.near[:] = self.share
+        many = self.inside.size > FULL * self.blocks.size
+        self.sigma = min(self.sigma * (RISE if many else STEADY), max(STEEP, self.sigma))
+        self._begin()
+
+    def _begin(self) -> None:
+        """A problem of this sigma."""
+        self._measure()
+        self._first = self._steepness
+
+    def _measure(self) -> None:
+        """The shares, the gradient, and the gap."""
+        blocks, regular = self.blocks, self.regular
+        count = shares(self.near, self.sigma, self.slack, self.share, self._room)
+        self.inside = self._room[:count]
+        made = blocks.all_combined(self.cap * self.share * self.y)
+        self._gradient = regular * self.z - made
+        self._steepness = float(np.abs(self._gradient).max())
+        loss, total = sums(self.cap, self.slack, self.share)
+        primal = 0.5 * float(regular @ (self.z * self.z)) + loss
+        self._total = total
+        dual = total - 0.5 * float(regular @ (made * made))
+        uneven = float((1.0 - regular) @ np.abs(made))  # what evens dual weights out costs about as much
+        self.gap = (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf
+
+    def advance(self) -> bool:
+        """A step of Newton's method, to the least point of its line; False where numbers lead no further."""
+        solve = factor(self._matrix())
+        if solve is None:
+            return False
+        dz = -solve(self._gradient)
+        slope, regular = float(self._gradient @ dz), self.regular * dz
+        if not slope < 0.0:
+            return False
+        step = self.y * self.blocks.all_scores(dz)
+        t = least_along(
+            self.near, self.sigma, self.slack, step, self.cap, float(regular @ self.z), float(regular @ dz),
+            -FLAT * slope,
+        )  # fmt: skip
+        if not t > 0.0:
+            return False
+        self.z = self.z + t * dz
+        self.slack -= t * step
+        self._measure()
+        return True
+
+    def _matrix(self) -> np.ndarray:
+        blocks = self.blocks
+        matrix = np.zeros((blocks.size, blocks.size))
+        for begin in range(0, self.inside.size, blocks.step):
+            some = self.inside[begin : begin + blocks.step]
+            matrix += blocks.products(self.sigma * self.cap[some], some)
+        matrix = matrix / blocks.units / blocks.units[:, None] + np.diag(self.regular)
+        if self.problem.free and self.inside.size < 2:
+            matrix[-1, -1] += LOOSE * self.sigma * float(self.cap.sum())
+        return matrix
