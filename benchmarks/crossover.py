@@ -32,6 +32,7 @@ SOLVERS = {
     "hinge": ("dcd", "interior-point", "proximal-point"),
     "squared_hinge": ("dcd", "interior-point", "newton"),
 }
+COLUMNS = tuple(dict.fromkeys(solver for solvers in SOLVERS.values() for solver in solvers))
 LONGER, LEAST = 10.0, 0.5  # a solver is ended after so many times what auto takes, and so many seconds
 
 Rows = tuple[Any, np.ndarray]
@@ -127,7 +128,7 @@ def measured(name: str) -> list[list[str]]:
                     loss,
                     f"{C:g}",
                     f"{tol:g}",
-                    *(str(others.get(s, "")) for s in SOLVERS["squared_hinge"]),
+                    *(str(others.get(s, "")) for s in COLUMNS),
                 ]
                 lines.append([*line, str(auto), ", ".join(auto.stages), best])
                 print(" ".join(lines[-1]), flush=True)
@@ -142,7 +143,7 @@ def document(names: list[str]) -> str:
                 for solver in (*SOLVERS[loss], "auto"):
                     outcome((X, np.arange(3000) % 2), loss, 1.0, 1e-3, solver, 5.0)
         lines = [line for name in names for line in measured(name)]
-    head = ["data", "loss", "C", "tol", *SOLVERS["squared_hinge"], "auto", "at work", "auto / best"]
+    head = ["data", "loss", "C", "tol", *COLUMNS, "auto", "at work", "auto / best"]
     packages = ", ".join(f"{name} {version(name)}" for name in ("maxmargin", "numpy", "scipy", "numba"))
     ratios = np.array([float(line[-1]) for line in lines if line[-1]])
     return _PAGE.format(
@@ -168,10 +169,12 @@ Reason and choice stand in every report of `history_` (`stage`, `reason`), in `v
 2. **p = 2, squared hinge, up to 1,000 columns**: Newton's method; the interior point where that loses its digits.
 3. **p = 2, squared hinge, more columns**: dual coordinate descent; after 50 passes, where there are as many rows as
    columns, Newton's method with conjugate gradients.
-4. **p = 2, hinge, up to 3,000 columns and no more than rows**: dual coordinate descent; once half of what
-   proximal points are expected to take was spent, these; interior points where they end too early.
-5. **p = 2, else** (hinge of many columns, hard margins that are not small): dual coordinate descent.
-6. **p = 1, inf, linear programs**: HiGHS on the rows and columns that matter. **p = inf, soft**: the barrier path on
+4. **p = 2, hinge, dense, at least as many rows as columns squared**: proximal points; interior points where they end
+   too early.
+5. **p = 2, other hinge problems, up to 3,000 columns and no more than rows**: dual coordinate descent; once half of
+   what proximal points are expected to take was spent, these.
+6. **p = 2, else** (hinge of many columns, hard margins that are not small): dual coordinate descent.
+7. **p = 1, inf, linear programs**: HiGHS on the rows and columns that matter. **p = inf, soft**: the barrier path on
    columns that join. **Other p**: the barrier path up to rows x columns x smaller side = 4e9, beyond it `pumma`
    (2 < p < inf) or `ima`.
 

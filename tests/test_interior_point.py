@@ -16,7 +16,7 @@ from maxmargin.batch import newton as newtons_method
 from maxmargin.batch import primal_dual
 from maxmargin.batch.blocks import Blocks
 from maxmargin.batch.primal_dual import interior_points
-from maxmargin.choice import relay
+from maxmargin.choice import choose, relay
 from maxmargin.cli.summary import solved_by
 from maxmargin.data import Patterns
 from maxmargin.task import Task
@@ -204,8 +204,8 @@ def test_what_it_does_not_solve_is_refused():
 
 def test_dual_descent_hands_over(rules_alone, capsys):
     """Where scales keep it busy: proximal points begin with its bounds, which only get better, and certify."""
-    X, y, _ = toy(3000, 4, seed=5)
-    X = X * np.array([1.0, 300.0, 1.0, 1000.0]) + 2000.0
+    X, y, _ = toy(3000, 60, seed=5)
+    X = X * np.tile([1.0, 300.0, 1.0, 1000.0], 15) + 2000.0
     model = MaxMarginClassifier(1e3, loss="hinge", tol=1e-5, verbose=1).fit(X, y)
     stages = [report.stage for report in model.history_]
     assert model.status_ is Status.CERTIFIED
@@ -221,6 +221,28 @@ def test_dual_descent_hands_over(rules_alone, capsys):
     assert (np.diff(lower) >= 0.0).all()
     assert (np.diff(upper) <= 1e-12 * upper[-1]).all()  # objectives are rounded
     assert model.history_[first - 1].presentations >= relay(Problem("hinge", 1e3), Patterns(X)).presentations
+
+
+def test_many_dense_rows_of_few_features_begin_with_proximal_points(rules_alone):
+    """At least as many as columns squared; else, and where rows are sparse or the exact step comes first, dcd does."""
+    X, y, _ = toy(3000, 40, seed=5)
+    model = MaxMarginClassifier(1e3, loss="hinge", tol=1e-5).fit(
+        X * np.tile([1e-2, 300.0, 1.0, 1000.0], 10), y
+    )
+    assert model.status_ is Status.CERTIFIED
+    assert {report.stage for report in model.history_} == {"proximal-point"}
+    assert model.history_[0].reason == "3000 x 40, dense: proximal points, whatever C and the scales are"
+    problem = Problem("hinge", 1.0)
+    assert relay(problem, Patterns(X)) is None
+    for others in (X[:1500], sp.csr_array(X)):
+        assert choose(problem, Patterns(others), y[: others.shape[0]])[0].name == "dcd"
+        assert relay(problem, Patterns(others)).algorithm.name == "proximal-point"
+
+
+def test_small_problems_begin_with_the_exact_step_alone():
+    """Where it fails, dual coordinate descent has its turn before proximal points have one more."""
+    X, y, _ = toy(3000, 4, seed=5)
+    assert choose(Problem("hinge", 1.0), Patterns(X), y)[0].name == "dcd"
 
 
 def test_newton_hands_over_where_it_ends(rules_alone, monkeypatch):

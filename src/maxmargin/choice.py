@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .batch.generation import linear_points
+from .batch.narrowing import PROXIMAL
 from .data import Patterns
 from .problems import Problem
 from .rules import (
@@ -23,18 +24,16 @@ from .rules import (
     ProximalPoint,
 )
 from .rules.programs import NoSeparator
-from .solve import Relay
+from .solve import Relay, is_small
 
 FEW = 4e9  # rows x columns x smaller side up to which Newton's method is the fastest
 NARROW = 1000  # columns up to which Newton's method makes a matrix of their size,
 WIDE = 3000  # and interior points and proximal points
-# nanoseconds, rough: of a presentation, and of one of its entries; of a row in a step of a second-order method, and
-# there of its entries, and of pairs of them, dense and sparse; and the steps
-ROW, ENTRY, OWN, STEPS = 20.0, 1.5, 60.0, 45
-DENSE, SPARSE = (1.5, 0.06), (12.0, 1.0)
-NEARBY = 0.1  # share of the rows that are near the margin,
-MANY = 1000  # where there are so many for each column
-SHARE = 0.5  # of the work of the second-order method, after which it takes over
+# nanoseconds, rough: of a presentation, and of one of its entries; of a row by proximal points, and of its entries, or
+# of pairs of them where these begin as interior points, dense and sparse
+ROW, ENTRY, OWN = 20.0, 1.5, 300.0
+DENSE, SPARSE = (25.0, 0.9), (250.0, 15.0)
+SHARE = 0.5  # of the work of proximal points, after which they take over
 PASSES = 50  # over sparse rows of many columns, after which Newton's method takes over
 
 
@@ -54,6 +53,8 @@ def choose(
     p, n, d = problem.p, patterns.n, patterns.d
     if _by_newton(problem, patterns):
         return Newton(), f"{n} x {d}, squared losses: Newton's method, whatever C and the scales are"
+    if _by_proximal_points(problem, patterns):
+        return ProximalPoint(), f"{n} x {d}, dense: proximal points, whatever C and the scales are"
     if problem.euclidean:
         return DualCoordinateDescent(), "p = 2: dual coordinate descent certifies any tol"
     if LinearProgram().refuses(problem) is None:
@@ -81,8 +82,8 @@ def choose(
 def relay(problem: Problem, patterns: Patterns) -> Relay | None:
     """Who takes over from the algorithm that is chosen, and after how much work.
 
-    Some data keep dual coordinate descent busy for ever. After half as much as proximal points take themselves, both
-    together take half as long again as that one at most, and three times as long as the first alone where it would
+    Some data keep dual coordinate descent busy for ever. After half of what proximal points take themselves, both
+    together take half as long again as these at most, and three times as long as the first alone where it would
     be the faster, but for the rough estimate. Newton's method ends soon, or loses its digits.
 
     Parameters
@@ -98,18 +99,26 @@ def relay(problem: Problem, patterns: Patterns) -> Relay | None:
         then = Relay(Newton(), f"{size}: Newton's method minds neither C nor scales", PASSES * n)
         return then if d <= n else None
     second = ProximalPoint()
-    if second.refuses(problem) is not None or d > min(n, WIDE):
+    if second.refuses(problem) is not None or d > min(n, WIDE) or _by_proximal_points(problem, patterns):
         return None
-    rows = NEARBY * n if n >= MANY * d else n
     each, (entry, pair) = patterns.entries / n, SPARSE if sp.issparse(patterns.X) else DENSE
-    steps = SHARE * STEPS * rows * (OWN + entry * each + pair * each * each)
-    presentations = steps / (ROW + ENTRY * each)
+    work = n * (OWN + (entry * each if n >= PROXIMAL * d * d else pair * each * each))
+    presentations = SHARE * work / (ROW + ENTRY * each)
     return Relay(second, f"{size}: proximal points cost about twice what was spent", presentations)
 
 
 def _by_newton(problem: Problem, patterns: Patterns) -> bool:
     """Does Newton's method, on a matrix of the columns' products, begin?"""
     return Newton().refuses(problem) is None and patterns.d <= NARROW
+
+
+def _by_proximal_points(problem: Problem, patterns: Patterns) -> bool:
+    """Are there so many dense rows that proximal points are as soon there, whatever C and the scales are?
+
+    Where the exact step was made of them and led nowhere, another algorithm has its turn before they have.
+    """
+    many = patterns.n >= patterns.d**2 and not sp.issparse(patterns.X)
+    return many and ProximalPoint().refuses(problem) is None and not is_small(problem, patterns)
 
 
 def is_separable(

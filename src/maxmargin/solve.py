@@ -273,7 +273,7 @@ def _solve(
     """Solve the problem in these units; bounds in the history are those of the user's problem, the best so far."""
     problem, watch, tol = task.problem, terms.watch, terms.tol
     # an order that is asked for is kept
-    small = terms.exact and algorithm.shuffle and problem.euclidean and _is_small(problem, task.patterns)
+    small = terms.exact and algorithm.shuffle and problem.euclidean and is_small(problem, task.patterns)
     merged: Merged | None = None
     if small:
         merged, patterns = terms.distinct() or distinct(task.patterns, task.y, task.weights)
@@ -488,7 +488,8 @@ def _after_finish(run: Run, tol: float) -> Status | None:
     return Status.UNDECIDED if run.problem.hard and not run.lower > 0.0 else None
 
 
-def _is_small(problem: Problem, patterns: Patterns) -> bool:
+def is_small(problem: Problem, patterns: Patterns) -> bool:
+    """Does the exact step come first?"""
     side = min(patterns.n, patterns.d + 1)
     flops = patterns.n * side**2
     return (patterns.n <= FEW_ROWS and flops <= FEW_FLOPS) or (

@@ -31,7 +31,7 @@ from .blocks import blocks_of
 from .primal_dual import Point
 from .scaled_cholesky import factor
 
-MOST = 100  # steps of Newton's method
+MOST = 200  # steps of Newton's method
 WIDE, WEIGHT = (
     0.25,
     100.0,
@@ -39,6 +39,7 @@ WIDE, WEIGHT = (
 RISE, STEADY = 7.0, 2.0  # how sigma rises while many patterns are inside, and then
 FULL = 4.0  # patterns inside, for each column, that are many
 STEEP = 1e5  # the largest sigma
+LONG = 4  # steps for one problem, after which the next is not so much harder
 LESS = 0.1  # of the gradient, at which a problem is solved
 ROUNDING = 1e-14  # of the sum of all dual weights, where it is none
 FLAT = 0.05  # of the slope along a step, at which its length is good
@@ -142,13 +143,14 @@ class _Search:
         """The shares are those that the next ones are near to."""
         self.near[:] = self.share
         many = self.inside.size > FULL * self.blocks.size
-        self.sigma = min(self.sigma * (RISE if many else STEADY), max(STEEP, self.sigma))
+        rise = (RISE if many else STEADY) ** (1.0 if self.steps <= LONG else 0.5)
+        self.sigma = min(self.sigma * rise, max(STEEP, self.sigma))
         self._begin()
 
     def _begin(self) -> None:
         """A problem of this sigma."""
         self._measure()
-        self._first = self._steepness
+        self._first, self.steps = self._steepness, 0
 
     def _measure(self) -> None:
         """The shares, the gradient, and the gap."""
@@ -183,6 +185,7 @@ class _Search:
             return False
         self.z = self.z + t * dz
         self.slack -= t * step
+        self.steps += 1
         self._measure()
         return True
 
