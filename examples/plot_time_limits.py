@@ -46,7 +46,7 @@ print(clf.status_.value, f"after {clf.n_iter_} rounds, gap {clf.certificate_.gap
 print("the last report:", clf.history_[-1])
 
 # %%
-# ``algorithm="auto"`` hands over to interior points where that is quicker, and says why. Here is the
+# ``algorithm="auto"`` hands over to proximal points where that is quicker, and says why. Here is the
 # picture of both.
 
 auto = MaxMarginClassifier(C, loss="hinge", tol=1e-4, random_state=0).fit(X, y)

@@ -92,7 +92,7 @@ def by_interior_points(
 def by_proximal_points(
     rows: Rows, start: Start | None, interrupted: Callable[[], bool]
 ) -> Iterator[tuple[float, Point]]:
-    """By the proximal-point method, where there are many; where it ends too early, the other goes on from there."""
+    """By the proximal-point method, where rows are many; where it ends too early, interior points begin."""
     gap = np.inf
     if rows.y.size >= PROXIMAL * rows.X.shape[1] ** 2:
         found = proximal_points(rows.problem, rows.X, rows.y, rows.weights, interrupted, start)

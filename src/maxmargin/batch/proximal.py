@@ -32,10 +32,8 @@ from .primal_dual import Point
 from .scaled_cholesky import factor
 
 MOST = 200  # steps of Newton's method
-WIDE, WEIGHT = (
-    0.25,
-    100.0,
-)  # the first sigma, and the first dual weights' sum at a slack of one: whichever is less
+# the first sigma, and the sum of the first dual weights at a slack of one: whichever is less
+WIDE, WEIGHT = 0.25, 100.0
 RISE, STEADY = 7.0, 2.0  # how sigma rises while many patterns are inside, and then
 FULL = 4.0  # patterns inside, for each column, that are many
 STEEP = 1e5  # the largest sigma

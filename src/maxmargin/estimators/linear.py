@@ -73,9 +73,10 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
         A name from `maxmargin.rules.RULES` or an object such as ``MPU(delta=1e-5)``. It never changes the
         problem, only the way to its solution. ``"auto"`` chooses by p, loss and size, and says why in `history_`
         (`docs/choice.md` has the rule and its measurements): for p = 2 the exact step where problems are small;
-        Newton's method for squared losses of up to 1000 features; else dual coordinate descent, which hands over to
-        interior points, or to Newton's method, where these are the faster. For other p exact programs where these
-        are small enough or linear, else `pumma` (2 < p < inf) or `ima`.
+        Newton's method for squared losses of up to 1000 features; proximal points for the hinge on dense rows, at
+        least as many as features squared; else dual coordinate descent, which hands over to proximal points, or to
+        Newton's method, where these are the faster. For other p exact programs where these are small enough or
+        linear, else `pumma` (2 < p < inf) or `ima`.
     max_iter : int, default=1000
         Most rounds (a full look at the data and the sweeps after it) per class.
     max_time : float, default=None
