@@ -32,7 +32,7 @@ WIDE = 3000  # and interior points and proximal points
 # nanoseconds, rough: of a presentation, and of one of its entries; of a row by proximal points, and of its entries, or
 # of pairs of them where these begin as interior points, dense and sparse
 ROW, ENTRY, OWN = 20.0, 1.5, 300.0
-DENSE, SPARSE = (25.0, 0.9), (250.0, 15.0)
+DENSE, SPARSE = (25.0, 0.9), (400.0, 15.0)
 SHARE = 0.5  # of the work of proximal points, after which they take over
 PASSES = 50  # over sparse rows of many columns, after which Newton's method takes over
 
