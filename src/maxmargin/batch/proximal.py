@@ -121,11 +121,8 @@ class _Search:
 
     def place(self, start: Start) -> None:
         """Begin here."""
-        self.z, self.near, self.sigma = (
-            self.blocks.coordinates(start.w, start.b),
-            start.shares.copy(),
-            start.sigma,
-        )
+        self.z = self.blocks.coordinates(start.w, start.b)
+        self.near, self.sigma = start.shares.copy(), start.sigma
         self.slack = 1.0 - self.y * self.blocks.all_scores(self.z)
         self._begin()
 
@@ -188,6 +185,7 @@ class _Search:
         return True
 
     def _matrix(self) -> np.ndarray:
+        """The second derivative: of the patterns inside, and of the weights that are regularised."""
         blocks = self.blocks
         matrix = np.zeros((blocks.size, blocks.size))
         for begin in range(0, self.inside.size, blocks.step):
