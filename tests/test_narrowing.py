@@ -95,7 +95,7 @@ def test_wrong_groups_are_left(seed, scales, C, intercept, lines, solver):
     rows = Rows(problem, X, y, weights)
     groups = rng.integers(-1, 6, size=y.size) * 2 + (y > 0.0)
     groups = np.where(groups < 0, -1, groups)
-    points = [point for _, point in _leaving(rows, groups, lambda: False, solver)]
+    points = [point for _, point in _leaving(rows, groups, None, lambda: False, solver)]
     lower, upper = gap_at_the_end(problem, X, y, weights, points)
     assert upper - lower <= 1e-6 * upper
 
@@ -105,7 +105,7 @@ def test_groups_restrict_the_dual():
     X, y, weights = toy(200, 3)
     rows = Rows(Problem("hinge", 2.0), X, y, weights)
     z = rows.margins((np.ones(3), 0.1))
-    groups = rows.grouped([(np.ones(3), 0.0), (np.ones(3), 0.1)])
+    groups = rows.told([(np.ones(3), 0.0), (np.ones(3), 0.1)])[0]
     few, stands = rows.merged(groups)
     alone = groups < 0
     assert 0 < np.count_nonzero(alone) < 100

@@ -28,6 +28,14 @@ def toy(n: int, d: int, seed: int = 0, noise: float = 1.0):
     return X, y, rng.integers(1, 4, size=n) / 2.0
 
 
+@pytest.fixture
+def steps(monkeypatch):
+    """A list that grows by one with every step."""
+    made, usual = [], proximal._Search.advance
+    monkeypatch.setattr(proximal._Search, "advance", lambda search: made.append(1) or usual(search))
+    return made
+
+
 def smoothed(near, sigma, slack, cap):
     """The most of s slack - (s - near)^2 / (2 sigma) over s in [0, 1], for every pattern, from many s."""
     s = np.linspace(0.0, 1.0, 20_001)[:, None]
@@ -145,20 +153,44 @@ def test_duals_rise_from_problem_to_problem():
     assert (np.diff(values) >= -1e-9 * abs(values[-1])).all()
 
 
-def test_a_start_near_the_optimum_is_worth_steps(monkeypatch):
+def test_a_start_near_the_optimum_is_worth_steps(steps):
     """The shares of a line that is nearly right, and its sigma: fewer steps than from w = 0."""
     X, y, weights = toy(5000, 4, seed=5)
     problem = Problem("hinge", 1.0)
-    steps, usual = [], proximal._Search.advance
-    monkeypatch.setattr(proximal._Search, "advance", lambda search: steps.append(1) or usual(search))
     *_, (_, (w, b, _)) = proximal_points(problem, X, y, weights)
     cold = len(steps)
     steps.clear()
     rows = Rows(problem, X, y, weights)
-    start = rows.start([(w * 1.001, b), (w * 0.9999, b)])
+    _, start = rows.told([(w * 1.001, b), (w * 0.9999, b)])
     *_, (gap, _) = proximal_points(problem, X, y, weights, start=start)
     assert gap <= 1e-10
     assert len(steps) < 0.7 * cold
+
+
+@pytest.mark.parametrize("C", [1e-12, 1e-9, 1e-6, 1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("d", [1, 4])
+def test_few_steps_whatever_the_cost(steps, d, C):
+    """Also where a single pattern is inside, or none, and where all slacks are as small as C."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4))
+    y = np.where(X @ rng.normal(size=4) + rng.normal(size=600) > 0.0, 1.0, -1.0)
+    gaps = [gap for gap, _ in proximal_points(Problem("hinge", C), X[:, :d], y, np.ones(600))]
+    assert min(gaps) <= 1e-9
+    assert len(steps) <= 60
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("C", [1e-2, 1.0, 1e4])
+def test_patterns_that_cancel(intercept, C):
+    """Exclusive or: w = 0 is the optimum, and every gradient is zero; the shares move all the same."""
+    X = np.array([[a, b] for a in (-1.0, 1.0) for b in (-1.0, 1.0)] * 50)
+    found = list(
+        proximal_points(Problem("hinge", C, intercept=intercept), X, X[:, 0] * X[:, 1], np.ones(200))
+    )
+    gap, (w, _, alpha) = found[-1]
+    assert gap <= 1e-10
+    assert np.abs(w).max() <= 1e-9
+    assert alpha == pytest.approx(np.full(200, C))
 
 
 def test_interior_points_go_on_where_it_ends_too_early(monkeypatch):
@@ -203,13 +235,16 @@ def test_units_do_not_matter(scale):
 
 
 class TestAlgorithm:
-    def test_it_certifies(self, rules_alone):
+    def test_it_certifies(self, rules_alone, monkeypatch):
+        started, usual = [], narrowing.by_interior_points
+        monkeypatch.setattr(narrowing, "by_interior_points", lambda *task: started.append(1) or usual(*task))
         X, y, weights = toy(3000, 5, seed=9)
         X = X * np.array([1e-3, 1.0, 30.0, 1e3, 1.0])
         model = MaxMarginClassifier(10.0, loss="hinge", algorithm="proximal-point", tol=1e-8)
         model.fit(X, y, sample_weight=weights)
         assert model.status_ is Status.CERTIFIED
         assert {report.stage for report in model.history_} == {"proximal-point"}
+        assert not started  # all by itself
         assert verify(model, X, y, sample_weight=weights).gap <= 1e-8
 
     def test_what_it_does_not_solve_is_refused(self):

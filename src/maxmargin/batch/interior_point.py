@@ -29,6 +29,7 @@ TINY = 1e-30  # a squared margin, R = 1, that is zero
 Solver = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 _linalg: Any = scipy.linalg  # its annotations speak of every case at once
+_lapack: Any = scipy.linalg.lapack
 
 
 @dataclass(frozen=True)
@@ -242,11 +243,11 @@ def _by_columns(qp: Quadratic, T: np.ndarray) -> Solver:
     B = np.hstack([qp.A, qp.E.T]) if len(qp.e) else qp.A
     S = B / np.sqrt(T)[:, None]
     M = S.T @ S
-    M[np.arange(d), np.arange(d)] += 1.0
-    factor = _linalg.cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
+    M.flat[: d * (M.shape[0] + 1) : M.shape[0] + 1] += 1.0
+    solved = _cholesky(M)
 
     def rough(r: np.ndarray, s: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        z = _linalg.cho_solve(factor, B.T @ (r / T) + np.concatenate([s, -t]), check_finite=False)
+        z = solved(B.T @ (r / T) + np.concatenate([s, -t]))
         return (r - B @ z) / T, z[:d], z[d:]
 
     return rough
@@ -255,18 +256,26 @@ def _by_columns(qp: Quadratic, T: np.ndarray) -> Solver:
 def _by_rows(qp: Quadratic, T: np.ndarray) -> Solver:
     """Eliminate w: one equation a pattern."""
     M = qp.A @ qp.A.T
-    M[np.diag_indices(len(M))] += T
-    factor = _linalg.cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
-    F = _linalg.cho_solve(factor, qp.E.T, check_finite=False)
+    M.flat[:: len(M) + 1] += T
+    solved = _cholesky(M)
+    F = solved(qp.E.T) if len(qp.e) else qp.E.T
     G = qp.E @ F
 
     def rough(r: np.ndarray, s: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        a = _linalg.cho_solve(factor, r - qp.A @ s, check_finite=False)
+        a = solved(r - qp.A @ s)
         beta = np.linalg.solve(G, qp.E @ a - t) if len(t) else t
         a = a - F @ beta
         return a, qp.A.T @ a + s, beta
 
     return rough
+
+
+def _cholesky(M: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Solves with this matrix, by LAPACK itself: SciPy's wrappers take longer than a small matrix does."""
+    lower, failed = _lapack.dpotrf(M.T, lower=1, overwrite_a=True)  # the transpose is in Fortran's order
+    if failed:
+        raise np.linalg.LinAlgError("products that rounding has made indefinite")
+    return lambda right: _lapack.dpotrs(lower, right, lower=1)[0]
 
 
 def _by_orthogonal_factors(qp: Quadratic, T: np.ndarray) -> Solver:

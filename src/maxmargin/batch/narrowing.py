@@ -77,9 +77,7 @@ def narrowed_points(
     lines: list[Line] = []
     for places in _samples(y, size):
         lines = [*lines[-1:], _line(rows.sample(places), lines, interrupted, solver)]
-    yield from (
-        point for _, point in _leaving(rows, rows.grouped(lines), interrupted, solver, rows.start(lines))
-    )
+    yield from (point for _, point in _leaving(rows, *rows.told(lines), interrupted, solver))
 
 
 def by_interior_points(
@@ -93,12 +91,13 @@ def by_proximal_points(
     rows: Rows, start: Start | None, interrupted: Callable[[], bool]
 ) -> Iterator[tuple[float, Point]]:
     """By the proximal-point method, where rows are many; where it ends too early, interior points begin."""
-    gap = np.inf
+    least = np.inf
     if rows.y.size >= PROXIMAL * rows.X.shape[1] ** 2:
         found = proximal_points(rows.problem, rows.X, rows.y, rows.weights, interrupted, start)
         for gap, point in found:
+            least = min(gap, least)
             yield gap, point
-    if gap > ENOUGH and not interrupted():
+    if least > ENOUGH and not interrupted():
         yield from by_interior_points(rows, None, interrupted)
 
 
@@ -115,7 +114,7 @@ def _samples(y: np.ndarray, size: int) -> Iterator[np.ndarray]:
 def _line(rows: Rows, lines: list[Line], interrupted: Callable[[], bool], solver: Solver) -> Line:
     """The solution on a sample, roughly."""
     line: Line = np.zeros(rows.X.shape[1]), 0.0
-    for gap, (w, b, _) in _leaving(rows, rows.grouped(lines), interrupted, solver, rows.start(lines)):
+    for gap, (w, b, _) in _leaving(rows, *rows.told(lines), interrupted, solver):
         line = w, b
         if gap <= CLOSE:
             break
@@ -125,9 +124,9 @@ def _line(rows: Rows, lines: list[Line], interrupted: Callable[[], bool], solver
 def _leaving(
     rows: Rows,
     groups: np.ndarray,
+    start: Start | None,
     interrupted: Callable[[], bool],
     solver: Solver,
-    start: Start | None = None,
 ) -> Iterator[tuple[float, Point]]:
     """Points of the whole problem and their gaps, while rows leave groups to which they do not belong."""
     sigma = 0.0 if start is None else SURER * start.sigma
@@ -183,30 +182,26 @@ class Rows:
             weights = np.where(mine, weights / share, weights)
         return Rows(self.problem, self.X[places], y, weights)
 
-    def grouped(self, lines: list[Line]) -> np.ndarray:
-        """The group of each row; -1 where the last line does not tell on which side of the margin it is."""
+    def told(self, lines: list[Line]) -> tuple[np.ndarray, Start | None]:
+        """What two lines tell of each row, and where to begin.
+
+        The group of each row, -1 where the last line does not tell on which side of the margin it is. How much the
+        lines differ by tells how surely a margin tells a share.
+        """
         alone = np.full(self.y.size, -1)
         if len(lines) < 2:
-            return alone
+            return alone, None
         before, margins = (self.margins(line) for line in lines)
-        doubt = DOUBT * float(np.quantile(np.abs(margins - before), OF))
-        apart = np.abs(margins - 1.0)
-        if not doubt > 0.0 or np.count_nonzero(apart <= doubt) > MANY * apart.size:
-            return alone
+        typical, most = np.quantile(np.abs(margins - before), [TYPICAL, OF])
+        if not typical > 0.0:
+            return alone, None
+        sigma, doubt, apart = 0.5 / float(typical), DOUBT * float(most), np.abs(margins - 1.0)
+        start = Start(*lines[-1], np.clip(0.5 + sigma * (1.0 - margins), 0.0, 1.0), sigma)
+        if np.count_nonzero(apart <= doubt) > MANY * apart.size:
+            return alone, start
         stratum = np.minimum(np.log2(np.maximum(apart / doubt, 1.0)), STRATA - 1.0).astype(int)
         groups = stratum + STRATA * ((margins < 1.0) + 2 * (self.y > 0.0))
-        return np.where(apart <= doubt, -1, groups)
-
-    def start(self, lines: list[Line]) -> Start | None:
-        """From the last of two lines: how much they differ by tells how surely a margin tells a share."""
-        if len(lines) < 2:
-            return None
-        before, margins = (self.margins(line) for line in lines)
-        change = float(np.quantile(np.abs(margins - before), TYPICAL))
-        if not change > 0.0:
-            return None
-        sigma = 0.5 / change
-        return Start(*lines[-1], np.clip(0.5 + sigma * (1.0 - margins), 0.0, 1.0), sigma)
+        return np.where(apart <= doubt, -1, groups), start
 
     def part(self, start: Start, stands: np.ndarray) -> Start:
         """The same for these rows, of which `stands` says what they stand for."""

@@ -36,7 +36,7 @@ MOST = 200  # steps of Newton's method
 WIDE, WEIGHT = 0.25, 100.0
 RISE, STEADY = 7.0, 2.0  # how sigma rises while many patterns are inside, and then
 FULL = 4.0  # patterns inside, for each column, that are many
-STEEP = 1e5  # the largest sigma
+STEEP = 1e5  # the largest sigma, where all caps are one; where they are less, so are the slacks
 LONG = 4  # steps for one problem, after which the next is not so much harder
 LESS = 0.1  # of the gradient, at which a problem is solved
 ROUNDING = 1e-14  # of the sum of all dual weights, where it is none
@@ -80,7 +80,7 @@ def proximal_points(
     """
     search = _Search(problem, X, y, weights)
     search.place(start if start is not None else search.first())
-    seen, least, idle, inside = WORTH, np.inf, 0, None
+    seen, least, idle, inside = WORTH / FEWER, np.inf, 0, None
     for _ in range(MOST):
         stop = interrupted()
         if search.solved() or stop:
@@ -94,7 +94,9 @@ def proximal_points(
             if stop or gap <= NOTHING or (idle >= IDLE and least <= SHARP):
                 return
             search.next_problem()
-        if not search.advance():  # as at the optimum, where all patterns are at their bounds
+            if search.solved():  # shares that have moved, and still cancel
+                continue
+        if not search.advance():
             if search.gap < least:
                 yield search.gap, search.point()
             return
@@ -107,6 +109,7 @@ class _Search:
         self.blocks, self.y = blocks_of(problem, X), y
         self.cap = problem.caps(weights) * self.blocks.unit**2
         self.regular, self.problem = self.blocks.regular, problem
+        self._steep = STEEP * max(1.0, 1.0 / float(self.cap.sum()))
         self.share, self._room = np.empty(y.size), np.empty(y.size, int)
 
     def first(self) -> Start:
@@ -139,7 +142,7 @@ class _Search:
         self.near[:] = self.share
         many = self.inside.size > FULL * self.blocks.size
         rise = (RISE if many else STEADY) ** (1.0 if self.steps <= LONG else 0.5)
-        self.sigma = min(self.sigma * rise, max(STEEP, self.sigma))
+        self.sigma = min(self.sigma * rise, max(self._steep, self.sigma))
         self._begin()
 
     def _begin(self) -> None:
@@ -192,6 +195,6 @@ class _Search:
             some = self.inside[begin : begin + blocks.step]
             matrix += blocks.products(self.sigma * self.cap[some], some)
         matrix = matrix / blocks.units / blocks.units[:, None] + np.diag(self.regular)
-        if self.problem.free and self.inside.size < 2:
+        if self.problem.free and not self.inside.size:
             matrix[-1, -1] += LOOSE * self.sigma * float(self.cap.sum())
         return matrix
