@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -91,6 +91,33 @@ class Blocks:
     def products(self, share: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
         """The sum of share b b' over these rows b, before they are in their units."""
         return self._of_sparse(share, rows) if sp.issparse(self.X) else self._of_dense(share, rows)
+
+    def all_products(
+        self, share: np.ndarray, rows: np.ndarray, interrupted: Callable[[], bool] = lambda: False
+    ) -> np.ndarray:
+        """The same over rows anywhere, of whose shares `share` has one for every row; some at a time."""
+        matrix = np.zeros((self.size, self.size))
+        for first in range(0, rows.size, self.step):
+            some = rows[first : first + self.step]
+            matrix += self.products(share[some], some)
+            if interrupted():
+                break
+        return matrix
+
+    def regularised(self, matrix: np.ndarray) -> np.ndarray:
+        """Products of columns in their units, and 1 for every weight that is regularised."""
+        return matrix / self.units / self.units[:, None] + np.diag(self.regular)
+
+    def gap(self, z: np.ndarray, made: np.ndarray, loss: float, linear: float) -> float:
+        """The relative gap of z, at which the loss is this, and of dual weights; inf where these prove nothing.
+
+        They combine the rows to `made`, and `linear` is what they are worth but for its square.
+        """
+        regular = self.regular
+        primal = 0.5 * float(regular @ (z * z)) + loss
+        dual = linear - 0.5 * float(regular @ (made * made))
+        uneven = float((1.0 - regular) @ np.abs(made))  # what evens dual weights out costs about as much
+        return (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf
 
     def _of_dense(self, share: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
         some = self._room[: share.size]

@@ -227,7 +227,7 @@ class _Products:
     def solve(self, costly: np.ndarray, gradient: np.ndarray, rough: float) -> np.ndarray:
         """The way to the least point of these patterns' loss."""
         self._follow(costly)
-        matrix = self._matrix / self.blocks.units / self.blocks.units[:, None] + np.diag(self.blocks.regular)
+        matrix = self.blocks.regularised(self._matrix)
         solve = factor(matrix)
         return -solve(gradient) if solve is not None else -gradient / np.maximum(np.diag(matrix), LEAST)
 
@@ -246,13 +246,7 @@ class _Products:
         self._inside = costly
 
     def _sum(self, rows: np.ndarray) -> np.ndarray:
-        blocks, matrix = self.blocks, np.zeros((self.blocks.size, self.blocks.size))
-        for first in range(0, rows.size, blocks.step):
-            some = rows[first : first + blocks.step]
-            matrix += blocks.products(self.share[some], some)
-            if self.interrupted():
-                break
-        return matrix
+        return self.blocks.all_products(self.share, rows, self.interrupted)
 
 
 class _Gradients:

@@ -143,14 +143,11 @@ class Path:
             both = blocks.combine(np.stack([lack * share, a]) * y[places], places)
             right, made = right + both[0], made + both[1]
             matrix += blocks.products(share, places)
-        self._matrix = matrix / blocks.units / blocks.units[:, None] + np.diag(self.regular)
+        self._matrix = blocks.regularised(matrix)
         self._made = made
         self._right = right - (self.regular * self.z - made)
         self._products, total, square, loss = sums
-        primal = 0.5 * float(self.regular @ (self.z * self.z)) + loss
-        dual = total - 0.5 * float(self.regular @ (made * made)) - 0.5 * square
-        uneven = float((1.0 - self.regular) @ np.abs(made))  # what evens dual weights out costs about as much
-        return (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf
+        return blocks.gap(self.z, made, loss, total - 0.5 * square)
 
     def advance(self) -> bool:
         """A predictor, and the step that it corrects; False where numbers lead no further."""

@@ -152,18 +152,13 @@ class _Search:
 
     def _measure(self) -> None:
         """The shares, the gradient, and the gap."""
-        blocks, regular = self.blocks, self.regular
         count = shares(self.near, self.sigma, self.slack, self.share, self._room)
         self.inside = self._room[:count]
-        made = blocks.all_combined(self.cap * self.share * self.y)
-        self._gradient = regular * self.z - made
+        made = self.blocks.all_combined(self.cap * self.share * self.y)
+        self._gradient = self.regular * self.z - made
         self._steepness = float(np.abs(self._gradient).max())
-        loss, total = sums(self.cap, self.slack, self.share)
-        primal = 0.5 * float(regular @ (self.z * self.z)) + loss
-        self._total = total
-        dual = total - 0.5 * float(regular @ (made * made))
-        uneven = float((1.0 - regular) @ np.abs(made))  # what evens dual weights out costs about as much
-        self.gap = (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf
+        loss, self._total = sums(self.cap, self.slack, self.share)
+        self.gap = self.blocks.gap(self.z, made, loss, self._total)
 
     def advance(self) -> bool:
         """A step of Newton's method, to the least point of its line; False where numbers lead no further."""
@@ -189,12 +184,7 @@ class _Search:
 
     def _matrix(self) -> np.ndarray:
         """The second derivative: of the patterns inside, and of the weights that are regularised."""
-        blocks = self.blocks
-        matrix = np.zeros((blocks.size, blocks.size))
-        for begin in range(0, self.inside.size, blocks.step):
-            some = self.inside[begin : begin + blocks.step]
-            matrix += blocks.products(self.sigma * self.cap[some], some)
-        matrix = matrix / blocks.units / blocks.units[:, None] + np.diag(self.regular)
+        matrix = self.blocks.regularised(self.sigma * self.blocks.all_products(self.cap, self.inside))
         if self.problem.free and not self.inside.size:
             matrix[-1, -1] += LOOSE * self.sigma * float(self.cap.sum())
         return matrix
