@@ -35,7 +35,7 @@ NEAR = 1e-3  # a gap at which two points may agree about which patterns are free
 SOLVED = 1e-20  # a gap, in its square root, that is rounding
 PLENTY, NEXT_TO_NONE = 2000, 1e-10  # patterns for which so small a gap is as good as none
 # rows x columns^2 up to which steps by orthogonal factors are a last resort, and a gap that does without
-ROOM, GOOD = 2e7, 1e-8
+ROOM, GOOD = 1e8, 1e-8
 # most free dual weights in one linear system; and more than columns, where these bind them
 MANY, SPARE = 1200, 200
 APART = 1e3  # times its rounding, a slack that is none of a tight pattern

@@ -14,10 +14,19 @@ from ..compiled.newton import squares
 from ..problems import Problem
 
 BYTES = 2**20  # of rows that are looked at together
+# times the length of most rows is what a few may make of the average; and of a sample, where it may be so
+LONGER, DOUBT = 1e3, 2.0
+SAMPLE = 500  # rows that tell what most are like
+FEW, AT_LEAST = (
+    0.03,
+    3,
+)  # share of the rows that may be so long, and rows: where more are, lengths have no gap
 
 
 class Blocks:
     """Rows (x - mean, constant) in float64, some at a time; in units in which they are of length one on average.
+
+    Where that would be the length of a few rows alone, the units are those of most, and so is the mean.
 
     Parameters
     ----------
@@ -28,6 +37,8 @@ class Blocks:
     Attributes
     ----------
     unit : float
+    lengths : ndarray of shape (n,)
+        Of the few rows that are so long; 1 of all others.
     units : ndarray of shape (size,)
         Of each column.
     regular : ndarray of shape (size,)
@@ -44,6 +55,7 @@ class Blocks:
         each = 2 * (1 + X.nnz // self.n) if sp.issparse(X) else self.size  # numbers a row
         self.step = max(1, min(self.n, BYTES // (8 * each)))
         self.unit = (self._square() / self.n + problem.rho**2) ** 0.5 or 1.0
+        self.lengths = self._find_long_rows(problem)
         self.units, self.regular = np.full(self.size, self.unit), np.ones(self.size)
         if problem.free:
             self.units[-1], self.regular[-1] = 1.0, 0.0
@@ -61,6 +73,22 @@ class Blocks:
         parts = np.array_split(self.X.data, 1 + 8 * self.X.nnz // BYTES)
         square = sum(float(np.vdot(part, part)) for part in (part.astype(float) for part in parts))
         return max(square - self.n * float(self.mean @ self.mean), 0.0)
+
+    def _find_long_rows(self, problem: Problem) -> np.ndarray:
+        """Of rows so long that mean and unit are theirs, few as they are: those of most replace them then."""
+        some, middle = self.X[:: -(-self.n // SAMPLE)], np.zeros(self.d)
+        if self.unit <= DOUBT * upper_median(np.hypot(_lengths(some, self.mean), problem.rho)):
+            return np.ones(self.n)
+        if problem.free and not sp.issparse(some):
+            middle = upper_median(some).astype(float)
+        most = float(upper_median(np.hypot(_lengths(some, middle), problem.rho)))
+        if not 0.0 < LONGER * most < self.unit:
+            return np.ones(self.n)
+        lengths = np.concatenate([_lengths(self.X[part], middle) for part in self.parts()]) / most
+        lengths = few_longer(lengths)
+        if (lengths > 1.0).any():
+            self.mean, self.unit = middle, most
+        return lengths
 
     def all_scores(self, z: np.ndarray) -> np.ndarray:
         """z times all rows."""
@@ -196,6 +224,26 @@ def blocks_of(problem: Problem, X: Any) -> Blocks:
     """The rows of a problem in blocks, as Blocks has them."""
     few = not sp.issparse(X) and 8 * X.shape[0] * (X.shape[1] + 1) <= BYTES
     return Few(problem, X) if few else Blocks(problem, X)
+
+
+def _lengths(X: Any, mean: np.ndarray) -> np.ndarray:
+    """|x - mean| of every row; of sparse ones |x|, whose mean is 0."""
+    if sp.issparse(X):
+        return np.sqrt(np.asarray(X.multiply(X).sum(axis=1, dtype=float)).ravel())
+    apart = X - mean
+    return np.sqrt(np.einsum("ij,ij->i", apart, apart))
+
+
+def few_longer(lengths: np.ndarray) -> np.ndarray:
+    """Of rows far longer than one, if these are few; 1 of the others."""
+    longer = lengths > LONGER
+    few = np.count_nonzero(longer) <= max(FEW * lengths.size, AT_LEAST)
+    return np.where(longer & few, lengths, 1.0)
+
+
+def upper_median(values: np.ndarray) -> np.ndarray:
+    """Of every column: half are no greater."""
+    return np.sort(values, axis=0)[values.shape[0] // 2]
 
 
 def unsigned(a: np.ndarray) -> np.ndarray:

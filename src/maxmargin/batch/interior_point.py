@@ -166,11 +166,13 @@ def interior_point(
 def _start(qp: Quadratic) -> Iterate:
     capped = np.isfinite(qp.c)
     c = np.where(capped, qp.c, 1.0)
-    a = np.where(capped, 0.5 * c, 1.0 / (1.0 + qp.D))
+    u = qp.lengths  # slacks are as long as rows
     if qp.problem.hard:  # begin on the equations of the hard margin
-        a = qp.E.T @ (qp.e / qp.E.sum(axis=1))
-    u = np.ones_like(a)
-    v, room = np.where(capped, u, 0.0), np.where(capped, c - a, 1.0)
+        a = qp.E.T @ (qp.e / (qp.E @ (1.0 / u))) / u
+    else:
+        a = np.where(capped, 0.5 * c, 1.0 / (1.0 + qp.D)) / u
+    room = np.where(capped, c - a, 1.0)
+    v = np.where(capped, a * u / room, 0.0)
     return Iterate(a, np.zeros(qp.shape[1]), np.zeros(len(qp.e)), u, v, room, capped)
 
 
@@ -182,7 +184,7 @@ def _error(
     w = point.w - apart
     one = max(float(w @ w), TINY) if qp.problem.hard else 1.0
     products = point.complementarity() / (one + abs(float(qp.q @ point.a)))
-    slope = float(np.abs(gradient).max()) / one
+    slope = float(np.abs(gradient / qp.lengths).max()) / one
     size = one**0.5 + float(np.abs(w).max(initial=0.0))
     equations = float(np.abs(broken).max(initial=0.0)) / (1.0 + float(point.a.max()))
     equations += float(np.abs(apart).max(initial=0.0)) / size

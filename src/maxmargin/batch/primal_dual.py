@@ -101,10 +101,12 @@ class Path:
         self.own, self.cap = problem.delta2(weights) / self.unit2, problem.caps(weights) * self.unit2
         self.capped = self.cap < np.inf
         a = np.where(self.capped, 0.5 * self.cap, 0.5 / np.maximum(self.own, LEAST))  # slacks of one half
-        balanced = problem.balanced(y, a) if problem.free else a
+        lengths = self.blocks.lengths
+        balanced = problem.balanced(y, a / lengths) if problem.free else a / lengths
         self.a = a if balanced is None else balanced
         self.room = np.where(self.capped, self.cap - self.a, 1.0)
-        self.u, self.v = np.ones(n), np.where(self.capped, 1.0, 0.0)
+        self.u = lengths.copy()
+        self.v = np.where(self.capped, np.where(lengths > 1.0, self.a * lengths / self.room, 1.0), 0.0)
         self.z, self.regular = np.zeros(self.blocks.size), self.blocks.regular
         self._pairs = n + int(np.count_nonzero(self.capped))
         self._lack, self._share, self._before, self._step = np.empty((4, n))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ import scipy.sparse as sp
 
 from ..arithmetic import Plain
 from ..problems import Problem
+from .blocks import LONGER, few_longer, upper_median
 
 AT_ONCE = 2e8  # products of entries between two looks at the clock
 WIDE, LEAST = 2, 500  # columns a row, and columns, beyond which rows are told by their own coefficients
@@ -60,6 +62,11 @@ class Quadratic:
     y: np.ndarray
     caps: np.ndarray
     basis: _Basis | None = None
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """Of rows that are far longer than most, where these are few; 1 of the others."""
+        return few_longer(np.sqrt(np.einsum("ij,ij->i", self.A, self.A)))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -128,6 +135,21 @@ def _products(A: np.ndarray, interrupted: Callable[[], bool]) -> np.ndarray:
     return products
 
 
+def _typical_length(X: np.ndarray, rho: float, cap: float) -> float:
+    """In the mean; of most rows, where a few are so long that the mean is theirs alone.
+
+    So it is with columns where that brings the largest cap back from beyond float64.
+    """
+    mean = float(np.hypot((Plain.square(X.ravel()) / len(X)) ** 0.5, rho))
+    rows = np.sqrt(np.einsum("ij,ij->i", X, X))
+    lengths = [float(np.hypot(upper_median(rows), rho))]
+    if BEYOND < cap * mean**2 < np.inf:
+        columns = np.einsum("ij,ij->j", X, X) / len(X)
+        length = float(np.hypot((upper_median(columns) * columns.size) ** 0.5, rho))
+        lengths += [length] * (cap * length**2 <= BEYOND)
+    return min((length for length in lengths if 0.0 < LONGER * length < mean), default=mean)
+
+
 def quadratic(
     problem: Problem,
     X: Any,
@@ -149,7 +171,8 @@ def quadratic(
         far = np.maximum(top - mean, mean - bottom) <= FAR * np.maximum(top, -bottom)
         X = X - np.where(far, mean, 0.0) if far.any() else X
     n, basis = len(y), None
-    scale = float(np.hypot((Plain.square(X.ravel()) / n) ** 0.5, problem.rho)) or 1.0
+    caps = problem.caps(weights)
+    scale = _typical_length(X, problem.rho, float(caps.max())) or 1.0
     A = X * (y / scale)[:, None]
     if problem.rho:
         A = np.column_stack([A, problem.rho / scale * y])
@@ -157,7 +180,6 @@ def quadratic(
     if A.shape[1] > max(WIDE * n, LEAST):
         basis = _Basis(A, interrupted)
         A = basis.coefficients
-    caps = problem.caps(weights)
     with np.errstate(over="ignore"):
         D = np.minimum(problem.delta2(weights) / scale**2, 1.0 / NEXT_TO_NONE)
     if problem.hard:
