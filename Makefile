@@ -60,6 +60,7 @@ bench: $(VENV)/.ready-bench
 	$(BIN)/python -m benchmarks.norms --write
 	$(BIN)/python -m benchmarks.kernels --write
 	$(BIN)/python -m benchmarks.defaults --write
+	$(BIN)/python -m benchmarks.harsh --write
 	$(BIN)/python -m benchmarks.crossover --write
 	$(BIN)/python -m benchmarks.regimes --write
 	$(BIN)/python -m benchmarks.threads --write

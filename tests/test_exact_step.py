@@ -113,7 +113,7 @@ class TestLastResort:
             b = best_intercept(qp.problem, Z @ w, y, np.ones(y.size))
             alpha = qp.dual(np.clip(inner.a, 0.0, qp.c))
             gaps.append(certify(qp.problem, Sample(Z, y, np.ones(y.size)), w, b, alpha).gap)
-        assert gaps[0] > 1.0
+        assert gaps[0] > 1e-2  # how much is rounding's
         assert gaps[1] < 1e-8
 
 
@@ -200,7 +200,7 @@ class TestClasses:
         assert len(seen) == 2  # told apart by class, and looked at whether any is of two classes
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [*range(40), 114, 188, 318, 354])
 def test_rows_of_unequal_columns_are_certified(seed):
     """Wide or not, with copies and contradictions, columns whose sizes are twelve orders apart."""
     rng = np.random.default_rng([7, seed])

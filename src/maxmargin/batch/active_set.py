@@ -102,7 +102,7 @@ def candidates(
         yield Point(cancelled, qp.A.T @ cancelled, inner.beta)
     yield from _settle(qp, *_sets(qp, inner), inner.beta, TURNS, known)
     n, d = qp.shape
-    if not qp.problem.hard and d < n and n * d * d <= ROOM and not _gap(qp, rough) <= GOOD:
+    if not qp.problem.hard and n * d * d <= ROOM and not _gap(qp, rough) <= GOOD:
         inner = interior_point(qp, interrupted, BY_ORTHOGONAL_FACTORS)
         yield Point(np.clip(inner.a, 0.0, qp.c), inner.w, inner.beta)
         yield from _settle(qp, *_sets(qp, inner), inner.beta, TURNS, known)

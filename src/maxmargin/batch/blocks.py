@@ -13,7 +13,8 @@ from ..arithmetic import Plain
 from ..compiled.newton import squares
 from ..problems import Problem
 
-BYTES = 2**20  # of rows that are looked at together
+BYTES = 2**20  # of rows that are looked at together,
+KEPT = 2**22  # and of those that are kept about their mean
 # times the length of most rows is what a few may make of the average; and of a sample, where it may be so
 LONGER, DOUBT = 1e3, 2.0
 SAMPLE = 500  # rows that tell what most are like
@@ -196,7 +197,7 @@ class Blocks:
 
 
 class Few(Blocks):
-    """Dense rows of a single block: kept as they are about their mean, with the constant."""
+    """A few dense rows: kept as they are about their mean, with the constant."""
 
     def __init__(self, problem: Problem, X: np.ndarray) -> None:
         super().__init__(problem, X)
@@ -222,7 +223,7 @@ class Few(Blocks):
 
 def blocks_of(problem: Problem, X: Any) -> Blocks:
     """The rows of a problem in blocks, as Blocks has them."""
-    few = not sp.issparse(X) and 8 * X.shape[0] * (X.shape[1] + 1) <= BYTES
+    few = not sp.issparse(X) and 8 * X.shape[0] * (X.shape[1] + 1) <= KEPT
     return Few(problem, X) if few else Blocks(problem, X)
 
 

@@ -22,7 +22,6 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from ..arithmetic import Plain
 from ..problems import Problem
 from .blocks import LONGER, few_longer, upper_median
 
@@ -140,9 +139,9 @@ def _typical_length(X: np.ndarray, rho: float, cap: float) -> float:
 
     So it is with columns where that brings the largest cap back from beyond float64.
     """
-    mean = float(np.hypot((Plain.square(X.ravel()) / len(X)) ** 0.5, rho))
-    rows = np.sqrt(np.einsum("ij,ij->i", X, X))
-    lengths = [float(np.hypot(upper_median(rows), rho))]
+    rows = np.einsum("ij,ij->i", X, X)
+    mean, most = (float(np.hypot(square**0.5, rho)) for square in (rows.mean(), upper_median(rows)))
+    lengths = [most]
     if BEYOND < cap * mean**2 < np.inf:
         columns = np.einsum("ij,ij->j", X, X) / len(X)
         length = float(np.hypot((upper_median(columns) * columns.size) ** 0.5, rho))
