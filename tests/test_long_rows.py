@@ -117,3 +117,11 @@ def test_hard_margins(apart, factor, n):
     assert model.status_ is Status.CERTIFIED
     assert verify(model, X, y).gap <= model.tol
     assert (model.predict(X) == y).all()
+
+
+def test_squares_of_sparse_float32_are_of_float64():
+    X = sp.random_array((400, 5), density=0.5, rng=np.random.default_rng(0), dtype=np.float32).tocsr()
+    X.data[[3, 30]] = 1e25  # whose square float32 does not have
+    blocks = blocks_of(Problem("hinge", 1.0), X)
+    assert np.isfinite(blocks.lengths).all()
+    assert np.count_nonzero(blocks.lengths > 1.0) == 2

@@ -18,10 +18,8 @@ KEPT = 2**22  # and of those that are kept about their mean
 # times the length of most rows is what a few may make of the average; and of a sample, where it may be so
 LONGER, DOUBT = 1e3, 2.0
 SAMPLE = 500  # rows that tell what most are like
-FEW, AT_LEAST = (
-    0.03,
-    3,
-)  # share of the rows that may be so long, and rows: where more are, lengths have no gap
+# share of the rows that may be so long, and rows: where more are, lengths have no gap
+FEW, AT_LEAST = 0.03, 3
 
 
 class Blocks:
@@ -230,7 +228,9 @@ def blocks_of(problem: Problem, X: Any) -> Blocks:
 def _lengths(X: Any, mean: np.ndarray) -> np.ndarray:
     """|x - mean| of every row; of sparse ones |x|, whose mean is 0."""
     if sp.issparse(X):
-        return np.sqrt(np.asarray(X.multiply(X).sum(axis=1, dtype=float)).ravel())
+        squares = X.astype(float)
+        np.square(squares.data, out=squares.data)
+        return np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
     apart = X - mean
     return np.sqrt(np.einsum("ij,ij->i", apart, apart))
 
