@@ -55,16 +55,21 @@ def test_a_sentinel_in_a_few_entries(loss):
     assert verify(model, X, y).gap <= model.tol
 
 
+@pytest.mark.parametrize("right", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_rows_of_no_ordinary_length_lose_to_the_others(loss):
-    """Beside rows so long that C = 1 makes them constraints, the loss of the others is as small as it can be."""
+def test_a_row_so_long_is_a_constraint(loss, right):
+    """It changes nothing where it is met by itself; where it is not, every solution without it is worse."""
     X, y = noisy(300, 4)
-    Z, labels = np.vstack([X, X[:1] * 1e9]), np.append(y, y[0])
     alone = MaxMarginClassifier(loss=loss, tol=1e-8).fit(X, y)
+    places = np.flatnonzero((y * (X @ alone.coef_[0]) > 0.0) == right)
+    Z, labels = np.vstack([X, X[places[:1]] * 1e9]), np.append(y, y[places[0]])
     model = MaxMarginClassifier(loss=loss, tol=1e-8).fit(Z, labels)
-    assert model.certificate_.lower >= alone.certificate_.lower * (1.0 - 1e-8)
-    if (alone.decision_function(Z) * labels)[-1] > 1.0:  # the constraint is met by itself
+    assert model.status_ is Status.CERTIFIED
+    if right:
         assert model.coef_ == pytest.approx(alone.coef_, rel=1e-4)
+    else:
+        assert model.certificate_.lower > alone.certificate_.upper
+        assert (model.decision_function(Z) * labels)[-1] > 0.0
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
@@ -103,6 +108,34 @@ def test_polynomials_of_the_third_degree(loss):
     model = MaxMarginClassifier(1e3, loss=loss).fit(cubic, y)
     assert model.status_ is Status.CERTIFIED
     assert verify(model, cubic, y).gap <= model.tol
+
+
+def test_many_equal_rows_are_not_what_most_are():
+    X = np.zeros((1000, 5))
+    X[:400] = np.random.default_rng(0).normal(size=(400, 5))
+    X[:2] *= 1e9
+    blocks = blocks_of(Problem("hinge", 1.0, intercept="none"), X)
+    assert np.flatnonzero(blocks.lengths > 1.0).tolist() == [0, 1]
+    assert blocks.unit == pytest.approx(5**0.5, rel=0.3)
+
+
+@pytest.mark.parametrize("d", [3, 6])
+@pytest.mark.parametrize("seed", range(8))
+def test_two_rows_and_one_huge_entry(seed, d):
+    X = np.random.default_rng(seed).normal(size=(2, d)) * 20.0
+    X[1, 0] = -1e9
+    assert MaxMarginClassifier(1e5, loss="hinge").fit(X, [0, 1]).status_ is Status.CERTIFIED
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("factor", [1e9, 1e12])
+def test_hard_margins_with_a_fifth_of_the_rows_in_another_unit(factor, seed):
+    X = np.random.default_rng(seed).normal(size=(60, 30))
+    y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
+    X[:12] *= factor
+    model = MaxMarginClassifier(np.inf).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    assert (model.predict(X) == y).all()
 
 
 @pytest.mark.parametrize("n", [300, 3000])

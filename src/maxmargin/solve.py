@@ -10,7 +10,7 @@ import numpy as np
 
 from .arithmetic import Plain
 from .batch.active_set import Point, candidates
-from .batch.quadratic import OutOfTime, quadratic
+from .batch.quadratic import OutOfTime, Quadratic, quadratics
 from .certificates import FEW, NEGLIGIBLE, Certificate, Sample, certify
 from .data import Patterns
 from .intercept import best_intercept
@@ -510,13 +510,25 @@ def _finish(run: Run, certified: Certified, sample: Sample, watch: Watch, exact:
     if watch.interrupted():
         return
     try:
-        qp = quadratic(problem, sample.X, sample.y, sample.weights, watch.interrupted)
+        for qp in quadratics(problem, sample.X, sample.y, sample.weights, watch.interrupted):
+            if (
+                _finish_in(qp, run, certified, sample, watch, exact)
+                or run.gap <= run.tol
+                or watch.interrupted()
+            ):
+                return
     except OutOfTime:
         return
+
+
+def _finish_in(
+    qp: Quadratic, run: Run, certified: Certified, sample: Sample, watch: Watch, exact: float
+) -> bool:
+    """The active-set step in the units of this program; is its answer all that there is to be had?"""
     near = qp.near(run.alpha) if run.gap < NEAR_ENOUGH else None
 
     def content(point: Point) -> bool:
-        """Take over what it proves. Is that all that there is to be had?"""
+        """Take over what it proves. Is that all?"""
         w, b = qp.primal(point.w)
         alpha = qp.dual(point.a)
         if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
@@ -534,7 +546,7 @@ def _finish(run: Run, certified: Certified, sample: Sample, watch: Watch, exact:
     try:
         for point in candidates(qp, near, watch.interrupted):
             if point.settled and content(point):
-                return
+                return True
             if not point.settled:
                 rough.append(point)
             if watch.interrupted():
@@ -543,6 +555,7 @@ def _finish(run: Run, certified: Certified, sample: Sample, watch: Watch, exact:
         pass
     for point in rough:
         content(point)
+    return False
 
 
 def _primal_points(

@@ -75,12 +75,15 @@ class Blocks:
 
     def _find_long_rows(self, problem: Problem) -> np.ndarray:
         """Of rows so long that mean and unit are theirs, few as they are: those of most replace them then."""
-        some, middle = self.X[:: -(-self.n // SAMPLE)], np.zeros(self.d)
+        some, middle = self.X, np.zeros(self.d)
+        if self.n > SAMPLE:  # any rows will do, and always the same
+            some = self.X[np.sort(np.random.default_rng(0).integers(self.n, size=SAMPLE))]
         if self.unit <= DOUBT * upper_median(np.hypot(_lengths(some, self.mean), problem.rho)):
             return np.ones(self.n)
         if problem.free and not sp.issparse(some):
             middle = upper_median(some).astype(float)
-        most = float(upper_median(np.hypot(_lengths(some, middle), problem.rho)))
+        found = np.hypot(_lengths(some, middle), problem.rho)
+        most = float(upper_median(found[found > 0.0])) if found.any() else 0.0
         if not 0.0 < LONGER * most < self.unit:
             return np.ones(self.n)
         lengths = np.concatenate([_lengths(self.X[part], middle) for part in self.parts()]) / most

@@ -2,7 +2,8 @@
 
     minimise 1/2 a'(A A' + D) a - q'a   subject to   E a = e,  0 <= a <= c
 
-with rows y_i x_i in A (scaled to unit mean square, the constant coordinate included), and
+with rows y_i x_i in A (scaled to unit mean square, the constant coordinate included; where a few are far longer than
+the others, these are scaled to about one), and
 
 * soft, free intercept      q = 1, E = y', e = 0;      otherwise no equation;
 * hard margin               q = 0, E = 1', e = 1;      free intercept: half in each class.
@@ -13,7 +14,7 @@ exists whether or not the classes are separable.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -134,29 +135,44 @@ def _products(A: np.ndarray, interrupted: Callable[[], bool]) -> np.ndarray:
     return products
 
 
-def _typical_length(X: np.ndarray, rho: float, cap: float) -> float:
-    """In the mean; of most rows, where a few are so long that the mean is theirs alone.
+def _units(problem: Problem, X: np.ndarray, cap: float) -> Iterator[float]:
+    """The length of a row: of most, where others are so long that the mean is theirs alone; and in the mean.
 
-    So it is with columns where that brings the largest cap back from beyond float64.
+    What most are like is not tried first where these are many and the margin is hard. So it is with columns that are
+    long in most rows, where that brings the largest cap back from beyond float64.
     """
-    rows = np.einsum("ij,ij->i", X, X)
-    mean, most = (float(np.hypot(square**0.5, rho)) for square in (rows.mean(), upper_median(rows)))
-    lengths = [most]
-    if BEYOND < cap * mean**2 < np.inf:
-        columns = np.einsum("ij,ij->j", X, X) / len(X)
+    rho = problem.rho
+    rows = np.hypot(np.sqrt(np.einsum("ij,ij->i", X, X)), rho)
+    mean = float(np.sqrt(rows @ rows / rows.size))
+    if not mean > 0.0:
+        yield 1.0
+        return
+    most = float(upper_median(rows[rows > 0.0]))
+    lengths = [most] if not problem.hard or (few_longer(rows / most) > 1.0).any() else []
+    if BEYOND < cap * mean**2 < np.inf and np.sort(rows)[rows.size // 4] * LONGER > mean:
+        columns = np.einsum("ij,ij->j", X, X) / rows.size
         length = float(np.hypot((upper_median(columns) * columns.size) ** 0.5, rho))
-        lengths += [length] * (cap * length**2 <= BEYOND)
-    return min((length for length in lengths if 0.0 < LONGER * length < mean), default=mean)
+        if cap * length**2 <= BEYOND:
+            lengths.append(length)
+    shorter = [length for length in lengths if 0.0 < LONGER * length < mean]
+    if shorter:
+        yield min(shorter)
+    yield mean
 
 
-def quadratic(
+def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Quadratic:
+    """The program of a problem on a few rows, all of positive weight."""
+    return next(quadratics(problem, X, y, weights))
+
+
+def quadratics(
     problem: Problem,
     X: Any,
     y: np.ndarray,
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
-) -> Quadratic:
-    """The program of a problem on a few rows, all of positive weight.
+) -> Iterator[Quadratic]:
+    """The same in the units to try first, then in others where lengths of rows leave a choice.
 
     Raises
     ------
@@ -169,9 +185,22 @@ def quadratic(
         mean, top, bottom = X.mean(axis=0), X.max(axis=0), X.min(axis=0)
         far = np.maximum(top - mean, mean - bottom) <= FAR * np.maximum(top, -bottom)
         X = X - np.where(far, mean, 0.0) if far.any() else X
-    n, basis = len(y), None
     caps = problem.caps(weights)
-    scale = _typical_length(X, problem.rho, float(caps.max())) or 1.0
+    for unit in _units(problem, X, float(caps.max())):
+        yield _program(problem, X, y, weights, caps, unit, interrupted)
+
+
+def _program(
+    problem: Problem,
+    X: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray,
+    caps: np.ndarray,
+    scale: float,
+    interrupted: Callable[[], bool],
+) -> Quadratic:
+    """The program in these units."""
+    n, basis = len(y), None
     A = X * (y / scale)[:, None]
     if problem.rho:
         A = np.column_stack([A, problem.rho / scale * y])
