@@ -202,8 +202,8 @@ the loss and C, and at most a minute; gaps are recomputed from the data. `Linear
 the objective at its w, and the intercept that is best for it, over the lower bound that ours proves. Milliseconds of
 the processor, one fit each; compiling, once a machine, is not counted.
 
-Where `LinearSVC` does not warn and has a large excess, it has ended, by its own tolerance or at the solution of a problem
-of its own: its intercept is regularised, which pulls w along where columns are far from 0.
+Where `LinearSVC` does not warn and has a large excess, it has ended, by its own tolerance or at the solution of a
+problem of its own: its intercept is regularised, which pulls w along where columns are far from 0.
 
 * Certified: {certified} of {count}.
 * LinearSVC: within 1e-3 of the optimum {near} of {count}, warned {warned} times.
