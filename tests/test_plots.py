@@ -295,6 +295,12 @@ class TestRobustness:
 
 
 class TestMargins:
+    def test_margins_of_one_stand_right_of_the_line_whatever_rounding_made_of_them(self):
+        margins = np.array([1.0 - 1e-13, 1.0, 1.0 + 1e-13, 0.5, 2.0])
+        display = MarginDisplay(margins, np.ones(5, bool)).plot()
+        heights = [bar.get_height() for bar in display.bars_["positive"]]
+        assert heights[list(display.edges_).index(1.0)] == 3
+
     def test_counts_the_rows_of_both_sides(self, model):
         display = MarginDisplay.from_estimator(model, X, Y)
         margins = Y * model.decision_function(X)

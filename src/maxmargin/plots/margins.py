@@ -11,6 +11,7 @@ from .rows import checked_rows
 from .style import INK, NEGATIVE, POSITIVE, SHADE, TINTS, entitle, figure, legend, plain
 
 _BINS = 40  # at most, roughly
+_ROUNDING = 1e-9  # of a margin of one, which many support vectors have: they stand to the right of that line
 
 
 class MarginDisplay:
@@ -181,7 +182,9 @@ class MarginDisplay:
     def _bars(
         self, ax: Any, key: str, here: np.ndarray, sign: float, face: str, edge: str, label: str
     ) -> float:
-        counts = np.histogram(self.margins[here], self.edges_)[0]
+        margins = self.margins[here]
+        margins = np.where(np.abs(margins - 1.0) <= _ROUNDING, 1.0, margins)
+        counts = np.histogram(margins, self.edges_)[0]
         widths = np.diff(self.edges_)
         self.bars_[key] = ax.bar(
             self.edges_[:-1], sign * counts, widths, align="edge", color=face, edgecolor=edge, lw=0.8, label=label
