@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from maxmargin import MaxMarginClassifier, Problem, Status
 from maxmargin.rules import RULES
 
 from . import datasets
-from .report import deliver, page_parser, table
+from .report import deliver, page_parser, table, versions
 from .unscaled import SETS, unequal
 
 PAGE = Path(__file__).parents[1] / "docs" / "choice.md"
@@ -144,10 +143,10 @@ def document(names: list[str]) -> str:
                     outcome((X, np.arange(3000) % 2), loss, 1.0, 1e-3, solver, 5.0)
         lines = [line for name in names for line in measured(name)]
     head = ["data", "loss", "C", "tol", *COLUMNS, "auto", "at work", "auto / best"]
-    packages = ", ".join(f"{name} {version(name)}" for name in ("maxmargin", "numpy", "scipy", "numba"))
     ratios = np.array([float(line[-1]) for line in lines if line[-1]])
     return _PAGE.format(
-        python=platform.python_version(), packages=packages, table=table(head, lines), count=ratios.size,
+        python=platform.python_version(), packages=versions("maxmargin", "numpy", "scipy", "numba"),
+        table=table(head, lines), count=ratios.size,
         within=int((ratios <= 1.5).sum()), worst=ratios.max(initial=0.0), longer=LONGER, least=LEAST,
     )  # fmt: skip
 

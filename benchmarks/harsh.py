@@ -7,29 +7,22 @@ from __future__ import annotations
 
 import platform
 import sys
-import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, make_classification
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import PolynomialFeatures
-from sklearn.svm import LinearSVC
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from threadpoolctl import threadpool_limits
 
-from maxmargin import MaxMarginClassifier, Problem, verify
+from maxmargin import Problem, verify
 from maxmargin.intercept import best_intercept
 
-from .report import deliver, page_parser, table
+from .defaults import COSTS, LOSSES, Fits, both
+from .report import deliver, page_parser, table, versions
 
 PAGE = Path(__file__).parents[1] / "docs" / "harsh.md"
-COSTS = (1e-3, 1.0, 1e3)
-LOSSES = ("hinge", "squared_hinge")
-PATIENCE = 60.0  # seconds after which a fit is ended
 
 Rows = np.ndarray
 Disorder = Callable[[Rows, np.random.Generator], Rows]
@@ -60,10 +53,6 @@ def _cubes(X: Rows, rng: np.random.Generator) -> Rows:
     return np.column_stack([X[:, :2], rng.standard_cauchy((len(X), 6)) ** 3])
 
 
-def _standard(X: Rows) -> Rows:
-    return (X - X.mean(axis=0)) / X.std(axis=0)
-
-
 DISORDERS: dict[str, Disorder] = {
     "as it is": lambda X, rng: X,
     "all columns + 1e6": lambda X, rng: X + 1e6,
@@ -79,7 +68,7 @@ DISORDERS: dict[str, Disorder] = {
     "5 columns twice, but for 1e-7": _near,
     "3 columns also x 1e6 and x 1e-6": lambda X, rng: np.column_stack([X, X[:, :3] * 1e6, X[:, :3] * 1e-6]),
     "products of 3 of 6 columns": lambda X, rng: PolynomialFeatures(3).fit_transform(X[:, :6]),
-    "exp(3 x) of standardised columns": lambda X, rng: np.exp(3.0 * _standard(X)),
+    "exp(3 x) of standardised columns": lambda X, rng: np.exp(3.0 * StandardScaler().fit_transform(X)),
     "6 columns of Cauchy's cubed": _cubes,
 }
 
@@ -97,44 +86,30 @@ SETS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """One fit on either side.
+    """One fit on either side, and how good they are.
 
     Attributes
     ----------
-    seconds, peer : float
-        Of the processor.
-    status : str
+    fits : Fits
     gap : float
         Certified, and recomputed from the data.
-    warned : bool
-        Did the peer warn that it has not converged?
     excess : float
         Of the objective at the peer's w and the best intercept for it, over the lower bound that ours proves.
     """
 
-    seconds: float
-    peer: float
-    status: str
+    fits: Fits
     gap: float
-    warned: bool
     excess: float
 
 
 def outcome(X: Rows, y: np.ndarray, loss: str, C: float) -> Outcome:
     """Ours with its defaults, and LinearSVC with its own."""
-    begin = time.process_time()
-    model = MaxMarginClassifier(C, loss=loss, max_time=PATIENCE).fit(X, y)
-    middle = time.process_time()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        other = LinearSVC(C=C, loss=loss, random_state=0).fit(X, y)
-    end = time.process_time()
-    warned = any(issubclass(one.category, ConvergenceWarning) for one in caught)
-    certificate = verify(model, X, y)
+    fits = both(X, y, loss, C)
+    certificate = verify(fits.model, X, y)
     with np.errstate(over="ignore", invalid="ignore"):
-        value = objective(X, y, loss, C, other.coef_[0])
+        value = objective(X, y, loss, C, fits.peer.coef_[0])
         excess = (value - certificate.lower) / certificate.lower if certificate.lower > 0.0 else np.nan
-    return Outcome(middle - begin, end - middle, model.status_.value, certificate.gap, warned, excess)
+    return Outcome(fits, certificate.gap, excess)
 
 
 def objective(X: Rows, y: np.ndarray, loss: str, C: float, w: np.ndarray) -> float:
@@ -167,8 +142,8 @@ def document(names: list[str]) -> str:
                         rows.append(
                             [
                                 name, what, f"{stored.shape[0]:,} x {stored.shape[1]}", loss, f"{C:g}",
-                                one.status, f"{one.gap:.0e}", f"{1e3 * one.seconds:.0f}",
-                                f"{1e3 * one.peer:.0f}" + (", warns" if one.warned else ""), excess,
+                                one.fits.model.status_.value, f"{one.gap:.0e}", f"{1e3 * one.fits.seconds:.0f}",
+                                f"{1e3 * one.fits.peer_seconds:.0f}" + (", warns" if one.fits.warned else ""), excess,
                             ]
                         )  # fmt: skip
                         print(" ".join(rows[-1]), flush=True)
@@ -176,16 +151,13 @@ def document(names: list[str]) -> str:
         "data", "what was done to it", "size", "loss", "C", "status", "gap", "ours, ms", "LinearSVC, ms",
         "its excess",
     ]  # fmt: skip
-    packages = ", ".join(
-        f"{name} {version(name)}" for name in ("maxmargin", "numpy", "numba", "scikit-learn")
-    )
     return _PAGE.format(
         python=platform.python_version(),
-        packages=packages,
-        certified=sum(one.status == "CERTIFIED" for one in found),
+        packages=versions("maxmargin", "numpy", "numba", "scikit-learn"),
+        certified=sum(one.fits.model.status_.value == "CERTIFIED" for one in found),
         count=len(found),
         near=sum(one.excess <= 1e-3 for one in found),
-        warned=sum(one.warned for one in found),
+        warned=sum(one.fits.warned for one in found),
         table=table(head, rows),
     )
 

@@ -13,7 +13,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from maxmargin import KernelMaxMarginClassifier
 from maxmargin.multiclass import parts_of
 
 from .datasets import _idx, _path, _svmlight
-from .report import deliver, page_parser, table
+from .report import deliver, page_parser, table, versions
 
 try:
     from sklearnex.svm import SVC as PatchedSVC  # type: ignore[import-not-found]
@@ -265,15 +264,9 @@ def document(names: list[str], repeats: int) -> str:
         f"predict {ASKED:,} rows, s",
         "times ours",
     ]
-    packages = []
-    for name in ("maxmargin", "numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex"):
-        try:
-            packages.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            packages.append(f"{name} not there")
     return _PAGE.format(
         python=platform.python_version(),
-        packages=", ".join(packages),
+        packages=versions("maxmargin", "numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex"),
         repeats=repeats,
         megabytes=MEGABYTES,
         verdicts="\n".join(verdicts),

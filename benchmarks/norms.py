@@ -11,7 +11,6 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from maxmargin import MaxMarginClassifier
 
 from .datasets import _path, relevant
-from .report import deliver, page_parser, table
+from .report import deliver, page_parser, table, versions
 
 PAGE = Path(__file__).parents[1] / "docs" / "norms.md"
 TOL = 0.01
@@ -226,12 +225,9 @@ def document(repeats: int, limit: float) -> str:
         "columns used",
         "relevant found",
     ]
-    packages = ", ".join(
-        f"{name} {version(name)}" for name in ("maxmargin", "numpy", "scipy", "scikit-learn")
-    )
     return _PAGE.format(
         python=platform.python_version(),
-        packages=packages,
+        packages=versions("maxmargin", "numpy", "scipy", "scikit-learn"),
         repeats=repeats,
         limit=limit,
         verdicts="\n".join(verdicts),

@@ -12,7 +12,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from .datasets import Dataset
 from .measure import search
 from .norms import bound, judged
 from .objective import primal, reference
-from .report import as_typed, deliver, page_parser, table
+from .report import as_typed, deliver, page_parser, table, versions
 from .rivals import FAMILY, HARD, OTHERS, Bounded, Rival, signs, timed
 from .solvers import Answer, ladder
 from .unscaled import SETS, Rows, _svmlight, unequal
@@ -435,7 +434,7 @@ def document(results: Sequence[Result], command: str, turns: int) -> str:
     return _PAGE.format(
         command=command,
         python=platform.python_version(),
-        packages=", ".join(_version(name) for name in PACKAGES),
+        packages=versions(*PACKAGES),
         verdict=verdict(results),
         limit=LIMIT,
         least=LEAST,
@@ -448,13 +447,6 @@ def document(results: Sequence[Result], command: str, turns: int) -> str:
         others=against_others(results),
         family=family(results),
     )
-
-
-def _version(name: str) -> str:
-    try:
-        return f"{name} {version(name)}"
-    except PackageNotFoundError:
-        return f"{name} not installed"
 
 
 _PAGE = """\

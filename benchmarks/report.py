@@ -6,7 +6,7 @@ import argparse
 import platform
 import sys
 from collections.abc import Iterable, Sequence
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,18 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     lines = [list(head), *map(list, rows)]
     lines.insert(1, ["---"] * len(lines[0]))
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def versions(*names: str) -> str:
+    """What is installed of these packages."""
+    return ", ".join(map(_version, names))
+
+
+def _version(name: str) -> str:
+    try:
+        return f"{name} {version(name)}"
+    except PackageNotFoundError:
+        return f"{name} not installed"
 
 
 def page_parser(module: str, description: str | None, page: Path) -> argparse.ArgumentParser:
@@ -161,12 +173,11 @@ def document(
     started: dict[str, Timing],
 ) -> str:
     """The whole page."""
-    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     return _PAGE.format(
         command=command,
         repeats=repeats,
         many=3 * repeats,
-        packages=packages,
+        packages=versions(*PACKAGES),
         python=platform.python_version(),
         verdict=_verdict(results, peaks, started),
         sets=sets(results),

@@ -11,7 +11,6 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from maxmargin import OnlineMarginClassifier
 
 from .datasets import _csr, _idx, _path, mnist_dense, reuters
-from .report import deliver, page_parser, table
+from .report import deliver, page_parser, table, versions
 
 PAGE = Path(__file__).parents[1] / "docs" / "streaming.md"
 BATCH = 1000
@@ -282,11 +281,10 @@ def document(speed_repeats: int, accuracy_repeats: int) -> str:
         accurate = accuracies(accuracy_repeats)
         digits = ten_classes(DIGIT_ORDERS)
     names = ("maxmargin", "numpy", "scipy", "numba", "scikit-learn", "vowpalwabbit", "river")
-    packages = ", ".join(f"{name} {_version(name)}" for name in names)
     absent = f"\n\nNot there when this was measured: {', '.join(missing)}." if missing else ""
     return _PAGE.format(
         python=platform.python_version(),
-        packages=packages,
+        packages=versions(*names),
         absent=absent,
         speed_repeats=speed_repeats,
         accuracy_repeats=accuracy_repeats,
@@ -298,13 +296,6 @@ def document(speed_repeats: int, accuracy_repeats: int) -> str:
         digit_orders=DIGIT_ORDERS,
         digits=_digits_table(digits),
     )
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "(not installed)"
 
 
 _PAGE = """\

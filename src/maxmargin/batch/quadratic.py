@@ -2,8 +2,8 @@
 
     minimise 1/2 a'(A A' + D) a - q'a   subject to   E a = e,  0 <= a <= c
 
-with rows y_i x_i in A (scaled to unit mean square, the constant coordinate included; where a few are far longer than
-the others, these are scaled to about one), and
+with rows y_i x_i in A (scaled to unit mean square, the constant coordinate included; where some are far longer than
+most, most are scaled to about one), and
 
 * soft, free intercept      q = 1, E = y', e = 0;      otherwise no equation;
 * hard margin               q = 0, E = 1', e = 1;      free intercept: half in each class.
@@ -138,8 +138,8 @@ def _products(A: np.ndarray, interrupted: Callable[[], bool]) -> np.ndarray:
 def _units(problem: Problem, X: np.ndarray, cap: float) -> Iterator[float]:
     """The length of a row: of most, where others are so long that the mean is theirs alone; and in the mean.
 
-    What most are like is not tried first where these are many and the margin is hard. So it is with columns that are
-    long in most rows, where that brings the largest cap back from beyond float64.
+    Of a hard margin most rows' length is tried only where the long ones are few. What most columns are like is tried
+    first, too, where that brings the largest cap back from beyond float64.
     """
     rho = problem.rho
     rows = np.hypot(np.sqrt(np.einsum("ij,ij->i", X, X)), rho)
