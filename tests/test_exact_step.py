@@ -13,9 +13,9 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import maxmargin.solve
 from maxmargin import DualCoordinateDescent, MaxMarginClassifier, Problem, Status, verify
-from maxmargin.batch import newton
+from maxmargin.batch import active_set, newton
 from maxmargin.batch import quadratic as programs
-from maxmargin.batch.active_set import candidates
+from maxmargin.batch.active_set import Point, candidates
 from maxmargin.batch.interior_point import BY_ORTHOGONAL_FACTORS, BY_PRODUCTS, interior_point
 from maxmargin.batch.quadratic import OutOfTime, _Basis, quadratic
 from maxmargin.certificates import Sample, certify
@@ -128,6 +128,34 @@ class TestOnTheWay:
         settled, gap = next(found for found in certificates(problem, X, y, candidates) if found[0])
         assert settled
         assert gap <= 1e-11
+
+    @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+    def test_the_end_of_newton_is_settled_without_another_system(self, C, monkeypatch):
+        monkeypatch.setattr(active_set, "_settle", lambda *task: pytest.fail("it is solved already"))
+        X, y = noisy(300, 7)
+        settled, gap = next(certificates(Problem("squared_hinge", C), X, y, candidates))
+        assert settled
+        assert gap <= 1e-11
+
+    @pytest.mark.parametrize("intercept", ["free", "none"])
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+    def test_the_gap_is_what_primal_and_dual_differ_by(self, loss, intercept):
+        """At any w, and any dual weights that are feasible."""
+        X, y = noisy(40, 3)
+        rng = np.random.default_rng(1)
+        qp = quadratic(Problem(loss, 0.7, intercept=intercept), X, y, rng.uniform(0.5, 2.0, y.size))
+        for _ in range(20):
+            a = rng.uniform(size=y.size) * (rng.random(y.size) < 0.7) * np.minimum(qp.c, 3.0)
+            if intercept == "free":
+                a[y > 0] *= min(1.0, a[y < 0].sum() / a[y > 0].sum())
+                a[y < 0] *= min(1.0, a[y > 0].sum() / a[y < 0].sum())
+            w, beta = rng.normal(size=3), rng.normal(size=len(qp.e))
+            lack = np.maximum(1.0 - qp.A @ w - qp.E.T @ beta, 0.0)
+            losses = qp.c @ lack if loss == "hinge" else (0.5 * lack * lack) @ (1.0 / qp.D)
+            made = qp.A.T @ a
+            dual = a.sum() - 0.5 * made @ made - 0.5 * qp.D @ (a * a)
+            difference = 0.5 * w @ w + losses - dual
+            assert active_set._gap(qp, Point(a, w, beta)) == pytest.approx(difference / a.sum(), rel=1e-12)
 
     @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
     @pytest.mark.parametrize("patience", [0, 1, 3, 6])

@@ -272,6 +272,7 @@ def test_a_stage_leaves_no_trace():
     """Steps at lower costs are Newton's for those; afterwards for the whole ones."""
     X, y, weights = toy(50, 3)
     descent = _Descent(Problem("squared_hinge", 10.0), X, y, weights, never)
+    descent.start()
     whole = descent.share.copy()
     for _ in range(2):
         with descent.costs_times(0.01):

@@ -53,19 +53,17 @@ class Plain:
     @staticmethod
     def scores(X: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
         """X w + b."""
-        out = np.zeros(X.shape[0])
-        for rows, block in row_blocks(X):
-            for some, part in _short(block, 1):
-                out[rows] += part @ w[some]
-        return out + b
+        found = [_scores(block, w) for _, block in row_blocks(X)]
+        out = found[0] if len(found) == 1 else np.concatenate([np.zeros(0), *found])
+        out += b
+        return out
 
     @staticmethod
     def combine(X: Any, c: np.ndarray) -> np.ndarray:
         """X^T c."""
         out = np.zeros(X.shape[1])
         for rows, block in row_blocks(X):
-            for some, part in _short(block, 0):
-                out += part.T @ c[rows][some]
+            out += _combined(block, c[rows])
         return out
 
     @staticmethod
@@ -123,20 +121,31 @@ def _in_a_row(terms: int, size: int) -> int:
     return min(terms, _TERMS + -(-size // _TERMS))
 
 
-def _in_parts(v: np.ndarray) -> Any:
+def _in_parts(v: np.ndarray, dtype: type = np.float64) -> Any:
     """The sum of the entries of v, of those of its parts."""
     whole = v.size - v.size % _TERMS
-    return v[:whole].reshape(-1, _TERMS).sum(axis=1).sum() + v[whole:].sum()
+    parts = v[:whole].reshape(-1, _TERMS).sum(axis=1, dtype=dtype)
+    return parts.sum() + v[whole:].sum(dtype=dtype)
 
 
-def _short(block: Any, axis: int) -> Iterator[tuple[slice, Any]]:
-    """Parts of dense rows (axis 0) or columns (1), few enough that sums over them keep their digits."""
-    if sp.issparse(block) or block.shape[axis] <= _TERMS:
-        yield slice(None), block
-        return
-    for start in range(0, block.shape[axis], _TERMS):
+def _scores(block: Any, w: np.ndarray) -> np.ndarray:
+    """block w, of columns so few at a time that sums over them keep their digits."""
+    if sp.issparse(block) or w.size <= _TERMS:
+        return block @ w
+    out = np.zeros(block.shape[0])
+    for start in range(0, w.size, _TERMS):
         some = slice(start, start + _TERMS)
-        yield some, block[:, some] if axis else block[some]
+        out += block[:, some] @ w[some]
+    return out
+
+
+def _combined(block: Any, c: np.ndarray) -> np.ndarray:
+    """block^T c, of rows so few at a time that sums over them keep their digits."""
+    if sp.issparse(block) or c.size <= _TERMS:
+        return block.T @ c
+    whole = c.size - c.size % _TERMS
+    parts = c[:whole].reshape(-1, 1, _TERMS) @ block[:whole].reshape(-1, _TERMS, block.shape[1])
+    return parts.sum(axis=(0, 1)) + c[whole:] @ block[whole:]
 
 
 class Extended:
@@ -179,7 +188,7 @@ class Extended:
     @staticmethod
     def total(v: np.ndarray) -> float:
         """The sum of the entries of v."""
-        return float(_in_parts(np.asarray(v).astype(np.longdouble)))
+        return float(_in_parts(np.asarray(v), np.longdouble))
 
     @staticmethod
     def square(v: np.ndarray, p: float = 2.0) -> float:

@@ -415,11 +415,13 @@ def _dual_point(
     norms, uneven = sample.norms, 0.0
     if problem.rho:
         v, norms = np.append(v, problem.rho * arithmetic.total(signed)), norms + problem.rho
-    norms = norms * max(1.0, max(v.size, 1) ** (1.0 / problem.p - 0.5))  # of rows, in the p-norm, at most
-    size = arithmetic.norm(v, problem.p)
-    off = arithmetic.error(size, float(alpha @ norms), arithmetic.terms(sample.X, terms, 0))
+    if problem.p < 2.0:  # of rows, in the p-norm, at most
+        norms = norms * max(v.size, 1) ** (1.0 / problem.p - 0.5)
+    size, sizes = arithmetic.norm(v, problem.p), float(alpha @ norms)
+    off = arithmetic.error(size, sizes, arithmetic.terms(sample.X, terms, 0))
     off += arithmetic.error(size, size, v.size)
-    if norms[alpha > 0.0].any():  # products of tiny numbers, and of their halves, may underflow
+    # products of tiny numbers, and of their halves, may underflow
+    if sizes > 0.0 or norms[alpha > 0.0].any():
         off += 8.0 * (terms + 1.0) * v.size * _LEAST
     if problem.free:
         # an uneven rest moves v by so many radii of the data: more digits, whatever the others have
@@ -434,10 +436,14 @@ def _margins(
     sample: Sample, w: np.ndarray, b: float, arithmetic: Arithmetic, uneven: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """The margins, and by how much each may be off; of `uneven` columns lengths say too little."""
-    margins = sample.y * arithmetic.scores(sample.X, w, b)
-    length = Plain.scores(abs(sample.X), np.abs(w)) if uneven else sample.norms * Plain.norm(w)
-    size, terms = 1.01 * length + abs(b), arithmetic.terms(sample.X, sample.width, 1) + 1
-    return margins, arithmetic.error(margins, size, terms) + (sample.width + 2) * _LEAST
+    margins = arithmetic.scores(sample.X, w, b)
+    margins *= sample.y
+    size = Plain.scores(abs(sample.X), np.abs(w)) if uneven else sample.norms * Plain.norm(w)
+    size *= 1.01
+    size += abs(b)
+    off = arithmetic.error(margins, size, arithmetic.terms(sample.X, sample.width, 1) + 1)
+    off += (sample.width + 2) * _LEAST
+    return margins, off
 
 
 def _soft_bounds(
@@ -451,11 +457,9 @@ def _soft_bounds(
     dual: _DualPoint,
 ) -> Bounds:
     w, b = point
-    # alpha and alpha^2 / (4 C s_i), of which the gains are the difference
-    v2, size = (
-        arithmetic.square(dual.v, problem.p),
-        float((2.0 * alpha - problem.gains(alpha, weights)).sum()),
-    )
+    v2 = arithmetic.square(dual.v, problem.p)
+    # of alpha and alpha^2 / (4 C s_i), of which the gains are the difference
+    size = float(2.0 * alpha.sum() - problem.gains(alpha, weights).sum())
     lower = problem.dual(v2, alpha, weights, arithmetic.total)
     terms = arithmetic.terms(alpha, int(np.count_nonzero(alpha)), 0) + dual.v.size
     if problem.power == 2:

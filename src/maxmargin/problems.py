@@ -110,8 +110,12 @@ class Problem:
         """Square of each pattern's own coordinate in the extended space: 1 / (2 C s_i) for squared hinge."""
         if self.hard or self.loss == "hinge":
             return np.zeros(len(weights))
+        out = self.C * weights
         with np.errstate(divide="ignore", over="ignore"):
-            return np.where(weights > 0.0, np.minimum(0.5 / (self.C * weights), LARGEST), 0.0)
+            np.divide(0.5, out, out=out)
+        np.minimum(out, LARGEST, out=out)
+        np.copyto(out, 0.0, where=weights <= 0.0)
+        return out
 
     def norm2(self, square: float, intercept: float) -> float:
         """|w|^2 at p = 2, the weight of an augmented intercept included."""
@@ -128,24 +132,36 @@ class Problem:
     @staticmethod
     def balanced(y: np.ndarray, alpha: np.ndarray) -> np.ndarray | None:
         """The dual weights with the heavier class scaled down to the other's total; None where one class has none."""
-        plus, minus = float(alpha @ (y > 0)), float(alpha @ (y < 0))
+        positive = y > 0
+        plus, minus = float(alpha @ positive), float(alpha @ ~positive)
         if not (plus > 0.0 and minus > 0.0):
             return None
-        return alpha * np.where(y > 0, min(1.0, minus / plus), min(1.0, plus / minus))
+        out = np.where(positive, min(1.0, minus / plus), min(1.0, plus / minus))
+        out *= alpha
+        return out
 
     def losses(self, margins: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """What each pattern adds to the primal objective."""
-        xi = np.maximum(1.0 - margins, 0.0)
+        xi = np.subtract(1.0, margins)
+        np.maximum(xi, 0.0, out=xi)
         with np.errstate(over="ignore"):  # a point that is as bad as that
-            return self.C * weights * (xi if self.loss == "hinge" else xi * xi)
+            if self.loss == "squared_hinge":
+                xi *= xi
+            xi *= self.C * weights
+        return xi
 
     def gains(self, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """What each pattern adds to the dual objective, the norm left aside."""
         if self.hard or self.loss == "hinge":
             return alpha
         # alpha^2 / (4 C s_i), with no number that could overflow where alpha is small
+        out = 4.0 * self.C * weights
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            return alpha - np.where(alpha > 0.0, alpha * (alpha / (4.0 * self.C * weights)), 0.0)
+            np.divide(alpha, out, out=out)
+            out *= alpha
+        np.copyto(out, 0.0, where=alpha <= 0.0)
+        np.subtract(alpha, out, out=out)
+        return out
 
     def penalty(self, length: float) -> float:
         """What a w of this length adds to the primal objective."""
@@ -169,9 +185,12 @@ class Problem:
 
     def multiple(self, alpha: np.ndarray, norm2: float, weights: np.ndarray) -> float:
         """The multiple of dual weights, not all zero, with the largest dual value; `norm2` as for `dual`."""
-        used = alpha > 0.0
-        own = float((self.delta2(weights) * alpha) @ alpha)
-        most = float(np.min(self.caps(weights)[used] / alpha[used]))
+        own, most = 0.0, np.inf
+        if self.loss == "squared_hinge":
+            own = float((self.delta2(weights) * alpha) @ alpha)
+        else:
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+                most = float(np.fmin.reduce(self.caps(weights) / alpha))  # where both are 0, not a number
         if self.power == 1:
             return best_multiple(float(alpha.sum()), own, min(most, norm2**-0.5) if norm2 > 0.0 else most)
         return best_multiple(float(alpha.sum()), norm2 + own, most)

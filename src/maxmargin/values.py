@@ -56,7 +56,9 @@ def dual_point(task: Task, alpha: np.ndarray) -> tuple[np.ndarray, float, float]
     caps = problem.caps(task.weights)
     if problem.hard or np.isinf(caps).all():
         alpha = alpha / (float(alpha.max(initial=0.0)) or 1.0)  # only proportions count
-    balanced = problem.balanced(y, np.minimum(alpha, caps)) if problem.free else np.minimum(alpha, caps)
+    balanced = np.minimum(alpha, caps)
+    if problem.free:
+        balanced = problem.balanced(y, balanced)
     if balanced is None or not balanced.any():
         return alpha, nothing, 0.0
     v = Plain.combine(task.patterns.X, balanced * y)
@@ -66,5 +68,6 @@ def dual_point(task: Task, alpha: np.ndarray) -> tuple[np.ndarray, float, float]
     if problem.hard:
         return balanced / total, size / total, size / total
     t = problem.multiple(balanced, size * size, task.weights)
-    balanced = np.minimum(t * balanced, caps)
+    balanced *= t
+    np.minimum(balanced, caps, out=balanced)
     return balanced, problem.dual(t * size * (t * size), balanced, task.weights), t * size

@@ -146,12 +146,15 @@ def _sides(qp: Quadratic, point: Point) -> tuple[np.ndarray, np.ndarray]:
 def _gap(qp: Quadratic, point: Point) -> float:
     """The relative gap: what the products of the optimality conditions add up to."""
     a, w, beta, _ = point
-    slack, total, capped = qp.slacks(a, beta, w), float(qp.q @ a), qp.c < np.inf
-    if not total > 0.0 or not (capped | (qp.D > 0.0)).all():
+    slack, total, apart = qp.slacks(a, beta, w), float(qp.q @ a), w - qp.A.T @ a
+    left = 0.5 * float(apart @ apart)
+    squared = qp.problem.loss == "squared_hinge"
+    if not (total > 0.0 and (qp.D > 0.0 if squared else qp.c < np.inf).all()):
         return np.inf
-    lack, apart = np.maximum(-slack, 0.0), w - qp.A.T @ a
-    left = a @ np.maximum(slack, 0.0) + (qp.c - a)[capped] @ lack[capped] + 0.5 * float(apart @ apart)
-    return float(left + (0.5 * lack * lack)[~capped] @ (1.0 / qp.D[~capped])) / total
+    if squared:  # what is lost on either side of a pattern's own coordinate
+        lost = np.minimum(slack, qp.D * a)
+        return (left + float(lost @ ((slack - 0.5 * lost) / qp.D))) / total
+    return (left + float(a @ np.maximum(slack, 0.0) + (qp.c - a) @ np.maximum(-slack, 0.0))) / total
 
 
 def _sets(qp: Quadratic, inner: Iterate) -> tuple[np.ndarray, np.ndarray]:

@@ -39,7 +39,8 @@ WIDE = 1000  # columns, beyond which no matrix of their products is made
 ANEW = 0.5  # share of the costly patterns that may have changed for the matrix to be changed with them
 FALL = 1e-3  # share of its greatest diagonal below which a matrix has lost three digits
 LARGE, EVERY = 20_000, 16  # rows, of which every 16th are solved first
-NEAR, SHORT, LONG = 1e-2, 10, 100  # a gap to begin at; steps from 0 that may lead there, and those of a stage
+NEAR, SHORT, LONG = 1e-2, 15, 100  # a gap to begin at; steps from 0 that may lead there, and those of a stage
+MIDDLE = 0.5  # of the way, in digits, to their sum: where costs begin to rise
 RISE, CLOSE = 10.0, 0.5  # of the costs from stage to stage; a gap at which the next one begins
 EASY = 2  # steps of a stage, after which costs may rise by more
 TURNS = 2000  # of conjugate gradients
@@ -76,7 +77,6 @@ def newton_points(
     if start is not None:
         descent.place(*start)
     if start is None or descent.look() > CLOSE:
-        descent.start()
         _begin(descent, weights)
     shown, idle = np.inf, 0
     for _ in range(MOST):
@@ -102,9 +102,11 @@ def _begin(descent: _Descent, weights: np.ndarray) -> None:
         _begin(sample, EVERY * weights[some])
         _run(sample, NEAR, LONG)
         descent.place(*sample.blocks.primal(sample.z))
-    elif _run(descent, NEAR, SHORT) == SHORT:
+        return
+    descent.start()
+    if _run(descent, NEAR, SHORT) == SHORT:
         descent.start()
-        share, rise = 1.0 / float(descent.share.sum()), RISE
+        share, rise = float(descent.share.sum()) ** -MIDDLE, RISE
         while 0.0 < share < 1.0 and not descent.interrupted():
             with descent.costs_times(share):
                 steps = _run(descent, CLOSE, LONG)
@@ -142,7 +144,6 @@ class _Descent:
         self.regular = self.blocks.regular
         self.alpha = np.empty(y.size)
         self._system = self._solver()
-        self.start()
 
     def _solver(self) -> _Products | _Gradients:
         solver = _Products if self.blocks.size <= WIDE else _Gradients
@@ -150,15 +151,17 @@ class _Descent:
 
     def start(self) -> None:
         """Begin at 0."""
-        self.z, self.slack = np.zeros(self.blocks.size), np.ones(self.y.size)
-        self._gap = self._last = np.inf
-        self._again = 0  # how often the same patterns were costly
+        self._begin_at(np.zeros(self.blocks.size), np.ones(self.y.size))
 
     def place(self, w: np.ndarray, b: float) -> None:
         """Begin at this point."""
-        self.start()
-        self.z = self.blocks.coordinates(w, b)
-        self._measure()
+        z = self.blocks.coordinates(w, b)
+        self._begin_at(z, self._slack_at(z))
+
+    def _begin_at(self, z: np.ndarray, slack: np.ndarray) -> None:
+        self.z, self.slack = z, slack
+        self._gap = self._last = np.inf
+        self._again = 0  # how often the same patterns were costly
 
     @contextmanager
     def costs_times(self, share: float) -> Iterator[None]:
@@ -169,8 +172,10 @@ class _Descent:
         self.share = whole
         self._system = self._solver()
 
-    def _measure(self) -> None:
-        self.slack = 1.0 - self.y * self.blocks.all_scores(self.z)
+    def _slack_at(self, z: np.ndarray) -> np.ndarray:
+        margins = self.blocks.all_scores(z)
+        margins *= self.y
+        return np.subtract(1.0, margins, out=margins)
 
     def point(self) -> tuple[np.ndarray, float, np.ndarray]:
         """(w, b, alpha) of the problem's own units."""
@@ -200,7 +205,8 @@ class _Descent:
         slope = float(self._gradient @ dz)
         if not slope < 0.0:
             return False
-        step = self.y * self.blocks.all_scores(dz)
+        step = self.blocks.all_scores(dz)
+        step *= self.y
         regular = self.regular * dz
         t = least_along(
             self.slack, step, self.share, float(regular @ self.z), float(regular @ dz), -FLAT * slope
@@ -208,10 +214,11 @@ class _Descent:
         if not t > 0.0:
             return False
         self.z = self.z + t * dz
-        self.slack -= t * step
+        step *= t
+        self.slack -= step
         self._again = self._again + 1 if np.array_equal(costly, self.slack > 0.0) else 0
         if self._again == 1:
-            self._measure()  # what rounding has added up
+            self.slack = self._slack_at(self.z)  # what rounding has added up
         return True
 
 
