@@ -26,6 +26,25 @@ def test_the_intercept_without_sorting_is_that_with_sorting(seed, n, ties, weigh
 
 @given(
     seed=st.integers(0, 2**31),
+    n=st.integers(2, 40),
+    ties=st.booleans(),
+    size=st.sampled_from((1e-3, 1.0, 1e6)),
+    apart=st.sampled_from((0.0, 3.0)),
+)
+def test_the_intercept_of_squared_losses_without_sorting(seed, n, ties, size, apart):
+    """Weights of 0, classes that overlap or not, one class with no weight at all."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.where(np.arange(n) % 2, 1.0, -1.0))
+    scores = size * (rng.integers(-2, 3, size=n) / 2.0 if ties else rng.normal(size=n)) + apart * y
+    weights = rng.integers(0, 4, size=n) / 2.0
+    weights[0] = 1.0
+    problem = Problem("squared_hinge", 2.0)
+    exact = best_intercept(problem, scores, y, weights)
+    assert intercept(problem, scores, y, weights) == pytest.approx(exact, rel=1e-12, abs=1e-12 * (1.0 + size))
+
+
+@given(
+    seed=st.integers(0, 2**31),
     n=st.integers(2, 30),
     kind=st.sampled_from(("free", "augmented", "none")),
     size=st.sampled_from((1e-3, 1.0, 1e3)),

@@ -21,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
+import maxmargin.certificates
 from maxmargin import (
     CertificateError,
     MarginRFE,
@@ -29,7 +30,7 @@ from maxmargin import (
     Problem,
     verify,
 )
-from maxmargin.arithmetic import Compensated, Plain
+from maxmargin.arithmetic import MORE_DIGITS, Compensated, Plain
 from maxmargin.certificates import Sample, bounds, certify, feasible, fingerprint
 
 EPS = float(np.finfo(float).eps)
@@ -515,6 +516,31 @@ def test_fingerprints_of_large_numbers_tell_data_apart():
     assert one.difference(fingerprint(Sample(X.copy(), y, np.full(3, 1e200)))) is None
     for other in (Sample(X[::-1], y, np.full(3, 1e200)), Sample(X, y, np.array([1e200, 1e200, 2e200]))):
         assert one.difference(fingerprint(other)) is not None
+
+
+def test_sums_that_take_longer_than_there_is_time_are_not_begun(monkeypatch):
+    """Bounds are as true without, only wider apart."""
+    X, y = two_clouds()
+    model = MaxMarginClassifier(1.0, tol=1e-12).fit(X, y)
+    sample, certificate = Sample(X, np.where(y > 0, 1.0, -1.0), np.ones(y.size)), model.certificate_
+    alpha = np.zeros(y.size)
+    alpha[certificate.support] = certificate.dual
+    used = []
+    monkeypatch.setattr(
+        maxmargin.certificates,
+        "bounds",
+        lambda *task: used.append(task[5]) or bounds(*task),
+    )
+    w, b = model.coef_[0], float(model.intercept_[0])
+    found = {}
+    enough = MORE_DIGITS[0].SECONDS * X.size
+    for left in (0.5 * enough, enough):
+        used.clear()
+        found[left] = certify(certificate.problem, sample, w, b, alpha, 0.0, lambda left=left: left)
+        assert used == ([Plain] if left < enough else [Plain, MORE_DIGITS[0]])
+    wide, narrow = found.values()
+    assert wide.lower < narrow.lower <= narrow.upper < wide.upper
+    assert wide.gap < 1e-9
 
 
 def test_what_has_no_certificate_of_its_own_says_what_has():

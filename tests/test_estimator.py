@@ -33,6 +33,7 @@ from maxmargin import (
     verify,
 )
 from maxmargin.rules import RULES
+from maxmargin.watch import Watch
 
 EUCLIDEAN = [name for name in RULES if name != "lp"]  # those that solve p = 2
 FOR_HARD = [name for name in RULES if RULES[name]().refuses(Problem("hinge", np.inf)) is None]
@@ -857,6 +858,15 @@ def test_max_time():
     assert 0.3 <= time.perf_counter() - begin < 3.0
     assert model.status_ is Status.MAX_TIME
     best_so_far(model, X, y)
+
+
+def test_digits_for_which_no_time_is_left_are_not_claimed(monkeypatch):
+    """The gap that was asked for needs them: it is time, not the method, that was missing."""
+    monkeypatch.setattr(Watch, "left", lambda watch: 1e-9)
+    X, y = slow_problem()
+    model = MaxMarginClassifier(1.0, loss="squared_hinge", tol=1e-15).fit(X, y)
+    assert model.status_ is Status.MAX_TIME
+    assert verify(model, X, y).gap < model.certificate_.gap < 1e-9
 
 
 @pytest.mark.usefixtures("rules_alone")

@@ -8,6 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 
+import maxmargin.extrapolation
+import maxmargin.run
 from maxmargin import MaxMarginClassifier, Perceptron, Problem, Status
 from maxmargin.data import Patterns
 from maxmargin.rules import CRAMMA, PUMMA, RULES, AggressiveROMMA, Bias
@@ -203,6 +205,50 @@ def test_a_round_is_short_however_long_active_sets_are(name):
         if k == 12 or run.converged:
             break
     assert k == 12 or name in ("fixed-margin", "micra", "romma", "aggressive-romma", "pumma")
+
+
+# the clock
+
+
+@pytest.mark.parametrize("name", ["dcd", "mpu", "perceptron", "fmp"])
+def test_asking_for_the_time_after_every_pass_changes_nothing(name, monkeypatch):
+    X, y = separated(11, n=80, gap=0.05)
+    made = []
+    for entries in (maxmargin.run.AT_ONCE, 1.0):
+        monkeypatch.setattr(maxmargin.run, "AT_ONCE", entries)
+        run = started(name, X, y)
+        rounds(run, 20)
+        made.append((run.presentations, run.steps, *run.h.alpha, *run.h.space.vector.w))
+    assert made[0] == made[1]
+    assert run.at_once(run.n) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "schedule"), [("dcd", "gap"), ("mpu", "two-level"), ("perceptron", "active")]
+)
+def test_one_pass_at_most_is_made_once_it_is_time_to_stop(name, schedule, monkeypatch):
+    """Of many rows, however many passes a schedule asks for at once, and while iterates are gathered."""
+    monkeypatch.setattr(maxmargin.run, "AT_ONCE", 1.0)
+    passes: list[int] = []
+
+    def counted(module, function, asked):
+        usual = getattr(module, function)
+        monkeypatch.setattr(module, function, lambda *task: passes.append(asked(task[-1])) or usual(*task))
+
+    counted(maxmargin.run, "repeat", int)
+    counted(maxmargin.run, "narrow", int)
+    counted(maxmargin.extrapolation, "trace", lambda lines: len(lines) - 1)
+    X, y = separated(11, n=80, gap=0.02)
+    for when in range(1, 30):
+        passes.clear()
+        task = Task(problem_for(name), Patterns(X), y, np.ones(len(y)), None, None)
+        rule, rng = RULES[name](schedule=schedule), np.random.default_rng(0)
+        run = Run(task, rule, 1e-9, rng, lambda when=when: len(passes) >= when)
+        for _ in SCHEDULES[schedule](run):
+            if run.converged or run.interrupted():
+                break
+        assert set(passes) <= {1}
+        assert len(passes) <= when + 1
 
 
 # what is known beforehand

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compiled.kinks import least_squares, quantile
+from .compiled.kinks import least_shift, least_squares, quantile
 from .intercept import best_intercept
 from .problems import Problem
 
@@ -27,8 +27,11 @@ def intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.ndarra
     weights : ndarray of shape (n,)
         Sample weights; rows of weight 0 take no part.
     """
-    if problem.hard or problem.loss != "hinge":
+    if problem.hard:
         return best_intercept(problem, z, y, weights)
+    if problem.loss == "squared_hinge":
+        b = least_shift(y, z, problem.C * weights, MOST)
+        return b if np.isfinite(b) else best_intercept(problem, z, y, weights)
     costs, positive = problem.caps(weights), y > 0
     total, pull = float(costs.sum()), float(costs @ positive)
     rounding = ROUNDING * total

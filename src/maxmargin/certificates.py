@@ -14,6 +14,7 @@ it (`exactness`). This module knows no solver: it imports NumPy and the problem 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -297,7 +298,13 @@ def _proportions(alpha: np.ndarray) -> np.ndarray:
 
 
 def certify(
-    problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np.ndarray, tol: float = 0.0
+    problem: Problem,
+    sample: Sample,
+    w: np.ndarray,
+    b: float,
+    alpha: np.ndarray,
+    tol: float = 0.0,
+    left: Callable[[], float] = lambda: math.inf,
 ) -> Certificate:
     """The certificate of a primal point (w, b) and dual weights alpha, made feasible first.
 
@@ -311,6 +318,8 @@ def certify(
         Any non-negative numbers; best, those of a solver.
     tol : float, default=0
         The gap that is asked for: rounding that is far below it may remain.
+    left : callable
+        The seconds that are left: sums that take longer are not begun.
 
     Notes
     -----
@@ -320,12 +329,12 @@ def certify(
     y, weights = sample.y, sample.weights
     alpha = feasible(problem, y, weights, alpha)
     huge = huge_columns(problem, sample.X, sample.norms, alpha)
-    alone, found = _multiplied(problem, sample, w, b, alpha, huge, tol)
+    alone, found = _multiplied(problem, sample, w, b, alpha, huge, tol, left)
     if huge is not None and not found.lower > 0.0:  # no room for real dual weights around these
         near = feasible(problem, y, weights, inside(problem, sample.X, y, weights, alpha, huge))
-        alone, found = _multiplied(problem, sample, w, b, near, huge, tol)
+        alone, found = _multiplied(problem, sample, w, b, near, huge, tol, left)
         if not found.lower > 0.0:
-            alone, found = _multiplied(problem, sample, w, b, alpha, None, tol)
+            alone, found = _multiplied(problem, sample, w, b, alpha, None, tol, left)
     support = np.flatnonzero(alone).astype(np.int64)
     lower, upper = float(found.lower), float(found.upper)  # whose quotient may overflow in silence
     return Certificate(problem, lower, upper, support, alone[support], fingerprint(sample))
@@ -339,6 +348,7 @@ def _multiplied(
     alpha: np.ndarray,
     huge: np.ndarray | None,
     tol: float,
+    left: Callable[[], float],
 ) -> tuple[np.ndarray, Bounds]:
     """The best multiple of alpha, huge columns left out as if they cancelled, and its bounds."""
     v = Plain.combine(sample.X, alpha * sample.y)
@@ -354,7 +364,7 @@ def _multiplied(
     if _is_seen(found, negligible) and problem.free:  # the multiple has rounded the dual weights once more
         _even_out(alpha, sample.y, caps)
     for arithmetic in MORE_DIGITS:
-        if _is_seen(found, negligible):
+        if _is_seen(found, negligible) and left() >= arithmetic.SECONDS * sample.entries:
             found = bounds(problem, sample, w, b, alpha, arithmetic)
             negligible = max(negligible, TOO_SMALL)
     return alpha, found

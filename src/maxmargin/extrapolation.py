@@ -45,11 +45,16 @@ class Extrapolation:
         """`DEPTH` sweeps of these rows of h, and the step from their iterates."""
         size, ids = rows.size, h.ids[rows]
         iterates = np.empty((DEPTH + 1, size))
-        steps, made = trace(run.rule, h, rows, run.scores, run.moved, iterates)
-        run.presentations += DEPTH * size
-        run.steps += made
-        if steps == 0:
-            return
+        once = run.at_once(size)
+        for first in range(0, DEPTH, once):
+            if once < DEPTH and run.interrupted():
+                return
+            lines = iterates[first : first + once + 1]
+            steps, made = trace(run.rule, h, rows, run.scores, run.moved, lines)
+            run.presentations += (len(lines) - 1) * size
+            run.steps += made
+            if steps == 0:
+                return
         target = _combination(iterates)
         if target is None:
             return

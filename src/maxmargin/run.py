@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .along import intercept
 from .arithmetic import Plain as Sums
 from .compiled.orders import shuffled
 from .compiled.spaces import Gram
@@ -31,6 +32,7 @@ TURNS = 3  # length and intercept in turn
 # share of the gap of a pair of points that halves of two pairs leave: more is no reason to part them
 APART = 0.9
 TO_AND_FRO = 50  # looks without a better bound
+AT_ONCE = 1e7  # entries, of which passes are made between two looks at the clock
 
 
 class State(ABC):
@@ -90,7 +92,7 @@ class State(ABC):
         self.rho = self._constant()
         delta2 = problem.delta2(weights)
         self._radius2 = self._largest(delta2)
-        losses = 0.0 if problem.hard else float(problem.losses(np.zeros(self.n), weights).sum())
+        losses = 0.0 if problem.hard else problem.C * float(weights.sum())  # at w = 0
         facts = Facts(
             problem,
             self._radius2,
@@ -163,6 +165,10 @@ class State(ABC):
         """Present these rows once; scores and moved rows are kept."""
         return self._present(h, order, 1)
 
+    def at_once(self, size: int) -> int:
+        """Passes over so many rows that take moments: between them it is asked whether it is time to stop."""
+        return max(1, int(AT_ONCE * self.n / max(size * self.patterns.entries, 1)))
+
     def repeat(self, h: Any, rows: np.ndarray, passes: int) -> None:
         """Present these rows of h again and again, until all are right."""
         self._present(h, rows, passes)
@@ -187,13 +193,14 @@ class State(ABC):
 
     def narrow(self, h: Any, rows: np.ndarray, passes: int) -> None:
         """Present these rows of h, then those among them that made a step, until none does."""
-        size, halted = rows.size, True
-        while halted:
-            size, seen, made, sweeps = narrow(self.rule, h, rows, size, self.scores, passes)
+        size, most, more = rows.size, self.at_once(rows.size), True
+        while more:
+            size, seen, made, sweeps = narrow(self.rule, h, rows, size, self.scores, min(passes, most))
             self.presentations += seen
             self.steps += made
             passes -= sweeps
-            halted = self._served(self.rule, h, rows[:size])
+            more = self._served(self.rule, h, rows[:size])
+            more = more or (size > 0 and min(passes, sweeps) > 0 and not self.interrupted())
 
     def batches(self, count: int, size: int) -> None:
         """Present this many mini-batches, drawn with replacement."""
@@ -256,10 +263,13 @@ class State(ABC):
     def _sweeps(self, rule: Any, h: Any, order: np.ndarray, passes: int) -> tuple[int, int, int]:
         """Steps of the last sweep, sweeps, and steps of all of them."""
         sweeps = made = 0
+        most = self.at_once(order.size)
         while True:
-            steps, more, new = repeat(rule, h, order, self.scores, self.moved, passes - sweeps)
+            steps, more, new = repeat(rule, h, order, self.scores, self.moved, min(passes - sweeps, most))
             sweeps, made = sweeps + more, made + new
-            if not self._served(rule, h, order):
+            if self._served(rule, h, order):
+                continue
+            if not (steps and more and sweeps < passes) or self.interrupted():
                 return steps, sweeps, made
 
     def _open(self, order: np.ndarray) -> None:
@@ -400,7 +410,8 @@ class Run(State):
     def handed_to(self, algorithm: Algorithm) -> Run:
         """Another algorithm's run of the same task, which begins with the best points of this one."""
         other = Run(self.task, algorithm, self.tol, self.rng, self.interrupted)
-        other.value(self.w, self.b, self.alpha)
+        other.w, other.b, other.alpha = self.w, self.b, self.alpha
+        other.lower, other.upper, other.gap = self.lower, self.upper, self.gap
         other.presentations, other.steps = self.presentations, self.steps
         return other
 
@@ -523,7 +534,7 @@ class Run(State):
         if not self._fixed_unit:  # the best length of the primal point is another than that of the dual one
             self._improve(*self._lengthened(w, bias, z))
         elif problem.free:
-            b = best_intercept(problem, z, self.y, self.weights)
+            b = intercept(problem, z, self.y, self.weights)
             self._improve(w, b, problem.primal(0.5 * square, self.y * (z + b), self.weights))
         elif over:
             norm2 = problem.norm2(square, bias)
@@ -547,7 +558,7 @@ class Run(State):
         """The best multiple of (w, bias) of scores z = w.x, the best intercept where it is free, and the objective."""
         problem, square = self.problem, float(w @ w)
         if problem.free:
-            bias = best_intercept(problem, z, self.y, self.weights)
+            bias = intercept(problem, z, self.y, self.weights)
         t, bias = best_multiple_and_intercept(problem, square, z, bias, self.y, self.weights, TURNS)
         w, z, square = t * w, t * z, t * t * square
         return w, bias, problem.primal(0.5 * problem.norm2(square, bias), self.y * (z + bias), self.weights)

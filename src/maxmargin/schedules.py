@@ -201,6 +201,9 @@ def two_level(run: State) -> Iterator[None]:
             if some.size == 0 or run.interrupted():
                 break
             run.repeat(*second.gather(active, some), core)
+        if run.interrupted():
+            run.look()
+            yield
 
 
 def shrinking(run: State) -> Iterator[None]:
@@ -272,14 +275,21 @@ def planes(run: Run) -> Iterator[None]:
 
 
 def points(run: Run) -> Iterator[None]:
-    """A batch solver's points, as good as they come; the last one is its best. What is known counts as the first."""
+    """A batch solver's points, as good as they come; the last one is its best. What is known counts as the first.
+
+    None where time runs out before there is one.
+    """
     task = run.task
     if task.start is not None and task.point is not None:
         run.value(*task.point, task.start)
         run.presentations += run.n
         yield
+    if run.interrupted():  # no time even to pack the rows
+        return
     made = run.rule.of(run.problem, run.patterns.X, run.y, run.weights, run.interrupted)
     for w, b, alpha in made:
+        if run.interrupted() and not w.any():
+            return
         run.value(w, b, alpha)
         run.presentations += run.n
         yield

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arithmetic import Plain
+from .arithmetic import MORE_DIGITS, Plain
 from .batch.active_set import Point, candidates
 from .batch.quadratic import OutOfTime, Quadratic, quadratics
 from .certificates import FEW, NEGLIGIBLE, Certificate, Sample, certify
@@ -33,7 +33,6 @@ MANY_ROWS, NEXT_TO_NONE = 50_000, 2e7
 NEAR_ENOUGH = 3e-3  # gap below which the rule's own dual weights show the way
 EXACT = 1e-12  # a gap that is rounding, of compensated sums
 NEARLY = 0.996  # the certificate is rounded outwards, and still within `tol`
-DIGITS = 3e-7  # seconds, rough, that an entry takes in the compensated sums of a certificate
 HALF = 0.5  # bounds of other units are proved in the user's whenever the gap is halved
 TIGHT = 1e-9  # a margin as near to one is one
 UNFINISHED = (Status.MAX_ITER, Status.STALLED, Status.CONVERGED, Status.UNDECIDED, Status.NOT_FINITE)
@@ -328,7 +327,7 @@ def _solve(
             every = np.zeros(whole.y.size)
             every[rows] = alpha
             alpha = every
-        return _Told(w, b, alpha, certify(problem, whole, w, b, alpha, gap))
+        return _Told(w, b, alpha, certify(problem, whole, w, b, alpha, gap, watch.left))
 
     proofs: list[tuple[np.ndarray, np.ndarray, _Told]] = []  # of the exact step's points
 
@@ -407,12 +406,17 @@ def _solve(
     if certificate.gap <= tol:
         status = Status.CERTIFIED
     elif status is Status.CERTIFIED:  # the running bounds were off by rounding
-        status = Status.STALLED
+        status = watch.status() or (Status.MAX_TIME if _is_hurried(watch, whole) else Status.STALLED)
     if problem.hard and not certificate.lower > 0.0 and status in UNFINISHED:
         status = Status.UNDECIDED
     if not np.isfinite([*w, b]).all() or np.isnan([certificate.lower, certificate.upper]).any():
         status = Status.NOT_FINITE
     return Solution(w, b, alpha, status, rounds, history, certificate)
+
+
+def _is_hurried(watch: Watch, sample: Sample) -> bool:
+    """Would the digits of a certificate take longer than there is time?"""
+    return watch.left() < sum(arithmetic.SECONDS for arithmetic in MORE_DIGITS) * sample.entries
 
 
 def _turn(relay: Relay | None) -> float:
@@ -534,7 +538,7 @@ def _finish_in(
         if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
             return False
         for v, bias in _primal_points(run, sample, w, b, point.settled):
-            hurried = watch.left() < DIGITS * sample.entries
+            hurried = _is_hurried(watch, sample)
             enough = run.tol if hurried else exact
             certificate = certified(v, bias, alpha, enough if hurried else 1e1 * exact)
             run.adopt(v, bias, alpha, certificate.lower, certificate.upper, exact if point.settled else 0.0)

@@ -74,7 +74,9 @@ class Watch:
         return time.perf_counter() - self.begin
 
     def left(self) -> float:
-        """Seconds that are left; infinitely many where no time was set."""
+        """Seconds that are left; infinitely many where no time was set, none after Ctrl-C."""
+        if self._told():
+            return 0.0
         return math.inf if self.deadline is None else max(self.deadline - time.perf_counter(), 0.0)
 
     def interrupted(self) -> bool:

@@ -77,6 +77,8 @@ def narrowed_points(
     lines: list[Line] = []
     for places in _samples(y, size):
         lines = [*lines[-1:], _line(rows.sample(places), lines, interrupted, solver)]
+    if interrupted() and not lines[-1][0].any():
+        return
     yield from (point for _, point in _leaving(rows, *rows.told(lines), interrupted, solver))
 
 

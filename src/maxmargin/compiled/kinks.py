@@ -103,6 +103,33 @@ def least_squares(y, z, c, curvature, t, b, free, moves, most):
 
 
 @compiled()
+def least_shift(y, z, c, most):
+    """The b that minimises sum c max(0, 1 - y (z + b))^2; not a number where some b costs nothing at all.
+
+    Newton's method on the slope, which is piecewise linear, within a bracket.
+    """
+    low, high, b = -np.inf, np.inf, 0.0
+    for _ in range(most):
+        weight = pull = 0.0
+        for k in range(y.size):
+            rest = y[k] - z[k] - b
+            if y[k] * rest > 0.0:
+                weight += c[k]
+                pull += c[k] * rest
+        if not weight > 0.0:
+            return np.nan
+        if pull > 0.0:
+            low = b
+        else:
+            high = b
+        new = b + pull / weight
+        if abs(new - b) <= TINY * abs(b):
+            return new
+        b = new if low < new and new < high else 0.5 * (low + high)
+    return b
+
+
+@compiled()
 def squares(y, z, c, curvature, t, b):
     """t^2 curvature / 2 + sum c max(0, 1 - y (t z + b))^2"""
     loss = 0.5 * t * t * curvature
