@@ -14,7 +14,7 @@ class Status(StrEnum):
     MAX_ITER = "MAX_ITER"  #: `max_iter` rounds were made
     #: float64 numbers lead no further, with a larger gap, perhaps the bound's alone: scale the features, or lower C
     STALLED = "STALLED"
-    MAX_TIME = "MAX_TIME"  #: `max_time` seconds went by
+    MAX_TIME = "MAX_TIME"  #: `max_time` seconds went by, or too few are left for the digits of a certificate
     INTERRUPTED = "INTERRUPTED"  #: Ctrl-C, or the callback said so
     INSEPARABLE = "INSEPARABLE"  #: hard margin: there is no separator, and `verdict_` proves it exactly
     UNDECIDED = "UNDECIDED"  #: hard margin: stopped with no float64 separator and no proof that there is none
