@@ -119,7 +119,7 @@ class Blocks:
         return out / self.units
 
     def products(self, share: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
-        """The sum of share b b' over these rows b, before they are in their units."""
+        """The sum of share b b' over these rows b, in whatever units `regularised` expects."""
         return self._of_sparse(share, rows) if sp.issparse(self.X) else self._of_dense(share, rows)
 
     def all_products(
@@ -135,7 +135,7 @@ class Blocks:
         return matrix
 
     def regularised(self, matrix: np.ndarray) -> np.ndarray:
-        """Products of columns in their units, and 1 for every weight that is regularised."""
+        """Sums of `products` in the rows' units, and 1 for every weight that is regularised."""
         return matrix / self.units / self.units[:, None] + np.diag(self.regular)
 
     def gap(self, z: np.ndarray, made: np.ndarray, loss: float, linear: float) -> float:
@@ -198,28 +198,40 @@ class Blocks:
 
 
 class Few(Blocks):
-    """A few dense rows: kept as they are about their mean, with the constant."""
+    """A few dense rows: kept as they are about their mean, with the constant, in their units."""
 
     def __init__(self, problem: Problem, X: np.ndarray) -> None:
         super().__init__(problem, X)
         self._rows = np.full((self.n, self.size), self.constant)
         np.subtract(X, self.mean, out=self._rows[:, : self.d])
+        self._rows /= self.units
 
     def all_scores(self, z: np.ndarray) -> np.ndarray:
-        return self._rows @ (z / self.units)
+        return self._rows @ z
 
     def all_combined(self, c: np.ndarray) -> np.ndarray:
-        return c @ self._rows / self.units
+        return c @ self._rows
 
     def scores(self, z: np.ndarray, places: slice) -> np.ndarray:
-        return self._rows[places] @ (z / self.units)
+        return self._rows[places] @ z
 
     def combine(self, c: np.ndarray, places: slice) -> np.ndarray:
-        return np.array([factors @ self._rows[places] for factors in c]) / self.units
+        return np.array([factors @ self._rows[places] for factors in c])
 
-    def _of_dense(self, share: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
-        some = self._rows[rows] * np.sqrt(share)[:, None]
+    def products(self, share: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
+        some = self._rows[rows]
+        some = some * np.sqrt(share)[:, None]
         return some.T @ some
+
+    def all_products(
+        self, share: np.ndarray, rows: np.ndarray, interrupted: Callable[[], bool] = lambda: False
+    ) -> np.ndarray:
+        return self.products(share[rows], rows)
+
+    def regularised(self, matrix: np.ndarray) -> np.ndarray:
+        out = matrix.copy()
+        out.flat[:: self.size + 1] += self.regular
+        return out
 
 
 def blocks_of(problem: Problem, X: Any) -> Blocks:

@@ -64,7 +64,7 @@ def narrowed_points(
     weights : ndarray of shape (n,), positive
         Sample weights.
     interrupted : callable
-        Is it time to stop? Asked before every step.
+        Is it time to stop? Asked before every step; where it is before a sample is solved, there is no point.
     solver : callable, default=None
         What solves for the rows that are left. None: `by_interior_points`.
     """

@@ -108,6 +108,7 @@ class _Search:
     def __init__(self, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
         self.blocks, self.y = blocks_of(problem, X), y
         self.cap = problem.caps(weights) * self.blocks.unit**2
+        self._signed = self.cap * y
         self.regular, self.problem = self.blocks.regular, problem
         self._steep = STEEP * max(1.0, 1.0 / float(self.cap.sum()))
         self.share, self._room = np.empty(y.size), np.empty(y.size, int)
@@ -154,7 +155,7 @@ class _Search:
         """The shares, the gradient, and the gap."""
         count = shares(self.near, self.sigma, self.slack, self.share, self._room)
         self.inside = self._room[:count]
-        made = self.blocks.all_combined(self.cap * self.share * self.y)
+        made = self.blocks.all_combined(self._signed * self.share)
         self._gradient = self.regular * self.z - made
         self._steepness = float(np.abs(self._gradient).max())
         loss, self._total = sums(self.cap, self.slack, self.share)
