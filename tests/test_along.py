@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 
 from maxmargin import Problem
 from maxmargin.along import intercept, multiple_and_intercept
+from maxmargin.compiled.kinks import least_shift
 from maxmargin.intercept import best_intercept
 
 
@@ -41,6 +42,19 @@ def test_the_intercept_of_squared_losses_without_sorting(seed, n, ties, size, ap
     problem = Problem("squared_hinge", 2.0)
     exact = best_intercept(problem, scores, y, weights)
     assert intercept(problem, scores, y, weights) == pytest.approx(exact, rel=1e-12, abs=1e-12 * (1.0 + size))
+
+
+def test_intercepts_that_cost_nothing():
+    """The middle of them, or one class alone, as with sorting; the first costs a few passes where 0 is the best."""
+    problem = Problem("squared_hinge", 2.0)
+    y, z = np.array([1.0, 1.0, -1.0, -1.0]), np.array([5e-4, 5e-4, -5e-4, -1e-3])
+    for weights in (np.array([1.0, 0.5, 0.0, 0.0]), np.array([0.0, 0.0, 1.0, 1.0]), np.ones(4)):
+        for size in (1.0, 3e3):
+            found = intercept(problem, size * z, y, weights)
+            assert found == pytest.approx(best_intercept(problem, size * z, y, weights), rel=1e-12, abs=1e-15)
+    z = np.random.default_rng(0).normal(size=200)
+    z, y = np.append(z, -z), np.repeat([1.0, -1.0], 200)
+    assert least_shift(y, z, np.ones(400), 5) == pytest.approx(0.0, abs=1e-14)
 
 
 @given(

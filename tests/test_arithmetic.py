@@ -126,6 +126,30 @@ def test_long_sums_keep_their_digits(arithmetic, block, monkeypatch):
         assert abs(Fraction(found) - whole) <= Fraction(float(promised))
 
 
+@pytest.mark.parametrize(
+    "shape", [(1, 3), (5, 3), (1024, 5), (2048, 1), (1025, 1500), (3000, 2), (1100, 0), (7, 0)]
+)
+@pytest.mark.parametrize("arithmetic", ARITHMETICS)
+def test_sums_of_every_shape_and_order(arithmetic, shape):
+    """In rows, in columns, every other entry, sparse, in float32: the same, and arrays of their own."""
+    rng = np.random.default_rng(4)
+    whole = rng.normal(size=(2 * shape[0], 2 * shape[1])).astype(np.float32)
+    X = np.ascontiguousarray(whole[::2, ::2], dtype=float)
+    w, c = rng.normal(size=shape[1]), rng.normal(size=shape[0])
+    for same in (
+        X,
+        np.asfortranarray(X),
+        whole.astype(float)[::2, ::2],
+        sp.csr_array(X),
+        X.astype(np.float32),
+    ):
+        scores, combined = arithmetic.scores(same, w, 0.3), arithmetic.combine(same, c)
+        np.testing.assert_allclose(scores, X @ w + 0.3, rtol=0.0, atol=1e-12 * (1.0 + shape[1]))
+        np.testing.assert_allclose(combined, c @ X, rtol=0.0, atol=1e-12 * (1.0 + shape[0]))
+        assert scores.flags.writeable
+        assert not np.shares_memory(combined, c)
+
+
 def test_rows_of_few_terms_count_these():
     X = np.ones((5000, 3))
     assert Plain.terms(X, 7, 0) == 7

@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import maxmargin.certificates
 from maxmargin import (
     MPU,
     CertificateError,
@@ -33,6 +34,7 @@ from maxmargin import (
     verify,
 )
 from maxmargin.rules import RULES
+from maxmargin.rules.programs import LinearProgram
 from maxmargin.watch import Watch
 
 EUCLIDEAN = [name for name in RULES if name != "lp"]  # those that solve p = 2
@@ -861,12 +863,49 @@ def test_max_time():
 
 
 def test_digits_for_which_no_time_is_left_are_not_claimed(monkeypatch):
-    """The gap that was asked for needs them: it is time, not the method, that was missing."""
-    monkeypatch.setattr(Watch, "left", lambda watch: 1e-9)
+    """The gap that was asked for needs them: it is time that was missing. Where it does not, it was the method."""
+    monkeypatch.setattr(Watch, "affords", lambda watch, seconds: False)
     X, y = slow_problem()
+    X, y = X[:300, :5], y[:300]  # of more rows plain sums do
     model = MaxMarginClassifier(1.0, loss="squared_hinge", tol=1e-15).fit(X, y)
     assert model.status_ is Status.MAX_TIME
     assert verify(model, X, y).gap < model.certificate_.gap < 1e-9
+    monkeypatch.setattr(maxmargin.certificates, "_is_seen", lambda *task: False)
+    assert MaxMarginClassifier(1.0, loss="squared_hinge", tol=1e-15).fit(X, y).status_ is Status.CONVERGED
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "p", "power", "C"),
+    [("lp", 1.0, 1, 1e-4), ("lp", 1.0, 1, np.inf), ("barrier", 1.5, 2, 1.0), ("newton", 2.0, 2, 1.0)],
+)
+def test_no_time_at_all_is_reported_too(algorithm, p, power, C):
+    """At least one report, of at least one round, and a certificate that holds."""
+    X, y = slow_problem()
+    loss = "squared_hinge" if algorithm == "newton" else "hinge"
+    model = MaxMarginClassifier(C, loss=loss, p=p, norm_power=power, algorithm=algorithm, max_time=1e-9).fit(
+        X[:200], y[:200]
+    )
+    assert model.n_iter_ >= 1
+    assert model.history_
+    verify(model, X[:200], y[:200])
+
+
+def test_a_point_found_too_late_counts_where_zero_is_the_best(monkeypatch):
+    """w = 0 with the dual weights that prove it, where no pass of another rule would find them."""
+    usual = LinearProgram.points
+
+    def late(*task):
+        for point in usual(*task):
+            time.sleep(0.2)
+            yield point
+
+    monkeypatch.setattr(LinearProgram, "points", staticmethod(late))
+    X, y = slow_problem()
+    model = MaxMarginClassifier(1e-4, loss="hinge", p=1.0, norm_power=1, algorithm="lp", max_time=0.15).fit(
+        X[:300, :5], y[:300]
+    )
+    assert not model.coef_.any()
+    assert model.status_ is Status.CERTIFIED
 
 
 @pytest.mark.usefixtures("rules_alone")

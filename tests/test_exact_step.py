@@ -363,9 +363,9 @@ class TestStopped:
         """The certificate is then one of `tol`, and the model the same."""
         asked = []
 
-        def noted(problem, sample, w, b, alpha, gap, left):
+        def noted(problem, sample, w, b, alpha, gap, affords):
             asked.append(gap)
-            return certify(problem, sample, w, b, alpha, gap, left)
+            return certify(problem, sample, w, b, alpha, gap, affords)
 
         X, y = noisy(200, 5)
         best = MaxMarginClassifier(1.0, loss="hinge").fit(X, y)

@@ -36,12 +36,7 @@ def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
 
 
 class Plain:
-    """Ordinary float64 sums; long ones of dense rows in parts.
-
-    Each arithmetic has a constant SECONDS: rough, what a stored entry of the data takes of a certificate.
-    """
-
-    SECONDS = 4e-9
+    """Ordinary float64 sums; long ones of dense rows in parts."""
 
     @staticmethod
     def error(result: Any, size: Any, terms: float) -> Any:
@@ -149,14 +144,15 @@ def _combined(block: Any, c: np.ndarray) -> np.ndarray:
     if sp.issparse(block) or c.size <= _TERMS:
         return block.T @ c
     whole = c.size - c.size % _TERMS
-    parts = c[:whole].reshape(-1, 1, _TERMS) @ block[:whole].reshape(-1, _TERMS, block.shape[1])
+    count = whole // _TERMS
+    parts = c[:whole].reshape(count, 1, _TERMS) @ block[:whole].reshape(count, _TERMS, block.shape[1])
     return parts.sum(axis=(0, 1)) + c[whole:] @ block[whole:]
 
 
 class Extended:
     """Sums of long doubles, ten times as long as plain ones take, a third of what compensated ones do."""
 
-    SECONDS = 4e-8
+    SECONDS = 4e-8  # rough, what a stored entry of the data takes of a certificate
     EPS = float(np.finfo(np.longdouble).eps)
 
     @staticmethod
@@ -217,7 +213,7 @@ class Extended:
 class Compensated:
     """Sums as if carried in a multiple of the working precision."""
 
-    SECONDS = 12e-8
+    SECONDS = 12e-8  # rough, what a stored entry of the data takes of a certificate
 
     @staticmethod
     def error(result: Any, size: Any, terms: float) -> Any:
@@ -281,7 +277,9 @@ class Compensated:
 
 
 Arithmetic = type[Plain] | type[Extended] | type[Compensated]
-MORE_DIGITS: tuple[Arithmetic, ...] = (Extended, Compensated) if Extended.available() else (Compensated,)
+MORE_DIGITS: tuple[type[Extended] | type[Compensated], ...] = (
+    (Extended, Compensated) if Extended.available() else (Compensated,)
+)
 
 
 def powers_error(p: float, terms: int) -> float:

@@ -304,7 +304,7 @@ def certify(
     b: float,
     alpha: np.ndarray,
     tol: float = 0.0,
-    left: Callable[[], float] = lambda: math.inf,
+    affords: Callable[[float], bool] = lambda seconds: True,
 ) -> Certificate:
     """The certificate of a primal point (w, b) and dual weights alpha, made feasible first.
 
@@ -318,8 +318,8 @@ def certify(
         Any non-negative numbers; best, those of a solver.
     tol : float, default=0
         The gap that is asked for: rounding that is far below it may remain.
-    left : callable
-        The seconds that are left: sums that take longer are not begun.
+    affords : callable
+        Is there time for sums that take so many seconds? Where there is not, they are not begun.
 
     Notes
     -----
@@ -329,12 +329,12 @@ def certify(
     y, weights = sample.y, sample.weights
     alpha = feasible(problem, y, weights, alpha)
     huge = huge_columns(problem, sample.X, sample.norms, alpha)
-    alone, found = _multiplied(problem, sample, w, b, alpha, huge, tol, left)
+    alone, found = _multiplied(problem, sample, w, b, alpha, huge, tol, affords)
     if huge is not None and not found.lower > 0.0:  # no room for real dual weights around these
         near = feasible(problem, y, weights, inside(problem, sample.X, y, weights, alpha, huge))
-        alone, found = _multiplied(problem, sample, w, b, near, huge, tol, left)
+        alone, found = _multiplied(problem, sample, w, b, near, huge, tol, affords)
         if not found.lower > 0.0:
-            alone, found = _multiplied(problem, sample, w, b, alpha, None, tol, left)
+            alone, found = _multiplied(problem, sample, w, b, alpha, None, tol, affords)
     support = np.flatnonzero(alone).astype(np.int64)
     lower, upper = float(found.lower), float(found.upper)  # whose quotient may overflow in silence
     return Certificate(problem, lower, upper, support, alone[support], fingerprint(sample))
@@ -348,7 +348,7 @@ def _multiplied(
     alpha: np.ndarray,
     huge: np.ndarray | None,
     tol: float,
-    left: Callable[[], float],
+    affords: Callable[[float], bool],
 ) -> tuple[np.ndarray, Bounds]:
     """The best multiple of alpha, huge columns left out as if they cancelled, and its bounds."""
     v = Plain.combine(sample.X, alpha * sample.y)
@@ -364,7 +364,7 @@ def _multiplied(
     if _is_seen(found, negligible) and problem.free:  # the multiple has rounded the dual weights once more
         _even_out(alpha, sample.y, caps)
     for arithmetic in MORE_DIGITS:
-        if _is_seen(found, negligible) and left() >= arithmetic.SECONDS * sample.entries:
+        if _is_seen(found, negligible) and affords(arithmetic.SECONDS * sample.entries):
             found = bounds(problem, sample, w, b, alpha, arithmetic)
             negligible = max(negligible, TOO_SMALL)
     return alpha, found

@@ -110,8 +110,8 @@ class Problem:
         """Square of each pattern's own coordinate in the extended space: 1 / (2 C s_i) for squared hinge."""
         if self.hard or self.loss == "hinge":
             return np.zeros(len(weights))
-        out = self.C * weights
         with np.errstate(divide="ignore", over="ignore"):
+            out = np.multiply(self.C, weights, dtype=float)
             np.divide(0.5, out, out=out)
         np.minimum(out, LARGEST, out=out)
         np.copyto(out, 0.0, where=weights <= 0.0)
@@ -142,7 +142,7 @@ class Problem:
 
     def losses(self, margins: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """What each pattern adds to the primal objective."""
-        xi = np.subtract(1.0, margins)
+        xi = np.subtract(1.0, margins, dtype=float)
         np.maximum(xi, 0.0, out=xi)
         with np.errstate(over="ignore"):  # a point that is as bad as that
             if self.loss == "squared_hinge":
@@ -155,8 +155,8 @@ class Problem:
         if self.hard or self.loss == "hinge":
             return alpha
         # alpha^2 / (4 C s_i), with no number that could overflow where alpha is small
-        out = 4.0 * self.C * weights
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            out = np.multiply(4.0 * self.C, weights, dtype=float)
             np.divide(alpha, out, out=out)
             out *= alpha
         np.copyto(out, 0.0, where=alpha <= 0.0)
@@ -190,7 +190,9 @@ class Problem:
             own = float((self.delta2(weights) * alpha) @ alpha)
         else:
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-                most = float(np.fmin.reduce(self.caps(weights) / alpha))  # where both are 0, not a number
+                most = float(
+                    np.fmin.reduce(self.caps(weights) / np.abs(alpha))
+                )  # where both are 0, not a number
         if self.power == 1:
             return best_multiple(float(alpha.sum()), own, min(most, norm2**-0.5) if norm2 > 0.0 else most)
         return best_multiple(float(alpha.sum()), norm2 + own, most)

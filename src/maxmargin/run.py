@@ -255,21 +255,22 @@ class State(ABC):
 
     def _present(self, h: Any, order: np.ndarray, passes: int) -> int:
         """Sweep these rows until all are right; the steps of the last sweep."""
-        steps, sweeps, made = self._sweeps(self.rule, h, order, passes)
-        self.presentations += order.size * sweeps
-        self.steps += made
-        return steps
+        most = self.at_once(order.size)
+        while True:
+            steps, sweeps, made = self._sweeps(self.rule, h, order, min(passes, most))
+            self.presentations += order.size * sweeps
+            self.steps += made
+            passes -= sweeps
+            if min(steps, sweeps, passes) <= 0 or self.interrupted():
+                return steps
 
     def _sweeps(self, rule: Any, h: Any, order: np.ndarray, passes: int) -> tuple[int, int, int]:
         """Steps of the last sweep, sweeps, and steps of all of them."""
         sweeps = made = 0
-        most = self.at_once(order.size)
         while True:
-            steps, more, new = repeat(rule, h, order, self.scores, self.moved, min(passes - sweeps, most))
+            steps, more, new = repeat(rule, h, order, self.scores, self.moved, passes - sweeps)
             sweeps, made = sweeps + more, made + new
-            if self._served(rule, h, order):
-                continue
-            if not (steps and more and sweeps < passes) or self.interrupted():
+            if not self._served(rule, h, order):
                 return steps, sweeps, made
 
     def _open(self, order: np.ndarray) -> None:

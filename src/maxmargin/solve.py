@@ -36,6 +36,7 @@ NEARLY = 0.996  # the certificate is rounded outwards, and still within `tol`
 HALF = 0.5  # bounds of other units are proved in the user's whenever the gap is halved
 TIGHT = 1e-9  # a margin as near to one is one
 UNFINISHED = (Status.MAX_ITER, Status.STALLED, Status.CONVERGED, Status.UNDECIDED, Status.NOT_FINITE)
+ENDED = (Status.CERTIFIED, Status.STALLED, Status.CONVERGED)
 STOPPED = (Status.MAX_TIME, Status.INTERRUPTED)
 SHARE = 0.4  # a quarter of the time of the exact step, in entries presented for each n side^2 of it
 PATIENCE = 3  # rounds that the rule has at least, before a small problem is handed to the exact step,
@@ -298,6 +299,7 @@ def _solve(
         run.count_start()
 
     presentations, steps = (history[-1].presentations, history[-1].steps) if history else (0, 0)
+    hurried = False  # was there no time for digits?
     looked: float | None = None  # the gap, in these units, of the last point that was certified in the user's
 
     def report(stage: str, reason: str) -> None:
@@ -319,6 +321,13 @@ def _solve(
     def take(point: _Told) -> None:
         known.take(point.certificate.lower, point.certificate.upper, point.w, point.b)
 
+    def affords(seconds: float) -> bool:
+        """Is there time for the digits of a certificate?"""
+        nonlocal hurried
+        enough = watch.affords(seconds)
+        hurried = hurried or not enough
+        return enough
+
     def told(w: np.ndarray, b: float, alpha: np.ndarray, gap: float) -> _Told:
         """What the user is told of this point, with the certificate for a gap."""
         w, alpha = scale.primal(w), scale.dual(problem, alpha)
@@ -327,7 +336,7 @@ def _solve(
             every = np.zeros(whole.y.size)
             every[rows] = alpha
             alpha = every
-        return _Told(w, b, alpha, certify(problem, whole, w, b, alpha, gap, watch.left))
+        return _Told(w, b, alpha, certify(problem, whole, w, b, alpha, gap, affords))
 
     proofs: list[tuple[np.ndarray, np.ndarray, _Told]] = []  # of the exact step's points
 
@@ -396,6 +405,7 @@ def _solve(
             run = run.handed_to(DualCoordinateDescent())
             run.passes(1)
             run.look()
+            rounds += 1
             report(run.algorithm.name, "nothing was found in time: one pass over the rows")
         same = (proof for w, alpha, proof in proofs if w is run.w and alpha is run.alpha and proof.b == run.b)
         proved = next(same, None) or told(run.w, run.b, run.alpha, tol)
@@ -405,18 +415,15 @@ def _solve(
     w, b, alpha, certificate = proved
     if certificate.gap <= tol:
         status = Status.CERTIFIED
+    elif hurried and status in ENDED:
+        status = watch.status() or Status.MAX_TIME
     elif status is Status.CERTIFIED:  # the running bounds were off by rounding
-        status = watch.status() or (Status.MAX_TIME if _is_hurried(watch, whole) else Status.STALLED)
+        status = Status.STALLED
     if problem.hard and not certificate.lower > 0.0 and status in UNFINISHED:
         status = Status.UNDECIDED
     if not np.isfinite([*w, b]).all() or np.isnan([certificate.lower, certificate.upper]).any():
         status = Status.NOT_FINITE
     return Solution(w, b, alpha, status, rounds, history, certificate)
-
-
-def _is_hurried(watch: Watch, sample: Sample) -> bool:
-    """Would the digits of a certificate take longer than there is time?"""
-    return watch.left() < sum(arithmetic.SECONDS for arithmetic in MORE_DIGITS) * sample.entries
 
 
 def _turn(relay: Relay | None) -> float:
@@ -538,7 +545,7 @@ def _finish_in(
         if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
             return False
         for v, bias in _primal_points(run, sample, w, b, point.settled):
-            hurried = _is_hurried(watch, sample)
+            hurried = not watch.affords(sum(one.SECONDS for one in MORE_DIGITS) * sample.entries)
             enough = run.tol if hurried else exact
             certificate = certified(v, bias, alpha, enough if hurried else 1e1 * exact)
             run.adopt(v, bias, alpha, certificate.lower, certificate.upper, exact if point.settled else 0.0)

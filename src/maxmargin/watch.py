@@ -74,10 +74,12 @@ class Watch:
         return time.perf_counter() - self.begin
 
     def left(self) -> float:
-        """Seconds that are left; infinitely many where no time was set, none after Ctrl-C."""
-        if self._told():
-            return 0.0
+        """Seconds that are left; infinitely many where no time was set."""
         return math.inf if self.deadline is None else max(self.deadline - time.perf_counter(), 0.0)
+
+    def affords(self, seconds: float) -> bool:
+        """Is there time for what takes so long?"""
+        return not self.interrupted() and seconds <= self.left()
 
     def interrupted(self) -> bool:
         """Is it time to stop?"""

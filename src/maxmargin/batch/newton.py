@@ -40,7 +40,7 @@ ANEW = 0.5  # share of the costly patterns that may have changed for the matrix 
 FALL = 1e-3  # share of its greatest diagonal below which a matrix has lost three digits
 LARGE, EVERY = 20_000, 16  # rows, of which every 16th are solved first
 NEAR, SHORT, LONG = 1e-2, 15, 100  # a gap to begin at; steps from 0 that may lead there, and those of a stage
-MIDDLE = 0.5  # of the way, in digits, to their sum: where costs begin to rise
+MIDDLE, LOW = 0.5, 1e6  # of the way, in digits, to their sum: where costs begin to rise, and no later
 RISE, CLOSE = 10.0, 0.5  # of the costs from stage to stage; a gap at which the next one begins
 EASY = 2  # steps of a stage, after which costs may rise by more
 TURNS = 2000  # of conjugate gradients
@@ -106,7 +106,8 @@ def _begin(descent: _Descent, weights: np.ndarray) -> None:
     descent.start()
     if _run(descent, NEAR, SHORT) == SHORT:
         descent.start()
-        share, rise = float(descent.share.sum()) ** -MIDDLE, RISE
+        total, rise = float(descent.share.sum()), RISE
+        share = min(total**MIDDLE, LOW) / total
         while 0.0 < share < 1.0 and not descent.interrupted():
             with descent.costs_times(share):
                 steps = _run(descent, CLOSE, LONG)

@@ -109,6 +109,14 @@ def least_shift(y, z, c, most):
     Newton's method on the slope, which is piecewise linear, within a bracket.
     """
     low, high, b = -np.inf, np.inf, 0.0
+    for k in range(y.size):
+        if c[k] > 0.0 and y[k] > 0.0:
+            low = max(low, y[k] - z[k])
+        elif c[k] > 0.0 and y[k] < 0.0:
+            high = min(high, y[k] - z[k])
+    if not high < low:
+        return np.nan
+    low, high = high, low
     for _ in range(most):
         weight = pull = 0.0
         for k in range(y.size):
@@ -116,14 +124,12 @@ def least_shift(y, z, c, most):
             if y[k] * rest > 0.0:
                 weight += c[k]
                 pull += c[k] * rest
-        if not weight > 0.0:
-            return np.nan
         if pull > 0.0:
-            low = b
+            low = max(low, b)
         else:
-            high = b
-        new = b + pull / weight
-        if abs(new - b) <= TINY * abs(b):
+            high = min(high, b)
+        new = b + pull / weight if weight > 0.0 else b
+        if abs(new - b) <= TINY * max(1.0, abs(b)):
             return new
         b = new if low < new and new < high else 0.5 * (low + high)
     return b
