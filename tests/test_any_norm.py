@@ -173,7 +173,7 @@ def test_ima_certifies_every_norm(p):
         verify(model, X, y)
 
 
-@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, INF])
+@pytest.mark.parametrize("p", [1.0, pytest.param(1.5, marks=pytest.mark.slow), 2.0, 3.0, INF])
 @pytest.mark.parametrize(
     ("intercept", "C"),
     [

@@ -289,7 +289,7 @@ def test_begins_with_the_last_fit_s_dual_weights(rules_alone):
 
 
 @pytest.mark.parametrize("variant", ["ocas", "svmperf"])
-@pytest.mark.parametrize("spread", [1e5, 1e6])
+@pytest.mark.parametrize("spread", [1e5, pytest.param(1e6, marks=pytest.mark.slow)])
 def test_rounding_is_no_convergence(variant, spread, rules_alone):
     """Columns of very different size hide planes in rounding: it goes on, and says what is left."""
     for seed in range(3):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,6 +62,13 @@ def rounds(name: str) -> int:
     return 1000 if name in CONVERGENT else ROUNDS.get(name, 10)
 
 
+def tolerances(names: list[str]) -> list[Any]:
+    """Rules with a tight tolerance and a loose one; with the latter, most are slow tests."""
+    tight = [pytest.param(name, 1e-8) for name in names]
+    loose = [pytest.param(name, 1e-3, marks=() if name in LONG else pytest.mark.slow) for name in names]
+    return tight + loose
+
+
 def solvable(name: str, c: Case) -> Case:
     """The problem, or the one nearest to it that the rule solves."""
     for change in ({}, {"loss": "hinge"}, {"loss": "squared_hinge"}, {"intercept": "free"}):
@@ -70,8 +78,9 @@ def solvable(name: str, c: Case) -> Case:
     return c
 
 
-@pytest.mark.parametrize("tol", [1e-3, 1e-8])
-@pytest.mark.parametrize("name", [name for name in RULES if name != "lp"])  # not of p = 2
+@pytest.mark.parametrize(
+    ("name", "tol"), tolerances([name for name in RULES if name != "lp"])
+)  # not of p = 2
 def test_soft_problems(name, tol):
     def body(c):
         c = solvable(name, c)
@@ -122,8 +131,7 @@ def test_nearly_collinear_columns_from_1e_6_to_1e6(name, loss):
         bracketed(verify(model, c.X, c.y), truth)
 
 
-@pytest.mark.parametrize("tol", [1e-3, 1e-8])
-@pytest.mark.parametrize("name", FOR_HARD)
+@pytest.mark.parametrize(("name", "tol"), tolerances(FOR_HARD))
 def test_hard_margin(name, tol):
     """Separable: certified. Not separable: an end, and the word for it; never a margin that is not there."""
 
