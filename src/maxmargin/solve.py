@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .along import intercept
 from .arithmetic import MORE_DIGITS, Plain
 from .batch.active_set import Point, candidates
 from .batch.quadratic import OutOfTime, Quadratic, quadratics
 from .certificates import FEW, NEGLIGIBLE, Certificate, Sample, certify
 from .data import Patterns
-from .intercept import best_intercept
 from .merge import Merged, merge
 from .norms import norm
 from .problems import CROSSED, Problem
@@ -576,7 +576,7 @@ def _primal_points(
     problem, X = run.problem, sample.X
     z = Plain.scores(X, w)
     if problem.free:
-        b = best_intercept(problem, z, sample.y, sample.weights)
+        b = intercept(problem, z, sample.y, sample.weights)
     margins = sample.y * (z + b)
     if problem.hard:
         smallest = float(margins.min())
