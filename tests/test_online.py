@@ -50,11 +50,9 @@ RULES = [
     AggressiveROMMA(delta=0.2),
     PUMMA(delta=0.2),
 ]
-# of float32 rows every rule is compiled once more: three as a rule, the others with the slow tests
-SINGLE = [
-    rule if rule in (RULES[1], RULES[2], RULES[-1]) else pytest.param(rule, marks=pytest.mark.slow)
-    for rule in RULES
-]
+# of float32 rows, and for each trail, every rule is compiled once more: two as a rule, the others with the slow tests
+USUAL = (RULES[2], RULES[-1])
+SINGLE = [rule if rule in USUAL else pytest.param(rule, marks=pytest.mark.slow) for rule in RULES]
 TRAILS = ["average", "vote", "last"]
 
 
@@ -114,8 +112,19 @@ def test_scikit_learn_with_other_parameters(estimator, check):
 
 
 class TestStreams:
-    @pytest.mark.parametrize("trail", TRAILS)
-    @pytest.mark.parametrize("rule", RULES, ids=names)
+    @pytest.mark.parametrize(
+        ("rule", "trail"),
+        [
+            pytest.param(
+                rule,
+                trail,
+                marks=() if trail == "average" or rule in USUAL else pytest.mark.slow,
+                id=f"{rule}-{trail}",
+            )
+            for rule in RULES
+            for trail in TRAILS
+        ],
+    )
     def test_batches_of_any_size_are_one_pass_bit_for_bit(self, rule, trail):
         X, y = clouds()
         for data in (X, sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))):
