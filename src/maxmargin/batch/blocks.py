@@ -219,8 +219,7 @@ class Few(Blocks):
         return np.array([factors @ self._rows[places] for factors in c])
 
     def products(self, share: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
-        some = self._rows[rows]
-        some = some * np.sqrt(share)[:, None]
+        some = self._rows[rows] * np.sqrt(share)[:, None]
         return some.T @ some
 
     def all_products(
