@@ -18,6 +18,7 @@ from maxmargin import MaxMarginClassifier, Problem, Status, verify
 from maxmargin.rules import RULES
 
 CONVERGENT = [name for name in RULES if RULES[name].convergent]
+FOR_SOFT = [name for name in RULES if name != "lp"]  # not of p = 2
 FOR_HARD = [name for name in RULES if RULES[name]().refuses(Problem("hinge", np.inf)) is None]
 FOR_ALL = [name for name in CONVERGENT if name in FOR_HARD]
 EPS = float(np.finfo(float).eps)
@@ -78,9 +79,7 @@ def solvable(name: str, c: Case) -> Case:
     return c
 
 
-@pytest.mark.parametrize(
-    ("name", "tol"), tolerances([name for name in RULES if name != "lp"])
-)  # not of p = 2
+@pytest.mark.parametrize(("name", "tol"), tolerances(FOR_SOFT))
 def test_soft_problems(name, tol):
     def body(c):
         c = solvable(name, c)

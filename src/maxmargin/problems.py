@@ -189,10 +189,9 @@ class Problem:
         if self.loss == "squared_hinge":
             own = float((self.delta2(weights) * alpha) @ alpha)
         else:
+            # where both are 0 it is not a number, which fmin passes over
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-                most = float(
-                    np.fmin.reduce(self.caps(weights) / np.abs(alpha))
-                )  # where both are 0, not a number
+                most = float(np.fmin.reduce(self.caps(weights) / np.abs(alpha)))
         if self.power == 1:
             return best_multiple(float(alpha.sum()), own, min(most, norm2**-0.5) if norm2 > 0.0 else most)
         return best_multiple(float(alpha.sum()), norm2 + own, most)
