@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .compiled.signatures import dense, sparse
+from .compiled.signatures import dense, odd, sparse
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ def merge(X: Any, y: np.ndarray, weights: np.ndarray) -> Merged:
 
 def _signatures(X: Any) -> np.ndarray:
     """One number a row, whatever the storage: the bits of its entries times odd numbers, modulo 2^64."""
-    multipliers = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64) * np.uint64(2)
-    multipliers += np.uint64(1)
+    multipliers = np.empty(X.shape[1], np.uint64)
+    odd(multipliers)
     values = X.data if sp.issparse(X) else X
     bits = values.astype(np.float64, copy=False).view(np.uint64)
     out = np.empty(X.shape[0], np.uint64)

@@ -24,6 +24,7 @@ from scipy.optimize import lsq_linear
 from .interior_point import BY_ORTHOGONAL_FACTORS, Iterate, interior_point
 from .narrowing import by_proximal_points, narrowed_points
 from .newton import newton_points
+from .orthogonal import Disjoint, Pivoted, shortest
 from .quadratic import Quadratic
 
 _linalg: Any = scipy.linalg  # its annotations speak of every case at once
@@ -247,7 +248,7 @@ def _solve(qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarray
     """
     a = np.where(capped, qp.c, 0.0)
     fixed = qp.A.T @ a
-    k, m, d = np.count_nonzero(free), len(qp.e), qp.A.shape[1]
+    k, d = np.count_nonzero(free), qp.A.shape[1]
     if k == 0:
         return Point(a, fixed, beta)
     if k > d and not qp.problem.hard and qp.D[free].all():
@@ -259,29 +260,16 @@ def _solve(qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarray
     size = np.sqrt(np.maximum((B * B).sum(axis=0) + (E * E).sum(axis=0), 1e-300))
     B = B / size
     r = (qp.q[free] - qp.A[free] @ fixed) / size
-    E = E / size
-    begin, Z = np.zeros(k), None
-    if m:
-        basis, R = _linalg.qr(E.T, pivoting=True)[:2]
-        rank = int(np.sum(np.abs(np.diag(R)) > 1e-12 * max(abs(R[0, 0]), 1e-300)))
-        begin = _linalg.lstsq(E, qp.e - qp.E @ a, check_finite=False)[0]
-        Z = basis[:, rank:]
-    x, moved = begin, B @ begin
-    BZ = B if Z is None else B @ Z
-    if BZ.shape[1]:
-        Q, R, order = _linalg.qr(BZ, mode="economic", pivoting=True, check_finite=False)
-        diagonal = np.abs(np.diag(R))
-        rank = int(np.sum(diagonal > 1e-13 * max(BZ.shape) * max(float(diagonal.max(initial=0.0)), 1e-300)))
-        Q, R, order = Q[:, :rank], R[:rank, :rank], order[:rank]
-        right = (r if Z is None else Z.T @ r)[order]
-        z = _linalg.solve_triangular(R, right, trans="T", check_finite=False) - Q.T @ moved
-        t = np.zeros(BZ.shape[1])
-        t[order] = _linalg.solve_triangular(R, z, check_finite=False)
-        x = begin + (t if Z is None else Z @ t)
-        moved = moved + Q @ z
+    equations = Disjoint(E / size)
+    x = equations.least(qp.e - qp.E @ a)
+    moved, inside = B @ x, equations.within(B)
+    if inside.any():
+        factors = Pivoted(inside)
+        z = factors.under(equations.within(r[None, :])[0]) - factors.Q.T @ moved
+        x = x + equations.out(factors.over(z))
+        moved = moved + factors.Q @ z
     a[free] = x / size
-    if m:
-        beta = _linalg.lstsq(E.T, r - B.T @ moved, check_finite=False)[0]
+    beta = equations.multipliers(r - B.T @ moved)
     return Point(a, fixed + moved[:d], beta)
 
 
@@ -295,7 +283,7 @@ def _least_squares(qp: Quadratic, free: np.ndarray) -> Point:
     matrix = np.vstack([np.eye(d, rows.shape[1]), rows / root[:, None]])
     size = np.sqrt(np.maximum((matrix * matrix).sum(axis=0), 1e-300))
     target = np.concatenate([np.zeros(d), right / root])
-    z = _linalg.lstsq(matrix / size, target, lapack_driver="gelsy", check_finite=False)[0] / size
+    z = shortest(matrix / size, target) / size
     a = np.zeros(free.size)
     a[free] = (right - rows @ z) / qp.D[free]
     return Point(a, z[:d], z[d:])
@@ -308,7 +296,7 @@ def _tighten(qp: Quadratic, free: np.ndarray, point: Point) -> Point:
     a, w, beta, _ = point
     slack = qp.slacks(a, beta, w)[free]
     rows = np.hstack([qp.A[free], qp.E[:, free].T])
-    move = _linalg.lstsq(rows, -slack, lapack_driver="gelsy", check_finite=False)[0]
+    move = shortest(rows, -slack)
     return Point(a, w + move[: w.size], beta + move[w.size :])
 
 

@@ -10,11 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arithmetic import Plain
+from ..compiled.definite import products
 from ..compiled.newton import squares
 from ..problems import Problem
 
 BYTES = 2**20  # of rows that are looked at together,
 KEPT = 2**22  # and of those that are kept about their mean
+NARROW = 24  # coordinates, up to which BLAS takes no less than a loop of our own
 # times the length of most rows is what a few may make of the average; and of a sample, where it may be so
 LONGER, DOUBT = 1e3, 2.0
 SAMPLE = 500  # rows that tell what most are like
@@ -45,7 +47,7 @@ class Blocks:
     """
 
     def __init__(self, problem: Problem, X: Any) -> None:
-        self.X, (self.n, self.d) = X, X.shape
+        self.X, (self.n, self.d), self._free = X, X.shape, problem.free
         self.constant = 1.0 if problem.free else problem.rho
         self.size = self.d + (self.constant > 0.0)
         self.mean = np.zeros(self.d)
@@ -143,10 +145,11 @@ class Blocks:
 
         They combine the rows to `made`, and `linear` is what they are worth but for its square.
         """
-        regular = self.regular
-        primal = 0.5 * float(regular @ (z * z)) + loss
-        dual = linear - 0.5 * float(regular @ (made * made))
-        uneven = float((1.0 - regular) @ np.abs(made))  # what evens dual weights out costs about as much
+        primal = 0.5 * float((self.regular * z) @ z) + loss
+        dual = linear - 0.5 * float((self.regular * made) @ made)
+        uneven = (
+            abs(float(made[-1])) if self._free else 0.0
+        )  # what evens dual weights out costs about as much
         return (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf
 
     def _of_dense(self, share: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
@@ -225,7 +228,11 @@ class Few(Blocks):
     def all_products(
         self, share: np.ndarray, rows: np.ndarray, interrupted: Callable[[], bool] = lambda: False
     ) -> np.ndarray:
-        return self.products(share[rows], rows)
+        if self.size > NARROW:
+            return self.products(share[rows], rows)
+        matrix = np.empty((self.size, self.size))
+        products(self._rows, share, rows, matrix)
+        return matrix
 
     def regularised(self, matrix: np.ndarray) -> np.ndarray:
         out = matrix.copy()

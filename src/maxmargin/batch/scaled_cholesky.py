@@ -8,19 +8,48 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
-RIDGE = 1e-14  # share of the diagonal that is added where rounding makes the matrix indefinite
+from ..compiled.definite import substitute, triangular
 
-_lapack: Any = lapack  # whose wrappers take longer than a small matrix does
+RIDGES = (
+    0.0,
+    1e-14,
+    1e-12,
+    1e-10,
+)  # shares of the diagonal that are added, one after the other, until there is a factor
+SMALL = 100  # equations, up to which LAPACK's wrappers take longer than the factor
+
+_lapack: Any = lapack
+
+Solve = Callable[[np.ndarray], np.ndarray]
 
 
-def factor(matrix: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
+def factor(matrix: np.ndarray) -> Solve | None:
     """Solves with this matrix; None where it has lost its digits."""
-    diagonal = np.diag(matrix).copy()
-    if not (np.isfinite(matrix).all() and diagonal.min() > 0.0):
+    diagonal = np.diag(matrix)
+    if not 0.0 < diagonal.min() <= diagonal.max() < np.inf:
         return None
     root = 1.0 / np.sqrt(diagonal)
+    return _small(matrix, root) if root.size <= SMALL else _large(matrix, root)
+
+
+def _small(matrix: np.ndarray, root: np.ndarray) -> Solve | None:
+    found, inverse = matrix.copy(), np.empty(root.size)
+    if not any(triangular(found, root, ridge, inverse) for ridge in RIDGES):
+        return None
+
+    def solve(right: np.ndarray) -> np.ndarray:
+        out = np.empty(root.size)
+        substitute(found, root, inverse, right, out)
+        return out
+
+    return solve
+
+
+def _large(matrix: np.ndarray, root: np.ndarray) -> Solve | None:
     scaled = matrix * root * root[:, None]
-    for ridge in (0.0, RIDGE, 1e2 * RIDGE, 1e4 * RIDGE):
+    if not np.isfinite(scaled).all():
+        return None
+    for ridge in RIDGES:
         scaled.flat[:: root.size + 1] = 1.0 + ridge
         lower, failed = _lapack.dpotrf(scaled, lower=1)
         if not failed:

@@ -31,6 +31,13 @@ def sparse(indptr, indices, bits, multipliers, out):
 
 
 @compiled()
+def odd(multipliers):
+    """Odd numbers without a pattern, each from its place."""
+    for j in range(multipliers.size):
+        multipliers[j] = mixed(mixed(np.uint64(j + 1))) | np.uint64(1)
+
+
+@compiled()
 def mixed(bits):
     """Bits spread over the whole word; zero, of either sign, becomes zero."""
     bits = bits & ONES if bits & ONES == np.uint64(0) else bits
