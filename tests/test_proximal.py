@@ -16,7 +16,7 @@ from maxmargin.batch import narrowing, proximal
 from maxmargin.batch.narrowing import Rows, by_proximal_points
 from maxmargin.batch.proximal import Start, _Search, proximal_points
 from maxmargin.certificates import Sample, certify
-from maxmargin.compiled.proximal import least_along, shares, slopes
+from maxmargin.compiled.proximal import follow, least_along, slopes, uncut
 
 INTERCEPTS = ("free", "augmented", "none")
 
@@ -47,8 +47,14 @@ def test_shares_are_those_of_the_smoothed_hinge(sigma):
     """Where the most is reached, and the slope of the smoothed hinge in the slack."""
     rng = np.random.default_rng(0)
     near, slack, cap = rng.random(40), rng.normal(size=40), 1.0 + rng.random(40)
-    share, inside = np.empty(40), np.empty(40, int)
-    count = shares(near, sigma, slack, share, inside)
+    share, pull, inside = np.empty(40), np.empty(40), np.empty(40, int)
+    far, back = slack + 0.5, np.ones(40)
+    loss, total = follow(near, sigma, far, back, 0.5, cap, -cap, share, pull)
+    assert far == pytest.approx(slack, abs=1e-15)
+    assert loss == pytest.approx(cap @ np.maximum(slack, 0.0))
+    assert total == pytest.approx(cap @ share)
+    assert pull == pytest.approx(-cap * share)
+    count = uncut(share, inside)
     s = np.linspace(0.0, 1.0, 20_001)[:, None]
     assert share == pytest.approx(
         s[(s * slack - (s - near) ** 2 / (2.0 * sigma)).argmax(axis=0), 0], abs=1e-4

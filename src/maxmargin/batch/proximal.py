@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled.proximal import least_along, shares, sums
+from ..compiled.proximal import descend, follow, steepness, uncut
 from ..problems import Problem
 from .blocks import blocks_of
 from .primal_dual import Point
@@ -111,7 +111,8 @@ class _Search:
         self._signed = self.cap * y
         self.regular, self.problem = self.blocks.regular, problem
         self._steep = STEEP * max(1.0, 1.0 / float(self.cap.sum()))
-        self.share, self._room = np.empty(y.size), np.empty(y.size, int)
+        self.share, self._pull, self._room = np.empty(y.size), np.empty(y.size), np.empty(y.size, int)
+        self._gradient = np.empty(self.blocks.size)
 
     def first(self) -> Start:
         """w = 0, with dual weights that balance."""
@@ -148,17 +149,17 @@ class _Search:
 
     def _begin(self) -> None:
         """A problem of this sigma."""
-        self._measure()
+        self._measure(self.near, 0.0)
         self._first, self.steps = self._steepness, 0
 
-    def _measure(self) -> None:
-        """The shares, the gradient, and the gap."""
-        count = shares(self.near, self.sigma, self.slack, self.share, self._room)
-        self.inside = self._room[:count]
-        made = self.blocks.all_combined(self._signed * self.share)
-        self._gradient = self.regular * self.z - made
-        self._steepness = float(np.abs(self._gradient).max())
-        loss, self._total = sums(self.cap, self.slack, self.share)
+    def _measure(self, step: np.ndarray, t: float) -> None:
+        """The shares, the gradient, and the gap, t steps on."""
+        loss, self._total = follow(
+            self.near, self.sigma, self.slack, step, t, self.cap, self._signed, self.share, self._pull
+        )
+        self.inside = self._room[: uncut(self.share, self._room)]
+        made = self.blocks.all_combined(self._pull)
+        self._steepness = steepness(self.regular, self.z, made, self._gradient)
         self.gap = self.blocks.gap(self.z, made, loss, self._total)
 
     def advance(self) -> bool:
@@ -167,20 +168,14 @@ class _Search:
         if solve is None:
             return False
         dz = -solve(self._gradient)
-        slope, regular = float(self._gradient @ dz), self.regular * dz
-        if not slope < 0.0:
-            return False
-        step = self.y * self.blocks.all_scores(dz)
-        t = least_along(
-            self.near, self.sigma, self.slack, step, self.cap, float(regular @ self.z), float(regular @ dz),
-            -FLAT * slope,
+        step = self.blocks.all_scores(dz)
+        t = descend(
+            self.near, self.sigma, self.slack, step, self.y, self.cap, self.z, dz, self.regular, self._gradient, FLAT
         )  # fmt: skip
         if not t > 0.0:
             return False
-        self.z = self.z + t * dz
-        self.slack -= t * step
         self.steps += 1
-        self._measure()
+        self._measure(step, t)
         return True
 
     def _matrix(self) -> np.ndarray:

@@ -25,15 +25,11 @@ Solve = Callable[[np.ndarray], np.ndarray]
 
 def factor(matrix: np.ndarray) -> Solve | None:
     """Solves with this matrix; None where it has lost its digits."""
-    diagonal = np.diag(matrix)
-    if not 0.0 < diagonal.min() <= diagonal.max() < np.inf:
-        return None
-    root = 1.0 / np.sqrt(diagonal)
-    return _small(matrix, root) if root.size <= SMALL else _large(matrix, root)
+    return _small(matrix) if len(matrix) <= SMALL else _large(matrix)
 
 
-def _small(matrix: np.ndarray, root: np.ndarray) -> Solve | None:
-    found, inverse = matrix.copy(), np.empty(root.size)
+def _small(matrix: np.ndarray) -> Solve | None:
+    found, root, inverse = matrix.copy(), np.empty(len(matrix)), np.empty(len(matrix))
     if not any(triangular(found, root, ridge, inverse) for ridge in RIDGES):
         return None
 
@@ -45,7 +41,11 @@ def _small(matrix: np.ndarray, root: np.ndarray) -> Solve | None:
     return solve
 
 
-def _large(matrix: np.ndarray, root: np.ndarray) -> Solve | None:
+def _large(matrix: np.ndarray) -> Solve | None:
+    diagonal = np.diag(matrix)
+    if not 0.0 < diagonal.min() <= diagonal.max() < np.inf:
+        return None
+    root = 1.0 / np.sqrt(diagonal)
     scaled = matrix * root * root[:, None]
     if not np.isfinite(scaled).all():
         return None

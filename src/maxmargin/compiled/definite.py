@@ -36,10 +36,13 @@ def products(rows, share, some, matrix):
 def triangular(matrix, root, ridge, inverse):
     """Cholesky's factor of root matrix root, with ones and the ridge on its diagonal: below that of the matrix itself.
 
-    What is on and above the diagonal stays. `inverse` gets 1 over the diagonal of the factor. False where a pivot is
-    not positive.
+    What is on and above the diagonal stays. `root` gets 1 over the root of each entry of the diagonal, `inverse` 1 over
+    those of the factor. False where one is not positive.
     """
     for i in range(root.size):
+        if not (0.0 < matrix[i, i] and matrix[i, i] < np.inf):
+            return False
+        root[i] = 1.0 / np.sqrt(matrix[i, i])
         row = matrix[i]
         for j in range(i):
             other = matrix[j]

@@ -12,26 +12,62 @@ from .jit import compiled
 from .newton import MOST
 
 
-@compiled()
-def shares(near, sigma, slack, share, inside):
-    """Every share, and the places of the patterns that are inside. (How many these are.)"""
-    count = 0
+@compiled(fastmath={"reassoc", "contract"})
+def follow(near, sigma, slack, step, t, cap, signed, share, pull):
+    """slack -= t step, with the shares of these slacks, and pull = signed share.
+
+    (The loss, sum cap max(0, slack), and the sum of the dual weights, cap share.)
+    """
+    loss = total = 0.0
     for k in range(slack.size):
-        s = near[k] + sigma * slack[k]
-        share[k] = min(max(s, 0.0), 1.0)
+        rest = slack[k] - t * step[k]
+        s = min(max(near[k] + sigma * rest, 0.0), 1.0)
+        slack[k], share[k], pull[k] = rest, s, signed[k] * s
+        loss += cap[k] * max(rest, 0.0)
+        total += cap[k] * s
+    return loss, total
+
+
+@compiled()
+def uncut(share, inside):
+    """The places of the patterns that are inside. (How many these are.)"""
+    count = 0
+    for k in range(share.size):
         inside[count] = k
-        count += 1 if 0.0 < s and s < 1.0 else 0
+        count += 1 if 0.0 < share[k] and share[k] < 1.0 else 0
     return count
 
 
-@compiled(fastmath={"reassoc", "contract"})
-def sums(cap, slack, share):
-    """(sum cap max(0, slack), sum cap share): the loss, and the sum of the dual weights."""
-    loss = total = 0.0
-    for k in range(slack.size):
-        loss += cap[k] * max(slack[k], 0.0)
-        total += cap[k] * share[k]
-    return loss, total
+@compiled()
+def steepness(regular, z, made, gradient):
+    """gradient = regular z - made. (Its largest entry.)"""
+    most = 0.0
+    for j in range(z.size):
+        gradient[j] = regular[j] * z[j] - made[j]
+        most = max(most, abs(gradient[j]))
+    return most
+
+
+@compiled()
+def descend(near, sigma, slack, step, y, cap, z, dz, regular, gradient, flat):
+    """Move z along dz to the least point of that line; scores of dz become what margins gain. (How many dz; 0: none.)
+
+    The share of the slope at z that is none is `flat`.
+    """
+    slope = along = curvature = 0.0
+    for j in range(z.size):
+        slope += gradient[j] * dz[j]
+        along += regular[j] * dz[j] * z[j]
+        curvature += regular[j] * dz[j] * dz[j]
+    if not slope < 0.0:
+        return 0.0
+    for k in range(step.size):
+        step[k] *= y[k]
+    t = least_along(near, sigma, slack, step, cap, along, curvature, -flat * slope)
+    if t > 0.0:
+        for j in range(z.size):
+            z[j] += t * dz[j]
+    return t
 
 
 @compiled()
