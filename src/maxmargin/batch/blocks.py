@@ -16,7 +16,7 @@ from ..problems import Problem
 
 BYTES = 2**20  # of rows that are looked at together,
 KEPT = 2**22  # and of those that are kept about their mean
-NARROW = 24  # coordinates, up to which BLAS takes no less than a loop of our own
+NARROW = 40  # coordinates, up to which BLAS takes no less than a loop of our own
 # times the length of most rows is what a few may make of the average; and of a sample, where it may be so
 LONGER, DOUBT = 1e3, 2.0
 SAMPLE = 500  # rows that tell what most are like
