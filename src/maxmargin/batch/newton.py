@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..compiled.newton import Squared, diagonal, least_along, products, weigh
+from ..compiled.lines import subtract
+from ..compiled.newton import Squared, changes, descend, diagonal, follow, products, weigh
 from ..compiled.spaces import Dense, Sparse
 from ..compiled.vectors import Plain as Vector
 from ..problems import Problem
@@ -143,7 +144,7 @@ class _Descent:
         self.problem, self.blocks, self.y, self.interrupted = problem, blocks_of(problem, X), y, interrupted
         self.share = self.blocks.unit**2 / np.maximum(problem.delta2(weights), LEAST)
         self.regular = self.blocks.regular
-        self.alpha = np.empty(y.size)
+        self.alpha, self._gradient = np.empty(y.size), np.empty(self.blocks.size)
         self._system = self._solver()
 
     def _solver(self) -> _Products | _Gradients:
@@ -186,12 +187,11 @@ class _Descent:
         """The gradient, and the relative gap that it leaves."""
         total, square = weigh(self.slack, self.share, self.alpha)
         made = self.blocks.all_combined(self.alpha * self.y)
-        self._gradient = self.regular * self.z - made
-        left = 0.5 * float(self.regular @ self._gradient**2)
-        curvature = float(self.regular @ (made * made)) + square
+        _, left, size = subtract(self.regular, self.z, made, self._gradient)
+        curvature = size + square
         dual = 0.5 * total * total / curvature if curvature > 0.0 else 0.0
-        uneven = made[-1] / total if self.problem.free and total > 0.0 else 0.0
-        self._last, self._gap = self._gap, left / dual + uneven * uneven if dual > 0.0 else np.inf
+        uneven = float(made[-1]) / total if self.problem.free and total > 0.0 else 0.0
+        self._last, self._gap = self._gap, 0.5 * left / dual + uneven * uneven if dual > 0.0 else np.inf
         return self._gap
 
     def ended(self) -> bool:
@@ -203,21 +203,11 @@ class _Descent:
         costly = self.slack > 0.0
         rough = min(max(self._gap**0.5, FINE), ROUGH) * FINER**self._again
         dz = self._system.solve(costly, self._gradient, rough)
-        slope = float(self._gradient @ dz)
-        if not slope < 0.0:
-            return False
         step = self.blocks.all_scores(dz)
-        step *= self.y
-        regular = self.regular * dz
-        t = least_along(
-            self.slack, step, self.share, float(regular @ self.z), float(regular @ dz), -FLAT * slope
-        )
+        t = descend(self.slack, step, self.y, self.share, self.z, dz, self.regular, self._gradient, FLAT)
         if not t > 0.0:
             return False
-        self.z = self.z + t * dz
-        step *= t
-        self.slack -= step
-        self._again = self._again + 1 if np.array_equal(costly, self.slack > 0.0) else 0
+        self._again = 0 if follow(self.slack, step, t, costly) else self._again + 1
         if self._again == 1:
             self.slack = self._slack_at(self.z)  # what rounding has added up
         return True
@@ -229,6 +219,7 @@ class _Products:
     def __init__(self, blocks: Blocks, share: np.ndarray, interrupted: Callable[[], bool]) -> None:
         self.blocks, self.share, self.interrupted = blocks, share, interrupted
         self._inside = np.zeros(share.size, bool)
+        self._came, self._left = np.empty((2, share.size), int)
         self._matrix = np.zeros((blocks.size, blocks.size))
         self._top = np.zeros(blocks.size)
 
@@ -241,12 +232,12 @@ class _Products:
 
     def _follow(self, costly: np.ndarray) -> None:
         """Add the patterns that came to the matrix, subtract those that left; or begin anew."""
-        came, left = np.flatnonzero(costly & ~self._inside), np.flatnonzero(self._inside & ~costly)
-        anew = came.size + left.size > ANEW * np.count_nonzero(costly)
-        if not anew:
-            self._matrix += self._sum(came)
+        came, left, count = changes(costly, self._inside, self._came, self._left)
+        anew = came + left > ANEW * count
+        if not anew and came + left:
+            self._matrix += self._sum(self._came[:came])
             self._top = np.maximum(self._top, np.diag(self._matrix))
-            self._matrix -= self._sum(left)
+            self._matrix -= self._sum(self._left[:left])
             anew = bool((np.diag(self._matrix) < FALL * self._top).any())
         if anew:
             self._matrix = self._sum(np.flatnonzero(costly))

@@ -25,7 +25,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled.proximal import descend, follow, steepness, uncut
+from ..compiled.lines import subtract
+from ..compiled.proximal import descend, follow, uncut
 from ..problems import Problem
 from .blocks import blocks_of
 from .primal_dual import Point
@@ -159,7 +160,7 @@ class _Search:
         )
         self.inside = self._room[: uncut(self.share, self._room)]
         made = self.blocks.all_combined(self._pull)
-        self._steepness = steepness(self.regular, self.z, made, self._gradient)
+        self._steepness, _, _ = subtract(self.regular, self.z, made, self._gradient)
         self.gap = self.blocks.gap(self.z, made, loss, self._total)
 
     def advance(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .jit import compiled, record
+from .lines import along
 
 MOST = 50  # steps along a line
 
@@ -35,6 +36,47 @@ def weigh(slack, share, alpha):
         total += share[k] * rest
         square += share[k] * rest * rest
     return total, square
+
+
+@compiled()
+def descend(slack, step, y, share, z, dz, regular, gradient, flat):
+    """Move z along dz to the least point of that line; scores of dz become what margins gain. (How many dz; 0: none.)
+
+    The share of the slope at z that is none is `flat`.
+    """
+    slope, first, second = along(regular, z, dz, gradient)
+    if not slope < 0.0:
+        return 0.0
+    for k in range(step.size):
+        step[k] *= y[k]
+    t = least_along(slack, step, share, first, second, -flat * slope)
+    if t > 0.0:
+        for j in range(z.size):
+            z[j] += t * dz[j]
+    return t
+
+
+@compiled()
+def follow(slack, step, t, costly):
+    """slack -= t step. (Are other patterns costly now?)"""
+    changed = False
+    for k in range(slack.size):
+        rest = slack[k] - t * step[k]
+        slack[k] = rest
+        changed |= (rest > 0.0) != costly[k]
+    return changed
+
+
+@compiled()
+def changes(costly, inside, came, left):
+    """The places of the patterns that are costly and not inside, and the other way round. (How many; how many cost.)"""
+    new = old = count = 0
+    for k in range(costly.size):
+        came[new] = left[old] = k
+        new += 1 if costly[k] and not inside[k] else 0
+        old += 1 if inside[k] and not costly[k] else 0
+        count += costly[k]
+    return new, old, count
 
 
 @compiled()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import compiled
+from .lines import along
 from .newton import MOST
 
 
@@ -39,31 +40,17 @@ def uncut(share, inside):
 
 
 @compiled()
-def steepness(regular, z, made, gradient):
-    """gradient = regular z - made. (Its largest entry.)"""
-    most = 0.0
-    for j in range(z.size):
-        gradient[j] = regular[j] * z[j] - made[j]
-        most = max(most, abs(gradient[j]))
-    return most
-
-
-@compiled()
 def descend(near, sigma, slack, step, y, cap, z, dz, regular, gradient, flat):
     """Move z along dz to the least point of that line; scores of dz become what margins gain. (How many dz; 0: none.)
 
     The share of the slope at z that is none is `flat`.
     """
-    slope = along = curvature = 0.0
-    for j in range(z.size):
-        slope += gradient[j] * dz[j]
-        along += regular[j] * dz[j] * z[j]
-        curvature += regular[j] * dz[j] * dz[j]
+    slope, first, second = along(regular, z, dz, gradient)
     if not slope < 0.0:
         return 0.0
     for k in range(step.size):
         step[k] *= y[k]
-    t = least_along(near, sigma, slack, step, cap, along, curvature, -flat * slope)
+    t = least_along(near, sigma, slack, step, cap, first, second, -flat * slope)
     if t > 0.0:
         for j in range(z.size):
             z[j] += t * dz[j]
