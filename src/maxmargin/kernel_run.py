@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .compiled.decomposition import add_rows
+from .compiled.orders import Source
 from .compiled.sweeps import look
 from .compiled.weights import HALT, TIME, Weight, settle
 from .data import KernelPatterns
@@ -32,7 +33,7 @@ class KernelRun(State):
     algorithm : Algorithm
         One that has a kernel form (`Algorithm.kernelised`).
     tol : float
-    rng : Generator
+    rng : Generator or Draws
     interrupted : callable
 
     Attributes
@@ -49,7 +50,7 @@ class KernelRun(State):
         task: KernelTask,
         algorithm: Algorithm,
         tol: float,
-        rng: np.random.Generator,
+        rng: Source,
         interrupted: Callable[[], bool],
     ) -> None:
         self.task = task

@@ -14,7 +14,7 @@ import numpy as np
 
 from .along import intercept
 from .arithmetic import Plain as Sums
-from .compiled.orders import shuffled
+from .compiled.orders import Source, shuffled
 from .compiled.spaces import Gram
 from .compiled.sweeps import batches, begin, excess, look, narrow, repeat, restore, unsettled
 from .compiled.weights import BIAS, FACTOR, NORM2, TIME, Fixed, Motion, Weight, settle
@@ -47,7 +47,7 @@ class State(ABC):
     algorithm : Algorithm
     tol : float
         Certified relative gap that is asked for.
-    rng : Generator
+    rng : Generator or Draws
         Orders of presentation.
     interrupted : callable
         Is it time to stop? Asked between compiled calls.
@@ -76,7 +76,7 @@ class State(ABC):
         weights: np.ndarray,
         algorithm: Algorithm,
         tol: float,
-        rng: np.random.Generator,
+        rng: Source,
         interrupted: Callable[[], bool],
         point: tuple[np.ndarray, float] | None = None,
     ) -> None:
@@ -297,7 +297,7 @@ class Run(State):
         The problem and its patterns, merged and scaled where that is done.
     algorithm : Algorithm
     tol : float
-    rng : Generator
+    rng : Generator or Draws
     interrupted : callable
 
     Attributes
@@ -312,7 +312,7 @@ class Run(State):
         task: Task,
         algorithm: Algorithm,
         tol: float,
-        rng: np.random.Generator,
+        rng: Source,
         interrupted: Callable[[], bool],
     ) -> None:
         self.task = task

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from .arithmetic import MORE_DIGITS, Plain
 from .batch.active_set import Point, candidates
 from .batch.quadratic import OutOfTime, Quadratic, quadratics
 from .certificates import FEW, NEGLIGIBLE, Certificate, Sample, certify
+from .compiled.orders import Source
 from .data import Patterns
 from .merge import Merged, merge
 from .norms import norm
@@ -218,7 +220,7 @@ def solve(
     task: Task,
     algorithm: Algorithm,
     terms: Terms,
-    rng: np.random.Generator,
+    rng: Source,
     sample: Sample | None = None,
     rows: np.ndarray | None = None,
 ) -> Solution:
@@ -229,7 +231,7 @@ def solve(
     task : Task
     algorithm : Algorithm
     terms : Terms
-    rng : Generator
+    rng : Generator or Draws
         Orders of presentation.
     sample : Sample, default=None
         The data that the certificate speaks of; None for the patterns of the task.
@@ -264,7 +266,7 @@ def _solve(
     scale: Units,
     algorithm: Algorithm,
     terms: Terms,
-    rng: np.random.Generator,
+    rng: Source,
     whole: Sample,
     rows: np.ndarray | None,
     history: list[Report],
@@ -341,17 +343,19 @@ def _solve(
     proofs: list[tuple[np.ndarray, np.ndarray, _Told]] = []  # of the exact step's points
 
     def finish() -> Status | None:
-        sample = Sample(task.patterns.X, task.y, task.weights, np.sqrt(task.patterns.square))
-
         def certified(w: np.ndarray, b: float, alpha: np.ndarray, gap: float) -> Certificate:
             proofs.append((w, alpha, told(w, b, alpha, gap)))
             if scale.ordinary:
                 return proofs[-1][-1].certificate
             take(proofs[-1][-1])
-            return certify(task.problem, sample, w, b, alpha, gap)
+            return certify(task.problem, sample(), w, b, alpha, gap)
 
-        entries = whole.entries if scale.ordinary else sample.entries
-        _finish(run, certified, sample, watch, max(EXACT if entries <= FEW else NEGLIGIBLE, FAR_BELOW * tol))
+        @cache
+        def sample() -> Sample:
+            return Sample(task.patterns.X, task.y, task.weights, np.sqrt(task.patterns.square))
+
+        entries = whole.entries if scale.ordinary else task.patterns.entries
+        _finish(run, certified, watch, max(EXACT if entries <= FEW else NEGLIGIBLE, FAR_BELOW * tol))
         report("exact", "p = 2, a small problem: the optimality conditions on the support")
         done = _after_finish(run, tol)
         if done not in (Status.CERTIFIED, Status.CONVERGED):  # cut off: nobody else has time either
@@ -515,26 +519,20 @@ def _fair_share(patterns: Patterns) -> float:
     return SHARE * patterns.n * side * side / max(entries, 1.0) + 5.0 * patterns.n
 
 
-def _finish(run: Run, certified: Certified, sample: Sample, watch: Watch, exact: float) -> None:
+def _finish(run: Run, certified: Certified, watch: Watch, exact: float) -> None:
     """End with the active-set step, once the gap is `exact`; its answer counts where its own bounds are better."""
     problem = run.problem
     if watch.interrupted():
         return
     try:
-        for qp in quadratics(problem, sample.X, sample.y, sample.weights, watch.interrupted):
-            if (
-                _finish_in(qp, run, certified, sample, watch, exact)
-                or run.gap <= run.tol
-                or watch.interrupted()
-            ):
+        for qp in quadratics(problem, run.patterns.X, run.y, run.weights, watch.interrupted):
+            if _finish_in(qp, run, certified, watch, exact) or run.gap <= run.tol or watch.interrupted():
                 return
     except OutOfTime:
         return
 
 
-def _finish_in(
-    qp: Quadratic, run: Run, certified: Certified, sample: Sample, watch: Watch, exact: float
-) -> bool:
+def _finish_in(qp: Quadratic, run: Run, certified: Certified, watch: Watch, exact: float) -> bool:
     """The active-set step in the units of this program; is its answer all that there is to be had?"""
     near = qp.near(run.alpha) if run.gap < NEAR_ENOUGH else None
 
@@ -544,8 +542,8 @@ def _finish_in(
         alpha = qp.dual(point.a)
         if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
             return False
-        for v, bias in _primal_points(run, sample, w, b, point.settled):
-            hurried = not watch.affords(sum(one.SECONDS for one in MORE_DIGITS) * sample.entries)
+        for v, bias in _primal_points(run, w, b, point.settled):
+            hurried = not watch.affords(sum(one.SECONDS for one in MORE_DIGITS) * run.patterns.entries)
             enough = run.tol if hurried else exact
             certificate = certified(v, bias, alpha, enough if hurried else 1e1 * exact)
             run.adopt(v, bias, alpha, certificate.lower, certificate.upper, exact if point.settled else 0.0)
@@ -569,15 +567,13 @@ def _finish_in(
     return False
 
 
-def _primal_points(
-    run: Run, sample: Sample, w: np.ndarray, b: float, settled: bool
-) -> Iterator[tuple[np.ndarray, float]]:
+def _primal_points(run: Run, w: np.ndarray, b: float, settled: bool) -> Iterator[tuple[np.ndarray, float]]:
     """(w, b) with the best intercept and scale, and also with tight margins just above one."""
-    problem, X = run.problem, sample.X
+    problem, X, y = run.problem, run.patterns.X, run.y
     z = Plain.scores(X, w)
     if problem.free:
-        b = intercept(problem, z, sample.y, sample.weights)
-    margins = sample.y * (z + b)
+        b = intercept(problem, z, y, run.weights)
+    margins = y * (z + b)
     if problem.hard:
         smallest = float(margins.min())
         if smallest > 0.0:

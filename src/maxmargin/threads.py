@@ -21,6 +21,8 @@ def jobs(n_jobs: int | None, parts: int | None = None) -> int:
     or use up the share in the first part of each period. Among several jobs of joblib (a grid search with n_jobs), this
     one has its share of the processors.
     """
+    if n_jobs is None and parts == 1:
+        return 1
     # None is what joblib's parallel_config says
     wanted = 1 if n_jobs == 1 else effective_n_jobs(n_jobs)  # pyright: ignore[reportArgumentType]
     if wanted == 1:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import gcd
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +48,25 @@ def _spread(blocks, size, out):
             n += 1
 
 
-def shuffled(n: int, rng: np.random.Generator, block: int = 1) -> np.ndarray:
+class Draws:
+    """The random numbers of a seed: its generator is made when the first is asked for."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    @cached_property
+    def _generator(self) -> np.random.Generator:
+        return np.random.default_rng(self._seed)
+
+    def integers(self, *bounds: Any, **how: Any) -> Any:
+        """`Generator.integers`."""
+        return self._generator.integers(*bounds, **how)
+
+
+Source = Draws | np.random.Generator
+
+
+def shuffled(n: int, rng: Source, block: int = 1) -> np.ndarray:
     """A random permutation of range(n), or of its blocks of so many neighbours."""
     blocks = np.zeros(-(-n // block), np.uint32)
     with np.errstate(over="ignore"):  # the generator wraps around, also where it is interpreted
@@ -58,7 +78,7 @@ def shuffled(n: int, rng: np.random.Generator, block: int = 1) -> np.ndarray:
     return out
 
 
-def strides(n: int, rng: np.random.Generator) -> np.ndarray:
+def strides(n: int, rng: Source) -> np.ndarray:
     """A random start and a random stride: enough for rows that already stand in random order."""
     out = np.empty(n, np.uint32)
     step = int(rng.integers(1, max(n, 2)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,8 @@ def missing_labels(missing: int, rows: int) -> str:
 
 def row_weights(X: Any, sample_weight: Any) -> np.ndarray:
     """The sample weights of a fit, float64, checked; it may be the caller's array."""
+    if sample_weight is None:
+        return np.ones(X.shape[0])
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     with np.errstate(over="ignore"):
         if not np.isfinite(weights.sum()):
@@ -73,14 +76,14 @@ def check_costs(problem: Problem, weights: np.ndarray) -> None:
     """Is every C s_i a normal number, and can the losses of w = 0, up to four times these, be added up?"""
     if problem.hard:
         return
-    with np.errstate(over="ignore", under="ignore"):
-        total = problem.C * weights.sum()
-        least = problem.C * weights.min(where=weights > 0.0, initial=np.inf)
-        if not np.isfinite(16.0 * total):
-            raise ValueError(
-                f"C times the sum of all weights is {total:.3g}, and losses of that size are beyond float64 numbers: "
-                "lower C, or the sample weights; C=inf is the hard margin."
-            )
+    # Python's numbers overflow in silence
+    total = problem.C * float(weights.sum())
+    least = problem.C * float(weights.min(where=weights > 0.0, initial=np.inf))
+    if not math.isfinite(16.0 * total):
+        raise ValueError(
+            f"C times the sum of all weights is {total:.3g}, and losses of that size are beyond float64 numbers: "
+            "lower C, or the sample weights; C=inf is the hard margin."
+        )
     if least < np.finfo(float).smallest_normal:
         raise ValueError(
             f"C times the least weight of a row is {least:.3g}, which has lost its digits: raise C, or the sample "

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ..certificates import INTERCEPT, Certificate, Certificates, Sample
 from ..choice import choose, relay
+from ..compiled.orders import Draws
 from ..data import Patterns
 from ..linear_separation import linear_verdict
 from ..problems import Problem
@@ -297,8 +298,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             terms = Terms(
                 self.tol, self.max_iter, watch, heard, self._exact, reason, question, then, named is None, known
             )  # fmt: skip
-            rng = np.random.default_rng(drawn[k])
-            solution = solve(task, algorithm, terms, rng, replace(sample, y=signs), rows)
+            solution = solve(task, algorithm, terms, Draws(drawn[k]), replace(sample, y=signs), rows)
             with lock:
                 tasks.ended(labels[k], solution.status)
             return solution
