@@ -54,6 +54,12 @@ class Patterns:
     Dense and CSR, float32 and float64, 32-bit and 64-bit indices are kept as they come; read-only arrays and
     memory maps are not copied. Rows of a CSR matrix with unsorted or repeated entries are put in order (a copy).
 
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    square : ndarray of shape (n,), default=None
+        |x_i|^2, where it is known.
+
     Attributes
     ----------
     X : ndarray or CSR matrix of shape (n, d)
@@ -63,26 +69,34 @@ class Patterns:
         All rows, in an order in which a look at them is fast.
     """
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Any, square: np.ndarray | None = None) -> None:
         self.X = X = canonical(X)
         self.n, self.d = X.shape
-        self.square = np.empty(self.n)
-        self._squares: dict[float, np.ndarray] = {2.0: self.square}
         if sp.issparse(X):
             index = np.uint32 if max(X.nnz, self.d) <= _SMALL_INDEX else np.uint64
             self._indptr, self._indices = _unsigned(X.indptr, index), _unsigned(X.indices, index)
             self._data = _writable(X.data)
             self._binary = bool(X.nnz and (X.data[:_FEW] == 1.0).all() and (X.data == 1.0).all())
-            lengths = np.diff(X.indptr)
-            if self._binary:
-                self.square[:] = lengths
-            else:
-                squares_sparse(self._indptr, self._data, self.square)
-            self.order = _by_lengths(lengths)
+            self.order = _by_lengths(np.diff(X.indptr))
         else:
             self._dense = _writable(X)
-            squares_dense(self._dense, self.square)
             self.order = np.arange(self.n, dtype=np.uint32)
+        self.square = self._square() if square is None else square
+        self._squares: dict[float, np.ndarray] = {2.0: self.square}
+
+    def _square(self) -> np.ndarray:
+        out = np.empty(self.n)
+        if not self.sparse:
+            squares_dense(self._dense, out)
+        elif self._binary:
+            out[:] = np.diff(self.X.indptr)
+        else:
+            squares_sparse(self._indptr, self._data, out)
+        return out
+
+    def some(self, places: np.ndarray) -> Patterns:
+        """These rows, in this order."""
+        return Patterns(self.X[places], self.square[places])
 
     @property
     def sparse(self) -> bool:

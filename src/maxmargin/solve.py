@@ -203,7 +203,7 @@ def distinct(patterns: Patterns, labels: np.ndarray, weights: np.ndarray) -> Dis
     weights : ndarray of shape (n,), positive
     """
     merged = merge(patterns.X, labels, weights)
-    return merged, Patterns(patterns.X[merged.places])
+    return merged, patterns.some(merged.places)
 
 
 def shared(patterns: Patterns, classes: np.ndarray, weights: np.ndarray) -> Distinct | None:

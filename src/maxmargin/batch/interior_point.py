@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from ..compiled.interior import aim, farthest, products_after
 from .quadratic import Quadratic
 
 CLOSE = 1e-13  # complementarity, relative, at which nothing more is to be had
@@ -67,18 +68,20 @@ class Iterate:
 
     def longest(self, step: Step) -> float:
         """How many steps, at most one, keep everything positive."""
-        t = 1.0
-        capped = self.capped
-        for x, dx in (
-            (self.a, step.a),
-            (self.u, step.u),
-            (self.room[capped], -step.a[capped]),
-            (self.v[capped], step.v[capped]),
-        ):
-            falling = dx < 0.0
-            if falling.any():
-                t = min(t, BACK * float(np.min(-x[falling] / dx[falling])))
-        return t
+        return min(1.0, BACK * farthest(*self._pairs(), step.a, step.u, step.v, self.capped))
+
+    def complementarity_after(self, t: float, step: Step) -> float:
+        """The same sum t steps on."""
+        return products_after(*self._pairs(), step.a, step.u, step.v, self.capped, t)
+
+    def lacks(self, mu: float, before: Step) -> tuple[np.ndarray, np.ndarray]:
+        """What the products lack to mu, the second order of the step `before` reckoned with."""
+        need, room = np.empty((2, self.a.size))
+        aim(*self._pairs(), before.a, before.u, before.v, self.capped, mu, need, room)
+        return need, room
+
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        return self.a, self.u, self.room, self.v
 
 
 @dataclass(frozen=True)
@@ -149,13 +152,12 @@ def interior_point(
             break
         mu = point.complementarity() / pairs
         residuals = gradient, apart, broken
-        predictor = _direction(point, residuals, newton, 0.0, 0.0)
-        after = point.moved(point.longest(predictor), predictor).complementarity() / pairs
+        predictor = _direction(point, residuals, newton, -point.a * point.u, -point.room * point.v)
+        after = point.complementarity_after(point.longest(predictor), predictor) / pairs
         if not np.isfinite(after):
             break
         centre = mu * (after / mu) ** 3
-        second = predictor.a * predictor.u, -predictor.a * predictor.v
-        step = _direction(point, residuals, newton, centre - second[0], centre - second[1])
+        step = _direction(point, residuals, newton, *point.lacks(centre, predictor))
         t = point.longest(step)
         if t < SHORT:
             break
@@ -205,15 +207,13 @@ def _direction(
     point: Iterate,
     residuals: tuple[np.ndarray, np.ndarray, np.ndarray],
     newton: Solver,
-    target: float | np.ndarray,
-    target_room: float | np.ndarray,
+    ru: np.ndarray,
+    rv: np.ndarray,
 ) -> Step:
-    """The step after which a u = target and (c - a) v = target_room, linearised."""
-    ru = target - point.a * point.u
-    rv = np.where(point.capped, target_room - point.room * point.v, 0.0)
+    """The step that adds ru to a u and rv to (c - a) v, linearised; rv is 0 where there is no cap."""
     gradient, apart, broken = residuals
     a, w, beta = newton(ru / point.a - rv / point.room - gradient, -apart, -broken)
-    v = np.where(point.capped, (rv + point.v * a) / point.room, 0.0)
+    v = (rv + point.v * a) / point.room
     return Step(a, w, beta, (ru - point.u * a) / point.a, v)
 
 

@@ -103,16 +103,34 @@ class Quadratic:
 
 
 class _Basis:
-    """An orthonormal basis of the span of a few wide rows: A' L^-T, where L L' = A A'. It is not made.
+    """An orthonormal basis of the span of a few wide rows: A' L^-T, where L L' = A A'. Neither it nor A is made.
 
     The products of the rows have half of their digits; where that is too few, an orthogonal factor has them all.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    interrupted : callable
+    factors : ndarray of shape (n,), default=None
+        The rows of A are these times (x, constant). None: ones.
+    constant : float, default=0
+        None where it is 0.
     """
 
-    def __init__(self, A: np.ndarray, interrupted: Callable[[], bool] = lambda: False) -> None:
-        self._rows, self._orthogonal = A, None
-        self.coefficients, failed = _linalg.lapack.dpotrf(_products(A, interrupted), lower=True, clean=True)
+    def __init__(
+        self,
+        X: np.ndarray,
+        interrupted: Callable[[], bool] = lambda: False,
+        factors: np.ndarray | None = None,
+        constant: float = 0.0,
+    ) -> None:
+        self._X, self._constant, self._orthogonal = X, constant, None
+        self._factors = factors = np.ones(len(X)) if factors is None else factors
+        products = (_products(X, interrupted) + constant * constant) * factors * factors[:, None]
+        self.coefficients, failed = _linalg.lapack.dpotrf(products, lower=True, clean=True)
         sizes = np.diag(self.coefficients)
         if failed or not sizes.min() > INDEPENDENT * sizes.max():
+            A = _rows(X, factors, constant)
             self._orthogonal, R = _linalg.qr(A.T, mode="economic", check_finite=False)
             self.coefficients = np.ascontiguousarray(R.T)
 
@@ -121,16 +139,23 @@ class _Basis:
         if self._orthogonal is not None:
             return self._orthogonal @ w
         a = _linalg.solve_triangular(self.coefficients, w, lower=True, trans="T", check_finite=False)
-        return a @ self._rows
+        a = a * self._factors
+        return np.append(a @ self._X, self._constant * a.sum()) if self._constant else a @ self._X
 
 
-def _products(A: np.ndarray, interrupted: Callable[[], bool]) -> np.ndarray:
-    """A A'; OutOfTime is raised where it is time to stop."""
-    products, step = np.zeros((len(A), len(A))), max(int(AT_ONCE / len(A) ** 2), 1)
-    for first in range(0, A.shape[1], step):
+def _rows(X: np.ndarray, factors: np.ndarray, constant: float) -> np.ndarray:
+    """These times (x, constant), where the constant is not 0."""
+    A = X * factors[:, None]
+    return np.column_stack([A, constant * factors]) if constant else A
+
+
+def _products(X: np.ndarray, interrupted: Callable[[], bool]) -> np.ndarray:
+    """X X'; OutOfTime is raised where it is time to stop."""
+    products, step = np.zeros((len(X), len(X))), max(int(AT_ONCE / len(X) ** 2), 1)
+    for first in range(0, X.shape[1], step):
         if interrupted():
             raise OutOfTime
-        some = A[:, first : first + step]
+        some = X[:, first : first + step]
         products += some @ some.T
     return products
 
@@ -201,13 +226,12 @@ def _program(
 ) -> Quadratic:
     """The program in these units."""
     n, basis = len(y), None
-    A = X * (y / scale)[:, None]
-    if problem.rho:
-        A = np.column_stack([A, problem.rho / scale * y])
-    # w is a combination of the rows; equal ones no longer cancel exactly
-    if A.shape[1] > max(WIDE * n, LEAST):
-        basis = _Basis(A, interrupted)
+    if X.shape[1] + bool(problem.rho) > max(WIDE * n, LEAST):
+        # w is a combination of the rows; equal ones no longer cancel exactly
+        basis = _Basis(X, interrupted, y / scale, problem.rho)
         A = basis.coefficients
+    else:
+        A = _rows(X, y / scale, problem.rho)
     with np.errstate(over="ignore"):
         D = np.minimum(problem.delta2(weights) / scale**2, 1.0 / NEXT_TO_NONE)
     if problem.hard:

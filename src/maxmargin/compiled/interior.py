@@ -98,6 +98,36 @@ def products(k, cap, a, room, u, v, mu, before):
 
 
 @compiled()
+def farthest(a, u, room, v, da, du, dv, capped):
+    """How many such steps keep everything positive."""
+    most = np.inf
+    for k in range(a.size):
+        most = min(most, reach(a[k], da[k]), reach(u[k], du[k]))
+        if capped[k]:
+            most = min(most, reach(room[k], -da[k]), reach(v[k], dv[k]))
+    return most
+
+
+@compiled()
+def products_after(a, u, room, v, da, du, dv, capped, t):
+    """The sum of a u + room v, t such steps on."""
+    total = 0.0
+    for k in range(a.size):
+        total += (a[k] + t * da[k]) * (u[k] + t * du[k])
+        if capped[k]:
+            total += (room[k] - t * da[k]) * (v[k] + t * dv[k])
+    return total
+
+
+@compiled()
+def aim(a, u, room, v, da, du, dv, capped, mu, need, lack):
+    """What a u and room v lack to mu, the second order of a step (da, du, dv) reckoned with."""
+    for k in range(a.size):
+        need[k] = mu - a[k] * u[k] - da[k] * du[k]
+        lack[k] = mu - room[k] * v[k] + da[k] * dv[k] if capped[k] else 0.0
+
+
+@compiled()
 def reach(x, dx):
     """How many steps dx bring x to 0."""
     return -x / dx if dx < 0.0 else np.inf
