@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from math import gcd
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -48,22 +47,12 @@ def _spread(blocks, size, out):
             n += 1
 
 
-class Draws:
-    """The random numbers of a seed: its generator is made when the first is asked for."""
-
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
-
-    @cached_property
-    def _generator(self) -> np.random.Generator:
-        return np.random.default_rng(self._seed)
+class Source(Protocol):
+    """What draws whole numbers: a generator, or what stands for one."""
 
     def integers(self, *bounds: Any, **how: Any) -> Any:
         """`Generator.integers`."""
-        return self._generator.integers(*bounds, **how)
-
-
-Source = Draws | np.random.Generator
+        ...
 
 
 def shuffled(n: int, rng: Source, block: int = 1) -> np.ndarray:

@@ -15,8 +15,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ..certificates import INTERCEPT, Certificate, Certificates, Sample
 from ..choice import choose, relay
-from ..compiled.orders import Draws
 from ..data import Patterns
+from ..draws import Draws
 from ..linear_separation import linear_verdict
 from ..problems import Problem
 from ..representable import refuse_rounded
