@@ -40,12 +40,15 @@ class Pivoted:
 
     def under(self, right: np.ndarray) -> np.ndarray:
         """R'^-1 P' right."""
+        if not self.rank:
+            return np.zeros(0)
         return _lapack.dtrtrs(self._R, right[self._order], trans=1)[0]
 
     def over(self, z: np.ndarray) -> np.ndarray:
         """P R^-1 z; 0 for what was left out."""
         out = np.zeros(self._columns)
-        out[self._order] = _lapack.dtrtrs(self._R, z)[0]
+        if self.rank:
+            out[self._order] = _lapack.dtrtrs(self._R, z)[0]
         return out
 
 

@@ -1,0 +1,195 @@
+"""Linear systems of the exact step and of Newton's steps: loops of our own and LAPACK's against NumPy's and SciPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maxmargin.batch import scaled_cholesky
+from maxmargin.batch.orthogonal import Disjoint, Pivoted, shortest
+from maxmargin.batch.quadratic import _Basis, _rows
+from maxmargin.batch.scaled_cholesky import RIDGES, SMALL, factor
+from maxmargin.compiled.definite import products
+from maxmargin.compiled.lines import along, subtract
+from maxmargin.data import Patterns
+from maxmargin.draws import Draws
+
+
+def definite(size: int, seed: int = 0, digits: float = 0.0) -> np.ndarray:
+    """A matrix whose rows and columns have scales of so many decades; its condition is moderate without them."""
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(3 * size, size)) * 10.0 ** rng.uniform(-digits, digits, size=size)
+    return A.T @ A
+
+
+class TestCholesky:
+    @pytest.mark.parametrize("size", [1, 2, 3, 7, SMALL, SMALL + 1])
+    @pytest.mark.parametrize("digits", [0.0, 60.0])
+    def test_it_solves(self, size, digits):
+        matrix = definite(size, digits=digits)
+        before = matrix.copy()
+        x = np.random.default_rng(1).normal(size=size) / np.sqrt(np.diag(matrix))
+        solve = factor(matrix)
+        assert solve is not None
+        assert solve(matrix @ x) * np.sqrt(np.diag(matrix)) == pytest.approx(
+            x * np.sqrt(np.diag(matrix)), abs=1e-11
+        )
+        assert (matrix == before).all()
+
+    @pytest.mark.parametrize("size", [5, SMALL + 5])
+    def test_small_and_large_alike(self, size, monkeypatch):
+        matrix, right = definite(size), np.arange(1.0, size + 1.0)
+        one = factor(matrix)
+        monkeypatch.setattr(scaled_cholesky, "SMALL", 0 if size <= SMALL else 2 * size)
+        other = factor(matrix)
+        assert one is not None
+        assert other is not None
+        assert one(right) == pytest.approx(other(right), rel=1e-9, abs=1e-12)
+
+    @pytest.mark.parametrize("small", [0, SMALL])
+    def test_what_rounding_made_indefinite_gets_a_ridge(self, small, monkeypatch):
+        """Of two equal columns; what is found solves the system that is there."""
+        monkeypatch.setattr(scaled_cholesky, "SMALL", small)
+        matrix = definite(6)
+        matrix[-1], matrix[:, -1] = matrix[0], matrix[:, 0]
+        matrix[-1, -1] = matrix[0, 0] * (1.0 - 4e-16)
+        right = matrix @ np.ones(6)
+        solve = factor(matrix)
+        assert solve is not None
+        assert matrix @ solve(right) == pytest.approx(right, rel=1e-5)
+
+    @pytest.mark.parametrize("small", [0, SMALL])
+    @pytest.mark.parametrize("bad", ["negative", "zero", "nan", "inf", "far", "indefinite"])
+    def test_what_has_lost_its_digits_has_none(self, small, bad, monkeypatch):
+        monkeypatch.setattr(scaled_cholesky, "SMALL", small)
+        matrix = definite(4)
+        places = {"negative": -1.0, "zero": 0.0, "nan": np.nan, "inf": np.inf}
+        if bad in places:
+            matrix[2, 2] = places[bad]
+        elif bad == "far":
+            matrix[1, 3] = matrix[3, 1] = np.nan
+        else:
+            matrix[1, 3] = matrix[3, 1] = 2.0 * np.sqrt(matrix[1, 1] * matrix[3, 3])
+        assert factor(matrix) is None
+
+    def test_ridges_rise(self):
+        assert tuple(sorted(RIDGES)) == RIDGES
+        assert RIDGES[0] == 0.0
+
+
+@pytest.mark.parametrize("some", [0, 1, 3, 4, 5, 30])
+def test_products_are_those_of_the_rows(some):
+    rng = np.random.default_rng(2)
+    rows, share, matrix = rng.normal(size=(30, 6)), rng.random(30), np.full((6, 6), np.nan)
+    places = rng.permutation(30)[:some]
+    products(rows, share, places, matrix)
+    chosen = rows[places]
+    assert matrix == pytest.approx((chosen * share[places, None]).T @ chosen, rel=1e-13, abs=1e-13)
+
+
+def test_gradient_and_line():
+    """Against differences of 1/2 z'Rz - made.z."""
+    rng = np.random.default_rng(3)
+    regular, z, dz, made, gradient = np.array([1.0, 1.0, 0.0]), *rng.normal(size=(3, 3)), np.empty(3)
+    most, left, size = subtract(regular, z, made, gradient)
+    assert gradient == pytest.approx(regular * z - made)
+    assert (most, left, size) == pytest.approx(
+        (np.abs(gradient).max(), regular @ gradient**2, regular @ made**2)
+    )
+
+    def value(t):
+        at = z + t * dz
+        return 0.5 * regular @ at**2 - made @ at
+
+    slope, first, second = along(regular, z, dz, gradient)
+    assert slope == pytest.approx((value(1e-5) - value(-1e-5)) / 2e-5, rel=1e-8)
+    assert first + second == pytest.approx(value(1.0) - value(0.0) + made @ dz + 0.5 * second)
+
+
+class TestOrthogonal:
+    @settings(max_examples=60, deadline=None)
+    @given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 10**6))
+    def test_shortest(self, rows, columns, seed):
+        rng = np.random.default_rng(seed)
+        A = rng.normal(size=(rows, columns))
+        right = rng.normal(size=rows)
+        expected = scipy.linalg.lstsq(A, right)[0]
+        assert shortest(A, right) == pytest.approx(
+            expected, rel=1e-6, abs=1e-6 * (1.0 + np.abs(expected).max())
+        )
+
+    @settings(max_examples=60, deadline=None)
+    @given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 9), st.integers(0, 10**6))
+    def test_pivoted(self, rows, columns, rank, seed):
+        rng = np.random.default_rng(seed)
+        B = rng.normal(size=(rows, rank)) @ rng.normal(size=(rank, columns))
+        factors = Pivoted(B)
+        assert factors.rank == min(rows, columns, rank)
+        assert pytest.approx(np.eye(factors.rank), abs=1e-13) == factors.Q.T @ factors.Q
+        z = rng.normal(size=factors.rank)
+        assert B @ factors.over(z) == pytest.approx(factors.Q @ z, abs=1e-7)  # R over its own inverse
+        right = B.T @ (factors.Q @ z)
+        assert factors.under(right) == pytest.approx(z, abs=1e-6)
+
+    def test_nothing_has_no_rank(self, capfd):
+        factors = Pivoted(np.zeros((3, 2)))
+        assert factors.rank == 0
+        assert (factors.over(factors.under(np.ones(2))) == 0.0).all()
+        assert not any(capfd.readouterr())  # LAPACK complains aloud
+
+    @pytest.mark.parametrize("rows", [0, 1, 2])
+    @pytest.mark.parametrize("empty", [False, True])
+    def test_equations_without_an_unknown_in_common(self, rows, empty):
+        rng = np.random.default_rng(4)
+        sides = rng.integers(0, max(rows, 1), size=7)
+        E = np.array([np.where(sides == row, rng.normal(size=7), 0.0) for row in range(rows)]).reshape(
+            rows, 7
+        )
+        if empty and rows:
+            E[0] = 0.0
+        met = np.array([0.0 if not row.any() else 1.5 for row in E])
+        equations = Disjoint(E)
+        assert E @ equations.least(met) == pytest.approx(met)
+        basis = equations.within(np.eye(7))
+        assert basis.shape == (7, 7 - np.linalg.matrix_rank(E) if rows else 7)
+        assert basis.T @ basis == pytest.approx(np.eye(basis.shape[1]), abs=1e-14)
+        assert np.abs(E @ basis).max(initial=0.0) <= 1e-14
+        t, x = rng.normal(size=basis.shape[1]), rng.normal(size=7)
+        assert equations.out(t) == pytest.approx(basis @ t, abs=1e-14)
+        expected = np.linalg.lstsq(E.T, x, rcond=None)[0] if rows else np.zeros(0)
+        assert equations.multipliers(x) == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("alike", [1.0, 1e-7])
+def test_a_basis_of_rows_that_are_not_made(alike):
+    """Rows times factors, with a constant: by products, and where two are nearly the same by an orthogonal factor."""
+    rng = np.random.default_rng(5)
+    X, factors = rng.normal(size=(8, 60)), rng.choice([-0.5, 0.5], size=8)
+    X[1] = X[0] + alike * X[1]
+    factors[1] = factors[0]
+    A = _rows(X, factors, 3.0)
+    assert pytest.approx(np.column_stack([X, np.full(8, 3.0)]) * factors[:, None]) == A
+    basis = _Basis(X, factors=factors, constant=3.0)
+    assert (basis._orthogonal is None) is (alike == 1.0)
+    assert basis.coefficients @ basis.coefficients.T == pytest.approx(A @ A.T, abs=1e-12)
+    a = rng.random(8)
+    assert basis.combine(basis.coefficients.T @ a) == pytest.approx(A.T @ a, abs=1e-11)
+
+
+def test_some_patterns_keep_their_squares():
+    X = np.random.default_rng(6).normal(size=(9, 4))
+    places = np.array([7, 2, 2, 0])
+    some, anew = Patterns(X).some(places), Patterns(X[places])
+    assert (some.X == anew.X).all()
+    assert (some.square == anew.square).all()
+
+
+def test_draws_are_those_of_the_generator():
+    late, generator = Draws(7), np.random.default_rng(7)
+    assert [int(late.integers(1, 2**40)) for _ in range(5)] == [
+        int(generator.integers(1, 2**40)) for _ in range(5)
+    ]
+    assert (late.integers(9, size=4, dtype=np.uint32) == generator.integers(9, size=4, dtype=np.uint32)).all()
