@@ -1,4 +1,4 @@
-"""What no certified fit can do without, beside the time of peers: checks of the input, one matrix and one proof a class.
+"""What no certified fit can do without, beside the time of peers: checks of the input, a matrix and a proof a class.
 
 `python -m benchmarks.floor`. Where these alone take longer than a goal, the goal cannot be had.
 """

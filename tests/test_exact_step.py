@@ -339,7 +339,7 @@ class TestStopped:
     def test_nobody_takes_over(self, monkeypatch):
         """Not the rule either that began."""
 
-        def cut_off(run, certified, watch, exact):
+        def cut_off(run, X, certified, watch, exact):
             watch.stop()
 
         monkeypatch.setattr(maxmargin.solve, "_finish", cut_off)

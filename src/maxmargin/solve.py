@@ -12,7 +12,7 @@ import numpy as np
 from .along import intercept
 from .arithmetic import MORE_DIGITS, Plain
 from .batch.active_set import Point, candidates
-from .batch.quadratic import OutOfTime, Quadratic, quadratics
+from .batch.quadratic import OutOfTime, Quadratic, Whole, quadratics
 from .certificates import FEW, NEGLIGIBLE, Certificate, Sample, certify
 from .compiled.orders import Source
 from .data import Patterns
@@ -43,7 +43,6 @@ STOPPED = (Status.MAX_TIME, Status.INTERRUPTED)
 SHARE = 0.4  # a quarter of the time of the exact step, in entries presented for each n side^2 of it
 PATIENCE = 3  # rounds that the rule has at least, before a small problem is handed to the exact step,
 FAR_BELOW = 1e-7  # share of `tol`: so small a gap is rounding too
-Distinct = tuple[Merged, Patterns]
 # the certificate of w, b and dual weights; the gap that is asked for comes last
 Certified = Callable[[np.ndarray, float, np.ndarray, float], Certificate]
 DONE = object()  # what the rounds of a solver end with
@@ -158,6 +157,21 @@ class Terms:
     distinct: Callable[[], Distinct | None] = lambda: None
 
 
+@dataclass
+class Distinct:
+    """Rows that are told apart, and what the exact step makes of them without their labels."""
+
+    merged: Merged
+    patterns: Patterns
+    _whole: Whole | None = None
+
+    def whole(self, problem: Problem) -> Whole:
+        """These rows as all programs of this problem have them, whatever the labels."""
+        if self._whole is None:
+            self._whole = Whole(problem, self.patterns.X)
+        return self._whole
+
+
 class _Told(NamedTuple):
     """A point in the user's units, of all rows, and what it proves."""
 
@@ -203,7 +217,7 @@ def distinct(patterns: Patterns, labels: np.ndarray, weights: np.ndarray) -> Dis
     weights : ndarray of shape (n,), positive
     """
     merged = merge(patterns.X, labels, weights)
-    return merged, patterns.some(merged.places)
+    return Distinct(merged, patterns.some(merged.places))
 
 
 def shared(patterns: Patterns, classes: np.ndarray, weights: np.ndarray) -> Distinct | None:
@@ -211,9 +225,9 @@ def shared(patterns: Patterns, classes: np.ndarray, weights: np.ndarray) -> Dist
 
     None where equal rows are of more than one class: against the others these are one row.
     """
-    merged, few = distinct(patterns, classes, weights)
-    ones = np.ones(few.n)
-    return (merged, few) if merge(few.X, ones, ones).y.size == few.n else None
+    found = distinct(patterns, classes, weights)
+    few, ones = found.patterns, np.ones(found.patterns.n)
+    return found if merge(few.X, ones, ones).y.size == few.n else None
 
 
 def solve(
@@ -277,8 +291,10 @@ def _solve(
     # an order that is asked for is kept
     small = terms.exact and algorithm.shuffle and problem.euclidean and is_small(problem, task.patterns)
     merged: Merged | None = None
+    few: Distinct | None = None
     if small:
-        merged, patterns = terms.distinct() or distinct(task.patterns, task.y, task.weights)
+        few = terms.distinct() or distinct(task.patterns, task.y, task.weights)
+        merged, patterns = few.merged, few.patterns
         task = replace(
             task,
             patterns=patterns,
@@ -355,7 +371,8 @@ def _solve(
             return Sample(task.patterns.X, task.y, task.weights, np.sqrt(task.patterns.square))
 
         entries = whole.entries if scale.ordinary else task.patterns.entries
-        _finish(run, certified, watch, max(EXACT if entries <= FEW else NEGLIGIBLE, FAR_BELOW * tol))
+        X = few.whole(problem) if few is not None and task.patterns is few.patterns else task.patterns.X
+        _finish(run, X, certified, watch, max(EXACT if entries <= FEW else NEGLIGIBLE, FAR_BELOW * tol))
         report("exact", "p = 2, a small problem: the optimality conditions on the support")
         done = _after_finish(run, tol)
         if done not in (Status.CERTIFIED, Status.CONVERGED):  # cut off: nobody else has time either
@@ -519,13 +536,13 @@ def _fair_share(patterns: Patterns) -> float:
     return SHARE * patterns.n * side * side / max(entries, 1.0) + 5.0 * patterns.n
 
 
-def _finish(run: Run, certified: Certified, watch: Watch, exact: float) -> None:
+def _finish(run: Run, X: Any, certified: Certified, watch: Watch, exact: float) -> None:
     """End with the active-set step, once the gap is `exact`; its answer counts where its own bounds are better."""
     problem = run.problem
     if watch.interrupted():
         return
     try:
-        for qp in quadratics(problem, run.patterns.X, run.y, run.weights, watch.interrupted):
+        for qp in quadratics(problem, X, run.y, run.weights, watch.interrupted):
             if _finish_in(qp, run, certified, watch, exact) or run.gap <= run.tol or watch.interrupted():
                 return
     except OutOfTime:

@@ -118,13 +118,10 @@ def _approach(
     """
     # the constant is a coordinate here
     problem = replace(qp.problem, intercept="free" if qp.problem.free else "none")
-    points = (
-        newton_points
-        if problem.loss == "squared_hinge"
-        else partial(narrowed_points, solver=by_proximal_points)
-    )
+    squared = problem.loss == "squared_hinge"
+    points = newton_points if squared else partial(narrowed_points, solver=by_proximal_points)
     rough, last = Point(np.zeros(qp.shape[0]), np.zeros(qp.shape[1]), np.zeros(len(qp.e))), None
-    for w, beta, a in points(problem, qp.A * qp.y[:, None], qp.y, qp.sizes, interrupted):
+    for w, beta, a in points(problem, qp.rows, qp.y, qp.sizes, interrupted):
         rough = Point(np.clip(a, 0.0, qp.c), w, np.full(len(qp.e), beta))
         if problem.loss == "hinge" and _gap(qp, rough) <= NEAR:
             sides = _sides(qp, rough)

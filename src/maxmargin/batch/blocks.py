@@ -208,6 +208,7 @@ class Few(Blocks):
         self._rows = np.full((self.n, self.size), self.constant)
         np.subtract(X, self.mean, out=self._rows[:, : self.d])
         self._rows /= self.units
+        self._whole: tuple[np.ndarray, np.ndarray] | None = None
 
     def all_scores(self, z: np.ndarray) -> np.ndarray:
         return self._rows @ z
@@ -228,6 +229,15 @@ class Few(Blocks):
     def all_products(
         self, share: np.ndarray, rows: np.ndarray, interrupted: Callable[[], bool] = lambda: False
     ) -> np.ndarray:
+        if rows.size < self.n:
+            return self._some_products(share, rows)
+        # what every class begins with
+        whole = self._whole
+        if whole is None or not np.array_equal(whole[0], share):
+            self._whole = whole = share.copy(), self._some_products(share, rows)
+        return whole[1].copy()
+
+    def _some_products(self, share: np.ndarray, rows: np.ndarray) -> np.ndarray:
         if self.size > NARROW:
             return self.products(share[rows], rows)
         matrix = np.empty((self.size, self.size))
@@ -240,10 +250,16 @@ class Few(Blocks):
         return out
 
 
+def is_few(X: Any) -> bool:
+    """Are these rows dense, and so few that they are kept about their mean?"""
+    return not sp.issparse(X) and 8 * X.shape[0] * (X.shape[1] + 1) <= KEPT
+
+
 def blocks_of(problem: Problem, X: Any) -> Blocks:
-    """The rows of a problem in blocks, as Blocks has them."""
-    few = not sp.issparse(X) and 8 * X.shape[0] * (X.shape[1] + 1) <= KEPT
-    return Few(problem, X) if few else Blocks(problem, X)
+    """The rows of a problem in blocks, as Blocks has them; they may be in blocks already."""
+    if isinstance(X, Blocks):
+        return X
+    return Few(problem, X) if is_few(X) else Blocks(problem, X)
 
 
 def _lengths(X: Any, mean: np.ndarray) -> np.ndarray:
@@ -265,7 +281,8 @@ def few_longer(lengths: np.ndarray) -> np.ndarray:
 
 def upper_median(values: np.ndarray) -> np.ndarray:
     """Of every column: half are no greater."""
-    return np.sort(values, axis=0)[values.shape[0] // 2]
+    middle = values.shape[0] // 2
+    return np.partition(values, middle, axis=0)[middle]
 
 
 def unsigned(a: np.ndarray) -> np.ndarray:

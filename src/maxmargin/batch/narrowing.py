@@ -24,6 +24,7 @@ import scipy.sparse as sp
 
 from ..arithmetic import Plain, row_blocks
 from ..problems import Problem
+from .blocks import Blocks
 from .primal_dual import Path, Point, shown
 from .proximal import Start, proximal_points
 
@@ -59,7 +60,7 @@ def narrowed_points(
     Parameters
     ----------
     problem : Problem
-    X : ndarray or CSR matrix of shape (n, d)
+    X : ndarray or CSR matrix of shape (n, d), or Blocks of it
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,), positive
         Sample weights.
@@ -69,7 +70,9 @@ def narrowed_points(
         What solves for the rows that are left. None: `by_interior_points`.
     """
     solver = by_interior_points if solver is None else solver
-    rows = Rows(problem, X, y, weights)
+    blocks = X if isinstance(X, Blocks) else None
+    X = X if blocks is None else blocks.X
+    rows = Rows(problem, X, y, weights, blocks)
     size = max(ROWS, EACH * X.shape[1])
     if problem.loss != "hinge" or GROWTH * size >= MANY * y.size:  # no two samples to tell from
         yield from (point for _, point in solver(rows, None, interrupted))
@@ -95,7 +98,8 @@ def by_proximal_points(
     """By the proximal-point method, where rows are many; where it ends too early, interior points begin."""
     least = np.inf
     if rows.y.size >= PROXIMAL * rows.X.shape[1] ** 2:
-        found = proximal_points(rows.problem, rows.X, rows.y, rows.weights, interrupted, start)
+        stored = rows.X if rows.blocks is None else rows.blocks
+        found = proximal_points(rows.problem, stored, rows.y, rows.weights, interrupted, start)
         for gap, point in found:
             least = min(gap, least)
             yield gap, point
@@ -154,12 +158,13 @@ def _leaving(
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a hinge problem, labels and weights."""
+    """Rows of a hinge problem, labels and weights; in blocks, where they are known in these."""
 
     problem: Problem
     X: Any
     y: np.ndarray
     weights: np.ndarray
+    blocks: Blocks | None = None
 
     @cached_property
     def caps(self) -> np.ndarray:

@@ -63,7 +63,7 @@ def newton_points(
     Parameters
     ----------
     problem : Problem
-    X : ndarray or CSR matrix of shape (n, d)
+    X : ndarray or CSR matrix of shape (n, d), or Blocks of it
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,), positive
         Sample weights.

@@ -15,7 +15,7 @@ exists whether or not the classes are separable.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,7 +24,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from ..problems import Problem
-from .blocks import LONGER, few_longer, upper_median
+from .blocks import LONGER, Blocks, blocks_of, few_longer, is_few, upper_median
 
 AT_ONCE = 2e8  # products of entries between two looks at the clock
 WIDE, LEAST = 2, 500  # columns a row, and columns, beyond which rows are told by their own coefficients
@@ -47,6 +47,8 @@ class Quadratic:
 
     Attributes
     ----------
+    whole : Whole
+        The rows without their labels.
     basis : _Basis, default=None
         Orthonormal coordinates, of which the rows are combinations where these are wide: A holds their coefficients.
     """
@@ -61,7 +63,13 @@ class Quadratic:
     problem: Problem
     y: np.ndarray
     caps: np.ndarray
+    whole: Whole
     basis: _Basis | None = None
+
+    @property
+    def rows(self) -> np.ndarray | Blocks:
+        """The rows of A without their labels, in blocks where these are few enough to be kept."""
+        return self.A * self.y[:, None] if self.basis is not None else self.whole.blocks(self.scale)
 
     @cached_property
     def lengths(self) -> np.ndarray:
@@ -100,6 +108,53 @@ class Quadratic:
     def dual(self, a: np.ndarray) -> np.ndarray:
         """Dual weights of the problem's own scale."""
         return np.minimum(a / self.scale**2, self.caps)
+
+
+class Whole:
+    """Dense rows about columns that are far off: what the programs of several classes have in common is made once.
+
+    Parameters
+    ----------
+    problem : Problem
+    X : ndarray or CSR matrix of shape (n, d)
+    """
+
+    def __init__(self, problem: Problem, X: Any) -> None:
+        X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
+        if problem.free:  # balanced dual weights do not see a shift of a column; numbers do, if it is far off
+            mean, top, bottom = X.mean(axis=0), X.max(axis=0), X.min(axis=0)
+            far = np.maximum(top - mean, mean - bottom) <= FAR * np.maximum(top, -bottom)
+            X = X - np.where(far, mean, 0.0) if far.any() else X
+        self.problem, self.X, self.n = problem, X, len(X)
+        self.d = X.shape[1] + bool(problem.rho)
+        self._rows: tuple[float, np.ndarray] | None = None
+        self._blocks: tuple[float, Blocks] | None = None
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """Of every row, the constant included."""
+        return np.hypot(np.sqrt(np.einsum("ij,ij->i", self.X, self.X)), self.problem.rho)
+
+    @cached_property
+    def most(self) -> float:
+        """The length of most rows that are not 0."""
+        return float(upper_median(self.lengths[self.lengths > 0.0]))
+
+    def rows(self, scale: float) -> np.ndarray:
+        """(x, constant) / scale, the constant where there is one."""
+        if self._rows is None or self._rows[0] != scale:
+            self._rows = scale, _rows(self.X, np.full(self.n, 1.0 / scale), self.problem.rho)
+        return self._rows[1]
+
+    def blocks(self, scale: float) -> np.ndarray | Blocks:
+        """The same in blocks, where they are kept in these: others have room that no two threads may use."""
+        rows = self.rows(scale)
+        if not is_few(rows):
+            return rows
+        if self._blocks is None or self._blocks[0] != scale:
+            problem = replace(self.problem, intercept="free" if self.problem.free else "none")
+            self._blocks = scale, blocks_of(problem, rows)
+        return self._blocks[1]
 
 
 class _Basis:
@@ -160,23 +215,21 @@ def _products(X: np.ndarray, interrupted: Callable[[], bool]) -> np.ndarray:
     return products
 
 
-def _units(problem: Problem, X: np.ndarray, cap: float) -> Iterator[float]:
+def _units(whole: Whole, cap: float) -> Iterator[float]:
     """The length of a row: of most, where others are so long that the mean is theirs alone; and in the mean.
 
     Of a hard margin most rows' length is tried only where the long ones are few. What most columns are like is tried
     first, too, where that brings the largest cap back from beyond float64.
     """
-    rho = problem.rho
-    rows = np.hypot(np.sqrt(np.einsum("ij,ij->i", X, X)), rho)
+    problem, rows = whole.problem, whole.lengths
     mean = float(np.sqrt(rows @ rows / rows.size))
     if not mean > 0.0:
         yield 1.0
         return
-    most = float(upper_median(rows[rows > 0.0]))
-    lengths = [most] if not problem.hard or (few_longer(rows / most) > 1.0).any() else []
+    lengths = [whole.most] if not problem.hard or (few_longer(rows / whole.most) > 1.0).any() else []
     if BEYOND < cap * mean**2 < np.inf and np.sort(rows)[rows.size // 4] * LONGER > mean:
-        columns = np.einsum("ij,ij->j", X, X) / rows.size
-        length = float(np.hypot((upper_median(columns) * columns.size) ** 0.5, rho))
+        columns = np.einsum("ij,ij->j", whole.X, whole.X) / rows.size
+        length = float(np.hypot((upper_median(columns) * columns.size) ** 0.5, problem.rho))
         if cap * length**2 <= BEYOND:
             lengths.append(length)
     shorter = [length for length in lengths if 0.0 < LONGER * length < mean]
@@ -199,25 +252,24 @@ def quadratics(
 ) -> Iterator[Quadratic]:
     """The same in the units to try first, then in others where lengths of rows leave a choice.
 
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d), or Whole
+        Of this problem; of which the programs of several classes make some things once.
+
     Raises
     ------
     OutOfTime
         Where it is time to stop, and rows are so wide that their products take more than moments.
     """
-    X = X.toarray() if sp.issparse(X) else X
-    X = np.asarray(X, dtype=float)
-    if problem.free:  # balanced dual weights do not see a shift of a column; numbers do, if it is far off
-        mean, top, bottom = X.mean(axis=0), X.max(axis=0), X.min(axis=0)
-        far = np.maximum(top - mean, mean - bottom) <= FAR * np.maximum(top, -bottom)
-        X = X - np.where(far, mean, 0.0) if far.any() else X
+    whole = X if isinstance(X, Whole) else Whole(problem, X)
     caps = problem.caps(weights)
-    for unit in _units(problem, X, float(caps.max())):
-        yield _program(problem, X, y, weights, caps, unit, interrupted)
+    for unit in _units(whole, float(caps.max())):
+        yield _program(whole, y, weights, caps, unit, interrupted)
 
 
 def _program(
-    problem: Problem,
-    X: np.ndarray,
+    whole: Whole,
     y: np.ndarray,
     weights: np.ndarray,
     caps: np.ndarray,
@@ -225,21 +277,21 @@ def _program(
     interrupted: Callable[[], bool],
 ) -> Quadratic:
     """The program in these units."""
-    n, basis = len(y), None
-    if X.shape[1] + bool(problem.rho) > max(WIDE * n, LEAST):
+    problem, n, basis = whole.problem, whole.n, None
+    if whole.d > max(WIDE * n, LEAST):
         # w is a combination of the rows; equal ones no longer cancel exactly
-        basis = _Basis(X, interrupted, y / scale, problem.rho)
+        basis = _Basis(whole.X, interrupted, y / scale, problem.rho)
         A = basis.coefficients
     else:
-        A = _rows(X, y / scale, problem.rho)
+        A = whole.rows(scale) * y[:, None]
     with np.errstate(over="ignore"):
         D = np.minimum(problem.delta2(weights) / scale**2, 1.0 / NEXT_TO_NONE)
     if problem.hard:
         rows = [y > 0, y < 0] if problem.free else [np.ones(n)]
         E = np.array(rows, dtype=float)
         e, c = np.full(len(rows), 1.0 / len(rows)), np.full(n, np.inf)
-        return Quadratic(A, D, np.zeros(n), E, e, c, scale, problem, y, caps, basis)
+        return Quadratic(A, D, np.zeros(n), E, e, c, scale, problem, y, caps, whole, basis)
     E = y[None, :] if problem.free else np.zeros((0, n))
     c = np.maximum(caps * scale**2, NEXT_TO_NONE)
     c = np.where(c > BEYOND, np.inf, c)
-    return Quadratic(A, D, np.ones(n), E, np.zeros(len(E)), c, scale, problem, y, caps, basis)
+    return Quadratic(A, D, np.ones(n), E, np.zeros(len(E)), c, scale, problem, y, caps, whole, basis)
