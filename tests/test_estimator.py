@@ -251,6 +251,12 @@ def test_bad_weights(weights, message):
 
 
 @pytest.mark.parametrize("cls", [MaxMarginClassifier, KernelMaxMarginClassifier])
+def test_class_weights_whose_sum_is_beyond_float64(cls):
+    with pytest.raises(ValueError, match="C times the sum of all weights is inf"):
+        cls(class_weight={0: 1e308, 1: 1e308}).fit(X4, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("cls", [MaxMarginClassifier, KernelMaxMarginClassifier])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize(
     ("C", "weights", "message"),

@@ -27,8 +27,6 @@ def noisy(n: int, d: int, offset: float = 0.0, seed: int = 0) -> tuple[np.ndarra
 @pytest.mark.parametrize("intercept", ["free", "augmented"])
 @pytest.mark.parametrize("factor", [1e4, 1e9, 1e12])
 def test_three_rows_in_another_unit(factor, intercept, loss, C):
-    if (factor, intercept, loss, C) == (1e12, "free", "squared_hinge", 1e3):
-        pytest.skip("at the end of float64: the next test")
     X, y = noisy(300, 6, offset=30.0)
     X[[5, 100, 222]] *= factor
     model = MaxMarginClassifier(C, loss=loss, intercept=intercept).fit(X, y)
@@ -37,7 +35,7 @@ def test_three_rows_in_another_unit(factor, intercept, loss, C):
 
 
 def test_three_rows_at_the_end_of_float64():
-    """Dual weights of the long rows are known to fewer digits than a gap of 1e-3 takes: most draws are certified."""
+    """Dual weights of the long rows are known to hardly more digits than a gap of 1e-3 takes."""
     certified = 0
     for seed in range(12):
         X, y = noisy(300, 6, offset=30.0, seed=seed)

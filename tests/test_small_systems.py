@@ -106,6 +106,10 @@ def test_gradient_and_line():
         (np.abs(gradient).max(), regular @ gradient**2, regular @ made**2)
     )
 
+    for bad in (0, 1, 2):
+        made_of = np.where(np.arange(3) == bad, np.nan, made)
+        assert np.isnan(subtract(regular, z, made_of, np.empty(3))[0])
+
     def value(t):
         at = z + t * dz
         return 0.5 * regular @ at**2 - made @ at

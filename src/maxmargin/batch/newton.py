@@ -99,7 +99,8 @@ def _begin(descent: _Descent, weights: np.ndarray) -> None:
     if y.size >= LARGE:
         some = slice(None, None, EVERY)
         rows = X[some] if sp.issparse(X) else np.ascontiguousarray(X[some])
-        sample = _Descent(descent.problem, rows, y[some], EVERY * weights[some], descent.interrupted)
+        signs = np.ascontiguousarray(y[some])
+        sample = _Descent(descent.problem, rows, signs, EVERY * weights[some], descent.interrupted)
         _begin(sample, EVERY * weights[some])
         _run(sample, NEAR, LONG)
         descent.place(*sample.blocks.primal(sample.z))

@@ -142,19 +142,21 @@ class Whole:
 
     def rows(self, scale: float) -> np.ndarray:
         """(x, constant) / scale, the constant where there is one."""
-        if self._rows is None or self._rows[0] != scale:
-            self._rows = scale, _rows(self.X, np.full(self.n, 1.0 / scale), self.problem.rho)
-        return self._rows[1]
+        found = self._rows  # another thread may have other units
+        if found is None or found[0] != scale:
+            self._rows = found = scale, _rows(self.X, np.full(self.n, 1.0 / scale), self.problem.rho)
+        return found[1]
 
     def blocks(self, scale: float) -> np.ndarray | Blocks:
         """The same in blocks, where they are kept in these: others have room that no two threads may use."""
         rows = self.rows(scale)
         if not is_few(rows):
             return rows
-        if self._blocks is None or self._blocks[0] != scale:
+        found = self._blocks
+        if found is None or found[0] != scale:
             problem = replace(self.problem, intercept="free" if self.problem.free else "none")
-            self._blocks = scale, blocks_of(problem, rows)
-        return self._blocks[1]
+            self._blocks = found = scale, blocks_of(problem, rows)
+        return found[1]
 
 
 class _Basis:
@@ -165,6 +167,7 @@ class _Basis:
     Parameters
     ----------
     X : ndarray of shape (n, d)
+        Of squares that float64 holds.
     interrupted : callable
     factors : ndarray of shape (n,), default=None
         The rows of A are these times (x, constant). None: ones.

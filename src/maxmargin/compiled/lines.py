@@ -12,7 +12,8 @@ def subtract(regular, z, made, gradient):
     for j in range(z.size):
         g = regular[j] * z[j] - made[j]
         gradient[j] = g
-        most = max(most, abs(g))
+        if most == most and not abs(g) <= most:  # what is not a number stays
+            most = abs(g)
         left += regular[j] * g * g
         size += regular[j] * made[j] * made[j]
     return most, left, size

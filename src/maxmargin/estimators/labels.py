@@ -76,9 +76,10 @@ def check_costs(problem: Problem, weights: np.ndarray) -> None:
     """Is every C s_i a normal number, and can the losses of w = 0, up to four times these, be added up?"""
     if problem.hard:
         return
-    # Python's numbers overflow in silence
-    total = problem.C * float(weights.sum())
-    least = problem.C * float(weights.min(where=weights > 0.0, initial=np.inf))
+    C = float(problem.C)
+    with np.errstate(over="ignore"):
+        total = C * float(weights.sum())
+    least = C * float(weights.min(where=weights > 0.0, initial=np.inf))
     if not math.isfinite(16.0 * total):
         raise ValueError(
             f"C times the sum of all weights is {total:.3g}, and losses of that size are beyond float64 numbers: "
