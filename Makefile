@@ -63,6 +63,7 @@ bench: $(VENV)/.ready-bench
 	$(BIN)/python -m benchmarks.harsh --write
 	$(BIN)/python -m benchmarks.crossover --write
 	$(BIN)/python -m benchmarks.regimes --write
+	$(BIN)/python -m benchmarks.floor --write
 	$(BIN)/python -m benchmarks.threads --write
 	$(BIN)/python -m benchmarks.path --write
 

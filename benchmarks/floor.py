@@ -157,7 +157,7 @@ solver. No step, no choice of an algorithm, no merging of equal rows is counted.
 ## The squared hinge, a tenth of liblinear's time at C >= 1
 
 liblinear's Newton method (`-s 2`) at the loosest tolerance with which it comes within {gap:g} of the optimum, which no
-user knows; the goal is a tenth of that. It passes over the rows 15 to 50 times, and proves nothing.
+user knows; the goal is a tenth of that. It proves nothing.
 
 {large}
 
