@@ -1119,9 +1119,10 @@ def test_a_class_without_weight_among_three_is_certified(loss):
     verify(model, X, y)
 
 
-def test_classes_in_threads_whatever_the_backend():
+def test_classes_in_threads_whatever_the_backend(monkeypatch):
     import joblib
 
+    monkeypatch.setattr("maxmargin.choice.TOGETHER", 0)
     X, y = clouds(60, 4, classes=3)
     one = MaxMarginClassifier(random_state=0).fit(X, y)
     with joblib.parallel_config("loky"):

@@ -20,6 +20,7 @@ from maxmargin import (
     MarginRFE,
     MaxMarginClassifier,
     OnlineMarginClassifier,
+    choice,
     separate,
     threads,
     verify,
@@ -62,6 +63,7 @@ def blas_threads() -> set[int]:
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_model_does_not_depend_on_threads(model, classes, monkeypatch):
     monkeypatch.setattr(threads, "cpu_count", lambda: 2)
+    monkeypatch.setattr(choice, "TOGETHER", 0)
     X, y = rows(classes=classes)
     one, two = (model.set_params(n_jobs=count).fit(X, y).decision_function(X) for count in (1, 2))
     assert one.tobytes() == two.tobytes()
@@ -190,9 +192,20 @@ def test_a_container_of_one_processor_gets_one_thread(monkeypatch):
 
 
 def test_classes_in_threads_of_their_own(monkeypatch):
+    """But where all of them are solved in milliseconds: another thread would hardly have begun."""
     monkeypatch.setattr(threads, "cpu_count", lambda: 2)
     seen = set()
-    MaxMarginClassifier(n_jobs=2, callback=lambda report: seen.add(threading.get_ident())).fit(*rows())
+    model = MaxMarginClassifier(n_jobs=2, callback=lambda report: seen.add(threading.get_ident()))
+    model.fit(*rows())
+    assert seen == {threading.get_ident()}
+    seen.clear()
+    monkeypatch.setattr(choice, "TOGETHER", 0)
+    model.fit(*rows())
+    assert threading.get_ident() not in seen
+    seen.clear()
+    monkeypatch.undo()
+    monkeypatch.setattr(threads, "cpu_count", lambda: 2)
+    model.set_params(algorithm="dcd").fit(*rows())  # which may take long
     assert threading.get_ident() not in seen
 
 

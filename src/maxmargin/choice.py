@@ -34,7 +34,14 @@ WIDE = 3000  # and interior points and proximal points
 ROW, ENTRY, OWN = 20.0, 1.5, 300.0
 DENSE, SPARSE = (25.0, 0.9), (400.0, 15.0)
 SHARE = 0.5  # of the work of proximal points, after which they take over
+TOGETHER = 2e6  # entries, of all classes, below which exact steps end sooner than another thread begins
 PASSES = 50  # over sparse rows of many columns, after which Newton's method takes over
+
+
+def gains_by_threads(problem: Problem, patterns: Patterns, classes: int) -> bool:
+    """Are several classes of chosen algorithms solved sooner at the same time than one after the other?"""
+    exact = problem.euclidean and is_small(problem, patterns)
+    return not exact or patterns.entries * classes >= TOGETHER
 
 
 def choose(

@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ..certificates import INTERCEPT, Certificate, Certificates, Sample
-from ..choice import choose, relay
+from ..choice import choose, gains_by_threads, relay
 from ..data import Patterns
 from ..draws import Draws
 from ..linear_separation import linear_verdict
@@ -92,7 +92,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
         and the algorithm can begin with any (`dcd`, `mpu`, `alma`); with its weights, if there were as many features
         and the algorithm moves these (`fmp`, `ima`).
     n_jobs : int, default=None
-        Classes solved at the same time (threads; no more than there are processors). The model does not depend on it.
+        Classes solved at the same time (threads; no more than there are processors, and one where all classes are
+        solved in milliseconds). The model does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Order of presentation. None takes a fresh seed.
     verbose : int, default=0
@@ -254,6 +255,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
         last, points = self._last_dual(y.size, classes), self._last_points(patterns.d, classes)
         lock = Lock()
         at_once = jobs(self.n_jobs, len(labels))
+        if named is None and not gains_by_threads(problem, patterns, len(labels)):
+            at_once = 1
         kept = slice(None) if rows is None else rows
 
         def model(points: list[tuple[np.ndarray, float]]) -> dict[str, Any]:
