@@ -147,9 +147,8 @@ class Blocks:
         """
         primal = 0.5 * float((self.regular * z) @ z) + loss
         dual = linear - 0.5 * float((self.regular * made) @ made)
-        uneven = (
-            abs(float(made[-1])) if self._free else 0.0
-        )  # what evens dual weights out costs about as much
+        # what evens dual weights out costs about as much
+        uneven = abs(float(made[-1])) if self._free else 0.0
         return (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf
 
     def _of_dense(self, share: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:

@@ -10,12 +10,8 @@ from scipy.linalg import lapack
 
 from ..compiled.definite import substitute, triangular
 
-RIDGES = (
-    0.0,
-    1e-14,
-    1e-12,
-    1e-10,
-)  # shares of the diagonal that are added, one after the other, until there is a factor
+# shares of the diagonal that are added, one after the other, until there is a factor
+RIDGES = 0.0, 1e-14, 1e-12, 1e-10
 SMALL = 100  # equations, up to which LAPACK's wrappers take longer than the factor
 
 _lapack: Any = lapack

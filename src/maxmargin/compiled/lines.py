@@ -20,6 +20,22 @@ def subtract(regular, z, made, gradient):
 
 
 @compiled()
+def margins(step, y):
+    """What scores add to the margins, in their place."""
+    for k in range(step.size):
+        step[k] *= y[k]
+
+
+@compiled()
+def go(z, t, dz):
+    """z += t dz, where t is positive. (t.)"""
+    if t > 0.0:
+        for j in range(z.size):
+            z[j] += t * dz[j]
+    return t
+
+
+@compiled()
 def along(regular, z, dz, gradient):
     """The slope of the objective at z along dz, and the first two derivatives of 1/2 z'Rz there."""
     slope = first = second = 0.0

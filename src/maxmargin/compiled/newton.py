@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .jit import compiled, record
-from .lines import along
+from .lines import along, go, margins
 
 MOST = 50  # steps along a line
 
@@ -47,13 +47,8 @@ def descend(slack, step, y, share, z, dz, regular, gradient, flat):
     slope, first, second = along(regular, z, dz, gradient)
     if not slope < 0.0:
         return 0.0
-    for k in range(step.size):
-        step[k] *= y[k]
-    t = least_along(slack, step, share, first, second, -flat * slope)
-    if t > 0.0:
-        for j in range(z.size):
-            z[j] += t * dz[j]
-    return t
+    margins(step, y)
+    return go(z, least_along(slack, step, share, first, second, -flat * slope), dz)
 
 
 @compiled()

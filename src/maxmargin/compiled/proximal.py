@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import compiled
-from .lines import along
+from .lines import along, go, margins
 from .newton import MOST
 
 
@@ -48,13 +48,8 @@ def descend(near, sigma, slack, step, y, cap, z, dz, regular, gradient, flat):
     slope, first, second = along(regular, z, dz, gradient)
     if not slope < 0.0:
         return 0.0
-    for k in range(step.size):
-        step[k] *= y[k]
-    t = least_along(near, sigma, slack, step, cap, first, second, -flat * slope)
-    if t > 0.0:
-        for j in range(z.size):
-            z[j] += t * dz[j]
-    return t
+    margins(step, y)
+    return go(z, least_along(near, sigma, slack, step, cap, first, second, -flat * slope), dz)
 
 
 @compiled()
