@@ -9,7 +9,7 @@ order: Rump, Ogita, Oishi, "Accurate floating-point summation", 2008).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ LARGE = 1e290  # above, no room to split a number
 _EPS = float(np.finfo(float).eps)
 _BLOCK = 1 << 18  # entries at a time: temporaries stay in cache
 _TERMS = 1 << 10  # of a sum, before it is added to others: a long one keeps its digits
+PART = 1 << 15  # entries of a vector at a time: what is made of them stays in cache
 
 
 def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
@@ -33,6 +34,11 @@ def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
         rows = slice(start, min(start + step, n))
         block = X if step >= n else X[rows]
         yield rows, block if X.dtype == np.float64 else block.astype(np.float64)
+
+
+def parts(n: int) -> Iterator[slice]:
+    """The places of so many entries, a part at a time."""
+    return (slice(start, min(start + PART, n)) for start in range(0, n, PART))
 
 
 class Plain:
@@ -70,6 +76,14 @@ class Plain:
     def total(v: np.ndarray) -> float:
         """The sum of the entries of v."""
         return float(_in_parts(v))
+
+    @staticmethod
+    def summed(each: Callable[..., np.ndarray], *vectors: np.ndarray) -> float:
+        """The sum of the entries of each(*vectors), which has one for each of theirs; long vectors are taken apart."""
+        n = vectors[0].size
+        if n <= PART:
+            return Plain.total(each(*vectors))
+        return sum(Plain.total(each(*(v[some] for v in vectors))) for some in parts(n))
 
     @staticmethod
     def square(v: np.ndarray, p: float = 2.0) -> float:
@@ -123,6 +137,8 @@ def _in_a_row(terms: int, size: int) -> int:
 
 def _in_parts(v: np.ndarray, dtype: type = np.float64) -> Any:
     """The sum of the entries of v, of those of its parts."""
+    if v.size <= _TERMS:
+        return v.sum(dtype=dtype)
     whole = v.size - v.size % _TERMS
     parts = v[:whole].reshape(-1, _TERMS).sum(axis=1, dtype=dtype)
     return parts.sum() + v[whole:].sum(dtype=dtype)
@@ -193,6 +209,11 @@ class Extended:
         return float(_in_parts(np.asarray(v), np.longdouble))
 
     @staticmethod
+    def summed(each: Callable[..., np.ndarray], *vectors: np.ndarray) -> float:
+        """The sum of the entries of each(*vectors), which has one for each of theirs."""
+        return Extended.total(each(*vectors))
+
+    @staticmethod
     def square(v: np.ndarray, p: float = 2.0) -> float:
         """|v|_p^2; extended at p = 2 only."""
         if p != 2.0:
@@ -254,6 +275,11 @@ class Compensated:
     def total(v: np.ndarray) -> float:
         """The sum of the entries of v."""
         return float(_grouped(np.asarray(v, float), np.ones(len(v)), np.zeros(len(v), np.intp), 1)[0])
+
+    @staticmethod
+    def summed(each: Callable[..., np.ndarray], *vectors: np.ndarray) -> float:
+        """The sum of the entries of each(*vectors), which has one for each of theirs."""
+        return Compensated.total(each(*vectors))
 
     @staticmethod
     def square(v: np.ndarray, p: float = 2.0) -> float:

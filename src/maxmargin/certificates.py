@@ -14,14 +14,14 @@ it (`exactness`). This module knows no solver: it imports NumPy and the problem 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from .arithmetic import MORE_DIGITS, Arithmetic, Compensated, Plain, powers_error
+from .arithmetic import MORE_DIGITS, Arithmetic, Compensated, Plain, parts, powers_error
 from .exactness import exact_bound, huge_columns, inside
 from .kernels import Kernel, Linear
 from .problems import Problem
@@ -66,16 +66,23 @@ class Fingerprint:
 
 def fingerprint(sample: Sample) -> Fingerprint:
     """The fingerprint of patterns with their labels and weights."""
-    z, y, weights = sample.projection, sample.y, sample.weights
-    n, d = sample.X.shape
-    shuffle = (np.arange(n, dtype=np.uint32) * np.uint32(2654435769)) >> np.uint32(12)
-    t = (1.0 + shuffle * 2.0**-20) * (1.0 + weights) * (1.5 + 0.5 * y)
+    z, (n, d) = sample.projection, sample.X.shape
     with np.errstate(over="ignore", invalid="ignore"):
-        scale = float(np.abs(t) @ np.abs(z))
+        found = [(float(t @ z[some]), float(np.abs(t) @ np.abs(z[some]))) for some, t in _marks(sample)]
+        checksum, scale = (sum(sums) for sums in zip(*found, strict=True)) if found else (0.0, 0.0)
         if not np.isfinite(scale):  # of large weights and large entries: in units of their own
-            t, z = t / np.abs(t).max(), z / np.abs(z).max()
-            scale = float(np.abs(t) @ np.abs(z))
-        return Fingerprint(n, d, int(np.sum(y > 0)), float(t @ z), scale)
+            t, z = np.concatenate([t for _, t in _marks(sample)]), z / np.abs(z).max()
+            t /= np.abs(t).max()
+            checksum, scale = float(t @ z), float(np.abs(t) @ np.abs(z))
+        return Fingerprint(n, d, int(np.count_nonzero(sample.y > 0)), checksum, scale)
+
+
+def _marks(sample: Sample) -> Iterator[tuple[slice, np.ndarray]]:
+    """A number for every row, which its place, label and weight tell; a part of the rows at a time."""
+    for some in parts(sample.y.size):
+        places = np.arange(some.start, some.stop, dtype=np.uint32)
+        shuffle = (places * np.uint32(2654435769)) >> np.uint32(12)
+        yield some, (1.0 + shuffle * 2.0**-20) * (1.0 + sample.weights[some]) * (1.5 + 0.5 * sample.y[some])
 
 
 def project(X: Any) -> np.ndarray:
@@ -247,8 +254,7 @@ def feasible(problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.nda
     Soft problems: the heavier class is scaled down, which no cap forbids. Of the hard margin only the
     proportions count: their sum is made one.
     """
-    caps = problem.caps(weights)
-    alpha = np.clip(alpha, 0.0, caps)
+    alpha = problem.capped(alpha, weights)
     if problem.hard:
         alpha = _proportions(alpha)
     if problem.free:
@@ -256,7 +262,7 @@ def feasible(problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.nda
         if balanced is None:
             return np.zeros_like(alpha)
         alpha = balanced
-        _even_out(alpha, y, caps)
+        _even_out(alpha, y, problem.caps(weights))
     return alpha
 
 
@@ -351,18 +357,18 @@ def _multiplied(
     affords: Callable[[float], bool],
 ) -> tuple[np.ndarray, Bounds]:
     """The best multiple of alpha, huge columns left out as if they cancelled, and its bounds."""
-    v = Plain.combine(sample.X, alpha * sample.y)
-    full = np.append(v, problem.rho * Plain.total(alpha * sample.y)) if problem.rho else v
+    signed = alpha * sample.y
+    v = Plain.combine(sample.X, signed)
+    full = np.append(v, problem.rho * Plain.total(signed)) if problem.rho else v
     v2 = Plain.square(full if huge is None else full[~huge[: full.size]], problem.p)
-    caps = problem.caps(sample.weights)
     # only proportions count for the hard margin
     multiple = 1.0 if problem.hard or not alpha.any() else problem.multiple(alpha, v2, sample.weights)
-    alpha = np.minimum(alpha * multiple, caps)
+    alpha = problem.capped(np.multiply(alpha, multiple, out=signed), sample.weights)
     found = bounds(problem, sample, w, b, alpha, Plain, v * multiple)
     share = REACHED if problem.gap(found.lower, found.upper) <= tol else SEEN
     negligible = max(0.0 if sample.entries <= FEW else NEGLIGIBLE, share * tol)
     if _is_seen(found, negligible) and problem.free:  # the multiple has rounded the dual weights once more
-        _even_out(alpha, sample.y, caps)
+        _even_out(alpha, sample.y, problem.caps(sample.weights))
     for arithmetic in MORE_DIGITS:
         if _is_seen(found, negligible) and affords(arithmetic.SECONDS * sample.entries):
             found = bounds(problem, sample, w, b, alpha, arithmetic)
@@ -389,10 +395,10 @@ def bounds(
         alpha, v = _proportions(alpha), None
     with np.errstate(over="ignore", invalid="ignore"):
         huge = huge_columns(problem, sample.X, sample.norms, alpha)
-        margins, off = _margins(sample, w, b, arithmetic, huge is not None)
+        margins = _margins(sample, w, b, arithmetic, huge is not None)
         dual = _dual_point(problem, sample, alpha, arithmetic, v)
         bounds_of = _hard_bounds if problem.hard else _soft_bounds
-        found = bounds_of(problem, sample.weights, arithmetic, (w, b), margins, off, alpha, dual)
+        found = bounds_of(problem, sample.weights, arithmetic, (w, b), margins, alpha, dual)
         if huge is None:
             return found
         exact = exact_bound(problem, sample.X, sample.y, sample.weights, alpha, huge)
@@ -420,40 +426,56 @@ def _dual_point(
     arithmetic: Arithmetic,
     v: np.ndarray | None,
 ) -> _DualPoint:
-    signed, terms = alpha * sample.y, int(np.count_nonzero(alpha))
-    v = arithmetic.combine(sample.X, signed) if v is None else v
-    norms, uneven = sample.norms, 0.0
+    terms, uneven = int(np.count_nonzero(alpha)), 0.0
+    v = arithmetic.combine(sample.X, alpha * sample.y) if v is None else v
     if problem.rho:
-        v, norms = np.append(v, problem.rho * arithmetic.total(signed)), norms + problem.rho
-    if problem.p < 2.0:  # of rows, in the p-norm, at most
-        norms = norms * max(v.size, 1) ** (1.0 / problem.p - 0.5)
-    size, sizes = arithmetic.norm(v, problem.p), float(alpha @ norms)
+        v = np.append(v, problem.rho * arithmetic.summed(np.multiply, alpha, sample.y))
+    # of rows, in the p-norm, at most
+    times = max(v.size, 1) ** (1.0 / problem.p - 0.5) if problem.p < 2.0 else 1.0
+    size = arithmetic.norm(v, problem.p)
+    sizes = times * (float(alpha @ sample.norms) + problem.rho * float(alpha.sum()))
     off = arithmetic.error(size, sizes, arithmetic.terms(sample.X, terms, 0))
     off += arithmetic.error(size, size, v.size)
     # products of tiny numbers, and of their halves, may underflow
-    if sizes > 0.0 or norms[alpha > 0.0].any():
+    if sizes > 0.0 or problem.rho or sample.norms[alpha > 0.0].any():
         off += 8.0 * (terms + 1.0) * v.size * _LEAST
     if problem.free:
         # an uneven rest moves v by so many radii of the data: more digits, whatever the others have
         finer = MORE_DIGITS[0] if arithmetic is Plain else arithmetic
-        uneven = abs(finer.total(signed))
+        uneven = abs(finer.summed(np.multiply, alpha, sample.y))
         uneven += finer.error(uneven, float(alpha.sum()), finer.terms(alpha, terms, 0))
-        off += uneven * float(norms.max(initial=0.0))
+        off += uneven * times * float(sample.norms.max(initial=0.0))
     return _DualPoint(v, off, uneven)
 
 
-def _margins(
-    sample: Sample, w: np.ndarray, b: float, arithmetic: Arithmetic, uneven: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """The margins, and by how much each may be off; of `uneven` columns lengths say too little."""
+@dataclass(frozen=True)
+class _Margins:
+    """The margins, and what tells by how much each may be off: no score is a sum of more than times size + |b|."""
+
+    values: np.ndarray
+    sizes: np.ndarray
+    times: float
+    b: float
+    arithmetic: Arithmetic
+    terms: int
+    width: int
+
+    def off(self, values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Of all of them, or of some."""
+        size = sizes * (1.01 * self.times)
+        size += abs(self.b)
+        off = self.arithmetic.error(values, size, self.terms)
+        off += (self.width + 2) * _LEAST
+        return off
+
+
+def _margins(sample: Sample, w: np.ndarray, b: float, arithmetic: Arithmetic, uneven: bool) -> _Margins:
+    """The margins; of `uneven` columns the lengths of the rows say too little."""
     margins = arithmetic.scores(sample.X, w, b)
     margins *= sample.y
-    size = Plain.scores(abs(sample.X), np.abs(w)) if uneven else sample.norms * Plain.norm(w)
-    size *= 1.01
-    size += abs(b)
-    off = arithmetic.error(margins, size, arithmetic.terms(sample.X, sample.width, 1) + 1)
-    off += (sample.width + 2) * _LEAST
-    return margins, off
+    sizes, times = (Plain.scores(abs(sample.X), np.abs(w)), 1.0) if uneven else (sample.norms, Plain.norm(w))
+    terms = arithmetic.terms(sample.X, sample.width, 1) + 1
+    return _Margins(margins, sizes, times, b, arithmetic, terms, sample.width)
 
 
 def _soft_bounds(
@@ -461,16 +483,16 @@ def _soft_bounds(
     weights: np.ndarray,
     arithmetic: Arithmetic,
     point: tuple[np.ndarray, float],
-    margins: np.ndarray,
-    off: np.ndarray,
+    margins: _Margins,
     alpha: np.ndarray,
     dual: _DualPoint,
 ) -> Bounds:
     w, b = point
     v2 = arithmetic.square(dual.v, problem.p)
+    gains = arithmetic.summed(problem.gains, alpha, weights)
     # of alpha and alpha^2 / (4 C s_i), of which the gains are the difference
-    size = float(2.0 * alpha.sum() - problem.gains(alpha, weights).sum())
-    lower = problem.dual(v2, alpha, weights, arithmetic.total)
+    size = 2.0 * float(alpha.sum()) - gains
+    lower = problem.worth(gains, v2)
     terms = arithmetic.terms(alpha, int(np.count_nonzero(alpha)), 0) + dual.v.size
     if problem.power == 2:
         below = arithmetic.error(lower, size + v2, terms) + 4.0 * _EPS * (size + v2)
@@ -486,15 +508,19 @@ def _soft_bounds(
         penalty = 0.5 * problem.norm2(arithmetic.square(w), b)
     else:
         penalty = problem.penalty(arithmetic.norm(problem.weights(w, b), problem.q))
-    upper = problem.primal(penalty, margins - off, weights, arithmetic.total)
+    losses = arithmetic.summed(
+        lambda values, sizes, weights: problem.losses(values - margins.off(values, sizes), weights),
+        margins.values, margins.sizes, weights,
+    )  # fmt: skip
+    upper = penalty + losses
     above = (
-        arithmetic.error(upper, upper, arithmetic.terms(margins, margins.size, 0) + w.size)
+        arithmetic.error(upper, upper, arithmetic.terms(margins.values, margins.values.size, 0) + w.size)
         + 4.0 * _EPS * upper
     )
     above += 2.0 * upper * powers_error(problem.q, w.size)
     if penalty > 0.0 or w.any():  # squares may have lost their digits
         above += (w.size + 4.0) * _LEAST
-    lost = upper - problem.primal(penalty, margins, weights)
+    lost = losses - Plain.summed(problem.losses, margins.values, weights)
     return Bounds(lower - below, upper + above, below, above + lost)
 
 
@@ -503,8 +529,7 @@ def _hard_bounds(
     weights: np.ndarray,
     arithmetic: Arithmetic,
     point: tuple[np.ndarray, float],
-    margins: np.ndarray,
-    off: np.ndarray,
+    margins: _Margins,
     alpha: np.ndarray,
     dual: _DualPoint,
 ) -> Bounds:
@@ -513,7 +538,9 @@ def _hard_bounds(
     used = weights > 0.0
     lower = nominal = -np.inf
     if length > 0.0:
-        nominal, lower = float(margins[used].min()) / length, float((margins - off)[used].min()) / length
+        values = margins.values
+        nominal = float(values[used].min()) / length
+        lower = float((values - margins.off(values, margins.sizes))[used].min()) / length
         inexact = arithmetic.error(1.0, 1.0, w.size) + powers_error(problem.q, w.size)
         lower -= abs(lower) * (inexact + 4.0 * _EPS)
     below = nominal - lower if np.isfinite(nominal) else 0.0

@@ -106,6 +106,14 @@ class Problem:
             return np.where(weights > 0.0, np.inf, 0.0)
         return self.C * weights
 
+    def capped(self, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """These numbers, none of them negative or beyond the cap of its pattern."""
+        if not (self.hard or self.loss == "squared_hinge"):
+            return np.clip(alpha, 0.0, self.caps(weights))
+        out = np.maximum(alpha, 0.0)
+        np.copyto(out, 0.0, where=weights <= 0.0)
+        return out
+
     def delta2(self, weights: np.ndarray) -> np.ndarray:
         """Square of each pattern's own coordinate in the extended space: 1 / (2 C s_i) for squared hinge."""
         if self.hard or self.loss == "hinge":
@@ -180,8 +188,11 @@ class Problem:
 
         At ``power=1`` that of alpha / max(1, |v|), or a little less: the gains are concave, and 0 at 0.
         """
-        gains = total(self.gains(alpha, weights))
-        return float(gains - 0.5 * norm2 if self.power == 2 else gains / max(1.0, norm2**0.5))
+        return self.worth(float(total(self.gains(alpha, weights))), norm2)
+
+    def worth(self, gains: float, norm2: float) -> float:
+        """The same of the sum of what the patterns add."""
+        return gains - 0.5 * norm2 if self.power == 2 else gains / max(1.0, norm2**0.5)
 
     def multiple(self, alpha: np.ndarray, norm2: float, weights: np.ndarray) -> float:
         """The multiple of dual weights, not all zero, with the largest dual value; `norm2` as for `dual`."""

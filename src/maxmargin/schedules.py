@@ -288,10 +288,10 @@ def points(run: Run) -> Iterator[None]:
     if replaceable and run.interrupted():
         return
     made = run.rule.of(run.problem, run.patterns.X, run.y, run.weights, run.interrupted)
-    for w, b, alpha in made:
-        if replaceable and not run.problem.hard and not w.any() and run.interrupted():
+    for point in made:
+        if replaceable and not run.problem.hard and not point[0].any() and run.interrupted():
             return
-        run.value(w, b, alpha)
+        run.rule.show(run, point)
         run.presentations += run.n
         yield
     run.converged = run.gap <= AS_GOOD and not run.interrupted()

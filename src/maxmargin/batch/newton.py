@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,6 +47,16 @@ EASY = 2  # steps of a stage, after which costs may rise by more
 TURNS = 2000  # of conjugate gradients
 ROUGH, FINE = 0.03, 1e-3  # what they may leave of the gradient, far away and nearby,
 FINER = 1e-2  # and less of it with each repeat
+EVEN = 1e-3  # share of a gap that dual weights which do not balance may cost, where they are worth a bound
+
+
+class Reached(NamedTuple):
+    """A point (w, b, alpha), and the bounds that it has but for rounding; None where they are not known."""
+
+    w: np.ndarray
+    b: float
+    alpha: np.ndarray
+    bounds: tuple[float, float] | None
 
 
 def newton_points(
@@ -58,7 +68,21 @@ def newton_points(
     tol: float = 0.0,
     start: tuple[np.ndarray, float] | None = None,
 ) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
-    """Points (w, b, alpha) of the squared hinge at p = 2, nearer and nearer to the optimum.
+    """Points (w, b, alpha) of the squared hinge at p = 2, nearer and nearer to the optimum: those of `bounded_points`."""
+    for point in bounded_points(problem, X, y, weights, interrupted, tol, start):
+        yield point[:3]
+
+
+def bounded_points(
+    problem: Problem,
+    X: Any,
+    y: np.ndarray,
+    weights: np.ndarray,
+    interrupted: Callable[[], bool] = lambda: False,
+    tol: float = 0.0,
+    start: tuple[np.ndarray, float] | None = None,
+) -> Iterator[Reached]:
+    """The same with bounds.
 
     Parameters
     ----------
@@ -164,6 +188,7 @@ class _Descent:
     def _begin_at(self, z: np.ndarray, slack: np.ndarray) -> None:
         self.z, self.slack = z, slack
         self._gap = self._last = np.inf
+        self._bounds: tuple[float, float] | None = None
         self._again = 0  # how often the same patterns were costly
 
     @contextmanager
@@ -180,9 +205,11 @@ class _Descent:
         margins *= self.y
         return np.subtract(1.0, margins, out=margins)
 
-    def point(self) -> tuple[np.ndarray, float, np.ndarray]:
-        """(w, b, alpha) of the problem's own units."""
-        return *self.blocks.primal(self.z), self.alpha / self.blocks.unit**2
+    def point(self) -> Reached:
+        """The point in the problem's own units, as it was when it was looked at."""
+        square = self.blocks.unit**2
+        bounds = None if self._bounds is None else (self._bounds[0] / square, self._bounds[1] / square)
+        return Reached(*self.blocks.primal(self.z), self.alpha / square, bounds)
 
     def look(self) -> float:
         """The gradient, and the relative gap that it leaves."""
@@ -193,6 +220,11 @@ class _Descent:
         dual = 0.5 * total * total / curvature if curvature > 0.0 else 0.0
         uneven = float(made[-1]) / total if self.problem.free and total > 0.0 else 0.0
         self._last, self._gap = self._gap, 0.5 * left / dual + uneven * uneven if dual > 0.0 else np.inf
+        primal = 0.5 * (float(self.regular @ (self.z * self.z)) + square)
+        # weights that balance are worth less by about so much for each unit of the intercept
+        lost = abs(uneven) * total * (1.0 + abs(float(self.z[-1]))) if self.problem.free else 0.0
+        told = 0.0 < dual <= primal < np.inf and lost <= EVEN * self._gap * dual
+        self._bounds = (dual - lost, primal) if told else None
         return self._gap
 
     def ended(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,9 +13,12 @@ from ..batch.barrier import path_points
 from ..batch.columns import column_points
 from ..batch.generation import linear_points
 from ..batch.narrowing import by_proximal_points, narrowed_points
-from ..batch.newton import newton_points
+from ..batch.newton import Reached, bounded_points
 from ..problems import Problem
 from .algorithm import Algorithm, Bias, Facts, Plan
+
+if TYPE_CHECKING:
+    from ..run import Run
 
 
 def path_or_proof(
@@ -40,6 +43,26 @@ class Points(NamedTuple):
     """Makes better and better points (w, b, alpha) of a problem."""
 
     of: Callable[..., Iterator[tuple[np.ndarray, float, np.ndarray]]]
+
+    @staticmethod
+    def show(run: Run, point: tuple[np.ndarray, float, np.ndarray]) -> None:
+        """What the point is worth costs two passes over the rows."""
+        run.value(*point)
+
+
+class BoundedPoints(NamedTuple):
+    """Makes points that know what they are worth."""
+
+    of: Callable[..., Iterator[Reached]]
+
+    @staticmethod
+    def show(run: Run, point: Reached) -> None:
+        """Nothing is computed again."""
+        *found, bounds = point
+        if bounds is None:
+            run.value(*found)
+        else:
+            run.hear(*found, *bounds)
 
 
 @dataclass(frozen=True)
@@ -186,7 +209,7 @@ class Newton(Program):
     name: ClassVar[str] = "newton"
 
     def plan(self, facts: Facts) -> Plan:
-        return Plan(rule=Points(partial(newton_points, tol=facts.tol, start=facts.point)), unit=1.0)
+        return Plan(rule=BoundedPoints(partial(bounded_points, tol=facts.tol, start=facts.point)), unit=1.0)
 
     def refuses(self, problem: Problem) -> str | None:
         if problem.hard:
