@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -55,7 +55,7 @@ class State(ABC):
     Attributes
     ----------
     h : Weight
-        The engine's state: w, dual weights, rows.
+        The engine's state: w, dual weights, rows. Made when it is first asked for: batch solvers need none.
     lower, upper, gap : float
         The best bounds so far.
     presentations, steps : int
@@ -109,7 +109,15 @@ class State(ABC):
         self.unit = 1.0 if plan.unit is None else plan.unit
         self._fixed_unit = plan.unit is not None
         self.shifts = problem.free and algorithm.bias is Bias.SHIFT
-        self.h = self._weight(None if self.shifts else algorithm.scale, algorithm.bias is Bias.OWN)
+
+    @cached_property
+    def h(self) -> Weight:
+        return self._weight(None if self.shifts else self.algorithm.scale, self.algorithm.bias is Bias.OWN)
+
+    @property
+    def finite(self) -> bool:
+        """Is the engine's w, if there is one, made of numbers?"""
+        return "h" not in vars(self) or bool(np.isfinite(self.h.space.vector.w).all())
 
     @abstractmethod
     def _weight(self, scale: Any, holds: bool) -> Weight:

@@ -496,7 +496,7 @@ def _status(run: Run, watch: Watch, tol: float) -> Status | None:
         return Status.CERTIFIED
     if run.problem.hard and run.upper <= 0.0:
         return Status.UNDECIDED  # until it is proved
-    if not np.isfinite(run.h.space.vector.w).all():
+    if not run.finite:
         return Status.NOT_FINITE
     if run.converged:
         return Status.CONVERGED

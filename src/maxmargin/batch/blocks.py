@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ..arithmetic import Plain
 from ..compiled.definite import products
-from ..compiled.newton import squares
+from ..compiled.newton import squares, weighted
 from ..problems import Problem
 
 BYTES = 2**20  # of rows that are looked at together,
@@ -20,6 +20,7 @@ NARROW = 40  # coordinates, up to which BLAS takes no less than a loop of our ow
 # times the length of most rows is what a few may make of the average; and of a sample, where it may be so
 LONGER, DOUBT = 1e3, 2.0
 SAMPLE = 500  # rows that tell what most are like
+APART = 1e-6  # share of the sum of all squares that tells lengths about the mean well enough
 # share of the rows that may be so long, and rows: where more are, lengths have no gap
 FEW, AT_LEAST = 0.03, 3
 
@@ -67,13 +68,13 @@ class Blocks:
 
     def _square(self) -> float:
         """The sum of |x - mean|^2."""
-        if not sp.issparse(self.X):
-            return sum(
-                float(np.vdot(rows, rows)) for rows in (self.X[some] - self.mean for some in self.parts())
-            )
-        parts = np.array_split(self.X.data, 1 + 8 * self.X.nnz // BYTES)
-        square = sum(float(np.vdot(part, part)) for part in (part.astype(float) for part in parts))
-        return max(square - self.n * float(self.mean @ self.mean), 0.0)
+        X, shift = self.X, self.n * float(self.mean @ self.mean)
+        if sp.issparse(X):
+            return max(_square(np.array_split(X.data, 1 + 8 * X.nnz // BYTES)) - shift, 0.0)
+        square = _square(X[some] for some in self.parts())
+        if APART * square < square - shift < np.inf:
+            return square - shift
+        return _square(X[some] - self.mean for some in self.parts())
 
     def _find_long_rows(self, problem: Problem) -> np.ndarray:
         """Of rows so long that mean and unit are theirs, few as they are: those of most replace them then."""
@@ -153,9 +154,8 @@ class Blocks:
 
     def _of_dense(self, share: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
         some = self._room[: share.size]
-        np.subtract(self.X[rows], self.mean, out=some[:, : self.d])
-        some[:, self.d :] = self.constant
-        some *= np.sqrt(share)[:, None]
+        places = np.arange(rows.start, rows.stop, dtype=np.uint32) if isinstance(rows, slice) else rows
+        weighted(np.asarray(self.X), places, share, self.mean, self.constant, some)
         return some.T @ some
 
     def _of_sparse(self, share: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
@@ -259,6 +259,11 @@ def blocks_of(problem: Problem, X: Any) -> Blocks:
     if isinstance(X, Blocks):
         return X
     return Few(problem, X) if is_few(X) else Blocks(problem, X)
+
+
+def _square(parts: Iterable[np.ndarray]) -> float:
+    """The sum of the squares of all entries."""
+    return sum(float(np.vdot(part, part)) for part in (np.asarray(part, float) for part in parts))
 
 
 def _lengths(X: Any, mean: np.ndarray) -> np.ndarray:

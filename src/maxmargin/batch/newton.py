@@ -158,18 +158,20 @@ class _Descent:
     ----------
     z : ndarray of shape (size,)
         w, and the weight of the constant.
-    slack, alpha : ndarray of shape (n,)
-        How much margins lack, and the dual weights that this implies. Slacks follow z by what steps add to them: so
-        dual weights get exact even where a slack is less than the rounding of a margin.
+    slack : ndarray of shape (n,)
+        How much margins lack, which implies dual weights. Slacks follow z by what steps add to them: so dual weights
+        get exact even where a slack is less than the rounding of a margin.
     """
 
     def __init__(
         self, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, interrupted: Callable[[], bool]
     ) -> None:
         self.problem, self.blocks, self.y, self.interrupted = problem, blocks_of(problem, X), y, interrupted
-        self.share = self.blocks.unit**2 / np.maximum(problem.delta2(weights), LEAST)
+        self.share = problem.delta2(weights)
+        np.maximum(self.share, LEAST, out=self.share)
+        np.divide(self.blocks.unit**2, self.share, out=self.share)
         self.regular = self.blocks.regular
-        self.alpha, self._gradient = np.empty(y.size), np.empty(self.blocks.size)
+        self._signed, self._gradient = np.empty(y.size), np.empty(self.blocks.size)
         self._system = self._solver()
 
     def _solver(self) -> _Products | _Gradients:
@@ -209,12 +211,12 @@ class _Descent:
         """The point in the problem's own units, as it was when it was looked at."""
         square = self.blocks.unit**2
         bounds = None if self._bounds is None else (self._bounds[0] / square, self._bounds[1] / square)
-        return Reached(*self.blocks.primal(self.z), self.alpha / square, bounds)
+        return Reached(*self.blocks.primal(self.z), self._signed * self.y / square, bounds)
 
     def look(self) -> float:
         """The gradient, and the relative gap that it leaves."""
-        total, square = weigh(self.slack, self.share, self.alpha)
-        made = self.blocks.all_combined(self.alpha * self.y)
+        total, square = weigh(self.slack, self.share, self.y, self._signed)
+        made = self.blocks.all_combined(self._signed)
         _, left, size = subtract(self.regular, self.z, made, self._gradient)
         curvature = size + square
         dual = 0.5 * total * total / curvature if curvature > 0.0 else 0.0
@@ -252,7 +254,7 @@ class _Products:
     def __init__(self, blocks: Blocks, share: np.ndarray, interrupted: Callable[[], bool]) -> None:
         self.blocks, self.share, self.interrupted = blocks, share, interrupted
         self._inside = np.zeros(share.size, bool)
-        self._came, self._left = np.empty((2, share.size), int)
+        self._came, self._left = np.empty((2, share.size), np.uint32)
         self._matrix = np.zeros((blocks.size, blocks.size))
         self._top = np.zeros(blocks.size)
 
@@ -273,7 +275,9 @@ class _Products:
             self._matrix -= self._sum(self._left[:left])
             anew = bool((np.diag(self._matrix) < FALL * self._top).any())
         if anew:
-            self._matrix = self._sum(np.flatnonzero(costly))
+            if came < count:
+                changes(costly, np.zeros_like(costly), self._came, self._left)
+            self._matrix = self._sum(self._came[:count])
             self._top = np.diag(self._matrix).copy()
         self._inside = costly
 

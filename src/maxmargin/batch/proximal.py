@@ -112,7 +112,7 @@ class _Search:
         self._signed = self.cap * y
         self.regular, self.problem = self.blocks.regular, problem
         self._steep = STEEP * max(1.0, 1.0 / float(self.cap.sum()))
-        self.share, self._pull, self._room = np.empty(y.size), np.empty(y.size), np.empty(y.size, int)
+        self.share, self._pull, self._room = np.empty(y.size), np.empty(y.size), np.empty(y.size, np.uint32)
         self._gradient = np.empty(self.blocks.size)
 
     def first(self) -> Start:

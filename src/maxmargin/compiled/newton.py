@@ -27,14 +27,15 @@ class Squared(NamedTuple):
 
 
 @compiled(fastmath={"reassoc", "contract"})
-def weigh(slack, share, alpha):
-    """alpha = share max(0, slack). (sum alpha, sum share max(0, slack)^2.)"""
+def weigh(slack, share, y, signed):
+    """signed = y alpha, where alpha = share max(0, slack). (sum alpha, sum share max(0, slack)^2.)"""
     total = square = 0.0
     for k in range(slack.size):
         rest = max(slack[k], 0.0)
-        alpha[k] = share[k] * rest
-        total += share[k] * rest
-        square += share[k] * rest * rest
+        alpha = share[k] * rest
+        signed[k] = y[k] * alpha
+        total += alpha
+        square += alpha * rest
     return total, square
 
 
@@ -111,6 +112,18 @@ def slopes(slack, step, share, t):
         first -= pull * max(rest, 0.0)
         second += pull * step[k] if rest > 0.0 else 0.0
     return first, second
+
+
+@compiled()
+def weighted(X, rows, share, mean, constant, out):
+    """out = share^1/2 (x - mean, constant) for these rows."""
+    d = mean.size
+    for k in range(rows.size):
+        root = share[k] ** 0.5
+        for j in range(d):
+            out[k, j] = root * (X[rows[k], j] - mean[j])
+        for j in range(d, out.shape[1]):
+            out[k, j] = root * constant
 
 
 @compiled()
