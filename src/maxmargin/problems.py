@@ -107,9 +107,11 @@ class Problem:
         return self.C * weights
 
     def capped(self, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """These numbers, none of them negative or beyond the cap of its pattern."""
+        """These numbers, none of them negative or beyond the cap of its pattern: they themselves where none is."""
         if not (self.hard or self.loss == "squared_hinge"):
             return np.clip(alpha, 0.0, self.caps(weights))
+        if alpha.min(initial=0.0) >= 0.0 and weights.min(initial=1.0) > 0.0:
+            return alpha
         out = np.maximum(alpha, 0.0)
         np.copyto(out, 0.0, where=weights <= 0.0)
         return out

@@ -77,7 +77,9 @@ class Units:
         return w if self.columns is None else w / self.columns[:-1]
 
     def dual(self, problem: Problem, alpha: np.ndarray) -> np.ndarray:
-        """Dual weights in the user's units."""
+        """Dual weights in the user's units: they themselves where these are no others."""
+        if self.sigma == 1.0:
+            return alpha
         return alpha / self.sigma if problem.power == 1 else alpha / self.sigma / self.sigma
 
     def _losses(self, problem: Problem) -> float:

@@ -47,7 +47,7 @@ EASY = 2  # steps of a stage, after which costs may rise by more
 TURNS = 2000  # of conjugate gradients
 ROUGH, FINE = 0.03, 1e-3  # what they may leave of the gradient, far away and nearby,
 FINER = 1e-2  # and less of it with each repeat
-EVEN = 1e-3  # share of a gap that dual weights which do not balance may cost, where they are worth a bound
+EVEN = 0.1  # share of a gap that dual weights which do not balance may cost, where their bound is told
 
 
 class Reached(NamedTuple):
@@ -109,12 +109,12 @@ def bounded_points(
         stop = descent.ended() or interrupted()
         if stop or idle == SELDOM or gap <= min(tol, FEWER * shown):
             shown, idle = min(gap, shown), 0
-            yield descent.point()
+            yield descent.point(tol)
         if stop:
             return
         if not descent.advance():
             break
-    yield descent.point()
+    yield descent.point(tol)
 
 
 def _begin(descent: _Descent, weights: np.ndarray) -> None:
@@ -190,7 +190,7 @@ class _Descent:
     def _begin_at(self, z: np.ndarray, slack: np.ndarray) -> None:
         self.z, self.slack = z, slack
         self._gap = self._last = np.inf
-        self._bounds: tuple[float, float] | None = None
+        self._bounds, self._lost = (0.0, np.inf), 0.0
         self._again = 0  # how often the same patterns were costly
 
     @contextmanager
@@ -207,11 +207,14 @@ class _Descent:
         margins *= self.y
         return np.subtract(1.0, margins, out=margins)
 
-    def point(self) -> Reached:
-        """The point in the problem's own units, as it was when it was looked at."""
-        square = self.blocks.unit**2
-        bounds = None if self._bounds is None else (self._bounds[0] / square, self._bounds[1] / square)
-        return Reached(*self.blocks.primal(self.z), self._signed * self.y / square, bounds)
+    def point(self, tol: float) -> Reached:
+        """The point in the problem's own units, as it was when it was looked at; bounds that may be of use for `tol`."""
+        square, (lower, upper) = self.blocks.unit**2, self._bounds
+        told = 0.0 < lower <= upper < np.inf and self._lost <= EVEN * max(self._gap, tol) * lower
+        bounds = (lower / square, upper / square) if told else None
+        alpha = self._signed * self.y
+        alpha /= square
+        return Reached(*self.blocks.primal(self.z), alpha, bounds)
 
     def look(self) -> float:
         """The gradient, and the relative gap that it leaves."""
@@ -224,9 +227,8 @@ class _Descent:
         self._last, self._gap = self._gap, 0.5 * left / dual + uneven * uneven if dual > 0.0 else np.inf
         primal = 0.5 * (float(self.regular @ (self.z * self.z)) + square)
         # weights that balance are worth less by about so much for each unit of the intercept
-        lost = abs(uneven) * total * (1.0 + abs(float(self.z[-1]))) if self.problem.free else 0.0
-        told = 0.0 < dual <= primal < np.inf and lost <= EVEN * self._gap * dual
-        self._bounds = (dual - lost, primal) if told else None
+        self._lost = abs(uneven) * total * (1.0 + abs(float(self.z[-1]))) if self.problem.free else 0.0
+        self._bounds = dual - self._lost, primal
         return self._gap
 
     def ended(self) -> bool:
