@@ -454,6 +454,23 @@ def test_every_entry_counts_in_the_fingerprint(seed, i, j, change):
     assert before.difference(fingerprint(Sample(X, signs, ones))) is not None
 
 
+@pytest.mark.parametrize("intercept", ["free", "augmented", "none"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_bounds_of_many_rows_are_made_part_by_part(loss, intercept, monkeypatch):
+    """The same bounds and the same fingerprint but for rounding, whatever the parts are."""
+    X, y = two_clouds(n=200, seed=8)
+    signs, weights = np.where(y == 1, 1.0, -1.0), np.linspace(0.5, 2.0, y.size)
+    problem = Problem(loss, 2.0, intercept=intercept)
+    w, alpha = X.T @ signs / 100.0, np.abs(np.sin(np.arange(y.size)))
+    whole = certify(problem, Sample(X, signs, weights), w, 0.1, alpha)
+    monkeypatch.setattr(maxmargin.arithmetic, "PART", 7)
+    apart = certify(problem, Sample(X, signs, weights), w, 0.1, alpha)
+    assert apart.lower == pytest.approx(whole.lower, rel=1e-13)
+    assert apart.upper == pytest.approx(whole.upper, rel=1e-13)
+    assert whole.fingerprint.difference(apart.fingerprint) is None
+    assert apart.fingerprint.checksum == pytest.approx(whole.fingerprint.checksum, rel=1e-13)
+
+
 def test_certificates_need_no_compiler():
     """The module that proves is not the one that solves: it runs where numba and the solvers are missing."""
     code = """

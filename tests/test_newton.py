@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from itertools import islice
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import optimum
 
+import maxmargin.run
+import maxmargin.solve
 from maxmargin import MaxMarginClassifier, Newton, Problem, Status
 from maxmargin.batch import blocks as rows_in_blocks
 from maxmargin.batch import newton
@@ -42,7 +45,7 @@ def bounds_of(problem: Problem, X, y, weights, points=newton_points) -> tuple[fl
     """The best bounds of all points."""
     task = Task(problem, Patterns(X), y, weights)
     lower, upper = -np.inf, np.inf
-    for w, b, alpha in points(problem, X, y, weights):
+    for w, b, alpha, *_ in points(problem, X, y, weights):
         assert (alpha >= 0.0).all()
         lower, upper = max(lower, dual_point(task, alpha)[1]), min(upper, primal_point(task, w, b)[2])
     return lower, upper
@@ -250,6 +253,66 @@ def test_it_stops_when_it_is_told_to(monkeypatch, patience, wide):
     assert made
     assert np.isfinite(made[-1][0]).all()
     assert len(asked) <= patience + 10
+
+
+@pytest.mark.parametrize("trouble", ["none", "scales", "far"])
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_no_point_says_more_than_it_is_worth(intercept, C, trouble, monkeypatch):
+    """Bounds that are told are no better than those of the same point by two passes over the rows, but for rounding."""
+    monkeypatch.setattr(newton, "SELDOM", 1)  # every step is shown
+    X, y, weights = toy(400, 4, seed=3, far=1e3 if trouble == "far" else 1.0)
+    if trouble == "scales":
+        X = X * 10.0 ** np.array([-6.0, -2.0, 3.0, 6.0])
+    problem = Problem("squared_hinge", C, intercept=intercept)
+    task, told = Task(problem, Patterns(X), y, weights), 0
+    for tol in (1e-3, 1e-6, 1e-9):
+        for w, b, alpha, _, bounds in newton_points(problem, X, y, weights, tol=tol):
+            if bounds is None:
+                continue
+            told += 1
+            lower, upper = bounds
+            assert lower <= dual_point(task, alpha)[1] * (1.0 + 1e-12)
+            assert upper >= primal_point(task, w, b)[2] * (1.0 - 1e-12)
+    assert told
+
+
+def test_who_says_too_much_is_corrected_and_goes_on(monkeypatch):
+    """Where bounds that are told would do, the certificate has the last word before they are reported."""
+    X, y, weights = toy(2500, 100)
+    honest, asked = _Descent.point, []
+
+    def boast(self, tol):
+        found = honest(self, tol)
+        asked.append(found.gap)
+        upper = found.bounds[1] if found.bounds else primal_point(task, found.w, found.b)[2]
+        return found._replace(bounds=(upper, upper))
+
+    problem = Problem("squared_hinge", 1.0)
+    task = Task(problem, Patterns(X), y, weights)
+    monkeypatch.setattr(_Descent, "point", boast)
+    monkeypatch.setattr(newton, "SELDOM", 1)
+    model = MaxMarginClassifier(1.0, loss="squared_hinge", tol=1e-6).fit(X, y, weights)
+    assert model.status_ is Status.CERTIFIED
+    assert model.certificate_.gap <= 1e-6
+    assert asked[0] > 1e-5
+    assert len(model.history_) > 1
+    truth = optimum(problem, X, y, weights)
+    for report in model.history_:
+        assert report.lower <= truth.upper
+        assert report.upper >= truth.lower
+
+
+def test_a_point_that_is_near_enough_is_valued_once(monkeypatch):
+    """By its certificate alone: two passes over the rows that nobody else makes again."""
+    X, y, weights = toy(2500, 100)
+    counted = Mock(wraps=maxmargin.solve.certify)
+    monkeypatch.setattr(maxmargin.solve, "certify", counted)
+    monkeypatch.setattr(maxmargin.run.Run, "value", None)
+    model = MaxMarginClassifier(1.0, loss="squared_hinge", tol=1e-6).fit(X, y, weights)
+    assert model.status_ is Status.CERTIFIED
+    assert {report.stage for report in model.history_} == {"newton"}
+    assert counted.call_count == 1
 
 
 def test_where_cholesky_fails_it_goes_downhill(monkeypatch):

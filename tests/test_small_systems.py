@@ -227,8 +227,8 @@ class TestBlocksOfSeveralClasses:
         y = np.where(X[:, 0] > 5.0, 1.0, -1.0)
         y[:8] *= -1.0
         problem = Problem("squared_hinge" if points is newton_points else "hinge", 1.0)
-        *_, (w, b, alpha) = points(problem, X, y, np.ones(80))
-        *_, (v, c, other) = points(problem, blocks_of(problem, X), y, np.ones(80))
+        *_, (w, b, alpha, *_) = points(problem, X, y, np.ones(80))
+        *_, (v, c, other, *_) = points(problem, blocks_of(problem, X), y, np.ones(80))
         assert ((w == v).all(), b) == (True, c)
         assert (alpha == other).all()
 

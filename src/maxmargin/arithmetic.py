@@ -23,7 +23,10 @@ _EPS = float(np.finfo(float).eps)
 _BLOCK = 1 << 18  # entries at a time: temporaries stay in cache
 _TERMS = 1 << 10  # of a sum, before it is added to others: a long one keeps its digits
 PART = 1 << 15  # entries of a vector at a time: what is made of them stays in cache
-LONG, AWAY = 48, 3_000_000  # columns, and entries beyond caches, from which on rows one by one are read twice as fast
+LONG, AWAY = (
+    48,
+    3_000_000,
+)  # columns, and entries beyond caches, from which on rows one by one are read twice as fast
 
 
 def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
@@ -147,7 +150,12 @@ def _in_parts(v: np.ndarray, dtype: type = np.float64) -> Any:
 
 def _scores(block: Any, w: np.ndarray) -> np.ndarray:
     """block w, of columns so few at a time that sums over them keep their digits."""
-    if not sp.issparse(block) and LONG <= w.size <= _TERMS and block.size >= AWAY and block.flags.c_contiguous:
+    if (
+        not sp.issparse(block)
+        and LONG <= w.size <= _TERMS
+        and block.size >= AWAY
+        and block.flags.c_contiguous
+    ):
         return np.vecdot(block, w)
     if sp.issparse(block) or w.size <= _TERMS:
         return block @ w

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,11 +75,10 @@ def candidates(
         beta = _multipliers(qp, a)
         yield from _settle(qp, (a > 0.0) & (a < qp.c), a >= qp.c, beta, FEW_TURNS, known)
     if not qp.problem.hard and np.isfinite(qp.sizes).all():
-        rough = yield from _approach(qp, interrupted, known)
+        rough, gap = yield from _approach(qp, interrupted, known)
         if interrupted():
             yield rough
             return
-        gap = _gap(qp, rough)
         if gap <= SOLVED and qp.problem.loss == "squared_hinge":  # half of a squared gradient
             yield rough._replace(settled=True)
         # nothing to be gained then that costs as much
@@ -111,26 +109,30 @@ def candidates(
 
 def _approach(
     qp: Quadratic, interrupted: Callable[[], bool], known: set[Sets]
-) -> Generator[Point, None, Point]:
-    """To a soft margin by what is fastest for many patterns; the last point, which has fewer digits, is returned.
+) -> Generator[Point, None, tuple[Point, float]]:
+    """To a soft margin by what is fastest for many patterns; the last point, which has fewer digits, and its gap.
 
     Under the hinge it is known long before the end which patterns are free: what they settle is yielded on the way.
     """
     # the constant is a coordinate here
     problem = replace(qp.problem, intercept="free" if qp.problem.free else "none")
-    squared = problem.loss == "squared_hinge"
-    points = newton_points if squared else partial(narrowed_points, solver=by_proximal_points)
-    rough, last = Point(np.zeros(qp.shape[0]), np.zeros(qp.shape[1]), np.zeros(len(qp.e))), None
-    for w, beta, a in points(problem, qp.rows, qp.y, qp.sizes, interrupted):
+    rough, gap, last = Point(np.zeros(qp.shape[0]), np.zeros(qp.shape[1]), np.zeros(len(qp.e))), np.inf, None
+    if problem.loss == "squared_hinge":
+        for reached in newton_points(problem, qp.rows, qp.y, qp.sizes, interrupted):
+            w, beta, a, gap = reached[:4]
+            rough = Point(np.clip(a, 0.0, qp.c), w, np.full(len(qp.e), beta))
+        return rough, gap if len(rough.a) > PLENTY else _gap(qp, rough)
+    for w, beta, a in narrowed_points(problem, qp.rows, qp.y, qp.sizes, interrupted, by_proximal_points):
         rough = Point(np.clip(a, 0.0, qp.c), w, np.full(len(qp.e), beta))
-        if problem.loss == "hinge" and _gap(qp, rough) <= NEAR:
+        gap = _gap(qp, rough)
+        if gap <= NEAR:
             sides = _sides(qp, rough)
             if last is not None and all(map(np.array_equal, sides, last)):
                 yield from _settle(qp, *sides, rough.beta, FEWEST, known)
                 last = None
             else:
                 last = sides
-    return rough
+    return rough, gap
 
 
 def _sides(qp: Quadratic, point: Point) -> tuple[np.ndarray, np.ndarray]:

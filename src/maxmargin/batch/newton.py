@@ -47,15 +47,17 @@ EASY = 2  # steps of a stage, after which costs may rise by more
 TURNS = 2000  # of conjugate gradients
 ROUGH, FINE = 0.03, 1e-3  # what they may leave of the gradient, far away and nearby,
 FINER = 1e-2  # and less of it with each repeat
+ROUNDED = 1.0 + 1e-9  # times the upper bound, what a lower one may be by rounding
 EVEN = 0.1  # share of a gap that dual weights which do not balance may cost, where their bound is told
 
 
 class Reached(NamedTuple):
-    """A point (w, b, alpha), and the bounds that it has but for rounding; None where they are not known."""
+    """A point (w, b, alpha), its gap as half a squared gradient tells it, and its bounds, where these say as much."""
 
     w: np.ndarray
     b: float
     alpha: np.ndarray
+    gap: float
     bounds: tuple[float, float] | None
 
 
@@ -67,22 +69,8 @@ def newton_points(
     interrupted: Callable[[], bool] = lambda: False,
     tol: float = 0.0,
     start: tuple[np.ndarray, float] | None = None,
-) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
-    """Points (w, b, alpha) of the squared hinge at p = 2, nearer and nearer to the optimum: those of `bounded_points`."""
-    for point in bounded_points(problem, X, y, weights, interrupted, tol, start):
-        yield point[:3]
-
-
-def bounded_points(
-    problem: Problem,
-    X: Any,
-    y: np.ndarray,
-    weights: np.ndarray,
-    interrupted: Callable[[], bool] = lambda: False,
-    tol: float = 0.0,
-    start: tuple[np.ndarray, float] | None = None,
 ) -> Iterator[Reached]:
-    """The same with bounds.
+    """Points of the squared hinge at p = 2, nearer and nearer to the optimum.
 
     Parameters
     ----------
@@ -208,13 +196,13 @@ class _Descent:
         return np.subtract(1.0, margins, out=margins)
 
     def point(self, tol: float) -> Reached:
-        """The point in the problem's own units, as it was when it was looked at; bounds that may be of use for `tol`."""
+        """The point in the problem's own units, as it was when it was looked at, with bounds that are worth it."""
         square, (lower, upper) = self.blocks.unit**2, self._bounds
-        told = 0.0 < lower <= upper < np.inf and self._lost <= EVEN * max(self._gap, tol) * lower
-        bounds = (lower / square, upper / square) if told else None
+        told = 0.0 < lower <= ROUNDED * upper < np.inf and self._lost <= EVEN * max(self._gap, tol) * lower
+        bounds = (min(lower, upper) / square, upper / square) if told else None
         alpha = self._signed * self.y
         alpha /= square
-        return Reached(*self.blocks.primal(self.z), alpha, bounds)
+        return Reached(*self.blocks.primal(self.z), alpha, self._gap, bounds)
 
     def look(self) -> float:
         """The gradient, and the relative gap that it leaves."""

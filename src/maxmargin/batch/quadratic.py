@@ -53,7 +53,6 @@ class Quadratic:
         Orthonormal coordinates, of which the rows are combinations where these are wide: A holds their coefficients.
     """
 
-    A: np.ndarray
     D: np.ndarray
     q: np.ndarray
     E: np.ndarray
@@ -65,6 +64,15 @@ class Quadratic:
     caps: np.ndarray
     whole: Whole
     basis: _Basis | None = None
+
+    @cached_property
+    def A(self) -> np.ndarray:
+        """The signed rows."""
+        return (
+            self.basis.coefficients
+            if self.basis is not None
+            else self.whole.rows(self.scale) * self.y[:, None]
+        )
 
     @property
     def rows(self) -> np.ndarray | Blocks:
@@ -79,7 +87,7 @@ class Quadratic:
     @property
     def shape(self) -> tuple[int, int]:
         """Patterns, coordinates."""
-        return self.A.shape  # type: ignore[return-value]
+        return self.whole.n, self.basis.coefficients.shape[1] if self.basis is not None else self.whole.d
 
     def slacks(self, a: np.ndarray, beta: np.ndarray, w: np.ndarray | None = None) -> np.ndarray:
         """The gradient of the Lagrangian: non-negative where a = 0, zero inside, non-positive at the cap."""
@@ -284,17 +292,14 @@ def _program(
     if whole.d > max(WIDE * n, LEAST):
         # w is a combination of the rows; equal ones no longer cancel exactly
         basis = _Basis(whole.X, interrupted, y / scale, problem.rho)
-        A = basis.coefficients
-    else:
-        A = whole.rows(scale) * y[:, None]
     with np.errstate(over="ignore"):
         D = np.minimum(problem.delta2(weights) / scale**2, 1.0 / NEXT_TO_NONE)
     if problem.hard:
         rows = [y > 0, y < 0] if problem.free else [np.ones(n)]
         E = np.array(rows, dtype=float)
         e, c = np.full(len(rows), 1.0 / len(rows)), np.full(n, np.inf)
-        return Quadratic(A, D, np.zeros(n), E, e, c, scale, problem, y, caps, whole, basis)
+        return Quadratic(D, np.zeros(n), E, e, c, scale, problem, y, caps, whole, basis)
     E = y[None, :] if problem.free else np.zeros((0, n))
     c = np.maximum(caps * scale**2, NEXT_TO_NONE)
     c = np.where(c > BEYOND, np.inf, c)
-    return Quadratic(A, D, np.ones(n), E, np.zeros(len(E)), c, scale, problem, y, caps, whole, basis)
+    return Quadratic(D, np.ones(n), E, np.zeros(len(E)), c, scale, problem, y, caps, whole, basis)

@@ -13,7 +13,7 @@ from ..batch.barrier import path_points
 from ..batch.columns import column_points
 from ..batch.generation import linear_points
 from ..batch.narrowing import by_proximal_points, narrowed_points
-from ..batch.newton import Reached, bounded_points
+from ..batch.newton import Reached, newton_points
 from ..problems import Problem
 from .algorithm import Algorithm, Bias, Facts, Plan
 
@@ -58,11 +58,10 @@ class BoundedPoints(NamedTuple):
     @staticmethod
     def show(run: Run, point: Reached) -> None:
         """Nothing is computed again."""
-        *found, bounds = point
-        if bounds is None:
-            run.value(*found)
+        if point.bounds is None:
+            run.value(*point[:3])
         else:
-            run.hear(*found, *bounds)
+            run.hear(*point[:3], *point.bounds)
 
 
 @dataclass(frozen=True)
@@ -209,7 +208,7 @@ class Newton(Program):
     name: ClassVar[str] = "newton"
 
     def plan(self, facts: Facts) -> Plan:
-        return Plan(rule=BoundedPoints(partial(bounded_points, tol=facts.tol, start=facts.point)), unit=1.0)
+        return Plan(rule=BoundedPoints(partial(newton_points, tol=facts.tol, start=facts.point)), unit=1.0)
 
     def refuses(self, problem: Problem) -> str | None:
         if problem.hard:
