@@ -178,6 +178,7 @@ class _Descent:
     def _begin_at(self, z: np.ndarray, slack: np.ndarray) -> None:
         self.z, self.slack = z, slack
         self._gap = self._last = np.inf
+        self._looked = False
         self._bounds, self._lost = (0.0, np.inf), 0.0
         self._again = 0  # how often the same patterns were costly
 
@@ -185,10 +186,10 @@ class _Descent:
     def costs_times(self, share: float) -> Iterator[None]:
         """The problem with costs that are less."""
         whole, self.share = self.share, share * self.share
-        self._system, self._again = self._solver(), 0
+        self._system, self._again, self._looked = self._solver(), 0, False
         yield
         self.share = whole
-        self._system = self._solver()
+        self._system, self._looked = self._solver(), False
 
     def _slack_at(self, z: np.ndarray) -> np.ndarray:
         margins = self.blocks.all_scores(z)
@@ -205,7 +206,10 @@ class _Descent:
         return Reached(*self.blocks.primal(self.z), alpha, self._gap, bounds)
 
     def look(self) -> float:
-        """The gradient, and the relative gap that it leaves."""
+        """The gradient, and the relative gap that it leaves; once for every point."""
+        if self._looked:
+            return self._gap
+        self._looked = True
         total, square = weigh(self.slack, self.share, self.y, self._signed)
         made = self.blocks.all_combined(self._signed)
         _, left, size = subtract(self.regular, self.z, made, self._gradient)
@@ -232,6 +236,7 @@ class _Descent:
         t = descend(self.slack, step, self.y, self.share, self.z, dz, self.regular, self._gradient, FLAT)
         if not t > 0.0:
             return False
+        self._looked = False
         self._again = 0 if follow(self.slack, step, t, costly) else self._again + 1
         if self._again == 1:
             self.slack = self._slack_at(self.z)  # what rounding has added up
