@@ -271,9 +271,13 @@ def _even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
 
     All are multiples of the last digit of the smallest, so that most often nothing at all is left.
     """
-    nothing = 0.0 if alpha.size <= FEW else UNEVEN * float(alpha.sum())
+    few, nothing = None, UNEVEN * float(alpha.sum())
+    if alpha.size <= FEW:
+        signed = alpha * y
+        few, nothing = signed[signed != 0.0].tolist(), 0.0
     for attempt in range(4):
-        excess = _excess(alpha * y)
+        # exactly, or of a large sample to many digits
+        excess = math.fsum(few) if few is not None else MORE_DIGITS[0].summed(np.multiply, alpha, y)
         if abs(excess) <= nothing:
             return
         heavy, r = y * excess > 0.0, abs(excess)
@@ -284,14 +288,10 @@ def _even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
             if not room.any():
                 return
             k = int(np.argmin(np.where(room, alpha, np.inf)))
-        alpha[k] = max(alpha[k] - r, 0.0) if heavy[k] else alpha[k] + r
-
-
-def _excess(signed: np.ndarray) -> float:
-    """Their sum: exactly, or of a large sample to many digits."""
-    if signed.size <= FEW:
-        return math.fsum(signed[signed != 0.0].tolist())
-    return MORE_DIGITS[0].total(signed)
+        before = float(alpha[k])
+        alpha[k] = max(before - r, 0.0) if heavy[k] else before + r
+        if few is not None:
+            few += [-before * y[k], float(alpha[k]) * y[k]]
 
 
 def _proportions(alpha: np.ndarray) -> np.ndarray:
