@@ -16,7 +16,7 @@ from ..problems import Problem
 
 BYTES = 2**20  # of rows that are looked at together,
 KEPT = 2**22  # and of those that are kept about their mean
-NARROW = 40  # coordinates, up to which BLAS takes no less than a loop of our own
+BY_LOOPS = 85_000  # rows x coordinates^2, up to which BLAS takes no less than a loop of our own
 # times the length of most rows is what a few may make of the average; and of a sample, where it may be so
 LONGER, DOUBT = 1e3, 2.0
 SAMPLE = 500  # rows that tell what most are like
@@ -237,11 +237,13 @@ class Few(Blocks):
         return whole[1].copy()
 
     def _some_products(self, share: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        if self.size > NARROW:
-            return self.products(share[rows], rows)
-        matrix = np.empty((self.size, self.size))
-        products(self._rows, share, rows, matrix)
-        return matrix
+        if rows.size * self.size**2 <= BY_LOOPS:
+            matrix = np.empty((self.size, self.size))
+            products(self._rows, share, rows, matrix)
+            return matrix
+        some = np.empty((rows.size, self.size))
+        weighted(self._rows, rows, share[rows], np.zeros(self.size), 0.0, some)
+        return some.T @ some
 
     def regularised(self, matrix: np.ndarray) -> np.ndarray:
         out = matrix.copy()

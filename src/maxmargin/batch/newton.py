@@ -264,9 +264,10 @@ class _Products:
         """Add the patterns that came to the matrix, subtract those that left; or begin anew."""
         came, left, count = changes(costly, self._inside, self._came, self._left)
         anew = came + left > ANEW * count
-        if not anew and came + left:
+        if came and not anew:
             self._matrix += self._sum(self._came[:came])
-            self._top = np.maximum(self._top, np.diag(self._matrix))
+            np.maximum(self._top, np.diag(self._matrix), out=self._top)
+        if left and not anew:
             self._matrix -= self._sum(self._left[:left])
             anew = bool((np.diag(self._matrix) < FALL * self._top).any())
         if anew:
