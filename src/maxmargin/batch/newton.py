@@ -48,11 +48,10 @@ TURNS = 2000  # of conjugate gradients
 ROUGH, FINE = 0.03, 1e-3  # what they may leave of the gradient, far away and nearby,
 FINER = 1e-2  # and less of it with each repeat
 ROUNDED = 1.0 + 1e-9  # times the upper bound, what a lower one may be by rounding
-EVEN = 0.1  # share of a gap that dual weights which do not balance may cost, where their bound is told
 
 
 class Reached(NamedTuple):
-    """A point (w, b, alpha), its gap as half a squared gradient tells it, and its bounds, where these say as much."""
+    """A point (w, b, alpha), its gap as half a squared gradient tells it, and its bounds if they are near enough."""
 
     w: np.ndarray
     b: float
@@ -179,7 +178,7 @@ class _Descent:
         self.z, self.slack = z, slack
         self._gap = self._last = np.inf
         self._looked = False
-        self._bounds, self._lost = (0.0, np.inf), 0.0
+        self._bounds = 0.0, np.inf
         self._again = 0  # how often the same patterns were costly
 
     @contextmanager
@@ -197,9 +196,9 @@ class _Descent:
         return np.subtract(1.0, margins, out=margins)
 
     def point(self, tol: float) -> Reached:
-        """The point in the problem's own units, as it was when it was looked at, with bounds that are worth it."""
+        """The point in the problem's own units, as it was when it was looked at, with bounds if these are so near."""
         square, (lower, upper) = self.blocks.unit**2, self._bounds
-        told = 0.0 < lower <= ROUNDED * upper < np.inf and self._lost <= EVEN * max(self._gap, tol) * lower
+        told = 0.0 < lower <= ROUNDED * upper and upper - lower <= tol * lower < np.inf
         bounds = (min(lower, upper) / square, upper / square) if told else None
         alpha = self._signed * self.y
         alpha /= square
@@ -219,8 +218,8 @@ class _Descent:
         self._last, self._gap = self._gap, 0.5 * left / dual + uneven * uneven if dual > 0.0 else np.inf
         primal = 0.5 * (float(self.regular @ (self.z * self.z)) + square)
         # weights that balance are worth less by about so much for each unit of the intercept
-        self._lost = abs(uneven) * total * (1.0 + abs(float(self.z[-1]))) if self.problem.free else 0.0
-        self._bounds = dual - self._lost, primal
+        lost = abs(uneven) * total * (1.0 + abs(float(self.z[-1]))) if self.problem.free else 0.0
+        self._bounds = dual - lost, primal
         return self._gap
 
     def ended(self) -> bool:
