@@ -124,9 +124,10 @@ def _approach(
         return rough, gap if len(rough.a) > PLENTY else _gap(qp, rough)
     for w, beta, a in narrowed_points(problem, qp.rows, qp.y, qp.sizes, interrupted, by_proximal_points):
         rough = Point(np.clip(a, 0.0, qp.c), w, np.full(len(qp.e), beta))
-        gap = _gap(qp, rough)
+        slack = qp.slacks(rough.a, rough.beta, rough.w)
+        gap = _gap(qp, rough, slack)
         if gap <= NEAR:
-            sides = _sides(qp, rough)
+            sides = _sides(qp, rough, slack)
             if last is not None and all(map(np.array_equal, sides, last)):
                 yield from _settle(qp, *sides, rough.beta, FEWEST, known)
                 last = None
@@ -135,18 +136,19 @@ def _approach(
     return rough, gap
 
 
-def _sides(qp: Quadratic, point: Point) -> tuple[np.ndarray, np.ndarray]:
+def _sides(qp: Quadratic, point: Point, slack: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The patterns that are free and those that are capped: a product of two numbers is small, which of them is it?"""
-    a, slack = point.a, qp.slacks(point.a, point.beta, point.w)
+    a, slack = point.a, qp.slacks(point.a, point.beta, point.w) if slack is None else slack
     natural = np.minimum(qp.c, max(float(a.max()), 1e-300))
     free = (a / natural > np.maximum(slack, 0.0)) & ((qp.c - a) / natural > np.maximum(-slack, 0.0))
     return free, ~free & (slack < 0.0) & (qp.c < np.inf)
 
 
-def _gap(qp: Quadratic, point: Point) -> float:
+def _gap(qp: Quadratic, point: Point, slack: np.ndarray | None = None) -> float:
     """The relative gap: what the products of the optimality conditions add up to."""
     a, w, beta, _ = point
-    slack, total, apart = qp.slacks(a, beta, w), float(qp.q @ a), w - qp.A.T @ a
+    slack = qp.slacks(a, beta, w) if slack is None else slack
+    total, apart = float(qp.q @ a), w - qp.A.T @ a
     left = 0.5 * float(apart @ apart)
     squared = qp.problem.loss == "squared_hinge"
     if not (total > 0.0 and (qp.D > 0.0 if squared else qp.c < np.inf).all()):
@@ -201,8 +203,8 @@ def _settle(
 ) -> Iterator[Point]:
     """Solve on the free set and correct the sets until nothing contradicts; yield what is found then, if it is new."""
     seen = set()
-    size = np.abs(qp.A)
-    many = MANY if qp.D.any() else min(MANY, qp.shape[1] + SPARE)
+    size = qp.size
+    many = MANY if qp.squared else min(MANY, qp.shape[1] + SPARE)
     for _ in range(turns):
         key = (free.tobytes(), capped.tobytes())
         if key in seen or key in known or np.count_nonzero(free) > many:
@@ -253,7 +255,7 @@ def _solve(qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarray
     if k > d and not qp.problem.hard and qp.D[free].all():
         return _least_squares(qp, free)
     B = qp.A[free].T
-    if qp.D.any():
+    if qp.squared:
         B = np.vstack([B, np.diag(np.sqrt(qp.D[free]))])
     E = qp.E[:, free]
     size = np.sqrt(np.maximum((B * B).sum(axis=0) + (E * E).sum(axis=0), 1e-300))
@@ -290,7 +292,7 @@ def _least_squares(qp: Quadratic, free: np.ndarray) -> Point:
 
 def _tighten(qp: Quadratic, free: np.ndarray, point: Point) -> Point:
     """Make free patterns tight to the last digit: w came as a sum, whose rounding its largest terms decide."""
-    if qp.D.any() or not free.any():
+    if qp.squared or not free.any():
         return point
     a, w, beta, _ = point
     slack = qp.slacks(a, beta, w)[free]
@@ -301,7 +303,7 @@ def _tighten(qp: Quadratic, free: np.ndarray, point: Point) -> Point:
 
 def _redistribute(qp: Quadratic, a: np.ndarray, free: np.ndarray, capped: np.ndarray) -> np.ndarray | None:
     """Dual weights within their bounds that give the same w."""
-    if qp.D.any():
+    if qp.squared:
         return None
     rows = np.vstack([qp.A[free].T, qp.E[:, free]])
     target = rows @ a[free]

@@ -91,8 +91,23 @@ class Quadratic:
 
     def slacks(self, a: np.ndarray, beta: np.ndarray, w: np.ndarray | None = None) -> np.ndarray:
         """The gradient of the Lagrangian: non-negative where a = 0, zero inside, non-positive at the cap."""
-        w = self.A.T @ a if w is None else w
-        return self.A @ w + self.D * a - self.q + self.E.T @ beta
+        out = self.A @ (self.A.T @ a if w is None else w)
+        if self.squared:
+            out += self.D * a
+        out -= self.q
+        for equation, factor in zip(self.E, beta, strict=True):
+            out += factor * equation
+        return out
+
+    @cached_property
+    def squared(self) -> bool:
+        """Has any pattern a coordinate of its own?"""
+        return bool(self.D.any())
+
+    @cached_property
+    def size(self) -> np.ndarray:
+        """The absolute values of the entries of A."""
+        return np.abs(self.A)
 
     @property
     def sizes(self) -> np.ndarray:
