@@ -20,6 +20,7 @@ import numpy as np
 import scipy.linalg
 from scipy.optimize import lsq_linear
 
+from ..compiled.conditions import lost, sides
 from .interior_point import BY_ORTHOGONAL_FACTORS, Iterate, interior_point
 from .narrowing import by_proximal_points, narrowed_points
 from .newton import newton_points
@@ -127,21 +128,21 @@ def _approach(
         slack = qp.slacks(rough.a, rough.beta, rough.w)
         gap = _gap(qp, rough, slack)
         if gap <= NEAR:
-            sides = _sides(qp, rough, slack)
-            if last is not None and all(map(np.array_equal, sides, last)):
-                yield from _settle(qp, *sides, rough.beta, FEWEST, known)
+            sets = _sides(qp, rough, slack)
+            if last is not None and all(map(np.array_equal, sets, last)):
+                yield from _settle(qp, *sets, rough.beta, FEWEST, known)
                 last = None
             else:
-                last = sides
+                last = sets
     return rough, gap
 
 
 def _sides(qp: Quadratic, point: Point, slack: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The patterns that are free and those that are capped: a product of two numbers is small, which of them is it?"""
     a, slack = point.a, qp.slacks(point.a, point.beta, point.w) if slack is None else slack
-    natural = np.minimum(qp.c, max(float(a.max()), 1e-300))
-    free = (a / natural > np.maximum(slack, 0.0)) & ((qp.c - a) / natural > np.maximum(-slack, 0.0))
-    return free, ~free & (slack < 0.0) & (qp.c < np.inf)
+    free, capped = np.empty((2, a.size), bool)
+    sides(a, slack, qp.c, max(float(a.max()), 1e-300), free, capped)
+    return free, capped
 
 
 def _gap(qp: Quadratic, point: Point, slack: np.ndarray | None = None) -> float:
@@ -154,9 +155,9 @@ def _gap(qp: Quadratic, point: Point, slack: np.ndarray | None = None) -> float:
     if not (total > 0.0 and (qp.D > 0.0 if squared else qp.c < np.inf).all()):
         return np.inf
     if squared:  # what is lost on either side of a pattern's own coordinate
-        lost = np.minimum(slack, qp.D * a)
-        return (left + float(lost @ ((slack - 0.5 * lost) / qp.D))) / total
-    return (left + float(a @ np.maximum(slack, 0.0) + (qp.c - a) @ np.maximum(-slack, 0.0))) / total
+        apart = np.minimum(slack, qp.D * a)
+        return (left + float(apart @ ((slack - 0.5 * apart) / qp.D))) / total
+    return (left + lost(a, slack, qp.c)) / total
 
 
 def _sets(qp: Quadratic, inner: Iterate) -> tuple[np.ndarray, np.ndarray]:
