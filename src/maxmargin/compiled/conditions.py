@@ -1,4 +1,4 @@
-"""The optimality conditions of a dual program with caps, pattern by pattern: what they lack, and on which side they are.
+"""The optimality conditions of a dual program with caps, pattern by pattern: what they lack, and on which side it is.
 
 `a` are dual weights, `slack` the gradient of the Lagrangian, `cap` the largest dual weights.
 """
