@@ -333,7 +333,7 @@ def certify(
     next to nothing of the gap, else compensated ones.
     """
     y, weights = sample.y, sample.weights
-    alpha = feasible(problem, y, weights, alpha)
+    alpha = feasible(problem, y, weights, np.asarray(alpha, dtype=float))
     huge = huge_columns(problem, sample.X, sample.norms, alpha)
     alone, found = _multiplied(problem, sample, w, b, alpha, huge, tol, affords)
     if huge is not None and not found.lower > 0.0:  # no room for real dual weights around these

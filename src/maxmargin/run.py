@@ -311,8 +311,8 @@ class Run(State):
     Attributes
     ----------
     w, b, alpha : the points that prove the bounds.
-    hearsay : bool
-        Are the bounds what a solver says of its points?
+    heard : (ndarray of shape (d,), float, ndarray of shape (n,)) or None
+        A point of which a solver says that it is near enough; nobody has looked at the rows for it.
     """
 
     patterns: Patterns
@@ -335,7 +335,7 @@ class Run(State):
         plan = self._plan
         self._extrapolation = Extrapolation() if plan.real else None
         self.w, self.b, self.alpha = np.zeros(patterns.d), 0.0, np.zeros(self.n)
-        self.hearsay = False
+        self.heard: tuple[np.ndarray, float, np.ndarray] | None = None
         if task.start is not None and algorithm.convergent:
             self._begin_at(task.start)
         elif task.start is not None and plan.clock is not None:
@@ -418,16 +418,6 @@ class Run(State):
         # in this order: where numbers overflowed, what was known stands
         self.lower, self.upper = max(self.lower, lower), min(self.upper, upper)
         self.gap = self.problem.gap(self.lower, self.upper)
-
-    def hear(self, w: np.ndarray, b: float, alpha: np.ndarray, lower: float, upper: float) -> None:
-        """Take over a point with the bounds that whoever found it says it has; nobody has looked at the rows for it."""
-        self.adopt(w, b, alpha, lower, upper, 0.0)
-        self.hearsay = self.w is w or self.alpha is alpha
-
-    def correct(self, lower: float, upper: float) -> None:
-        """The bounds of the points of this run, from who has looked at the rows."""
-        self.lower, self.upper, self.hearsay = lower, upper, False
-        self.gap = self.problem.gap(lower, upper)
 
     def handed_to(self, algorithm: Algorithm) -> Run:
         """Another algorithm's run of the same task, which begins with the best points of this one."""

@@ -373,10 +373,15 @@ def _solve(
         return certify(task.problem, sample(), w, b, alpha, gap)
 
     def prove() -> None:
-        """What a solver only says is proved before it is reported."""
-        if run.hearsay:
-            certificate = certified(run.w, run.b, run.alpha, tol)
-            run.correct(certificate.lower, certificate.upper)
+        """What a solver says is proved, or is not so: then the point is valued like any other."""
+        if run.heard is None:
+            return
+        point, run.heard = run.heard, None
+        certificate = certified(*point, tol)
+        if certificate.gap <= NEARLY * tol:
+            run.adopt(*point, certificate.lower, certificate.upper, 0.0)
+        else:
+            run.value(*point)
 
     def finish() -> Status | None:
         entries = whole.entries if scale.ordinary else task.patterns.entries

@@ -47,17 +47,16 @@ EASY = 2  # steps of a stage, after which costs may rise by more
 TURNS = 2000  # of conjugate gradients
 ROUGH, FINE = 0.03, 1e-3  # what they may leave of the gradient, far away and nearby,
 FINER = 1e-2  # and less of it with each repeat
-ROUNDED = 1.0 + 1e-9  # times the upper bound, what a lower one may be by rounding
 
 
 class Reached(NamedTuple):
-    """A point (w, b, alpha), its gap as half a squared gradient tells it, and its bounds if they are near enough."""
+    """A point (w, b, alpha), its gap as half a squared gradient tells it, and whether its bounds are near enough."""
 
     w: np.ndarray
     b: float
     alpha: np.ndarray
     gap: float
-    bounds: tuple[float, float] | None
+    near: bool
 
 
 def newton_points(
@@ -101,6 +100,7 @@ def newton_points(
             return
         if not descent.advance():
             break
+    descent.look()
     yield descent.point(tol)
 
 
@@ -178,7 +178,7 @@ class _Descent:
         self.z, self.slack = z, slack
         self._gap = self._last = np.inf
         self._looked = False
-        self._bounds = 0.0, np.inf
+        self._apart = np.inf  # the bounds, as a share of the lower one
         self._again = 0  # how often the same patterns were costly
 
     @contextmanager
@@ -196,13 +196,10 @@ class _Descent:
         return np.subtract(1.0, margins, out=margins)
 
     def point(self, tol: float) -> Reached:
-        """The point in the problem's own units, as it was when it was looked at, with bounds if these are so near."""
-        square, (lower, upper) = self.blocks.unit**2, self._bounds
-        told = 0.0 < lower <= ROUNDED * upper and upper - lower <= tol * lower < np.inf
-        bounds = (min(lower, upper) / square, upper / square) if told else None
+        """The point in the problem's own units, as it was when it was looked at."""
         alpha = self._signed * self.y
-        alpha /= square
-        return Reached(*self.blocks.primal(self.z), alpha, self._gap, bounds)
+        alpha /= self.blocks.unit**2
+        return Reached(*self.blocks.primal(self.z), alpha, self._gap, self._apart <= tol)
 
     def look(self) -> float:
         """The gradient, and the relative gap that it leaves; once for every point."""
@@ -219,7 +216,8 @@ class _Descent:
         primal = 0.5 * (float(self.regular @ (self.z * self.z)) + square)
         # weights that balance are worth less by about so much for each unit of the intercept
         lost = abs(uneven) * total * (1.0 + abs(float(self.z[-1]))) if self.problem.free else 0.0
-        self._bounds = dual - lost, primal
+        lower = dual - lost
+        self._apart = (primal - lower) / lower if lower > 0.0 else np.inf
         return self._gap
 
     def ended(self) -> bool:
