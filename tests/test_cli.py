@@ -591,6 +591,8 @@ class TestProcess:
         path = tmp_path / "hard.npz"
         np.savez(path, X=RNG.normal(size=(4000, 100)), y=RNG.integers(0, 2, 4000))
         words = [
+            "--algorithm",
+            "dcd",  # which has no end here
             "--loss",
             "hinge",
             "--C",
