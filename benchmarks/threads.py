@@ -186,6 +186,8 @@ in brackets, and the ratios turn by turn. Beside them nothing, or a busy process
 * `n_jobs` is the number of classes (pairs of classes, blocks of rows to predict) at work at the same time, in threads
   of joblib, on code that holds no lock of the interpreter. It never exceeds what joblib counts as processors: the
   affinity of the process and the share of its container.
+* Classes of chosen algorithms whose exact steps are over in milliseconds (two million entries of all classes together)
+  have one thread, whatever `n_jobs` is: another would begin later than they end.
 * BLAS has one thread in all of it, two classes included. The last fit shows what two would bring: its threads spin
   while they wait for each other, and the sums they make differ in the last digits, so that the model would depend on
   `n_jobs`.
