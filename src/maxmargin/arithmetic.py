@@ -23,10 +23,8 @@ _EPS = float(np.finfo(float).eps)
 _BLOCK = 1 << 18  # entries at a time: temporaries stay in cache
 _TERMS = 1 << 10  # of a sum, before it is added to others: a long one keeps its digits
 PART = 1 << 15  # entries of a vector at a time: what is made of them stays in cache
-LONG, AWAY = (
-    48,
-    3_000_000,
-)  # columns, and entries beyond caches, from which on rows one by one are read twice as fast
+# columns, and entries beyond caches, from which on rows one by one are read twice as fast
+LONG, AWAY = 48, 3_000_000
 
 
 def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
@@ -150,15 +148,11 @@ def _in_parts(v: np.ndarray, dtype: type = np.float64) -> Any:
 
 def _scores(block: Any, w: np.ndarray) -> np.ndarray:
     """block w, of columns so few at a time that sums over them keep their digits."""
-    if (
-        not sp.issparse(block)
-        and LONG <= w.size <= _TERMS
-        and block.size >= AWAY
-        and block.flags.c_contiguous
-    ):
-        return np.vecdot(block, w)
-    if sp.issparse(block) or w.size <= _TERMS:
+    if sp.issparse(block):
         return block @ w
+    if w.size <= _TERMS:
+        one_by_one = w.size >= LONG and block.size >= AWAY and block.flags.c_contiguous
+        return np.vecdot(block, w) if one_by_one else block @ w
     out = np.zeros(block.shape[0])
     for start in range(0, w.size, _TERMS):
         some = slice(start, start + _TERMS)

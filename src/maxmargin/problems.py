@@ -200,9 +200,9 @@ class Problem:
         """The multiple of dual weights, not all zero, with the largest dual value; `norm2` as for `dual`."""
         own, most = 0.0, np.inf
         if self.loss == "squared_hinge":
-            own = self.delta2(weights)
-            own *= alpha
-            own = float(own @ alpha)
+            scaled = self.delta2(weights)
+            scaled *= alpha
+            own = float(scaled @ alpha)
         else:
             # where both are 0 it is not a number, which fmin passes over
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):

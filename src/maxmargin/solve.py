@@ -356,9 +356,8 @@ def _solve(
             alpha = every
         return _Told(w, b, alpha, certify(problem, whole, w, b, alpha, gap, affords))
 
-    proofs: list[
-        tuple[np.ndarray, np.ndarray, _Told]
-    ] = []  # of the exact step's points, and of those that were heard
+    # of the exact step's points, and of those that were heard
+    proofs: list[tuple[np.ndarray, np.ndarray, _Told]] = []
 
     @cache
     def sample() -> Sample:

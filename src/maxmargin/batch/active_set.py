@@ -155,8 +155,8 @@ def _gap(qp: Quadratic, point: Point, slack: np.ndarray | None = None) -> float:
     if not (total > 0.0 and (qp.D > 0.0 if squared else qp.c < np.inf).all()):
         return np.inf
     if squared:  # what is lost on either side of a pattern's own coordinate
-        apart = np.minimum(slack, qp.D * a)
-        return (left + float(apart @ ((slack - 0.5 * apart) / qp.D))) / total
+        own = np.minimum(slack, qp.D * a)
+        return (left + float(own @ ((slack - 0.5 * own) / qp.D))) / total
     return (left + lost(a, slack, qp.c)) / total
 
 

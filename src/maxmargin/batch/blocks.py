@@ -154,8 +154,7 @@ class Blocks:
 
     def _of_dense(self, share: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
         some = self._room[: share.size]
-        places = np.arange(rows.start, rows.stop, dtype=np.uint32) if isinstance(rows, slice) else rows
-        weighted(np.asarray(self.X), places, share, self.mean, self.constant, some)
+        weighted(np.asarray(self.X), _places(rows), share, self.mean, self.constant, some)
         return some.T @ some
 
     def _of_sparse(self, share: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
@@ -222,7 +221,8 @@ class Few(Blocks):
         return np.array([factors @ self._rows[places] for factors in c])
 
     def products(self, share: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
-        some = self._rows[rows] * np.sqrt(share)[:, None]
+        some = np.empty((share.size, self.size))  # no room of its own: classes in threads share these blocks
+        weighted(self._rows, _places(rows), share, np.zeros(self.size), 0.0, some)
         return some.T @ some
 
     def all_products(
@@ -241,9 +241,7 @@ class Few(Blocks):
             matrix = np.empty((self.size, self.size))
             products(self._rows, share, rows, matrix)
             return matrix
-        some = np.empty((rows.size, self.size))
-        weighted(self._rows, rows, share[rows], np.zeros(self.size), 0.0, some)
-        return some.T @ some
+        return self.products(share[rows], rows)
 
     def regularised(self, matrix: np.ndarray) -> np.ndarray:
         out = matrix.copy()
@@ -261,6 +259,11 @@ def blocks_of(problem: Problem, X: Any) -> Blocks:
     if isinstance(X, Blocks):
         return X
     return Few(problem, X) if is_few(X) else Blocks(problem, X)
+
+
+def _places(rows: slice | np.ndarray) -> np.ndarray:
+    """The places of these rows."""
+    return np.arange(rows.start, rows.stop, dtype=np.uint32) if isinstance(rows, slice) else rows
 
 
 def _square(parts: Iterable[np.ndarray]) -> float:

@@ -68,11 +68,9 @@ class Quadratic:
     @cached_property
     def A(self) -> np.ndarray:
         """The signed rows."""
-        return (
-            self.basis.coefficients
-            if self.basis is not None
-            else self.whole.rows(self.scale) * self.y[:, None]
-        )
+        if self.basis is not None:
+            return self.basis.coefficients
+        return self.whole.rows(self.scale) * self.y[:, None]
 
     @property
     def rows(self) -> np.ndarray | Blocks:

@@ -50,7 +50,7 @@ class Points(NamedTuple):
         run.value(*point)
 
 
-class BoundedPoints(NamedTuple):
+class CandidPoints(NamedTuple):
     """Makes points that tell whether they are near enough."""
 
     of: Callable[..., Iterator[Reached]]
@@ -208,7 +208,7 @@ class Newton(Program):
     name: ClassVar[str] = "newton"
 
     def plan(self, facts: Facts) -> Plan:
-        return Plan(rule=BoundedPoints(partial(newton_points, tol=facts.tol, start=facts.point)), unit=1.0)
+        return Plan(rule=CandidPoints(partial(newton_points, tol=facts.tol, start=facts.point)), unit=1.0)
 
     def refuses(self, problem: Problem) -> str | None:
         if problem.hard:
