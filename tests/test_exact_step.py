@@ -18,6 +18,7 @@ from maxmargin.batch import active_set, newton
 from maxmargin.batch import quadratic as programs
 from maxmargin.batch.active_set import Point, candidates
 from maxmargin.batch.interior_point import BY_ORTHOGONAL_FACTORS, BY_PRODUCTS, interior_point
+from maxmargin.batch.points import Reached
 from maxmargin.batch.quadratic import OutOfTime, _Basis, quadratic
 from maxmargin.certificates import Sample, certify
 from maxmargin.data import Patterns
@@ -211,6 +212,63 @@ class TestOnTheWay:
         assert len(made) == 1
 
 
+class TestNearEnough:
+    """Many rows end with the first point that proves what was asked for, few with the optimum."""
+
+    @pytest.mark.parametrize("intercept", ["free", "augmented"])
+    @pytest.mark.parametrize("C", [1e-3, 1.0, 100.0])
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+    @pytest.mark.parametrize("tol", [1e-2, 1e-5])
+    def test_points_that_say_so_are(self, loss, C, intercept, tol):
+        """But for what evening the classes out costs; and nothing is settled before the first of them."""
+        X, y = noisy(3000, 6)
+        problem = Problem(loss, C, intercept=intercept)
+        qp = quadratic(problem, X, y, np.ones(y.size))
+        sample = Sample(X, y, np.ones(y.size))
+        point = next(point for point in candidates(qp, enough=tol) if point.near or point.settled)
+        assert point.near
+        w, b = qp.primal(point.w)
+        b = best_intercept(problem, X @ w, y, sample.weights) if problem.free else b
+        assert certify(problem, sample, w, b, qp.dual(point.a)).gap <= 1.1 * tol
+
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+    def test_rows_that_differ_are_counted(self, loss, monkeypatch):
+        asked = []
+
+        def noted(qp, start, interrupted, enough):
+            asked.append(enough)
+            return candidates(qp, start, interrupted, enough)
+
+        monkeypatch.setattr(maxmargin.solve, "candidates", noted)
+        X, y = noisy(2100, 4)
+        many = MaxMarginClassifier(10.0, loss=loss).fit(X, y)
+        X[100:200], y[100:200] = X[:100], y[:100]
+        few = MaxMarginClassifier(10.0, loss=loss).fit(X, y)
+        assert asked == [pytest.approx(1e-3, rel=0.01), 0.0]
+        assert many.status_ is few.status_ is Status.CERTIFIED
+        assert few.certificate_.gap <= 1e-8
+
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+    def test_one_that_only_says_so_is_not_the_end(self, loss, monkeypatch):
+        """Its certificate decides; what is said later counts again."""
+        name = "narrowed_points" if loss == "hinge" else "newton_points"
+        usual, claims = getattr(active_set, name), []
+
+        def boasting(problem, X, y, *task):
+            claims.append("false")
+            yield Reached(np.ones(6), 0.0, np.full(y.size, 1e-9), 0.0, True)
+            for point in usual(problem, X, y, *task):
+                claims.append("true")
+                yield point
+
+        monkeypatch.setattr(active_set, name, boasting)
+        X, y = noisy(3000, 6)
+        model = MaxMarginClassifier(1.0, loss=loss).fit(X, y)
+        assert model.status_ is Status.CERTIFIED
+        assert verify(model, X, y).gap <= 1e-3
+        assert claims[:2] == ["false", "true"]
+
+
 class TestClasses:
     @pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix])
     @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
@@ -339,7 +397,7 @@ class TestStopped:
     def test_nobody_takes_over(self, monkeypatch):
         """Not the rule either that began."""
 
-        def cut_off(run, X, certified, watch, exact):
+        def cut_off(run, X, certified, watch, exact, enough):
             watch.stop()
 
         monkeypatch.setattr(maxmargin.solve, "_finish", cut_off)

@@ -34,6 +34,7 @@ def small(monkeypatch):
     monkeypatch.setattr(narrowing, "ROWS", 20)
     monkeypatch.setattr(narrowing, "EACH", 1)
     monkeypatch.setattr(narrowing, "MANY", 0.9)
+    monkeypatch.setattr(narrowing, "FEW", 0)
 
 
 def toy(n: int, d: int, seed: int = 0, noise: float = 1.0):
@@ -46,7 +47,7 @@ def toy(n: int, d: int, seed: int = 0, noise: float = 1.0):
 def gap_at_the_end(problem, X, y, weights, points) -> tuple[float, float]:
     """The best bounds of some points, each certified from the data."""
     sample = Sample(X, y, weights)
-    found = [certify(problem, sample, *point) for point in points]
+    found = [certify(problem, sample, *point[:3]) for point in points]
     return max(one.lower for one in found), min(one.upper for one in found)
 
 
@@ -131,9 +132,35 @@ def test_samples_are_of_both_classes_and_nested():
     assert some.weights[some.y < 0.0].sum() == pytest.approx(49_500)
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("sampled", [False, True])
+def test_the_gap_that_is_asked_for_is_shown_at_once(sampled, intercept, solver, monkeypatch):
+    """The first point that is said to be near is so, and it took fewer steps than the optimum does."""
+    if sampled:
+        monkeypatch.setattr(narrowing, "FEW", 0)
+    X, y, weights = toy(20_000, 3, noise=0.5)
+    problem = Problem("hinge", 0.1, intercept=intercept)
+    sample = Sample(X, y, weights)
+    steps = {}
+    for tol in (1e-2, 1e-4, 0.0):
+        steps[tol] = 0
+
+        def counted(tol=tol):
+            steps[tol] += 1
+            return False
+
+        for point in narrowed_points(problem, X, y, weights, counted, solver, tol):
+            assert point.near is bool(point.gap <= tol)
+            if point.near:
+                assert certify(problem, sample, *point[:3]).gap <= 1.1 * tol
+                break
+    assert steps[1e-2] < steps[1e-4] < steps[0.0]
+
+
 def test_few_rows_are_solved_for(monkeypatch):
-    """That is what it is for: 60,000 rows, of which a fifth at most is ever in a path."""
-    X, y, weights = toy(60_000, 3, seed=3, noise=0.3)
+    """That is what it is for: 120,000 rows, of which a fifth at most is ever in a path."""
+    X, y, weights = toy(120_000, 3, seed=3, noise=0.3)
     sizes = []
 
     class Path(narrowing.Path):
@@ -161,8 +188,9 @@ def test_memory_is_a_part_of_the_data():
 
 
 @pytest.mark.parametrize("after", [0, 5, 20])
-def test_it_stops_when_it_is_told_to(after):
+def test_it_stops_when_it_is_told_to(after, monkeypatch):
     """In the samples or after them: one more step each, and a point of the whole problem; none before the first."""
+    monkeypatch.setattr(narrowing, "FEW", 0)
     X, y, weights = toy(20_000, 3)
     asked = []
 
@@ -176,7 +204,7 @@ def test_it_stops_when_it_is_told_to(after):
     assert bool(found) is (after > 5)
     if not found:
         return
-    w, b, alpha = found[-1]
+    w, b, alpha = found[-1][:3]
     assert np.isfinite([*w, b]).all()
     assert alpha.shape == y.shape
     assert (alpha >= 0.0).all()

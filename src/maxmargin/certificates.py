@@ -32,6 +32,7 @@ SEEN = 3e-3  # rounding that takes more than this share of the gap is avoided,
 REACHED = 3e-2  # or of the gap that is asked for, where it is reached nevertheless,
 TOO_SMALL = 1e-13  # or so small a share of any, once sums have more digits than float64,
 NEGLIGIBLE, FEW = 1e-10, 20_000  # unless it is this share of a bound of a sample with more entries than that
+ONE_BY_ONE = 2000  # dual weights up to which nothing at all may be left between the classes
 UNEVEN = 1e-18  # share of all dual weights that may be left between the classes of a large sample
 
 
@@ -272,7 +273,7 @@ def _even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
     All are multiples of the last digit of the smallest, so that most often nothing at all is left.
     """
     few, nothing = None, UNEVEN * float(alpha.sum())
-    if alpha.size <= FEW:
+    if alpha.size <= ONE_BY_ONE:
         signed = alpha * y
         few, nothing = signed[signed != 0.0].tolist(), 0.0
     for attempt in range(4):

@@ -42,7 +42,7 @@ ENDED = (Status.CERTIFIED, Status.STALLED, Status.CONVERGED)
 STOPPED = (Status.MAX_TIME, Status.INTERRUPTED)
 SHARE = 0.4  # a quarter of the time of the exact step, in entries presented for each n side^2 of it
 PATIENCE = 3  # rounds that the rule has at least, before a small problem is handed to the exact step,
-FAR_BELOW = 1e-7  # share of `tol`: so small a gap is rounding too
+FAR_BELOW = 1e-5  # share of `tol`: so small a gap is rounding too, where the optimality conditions hold
 # the certificate of w, b and dual weights; the gap that is asked for comes last
 Certified = Callable[[np.ndarray, float, np.ndarray, float], Certificate]
 DONE = object()  # what the rounds of a solver end with
@@ -385,7 +385,9 @@ def _solve(
     def finish() -> Status | None:
         entries = whole.entries if scale.ordinary else task.patterns.entries
         X = few.whole(problem) if few is not None and task.patterns is few.patterns else task.patterns.X
-        _finish(run, X, certified, watch, max(EXACT if entries <= FEW else NEGLIGIBLE, FAR_BELOW * tol))
+        exact = max(EXACT if entries <= FEW else NEGLIGIBLE, FAR_BELOW * tol)
+        enough = NEARLY * tol if task.patterns.n > FEW_ROWS else 0.0
+        _finish(run, X, certified, watch, exact, enough)
         report("exact", "p = 2, a small problem: the optimality conditions on the support")
         done = _after_finish(run, tol)
         if done not in (Status.CERTIFIED, Status.CONVERGED):  # cut off: nobody else has time either
@@ -550,20 +552,25 @@ def _fair_share(patterns: Patterns) -> float:
     return SHARE * patterns.n * side * side / max(entries, 1.0) + 5.0 * patterns.n
 
 
-def _finish(run: Run, X: Any, certified: Certified, watch: Watch, exact: float) -> None:
-    """End with the active-set step, once the gap is `exact`; its answer counts where its own bounds are better."""
+def _finish(run: Run, X: Any, certified: Certified, watch: Watch, exact: float, enough: float) -> None:
+    """End with the active-set step, once the gap is `exact`, or `enough` on the way there.
+
+    Its answer counts where its own bounds are better.
+    """
     problem = run.problem
     if watch.interrupted():
         return
     try:
         for qp in quadratics(problem, X, run.y, run.weights, watch.interrupted):
-            if _finish_in(qp, run, certified, watch, exact) or run.gap <= run.tol or watch.interrupted():
+            if _finish_in(qp, run, certified, watch, exact, enough) or run.gap <= run.tol or watch.interrupted():
                 return
     except OutOfTime:
         return
 
 
-def _finish_in(qp: Quadratic, run: Run, certified: Certified, watch: Watch, exact: float) -> bool:
+def _finish_in(
+    qp: Quadratic, run: Run, certified: Certified, watch: Watch, exact: float, enough: float
+) -> bool:
     """The active-set step in the units of this program; is its answer all that there is to be had?"""
     near = qp.near(run.alpha) if run.gap < NEAR_ENOUGH else None
 
@@ -575,20 +582,20 @@ def _finish_in(qp: Quadratic, run: Run, certified: Certified, watch: Watch, exac
             return False
         for v, bias in _primal_points(run, w, b, point.settled):
             hurried = not watch.affords(sum(one.SECONDS for one in MORE_DIGITS) * run.patterns.entries)
-            enough = run.tol if hurried else exact
-            certificate = certified(v, bias, alpha, enough if hurried else 1e1 * exact)
+            asked = run.tol if hurried else NEARLY * run.tol if point.near else exact
+            certificate = certified(v, bias, alpha, max(asked, 1e1 * exact))
             run.adopt(v, bias, alpha, certificate.lower, certificate.upper, exact if point.settled else 0.0)
-            if point.settled and certificate.gap <= enough:
+            if (point.settled or point.near) and certificate.gap <= asked:
                 return True
         return False
 
     rough: list[Point] = []  # looked at where none that is settled is enough
     try:
-        for point in candidates(qp, near, watch.interrupted):
-            if point.settled and content(point):
-                return True
-            if not point.settled:
+        for point in candidates(qp, near, watch.interrupted, enough):
+            if not (point.settled or point.near):
                 rough.append(point)
+            elif content(point):
+                return True
             if watch.interrupted():
                 break
     except np.linalg.LinAlgError:  # what was found so far stands

@@ -48,17 +48,21 @@ class Point(NamedTuple):
     """Dual weights, the w they stand for (computed apart, to more digits), multipliers of the equations.
 
     `settled`: the optimality conditions hold to rounding. That says more of w than a gap, which is quadratic in
-    its error.
+    its error. `near`: they hold nearly enough.
     """
 
     a: np.ndarray
     w: np.ndarray
     beta: np.ndarray
     settled: bool = False
+    near: bool = False
 
 
 def candidates(
-    qp: Quadratic, start: np.ndarray | None = None, interrupted: Callable[[], bool] = lambda: False
+    qp: Quadratic,
+    start: np.ndarray | None = None,
+    interrupted: Callable[[], bool] = lambda: False,
+    enough: float = 0.0,
 ) -> Iterator[Point]:
     """Points that may be the optimum, the cheapest first; the caller measures each and stops when content.
 
@@ -69,6 +73,8 @@ def candidates(
         Dual weights near the optimum. Where they do not lead to it, an interior-point method does.
     interrupted : callable
         Is it time to stop? Asked before every step; the point that was reached is still yielded.
+    enough : float, default=0
+        A gap at which points of a soft margin are yielded on the way.
     """
     known: set[Sets] = set()
     if start is not None:
@@ -76,7 +82,7 @@ def candidates(
         beta = _multipliers(qp, a)
         yield from _settle(qp, (a > 0.0) & (a < qp.c), a >= qp.c, beta, FEW_TURNS, known)
     if not qp.problem.hard and np.isfinite(qp.sizes).all():
-        rough, gap = yield from _approach(qp, interrupted, known)
+        rough, gap = yield from _approach(qp, interrupted, known, enough)
         if interrupted():
             yield rough
             return
@@ -109,7 +115,7 @@ def candidates(
 
 
 def _approach(
-    qp: Quadratic, interrupted: Callable[[], bool], known: set[Sets]
+    qp: Quadratic, interrupted: Callable[[], bool], known: set[Sets], enough: float
 ) -> Generator[Point, None, tuple[Point, float]]:
     """To a soft margin by what is fastest for many patterns; the last point, which has fewer digits, and its gap.
 
@@ -119,12 +125,17 @@ def _approach(
     problem = replace(qp.problem, intercept="free" if qp.problem.free else "none")
     rough, gap, last = Point(np.zeros(qp.shape[0]), np.zeros(qp.shape[1]), np.zeros(len(qp.e))), np.inf, None
     if problem.loss == "squared_hinge":
-        for reached in newton_points(problem, qp.rows, qp.y, qp.sizes, interrupted):
-            w, beta, a, gap = reached[:4]
+        for w, beta, a, gap, near in newton_points(problem, qp.rows, qp.y, qp.sizes, interrupted, enough):
             rough = Point(np.clip(a, 0.0, qp.c), w, np.full(len(qp.e), beta))
+            if near:
+                yield rough._replace(near=True)
         return rough, gap if len(rough.a) > PLENTY else _gap(qp, rough)
-    for w, beta, a in narrowed_points(problem, qp.rows, qp.y, qp.sizes, interrupted, by_proximal_points):
+    for w, beta, a, _, near in narrowed_points(
+        problem, qp.rows, qp.y, qp.sizes, interrupted, by_proximal_points, enough
+    ):
         rough = Point(np.clip(a, 0.0, qp.c), w, np.full(len(qp.e), beta))
+        if near:
+            yield rough._replace(near=True)
         slack = qp.slacks(rough.a, rough.beta, rough.w)
         gap = _gap(qp, rough, slack)
         if gap <= NEAR:
@@ -147,7 +158,7 @@ def _sides(qp: Quadratic, point: Point, slack: np.ndarray | None = None) -> tupl
 
 def _gap(qp: Quadratic, point: Point, slack: np.ndarray | None = None) -> float:
     """The relative gap: what the products of the optimality conditions add up to."""
-    a, w, beta, _ = point
+    a, w, beta = point[:3]
     slack = qp.slacks(a, beta, w) if slack is None else slack
     total, apart = float(qp.q @ a), w - qp.A.T @ a
     left = 0.5 * float(apart @ apart)
@@ -211,7 +222,7 @@ def _settle(
         if key in seen or key in known or np.count_nonzero(free) > many:
             return
         seen.add(key)
-        a, w, beta, _ = _solve(qp, free, capped, beta)
+        a, w, beta = _solve(qp, free, capped, beta)[:3]
         if not (np.isfinite(a).all() and np.isfinite(w).all() and np.isfinite(beta).all()):
             return
         if np.abs(qp.E @ a - qp.e).max(initial=0.0) > 1e-9 * (1.0 + float(np.abs(a).max())):
@@ -295,7 +306,7 @@ def _tighten(qp: Quadratic, free: np.ndarray, point: Point) -> Point:
     """Make free patterns tight to the last digit: w came as a sum, whose rounding its largest terms decide."""
     if qp.squared or not free.any():
         return point
-    a, w, beta, _ = point
+    a, w, beta = point[:3]
     slack = qp.slacks(a, beta, w)[free]
     rows = np.hstack([qp.A[free], qp.E[:, free].T])
     move = shortest(rows, -slack)

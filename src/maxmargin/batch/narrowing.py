@@ -25,12 +25,13 @@ import scipy.sparse as sp
 from ..arithmetic import Plain, row_blocks
 from ..problems import Problem
 from .blocks import Blocks
-from .primal_dual import Path, Point, shown
+from .points import Point, Reached
+from .primal_dual import Path, shown
 from .proximal import Start, proximal_points
 
 ROWS, EACH = 500, 20  # of the first sample: at least, and for each column
 GROWTH = 4  # of the samples
-MANY = 0.3  # share of the rows that costs about as much as all
+MANY, FEW = 0.3, 320_000  # share of the rows that costs about as much as all, as do so few entries altogether
 LEAST = 0.25  # of a sample is of each class, if there are so many
 DOUBT, OF = 0.6, 0.99  # the distance from the margin within which a row is in doubt, in changes of the scores
 STRATA = 12  # of groups, each twice as far from the margin as the one before
@@ -44,7 +45,7 @@ PROXIMAL = 0.25  # times the square of the columns: rows from which on the proxi
 ENOUGH = 1e-10  # a gap from which nobody else starts anew
 
 Line = tuple[np.ndarray, float]
-Solver = Callable[["Rows", "Start | None", Callable[[], bool]], Iterator[tuple[float, Point]]]
+Solver = Callable[["Rows", "Start | None", Callable[[], bool], float], Iterator[tuple[float, Point]]]
 
 
 def narrowed_points(
@@ -54,7 +55,8 @@ def narrowed_points(
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
     solver: Solver | None = None,
-) -> Iterator[Point]:
+    tol: float = 0.0,
+) -> Iterator[Reached]:
     """Points (w, b, alpha) of a soft margin at p = 2, nearer and nearer to the optimum.
 
     Parameters
@@ -68,43 +70,51 @@ def narrowed_points(
         Is it time to stop? Asked before every step; where it is before a sample is solved, there is no point.
     solver : callable, default=None
         What solves for the rows that are left. None: `by_interior_points`.
+    tol : float, default=0
+        The gap that is asked for: points are shown whenever the gap has fallen far enough, and as soon as it is that.
     """
     solver = by_interior_points if solver is None else solver
     blocks = X if isinstance(X, Blocks) else None
     X = X if blocks is None else blocks.X
     rows = Rows(problem, X, y, weights, blocks)
     size = max(ROWS, EACH * X.shape[1])
-    if problem.loss != "hinge" or GROWTH * size >= MANY * y.size:  # no two samples to tell from
-        yield from (point for _, point in solver(rows, None, interrupted))
+    # no two samples to tell from, or none that would pay
+    if problem.loss != "hinge" or X.size <= FEW or GROWTH * size >= MANY * y.size:
+        yield from _told(solver(rows, None, interrupted, tol), tol)
         return
     lines: list[Line] = []
     for places in _samples(y, size):
         lines = [*lines[-1:], _line(rows.sample(places), lines, interrupted, solver)]
     if interrupted() and not lines[-1][0].any():
         return
-    yield from (point for _, point in _leaving(rows, *rows.told(lines), interrupted, solver))
+    yield from _told(_leaving(rows, *rows.told(lines), interrupted, solver, tol), tol)
+
+
+def _told(found: Iterator[tuple[float, Point]], tol: float) -> Iterator[Reached]:
+    """Points, with what their gaps say."""
+    return (Reached(*point, gap, gap <= tol) for gap, point in found)
 
 
 def by_interior_points(
-    rows: Rows, start: Start | None, interrupted: Callable[[], bool]
+    rows: Rows, start: Start | None, interrupted: Callable[[], bool], tol: float = 0.0
 ) -> Iterator[tuple[float, Point]]:
     """Points and gaps of these rows by the interior-point method, which does not mind where it begins."""
-    return shown(Path(rows.problem, rows.X, rows.y, rows.weights), interrupted)
+    return shown(Path(rows.problem, rows.X, rows.y, rows.weights), interrupted, tol)
 
 
 def by_proximal_points(
-    rows: Rows, start: Start | None, interrupted: Callable[[], bool]
+    rows: Rows, start: Start | None, interrupted: Callable[[], bool], tol: float = 0.0
 ) -> Iterator[tuple[float, Point]]:
     """By the proximal-point method, where rows are many; where it ends too early, interior points begin."""
     least = np.inf
     if rows.y.size >= PROXIMAL * rows.X.shape[1] ** 2:
         stored = rows.X if rows.blocks is None else rows.blocks
-        found = proximal_points(rows.problem, stored, rows.y, rows.weights, interrupted, start)
+        found = proximal_points(rows.problem, stored, rows.y, rows.weights, interrupted, start, tol)
         for gap, point in found:
             least = min(gap, least)
             yield gap, point
     if least > ENOUGH and not interrupted():
-        yield from by_interior_points(rows, None, interrupted)
+        yield from by_interior_points(rows, None, interrupted, tol)
 
 
 def _samples(y: np.ndarray, size: int) -> Iterator[np.ndarray]:
@@ -120,7 +130,7 @@ def _samples(y: np.ndarray, size: int) -> Iterator[np.ndarray]:
 def _line(rows: Rows, lines: list[Line], interrupted: Callable[[], bool], solver: Solver) -> Line:
     """The solution on a sample, roughly."""
     line: Line = np.zeros(rows.X.shape[1]), 0.0
-    for gap, (w, b, _) in _leaving(rows, *rows.told(lines), interrupted, solver):
+    for gap, (w, b, _) in _leaving(rows, *rows.told(lines), interrupted, solver, CLOSE):
         line = w, b
         if gap <= CLOSE:
             break
@@ -133,6 +143,7 @@ def _leaving(
     start: Start | None,
     interrupted: Callable[[], bool],
     solver: Solver,
+    tol: float = 0.0,
 ) -> Iterator[tuple[float, Point]]:
     """Points of the whole problem and their gaps, while rows leave groups to which they do not belong."""
     sigma = 0.0 if start is None else SURER * start.sigma
@@ -140,7 +151,7 @@ def _leaving(
         few, stands = rows.merged(groups)
         lost = np.zeros(groups.size)
         for gap, (w, b, alpha) in solver(
-            few, None if start is None else few.part(start, stands), interrupted
+            few, None if start is None else few.part(start, stands), interrupted, tol
         ):
             shares = (alpha / few.caps)[stands]
             slack = 1.0 - rows.margins((w, b))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,6 +28,7 @@ from ..compiled.spaces import Dense, Sparse
 from ..compiled.vectors import Plain as Vector
 from ..problems import Problem
 from .blocks import Blocks, blocks_of, unsigned
+from .points import Reached
 from .scaled_cholesky import factor
 
 MOST = 200  # steps
@@ -47,16 +48,6 @@ EASY = 2  # steps of a stage, after which costs may rise by more
 TURNS = 2000  # of conjugate gradients
 ROUGH, FINE = 0.03, 1e-3  # what they may leave of the gradient, far away and nearby,
 FINER = 1e-2  # and less of it with each repeat
-
-
-class Reached(NamedTuple):
-    """A point (w, b, alpha), its gap as half a squared gradient tells it, and whether its bounds are near enough."""
-
-    w: np.ndarray
-    b: float
-    alpha: np.ndarray
-    gap: float
-    near: bool
 
 
 def newton_points(
@@ -199,7 +190,7 @@ class _Descent:
         """The point in the problem's own units, as it was when it was looked at."""
         alpha = self._signed * self.y
         alpha /= self.blocks.unit**2
-        return Reached(*self.blocks.primal(self.z), alpha, self._gap, self._apart <= tol)
+        return Reached(*self.blocks.primal(self.z), alpha, self._gap, 0.0 < tol and self._apart <= tol)
 
     def look(self) -> float:
         """The gradient, and the relative gap that it leaves; once for every point."""

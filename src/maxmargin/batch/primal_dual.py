@@ -22,6 +22,7 @@ import numpy as np
 from ..compiled.interior import correct, move, predict, weigh
 from ..problems import Problem
 from .blocks import blocks_of
+from .points import Point
 from .scaled_cholesky import factor
 
 MOST = 400  # steps
@@ -33,8 +34,6 @@ WORTH, FEWER = 1.0, 0.2  # a gap that is nearly worth a look, and the share of i
 NOTHING = 1e-13  # a gap that is rounding
 SHARP, WORSE = 1e-5, 10.0  # a gap from which on it falls, but for rounding; and how much of that is too much
 SELDOM = 8  # steps from one look to the next, at most
-
-Point = tuple[np.ndarray, float, np.ndarray]  # w, b and dual weights
 
 
 def interior_points(
@@ -60,14 +59,14 @@ def interior_points(
     yield from (point for _, point in shown(Path(problem, X, y, weights), interrupted))
 
 
-def shown(path: Path, interrupted: Callable[[], bool]) -> Iterator[tuple[float, Point]]:
-    """The points of a path that are worth a look, and the last, each with its gap."""
+def shown(path: Path, interrupted: Callable[[], bool], tol: float = 0.0) -> Iterator[tuple[float, Point]]:
+    """The points of a path that are worth a look or within `tol`, and the last, each with its gap."""
     seen, least, idle = WORTH, np.inf, 0
     for _ in range(MOST):
         gap, idle, stop = path.look(), idle + 1, interrupted()
         if gap > WORSE * least and least < SHARP:  # digits are lost
             return
-        if stop or idle == SELDOM or gap <= max(FEWER * seen, NOTHING):
+        if stop or idle == SELDOM or gap <= max(FEWER * seen, NOTHING) or gap <= tol < seen:
             seen, idle = min(gap, seen), 0
             yield gap, path.point()
         least = min(gap, least)
@@ -148,7 +147,7 @@ class Path:
         self._matrix = blocks.regularised(matrix)
         self._made = made
         self._right = right - (self.regular * self.z - made)
-        self._products, total, square, loss = sums
+        self._products, total, square, loss = sums.tolist()
         return blocks.gap(self.z, made, loss, total - 0.5 * square)
 
     def advance(self) -> bool:

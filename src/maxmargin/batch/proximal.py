@@ -29,7 +29,7 @@ from ..compiled.lines import subtract
 from ..compiled.proximal import descend, follow, uncut
 from ..problems import Problem
 from .blocks import blocks_of
-from .primal_dual import Point
+from .points import Point
 from .scaled_cholesky import factor
 
 MOST = 200  # steps of Newton's method
@@ -64,6 +64,7 @@ def proximal_points(
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
     start: Start | None = None,
+    tol: float = 0.0,
 ) -> Iterator[tuple[float, Point]]:
     """Points (w, b, alpha) of a soft margin with the hinge at p = 2, nearer and nearer to the optimum; and their gaps.
 
@@ -78,12 +79,17 @@ def proximal_points(
         Is it time to stop? Asked before every step.
     start : Start, default=None
         None: w = 0, and a sigma at which the slacks of all patterns count.
+    tol : float, default=0
+        A gap at which a point is shown as soon as there is one.
     """
     search = _Search(problem, X, y, weights)
     search.place(start if start is not None else search.first())
     seen, least, idle, inside = WORTH / FEWER, np.inf, 0, None
     for _ in range(MOST):
         stop = interrupted()
+        if search.gap <= tol < seen:
+            seen = search.gap
+            yield search.gap, search.point()
         if search.solved() or stop:
             gap, same = search.gap, inside is not None and np.array_equal(inside, search.inside)
             inside = search.inside.copy()

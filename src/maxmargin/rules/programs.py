@@ -13,7 +13,8 @@ from ..batch.barrier import path_points
 from ..batch.columns import column_points
 from ..batch.generation import linear_points
 from ..batch.narrowing import by_proximal_points, narrowed_points
-from ..batch.newton import Reached, newton_points
+from ..batch.newton import newton_points
+from ..batch.points import Reached
 from ..problems import Problem
 from .algorithm import Algorithm, Bias, Facts, Plan
 
@@ -80,6 +81,14 @@ class Program(Algorithm):
 
 
 @dataclass(frozen=True)
+class CandidProgram(Program):
+    """Of solvers that are told which gap is asked for, and say which of their points are as near."""
+
+    def plan(self, facts: Facts) -> Plan:
+        return Plan(rule=CandidPoints(partial(type(self).points, tol=facts.tol)), unit=1.0)
+
+
+@dataclass(frozen=True)
 class LinearProgram(Program):
     """The exact linear programs of p = 1 and p = inf, by HiGHS on the rows and columns that matter.
 
@@ -134,7 +143,7 @@ class BarrierPath(Program):
 
 
 @dataclass(frozen=True)
-class InteriorPoint(Program):
+class InteriorPoint(CandidProgram):
     """A primal-dual path to the optimum of a soft margin at p = 2, for many patterns of few features.
 
     Turn: a step of Mehrotra's predictor-corrector on the dual, which costs n d^2; there are 10 to 50 of them, whatever
@@ -159,7 +168,7 @@ class InteriorPoint(Program):
 
 
 @dataclass(frozen=True)
-class ProximalPoint(Program):
+class ProximalPoint(CandidProgram):
     """Proximal points on the dual of the hinge at p = 2, for many patterns of few features.
 
     Turn: with dual weights held near to the last ones the hinge is smooth; Newton's method on it passes twice over the
