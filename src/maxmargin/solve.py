@@ -562,7 +562,11 @@ def _finish(run: Run, X: Any, certified: Certified, watch: Watch, exact: float, 
         return
     try:
         for qp in quadratics(problem, X, run.y, run.weights, watch.interrupted):
-            if _finish_in(qp, run, certified, watch, exact, enough) or run.gap <= run.tol or watch.interrupted():
+            if (
+                _finish_in(qp, run, certified, watch, exact, enough)
+                or run.gap <= run.tol
+                or watch.interrupted()
+            ):
                 return
     except OutOfTime:
         return

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ..arithmetic import Plain
 from ..compiled.definite import products
-from ..compiled.newton import squares, weighted
+from ..compiled.newton import about, squares, weighted
 from ..problems import Problem
 
 BYTES = 2**20  # of rows that are looked at together,
@@ -19,7 +19,8 @@ KEPT = 2**22  # and of those that are kept about their mean
 BY_LOOPS = 85_000  # rows x coordinates^2, up to which BLAS takes no less than a loop of our own
 # times the length of most rows is what a few may make of the average; and of a sample, where it may be so
 LONGER, DOUBT = 1e3, 2.0
-SAMPLE = 500  # rows that tell what most are like
+# rows that tell what most are like, as shares of all: multiples of the golden ratio, evenly spread over any period
+SAMPLE = np.sort(np.arange(500) * (5.0**0.5 - 1.0) / 2.0 % 1.0)
 APART = 1e-6  # share of the sum of all squares that tells lengths about the mean well enough
 # share of the rows that may be so long, and rows: where more are, lengths have no gap
 FEW, AT_LEAST = 0.03, 3
@@ -79,8 +80,8 @@ class Blocks:
     def _find_long_rows(self, problem: Problem) -> np.ndarray:
         """Of rows so long that mean and unit are theirs, few as they are: those of most replace them then."""
         some, middle = self.X, np.zeros(self.d)
-        if self.n > SAMPLE:  # any rows will do, and always the same
-            some = self.X[np.sort(np.random.default_rng(0).integers(self.n, size=SAMPLE))]
+        if self.n > SAMPLE.size:
+            some = self.X[(SAMPLE * self.n).astype(np.intp)]
         if self.unit <= DOUBT * upper_median(np.hypot(_lengths(some, self.mean), problem.rho)):
             return np.ones(self.n)
         if problem.free and not sp.issparse(some):
@@ -203,9 +204,8 @@ class Few(Blocks):
 
     def __init__(self, problem: Problem, X: np.ndarray) -> None:
         super().__init__(problem, X)
-        self._rows = np.full((self.n, self.size), self.constant)
-        np.subtract(X, self.mean, out=self._rows[:, : self.d])
-        self._rows /= self.units
+        self._rows = np.empty((self.n, self.size))
+        about(X, self.mean, 1.0 / self.units, self.constant, self._rows)
         self._whole: tuple[np.ndarray, np.ndarray] | None = None
 
     def all_scores(self, z: np.ndarray) -> np.ndarray:

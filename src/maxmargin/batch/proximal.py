@@ -34,7 +34,7 @@ from .scaled_cholesky import factor
 
 MOST = 200  # steps of Newton's method
 # the first sigma, and the sum of the first dual weights at a slack of one: whichever is less
-WIDE, WEIGHT = 0.25, 100.0
+WIDE, WEIGHT = 0.25, 1e4
 RISE, STEADY = 7.0, 2.0  # how sigma rises while many patterns are inside, and then
 FULL = 4.0  # patterns inside, for each column, that are many
 STEEP = 1e5  # the largest sigma, where all caps are one; where they are less, so are the slacks

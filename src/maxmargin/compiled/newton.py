@@ -115,6 +115,17 @@ def slopes(slack, step, share, t):
 
 
 @compiled()
+def about(X, mean, inverse, constant, out):
+    """out = (x - mean, constant) times `inverse`, of every row."""
+    d = mean.size
+    for i in range(out.shape[0]):
+        for j in range(d):
+            out[i, j] = (X[i, j] - mean[j]) * inverse[j]
+        for j in range(d, out.shape[1]):
+            out[i, j] = constant * inverse[j]
+
+
+@compiled()
 def weighted(X, rows, share, mean, constant, out):
     """out = share^1/2 (x - mean, constant) for these rows."""
     d = mean.size
