@@ -562,11 +562,8 @@ def _finish(run: Run, X: Any, certified: Certified, watch: Watch, exact: float, 
         return
     try:
         for qp in quadratics(problem, X, run.y, run.weights, watch.interrupted):
-            if (
-                _finish_in(qp, run, certified, watch, exact, enough)
-                or run.gap <= run.tol
-                or watch.interrupted()
-            ):
+            done = _finish_in(qp, run, certified, watch, exact, enough)
+            if done or run.gap <= run.tol or watch.interrupted():
                 return
     except OutOfTime:
         return

@@ -25,6 +25,7 @@ from .interior_point import BY_ORTHOGONAL_FACTORS, Iterate, interior_point
 from .narrowing import by_proximal_points, narrowed_points
 from .newton import newton_points
 from .orthogonal import Disjoint, Pivoted, shortest
+from .points import Reached
 from .quadratic import Quadratic
 
 _linalg: Any = scipy.linalg  # its annotations speak of every case at once
@@ -125,16 +126,15 @@ def _approach(
     problem = replace(qp.problem, intercept="free" if qp.problem.free else "none")
     rough, gap, last = Point(np.zeros(qp.shape[0]), np.zeros(qp.shape[1]), np.zeros(len(qp.e))), np.inf, None
     if problem.loss == "squared_hinge":
-        for w, beta, a, gap, near in newton_points(problem, qp.rows, qp.y, qp.sizes, interrupted, enough):
-            rough = Point(np.clip(a, 0.0, qp.c), w, np.full(len(qp.e), beta))
-            if near:
+        for reached in newton_points(problem, qp.rows, qp.y, qp.sizes, interrupted, enough):
+            rough, gap = _reached(qp, reached), reached.gap
+            if reached.near:
                 yield rough._replace(near=True)
         return rough, gap if len(rough.a) > PLENTY else _gap(qp, rough)
-    for w, beta, a, _, near in narrowed_points(
-        problem, qp.rows, qp.y, qp.sizes, interrupted, by_proximal_points, enough
-    ):
-        rough = Point(np.clip(a, 0.0, qp.c), w, np.full(len(qp.e), beta))
-        if near:
+    solver = by_proximal_points
+    for reached in narrowed_points(problem, qp.rows, qp.y, qp.sizes, interrupted, solver, enough):
+        rough = _reached(qp, reached)
+        if reached.near:
             yield rough._replace(near=True)
         slack = qp.slacks(rough.a, rough.beta, rough.w)
         gap = _gap(qp, rough, slack)
@@ -146,6 +146,11 @@ def _approach(
             else:
                 last = sets
     return rough, gap
+
+
+def _reached(qp: Quadratic, reached: Reached) -> Point:
+    """What a solver for many patterns has come to."""
+    return Point(np.clip(reached.alpha, 0.0, qp.c), reached.w, np.full(len(qp.e), reached.b))
 
 
 def _sides(qp: Quadratic, point: Point, slack: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:

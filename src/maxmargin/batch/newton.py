@@ -190,7 +190,7 @@ class _Descent:
         """The point in the problem's own units, as it was when it was looked at."""
         alpha = self._signed * self.y
         alpha /= self.blocks.unit**2
-        return Reached(*self.blocks.primal(self.z), alpha, self._gap, 0.0 < tol and self._apart <= tol)
+        return Reached(*self.blocks.primal(self.z), alpha, self._gap, tol > 0.0 and self._apart <= tol)
 
     def look(self) -> float:
         """The gradient, and the relative gap that it leaves; once for every point."""
