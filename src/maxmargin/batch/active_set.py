@@ -120,7 +120,8 @@ def _approach(
 ) -> Generator[Point, None, tuple[Point, float]]:
     """To a soft margin by what is fastest for many patterns; the last point, which has fewer digits, and its gap.
 
-    Under the hinge it is known long before the end which patterns are free: what they settle is yielded on the way.
+    Yielded on the way: points whose gap is said to be enough; and, as it is known under the hinge long before the end
+    which patterns are free, what they settle.
     """
     # the constant is a coordinate here
     problem = replace(qp.problem, intercept="free" if qp.problem.free else "none")
