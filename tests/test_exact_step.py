@@ -249,6 +249,17 @@ class TestNearEnough:
         assert few.certificate_.gap <= 1e-8
 
     @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+    def test_what_is_known_already_is_not_solved_again(self, loss, monkeypatch):
+        """A warm start that proves as much: one certificate, no step."""
+        X, y = noisy(3000, 6)
+        model = MaxMarginClassifier(1.0, loss=loss, warm_start=True).fit(X, y)
+        first = model.certificate_
+        monkeypatch.setattr(maxmargin.solve, "candidates", None)
+        assert model.fit(X, y).status_ is Status.CERTIFIED
+        assert model.certificate_.gap <= first.gap * (1.0 + 1e-6)
+        assert verify(model, X, y).gap <= 1e-3
+
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
     def test_one_that_only_says_so_is_not_the_end(self, loss, monkeypatch):
         """Its certificate decides; what is said later counts again."""
         name = "narrowed_points" if loss == "hinge" else "newton_points"

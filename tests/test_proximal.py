@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import clarabel
 import numpy as np
 import pytest
@@ -11,12 +13,14 @@ from hypothesis import strategies as st
 from oracle import _solve, optimum
 from scipy.optimize import minimize_scalar
 
+import maxmargin.solve
 from maxmargin import MaxMarginClassifier, Problem, ProximalPoint, Status, verify
 from maxmargin.batch import narrowing, proximal
 from maxmargin.batch.narrowing import Rows, by_proximal_points
 from maxmargin.batch.proximal import Start, _Search, proximal_points
 from maxmargin.certificates import Sample, certify
 from maxmargin.compiled.proximal import follow, least_along, slopes, uncut
+from maxmargin.run import Run
 
 INTERCEPTS = ("free", "augmented", "none")
 
@@ -252,6 +256,19 @@ class TestAlgorithm:
         assert {report.stage for report in model.history_} == {"proximal-point"}
         assert not started  # all by itself
         assert verify(model, X, y, sample_weight=weights).gap <= 1e-8
+
+    def test_the_point_that_is_near_enough_is_proved_and_not_valued(self, rules_alone, monkeypatch):
+        X, y, weights = toy(3000, 5, seed=9)
+        valued, value = [], Run.value
+        certified = Mock(wraps=maxmargin.solve.certify)
+        monkeypatch.setattr(maxmargin.solve, "certify", certified)
+        monkeypatch.setattr(Run, "value", lambda run, *point: valued.append(point[0]) or value(run, *point))
+        model = MaxMarginClassifier(1.0, loss="hinge", algorithm="proximal-point", tol=1e-3)
+        model.fit(X, y, sample_weight=weights)
+        assert model.status_ is Status.CERTIFIED
+        assert certified.call_count == 1
+        assert valued
+        assert not any(np.array_equal(w, model.coef_[0]) for w in valued)
 
     def test_what_it_does_not_solve_is_refused(self):
         X, y, _ = toy(20, 2)

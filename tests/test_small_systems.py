@@ -205,6 +205,17 @@ def test_draws_are_those_of_the_generator():
     assert (late.integers(9, size=4, dtype=np.uint32) == generator.integers(9, size=4, dtype=np.uint32)).all()
 
 
+@pytest.mark.parametrize("intercept", ["free", "augmented", "none"])
+@pytest.mark.parametrize("how", [np.asarray, np.asfortranarray, np.float32, lambda X: X[::2, 1:]])
+def test_few_rows_are_kept_about_their_mean(how, intercept):
+    """With the constant, in their units; however they are stored."""
+    X = how(np.random.default_rng(3).normal(size=(40, 6)) * 10.0 ** np.arange(6) + 50.0)
+    blocks = blocks_of(Problem("hinge", 1.0, intercept=intercept, intercept_scaling=3.0), X)
+    constant = np.full((len(X), blocks.size - X.shape[1]), blocks.constant)
+    rows = np.hstack([X.astype(float) - blocks.mean, constant]) / blocks.units
+    assert blocks.all_scores(np.eye(blocks.size)) == pytest.approx(rows, rel=1e-14)
+
+
 class TestBlocksOfSeveralClasses:
     @pytest.mark.parametrize("d", [3, 50])
     def test_the_matrix_of_all_rows_is_that_of_its_shares(self, d):

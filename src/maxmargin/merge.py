@@ -1,6 +1,6 @@
 """Identical rows as one row of their total weight, in an order that does not depend on the input's.
 
-So that on small problems the answer is the same for copies and weights and for any order of the rows.
+So that on problems of few different rows the answer is the same for copies and weights and for any order of the rows.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def narrowed_points(
 
 def _told(found: Iterator[tuple[float, Point]], tol: float) -> Iterator[Reached]:
     """Points, with what their gaps say."""
-    return (Reached(*point, gap, gap <= tol) for gap, point in found)
+    return (Reached(*point, gap, tol > 0.0 and gap <= tol) for gap, point in found)
 
 
 def by_interior_points(

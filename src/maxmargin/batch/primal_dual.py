@@ -61,13 +61,13 @@ def interior_points(
 
 def shown(path: Path, interrupted: Callable[[], bool], tol: float = 0.0) -> Iterator[tuple[float, Point]]:
     """The points of a path that are worth a look or within `tol`, and the last, each with its gap."""
-    seen, least, idle = WORTH, np.inf, 0
+    seen, least, idle, near = WORTH, np.inf, 0, False
     for _ in range(MOST):
         gap, idle, stop = path.look(), idle + 1, interrupted()
         if gap > WORSE * least and least < SHARP:  # digits are lost
             return
-        if stop or idle == SELDOM or gap <= max(FEWER * seen, NOTHING) or gap <= tol < seen:
-            seen, idle = min(gap, seen), 0
+        if stop or idle == SELDOM or gap <= max(FEWER * seen, NOTHING) or (gap <= tol and not near):
+            seen, idle, near = min(gap, seen), 0, gap <= tol
             yield gap, path.point()
         least = min(gap, least)
         if stop or gap <= NOTHING:

@@ -85,15 +85,18 @@ def proximal_points(
     search = _Search(problem, X, y, weights)
     search.place(start if start is not None else search.first())
     seen, least, idle, inside = WORTH / FEWER, np.inf, 0, None
+    near = False
     for _ in range(MOST):
-        stop = interrupted()
-        if search.gap <= tol < seen:
-            seen = search.gap
-            yield search.gap, search.point()
+        stop, gap = interrupted(), search.gap
+        at_once = not near and tol > 0.0 and gap <= tol
+        if at_once:
+            near, seen = True, min(gap, seen)
+            yield gap, search.point()
         if search.solved() or stop:
-            gap, same = search.gap, inside is not None and np.array_equal(inside, search.inside)
+            same = inside is not None and np.array_equal(inside, search.inside)
             inside = search.inside.copy()
-            if stop or gap <= NOTHING or gap <= FEWER * seen or (same and gap <= WORTH):
+            worth = stop or gap <= NOTHING or gap <= FEWER * seen or (same and gap <= WORTH)
+            if worth and not at_once:
                 seen = min(gap, seen)
                 yield gap, search.point()
             idle = 0 if gap < least else idle + 1

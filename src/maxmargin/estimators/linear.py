@@ -135,7 +135,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
     The first Ctrl-C ends the fit with the best model so far, as `max_time` does; the second raises
     KeyboardInterrupt.
 
-    Small problems (up to 2000 different rows: `docs/architecture.md` has the rule) end with a step that solves the
+    Small problems (up to 2000 rows: `docs/architecture.md` has the rule) end with a step that solves the
     optimality conditions on the support exactly: the answer is then the optimum to rounding, the same for any row
     order, for copies and weights, and for any seed.
 

@@ -67,7 +67,7 @@ class CandidPoints(NamedTuple):
 
 @dataclass(frozen=True)
 class Program(Algorithm):
-    """What both have in common: no rule that sees patterns one by one, and no order of them."""
+    """What they have in common: no rule that sees patterns one by one, and no order of them."""
 
     schedule: str = "points"
 
