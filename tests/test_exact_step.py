@@ -219,16 +219,17 @@ class TestNearEnough:
     @pytest.mark.parametrize("C", [1e-3, 1.0, 100.0])
     @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
     @pytest.mark.parametrize("tol", [1e-2, 1e-5])
-    def test_points_that_say_so_are(self, loss, C, intercept, tol):
+    @pytest.mark.parametrize("far", [0.0, 1e5])
+    def test_points_that_say_so_are(self, loss, C, intercept, tol, far):
         """But for what evening the classes out costs; and nothing is settled before the first of them."""
         X, y = noisy(3000, 6)
+        X[:, 2] += far
         problem = Problem(loss, C, intercept=intercept)
         qp = quadratic(problem, X, y, np.ones(y.size))
         sample = Sample(X, y, np.ones(y.size))
         point = next(point for point in candidates(qp, enough=tol) if point.near or point.settled)
         assert point.near
-        w, b = qp.primal(point.w)
-        b = best_intercept(problem, X @ w, y, sample.weights) if problem.free else b
+        w, b = qp.primal(point.w, point.beta)
         assert certify(problem, sample, w, b, qp.dual(point.a)).gap <= 1.1 * tol
 
     @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])

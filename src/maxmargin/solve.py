@@ -580,11 +580,11 @@ def _finish_in(
 
     def content(point: Point) -> bool:
         """Take over what it proves. Is that all?"""
-        w, b = qp.primal(point.w)
+        w, b = qp.primal(point.w, point.beta)
         alpha = qp.dual(point.a)
         if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
             return False
-        for v, bias in _primal_points(run, w, b, point.settled):
+        for v, bias in [(w, b)] if point.near else _primal_points(run, w, b, point.settled):
             hurried = not watch.affords(sum(one.SECONDS for one in MORE_DIGITS) * run.patterns.entries)
             asked = run.tol if hurried else NEARLY * run.tol if point.near else exact
             certificate = certified(v, bias, alpha, max(asked, 1e1 * exact))

@@ -114,12 +114,15 @@ class Quadratic:
             return self.c / self.problem.C
         return 0.5 / (self.problem.C * self.D)
 
-    def primal(self, w: np.ndarray) -> tuple[np.ndarray, float]:
-        """(w, b) of the problem's own scale; b is 0 unless the intercept is augmented."""
+    def primal(self, w: np.ndarray, beta: np.ndarray | None = None) -> tuple[np.ndarray, float]:
+        """(w, b) of the problem's own scale; the free intercept of a soft margin is what `beta` says, else 0."""
         w = w if self.basis is None else self.basis.combine(w)
         if self.problem.rho:
             return w[:-1] / self.scale, float(w[-1]) * self.problem.rho / self.scale
-        return w / self.scale, 0.0
+        w = w / self.scale
+        if beta is None or self.problem.hard or not self.problem.free:
+            return w, 0.0
+        return w, float(beta[0] - self.whole.shift @ w)
 
     def near(self, alpha: np.ndarray) -> np.ndarray:
         """Dual weights of the problem's own scale, to begin with here."""
@@ -142,10 +145,13 @@ class Whole:
 
     def __init__(self, problem: Problem, X: Any) -> None:
         X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
+        self.shift = np.zeros(X.shape[1])
         if problem.free:  # balanced dual weights do not see a shift of a column; numbers do, if it is far off
             mean, top, bottom = X.mean(axis=0), X.max(axis=0), X.min(axis=0)
             far = np.maximum(top - mean, mean - bottom) <= FAR * np.maximum(top, -bottom)
-            X = X - np.where(far, mean, 0.0) if far.any() else X
+            if far.any():
+                self.shift = np.where(far, mean, 0.0)
+                X = X - self.shift
         self.problem, self.X, self.n = problem, X, len(X)
         self.d = X.shape[1] + bool(problem.rho)
         self._rows: tuple[float, np.ndarray] | None = None
