@@ -391,7 +391,8 @@ def _solve(
         near = NEARLY * tol if task.patterns.n > FEW_ROWS and scale.columns is None else 0.0
         if not (run.gap <= near and certified(run.w, run.b, run.alpha, tol).gap <= near):
             _finish(run, X, certified, watch, exact, near)
-        report("exact", "p = 2, a small problem: " + ("the first point as near" if near else CONDITIONS))
+        end = "the first point that proves tol" if near and not problem.hard else CONDITIONS
+        report("exact", f"p = 2, a small problem: {end}")
         done = _after_finish(run, tol)
         if done not in (Status.CERTIFIED, Status.CONVERGED):  # cut off: nobody else has time either
             done = watch.status() or done
