@@ -301,7 +301,7 @@ class TestClasses:
         seen, usual = [], maxmargin.solve.merge
         monkeypatch.setattr(maxmargin.solve, "merge", lambda *task: seen.append(1) or usual(*task))
         X, _ = noisy(120, 3)
-        MaxMarginClassifier().fit(X, np.arange(120) % 5)
+        MaxMarginClassifier().fit(sp.csr_matrix(X), np.arange(120) % 5)
         assert len(seen) == 2  # told apart by class, and looked at whether any is of two classes
 
 

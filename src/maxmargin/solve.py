@@ -12,6 +12,9 @@ import numpy as np
 from .along import intercept
 from .arithmetic import MORE_DIGITS, Plain
 from .batch.active_set import Point, candidates
+from .batch.blocks import Blocks, blocks_of, is_few
+from .batch.blocks import Few as FewRows
+from .batch.few import optimum
 from .batch.quadratic import OutOfTime, Quadratic, Whole, quadratics
 from .certificates import FEW, NEGLIGIBLE, Certificate, Sample, certify
 from .compiled.orders import Source
@@ -47,6 +50,8 @@ FAR_BELOW = 1e-6  # share of `tol`: so small a gap is rounding too, where the op
 Certified = Callable[[np.ndarray, float, np.ndarray, float], Certificate]
 CONDITIONS = "the optimality conditions on the support"
 DONE = object()  # what the rounds of a solver end with
+# columns, and rows x columns^2, of a problem that is solved in one compiled call
+NARROW, ONE_CALL = 100, 1e7
 LOOKS = 100  # and looks at every row, at most, before it is asked whether there is a separator at all
 
 
@@ -144,6 +149,8 @@ class Terms:
         Do small problems begin with the exact step? The algorithm then has its turn only where that fails.
     distinct : callable
         The distinct rows of a small problem, where they are known from one that has the same.
+    blocks : callable
+        The rows of a small problem, where they are known from one that has the same.
     """
 
     tol: float
@@ -156,6 +163,7 @@ class Terms:
     relay: Relay | None = None
     at_once: bool = False
     distinct: Callable[[], Distinct | None] = lambda: None
+    blocks: Callable[[], Blocks | None] = lambda: None
 
 
 @dataclass
@@ -254,9 +262,11 @@ def solve(
         Which rows of the sample the patterns are, where those of weight 0 were left out.
     """
     whole = Sample(task.patterns.X, task.y, task.weights) if sample is None else sample
+    best = _in_one_call(task, algorithm, terms, whole, rows)
+    if best is not None:
+        return best
     history: list[Report] = []
     known = _Known(task.problem)
-    best: Solution | None = None
     rounds = 0
     for scale in attempts(task):
         left = replace(terms, max_iter=max(terms.max_iter - rounds, 1))
@@ -274,6 +284,62 @@ def solve(
     assert best is not None
     best = replace(best, rounds=rounds)
     return _answered(best, task, terms, whole) if best.status is Status.UNDECIDED else best
+
+
+def _in_one_call(
+    task: Task, algorithm: Algorithm, terms: Terms, whole: Sample, rows: np.ndarray | None
+) -> Solution | None:
+    """The optimum of so few rows that this is how to find it; None where it is not, or does not prove what is asked."""
+    problem, patterns, y, weights = task.problem, task.patterns, task.y, task.weights
+    side = patterns.d + 1
+    few = is_few(patterns.X) and patterns.n <= FEW_ROWS and side <= NARROW
+    few = few and (patterns.n + side) * side**2 <= ONE_CALL
+    begun = task.start is not None or task.point is not None
+    if not (few and terms.exact and terms.at_once and algorithm.shuffle and problem.euclidean) or begun:
+        return None
+    if problem.hard or terms.watch.interrupted() or not next(iter(attempts(task))).ordinary:
+        return None
+    blocks = terms.blocks() or blocks_of(problem, patterns.X)
+    assert isinstance(blocks, FewRows)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = optimum(problem, blocks, y, weights)
+        if found is None or not all(np.isfinite(part).all() for part in found):
+            return None
+        w, b, alpha = found
+        exact = max(EXACT if whole.entries <= FEW else NEGLIGIBLE, FAR_BELOW * terms.tol)
+        asked = terms.tol if _hurried(terms.watch, whole.entries) else exact
+        points = [(w, b)]
+        if problem.loss == "hinge":
+            points = _tight_points(problem, patterns.X, y, weights, w, b, True)
+        alpha = _of_all(alpha, whole, rows)
+        for w, b in points:
+            certificate = certify(problem, whole, w, b, alpha, max(asked, 1e1 * exact), terms.watch.affords)
+            if certificate.gap <= min(asked, NEARLY * terms.tol):
+                break
+        else:
+            return None
+    known = _Known(problem)
+    known.take(certificate.lower, certificate.upper, w, b)
+    report = Report(
+        1, terms.watch.seconds(), known.lower, known.upper, known.gap, 0, 0, "exact", task.label,
+        _margin(known, w), f"p = 2, a small problem: {CONDITIONS}",
+    )  # fmt: skip
+    terms.on_report(report, lambda: (w, b))
+    return Solution(w, b, alpha, Status.CERTIFIED, 1, [report], certificate)
+
+
+def _hurried(watch: Watch, entries: int) -> bool:
+    """Is there no time for all the digits of a certificate?"""
+    return not watch.affords(sum(one.SECONDS for one in MORE_DIGITS) * entries)
+
+
+def _of_all(alpha: np.ndarray, whole: Sample, rows: np.ndarray | None) -> np.ndarray:
+    """The dual weights of all rows, from those of some."""
+    if rows is None:
+        return alpha
+    every = np.zeros(whole.y.size)
+    every[rows] = alpha
+    return every
 
 
 def _solve(
@@ -350,11 +416,7 @@ def _solve(
     def told(w: np.ndarray, b: float, alpha: np.ndarray, gap: float) -> _Told:
         """What the user is told of this point, with the certificate for a gap."""
         w, alpha = scale.primal(w), scale.dual(problem, alpha)
-        alpha = alpha if merged is None else merged.scatter(alpha)
-        if rows is not None:
-            every = np.zeros(whole.y.size)
-            every[rows] = alpha
-            alpha = every
+        alpha = _of_all(alpha if merged is None else merged.scatter(alpha), whole, rows)
         return _Told(w, b, alpha, certify(problem, whole, w, b, alpha, gap, affords))
 
     # of the exact step's points, and of those that were heard
@@ -586,7 +648,7 @@ def _finish_in(
         if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
             return False
         for v, bias in [(w, b)] if point.near else _primal_points(run, w, b, point.settled):
-            hurried = not watch.affords(sum(one.SECONDS for one in MORE_DIGITS) * run.patterns.entries)
+            hurried = _hurried(watch, run.patterns.entries)
             asked = run.tol if hurried else NEARLY * run.tol if point.near else exact
             certificate = certified(v, bias, alpha, max(asked, 1e1 * exact))
             run.adopt(v, bias, alpha, certificate.lower, certificate.upper, exact if point.settled else 0.0)
@@ -613,17 +675,25 @@ def _finish_in(
 def _primal_points(run: Run, w: np.ndarray, b: float, settled: bool) -> Iterator[tuple[np.ndarray, float]]:
     """(w, b) with the best intercept and scale, and also with tight margins just above one."""
     problem, X, y = run.problem, run.patterns.X, run.y
-    z = Plain.scores(X, w)
-    if problem.free:
-        b = intercept(problem, z, y, run.weights)
-    margins = y * (z + b)
-    if problem.hard:
-        smallest = float(margins.min())
-        if smallest > 0.0:
-            yield w / smallest, b / smallest  # canonical scale: the smallest margin is one
-        else:
-            yield run.w, run.b  # no separator: the rule's own w is of more use
+    if not problem.hard:
+        yield from _tight_points(problem, X, y, run.weights, w, b, settled)
         return
+    z = Plain.scores(X, w)
+    b = intercept(problem, z, y, run.weights) if problem.free else b
+    smallest = float((y * (z + b)).min())
+    if smallest > 0.0:
+        yield w / smallest, b / smallest  # canonical scale: the smallest margin is one
+    else:
+        yield run.w, run.b  # no separator: the rule's own w is of more use
+
+
+def _tight_points(
+    problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, w: np.ndarray, b: float, settled: bool
+) -> Iterator[tuple[np.ndarray, float]]:
+    """The same of a soft margin."""
+    z = Plain.scores(X, w)
+    b = intercept(problem, z, y, weights) if problem.free else b
+    margins = y * (z + b)
     yield w, b
     tight = np.abs(margins - 1.0) < TIGHT
     if settled and tight.any():

@@ -204,25 +204,25 @@ class Few(Blocks):
 
     def __init__(self, problem: Problem, X: np.ndarray) -> None:
         super().__init__(problem, X)
-        self._rows = np.empty((self.n, self.size))
-        about(X, self.mean, 1.0 / self.units, self.constant, self._rows)
+        self.rows = np.empty((self.n, self.size))
+        about(X, self.mean, 1.0 / self.units, self.constant, self.rows)
         self._whole: tuple[np.ndarray, np.ndarray] | None = None
 
     def all_scores(self, z: np.ndarray) -> np.ndarray:
-        return self._rows @ z
+        return self.rows @ z
 
     def all_combined(self, c: np.ndarray) -> np.ndarray:
-        return c @ self._rows
+        return c @ self.rows
 
     def scores(self, z: np.ndarray, places: slice) -> np.ndarray:
-        return self._rows[places] @ z
+        return self.rows[places] @ z
 
     def combine(self, c: np.ndarray, places: slice) -> np.ndarray:
-        return np.array([factors @ self._rows[places] for factors in c])
+        return np.array([factors @ self.rows[places] for factors in c])
 
     def products(self, share: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
         some = np.empty((share.size, self.size))  # no room of its own: classes in threads share these blocks
-        weighted(self._rows, _places(rows), share, np.zeros(self.size), 0.0, some)
+        weighted(self.rows, _places(rows), share, np.zeros(self.size), 0.0, some)
         return some.T @ some
 
     def all_products(
@@ -239,7 +239,7 @@ class Few(Blocks):
     def _some_products(self, share: np.ndarray, rows: np.ndarray) -> np.ndarray:
         if rows.size * self.size**2 <= BY_LOOPS:
             matrix = np.empty((self.size, self.size))
-            products(self._rows, share, rows, matrix)
+            products(self.rows, share, rows, matrix)
             return matrix
         return self.products(share[rows], rows)
 

@@ -13,6 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from ..batch.blocks import blocks_of
 from ..certificates import INTERCEPT, Certificate, Certificates, Sample
 from ..choice import choose, gains_by_threads, relay
 from ..data import Patterns
@@ -273,6 +274,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
                 return None
             return shared(patterns, np.searchsorted(classes, y[kept]), weights[kept])
 
+        blocks = cache(lambda: blocks_of(problem, patterns.X))
+
         def one(k: int, watch: Watch) -> Solution:
             # classes that are left share the time that is left
             watch = watch.part(-(-(len(labels) - k) // at_once))
@@ -299,7 +302,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             point = None if points is None else points[k]
             task = Task(problem, patterns, signs[kept], weights[kept], start, point, labels[k])
             terms = Terms(
-                self.tol, self.max_iter, watch, heard, self._exact, reason, question, then, named is None, known
+                self.tol, self.max_iter, watch, heard, self._exact, reason, question, then, named is None, known,
+                blocks,
             )  # fmt: skip
             solution = solve(task, algorithm, terms, Draws(drawn[k]), replace(sample, y=signs), rows)
             with lock:

@@ -16,6 +16,7 @@ from sklearn.utils.sparsefuncs import csc_median_axis_0
 from .style import percent
 
 _ENTRIES = 2**22  # of the rows that are scored at once
+_ROUNDING = 1e-24  # share of the sum of all squares: what rounding leaves of directions that cancel
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +126,9 @@ def _widest_across(X: Any, first: np.ndarray) -> np.ndarray:
         return across(X.T @ u - mean * u.sum())
 
     start = across(np.eye(first.size)[np.argmin(np.abs(first))])
-    if first.size > 2 and np.abs(back(centred(start + 1.0))).max() > 0.0:
+    values = X.data if sp.issparse(X) else X
+    nothing = _ROUNDING * float(np.vdot(values, values))  # where all rows are in one direction
+    if first.size > 2 and np.abs(back(centred(start + 1.0))).max() > nothing:
         operator: Any = LinearOperator
         square = operator((first.size, first.size), matvec=lambda v: back(centred(v)), dtype=float)
         start = across(eigsh(square, 1, v0=across(start + 1.0))[1][:, 0])

@@ -1,0 +1,284 @@
+"""A few rows solved in one compiled call: against the optimality conditions, Clarabel, and the step-by-step solvers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import optimum as truth
+from problems import case, cases, drawn
+
+import maxmargin.solve
+from maxmargin import MaxMarginClassifier, Problem, Status, verify
+from maxmargin.batch import few as one_call
+from maxmargin.batch.blocks import Few
+from maxmargin.batch.few import optimum
+from maxmargin.compiled.few import combine, gather, same, scores
+
+INTERCEPTS = ("free", "augmented", "none")
+
+
+def toy(n: int, d: int, seed: int = 0):
+    """Rows of noisy labels, and weights."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) + rng.normal(size=d)
+    y = np.where((X - X.mean(axis=0)) @ rng.normal(size=d) + rng.normal(size=n) > 0.0, 1.0, -1.0)
+    return X, y, rng.integers(1, 4, size=n) / 2.0
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """What one call found, each time."""
+    found = []
+
+    def heard(*args):
+        found.append(optimum(*args))
+        return found[-1]
+
+    monkeypatch.setattr(maxmargin.solve, "optimum", heard)
+    return found
+
+
+@pytest.fixture
+def step_by_step(monkeypatch):
+    """As if one call found nothing."""
+    monkeypatch.setattr(maxmargin.solve, "optimum", Mock(return_value=None))
+
+
+# the optimum
+
+
+def wrong(problem: Problem, X, y, weights, w, b, alpha) -> float:
+    """The most that any optimality condition lacks, each as a share of what it adds up."""
+    pattern = X * y[:, None]
+    z = w / problem.rho if problem.rho else w
+    sizes = np.abs(X) @ np.abs(w) + abs(b) + 1.0
+    slack = (1.0 - pattern @ w - y * b) / sizes
+    total = float(alpha.sum())
+    lacks = [float(np.abs(pattern.T @ alpha - w).max()) / (float(np.abs(pattern.T).max()) * total)]
+    if problem.free:
+        lacks.append(abs(float(alpha @ y)) / total)
+    if problem.rho:
+        lacks.append(abs(problem.rho**2 * float(alpha @ y) - b) / (problem.rho**2 * total))
+    if problem.loss == "squared_hinge":
+        own = 1.0 / (2.0 * problem.C * weights)
+        lacks.append(float(np.abs(alpha * own / sizes - np.maximum(slack, 0.0)).max()))
+    else:
+        share = alpha / (problem.C * weights)
+        assert share.min() >= 0.0
+        assert share.max() <= 1.0 + 1e-15
+        lacks.append(float(np.minimum(share, np.maximum(-slack, 0.0)).max()))
+        lacks.append(float(np.minimum(1.0 - share, np.maximum(slack, 0.0)).max()))
+    assert np.isfinite(z).all()
+    return max(lacks)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(6, 60),
+    d=st.integers(1, 8),
+    C=st.sampled_from([1e-4, 1e-2, 1.0, 1e2, 1e4]),
+    loss=st.sampled_from(["hinge", "squared_hinge"]),
+    intercept=st.sampled_from(INTERCEPTS),
+)
+def test_the_optimality_conditions_hold_to_rounding(seed, n, d, C, loss, intercept):
+    X, y, weights = toy(n, d, seed)
+    y[:2] = 1.0, -1.0
+    problem = Problem(loss, C, intercept=intercept, intercept_scaling=1.5)
+    found = optimum(problem, Few(problem, X), y, weights)
+    assert found is not None
+    assert wrong(problem, X, y, weights, *found) <= 1e-11
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_awkward_problems_have_one_optimum(seed, calls, monkeypatch):
+    """Whoever finds it; w is unique, and both objectives are that of Clarabel, in rational numbers."""
+    rng = np.random.default_rng([seed, 3])
+    problem = case(drawn(rng, sparse=False))
+    d = problem.X.shape[1]
+    if d > 12:
+        problem = case(drawn(rng, sparse=False, d=5))
+    model = MaxMarginClassifier(**problem.options, tol=1e-8, random_state=0)
+    model.fit(problem.X, problem.y, sample_weight=problem.weights)
+    assert model.status_ is Status.CERTIFIED
+    assert len(calls) <= 1
+    w, bounds = model.coef_[0].copy(), model.certificate_
+    best = truth(problem.problem, problem.X, problem.y, problem.weights)
+    assert Fraction(bounds.lower) <= best.upper
+    assert Fraction(bounds.upper) >= best.lower
+    nothing = 1e-12 * float(bounds.dual.sum()) * float(np.abs(problem.X).max())  # what cancels in w
+    monkeypatch.setattr(maxmargin.solve, "optimum", Mock(return_value=None))
+    model.fit(problem.X, problem.y, sample_weight=problem.weights)
+    assert model.status_ is Status.CERTIFIED
+    assert model.coef_[0] == pytest.approx(w, rel=1e-6, abs=1e-6 * np.abs(w).max() + nothing)
+
+
+def test_most_awkward_problems_are_solved_so(calls):
+    """One call would be of little use where others had to follow."""
+    rng = np.random.default_rng(0)
+    specs = [drawn(rng, sparse=False) for _ in range(120)]
+    for spec in specs:
+        problem = case(spec)
+        if problem.X.shape[1] <= 12:
+            MaxMarginClassifier(**problem.options).fit(problem.X, problem.y, sample_weight=problem.weights)
+    assert len(calls) > 60
+    assert sum(found is not None for found in calls) >= 0.95 * len(calls)
+
+
+# in a fit
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_one_call_is_all_there_is(loss, intercept, calls, monkeypatch):
+    monkeypatch.setattr(maxmargin.solve, "_solve", Mock(side_effect=AssertionError("one call is enough")))
+    X, y, weights = toy(80, 4)
+    options = {
+        "fit_intercept": intercept != "none",
+        "intercept": "free" if intercept == "none" else intercept,
+    }
+    model = MaxMarginClassifier(loss=loss, **options).fit(X, y, sample_weight=weights)
+    assert len(calls) == 1
+    (report,) = model.history_
+    assert (report.stage, report.round, model.n_iter_) == ("exact", 1, 1)
+    assert report.gap == model.certificate_.gap
+    assert report.margin == pytest.approx(1.0 / np.linalg.norm(model.coef_))
+    assert "the optimality conditions on the support" in report.reason
+    assert verify(model, X, y, sample_weight=weights).gap <= 1e-9
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_rows_of_weight_zero_are_no_rows(loss, calls):
+    X, y, weights = toy(90, 3)
+    weights[::4] = 0.0
+    model = MaxMarginClassifier(loss=loss).fit(X, y, sample_weight=weights)
+    assert len(calls) == 1
+    assert not np.isin(model.certificate_.support, np.arange(0, 90, 4)).any()
+    assert verify(model, X, y, sample_weight=weights).gap <= 1e-9
+    alone = MaxMarginClassifier(loss=loss).fit(
+        X[weights > 0], y[weights > 0], sample_weight=weights[weights > 0]
+    )
+    assert model.coef_ == pytest.approx(alone.coef_, rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_copies_weights_and_orders_make_no_difference(loss, calls):
+    X, y, _ = toy(60, 4)
+    times = np.random.default_rng(0).integers(1, 4, 60)
+    model = MaxMarginClassifier(3.0, loss=loss).fit(X, y, sample_weight=times)
+    order = np.random.default_rng(1).permutation(times.sum())
+    copies = MaxMarginClassifier(3.0, loss=loss).fit(
+        np.repeat(X, times, 0)[order], np.repeat(y, times)[order]
+    )
+    assert len(calls) == 2
+    assert copies.coef_ == pytest.approx(model.coef_, rel=1e-11)
+    assert copies.intercept_ == pytest.approx(model.intercept_, rel=1e-11)
+
+
+def test_classes_share_their_rows(monkeypatch):
+    made = Mock(wraps=maxmargin.estimators.linear.blocks_of)
+    monkeypatch.setattr(maxmargin.estimators.linear, "blocks_of", made)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 4)), np.arange(90) % 3
+    X[:, 0] += y
+    model = MaxMarginClassifier().fit(X, y)
+    assert made.call_count == 1
+    assert [report.stage for report in model.history_] == ["exact"] * 3
+    assert verify(model, X, y).gap <= 1e-9
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"algorithm": "dcd"}, {"C": np.inf}, {"p": 3.0}, {"max_time": 1e-9}, {"norm_power": 1}],
+    ids=lambda options: next(iter(options)),
+)
+def test_what_is_asked_otherwise_is_done_otherwise(options, calls):
+    X, y, _ = toy(60, 3)
+    MaxMarginClassifier(**options).fit(X + 3.0 * y[:, None], y)
+    assert not calls
+
+
+def test_nor_are_sparse_wide_many_or_huge_rows(calls):
+    X, y, _ = toy(60, 3)
+    MaxMarginClassifier().fit(sp.csr_matrix(X), y)
+    MaxMarginClassifier().fit(np.random.default_rng(0).normal(size=(60, 300)), y)
+    MaxMarginClassifier().fit(1e100 * X, y)
+    many, labels, _ = toy(maxmargin.solve.FEW_ROWS + 1, 3)
+    MaxMarginClassifier().fit(many, labels)
+    assert not calls
+
+
+def test_a_model_to_begin_with_is_begun_with(calls):
+    X, y, _ = toy(60, 3)
+    model = MaxMarginClassifier(warm_start=True).fit(X, y)
+    model.set_params(C=2.0).fit(X, y)
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_where_it_finds_nothing_others_do(loss, step_by_step):
+    X, y, weights = toy(80, 4)
+    problem = Problem(loss, 1.0)
+    w, *_ = optimum(problem, Few(problem, X), y, weights)
+    model = MaxMarginClassifier(loss=loss).fit(X, y, sample_weight=weights)
+    assert model.coef_[0] == pytest.approx(w, rel=1e-10)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_wrong_point_is_not_believed(loss, monkeypatch):
+    """The certificate decides."""
+    X, y, weights = toy(80, 4)
+    right = MaxMarginClassifier(loss=loss).fit(X, y, sample_weight=weights)
+
+    def wrong_point(*args):
+        w, b, alpha = optimum(*args)
+        return w * 1.001, b, alpha
+
+    monkeypatch.setattr(maxmargin.solve, "optimum", wrong_point)
+    model = MaxMarginClassifier(loss=loss).fit(X, y, sample_weight=weights)
+    assert model.coef_ == pytest.approx(right.coef_, rel=1e-9)
+
+
+def test_steps_without_an_end_end(monkeypatch):
+    """Not a number leads nowhere, and soon."""
+    problem = Problem("squared_hinge", 1.0)
+    X, y, weights = toy(20, 3)
+    blocks = Few(problem, X)
+    blocks.rows[3, 1] = np.nan
+    assert optimum(problem, blocks, y, weights) is None
+    hinge = Problem("hinge", 1.0)
+    assert optimum(hinge, blocks, y, weights) is None
+
+
+@given(problem=cases(sparse=False, loss="squared_hinge"), pick=st.randoms(use_true_random=False))
+def test_the_matrix_follows_the_patterns(problem, pick):
+    """From set to set, as if it were made anew each time."""
+    n, few = len(problem.y), Few(problem.problem, problem.X)
+    weight = np.linspace(1.0, 2.0, n)
+    rows = one_call.Rows(few.rows, problem.y, weight, few.regular, problem.problem.free)
+    desk = one_call._desk(few, weight)
+    size = float(np.abs(desk.matrix).max())
+    for _ in range(5):
+        share = pick.random()
+        desk.wanted[:] = [pick.random() < share for _ in range(n)]
+        gather(rows, desk)
+        some = few.rows[desk.wanted]
+        made = some.T @ (weight[desk.wanted, None] * some)
+        assert np.abs(desk.matrix - made).max(initial=0.0) <= 1e-12 * size
+        assert same(desk.inside, desk.wanted)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9])
+def test_products_with_vectors(n):
+    rng = np.random.default_rng(n)
+    rows, z, c = rng.normal(size=(n, 3)), rng.normal(size=3), rng.normal(size=n)
+    out, made = np.empty(n), np.empty(3)
+    scores(rows, z, out)
+    combine(rows, c, made)
+    assert out == pytest.approx(rows @ z)
+    assert made == pytest.approx(c @ rows)
