@@ -242,9 +242,9 @@ class TestNearEnough:
 
         monkeypatch.setattr(maxmargin.solve, "candidates", noted)
         X, y = noisy(2100, 4)
-        many = MaxMarginClassifier(10.0, loss=loss).fit(X, y)
+        many = MaxMarginClassifier(10.0, loss=loss).fit(sp.csr_matrix(X), y)
         X[100:200], y[100:200] = X[:100], y[:100]
-        few = MaxMarginClassifier(10.0, loss=loss).fit(X, y)
+        few = MaxMarginClassifier(10.0, loss=loss).fit(sp.csr_matrix(X), y)
         assert asked == [pytest.approx(1e-3, rel=0.01), 0.0]
         assert many.status_ is few.status_ is Status.CERTIFIED
         assert few.certificate_.gap <= 1e-8
@@ -275,7 +275,7 @@ class TestNearEnough:
 
         monkeypatch.setattr(active_set, name, boasting)
         X, y = noisy(3000, 6)
-        model = MaxMarginClassifier(1.0, loss=loss).fit(X, y)
+        model = MaxMarginClassifier(1.0, loss=loss).fit(sp.csr_matrix(X), y)
         assert model.status_ is Status.CERTIFIED
         assert verify(model, X, y).gap <= 1e-3
         assert claims[:2] == ["false", "true"]

@@ -203,14 +203,17 @@ def test_what_is_asked_otherwise_is_done_otherwise(options, calls):
     assert not calls
 
 
-def test_nor_are_sparse_wide_many_or_huge_rows(calls):
+def test_nor_are_sparse_wide_many_or_huge_rows(calls, monkeypatch):
     X, y, _ = toy(60, 3)
     MaxMarginClassifier().fit(sp.csr_matrix(X), y)
     MaxMarginClassifier().fit(np.random.default_rng(0).normal(size=(60, 300)), y)
     MaxMarginClassifier().fit(1e100 * X, y)
-    many, labels, _ = toy(maxmargin.solve.FEW_ROWS + 1, 3)
-    MaxMarginClassifier().fit(many, labels)
+    monkeypatch.setattr(maxmargin.solve, "ONE_CALL", 900.0)
+    MaxMarginClassifier().fit(X, y)  # 60 rows, three columns and the constant
     assert not calls
+    monkeypatch.setattr(maxmargin.solve, "ONE_CALL", 1100.0)
+    MaxMarginClassifier().fit(X, y)
+    assert len(calls) == 1
 
 
 def test_a_model_to_begin_with_is_begun_with(calls):
@@ -227,6 +230,52 @@ def test_where_it_finds_nothing_others_do(loss, step_by_step):
     w, *_ = optimum(problem, Few(problem, X), y, weights)
     model = MaxMarginClassifier(loss=loss).fit(X, y, sample_weight=weights)
     assert model.coef_[0] == pytest.approx(w, rel=1e-10)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("n", [3000, 12_000])
+@pytest.mark.parametrize("tol", [1e-2, 1e-6])
+def test_many_rows_end_where_tol_is_proved(loss, n, tol, calls):
+    X, y, _ = toy(n, 5)
+    model = MaxMarginClassifier(10.0, loss=loss, tol=tol).fit(X, y)
+    assert len(calls) == 1
+    assert model.history_[-1].reason.endswith("the first point that proves tol")
+    assert verify(model, X, y).gap <= tol
+    few = MaxMarginClassifier(10.0, loss=loss, tol=1e-10).fit(X, y)
+    assert few.certificate_.lower >= model.certificate_.lower * (1.0 - 1e-12)
+    assert few.certificate_.upper <= model.certificate_.upper * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_claim_that_is_not_proved_is_followed_by_the_optimum(loss, monkeypatch):
+    asked = []
+
+    def boasting(problem, few, y, weights, enough):
+        asked.append(enough)
+        w, b, alpha = optimum(problem, few, y, weights, enough)
+        return (0.9 * w, b, alpha) if enough else (w, b, alpha)
+
+    monkeypatch.setattr(maxmargin.solve, "optimum", boasting)
+    X, y, _ = toy(3000, 5)
+    model = MaxMarginClassifier(10.0, loss=loss).fit(X, y)
+    assert asked == [0.5e-3, 0.0]
+    assert model.history_[-1].reason.endswith("the optimality conditions on the support")
+    assert model.certificate_.gap <= 1e-9
+
+
+@pytest.mark.parametrize("C", [1e3, 1e6])
+def test_costs_rise_where_classes_are_far_apart(C, monkeypatch):
+    """Newton's method alone would be long on its way."""
+    stages, usual = [], one_call._in_stages
+    monkeypatch.setattr(one_call, "_in_stages", lambda *task: stages.append(1) or usual(*task))
+    monkeypatch.setattr(one_call, "SHORT", 5)
+    X, y, weights = toy(300, 20)
+    y = np.where(X @ np.random.default_rng(3).normal(size=20) > 0.0, 1.0, -1.0)
+    problem = Problem("squared_hinge", C)
+    found = optimum(problem, Few(problem, X), y, weights)
+    assert stages
+    assert found is not None
+    assert wrong(problem, X, y, weights, *found) <= 1e-11
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
@@ -279,6 +328,7 @@ def test_products_with_vectors(n):
     rows, z, c = rng.normal(size=(n, 3)), rng.normal(size=3), rng.normal(size=n)
     out, made = np.empty(n), np.empty(3)
     scores(rows, z, out)
-    combine(rows, c, made)
+    c[n // 2] = 0.0
+    combine(rows, c, np.empty(n, np.uint32), made)
     assert out == pytest.approx(rows @ z)
     assert made == pytest.approx(c @ rows)

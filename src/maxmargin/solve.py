@@ -48,7 +48,9 @@ PATIENCE = 3  # rounds that the rule has at least, before a small problem is han
 FAR_BELOW = 1e-6  # share of `tol`: so small a gap is rounding too, where the optimality conditions hold
 # the certificate of w, b and dual weights; the gap that is asked for comes last
 Certified = Callable[[np.ndarray, float, np.ndarray, float], Certificate]
-CONDITIONS = "the optimality conditions on the support"
+# what ends the exact step
+CONDITIONS, PROVES = "the optimality conditions on the support", "the first point that proves tol"
+CLAIM = 0.5  # share of `tol`: a gap by which bounds are near enough, most often
 DONE = object()  # what the rounds of a solver end with
 # columns, and rows x columns^2, of a problem that is solved in one compiled call
 NARROW, ONE_CALL = 100, 1e7
@@ -289,43 +291,59 @@ def solve(
 def _in_one_call(
     task: Task, algorithm: Algorithm, terms: Terms, whole: Sample, rows: np.ndarray | None
 ) -> Solution | None:
-    """The optimum of so few rows that this is how to find it; None where it is not, or does not prove what is asked."""
-    problem, patterns, y, weights = task.problem, task.patterns, task.y, task.weights
-    side = patterns.d + 1
-    few = is_few(patterns.X) and patterns.n <= FEW_ROWS and side <= NARROW
-    few = few and (patterns.n + side) * side**2 <= ONE_CALL
-    begun = task.start is not None or task.point is not None
-    if not (few and terms.exact and terms.at_once and algorithm.shuffle and problem.euclidean) or begun:
+    """The optimum of few dense rows, or of more rows a point that proves `tol`; None where that is not to be had so."""
+    problem, patterns = task.problem, task.patterns
+    asked = terms.exact and terms.at_once and algorithm.shuffle and task.start is None and task.point is None
+    if not (asked and problem.euclidean and not problem.hard and _takes_one_call(patterns)):
         return None
-    if problem.hard or terms.watch.interrupted() or not next(iter(attempts(task))).ordinary:
+    if terms.watch.interrupted() or not next(iter(attempts(task))).ordinary:
         return None
     blocks = terms.blocks() or blocks_of(problem, patterns.X)
     assert isinstance(blocks, FewRows)
     with np.errstate(over="ignore", invalid="ignore"):
-        found = optimum(problem, blocks, y, weights)
-        if found is None or not all(np.isfinite(part).all() for part in found):
-            return None
-        w, b, alpha = found
-        exact = max(EXACT if whole.entries <= FEW else NEGLIGIBLE, FAR_BELOW * terms.tol)
-        asked = terms.tol if _hurried(terms.watch, whole.entries) else exact
-        points = [(w, b)]
-        if problem.loss == "hinge":
-            points = _tight_points(problem, patterns.X, y, weights, w, b, True)
-        alpha = _of_all(alpha, whole, rows)
-        for w, b in points:
-            certificate = certify(problem, whole, w, b, alpha, max(asked, 1e1 * exact), terms.watch.affords)
-            if certificate.gap <= min(asked, NEARLY * terms.tol):
+        for near in (CLAIM * terms.tol, 0.0) if patterns.n > FEW_ROWS else (0.0,):
+            found = optimum(problem, blocks, task.y, task.weights, near)
+            if found is None or not all(np.isfinite(part).all() for part in found):
+                return None
+            told = _told(task, terms, whole, rows, found, near > 0.0)
+            if told is not None:
                 break
         else:
             return None
     known = _Known(problem)
-    known.take(certificate.lower, certificate.upper, w, b)
+    known.take(told.certificate.lower, told.certificate.upper, told.w, told.b)
+    end = PROVES if near else CONDITIONS
     report = Report(
         1, terms.watch.seconds(), known.lower, known.upper, known.gap, 0, 0, "exact", task.label,
-        _margin(known, w), f"p = 2, a small problem: {CONDITIONS}",
+        _margin(known, told.w), f"p = 2, a small problem: {end}",
     )  # fmt: skip
-    terms.on_report(report, lambda: (w, b))
-    return Solution(w, b, alpha, Status.CERTIFIED, 1, [report], certificate)
+    terms.on_report(report, lambda: (told.w, told.b))
+    return Solution(told.w, told.b, told.alpha, Status.CERTIFIED, 1, [report], told.certificate)
+
+
+def _takes_one_call(patterns: Patterns) -> bool:
+    """Are these rows so few that steps take less than the calls between them?"""
+    n, side = patterns.n, patterns.d + 1
+    return is_few(patterns.X) and side <= NARROW and (n + side) * side**2 <= ONE_CALL
+
+
+def _told(
+    task: Task, terms: Terms, whole: Sample, rows: np.ndarray | None, found: tuple[np.ndarray, float, np.ndarray],
+    near: bool,
+) -> _Told | None:  # fmt: skip
+    """What one call has found, if it proves to be the optimum, or as near as was asked for."""
+    problem, (w, b, alpha) = task.problem, found
+    exact = max(EXACT if whole.entries <= FEW else NEGLIGIBLE, FAR_BELOW * terms.tol)
+    asked = terms.tol if near or _hurried(terms.watch, whole.entries) else exact
+    points = iter([(w, b)])
+    if problem.loss == "hinge" and not near:
+        points = _tight_points(problem, task.patterns.X, task.y, task.weights, w, b, True)
+    alpha = _of_all(alpha, whole, rows)
+    for w, b in points:
+        certificate = certify(problem, whole, w, b, alpha, max(asked, 1e1 * exact), terms.watch.affords)
+        if certificate.gap <= min(asked, NEARLY * terms.tol):
+            return _Told(w, b, alpha, certificate)
+    return None
 
 
 def _hurried(watch: Watch, entries: int) -> bool:
@@ -453,7 +471,7 @@ def _solve(
         near = NEARLY * tol if task.patterns.n > FEW_ROWS and scale.columns is None else 0.0
         if not (run.gap <= near and certified(run.w, run.b, run.alpha, tol).gap <= near):
             _finish(run, X, certified, watch, exact, near)
-        end = "the first point that proves tol" if near and not problem.hard else CONDITIONS
+        end = PROVES if near and not problem.hard else CONDITIONS
         report("exact", f"p = 2, a small problem: {end}")
         done = _after_finish(run, tol)
         if done not in (Status.CERTIFIED, Status.CONVERGED):  # cut off: nobody else has time either

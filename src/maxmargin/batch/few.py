@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..compiled.few import NONE, Desk, hinge, squared
+from ..compiled.few import Desk, hinge, lacking, squared
 from ..compiled.few import Few as Rows
 from ..problems import Problem
 from .blocks import Few
+from .newton import CLOSE, EASY, EVERY, LONG, LOW, MIDDLE, RISE
 from .points import Point
 from .proximal import STEEP, WEIGHT, WIDE
 
-LARGEST = 1e300  # a share by which float64 can still be multiplied
+MANY, NEAR = 10_000, 1e-2  # rows, of which every 16th are solved first; to so small a gap
+SHORT = 35  # steps from 0 that may lead to the end
 
 
-def optimum(problem: Problem, few: Few, y: np.ndarray, weights: np.ndarray) -> Point | None:
+def optimum(
+    problem: Problem, few: Few, y: np.ndarray, weights: np.ndarray, enough: float = 0.0
+) -> Point | None:
     """(w, b, alpha) at which the optimality conditions hold to rounding; None where they are not met.
 
     Parameters
@@ -29,14 +33,46 @@ def optimum(problem: Problem, few: Few, y: np.ndarray, weights: np.ndarray) -> P
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,), positive
         Sample weights.
+    enough : float, default=0
+        A gap at which a point will do.
     """
-    z, slack = np.zeros(few.size), np.ones(few.n)
-    if problem.loss == "squared_hinge":
-        share = few.unit**2 / problem.delta2(weights)
-        rows, desk = Rows(few.rows, y, share, few.regular, problem.free), _desk(few, share)
-        if not squared(rows, z, slack, desk) <= NONE:
-            return None
-        return *few.primal(z), np.maximum(slack, 0.0) * (share / few.unit**2)
+    find = _squared if problem.loss == "squared_hinge" else _hinge
+    return find(problem, few, y, weights, enough)
+
+
+def _squared(problem: Problem, few: Few, y: np.ndarray, weights: np.ndarray, enough: float) -> Point | None:
+    share = few.unit**2 / problem.delta2(weights)
+    rows = Rows(few.rows, y, share, few.regular, problem.free)
+    z, slack, desk = np.zeros(few.size), np.ones(few.n), None
+    if few.n >= MANY:
+        some = slice(None, None, EVERY)
+        sample = Rows(few.rows[some].copy(), y[some].copy(), EVERY * share[some], few.regular, problem.free)
+        if squared(sample, NEAR, LONG, z, np.ones(sample.y.size), _empty(sample.y.size, few.size))[0]:
+            lacking(rows, z, slack)
+            desk = _empty(few.n, few.size)
+        else:
+            z[:] = 0.0
+    found, steps = squared(rows, enough, SHORT, z, slack, _desk(few, share) if desk is None else desk)
+    if steps == SHORT:
+        found = _in_stages(rows, enough, z, slack)
+    return (*few.primal(z), np.maximum(slack, 0.0) * (share / few.unit**2)) if found else None
+
+
+def _in_stages(rows: Rows, enough: float, z: np.ndarray, slack: np.ndarray) -> bool:
+    """From 0 along costs that rise, as `newton.newton_points` does where that is too far. (Is the point found?)"""
+    z[:], slack[:] = 0.0, 1.0
+    total, rise = float(rows.weight.sum()), RISE
+    share = min(total**MIDDLE, LOW) / total
+    while 0.0 < share < 1.0:
+        stage = rows._replace(weight=share * rows.weight)
+        if not (found := squared(stage, CLOSE, LONG, z, slack, _empty(slack.size, z.size)))[0]:
+            return False
+        rise = rise * rise if found[1] <= EASY else RISE
+        share *= rise
+    return squared(rows, enough, LONG, z, slack, _empty(slack.size, z.size))[0]
+
+
+def _hinge(problem: Problem, few: Few, y: np.ndarray, weights: np.ndarray, enough: float) -> Point | None:
     cap = problem.caps(weights) * few.unit**2
     total = float(cap.sum())
     sigma, steep = min(WIDE, WEIGHT / total), STEEP * max(1.0, 1.0 / total)
@@ -44,17 +80,23 @@ def optimum(problem: Problem, few: Few, y: np.ndarray, weights: np.ndarray) -> P
     if problem.free:
         balanced = problem.balanced(y, near * cap)
         near = near if balanced is None else balanced / cap
-    rows, desk = Rows(few.rows, y, cap, few.regular, problem.free), _desk(few, cap)
-    if not hinge(rows, cap * y, near, share, sigma, steep, z, slack, desk):
+    z, slack = np.zeros(few.size), np.ones(few.n)
+    rows = Rows(few.rows, y, cap, few.regular, problem.free)
+    if not hinge(rows, cap * y, enough, near, share, sigma, steep, z, slack, _desk(few, cap)):
         return None
     return *few.primal(z), cap * share / few.unit**2
 
 
 def _desk(few: Few, weight: np.ndarray) -> Desk:
     """Room to work, with all patterns inside."""
-    n, size = few.n, few.size
-    matrix = few.all_products(weight, np.arange(n, dtype=np.uint32))
-    rows = [*np.empty((2, n)), np.empty(n, bool), np.ones(n, bool), *np.empty((2, n), np.uint32)]
-    return Desk._make(
-        [*rows, matrix, *np.empty((2, size, size)), np.diag(matrix).copy(), *np.empty((5, size))]
-    )
+    desk = _empty(few.n, few.size)
+    desk.matrix[:] = few.all_products(weight, np.arange(few.n, dtype=np.uint32))
+    desk.top[:], desk.inside[:] = np.diag(desk.matrix), True
+    return desk
+
+
+def _empty(n: int, size: int) -> Desk:
+    """Room to work, with none."""
+    rows = [*np.empty((2, n)), np.empty(n, bool), np.zeros(n, bool), *np.empty((2, n), np.uint32)]
+    matrices = [np.zeros((size, size)), *np.empty((2, size, size))]
+    return Desk._make([*rows, *matrices, np.zeros(size), *np.empty((5, size))])

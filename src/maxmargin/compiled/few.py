@@ -18,13 +18,13 @@ from .newton import changes, descend, follow, weigh
 from .proximal import descend as descend_smoothed
 from .proximal import follow as follow_smoothed
 
-MOST = 100  # steps
+MOST = 200  # steps
 NONE, STILL = 1e-20, 2  # a gap that is rounding; steps with the same costly patterns that may not lessen it
 FLAT, NOT_STEEP = (
     1e-6,
     0.05,
 )  # share of a slope that is none: of squared losses, whose next step is exact; of the hinge
-ANEW = 0.5  # share of the patterns inside that may have changed for their matrix to be changed with them
+ANEW = 1.0  # share of the patterns inside that may have changed for their matrix to be changed with them
 FALL = 1e-3  # share of its greatest diagonal below which a matrix has lost three digits
 RIDGE, RIDGES = (
     1e-14,
@@ -83,53 +83,64 @@ class Desk(NamedTuple):
 
 
 @compiled()
-def squared(few, z, slack, desk):
-    """To the least point of squared losses, from z with these slacks. (Its gap; inf where it is not found.)
+def squared(few, enough, most, z, slack, desk):
+    """To the least point of squared losses, from z with these slacks; or to the first whose bounds are near enough.
 
-    As a gap counts half of the squared gradient; the optimum has the same costly patterns as the step before.
+    (Is it found? In how many steps, the most of which are given?) At the optimum the same patterns are costly as before
+    the last step, and nothing is left of the gradient.
     """
     gap, again = np.inf, 0
-    for _ in range(MOST):
+    for steps in range(most):
         total, square = weigh(slack, few.weight, few.y, desk.signed)
-        combine(few.rows, desk.signed, desk.sums)
+        combine(few.rows, desk.signed, desk.came, desk.sums)
         _, left, size = subtract(few.regular, z, desk.sums, desk.gradient)
         dual = 0.5 * total * total / (size + square) if size + square > 0.0 else 0.0
         if not dual > 0.0:
-            return np.inf
+            return False, steps
         uneven = desk.sums[z.size - 1] / total if few.free else 0.0
         last, gap = gap, 0.5 * left / dual + uneven * uneven
         if again > STILL and (gap <= NONE or 0.5 * last <= gap):
-            return gap
+            return gap <= NONE, steps
+        if enough > 0.0:
+            primal = 0.5 * square
+            for j in range(z.size):
+                primal += 0.5 * few.regular[j] * z[j] * z[j]
+            # weights that balance are worth less by about so much for each unit of the intercept
+            lower = dual - abs(uneven) * total * (1.0 + abs(z[z.size - 1]))
+            if primal - lower <= enough * lower:
+                return True, steps
         for k in range(slack.size):
             desk.wanted[k] = slack[k] > 0.0
         gather(few, desk)
         if not towards(few, 1.0, 0.0, desk):
-            return np.inf
+            return False, steps
         scores(few.rows, desk.dz, desk.gained)
         t = descend(slack, desk.gained, few.y, few.weight, z, desk.dz, few.regular, desk.gradient, FLAT)
         if not t > 0.0:
-            return gap
+            return gap <= NONE, steps
         again = 0 if follow(slack, desk.gained, t, desk.wanted) else again + 1
         if again == 1:
             lacking(few, z, slack)  # without what rounding has added up
-    return np.inf
+    return False, most
 
 
 @compiled()
-def hinge(few, signed, near, share, sigma, steep, z, slack, desk):
-    """To the least point of the hinge, from z with these slacks and the shares `near`. (Is it found?)
+def hinge(few, signed, enough, near, share, sigma, steep, z, slack, desk):
+    """To the least point of the hinge, from z with these slacks and shares; or to the first of a gap that is enough.
 
-    It is where a problem is solved and shares do not move: what is free is tight then, all else on its side. As soon as
-    the free patterns are known sigma rises fast, as only the digits of their shares are to be found.
+    (Is it found?) At the optimum a problem is solved and shares do not move: what is free is tight then, all else on
+    its side. As soon as it is known which patterns are free sigma rises fast: only digits of their shares are missing.
     """
     whole = 0.0
     for k in range(slack.size):
         whole += few.weight[k]
         desk.gained[k] = 0.0
     t, steps, first, off = 0.0, 0, np.inf, np.inf
-    for _ in range(2 * MOST):
+    for _ in range(MOST):
         steepness, gap, total, count = value(few, signed, near, share, sigma, z, slack, t, desk)
         first = steepness if steps == 0 else first
+        if gap <= enough:
+            return True
         if steepness <= max(LESS * first, ROUNDING * total):
             last, off = off, moved(near, share) / sigma
             length = 1.0
@@ -170,7 +181,7 @@ def value(few, signed, near, share, sigma, z, slack, t, desk):
     for k in range(share.size):
         desk.wanted[k] = 0.0 < share[k] and share[k] < 1.0
         count += desk.wanted[k]
-    combine(few.rows, desk.signed, desk.sums)
+    combine(few.rows, desk.signed, desk.came, desk.sums)
     steepness, _, size = subtract(few.regular, z, desk.sums, desk.gradient)
     primal, dual = loss, total - 0.5 * size
     for j in range(z.size):
@@ -266,16 +277,22 @@ def scores(rows, z, out):
 
 
 @compiled(fastmath={"reassoc", "contract"})
-def combine(rows, c, out):
-    """c times all rows."""
+def combine(rows, c, some, out):
+    """c times all rows; `some` is room for the places of those that are not 0."""
     out[:] = 0.0
-    whole = c.size - c.size % 4
-    for i in range(0, whole, 4):
-        p, q, r, s = c[i], c[i + 1], c[i + 2], c[i + 3]
-        a, b, d, e = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
-        for j in range(out.size):
-            out[j] += (p * a[j] + q * b[j]) + (r * d[j] + s * e[j])
-    for i in range(whole, c.size):
+    count = 0
+    for i in range(c.size):
+        some[count] = i
+        count += c[i] != 0.0
+    whole = count - count % 4
+    for k in range(0, whole, 4):
+        h, i, j, l = some[k], some[k + 1], some[k + 2], some[k + 3]
+        p, q, r, s = c[h], c[i], c[j], c[l]
+        a, b, d, e = rows[h], rows[i], rows[j], rows[l]
+        for column in range(out.size):
+            out[column] += (p * a[column] + q * b[column]) + (r * d[column] + s * e[column])
+    for k in range(whole, count):
+        i = some[k]
         row = rows[i]
-        for j in range(out.size):
-            out[j] += c[i] * row[j]
+        for column in range(out.size):
+            out[column] += c[i] * row[column]
