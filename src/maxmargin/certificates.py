@@ -14,7 +14,7 @@ it (`exactness`). This module knows no solver: it imports NumPy and the problem 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,6 +33,7 @@ REACHED = 3e-2  # or of the gap that is asked for, where it is reached neverthel
 TOO_SMALL = 1e-13  # or so small a share of any, once sums have more digits than float64,
 NEGLIGIBLE, FEW = 1e-10, 20_000  # unless it is this share of a bound of a sample with more entries than that
 ONE_BY_ONE = 2000  # dual weights up to which nothing at all may be left between the classes
+FEWER = 2  # times as many entries as count, where it is worth to leave the others out
 UNEVEN = 1e-18  # share of all dual weights that may be left between the classes of a large sample
 
 
@@ -67,23 +68,32 @@ class Fingerprint:
 
 def fingerprint(sample: Sample) -> Fingerprint:
     """The fingerprint of patterns with their labels and weights."""
-    z, (n, d) = sample.projection, sample.X.shape
+    y, weights, marks, (n, d) = sample.y, sample.weights, sample.marks, sample.X.shape
     with np.errstate(over="ignore", invalid="ignore"):
-        found = [(float(t @ z[some]), float(np.abs(t) @ np.abs(z[some]))) for some, t in _marks(sample)]
-        checksum, scale = (sum(sums) for sums in zip(*found, strict=True)) if found else (0.0, 0.0)
+        checksum, scale = _sums(marks, y, weights)
         if not np.isfinite(scale):  # of large weights and large entries: in units of their own
-            t, z = np.concatenate([t for _, t in _marks(sample)]), z / np.abs(z).max()
-            t /= np.abs(t).max()
-            checksum, scale = float(t @ z), float(np.abs(t) @ np.abs(z))
-        return Fingerprint(n, d, int(np.count_nonzero(sample.y > 0)), checksum, scale)
+            checksum, scale = _sums(marks / np.abs(marks).max(), y, weights, float(1.0 + weights.max()))
+        return Fingerprint(n, d, int(np.count_nonzero(y > 0)), checksum, scale)
 
 
-def _marks(sample: Sample) -> Iterator[tuple[slice, np.ndarray]]:
-    """A number for every row, which its place, label and weight tell; a part of the rows at a time."""
-    for some in parts(sample.y.size):
+def _sums(marks: np.ndarray, y: np.ndarray, weights: np.ndarray, unit: float = 1.0) -> tuple[float, float]:
+    """The sum of the marks times what labels and weights tell, in this unit; and that of their absolute values."""
+    checksum = scale = 0.0
+    for some in parts(y.size):
+        factors, found = (1.5 + 0.5 * y[some]) * ((1.0 + weights[some]) / unit), marks[some]
+        checksum += float(found @ factors)
+        scale += float(np.abs(found) @ factors)
+    return checksum, scale
+
+
+def marked(X: Any) -> np.ndarray:
+    """A number for every row, which its place and its entries tell."""
+    marks = project(X)
+    for some in parts(marks.size):
         places = np.arange(some.start, some.stop, dtype=np.uint32)
         shuffle = (places * np.uint32(2654435769)) >> np.uint32(12)
-        yield some, (1.0 + shuffle * 2.0**-20) * (1.0 + sample.weights[some]) * (1.5 + 0.5 * sample.y[some])
+        marks[some] *= 1.0 + shuffle * 2.0**-20
+    return marks
 
 
 def project(X: Any) -> np.ndarray:
@@ -205,21 +215,21 @@ class Sample:
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,)
         Sample weights; rows of weight 0 take no part.
-    norms, projection : ndarray of shape (n,), default=None
-        |x_i| and `project(X)`, where they are known.
+    norms, marks : ndarray of shape (n,), default=None
+        |x_i| and `marked(X)`, where they are known.
     """
 
     X: Any
     y: np.ndarray
     weights: np.ndarray
     norms: Any = None
-    projection: Any = None
+    marks: Any = None
 
     def __post_init__(self) -> None:
         if self.norms is None:
             object.__setattr__(self, "norms", Plain.row_norms(self.X))
-        if self.projection is None:
-            object.__setattr__(self, "projection", project(self.X))
+        if self.marks is None:
+            object.__setattr__(self, "marks", marked(self.X))
 
     @property
     def entries(self) -> int:
@@ -263,7 +273,8 @@ def feasible(problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.nda
         if balanced is None:
             return np.zeros_like(alpha)
         alpha = balanced
-        _even_out(alpha, y, problem.caps(weights))
+        if alpha.size <= ONE_BY_ONE:  # where more are left, it is done where it is seen
+            _even_out(alpha, y, problem.caps(weights))
     return alpha
 
 
@@ -342,7 +353,7 @@ def certify(
         alone, found = _multiplied(problem, sample, w, b, near, huge, tol, affords)
         if not found.lower > 0.0:
             alone, found = _multiplied(problem, sample, w, b, alpha, None, tol, affords)
-    support = np.flatnonzero(alone).astype(np.int64)
+    support = np.flatnonzero(alone > 0.0).astype(np.int64)
     lower, upper = float(found.lower), float(found.upper)  # whose quotient may overflow in silence
     return Certificate(problem, lower, upper, support, alone[support], fingerprint(sample))
 
@@ -443,7 +454,7 @@ def _dual_point(
     if problem.free:
         # an uneven rest moves v by so many radii of the data: more digits, whatever the others have
         finer = MORE_DIGITS[0] if arithmetic is Plain else arithmetic
-        uneven = abs(finer.summed(np.multiply, alpha, sample.y))
+        uneven = abs(finer.summed(np.multiply, *_few(alpha > 0.0, alpha, sample.y)))
         uneven += finer.error(uneven, float(alpha.sum()), finer.terms(alpha, terms, 0))
         off += uneven * times * float(sample.norms.max(initial=0.0))
     return _DualPoint(v, off, uneven)
@@ -479,6 +490,43 @@ def _margins(sample: Sample, w: np.ndarray, b: float, arithmetic: Arithmetic, un
     return _Margins(margins, sizes, times, b, arithmetic, terms, sample.width)
 
 
+def _gains(problem: Problem, weights: np.ndarray, arithmetic: Arithmetic, alpha: np.ndarray) -> float:
+    """What the dual weights are worth but for the square of v."""
+    total = 0.0
+    for part in _at_once(alpha.size, arithmetic):
+        values, costs = _few(alpha[part] > 0.0, alpha[part], weights[part])
+        total += arithmetic.total(problem.gains(values, costs))
+    return total
+
+
+def _losses(
+    problem: Problem, weights: np.ndarray, arithmetic: Arithmetic, margins: _Margins
+) -> tuple[float, float]:
+    """The losses of margins that are as small as they may be, and of the margins as they seem."""
+    total = nominal = 0.0
+    for part in _at_once(weights.size, arithmetic):
+        values, sizes = margins.values[part], margins.sizes[part]
+        least = values - margins.off(values, sizes)
+        short = ~(least >= 1.0)  # what is not a number is no margin
+        least, values, costs = _few(short, least, values, weights[part])
+        total += arithmetic.total(problem.losses(least, costs))
+        nominal += Plain.total(problem.losses(values, costs))
+    return total, nominal
+
+
+def _at_once(n: int, arithmetic: Arithmetic) -> Iterable[slice]:
+    """The places of entries that are added up together: with more digits all of them."""
+    return parts(n) if arithmetic is Plain else (slice(0, n),)
+
+
+def _few(wanted: np.ndarray, *vectors: np.ndarray) -> Sequence[np.ndarray]:
+    """Their entries that are wanted, where these are few: all others add nothing."""
+    if FEWER * np.count_nonzero(wanted) >= wanted.size:
+        return vectors
+    places = np.flatnonzero(wanted)
+    return [vector[places] for vector in vectors]
+
+
 def _soft_bounds(
     problem: Problem,
     weights: np.ndarray,
@@ -490,7 +538,7 @@ def _soft_bounds(
 ) -> Bounds:
     w, b = point
     v2 = arithmetic.square(dual.v, problem.p)
-    gains = arithmetic.summed(problem.gains, alpha, weights)
+    gains = _gains(problem, weights, arithmetic, alpha)
     # of alpha and alpha^2 / (4 C s_i), of which the gains are the difference
     size = 2.0 * float(alpha.sum()) - gains
     lower = problem.worth(gains, v2)
@@ -509,10 +557,7 @@ def _soft_bounds(
         penalty = 0.5 * problem.norm2(arithmetic.square(w), b)
     else:
         penalty = problem.penalty(arithmetic.norm(problem.weights(w, b), problem.q))
-    losses = arithmetic.summed(
-        lambda values, sizes, weights: problem.losses(values - margins.off(values, sizes), weights),
-        margins.values, margins.sizes, weights,
-    )  # fmt: skip
+    losses, nominal = _losses(problem, weights, arithmetic, margins)
     upper = penalty + losses
     above = (
         arithmetic.error(upper, upper, arithmetic.terms(margins.values, margins.values.size, 0) + w.size)
@@ -521,8 +566,7 @@ def _soft_bounds(
     above += 2.0 * upper * powers_error(problem.q, w.size)
     if penalty > 0.0 or w.any():  # squares may have lost their digits
         above += (w.size + 4.0) * _LEAST
-    lost = losses - Plain.summed(problem.losses, margins.values, weights)
-    return Bounds(lower - below, upper + above, below, above + lost)
+    return Bounds(lower - below, upper + above, below, above + losses - nominal)
 
 
 def _hard_bounds(

@@ -294,7 +294,7 @@ def _in_one_call(
     """The optimum of few dense rows, or of more rows a point that proves `tol`; None where that is not to be had so."""
     problem, patterns = task.problem, task.patterns
     asked = terms.exact and terms.at_once and algorithm.shuffle and task.start is None and task.point is None
-    if not (asked and problem.euclidean and not problem.hard and _takes_one_call(patterns)):
+    if not (asked and problem.euclidean and not problem.hard and _takes_one_call(problem, patterns)):
         return None
     if terms.watch.interrupted() or not next(iter(attempts(task))).ordinary:
         return None
@@ -321,10 +321,11 @@ def _in_one_call(
     return Solution(told.w, told.b, told.alpha, Status.CERTIFIED, 1, [report], told.certificate)
 
 
-def _takes_one_call(patterns: Patterns) -> bool:
+def _takes_one_call(problem: Problem, patterns: Patterns) -> bool:
     """Are these rows so few that steps take less than the calls between them?"""
     n, side = patterns.n, patterns.d + 1
-    return is_few(patterns.X) and side <= NARROW and (n + side) * side**2 <= ONE_CALL
+    few = is_few(patterns.X) and side <= NARROW and (n + side) * side**2 <= ONE_CALL
+    return few and is_small(problem, patterns)
 
 
 def _told(
