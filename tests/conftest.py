@@ -37,3 +37,4 @@ def rules_alone(monkeypatch):
     """No problem is small enough for the exact step: the rules have to get there by themselves."""
     monkeypatch.setattr("maxmargin.solve.FEW_ROWS", 0)
     monkeypatch.setattr("maxmargin.solve.MANY_ROWS", 0)
+    monkeypatch.setattr("maxmargin.solve.ONE_CALL", 0)

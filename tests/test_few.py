@@ -181,8 +181,8 @@ def test_copies_weights_and_orders_make_no_difference(loss, calls):
 
 
 def test_classes_share_their_rows(monkeypatch):
-    made = Mock(wraps=maxmargin.estimators.linear.blocks_of)
-    monkeypatch.setattr(maxmargin.estimators.linear, "blocks_of", made)
+    made = Mock(wraps=Few)
+    monkeypatch.setattr(maxmargin.estimators.linear, "Few", made)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(90, 4)), np.arange(90) % 3
     X[:, 0] += y
@@ -208,12 +208,23 @@ def test_nor_are_sparse_wide_many_or_huge_rows(calls, monkeypatch):
     MaxMarginClassifier().fit(sp.csr_matrix(X), y)
     MaxMarginClassifier().fit(np.random.default_rng(0).normal(size=(60, 300)), y)
     MaxMarginClassifier().fit(1e100 * X, y)
-    monkeypatch.setattr(maxmargin.solve, "ONE_CALL", 900.0)
-    MaxMarginClassifier().fit(X, y)  # 60 rows, three columns and the constant
-    assert not calls
-    monkeypatch.setattr(maxmargin.solve, "ONE_CALL", 1100.0)
+    monkeypatch.setattr(maxmargin.solve, "MANY_ROWS", 0)
+    X, y, _ = toy(maxmargin.solve.FEW_ROWS + 1, 3)
+    MaxMarginClassifier(loss="hinge").fit(X, y)
+    monkeypatch.setattr(maxmargin.solve, "ONE_CALL", 4.0 * maxmargin.solve.FEW_ROWS)
     MaxMarginClassifier().fit(X, y)
+    assert not calls
+
+
+def test_more_rows_are_newtons_where_losses_are_squared(calls, monkeypatch):
+    monkeypatch.setattr(maxmargin.solve, "MANY_ROWS", 0)
+    X, y, _ = toy(maxmargin.solve.FEW_ROWS + 1, 3)
+    model = MaxMarginClassifier().fit(X, y)
     assert len(calls) == 1
+    (report,) = model.history_
+    assert report.stage == "newton"
+    assert report.reason == f"{len(X)} x 3, squared losses: Newton's method, whatever C and the scales are"
+    assert verify(model, X, y).gap <= 1e-3
 
 
 def test_a_model_to_begin_with_is_begun_with(calls):

@@ -8,15 +8,16 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from .along import intercept
 from .arithmetic import MORE_DIGITS, Plain
 from .batch.active_set import Point, candidates
-from .batch.blocks import Blocks, blocks_of, is_few
-from .batch.blocks import Few as FewRows
+from .batch.blocks import Few
 from .batch.few import optimum
 from .batch.quadratic import OutOfTime, Quadratic, Whole, quadratics
-from .certificates import FEW, NEGLIGIBLE, Certificate, Sample, certify
+from .certificates import FEW as FEW_ENTRIES
+from .certificates import NEGLIGIBLE, Certificate, Sample, certify
 from .compiled.orders import Source
 from .data import Patterns
 from .merge import Merged, merge
@@ -52,8 +53,8 @@ Certified = Callable[[np.ndarray, float, np.ndarray, float], Certificate]
 CONDITIONS, PROVES = "the optimality conditions on the support", "the first point that proves tol"
 CLAIM = 0.5  # share of `tol`: a gap by which bounds are near enough, most often
 DONE = object()  # what the rounds of a solver end with
-# columns, and rows x columns^2, of a problem that is solved in one compiled call
-NARROW, ONE_CALL = 100, 1e7
+# columns of a problem that is solved in one compiled call, and entries where squared losses are not small
+NARROW, ONE_CALL = 100, 4e6
 LOOKS = 100  # and looks at every row, at most, before it is asked whether there is a separator at all
 
 
@@ -165,7 +166,7 @@ class Terms:
     relay: Relay | None = None
     at_once: bool = False
     distinct: Callable[[], Distinct | None] = lambda: None
-    blocks: Callable[[], Blocks | None] = lambda: None
+    blocks: Callable[[], Few | None] = lambda: None
 
 
 @dataclass
@@ -291,15 +292,17 @@ def solve(
 def _in_one_call(
     task: Task, algorithm: Algorithm, terms: Terms, whole: Sample, rows: np.ndarray | None
 ) -> Solution | None:
-    """The optimum of few dense rows, or of more rows a point that proves `tol`; None where that is not to be had so."""
+    """The optimum of few dense rows, or of more rows a point that proves `tol`; None where that is not to be had so.
+
+    It counts as the exact step's where the problem is small, else as that of the algorithm, which finds the same.
+    """
     problem, patterns = task.problem, task.patterns
     asked = terms.exact and terms.at_once and algorithm.shuffle and task.start is None and task.point is None
     if not (asked and problem.euclidean and not problem.hard and _takes_one_call(problem, patterns)):
         return None
     if terms.watch.interrupted() or not next(iter(attempts(task))).ordinary:
         return None
-    blocks = terms.blocks() or blocks_of(problem, patterns.X)
-    assert isinstance(blocks, FewRows)
+    blocks = terms.blocks() or Few(problem, patterns.X)
     with np.errstate(over="ignore", invalid="ignore"):
         for near in (CLAIM * terms.tol, 0.0) if patterns.n > FEW_ROWS else (0.0,):
             found = optimum(problem, blocks, task.y, task.weights, near)
@@ -312,10 +315,12 @@ def _in_one_call(
             return None
     known = _Known(problem)
     known.take(told.certificate.lower, told.certificate.upper, told.w, told.b)
-    end = PROVES if near else CONDITIONS
+    stage, reason = "exact", f"p = 2, a small problem: {PROVES if near else CONDITIONS}"
+    if not is_small(problem, patterns):
+        stage, reason = algorithm.name, terms.reason
     report = Report(
-        1, terms.watch.seconds(), known.lower, known.upper, known.gap, 0, 0, "exact", task.label,
-        _margin(known, told.w), f"p = 2, a small problem: {end}",
+        1, terms.watch.seconds(), known.lower, known.upper, known.gap, 0, 0, stage, task.label,
+        _margin(known, told.w), reason,
     )  # fmt: skip
     terms.on_report(report, lambda: (told.w, told.b))
     return Solution(told.w, told.b, told.alpha, Status.CERTIFIED, 1, [report], told.certificate)
@@ -324,8 +329,9 @@ def _in_one_call(
 def _takes_one_call(problem: Problem, patterns: Patterns) -> bool:
     """Are these rows so few that steps take less than the calls between them?"""
     n, side = patterns.n, patterns.d + 1
-    few = is_few(patterns.X) and side <= NARROW and (n + side) * side**2 <= ONE_CALL
-    return few and is_small(problem, patterns)
+    if sp.issparse(patterns.X) or side > NARROW:
+        return False
+    return is_small(problem, patterns) or (problem.loss == "squared_hinge" and n * side <= ONE_CALL)
 
 
 def _told(
@@ -334,7 +340,7 @@ def _told(
 ) -> _Told | None:  # fmt: skip
     """What one call has found, if it proves to be the optimum, or as near as was asked for."""
     problem, (w, b, alpha) = task.problem, found
-    exact = max(EXACT if whole.entries <= FEW else NEGLIGIBLE, FAR_BELOW * terms.tol)
+    exact = max(EXACT if whole.entries <= FEW_ENTRIES else NEGLIGIBLE, FAR_BELOW * terms.tol)
     asked = terms.tol if near or _hurried(terms.watch, whole.entries) else exact
     points = iter([(w, b)])
     if problem.loss == "hinge" and not near:
@@ -467,7 +473,7 @@ def _solve(
     def finish() -> Status | None:
         entries = whole.entries if scale.ordinary else task.patterns.entries
         X = few.whole(problem) if few is not None and task.patterns is few.patterns else task.patterns.X
-        exact = max(EXACT if entries <= FEW else NEGLIGIBLE, FAR_BELOW * tol)
+        exact = max(EXACT if entries <= FEW_ENTRIES else NEGLIGIBLE, FAR_BELOW * tol)
         # with other columns it is another problem, whose gap may be less than the user's
         near = NEARLY * tol if task.patterns.n > FEW_ROWS and scale.columns is None else 0.0
         if not (run.gap <= near and certified(run.w, run.b, run.alpha, tol).gap <= near):

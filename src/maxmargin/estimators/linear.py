@@ -13,7 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from ..batch.blocks import blocks_of
+from ..batch.blocks import Few
 from ..certificates import INTERCEPT, Certificate, Certificates, Sample
 from ..choice import choose, gains_by_threads, relay
 from ..data import Patterns
@@ -274,7 +274,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
                 return None
             return shared(patterns, np.searchsorted(classes, y[kept]), weights[kept])
 
-        blocks = cache(lambda: blocks_of(problem, patterns.X))
+        blocks = cache(lambda: Few(problem, patterns.X))
 
         def one(k: int, watch: Watch) -> Solution:
             # classes that are left share the time that is left
