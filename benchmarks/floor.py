@@ -91,7 +91,7 @@ class Floor:
         for side, w, b, part in parts:
             alpha = np.zeros(len(X))
             alpha[part.support] = part.dual
-            sample = Sample(X, side, weights, whole.norms, whole.projection)
+            sample = Sample(X, side, weights, whole.norms, whole.marks)
 
             yield median(partial(certify, part.problem, sample, w, float(b), alpha, gap))
 
