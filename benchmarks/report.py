@@ -252,7 +252,7 @@ accuracy of 1e-4.
 
 {times}
 
-A certified gap far below 1e-4 is that of a problem of up to 2,000 different rows, which ends with the exact step on its
+A certified gap far below 1e-4 is that of a problem of up to 2,000 rows, which ends with the exact step on its
 support whatever the tolerance; the peers' times are to 1e-4.
 
 What the peers needed:

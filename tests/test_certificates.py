@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from dataclasses import replace
@@ -586,3 +587,22 @@ def test_what_has_no_certificate_of_its_own_says_what_has():
         CertificateError, match="not fitted, so that there is nothing to verify: call fit first"
     ):
         verify(MaxMarginClassifier(), X, y)
+
+
+def test_classes_of_many_equal_dual_weights_balance():
+    """Sums of equal numbers are off on one side: what is left is taken from one of them."""
+    n = 2_000_000
+    y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
+    alpha = feasible(Problem("hinge", 0.1), y, np.ones(n), np.full(n, 0.1))
+    assert abs(math.fsum(alpha * y)) <= 1e-14 * alpha.sum()
+
+
+def test_fingerprints_tell_entries_at_the_end_of_the_range():
+    y, ones = np.array([1.0, -1.0, 1.0, -1.0]), np.ones(4)
+    one, other = (
+        fingerprint(Sample(np.array([[0.0], [1e308], [last], [3.0]]), y, ones, norms=ones))
+        for last in (1.1e308, 0.9e308)
+    )
+    assert np.isfinite([one.checksum, one.scale]).all()
+    assert one.difference(one) is None
+    assert one.difference(other) is not None

@@ -56,7 +56,6 @@ def step_by_step(monkeypatch):
 def wrong(problem: Problem, X, y, weights, w, b, alpha) -> float:
     """The most that any optimality condition lacks, each as a share of what it adds up."""
     pattern = X * y[:, None]
-    z = w / problem.rho if problem.rho else w
     sizes = np.abs(X) @ np.abs(w) + abs(b) + 1.0
     slack = (1.0 - pattern @ w - y * b) / sizes
     total = float(alpha.sum())
@@ -74,7 +73,7 @@ def wrong(problem: Problem, X, y, weights, w, b, alpha) -> float:
         assert share.max() <= 1.0 + 1e-15
         lacks.append(float(np.minimum(share, np.maximum(-slack, 0.0)).max()))
         lacks.append(float(np.minimum(1.0 - share, np.maximum(slack, 0.0)).max()))
-    assert np.isfinite(z).all()
+    assert np.isfinite(lacks).all()
     return max(lacks)
 
 
@@ -261,9 +260,9 @@ def test_many_rows_end_where_tol_is_proved(loss, n, tol, calls):
 def test_a_claim_that_is_not_proved_is_followed_by_the_optimum(loss, monkeypatch):
     asked = []
 
-    def boasting(problem, few, y, weights, enough):
+    def boasting(problem, few, y, weights, enough, interrupted):
         asked.append(enough)
-        w, b, alpha = optimum(problem, few, y, weights, enough)
+        w, b, alpha = optimum(problem, few, y, weights, enough, interrupted)
         return (0.9 * w, b, alpha) if enough else (w, b, alpha)
 
     monkeypatch.setattr(maxmargin.solve, "optimum", boasting)
@@ -304,7 +303,36 @@ def test_a_wrong_point_is_not_believed(loss, monkeypatch):
     assert model.coef_ == pytest.approx(right.coef_, rel=1e-9)
 
 
-def test_steps_without_an_end_end(monkeypatch):
+@pytest.mark.parametrize("n", [80, 3000])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_what_proves_less_than_was_asked_for_is_kept(loss, n, monkeypatch):
+    """As where time runs out, and others have none: its bounds are the fit's, and in the reports."""
+
+    def wrong_point(*args):
+        w, b, alpha = optimum(*args[:4])
+        watches[-1].stop()
+        return w * 1.05, b, alpha
+
+    watches, usual = [], maxmargin.estimators.linear.Watch.__enter__
+    monkeypatch.setattr(
+        maxmargin.estimators.linear.Watch, "__enter__", lambda watch: watches.append(watch) or usual(watch)
+    )
+    monkeypatch.setattr(maxmargin.solve, "optimum", wrong_point)
+    X, y, weights = toy(n, 4)
+    model = MaxMarginClassifier(loss=loss, max_time=100.0).fit(X, y, sample_weight=weights)
+    assert model.status_ is Status.INTERRUPTED
+    assert 1e-5 < model.certificate_.gap < 0.1
+    assert model.history_[0].gap == model.certificate_.gap
+    verify(model, X, y, sample_weight=weights)
+
+
+def test_costs_that_vanish_are_left_to_others():
+    X, y, _ = toy(60, 3)
+    model = MaxMarginClassifier(1e-250, loss="hinge").fit(1e-40 * X, y)
+    assert model.status_ is Status.CERTIFIED
+
+
+def test_steps_without_an_end_end():
     """Not a number leads nowhere, and soon."""
     problem = Problem("squared_hinge", 1.0)
     X, y, weights = toy(20, 3)

@@ -33,8 +33,9 @@ REACHED = 3e-2  # or of the gap that is asked for, where it is reached neverthel
 TOO_SMALL = 1e-13  # or so small a share of any, once sums have more digits than float64,
 NEGLIGIBLE, FEW = 1e-10, 20_000  # unless it is this share of a bound of a sample with more entries than that
 ONE_BY_ONE = 2000  # dual weights up to which nothing at all may be left between the classes
+BALANCED = 1e-14  # share of more of them that may be left, where it is not seen
 FEWER = 2  # times as many entries as count, where it is worth to leave the others out
-UNEVEN = 1e-18  # share of all dual weights that may be left between the classes of a large sample
+UNEVEN = 1e-18  # share of more of them that is left, where it is seen
 
 
 class CertificateError(ValueError):
@@ -80,7 +81,7 @@ def _sums(marks: np.ndarray, y: np.ndarray, weights: np.ndarray, unit: float = 1
     """The sum of the marks times what labels and weights tell, in this unit; and that of their absolute values."""
     checksum = scale = 0.0
     for some in parts(y.size):
-        factors, found = (1.5 + 0.5 * y[some]) * ((1.0 + weights[some]) / unit), marks[some]
+        factors, found = (3.0 + y[some]) * ((1.0 + weights[some]) / unit), marks[some]
         checksum += float(found @ factors)
         scale += float(np.abs(found) @ factors)
     return checksum, scale
@@ -88,12 +89,13 @@ def _sums(marks: np.ndarray, y: np.ndarray, weights: np.ndarray, unit: float = 1
 
 def marked(X: Any) -> np.ndarray:
     """A number for every row, which its place and its entries tell."""
-    marks = project(X)
-    for some in parts(marks.size):
-        places = np.arange(some.start, some.stop, dtype=np.uint32)
-        shuffle = (places * np.uint32(2654435769)) >> np.uint32(12)
-        marks[some] *= 1.0 + shuffle * 2.0**-20
-    return marks
+    with np.errstate(over="ignore", invalid="ignore"):
+        marks = project(X)
+        for some in parts(marks.size):
+            places = np.arange(some.start, some.stop, dtype=np.uint32)
+            shuffle = (places * np.uint32(2654435769)) >> np.uint32(12)
+            marks[some] *= 0.5 + shuffle * 2.0**-21  # less than one
+        return marks
 
 
 def project(X: Any) -> np.ndarray:
@@ -273,7 +275,7 @@ def feasible(problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.nda
         if balanced is None:
             return np.zeros_like(alpha)
         alpha = balanced
-        if alpha.size <= ONE_BY_ONE:  # where more are left, it is done where it is seen
+        if alpha.size <= ONE_BY_ONE or abs(Plain.total(alpha * y)) > BALANCED * float(alpha.sum()):
             _even_out(alpha, y, problem.caps(weights))
     return alpha
 

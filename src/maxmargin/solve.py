@@ -265,12 +265,12 @@ def solve(
         Which rows of the sample the patterns are, where those of weight 0 were left out.
     """
     whole = Sample(task.patterns.X, task.y, task.weights) if sample is None else sample
-    best = _in_one_call(task, algorithm, terms, whole, rows)
-    if best is not None:
-        return best
     history: list[Report] = []
     known = _Known(task.problem)
-    rounds = 0
+    best, ended = _in_one_call(task, algorithm, terms, whole, rows, history, known)
+    rounds = len(history)
+    if best is not None and ended:
+        return best
     for scale in attempts(task):
         left = replace(terms, max_iter=max(terms.max_iter - rounds, 1))
         found = _solve(task, scale, algorithm, left, rng, whole, rows, history, known)
@@ -278,7 +278,7 @@ def solve(
         if best is None or found.certificate.gap <= best.certificate.gap:
             best = found
         stopped = found.status in STOPPED
-        if stopped and best.status is not Status.UNDECIDED:  # of which more is to be said
+        if stopped and best.status not in (Status.UNDECIDED, Status.CERTIFIED):  # of which more is to be said
             best = replace(best, status=found.status)
         if stopped or best.status is Status.CERTIFIED or rounds >= terms.max_iter:
             break
@@ -290,40 +290,53 @@ def solve(
 
 
 def _in_one_call(
-    task: Task, algorithm: Algorithm, terms: Terms, whole: Sample, rows: np.ndarray | None
-) -> Solution | None:
-    """The optimum of few dense rows, or of more rows a point that proves `tol`; None where that is not to be had so.
+    task: Task,
+    algorithm: Algorithm,
+    terms: Terms,
+    whole: Sample,
+    rows: np.ndarray | None,
+    history: list[Report],
+    known: _Known,
+) -> tuple[Solution | None, bool]:
+    """The optimum of few dense rows, or of more rows a point that proves `tol`; and whether it is that.
 
-    It counts as the exact step's where the problem is small, else as that of the algorithm, which finds the same.
+    What it proves less of counts like any other point. It is the exact step's where the problem is small, else that of
+    the algorithm, which finds the same.
     """
     problem, patterns = task.problem, task.patterns
     asked = terms.exact and terms.at_once and algorithm.shuffle and task.start is None and task.point is None
     if not (asked and problem.euclidean and not problem.hard and _takes_one_call(problem, patterns)):
-        return None
+        return None, False
     if terms.watch.interrupted() or not next(iter(attempts(task))).ordinary:
-        return None
-    blocks = terms.blocks() or Few(problem, patterns.X)
+        return None, False
+    best, ended, near = None, False, 0.0
     with np.errstate(over="ignore", invalid="ignore"):
+        blocks = terms.blocks() or Few(problem, patterns.X)
         for near in (CLAIM * terms.tol, 0.0) if patterns.n > FEW_ROWS else (0.0,):
-            found = optimum(problem, blocks, task.y, task.weights, near)
+            found = None
+            if not terms.watch.interrupted():
+                found = optimum(problem, blocks, task.y, task.weights, near, terms.watch.interrupted)
             if found is None or not all(np.isfinite(part).all() for part in found):
-                return None
-            told = _told(task, terms, whole, rows, found, near > 0.0)
-            if told is not None:
                 break
-        else:
-            return None
-    known = _Known(problem)
-    known.take(told.certificate.lower, told.certificate.upper, told.w, told.b)
+            told, ended = _told(task, terms, whole, rows, found, near > 0.0)
+            best = told if best is None or told.certificate.gap <= best.certificate.gap else best
+            if ended:
+                break
+    if best is None:
+        return None, False
+    known.take(best.certificate.lower, best.certificate.upper, best.w, best.b)
     stage, reason = "exact", f"p = 2, a small problem: {PROVES if near else CONDITIONS}"
     if not is_small(problem, patterns):
         stage, reason = algorithm.name, terms.reason
-    report = Report(
-        1, terms.watch.seconds(), known.lower, known.upper, known.gap, 0, 0, stage, task.label,
-        _margin(known, told.w), reason,
+    history.append(
+        Report(
+            1, terms.watch.seconds(), known.lower, known.upper, known.gap, 0, 0, stage, task.label,
+            _margin(known, best.w), reason,
+        )
     )  # fmt: skip
-    terms.on_report(report, lambda: (told.w, told.b))
-    return Solution(told.w, told.b, told.alpha, Status.CERTIFIED, 1, [report], told.certificate)
+    terms.on_report(history[-1], lambda: (best.w, best.b))
+    status = Status.CERTIFIED if best.certificate.gap <= terms.tol else Status.STALLED
+    return Solution(best.w, best.b, best.alpha, status, 1, history, best.certificate), ended
 
 
 def _takes_one_call(problem: Problem, patterns: Patterns) -> bool:
@@ -337,20 +350,23 @@ def _takes_one_call(problem: Problem, patterns: Patterns) -> bool:
 def _told(
     task: Task, terms: Terms, whole: Sample, rows: np.ndarray | None, found: tuple[np.ndarray, float, np.ndarray],
     near: bool,
-) -> _Told | None:  # fmt: skip
-    """What one call has found, if it proves to be the optimum, or as near as was asked for."""
+) -> tuple[_Told, bool]:  # fmt: skip
+    """What one call has found, and whether it proves to be the optimum, or as near as was asked for."""
     problem, (w, b, alpha) = task.problem, found
     exact = max(EXACT if whole.entries <= FEW_ENTRIES else NEGLIGIBLE, FAR_BELOW * terms.tol)
     asked = terms.tol if near or _hurried(terms.watch, whole.entries) else exact
     points = iter([(w, b)])
     if problem.loss == "hinge" and not near:
         points = _tight_points(problem, task.patterns.X, task.y, task.weights, w, b, True)
-    alpha = _of_all(alpha, whole, rows)
+    alpha, best = _of_all(alpha, whole, rows), None
     for w, b in points:
         certificate = certify(problem, whole, w, b, alpha, max(asked, 1e1 * exact), terms.watch.affords)
+        if best is None or certificate.gap <= best.certificate.gap:
+            best = _Told(w, b, alpha, certificate)
         if certificate.gap <= min(asked, NEARLY * terms.tol):
-            return _Told(w, b, alpha, certificate)
-    return None
+            break
+    assert best is not None
+    return best, best.certificate.gap <= min(asked, NEARLY * terms.tol)
 
 
 def _hurried(watch: Watch, entries: int) -> bool:

@@ -5,6 +5,8 @@ Where it says that there is none, for want of digits or of steps, others have mo
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..compiled.few import Desk, hinge, lacking, squared
@@ -20,7 +22,12 @@ SHORT = 35  # steps from 0 that may lead to the end
 
 
 def optimum(
-    problem: Problem, few: Few, y: np.ndarray, weights: np.ndarray, enough: float = 0.0
+    problem: Problem,
+    few: Few,
+    y: np.ndarray,
+    weights: np.ndarray,
+    enough: float = 0.0,
+    interrupted: Callable[[], bool] = lambda: False,
 ) -> Point | None:
     """(w, b, alpha) at which the optimality conditions hold to rounding; None where they are not met.
 
@@ -35,12 +42,22 @@ def optimum(
         Sample weights.
     enough : float, default=0
         A gap at which a point will do.
+    interrupted : callable
+        Is it time to stop? Asked between compiled calls, of which there are few.
     """
-    find = _squared if problem.loss == "squared_hinge" else _hinge
-    return find(problem, few, y, weights, enough)
+    if problem.loss == "hinge":
+        return _hinge(problem, few, y, weights, enough)
+    return _squared(problem, few, y, weights, enough, interrupted)
 
 
-def _squared(problem: Problem, few: Few, y: np.ndarray, weights: np.ndarray, enough: float) -> Point | None:
+def _squared(
+    problem: Problem,
+    few: Few,
+    y: np.ndarray,
+    weights: np.ndarray,
+    enough: float,
+    interrupted: Callable[[], bool],
+) -> Point | None:
     share = few.unit**2 / problem.delta2(weights)
     rows = Rows(few.rows, y, share, few.regular, problem.free)
     z, slack, desk = np.zeros(few.size), np.ones(few.n), None
@@ -54,20 +71,23 @@ def _squared(problem: Problem, few: Few, y: np.ndarray, weights: np.ndarray, eno
             z[:] = 0.0
     found, steps = squared(rows, enough, SHORT, z, slack, _desk(few, share) if desk is None else desk)
     if steps == SHORT:
-        found = _in_stages(rows, enough, z, slack)
+        found = _in_stages(rows, enough, z, slack, interrupted)
     return (*few.primal(z), np.maximum(slack, 0.0) * (share / few.unit**2)) if found else None
 
 
-def _in_stages(rows: Rows, enough: float, z: np.ndarray, slack: np.ndarray) -> bool:
+def _in_stages(
+    rows: Rows, enough: float, z: np.ndarray, slack: np.ndarray, interrupted: Callable[[], bool]
+) -> bool:
     """From 0 along costs that rise, as `newton.newton_points` does where that is too far. (Is the point found?)"""
     z[:], slack[:] = 0.0, 1.0
     total, rise = float(rows.weight.sum()), RISE
     share = min(total**MIDDLE, LOW) / total
     while 0.0 < share < 1.0:
         stage = rows._replace(weight=share * rows.weight)
-        if not (found := squared(stage, CLOSE, LONG, z, slack, _empty(slack.size, z.size)))[0]:
+        found, steps = squared(stage, CLOSE, LONG, z, slack, _empty(slack.size, z.size))
+        if not found or interrupted():
             return False
-        rise = rise * rise if found[1] <= EASY else RISE
+        rise = rise * rise if steps <= EASY else RISE
         share *= rise
     return squared(rows, enough, LONG, z, slack, _empty(slack.size, z.size))[0]
 
@@ -75,6 +95,8 @@ def _in_stages(rows: Rows, enough: float, z: np.ndarray, slack: np.ndarray) -> b
 def _hinge(problem: Problem, few: Few, y: np.ndarray, weights: np.ndarray, enough: float) -> Point | None:
     cap = problem.caps(weights) * few.unit**2
     total = float(cap.sum())
+    if not cap.min() > 0.0:  # in units as large as these
+        return None
     sigma, steep = min(WIDE, WEIGHT / total), STEEP * max(1.0, 1.0 / total)
     near, share = np.full(few.n, 2.0 * sigma), np.empty(few.n)
     if problem.free:

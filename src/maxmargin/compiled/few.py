@@ -20,24 +20,20 @@ from .proximal import follow as follow_smoothed
 
 MOST = 200  # steps
 NONE, STILL = 1e-20, 2  # a gap that is rounding; steps with the same costly patterns that may not lessen it
-FLAT, NOT_STEEP = (
-    1e-6,
-    0.05,
-)  # share of a slope that is none: of squared losses, whose next step is exact; of the hinge
-ANEW = 1.0  # share of the patterns inside that may have changed for their matrix to be changed with them
+# share of a slope that is none: of squared losses, where the next step is exact, and of the hinge
+FLAT, NOT_STEEP = 1e-6, 0.05
+# share of the patterns inside that may have changed for their matrix to be changed with them: here a row is a row, BLAS
+# is faster the more there are
+ANEW = 1.0
 FALL = 1e-3  # share of its greatest diagonal below which a matrix has lost three digits
-RIDGE, RIDGES = (
-    1e-14,
-    4,
-)  # the first share of a diagonal of ones that is added where there is no factor; tries
+# the first share of a diagonal of ones that is added where there is no factor, and how many are tried
+RIDGE, RIDGES = 1e-14, 4
 RISE, STEADY = 7.0, 2.0  # how sigma rises while many patterns are inside, and then,
 AT_ONCE, BEYOND = 30.0, 1e4  # and where these are known; by how much more than before
 FULL, LONG = 4.0, 4  # patterns inside, for each column, that are many; steps after which sigma rises by less
 KNOWN = 1e-5  # a gap at which the patterns that are inside twice are known to be
-LESS, ROUNDING = (
-    0.1,
-    1e-14,
-)  # of the gradient, at which a problem is solved; of all dual weights, where it is none
+# of the gradient, at which a problem is solved; of all dual weights, where it is none
+LESS, ROUNDING = 0.1, 1e-14
 LOOSE = 1e-2  # share of all caps that holds an intercept no pattern inside holds
 SHARP = 1e-9  # the gap of a point that may be exact
 # slacks, of 1 + |z|, that are rounding; those that are so where the next ones are not less by half
@@ -139,7 +135,7 @@ def hinge(few, signed, enough, near, share, sigma, steep, z, slack, desk):
     for _ in range(MOST):
         steepness, gap, total, count = value(few, signed, near, share, sigma, z, slack, t, desk)
         first = steepness if steps == 0 else first
-        if gap <= enough:
+        if 0.0 < enough and gap <= enough:
             return True
         if steepness <= max(LESS * first, ROUNDING * total):
             last, off = off, moved(near, share) / sigma
