@@ -307,7 +307,7 @@ def _in_one_call(
     asked = terms.exact and terms.at_once and algorithm.shuffle and task.start is None and task.point is None
     if not (asked and problem.euclidean and not problem.hard and _takes_one_call(problem, patterns)):
         return None, False
-    if terms.watch.interrupted() or not next(iter(attempts(task))).ordinary:
+    if terms.watch.interrupted() or not next(attempts(task)).ordinary:
         return None, False
     best, ended, near = None, False, 0.0
     with np.errstate(over="ignore", invalid="ignore"):
@@ -353,20 +353,26 @@ def _told(
 ) -> tuple[_Told, bool]:  # fmt: skip
     """What one call has found, and whether it proves to be the optimum, or as near as was asked for."""
     problem, (w, b, alpha) = task.problem, found
-    exact = max(EXACT if whole.entries <= FEW_ENTRIES else NEGLIGIBLE, FAR_BELOW * terms.tol)
+    exact = _exact(whole.entries, terms.tol)
     asked = terms.tol if near or _hurried(terms.watch, whole.entries) else exact
     points = iter([(w, b)])
     if problem.loss == "hinge" and not near:
         points = _tight_points(problem, task.patterns.X, task.y, task.weights, w, b, True)
-    alpha, best = _of_all(alpha, whole, rows), None
+    alpha, best, ended = _of_all(alpha, whole, rows), None, False
     for w, b in points:
         certificate = certify(problem, whole, w, b, alpha, max(asked, 1e1 * exact), terms.watch.affords)
         if best is None or certificate.gap <= best.certificate.gap:
             best = _Told(w, b, alpha, certificate)
-        if certificate.gap <= min(asked, NEARLY * terms.tol):
+        ended = certificate.gap <= min(asked, NEARLY * terms.tol)
+        if ended:
             break
     assert best is not None
-    return best, best.certificate.gap <= min(asked, NEARLY * terms.tol)
+    return best, ended
+
+
+def _exact(entries: int, tol: float) -> float:
+    """A gap of so many entries that is rounding, where the optimality conditions hold."""
+    return max(EXACT if entries <= FEW_ENTRIES else NEGLIGIBLE, FAR_BELOW * tol)
 
 
 def _hurried(watch: Watch, entries: int) -> bool:
@@ -489,7 +495,7 @@ def _solve(
     def finish() -> Status | None:
         entries = whole.entries if scale.ordinary else task.patterns.entries
         X = few.whole(problem) if few is not None and task.patterns is few.patterns else task.patterns.X
-        exact = max(EXACT if entries <= FEW_ENTRIES else NEGLIGIBLE, FAR_BELOW * tol)
+        exact = _exact(entries, tol)
         # with other columns it is another problem, whose gap may be less than the user's
         near = NEARLY * tol if task.patterns.n > FEW_ROWS and scale.columns is None else 0.0
         if not (run.gap <= near and certified(run.w, run.b, run.alpha, tol).gap <= near):

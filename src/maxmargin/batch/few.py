@@ -15,7 +15,7 @@ from ..problems import Problem
 from .blocks import Few
 from .newton import CLOSE, EASY, EVERY, LONG, LOW, MIDDLE, RISE
 from .points import Point
-from .proximal import STEEP, WEIGHT, WIDE
+from .proximal import first_shares, steepest
 
 MANY, NEAR = 10_000, 1e-2  # rows, of which every 16th are solved first; to so small a gap
 SHORT = 35  # steps from 0 that may lead to the end
@@ -94,17 +94,12 @@ def _in_stages(
 
 def _hinge(problem: Problem, few: Few, y: np.ndarray, weights: np.ndarray, enough: float) -> Point | None:
     cap = problem.caps(weights) * few.unit**2
-    total = float(cap.sum())
     if not cap.min() > 0.0:  # in units as large as these
         return None
-    sigma, steep = min(WIDE, WEIGHT / total), STEEP * max(1.0, 1.0 / total)
-    near, share = np.full(few.n, 2.0 * sigma), np.empty(few.n)
-    if problem.free:
-        balanced = problem.balanced(y, near * cap)
-        near = near if balanced is None else balanced / cap
-    z, slack = np.zeros(few.size), np.ones(few.n)
+    near, sigma = first_shares(problem, y, cap)
+    z, slack, share = np.zeros(few.size), np.ones(few.n), np.empty(few.n)
     rows = Rows(few.rows, y, cap, few.regular, problem.free)
-    if not hinge(rows, cap * y, enough, near, share, sigma, steep, z, slack, _desk(few, cap)):
+    if not hinge(rows, cap * y, enough, near, share, sigma, steepest(cap), z, slack, _desk(few, cap)):
         return None
     return *few.primal(z), cap * share / few.unit**2
 

@@ -112,6 +112,21 @@ def proximal_points(
             return
 
 
+def first_shares(problem: Problem, y: np.ndarray, cap: np.ndarray) -> tuple[np.ndarray, float]:
+    """Shares of their caps at which dual weights balance, to begin with at w = 0; and the first sigma."""
+    sigma = min(WIDE, WEIGHT / float(cap.sum()))
+    near = np.full(y.size, 2.0 * sigma)
+    if problem.free:
+        balanced = problem.balanced(y, near * cap)
+        near = near if balanced is None else balanced / cap
+    return near, sigma
+
+
+def steepest(cap: np.ndarray) -> float:
+    """The largest sigma."""
+    return STEEP * max(1.0, 1.0 / float(cap.sum()))
+
+
 class _Search:
     """A point w with its slacks, and the dual weights that it makes, in the units of the blocks."""
 
@@ -120,19 +135,13 @@ class _Search:
         self.cap = problem.caps(weights) * self.blocks.unit**2
         self._signed = self.cap * y
         self.regular, self.problem = self.blocks.regular, problem
-        self._steep = STEEP * max(1.0, 1.0 / float(self.cap.sum()))
+        self._steep = steepest(self.cap)
         self.share, self._pull, self._room = np.empty(y.size), np.empty(y.size), np.empty(y.size, np.uint32)
         self._gradient = np.empty(self.blocks.size)
 
     def first(self) -> Start:
         """w = 0, with dual weights that balance."""
-        total = float(self.cap.sum())
-        sigma = min(WIDE, WEIGHT / total)
-        near = np.full(self.y.size, 2.0 * sigma)
-        if self.problem.free:
-            balanced = self.problem.balanced(self.y, near * self.cap)
-            near = near if balanced is None else balanced / self.cap
-        return Start(np.zeros(self.blocks.d), 0.0, near, sigma)
+        return Start(np.zeros(self.blocks.d), 0.0, *first_shares(self.problem, self.y, self.cap))
 
     def place(self, start: Start) -> None:
         """Begin here."""
