@@ -18,7 +18,8 @@ from sklearn.utils import check_X_y
 from threadpoolctl import threadpool_limits
 
 from maxmargin import MaxMarginClassifier
-from maxmargin.certificates import Sample, certify
+from maxmargin.certificates import Sample
+from maxmargin.proofs import certify
 
 from .regimes import COSTS, FAMILY, SOFT, STEPS, Soft
 from .report import deliver, page_parser, table, versions

@@ -136,7 +136,7 @@ def test_long_sums_keep_their_digits(arithmetic, block, monkeypatch):
     """They are added in parts: the error is that of a part and of as many terms as there are parts."""
     n = 60_000 if block is None else 1000
     if block is not None:
-        monkeypatch.setattr(maxmargin.arithmetic, "_TERMS", block)
+        monkeypatch.setattr(maxmargin.arithmetic, "TERMS", block)
     rng = np.random.default_rng(3)
     for column in (np.full(n, 0.1), rng.normal(size=n), np.sort(rng.exponential(size=n))):
         c = rng.uniform(0.5, 1.0, n)

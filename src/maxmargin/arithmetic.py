@@ -21,7 +21,7 @@ SUBNORMAL = 1e-290  # squares below have lost digits
 LARGE = 1e290  # above, no room to split a number
 _EPS = float(np.finfo(float).eps)
 _BLOCK = 1 << 18  # entries at a time: temporaries stay in cache
-_TERMS = 1 << 10  # of a sum, before it is added to others: a long one keeps its digits
+TERMS = 1 << 10  # of a sum, before it is added to others: a long one keeps its digits
 PART = 1 << 15  # entries of a vector at a time: what is made of them stays in cache
 # columns, and entries beyond caches, from which on rows one by one are read twice as fast
 LONG, AWAY = 48, 3_000_000
@@ -56,7 +56,7 @@ class Plain:
         """How many terms of a sum over rows (axis 0) or columns (1) are added one after the other, at most."""
         if sp.issparse(X) or X.dtype != np.float64:
             return terms
-        return _in_a_row(terms, X.shape[axis])
+        return in_a_row(terms, X.shape[axis])
 
     @staticmethod
     def scores(X: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
@@ -132,17 +132,17 @@ class Plain:
         return out
 
 
-def _in_a_row(terms: int, size: int) -> int:
+def in_a_row(terms: int, size: int) -> int:
     """Of so many terms that are not 0, among all that are added in parts: those added one after the other, at most."""
-    return min(terms, _TERMS + -(-size // _TERMS))
+    return min(terms, TERMS + -(-size // TERMS))
 
 
 def _in_parts(v: np.ndarray, dtype: type = np.float64) -> Any:
     """The sum of the entries of v, of those of its parts."""
-    if v.size <= _TERMS:
+    if v.size <= TERMS:
         return v.sum(dtype=dtype)
-    whole = v.size - v.size % _TERMS
-    parts = v[:whole].reshape(-1, _TERMS).sum(axis=1, dtype=dtype)
+    whole = v.size - v.size % TERMS
+    parts = v[:whole].reshape(-1, TERMS).sum(axis=1, dtype=dtype)
     return parts.sum() + v[whole:].sum(dtype=dtype)
 
 
@@ -150,23 +150,23 @@ def _scores(block: Any, w: np.ndarray) -> np.ndarray:
     """block w, of columns so few at a time that sums over them keep their digits."""
     if sp.issparse(block):
         return block @ w
-    if w.size <= _TERMS:
+    if w.size <= TERMS:
         one_by_one = w.size >= LONG and block.size >= AWAY and block.flags.c_contiguous
         return np.vecdot(block, w) if one_by_one else block @ w
     out = np.zeros(block.shape[0])
-    for start in range(0, w.size, _TERMS):
-        some = slice(start, start + _TERMS)
+    for start in range(0, w.size, TERMS):
+        some = slice(start, start + TERMS)
         out += block[:, some] @ w[some]
     return out
 
 
 def _combined(block: Any, c: np.ndarray) -> np.ndarray:
     """block^T c, of rows so few at a time that sums over them keep their digits."""
-    if sp.issparse(block) or c.size <= _TERMS:
+    if sp.issparse(block) or c.size <= TERMS:
         return block.T @ c
-    whole = c.size - c.size % _TERMS
-    count = whole // _TERMS
-    parts = c[:whole].reshape(count, 1, _TERMS) @ block[:whole].reshape(count, _TERMS, block.shape[1])
+    whole = c.size - c.size % TERMS
+    count = whole // TERMS
+    parts = c[:whole].reshape(count, 1, TERMS) @ block[:whole].reshape(count, TERMS, block.shape[1])
     return parts.sum(axis=(0, 1)) + c[whole:] @ block[whole:]
 
 
@@ -190,7 +190,7 @@ class Extended:
     @staticmethod
     def terms(X: Any, terms: int, axis: int) -> int:
         """How many terms of a sum over rows (axis 0) or columns (1) are added one after the other, at most."""
-        return _in_a_row(terms, X.size) if X.ndim == 1 else terms
+        return in_a_row(terms, X.size) if X.ndim == 1 else terms
 
     @staticmethod
     def scores(X: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:

@@ -234,6 +234,11 @@ class Sample:
             object.__setattr__(self, "marks", marked(self.X))
 
     @property
+    def longest(self) -> float:
+        """The largest |x_i|."""
+        return float(self.norms.max(initial=0.0))
+
+    @property
     def entries(self) -> int:
         """Stored entries of all rows."""
         return int(self.X.nnz) if sp.issparse(self.X) else self.X.size
@@ -355,9 +360,14 @@ def certify(
         alone, found = _multiplied(problem, sample, w, b, near, huge, tol, affords)
         if not found.lower > 0.0:
             alone, found = _multiplied(problem, sample, w, b, alpha, None, tol, affords)
-    support = np.flatnonzero(alone > 0.0).astype(np.int64)
+    return proved(problem, sample, alone, found)
+
+
+def proved(problem: Problem, sample: Sample, alpha: np.ndarray, found: Bounds) -> Certificate:
+    """The certificate of these bounds, of which alpha proves one."""
+    support = np.flatnonzero(alpha > 0.0)
     lower, upper = float(found.lower), float(found.upper)  # whose quotient may overflow in silence
-    return Certificate(problem, lower, upper, support, alone[support], fingerprint(sample))
+    return Certificate(problem, lower, upper, support, alpha[support], fingerprint(sample))
 
 
 def _multiplied(
@@ -379,6 +389,20 @@ def _multiplied(
     multiple = 1.0 if problem.hard or not alpha.any() else problem.multiple(alpha, v2, sample.weights)
     alpha = problem.capped(np.multiply(alpha, multiple, out=signed), sample.weights)
     found = bounds(problem, sample, w, b, alpha, Plain, v * multiple)
+    return with_more_digits(problem, sample, w, b, alpha, found, tol, affords)
+
+
+def with_more_digits(
+    problem: Problem,
+    sample: Sample,
+    w: np.ndarray,
+    b: float,
+    alpha: np.ndarray,
+    found: Bounds,
+    tol: float,
+    affords: Callable[[float], bool],
+) -> tuple[np.ndarray, Bounds]:
+    """The same bounds, of sums with as many digits as it takes."""
     share = REACHED if problem.gap(found.lower, found.upper) <= tol else SEEN
     negligible = max(0.0 if sample.entries <= FEW else NEGLIGIBLE, share * tol)
     if _is_seen(found, negligible) and problem.free:  # the multiple has rounded the dual weights once more
@@ -411,8 +435,11 @@ def bounds(
         huge = huge_columns(problem, sample.X, sample.norms, alpha)
         margins = _margins(sample, w, b, arithmetic, huge is not None)
         dual = _dual_point(problem, sample, alpha, arithmetic, v)
-        bounds_of = _hard_bounds if problem.hard else _soft_bounds
-        found = bounds_of(problem, sample.weights, arithmetic, (w, b), margins, alpha, dual)
+        if problem.hard:
+            found = _hard_bounds(problem, sample.weights, arithmetic, (w, b), margins, alpha, dual)
+        else:
+            sums = _soft_sums(problem, sample.weights, arithmetic, margins, alpha)
+            found = soft_bounds(problem, arithmetic, (w, b), sums, dual)
         if huge is None:
             return found
         exact = exact_bound(problem, sample.X, sample.y, sample.weights, alpha, huge)
@@ -421,7 +448,7 @@ def bounds(
 
 
 @dataclass(frozen=True)
-class _DualPoint:
+class DualPoint:
     """v = sum alpha_i y_i x_i, the constant coordinate included, and how far it is from what would prove the bound.
 
     `off` is what rounding may add to |v|; so may `uneven`, the difference of the classes' totals that is left
@@ -439,27 +466,42 @@ def _dual_point(
     alpha: np.ndarray,
     arithmetic: Arithmetic,
     v: np.ndarray | None,
-) -> _DualPoint:
-    terms, uneven = int(np.count_nonzero(alpha)), 0.0
+) -> DualPoint:
+    count, uneven = int(np.count_nonzero(alpha)), 0.0
     v = arithmetic.combine(sample.X, alpha * sample.y) if v is None else v
     if problem.rho:
         v = np.append(v, problem.rho * arithmetic.summed(np.multiply, alpha, sample.y))
-    # of rows, in the p-norm, at most
-    times = max(v.size, 1) ** (1.0 / problem.p - 0.5) if problem.p < 2.0 else 1.0
-    size = arithmetic.norm(v, problem.p)
-    sizes = times * (float(alpha @ sample.norms) + problem.rho * float(alpha.sum()))
-    off = arithmetic.error(size, sizes, arithmetic.terms(sample.X, terms, 0))
-    off += arithmetic.error(size, size, v.size)
-    # products of tiny numbers, and of their halves, may underflow
-    if sizes > 0.0 or problem.rho or sample.norms[alpha > 0.0].any():
-        off += 8.0 * (terms + 1.0) * v.size * _LEAST
+    spread = float(alpha @ sample.norms) + problem.rho * float(alpha.sum())
     if problem.free:
         # an uneven rest moves v by so many radii of the data: more digits, whatever the others have
         finer = MORE_DIGITS[0] if arithmetic is Plain else arithmetic
         uneven = abs(finer.summed(np.multiply, *_few(alpha > 0.0, alpha, sample.y)))
-        uneven += finer.error(uneven, float(alpha.sum()), finer.terms(alpha, terms, 0))
-        off += uneven * times * float(sample.norms.max(initial=0.0))
-    return _DualPoint(v, off, uneven)
+        uneven += finer.error(uneven, float(alpha.sum()), finer.terms(alpha, count, 0))
+    terms = arithmetic.terms(sample.X, count, 0)
+    dual = rounded(problem, sample, arithmetic, v, spread, terms, uneven)
+    # products of tiny numbers, and of their halves, may underflow
+    if spread > 0.0 or problem.rho or sample.norms[alpha > 0.0].any():
+        dual = replace(dual, off=dual.off + 8.0 * (count + 1.0) * v.size * _LEAST)
+    return dual
+
+
+def rounded(
+    problem: Problem,
+    sample: Sample,
+    arithmetic: Arithmetic,
+    v: np.ndarray,
+    spread: float,
+    terms: int,
+    uneven: float,
+) -> DualPoint:
+    """The same of v, a sum of so many terms, the sum of whose lengths is `spread`."""
+    # of rows, in the p-norm, at most
+    times = max(v.size, 1) ** (1.0 / problem.p - 0.5) if problem.p < 2.0 else 1.0
+    size = arithmetic.norm(v, problem.p)
+    off = arithmetic.error(size, times * spread, terms) + arithmetic.error(size, size, v.size)
+    if uneven > 0.0:
+        off += uneven * times * sample.longest
+    return DualPoint(v, off, uneven)
 
 
 @dataclass(frozen=True)
@@ -529,22 +571,47 @@ def _few(wanted: np.ndarray, *vectors: np.ndarray) -> Sequence[np.ndarray]:
     return [vector[places] for vector in vectors]
 
 
-def _soft_bounds(
+@dataclass(frozen=True)
+class Sums:
+    """Over all n patterns, of which `count` have a dual weight: what these are worth but for |v|^2, and all losses.
+
+    `size` is the sum of alpha and alpha^2 / (4 C s_i), of which the gains are the difference; losses are those of
+    margins as small as they may be, and of margins as they seem. Of the terms of both sums so many are added one after
+    the other.
+    """
+
+    n: int
+    count: int
+    gains: float
+    size: float
+    losses: float
+    nominal: float
+    terms_of_gains: int
+    terms_of_losses: int
+
+
+def _soft_sums(
+    problem: Problem, weights: np.ndarray, arithmetic: Arithmetic, margins: _Margins, alpha: np.ndarray
+) -> Sums:
+    gains, count = _gains(problem, weights, arithmetic, alpha), int(np.count_nonzero(alpha))
+    losses, nominal = _losses(problem, weights, arithmetic, margins)
+    size = 2.0 * float(alpha.sum()) - gains
+    n = alpha.size
+    of_gains, of_losses = arithmetic.terms(alpha, count, 0), arithmetic.terms(margins.values, n, 0)
+    return Sums(n, count, gains, size, losses, nominal, of_gains, of_losses)
+
+
+def soft_bounds(
     problem: Problem,
-    weights: np.ndarray,
     arithmetic: Arithmetic,
     point: tuple[np.ndarray, float],
-    margins: _Margins,
-    alpha: np.ndarray,
-    dual: _DualPoint,
+    sums: Sums,
+    dual: DualPoint,
 ) -> Bounds:
     w, b = point
-    v2 = arithmetic.square(dual.v, problem.p)
-    gains = _gains(problem, weights, arithmetic, alpha)
-    # of alpha and alpha^2 / (4 C s_i), of which the gains are the difference
-    size = 2.0 * float(alpha.sum()) - gains
-    lower = problem.worth(gains, v2)
-    terms = arithmetic.terms(alpha, int(np.count_nonzero(alpha)), 0) + dual.v.size
+    v2, size = arithmetic.square(dual.v, problem.p), sums.size
+    lower = problem.worth(sums.gains, v2)
+    terms = sums.terms_of_gains + dual.v.size
     if problem.power == 2:
         below = arithmetic.error(lower, size + v2, terms) + 4.0 * _EPS * (size + v2)
         below += (
@@ -553,22 +620,18 @@ def _soft_bounds(
     else:  # gains divided by max(1, |v|), of which |v| may be larger than it seems
         below = arithmetic.error(lower, size, terms) + 4.0 * _EPS * size + dual.uneven
         below += size * (dual.off + float(np.sqrt(v2)) * (powers_error(problem.p, terms) + terms * _EPS))
-    if alpha.any():
-        below += (alpha.size + dual.v.size + 4.0) * _LEAST
+    if sums.count:
+        below += (sums.n + dual.v.size + 4.0) * _LEAST
     if problem.euclidean:
         penalty = 0.5 * problem.norm2(arithmetic.square(w), b)
     else:
         penalty = problem.penalty(arithmetic.norm(problem.weights(w, b), problem.q))
-    losses, nominal = _losses(problem, weights, arithmetic, margins)
-    upper = penalty + losses
-    above = (
-        arithmetic.error(upper, upper, arithmetic.terms(margins.values, margins.values.size, 0) + w.size)
-        + 4.0 * _EPS * upper
-    )
+    upper = penalty + sums.losses
+    above = arithmetic.error(upper, upper, sums.terms_of_losses + w.size) + 4.0 * _EPS * upper
     above += 2.0 * upper * powers_error(problem.q, w.size)
     if penalty > 0.0 or w.any():  # squares may have lost their digits
         above += (w.size + 4.0) * _LEAST
-    return Bounds(lower - below, upper + above, below, above + losses - nominal)
+    return Bounds(lower - below, upper + above, below, above + sums.losses - sums.nominal)
 
 
 def _hard_bounds(
@@ -578,7 +641,7 @@ def _hard_bounds(
     point: tuple[np.ndarray, float],
     margins: _Margins,
     alpha: np.ndarray,
-    dual: _DualPoint,
+    dual: DualPoint,
 ) -> Bounds:
     w, b = point
     length = arithmetic.norm(problem.weights(w, b), problem.q)

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .batch.kernel_rows import KernelRows
+from .compiled.jit import writable
 from .compiled.spaces import Biased, Binary, Dense, Gram, Sparse
 from .compiled.vectors import (
     Absolute,
@@ -75,11 +76,11 @@ class Patterns:
         if sp.issparse(X):
             index = np.uint32 if max(X.nnz, self.d) <= _SMALL_INDEX else np.uint64
             self._indptr, self._indices = _unsigned(X.indptr, index), _unsigned(X.indices, index)
-            self._data = _writable(X.data)
+            self._data = writable(X.data)
             self._binary = bool(X.nnz and (X.data[:_FEW] == 1.0).all() and (X.data == 1.0).all())
             self.order = _by_lengths(np.diff(X.indptr))
         else:
-            self._dense = _writable(X)
+            self._dense = writable(X)
             self.order = np.arange(self.n, dtype=np.uint32)
         self.square = self._square() if square is None else square
         self._squares: dict[float, np.ndarray] = {2.0: self.square}
@@ -423,28 +424,6 @@ def _like(space: Any, rows: int) -> Any:
     return space._replace(**index, data=np.empty_like(space.data))
 
 
-class _Shared:
-    """The same memory under another description; holds on to the owner."""
-
-    def __init__(self, owner: np.ndarray, interface: dict[str, Any]) -> None:
-        self.owner, self.__array_interface__ = owner, interface
-
-
-def _writable(a: np.ndarray) -> np.ndarray:
-    """A view of the same memory whose type does not say read-only; the engine never writes to it.
-
-    Numba compiles read-only arrays anew; one type for both spares the second compilation.
-    """
-    a = np.asarray(a)  # a memory map is an array of its own class
-    if a.flags.writeable and a.flags.aligned:
-        return a
-    if not a.flags.aligned or not a.size:
-        return a.copy()
-    interface = dict(a.__array_interface__)
-    interface["data"] = (interface["data"][0], False)
-    return np.asarray(_Shared(a, interface))
-
-
 def _by_lengths(lengths: np.ndarray) -> np.ndarray:
     """All rows in order; short ones of many lengths sorted, block by block: the ends of rows are foreseen then."""
     line = np.arange(lengths.size, dtype=np.uint32)
@@ -458,4 +437,4 @@ def _by_lengths(lengths: np.ndarray) -> np.ndarray:
 
 def _unsigned(a: np.ndarray, index: type[np.unsignedinteger]) -> np.ndarray:
     """Non-negative indices as unsigned ones: without a copy where the size is right already."""
-    return _writable(a).view(index) if a.dtype.itemsize == np.dtype(index).itemsize else a.astype(index)
+    return writable(a).view(index) if a.dtype.itemsize == np.dtype(index).itemsize else a.astype(index)

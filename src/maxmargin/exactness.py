@@ -57,13 +57,22 @@ def huge_columns(problem: Problem, X: Any, norms: np.ndarray, alpha: np.ndarray)
     With an augmented intercept the last entry stands for the constant coordinate. `norms` are |x_i|.
     """
     total = float(alpha.sum())
-    allowed = SHARE / _EPS * math.sqrt(total)
-    if problem.hard or not problem.euclidean or max(float(alpha @ norms), problem.rho * total) <= allowed:
+    if problem.hard or not problem.euclidean or is_ordinary(problem, total, float(alpha @ norms)):
         return None
-    size = Plain.combine(abs(X), alpha)
+    size, allowed = Plain.combine(abs(X), alpha), _allowed(total)
     if problem.rho:
         size = np.append(size, problem.rho * total)
     return size > NEARLY * allowed if size.max() > allowed else None
+
+
+def is_ordinary(problem: Problem, total: float, spread: float) -> bool:
+    """Is no column huge, by the sums of alpha and of alpha |x_i| alone?"""
+    return max(spread, problem.rho * total) <= _allowed(total)
+
+
+def _allowed(total: float) -> float:
+    """The size of a column that is not huge."""
+    return SHARE / _EPS * math.sqrt(total)
 
 
 def exact_bound(

@@ -100,6 +100,11 @@ class Problem:
         """The constant coordinate of every pattern; 0 where there is none."""
         return self.intercept_scaling if self.intercept == "augmented" else 0.0
 
+    @property
+    def cap(self) -> float:
+        """The largest dual weight of a pattern of weight 1; inf where there is none."""
+        return self.C if self.loss == "hinge" else np.inf
+
     def caps(self, weights: np.ndarray) -> np.ndarray:
         """The largest dual weight of each pattern: C s_i for the hinge, else none."""
         if self.hard or self.loss == "squared_hinge":

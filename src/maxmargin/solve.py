@@ -17,12 +17,13 @@ from .batch.blocks import Few
 from .batch.few import optimum
 from .batch.quadratic import OutOfTime, Quadratic, Whole, quadratics
 from .certificates import FEW as FEW_ENTRIES
-from .certificates import NEGLIGIBLE, Certificate, Sample, certify
+from .certificates import NEGLIGIBLE, Certificate, Sample
 from .compiled.orders import Source
 from .data import Patterns
 from .merge import Merged, merge
 from .norms import norm
 from .problems import CROSSED, Problem
+from .proofs import certify
 from .rules import Algorithm, DualCoordinateDescent
 from .rules.programs import Program
 from .run import Run
@@ -335,7 +336,8 @@ def _in_one_call(
         )
     )  # fmt: skip
     terms.on_report(history[-1], lambda: (best.w, best.b))
-    status = Status.CERTIFIED if best.certificate.gap <= terms.tol else Status.STALLED
+    status = Status.CONVERGED if best.certificate.gap <= EXACT else Status.STALLED
+    status = Status.CERTIFIED if best.certificate.gap <= terms.tol else status
     return Solution(best.w, best.b, best.alpha, status, 1, history, best.certificate), ended
 
 

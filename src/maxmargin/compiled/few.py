@@ -17,6 +17,7 @@ from .lines import subtract
 from .newton import changes, descend, follow, weigh
 from .proximal import descend as descend_smoothed
 from .proximal import follow as follow_smoothed
+from .rows import combine, scores
 
 MOST = 200  # steps
 NONE, STILL = 1e-20, 2  # a gap that is rounding; steps with the same costly patterns that may not lessen it
@@ -259,36 +260,3 @@ def lacking(few, z, slack):
     scores(few.rows, z, slack)
     for k in range(slack.size):
         slack[k] = 1.0 - few.y[k] * slack[k]
-
-
-@compiled(fastmath={"reassoc", "contract"})
-def scores(rows, z, out):
-    """z times all rows."""
-    for i in range(rows.shape[0]):
-        row = rows[i]
-        total = 0.0
-        for j in range(z.size):
-            total += row[j] * z[j]
-        out[i] = total
-
-
-@compiled(fastmath={"reassoc", "contract"})
-def combine(rows, c, some, out):
-    """c times all rows; `some` is room for the places of those that are not 0."""
-    out[:] = 0.0
-    count = 0
-    for i in range(c.size):
-        some[count] = i
-        count += c[i] != 0.0
-    whole = count - count % 4
-    for k in range(0, whole, 4):
-        h, i, j, l = some[k], some[k + 1], some[k + 2], some[k + 3]
-        p, q, r, s = c[h], c[i], c[j], c[l]
-        a, b, d, e = rows[h], rows[i], rows[j], rows[l]
-        for column in range(out.size):
-            out[column] += (p * a[column] + q * b[column]) + (r * d[column] + s * e[column])
-    for k in range(whole, count):
-        i = some[k]
-        row = rows[i]
-        for column in range(out.size):
-            out[column] += c[i] * row[column]

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 from numba.core import config, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import overload_method
@@ -44,6 +45,28 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
         return dispatcher
 
     return decorate
+
+
+class _Shared:
+    """The same memory under another description; holds on to the owner."""
+
+    def __init__(self, owner: np.ndarray, interface: dict[str, Any]) -> None:
+        self.owner, self.__array_interface__ = owner, interface
+
+
+def writable(a: np.ndarray) -> np.ndarray:
+    """A view of the same memory whose type does not say read-only; the engine never writes to it.
+
+    Numba compiles read-only arrays anew; one type for both spares the second compilation.
+    """
+    a = np.asarray(a)  # a memory map is an array of its own class
+    if a.flags.writeable and a.flags.aligned:
+        return a
+    if not a.flags.aligned or not a.size:
+        return a.copy()
+    interface = dict(a.__array_interface__)
+    interface["data"] = (interface["data"][0], False)
+    return np.asarray(_Shared(a, interface))
 
 
 def record(cls: _T) -> _T:

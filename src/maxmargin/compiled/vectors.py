@@ -433,7 +433,7 @@ def squares_sparse(indptr, data, out):
         out[i] = total
 
 
-@compiled()
+@compiled(fastmath={"reassoc", "contract"})
 def squares_dense(X, out):
     """out[i] = |row i|^2."""
     for i in range(out.size):

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..certificates import Sample, certify, training_data
+from ..certificates import Sample, training_data
+from ..proofs import certify
 from ..screening import certain_margins, columns_without_weight, modulus
 from ..status import Status
 from .linear import MaxMarginClassifier, WithoutExactStep

@@ -1,0 +1,105 @@
+"""Sums that the bounds of a soft margin at p = 2 are made of, over dense rows in one pass.
+
+Rows are taken so many at a time that they are still in cache when they are combined; every sum is one of the sums of
+such parts, so that long ones keep their digits. `cap` is C for the hinge, infinite for squared losses.
+
+A loop that adds up writes nothing: which of its versions runs, and in what order they add, would depend on where in
+memory the arrays lie.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .jit import compiled
+from .rows import combine, scores
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def capped(alpha, weights, cap, y, out):
+    """out = alpha, none of them negative or above cap s_i. (Their sums over both classes.)"""
+    plus = minus = 0.0
+    for k in range(alpha.size):
+        most = cap * weights[k] if weights[k] > 0.0 else 0.0
+        out[k] = min(alpha[k], most) if alpha[k] > 0.0 else 0.0
+    for k in range(alpha.size):
+        plus += out[k] if y[k] > 0.0 else 0.0
+        minus += out[k] if y[k] <= 0.0 else 0.0
+    return plus, minus
+
+
+@compiled()
+def shrink(alpha, y, weights, cap, plus, minus):
+    """alpha times these factors, one of each class, and no more than cap s_i. (The sum of y alpha, in two parts.)"""
+    whole = rest = 0.0
+    for k in range(alpha.size):
+        value = alpha[k] * (
+            0.5 * ((1.0 + y[k]) * plus + (1.0 - y[k]) * minus)
+        )  # no branch: classes come in any order
+        most = cap * weights[k]  # not a number, if there is no cap and no weight
+        value = most if most < value else value
+        alpha[k] = value
+        value *= y[k]
+        total = whole + value
+        back = total - whole
+        rest += (whole - (total - back)) + (value - back)
+        whole = total
+    return whole, rest
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def room(alpha, weights, cap):
+    """The largest multiple of alpha that is nowhere above cap s_i."""
+    most = np.inf
+    for k in range(alpha.size):
+        ratio = cap * weights[k] / alpha[k]  # of nothing to nothing it is not a number
+        most = ratio if ratio < most else most
+    return most
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def one_pass(X, y, weights, norms, alpha, w, b, C, squared, each, constant, desk, some, v):
+    """v[0] = sum alpha y x, and sums of the losses of (w, b) and of alpha; `v[1]` and `desk` are room for parts.
+
+    A score is off by no more than each |x_i| + constant. (The losses of margins that are as small as they may be; of
+    margins as they seem; sum alpha; sum alpha^2 / (4 C s_i), of squared losses; sum alpha |x_i|; how many alpha are not
+    0.)
+    """
+    least = nominal = total = own = spread = 0.0
+    score, signed, step = desk[0], desk[1], desk.shape[1]
+    count = 0
+    for first in range(0, alpha.size, step):
+        last = min(first + step, alpha.size)
+        rows, a, s, length, side = (
+            X[first:last],
+            alpha[first:last],
+            weights[first:last],
+            norms[first:last],
+            y[first:last],
+        )
+        scores(rows, w, score[: a.size])
+        small, seeming, sums, squares, sizes = 0.0, 0.0, 0.0, 0.0, 0.0
+        for k in range(a.size):
+            signed[k] = side[k] * a[k]
+        for k in range(a.size):
+            margin, cost = side[k] * (score[k] + b), C * s[k]
+            low = margin - (each * length[k] + constant)
+            # what is not a number is no margin
+            rest, seen = 0.0 if low >= 1.0 else 1.0 - low, 0.0 if margin >= 1.0 else 1.0 - margin
+            small += cost * (rest * (rest if squared else 1.0))
+            seeming += cost * (seen * (seen if squared else 1.0))
+            sums += a[k]
+            sizes += a[k] * length[k]
+            count += a[k] > 0.0
+        if squared:
+            for k in range(a.size):
+                squares += a[k] / (4.0 * C * s[k]) * a[k] if a[k] > 0.0 else 0.0
+        combine(rows, signed[: a.size], some, v[1])
+        for j in range(v.shape[1]):
+            v[0, j] += v[1, j]
+        least += small
+        nominal += seeming
+        total += sums
+        own += squares
+        spread += sizes
+    return least, nominal, total, own, spread, count
