@@ -47,7 +47,8 @@ def certify(
     affords: Callable[[float], bool] = lambda seconds: True,
 ) -> Certificate:
     """The certificate of a primal point (w, b) and dual weights alpha: `certificates.certify`, sooner."""
-    started = _in_one_pass(problem, sample, w, b, alpha)
+    with np.errstate(over="ignore", invalid="ignore"):
+        started = _in_one_pass(problem, sample, w, b, alpha)
     if started is None:
         return certify_any(problem, sample, w, b, alpha, tol, affords)
     return proved(problem, sample, *with_more_digits(problem, sample, w, b, *started, tol, affords))

@@ -1,0 +1,204 @@
+"""Certificates made in one pass: the same as those made sum by sum, and true of real numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import maxmargin.certificates
+import maxmargin.proofs
+from maxmargin import Problem
+from maxmargin.arithmetic import Plain
+from maxmargin.certificates import Sample, bounds
+from maxmargin.compiled.bounds import capped, one_pass, room, shrink
+from maxmargin.proofs import certify
+
+KINDS = list(product(["hinge", "squared_hinge"], ["free", "none", "augmented"]))
+
+
+def task(seed, n=40, d=3, scale=1.0, dtype=float):
+    """Rows, a point and dual weights of no solver."""
+    rng = np.random.default_rng(seed)
+    X = (scale * rng.normal(size=(n, d))).astype(dtype)
+    y = np.where(rng.random(n) < 0.4, 1.0, -1.0)
+    weights = rng.uniform(0.1, 3.0, n) * (rng.random(n) < 0.9)
+    alpha = np.maximum(rng.normal(size=n), -0.1) * 10.0 ** rng.uniform(-3, 1)
+    return Sample(X, y, weights), rng.normal(size=d) / scale, float(rng.normal()), alpha
+
+
+def truth(problem, sample, w, b, alpha):
+    """The primal and the dual value in rational numbers, of dual weights whose heavier class is scaled down."""
+    X, y = [[Fraction(float(x)) for x in row] for row in sample.X], [int(side) for side in sample.y]
+    s, C = [Fraction(float(weight)) for weight in sample.weights], Fraction(problem.C)
+    w, b, rho = [Fraction(float(value)) for value in w], Fraction(b), Fraction(problem.rho)
+    squared = problem.loss == "squared_hinge"
+
+    def dot(a, c):
+        return sum(p * q for p, q in zip(a, c, strict=True))
+
+    slack = [max(1 - side * (dot(row, w) + b), 0) for row, side in zip(X, y, strict=True)]
+    primal = dot(w, w) / 2 + C * dot(s, [value**2 if squared else value for value in slack])
+    primal += (b / rho) ** 2 / 2 if rho else 0
+    alpha = [Fraction(float(a)) for a in alpha]
+    if problem.free:
+        plus, minus = (sum(a for a, side in zip(alpha, y, strict=True) if side == of) for of in (1, -1))
+        least = min(plus, minus)
+        alpha = [a * least / (plus if side == 1 else minus) for a, side in zip(alpha, y, strict=True)]
+    signed = [a * side for a, side in zip(alpha, y, strict=True)]
+    v = [dot(signed, column) for column in zip(*X, strict=True)] + [rho * sum(signed)]
+    dual = sum(alpha) - dot(v, v) / 2
+    if squared:
+        dual -= sum(a * a / (4 * C * weight) for a, weight in zip(alpha, s, strict=True) if a)
+    else:
+        assert all(a <= C * weight * (1 + Fraction(1, 2**51)) for a, weight in zip(alpha, s, strict=True))
+    return primal, dual
+
+
+@pytest.mark.parametrize(("loss", "intercept"), KINDS)
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_bounds_are_true_of_real_numbers(loss, intercept, scale):
+    for seed in range(6):
+        problem = Problem(loss, [0.01, 1.0, 100.0][seed % 3], intercept=intercept, intercept_scaling=1.5)
+        sample, w, b, alpha = task(seed, scale=scale)
+        b = 0.0 if intercept == "none" else b
+        found = certify(problem, sample, w, b, alpha, 1e-3)
+        primal, dual = truth(problem, sample, w, b, found.alpha)
+        assert Fraction(found.lower) <= dual <= primal <= Fraction(found.upper)
+        assert found.lower == pytest.approx(float(dual), rel=1e-9, abs=1e-12 * float(primal))
+        assert found.upper == pytest.approx(float(primal), rel=1e-9)
+
+
+@pytest.mark.parametrize(("loss", "intercept"), KINDS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (2, 5), (300, 4), (1024, 2), (5000, 7)])
+def test_one_pass_proves_what_sums_one_by_one_prove(loss, intercept, dtype, n, d, monkeypatch):
+    problem = Problem(loss, 2.0, intercept=intercept)
+    sample, w, b, alpha = task(n + d, n, d, dtype=dtype)
+    b = 0.0 if intercept == "none" else b
+    one_by_one = maxmargin.certificates.certify(problem, sample, w, b, alpha, 1e-3)
+    if n > 2:  # with a row in each class, and not all of weight 0
+        monkeypatch.setattr(maxmargin.proofs, "certify_any", None)
+    found = certify(problem, sample, w, b, alpha, 1e-3)
+    near = 1e-11 if dtype is np.float64 else 1e-10  # one by one, float32 is not added up in parts
+    assert found.lower == pytest.approx(one_by_one.lower, rel=near)
+    assert found.upper == pytest.approx(one_by_one.upper, rel=near)
+    assert found.support.tolist() == one_by_one.support.tolist()
+    np.testing.assert_allclose(found.dual, one_by_one.dual, rtol=1e-11)
+    assert found.fingerprint == one_by_one.fingerprint
+
+
+def test_where_it_is_more_than_one_pass(monkeypatch):
+    """Sparse rows, other norms, hard margins, columns and huge numbers are left to sums one by one."""
+    asked = []
+    monkeypatch.setattr(maxmargin.proofs, "certify_any", lambda *all_of_it: asked.append(all_of_it[0]))
+    sample, w, b, alpha = task(0)
+
+    def changed(X):
+        return Sample(X, sample.y, sample.weights)
+
+    soft = Problem("hinge", 1.0)
+    certify(soft, sample, w, b, alpha)
+    assert not asked
+    for problem, rows in (
+        (soft, changed(sp.csr_array(sample.X))),
+        (soft, changed(np.asfortranarray(sample.X))),
+        (soft, changed(1e160 * sample.X)),
+        (Problem("hinge", 1.0, p=3.0), sample),
+        (Problem("hinge", 1.0, power=1), sample),
+        (Problem("hinge", np.inf), sample),
+    ):
+        asked.clear()
+        certify(problem, rows, w, b, alpha)
+        assert asked == [problem]
+    for point, weights in (
+        ((w, np.nan), alpha),
+        ((np.inf * w, b), alpha),
+        ((w, b), 0.0 * alpha),
+        ((w, b), np.nan * alpha),
+    ):
+        asked.clear()
+        certify(soft, sample, *point, weights)
+        assert asked == [soft]
+
+
+def test_millions_of_equal_dual_weights_balance():
+    """Plain sums of them are off to one side by more than `verify` allows."""
+    n = 3_000_001
+    y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
+    X = y[:, None] + np.linspace(-1.0, 1.0, n)[:, None]
+    found = certify(Problem("hinge", 0.1), Sample(X, y, np.ones(n)), np.zeros(1), 0.0, np.full(n, 0.1))
+    assert abs(Plain.total(found.alpha * y)) < 1e-13 * found.dual.sum()
+
+
+@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sums_of_one_pass(squared, dtype):
+    """Against NumPy: every sum, over no, one and several parts."""
+    for n in (1, 7, 8, 9, 24, 31):
+        sample, w, b, alpha = task(n, n, 3, dtype=dtype)
+        X, y, s, norms = sample.X, sample.y, sample.weights, sample.norms
+        alone, v, desk = np.empty(n), np.zeros((2, 3)), np.empty((2, 8))
+        sides = capped(alpha, s, 0.5, y, alone)
+        expected = np.clip(alpha, 0.0, 0.5 * s)
+        np.testing.assert_array_equal(alone, expected)
+        assert sides == pytest.approx((expected[y > 0].sum(), expected[y < 0].sum()))
+        found = one_pass(
+            X, y, s, norms, alone, w, b, 0.5, squared, 0.01, 0.02, desk, np.empty(8, np.uint32), v
+        )
+        margins = y * (X.astype(float) @ w + b)
+        power = 2 if squared else 1
+        own = alone[alone > 0] ** 2 / (2.0 * s[alone > 0]) if squared else 0.0
+        assert found == pytest.approx(
+            (
+                0.5 * s @ np.maximum(1.0 - margins + 0.01 * norms + 0.02, 0.0) ** power,
+                0.5 * s @ np.maximum(1.0 - margins, 0.0) ** power,
+                alone.sum(),
+                np.sum(own),
+                alone @ norms,
+                np.count_nonzero(alone),
+            ),
+            rel=1e-13,
+        )  # fmt: skip
+        np.testing.assert_allclose(v[0], (alone * y) @ X, rtol=1e-12, atol=1e-15)
+        if alone.any():
+            assert room(alone, s, 0.5) == np.min(0.5 * s[alone > 0] / alone[alone > 0])
+        before = alone.copy()
+        difference = sum(shrink(alone, y, s, 0.5, 0.5, 3.0))
+        np.testing.assert_array_equal(alone, np.minimum(before * np.where(y > 0, 0.5, 3.0), 0.5 * s))
+        assert difference == pytest.approx(float(alone @ y), rel=1e-13, abs=1e-16)
+
+
+def test_sums_do_not_depend_on_where_arrays_lie():
+    """Compiled loops have several versions, and which one runs must not be seen."""
+    rng, found = np.random.default_rng(0), set()
+    sample, w, b, alpha = task(0, 2500, 4)
+    arrays = [sample.X, sample.y, sample.weights, sample.norms, np.maximum(alpha, 0.0), w]
+
+    def moved(a):
+        room, place = np.empty(a.size + 8), int(rng.integers(8))
+        room[place : place + a.size] = a.ravel()
+        return room[place : place + a.size].reshape(a.shape)
+
+    kept = []
+    for _ in range(500):
+        kept.append(np.empty(int(rng.integers(1, 3000))))
+        v, desk = moved(np.zeros((2, 4))), moved(np.empty((2, 1024)))
+        X, y, s, norms, a, w = (moved(one) for one in arrays)
+        sums = one_pass(X, y, s, norms, a, w, b, 1.0, True, 1e-15, 1e-300, desk, np.empty(1024, np.uint32), v)
+        found.add((*sums, *v[0].tolist()))
+    assert len(found) == 1
+
+
+def test_bounds_of_many_rows_are_checked_with_more_digits():
+    """What one pass proves, compensated sums prove too, but for the rounding that it has allowed for."""
+    sample, w, b, alpha = task(5, 30_000, 6)
+    problem = Problem("squared_hinge", 0.3)
+    found = certify(problem, sample, w, b, alpha, 1e-2)
+    exact = bounds(problem, sample, w, b, found.alpha, maxmargin.certificates.Compensated)
+    assert found.lower <= exact.lower + exact.below
+    assert exact.upper - exact.above <= found.upper
+    assert exact.lower - found.lower < 1e-8 * exact.lower
