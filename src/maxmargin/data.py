@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,11 @@ class Patterns:
         else:
             squares_sparse(self._indptr, self._data, out)
         return out
+
+    @cached_property
+    def longest2(self) -> float:
+        """The largest |x_i|^2."""
+        return float(self.square.max(initial=0.0))
 
     def some(self, places: np.ndarray) -> Patterns:
         """These rows, in this order."""

@@ -7,11 +7,14 @@ and is computed on numbers divided by the largest of them: no power over- or und
 
 from __future__ import annotations
 
+import math
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+
+SMALL, LARGE = 1e-140, 1e140  # entries whose squares are no concern, as long as they are not that many
 
 
 def dual_exponent(p: float) -> float:
@@ -42,6 +45,8 @@ def norm(x: np.ndarray, r: float) -> float:
     r : float in [1, inf]
     """
     top = float(np.abs(x).max(initial=0.0))
+    if r == 2.0 and SMALL <= top <= LARGE:
+        return math.sqrt(float(x @ x))
     if np.isinf(r) or not (np.isfinite(top) and top > 0.0):
         return top
     if r == 1.0:

@@ -11,6 +11,7 @@ where the huge columns separate the classes, so that it is tried first and the c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -102,8 +103,8 @@ def _huge_columns(task: Task) -> np.ndarray | None:
     problem, X = task.problem, task.patterns.X
     if problem.hard or not problem.euclidean:
         return None
-    root = float(np.sqrt(problem.C) * np.sqrt(np.mean(task.weights)))
-    longest = float(np.sqrt(task.patterns.square.max(initial=0.0)))
+    root = math.sqrt(problem.C) * math.sqrt(float(task.weights.sum()) / max(task.weights.size, 1))
+    longest = math.sqrt(task.patterns.longest2)
     if max(longest, problem.rho) * root <= HUGE:
         return None
     top, bottom = (_row(extreme(axis=0)) for extreme in (X.max, X.min))
@@ -158,7 +159,7 @@ def units(task: Task) -> Units:
     """
     patterns = task.patterns
     check_constant(task.problem)
-    square = float(patterns.square.max(initial=0.0))
+    square = patterns.longest2
     if ORDINARY[0] <= square <= ORDINARY[1]:
         return Units()
     values = patterns.X.data if patterns.sparse else patterns.X

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -317,7 +318,7 @@ def _in_one_call(
             found = None
             if not terms.watch.interrupted():
                 found = optimum(problem, blocks, task.y, task.weights, near, terms.watch.interrupted)
-            if found is None or not all(np.isfinite(part).all() for part in found):
+            if found is None or not _is_finite(*found):
                 break
             told, ended = _told(task, terms, whole, rows, found, near > 0.0)
             best = told if best is None or told.certificate.gap <= best.certificate.gap else best
@@ -339,6 +340,11 @@ def _in_one_call(
     status = Status.CONVERGED if best.certificate.gap <= EXACT else Status.STALLED
     status = Status.CERTIFIED if best.certificate.gap <= terms.tol else status
     return Solution(best.w, best.b, best.alpha, status, 1, history, best.certificate), ended
+
+
+def _is_finite(w: np.ndarray, b: float, alpha: np.ndarray) -> bool:
+    """Are these numbers, whose sums are numbers too?"""
+    return math.isfinite(float(w.sum()) + b + float(alpha.sum()))
 
 
 def _takes_one_call(problem: Problem, patterns: Patterns) -> bool:

@@ -36,6 +36,8 @@ class Blocks:
     X : ndarray or CSR matrix of shape (n, d)
     problem : Problem
         A free intercept does not see a shift of the columns; numbers do. Its constant is one in any units.
+    like : Blocks, default=None
+        Of whose rows these are some: mean and units are theirs.
 
     Attributes
     ----------
@@ -48,20 +50,28 @@ class Blocks:
         1 for every weight that is regularised, 0 for a free intercept.
     """
 
-    def __init__(self, problem: Problem, X: Any) -> None:
-        self.X, (self.n, self.d), self._free = X, X.shape, problem.free
+    def __init__(self, problem: Problem, X: Any, like: Blocks | None = None) -> None:
+        self.X, (self.n, self.d), self.problem = X, X.shape, problem
         self.constant = 1.0 if problem.free else problem.rho
         self.size = self.d + (self.constant > 0.0)
-        self.mean = np.zeros(self.d)
-        if problem.free:
-            self.mean = Plain.combine(X, np.full(self.n, 1.0 / self.n))
         each = 2 * (1 + X.nnz // self.n) if sp.issparse(X) else self.size  # numbers a row
         self.step = max(1, min(self.n, BYTES // (8 * each)))
-        self.unit = (self._square() / self.n + problem.rho**2) ** 0.5 or 1.0
-        self.lengths = self._find_long_rows(problem)
+        if like is None:
+            self.mean = np.zeros(self.d)
+            if problem.free:
+                self.mean = Plain.combine(X, np.full(self.n, 1.0 / self.n))
+            self.unit = (self._square() / self.n + problem.rho**2) ** 0.5 or 1.0
+            self.lengths = self._find_long_rows(problem)
+        else:
+            self.mean, self.unit, self.lengths = like.mean, like.unit, np.ones(self.n)
         self.units, self.regular = np.full(self.size, self.unit), np.ones(self.size)
         if problem.free:
             self.units[-1], self.regular[-1] = 1.0, 0.0
+
+    def some(self, places: slice) -> Blocks:
+        """Some of these rows, about the same mean and in the same units; none of them counts as long."""
+        X = self.X[places] if sp.issparse(self.X) else np.ascontiguousarray(self.X[places])
+        return blocks_of(self.problem, X, self)
 
     def parts(self) -> Iterator[slice]:
         """The places of the rows that are looked at together."""
@@ -150,7 +160,7 @@ class Blocks:
         primal = 0.5 * float((self.regular * z) @ z) + loss
         dual = linear - 0.5 * float((self.regular * made) @ made)
         # what evens dual weights out costs about as much
-        uneven = abs(float(made[-1])) if self._free else 0.0
+        uneven = abs(float(made[-1])) if self.problem.free else 0.0
         return (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf
 
     def _of_dense(self, share: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
@@ -202,8 +212,8 @@ class Blocks:
 class Few(Blocks):
     """A few dense rows: kept as they are about their mean, with the constant, in their units."""
 
-    def __init__(self, problem: Problem, X: np.ndarray) -> None:
-        super().__init__(problem, X)
+    def __init__(self, problem: Problem, X: np.ndarray, like: Blocks | None = None) -> None:
+        super().__init__(problem, X, like)
         self.rows = np.empty((self.n, self.size))
         about(X, self.mean, 1.0 / self.units, self.constant, self.rows)
         self._whole: tuple[np.ndarray, np.ndarray] | None = None
@@ -254,11 +264,11 @@ def is_few(X: Any) -> bool:
     return not sp.issparse(X) and 8 * X.shape[0] * (X.shape[1] + 1) <= KEPT
 
 
-def blocks_of(problem: Problem, X: Any) -> Blocks:
+def blocks_of(problem: Problem, X: Any, like: Blocks | None = None) -> Blocks:
     """The rows of a problem in blocks, as Blocks has them; they may be in blocks already."""
     if isinstance(X, Blocks):
         return X
-    return Few(problem, X) if is_few(X) else Blocks(problem, X)
+    return Few(problem, X, like) if is_few(X) else Blocks(problem, X, like)
 
 
 def _places(rows: slice | np.ndarray) -> np.ndarray:

@@ -114,6 +114,5 @@ def _desk(few: Few, weight: np.ndarray) -> Desk:
 
 def _empty(n: int, size: int) -> Desk:
     """Room to work, with none."""
-    rows = [*np.empty((2, n)), np.empty(n, bool), np.zeros(n, bool), *np.empty((2, n), np.uint32)]
-    matrices = [np.zeros((size, size)), *np.empty((2, size, size))]
-    return Desk._make([*rows, *matrices, np.zeros(size), *np.empty((5, size))])
+    rows = *np.empty((2, n)), *np.zeros((2, n), bool), *np.empty((2, n), np.uint32)
+    return Desk(*rows, *np.zeros((3, size, size)), *np.zeros((6, size)))

@@ -29,7 +29,7 @@ from ..compiled.vectors import Plain as Vector
 from ..problems import Problem
 from .blocks import Blocks, blocks_of, unsigned
 from .points import Reached
-from .scaled_cholesky import factor
+from .scaled_cholesky import Solve, factor
 
 MOST = 200  # steps
 LEAST = 1e-300  # a squared own coordinate to divide by
@@ -44,6 +44,7 @@ LARGE, EVERY = 20_000, 16  # rows, of which every 16th are solved first
 NEAR, SHORT, LONG = 1e-2, 15, 100  # a gap to begin at; steps from 0 that may lead there, and those of a stage
 MIDDLE, LOW = 0.5, 1e6  # of the way, in digits, to their sum: where costs begin to rise, and no later
 RISE, CLOSE = 10.0, 0.5  # of the costs from stage to stage; a gap at which the next one begins
+LENT = 0.1  # share of a gap that a step must leave less of, for the curvature of a sample to do once more
 EASY = 2  # steps of a stage, after which costs may rise by more
 TURNS = 2000  # of conjugate gradients
 ROUGH, FINE = 0.03, 1e-3  # what they may leave of the gradient, far away and nearby,
@@ -97,15 +98,14 @@ def newton_points(
 
 def _begin(descent: _Descent, weights: np.ndarray) -> None:
     """To where a sample of many rows leads; a few rows, from 0, or along costs that rise where that is too far."""
-    y, X = descent.y, descent.blocks.X
+    y = descent.y
     if y.size >= LARGE:
         some = slice(None, None, EVERY)
-        rows = X[some] if sp.issparse(X) else np.ascontiguousarray(X[some])
-        signs = np.ascontiguousarray(y[some])
-        sample = _Descent(descent.problem, rows, signs, EVERY * weights[some], descent.interrupted)
-        _begin(sample, EVERY * weights[some])
+        rows, signs, costs = descent.blocks.some(some), np.ascontiguousarray(y[some]), EVERY * weights[some]
+        sample = _Descent(descent.problem, rows, signs, costs, descent.interrupted)
+        _begin(sample, costs)
         _run(sample, NEAR, LONG)
-        descent.place(*sample.blocks.primal(sample.z))
+        descent.follow(sample)
         return
     descent.start()
     if _run(descent, NEAR, SHORT) == SHORT:
@@ -165,8 +165,15 @@ class _Descent:
         z = self.blocks.coordinates(w, b)
         self._begin_at(z, self._slack_at(z))
 
+    def follow(self, sample: _Descent) -> None:
+        """Begin where a sample of these rows has led, with what it knows of their curvature."""
+        self._begin_at(sample.z.copy(), self._slack_at(sample.z))
+        solve = sample._system.factored(sample.slack > 0.0)
+        self._lent = None if solve is None else _Lent(solve)
+
     def _begin_at(self, z: np.ndarray, slack: np.ndarray) -> None:
         self.z, self.slack = z, slack
+        self._lent: _Lent | None = None
         self._gap = self._last = np.inf
         self._looked = False
         self._apart = np.inf  # the bounds, as a share of the lower one
@@ -218,17 +225,47 @@ class _Descent:
     def advance(self) -> bool:
         """A step to the least point of its line; False where there is none."""
         costly = self.slack > 0.0
-        rough = min(max(self._gap**0.5, FINE), ROUGH) * FINER**self._again
-        dz = self._system.solve(costly, self._gradient, rough)
+        if self._lent is not None and self._gap <= LENT * self._last:
+            dz = self._lent.way(self.z, self._gradient)
+        else:
+            self._lent = None
+            rough = min(max(self._gap**0.5, FINE), ROUGH) * FINER**self._again
+            dz = self._system.solve(costly, self._gradient, rough)
         step = self.blocks.all_scores(dz)
         t = descend(self.slack, step, self.y, self.share, self.z, dz, self.regular, self._gradient, FLAT)
         if not t > 0.0:
             return False
         self._looked = False
-        self._again = 0 if follow(self.slack, step, t, costly) else self._again + 1
+        changed = follow(self.slack, step, t, costly) or self._lent is not None
+        self._again = 0 if changed else self._again + 1
         if self._again == 1:
             self.slack = self._slack_at(self.z)  # what rounding has added up
         return True
+
+
+class _Lent:
+    """What solves the system of a sample, corrected by what the steps so far have shown of the curvature (BFGS)."""
+
+    def __init__(self, solve: Solve) -> None:
+        self._solve = solve
+        self._last: tuple[np.ndarray, np.ndarray] | None = None
+        self._seen: list[tuple[np.ndarray, np.ndarray, float]] = []
+
+    def way(self, z: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """To about the least point of the whole."""
+        if self._last is not None:
+            step, change = z - self._last[0], gradient - self._last[1]
+            if float(step @ change) > 0.0:
+                self._seen.append((step, change, 1.0 / float(step @ change)))
+        self._last = z.copy(), gradient.copy()
+        rest, shares = gradient.copy(), []
+        for step, change, inverse in reversed(self._seen):
+            shares.append(inverse * float(step @ rest))
+            rest -= shares[-1] * change
+        way = self._solve(rest)
+        for (step, change, inverse), share in zip(self._seen, reversed(shares), strict=True):
+            way += (share - inverse * float(change @ way)) * step
+        return -way
 
 
 class _Products:
@@ -241,12 +278,17 @@ class _Products:
         self._matrix = np.zeros((blocks.size, blocks.size))
         self._top = np.zeros(blocks.size)
 
+    def factored(self, costly: np.ndarray) -> Solve | None:
+        """What solves the system of these patterns."""
+        self._follow(costly)
+        return factor(self.blocks.regularised(self._matrix))
+
     def solve(self, costly: np.ndarray, gradient: np.ndarray, rough: float) -> np.ndarray:
         """The way to the least point of these patterns' loss."""
-        self._follow(costly)
-        matrix = self.blocks.regularised(self._matrix)
-        solve = factor(matrix)
-        return -solve(gradient) if solve is not None else -gradient / np.maximum(np.diag(matrix), LEAST)
+        solve = self.factored(costly)
+        if solve is not None:
+            return -solve(gradient)
+        return -gradient / np.maximum(np.diag(self.blocks.regularised(self._matrix)), LEAST)
 
     def _follow(self, costly: np.ndarray) -> None:
         """Add the patterns that came to the matrix, subtract those that left; or begin anew."""
@@ -279,6 +321,9 @@ class _Gradients:
             self._space: Any = Sparse(unsigned(X.indptr), unsigned(X.indices), X.data, Vector(self._w))
         else:
             self._space = Dense(np.asarray(X), Vector(self._w))
+
+    def factored(self, costly: np.ndarray) -> None:
+        """Nothing that others could use."""
 
     def solve(self, costly: np.ndarray, gradient: np.ndarray, rough: float) -> np.ndarray:
         """The way to the least point of these patterns' loss, but for this share of the gradient."""

@@ -11,6 +11,9 @@ from sklearn.utils.validation import _check_sample_weight
 
 from ..problems import Problem
 
+_NORMAL = float(np.finfo(float).smallest_normal)
+MANY = 0.25  # share of the rows that may be classes, and nobody asks whether they are
+
 
 def class_names(y: np.ndarray) -> np.ndarray:
     """The distinct labels, two at least."""
@@ -24,9 +27,9 @@ def class_names(y: np.ndarray) -> np.ndarray:
         )
     try:
         classes = np.unique(y)
-        # two labels tell as much of their kind as all rows do, and nothing speaks against whole numbers or names
+        # two labels tell as much of their kind as all rows do, and nothing speaks against few whole numbers or names
         whole = classes.dtype.kind in "biuU" or (classes.dtype.kind == "f" and not (classes % 1.0).any())
-        if classes.size > 2 or not whole:
+        if not whole or classes.size > max(2, MANY * y.size):  # of which scikit-learn warns
             check_classification_targets(classes if classes.size <= 2 else y)
     except TypeError:
         missing = sum(label is None for label in y)
@@ -85,7 +88,7 @@ def check_costs(problem: Problem, weights: np.ndarray) -> None:
             f"C times the sum of all weights is {total:.3g}, and losses of that size are beyond float64 numbers: "
             "lower C, or the sample weights; C=inf is the hard margin."
         )
-    if least < np.finfo(float).smallest_normal:
+    if least < _NORMAL:
         raise ValueError(
             f"C times the least weight of a row is {least:.3g}, which has lost its digits: raise C, or the sample "
             "weights; rows that are not to count have weight 0."
