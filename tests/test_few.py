@@ -350,15 +350,16 @@ def test_the_matrix_follows_the_patterns(problem, pick):
     weight = np.linspace(1.0, 2.0, n)
     rows = one_call.Rows(few.rows, problem.y, weight, few.regular, problem.problem.free)
     desk = one_call._desk(few, weight)
-    size = float(np.abs(desk.matrix).max())
+    matrix, (wanted, inside) = desk.matrices[0], desk.marks
+    size = float(np.abs(few.rows.T @ (weight[:, None] * few.rows)).max())
     for _ in range(5):
         share = pick.random()
-        desk.wanted[:] = [pick.random() < share for _ in range(n)]
+        wanted[:] = [pick.random() < share for _ in range(n)]
         gather(rows, desk)
-        some = few.rows[desk.wanted]
-        made = some.T @ (weight[desk.wanted, None] * some)
-        assert np.abs(desk.matrix - made).max(initial=0.0) <= 1e-12 * size
-        assert same(desk.inside, desk.wanted)
+        some = few.rows[wanted]
+        made = some.T @ (weight[wanted, None] * some)
+        assert np.abs(matrix - made).max(initial=0.0) <= 1e-12 * size
+        assert same(inside, wanted)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9])

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .norms import SUBNORMAL
 from .norms import norm as any_norm
 
-SUBNORMAL = 1e-290  # squares below have lost digits
 LARGE = 1e290  # above, no room to split a number
 _EPS = float(np.finfo(float).eps)
 _BLOCK = 1 << 18  # entries at a time: temporaries stay in cache

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .arithmetic import MORE_DIGITS, Arithmetic, Compensated, Plain, parts, powers_error
+from .arithmetic import MORE_DIGITS, PART, Arithmetic, Compensated, Plain, parts, powers_error
 from .exactness import exact_bound, huge_columns, inside
 from .kernels import Kernel, Linear
 from .problems import Problem
@@ -79,12 +79,13 @@ def fingerprint(sample: Sample) -> Fingerprint:
 
 def _sums(marks: np.ndarray, y: np.ndarray, weights: np.ndarray, unit: float = 1.0) -> tuple[float, float]:
     """The sum of the marks times what labels and weights tell, in this unit; and that of their absolute values."""
-    checksum = scale = 0.0
-    for some in parts(y.size):
-        factors, found = (3.0 + y[some]) * ((1.0 + weights[some]) / unit), marks[some]
-        checksum += float(found @ factors)
-        scale += float(np.abs(found) @ factors)
-    return checksum, scale
+    if y.size > PART:
+        sums = [_sums(marks[some], y[some], weights[some], unit) for some in parts(y.size)]
+        return sum(checksum for checksum, _ in sums), sum(scale for _, scale in sums)
+    factors = 1.0 + weights
+    factors /= unit
+    factors *= 3.0 + y
+    return float(marks @ factors), float(np.abs(marks) @ factors)
 
 
 def marked(X: Any) -> np.ndarray:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-SMALL, LARGE = 1e-140, 1e140  # entries whose squares are no concern, as long as they are not that many
+SUBNORMAL = 1e-290  # squares below have lost digits
 
 
 def dual_exponent(p: float) -> float:
@@ -44,9 +44,11 @@ def norm(x: np.ndarray, r: float) -> float:
     x : ndarray of shape (d,)
     r : float in [1, inf]
     """
+    if r == 2.0:
+        square = float(x.dot(x))  # which does not warn of an overflow
+        if SUBNORMAL < square < np.inf:
+            return math.sqrt(square)
     top = float(np.abs(x).max(initial=0.0))
-    if r == 2.0 and SMALL <= top <= LARGE:
-        return math.sqrt(float(x @ x))
     if np.isinf(r) or not (np.isfinite(top) and top > 0.0):
         return top
     if r == 1.0:

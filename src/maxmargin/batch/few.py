@@ -12,7 +12,7 @@ import numpy as np
 from ..compiled.few import Desk, hinge, lacking, squared
 from ..compiled.few import Few as Rows
 from ..problems import Problem
-from .blocks import Few
+from .blocks import BY_LOOPS, Few
 from .newton import CLOSE, EASY, EVERY, LONG, LOW, MIDDLE, RISE
 from .points import Point
 from .proximal import first_shares, steepest
@@ -105,14 +105,15 @@ def _hinge(problem: Problem, few: Few, y: np.ndarray, weights: np.ndarray, enoug
 
 
 def _desk(few: Few, weight: np.ndarray) -> Desk:
-    """Room to work, with all patterns inside."""
+    """Room to work; where many classes begin with all patterns inside, with these inside."""
     desk = _empty(few.n, few.size)
-    desk.matrix[:] = few.all_products(weight, np.arange(few.n, dtype=np.uint32))
-    desk.top[:], desk.inside[:] = np.diag(desk.matrix), True
+    if few.n * few.size**2 > BY_LOOPS:  # which takes longer than to look for it
+        matrix = few.all_products(weight, np.arange(few.n, dtype=np.uint32))
+        desk.matrices[0], desk.vectors[0], desk.marks[1] = matrix, np.diag(matrix), True
     return desk
 
 
 def _empty(n: int, size: int) -> Desk:
     """Room to work, with none."""
-    rows = *np.empty((2, n)), *np.zeros((2, n), bool), *np.empty((2, n), np.uint32)
-    return Desk(*rows, *np.zeros((3, size, size)), *np.zeros((6, size)))
+    patterns, places = np.empty((2, n)), np.empty((2, n), np.uint32)
+    return Desk(patterns, np.zeros((2, n), bool), places, np.zeros((3, size, size)), np.zeros((6, size)))

@@ -31,6 +31,7 @@ FALL = 1e-3  # share of its greatest diagonal below which a matrix has lost thre
 RIDGE, RIDGES = 1e-14, 4
 RISE, STEADY = 7.0, 2.0  # how sigma rises while many patterns are inside, and then,
 AT_ONCE, BEYOND = 30.0, 1e4  # and where these are known; by how much more than before
+EASY = 2  # steps with one sigma, after which a far larger one may do
 FULL, LONG = 4.0, 4  # patterns inside, for each column, that are many; steps after which sigma rises by less
 KNOWN = 1e-5  # a gap at which the patterns that are inside twice are known to be
 # of the gradient, at which a problem is solved; of all dual weights, where it is none
@@ -57,26 +58,21 @@ class Few(NamedTuple):
 
 @record
 class Desk(NamedTuple):
-    """Room to work: of every pattern, then of every coordinate.
+    """Room to work, in few arrays: a call takes longer the more it is given.
 
-    `matrix` is that of the patterns `inside`, `top` the most that its diagonal has been.
+    patterns, of shape (2, n): dual weights with their signs; what slacks lose.
+    marks, of shape (2, n): which patterns are wanted inside; which are.
+    places, of shape (2, n): of those that came, and of those that have gone.
+    matrices, of shape (3, size, size): of the patterns inside; of those that came or have gone; the factor.
+    vectors, of shape (6, size): the most that the diagonal has been; what `triangular` leaves of two; the sum of the
+    patterns; the gradient; the way.
     """
 
-    signed: Any
-    gained: Any
-    wanted: Any
-    inside: Any
-    came: Any
-    gone: Any
-    matrix: Any
-    more: Any
-    factor: Any
-    top: Any
-    root: Any
-    inverse: Any
-    sums: Any
-    gradient: Any
-    dz: Any
+    patterns: Any
+    marks: Any
+    places: Any
+    matrices: Any
+    vectors: Any
 
 
 @compiled()
@@ -86,15 +82,19 @@ def squared(few, enough, most, z, slack, desk):
     (Is it found? In how many steps, the most of which are given?) At the optimum the same patterns are costly as before
     the last step, and nothing is left of the gradient.
     """
+    signed, gained = desk.patterns[0], desk.patterns[1]
+    wanted = desk.marks[0]
+    came = desk.places[0]
+    sums, gradient, dz = desk.vectors[3], desk.vectors[4], desk.vectors[5]
     gap, again = np.inf, 0
     for steps in range(most):
-        total, square = weigh(slack, few.weight, few.y, desk.signed)
-        combine(few.rows, desk.signed, desk.came, desk.sums)
-        _, left, size = subtract(few.regular, z, desk.sums, desk.gradient)
+        total, square = weigh(slack, few.weight, few.y, signed)
+        combine(few.rows, signed, came, sums)
+        _, left, size = subtract(few.regular, z, sums, gradient)
         dual = 0.5 * total * total / (size + square) if size + square > 0.0 else 0.0
         if not dual > 0.0:
             return False, steps
-        uneven = desk.sums[z.size - 1] / total if few.free else 0.0
+        uneven = sums[z.size - 1] / total if few.free else 0.0
         last, gap = gap, 0.5 * left / dual + uneven * uneven
         if again > STILL and (gap <= NONE or 0.5 * last <= gap):
             return gap <= NONE, steps
@@ -107,15 +107,15 @@ def squared(few, enough, most, z, slack, desk):
             if primal - lower <= enough * lower:
                 return True, steps
         for k in range(slack.size):
-            desk.wanted[k] = slack[k] > 0.0
+            wanted[k] = slack[k] > 0.0
         gather(few, desk)
         if not towards(few, 1.0, 0.0, desk):
             return False, steps
-        scores(few.rows, desk.dz, desk.gained)
-        t = descend(slack, desk.gained, few.y, few.weight, z, desk.dz, few.regular, desk.gradient, FLAT)
+        scores(few.rows, dz, gained)
+        t = descend(slack, gained, few.y, few.weight, z, dz, few.regular, gradient, FLAT)
         if not t > 0.0:
             return gap <= NONE, steps
-        again = 0 if follow(slack, desk.gained, t, desk.wanted) else again + 1
+        again = 0 if follow(slack, gained, t, wanted) else again + 1
         if again == 1:
             lacking(few, z, slack)  # without what rounding has added up
     return False, most
@@ -127,18 +127,23 @@ def hinge(few, signed, enough, near, share, sigma, steep, z, slack, desk):
 
     (Is it found?) At the optimum a problem is solved and shares do not move: what is free is tight then, all else on
     its side. As soon as it is known which patterns are free sigma rises fast: only digits of their shares are missing.
+    With a larger sigma slacks that are not quite 0 cut the shares of most of them, which then come back one by one: the
+    first step goes where those inside would, were they `held` there.
     """
+    gained = desk.patterns[1]
+    wanted, inside = desk.marks[0], desk.marks[1]
+    gradient, dz = desk.vectors[4], desk.vectors[5]
     whole = 0.0
     for k in range(slack.size):
         whole += few.weight[k]
-        desk.gained[k] = 0.0
-    t, steps, first, off = 0.0, 0, np.inf, np.inf
+        gained[k] = 0.0
+    t, steps, first, off, held = 0.0, 0, np.inf, np.inf, False
     for _ in range(MOST):
-        steepness, gap, total, count = value(few, signed, near, share, sigma, z, slack, t, desk)
+        steepness, gap, total, count = value(few, signed, near, share, sigma, z, slack, t, held, desk)
         first = steepness if steps == 0 else first
-        if 0.0 < enough and gap <= enough:
+        if 0.0 < enough and gap <= enough and not held:
             return True
-        if steepness <= max(LESS * first, ROUNDING * total):
+        if steepness <= max(LESS * first, ROUNDING * total) and not held:
             last, off = off, moved(near, share) / sigma
             length = 1.0
             for j in range(z.size):
@@ -146,44 +151,52 @@ def hinge(few, signed, enough, near, share, sigma, steep, z, slack, desk):
             still = off <= LAST * length or (off <= NEXT_TO_LAST * length and off > HALF * last)
             if still and gap <= SHARP and steepness <= ROUNDING * total:
                 return True
-            if gap <= KNOWN and same(desk.inside, desk.wanted):
+            if gap <= KNOWN and same(inside, wanted):
                 sigma = max(sigma, min(AT_ONCE * sigma, BEYOND * steep))
             else:
-                rise = RISE if count > FULL * z.size else STEADY
+                rise = RISE if count > FULL * z.size or steps <= EASY else STEADY
                 sigma = max(sigma, min(sigma * (rise if steps <= LONG else rise**0.5), steep))
             lacking(few, z, slack)
-            t, steps = 0.0, 0
+            t, steps, held = 0.0, 0, True
             continue
         gather(few, desk)
         if not towards(few, sigma, 0.0 if count or not few.free else LOOSE * sigma * whole, desk):
             return False
-        scores(few.rows, desk.dz, desk.gained)
+        scores(few.rows, dz, gained)
         t = descend_smoothed(
-            near, sigma, slack, desk.gained, few.y, few.weight, z, desk.dz, few.regular, desk.gradient, NOT_STEEP
+            near, sigma, slack, gained, few.y, few.weight, z, dz, few.regular, gradient, NOT_STEEP
         )  # fmt: skip
-        if not t > 0.0:
+        if not (t > 0.0 or held):
             return False
-        steps += 1
+        steps += 0 if held else 1
+        held = False
     return False
 
 
 @compiled()
-def value(few, signed, near, share, sigma, z, slack, t, desk):
+def value(few, signed, near, share, sigma, z, slack, t, held, desk):
     """The shares t steps on, which patterns are inside, and the gradient.
 
-    (Its largest entry; the gap; the sum of the dual weights; how many patterns are inside.)
+    Where the patterns inside are held, nothing cuts what their shares add to it. (Its largest entry; the gap; the sum of the dual weights; how many patterns are inside.)
     """
-    loss, total = follow_smoothed(near, sigma, slack, desk.gained, t, few.weight, signed, share, desk.signed)
+    pull, gained = desk.patterns[0], desk.patterns[1]
+    wanted = desk.marks[0]
+    came = desk.places[0]
+    sums, gradient = desk.vectors[3], desk.vectors[4]
+    loss, total = follow_smoothed(near, sigma, slack, gained, t, few.weight, signed, share, pull)
     count = 0
     for k in range(share.size):
-        desk.wanted[k] = 0.0 < share[k] and share[k] < 1.0
-        count += desk.wanted[k]
-    combine(few.rows, desk.signed, desk.came, desk.sums)
-    steepness, _, size = subtract(few.regular, z, desk.sums, desk.gradient)
+        if held:
+            pull[k] = signed[k] * (near[k] + sigma * slack[k]) if wanted[k] else pull[k]
+        else:
+            wanted[k] = 0.0 < share[k] and share[k] < 1.0
+        count += wanted[k]
+    combine(few.rows, pull, came, sums)
+    steepness, _, size = subtract(few.regular, z, sums, gradient)
     primal, dual = loss, total - 0.5 * size
     for j in range(z.size):
         primal += 0.5 * few.regular[j] * z[j] * z[j]
-    uneven = abs(desk.sums[z.size - 1]) if few.free else 0.0
+    uneven = abs(sums[z.size - 1]) if few.free else 0.0
     return steepness, (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf, total, count
 
 
@@ -209,46 +222,52 @@ def same(some, others):
 @compiled()
 def gather(few, desk):
     """The matrix of the patterns wanted, from that of those inside: with those that come or go, or anew."""
-    size = desk.matrix.shape[0]
-    came, gone, count = changes(desk.wanted, desk.inside, desk.came, desk.gone)
+    wanted, inside = desk.marks[0], desk.marks[1]
+    entering, leaving = desk.places[0], desk.places[1]
+    matrix, more = desk.matrices[0], desk.matrices[1]
+    top = desk.vectors[0]
+    size = matrix.shape[0]
+    came, gone, count = changes(wanted, inside, entering, leaving)
     anew = came + gone > ANEW * count
     if came and not anew:
-        products(few.rows, few.weight, desk.came[:came], desk.more)
+        products(few.rows, few.weight, entering[:came], more)
         for i in range(size):
             for j in range(size):
-                desk.matrix[i, j] += desk.more[i, j]
-            desk.top[i] = max(desk.top[i], desk.matrix[i, i])
+                matrix[i, j] += more[i, j]
+            top[i] = max(top[i], matrix[i, i])
     if gone and not anew:
-        products(few.rows, few.weight, desk.gone[:gone], desk.more)
+        products(few.rows, few.weight, leaving[:gone], more)
         for i in range(size):
             for j in range(size):
-                desk.matrix[i, j] -= desk.more[i, j]
-            anew |= desk.matrix[i, i] < FALL * desk.top[i]
+                matrix[i, j] -= more[i, j]
+            anew |= matrix[i, i] < FALL * top[i]
     if anew:
-        desk.inside[:] = False
-        changes(desk.wanted, desk.inside, desk.came, desk.gone)
-        products(few.rows, few.weight, desk.came[:count], desk.matrix)
+        inside[:] = False
+        changes(wanted, inside, entering, leaving)
+        products(few.rows, few.weight, entering[:count], matrix)
         for i in range(size):
-            desk.top[i] = desk.matrix[i, i]
-    for k in range(desk.inside.size):
-        desk.inside[k] = desk.wanted[k]
+            top[i] = matrix[i, i]
+    for k in range(inside.size):
+        inside[k] = wanted[k]
 
 
 @compiled()
 def towards(few, sigma, loose, desk):
     """dz = where Newton's method goes; `loose` is what holds the last weight besides. (Is there a way?)"""
-    size = desk.dz.size
+    matrix, factor = desk.matrices[0], desk.matrices[2]
+    root, inverse, gradient, dz = desk.vectors[1], desk.vectors[2], desk.vectors[4], desk.vectors[5]
+    size = dz.size
     for i in range(size):
         for j in range(i, size):
-            desk.factor[i, j] = sigma * desk.matrix[i, j]
-        desk.factor[i, i] += few.regular[i]
-    desk.factor[size - 1, size - 1] += loose
+            factor[i, j] = sigma * matrix[i, j]
+        factor[i, i] += few.regular[i]
+    factor[size - 1, size - 1] += loose
     ridge = 0.0
     for _ in range(RIDGES):
-        if triangular(desk.factor, desk.root, ridge, desk.inverse):
-            substitute(desk.factor, desk.root, desk.inverse, desk.gradient, desk.dz)
+        if triangular(factor, root, ridge, inverse):
+            substitute(factor, root, inverse, gradient, dz)
             for j in range(size):
-                desk.dz[j] = -desk.dz[j]
+                dz[j] = -dz[j]
             return True
         ridge = max(RIDGE, 100.0 * ridge)
     return False
