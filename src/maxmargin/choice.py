@@ -45,7 +45,10 @@ def gains_by_threads(problem: Problem, patterns: Patterns, classes: int) -> bool
 
 
 def choose(
-    problem: Problem, patterns: Patterns, y: np.ndarray, interrupted: Callable[[], bool] = lambda: False
+    problem: Problem,
+    patterns: Patterns,
+    y: np.ndarray | None = None,
+    interrupted: Callable[[], bool] = lambda: False,
 ) -> tuple[Algorithm, str]:
     """The algorithm for a problem on these patterns, and the reason in a few words.
 
@@ -53,7 +56,8 @@ def choose(
     ----------
     problem : Problem
     patterns : Patterns
-    y : ndarray of shape (n,), entries -1.0 and 1.0
+    y : ndarray of shape (n,), entries -1.0 and 1.0, default=None
+        Looked at for a hard margin only, and only if given: can these be separated?
     interrupted : callable
         Is it time to stop? Whether large classes can be separated is then left open.
     """
@@ -72,7 +76,9 @@ def choose(
     pairs = PUMMA().refuses(problem) is None
     if work <= FEW:
         return BarrierPath(), f"{size}: small enough for Newton's method, which takes any p"
-    separable, alpha = is_separable(problem, patterns, y, interrupted) if problem.hard else (None, None)
+    separable, alpha = None, None
+    if problem.hard and y is not None:
+        separable, alpha = is_separable(problem, patterns, y, interrupted)
     if separable is False:
         return NoSeparator(alpha=alpha), f"{size}: not separable, as a linear program shows in every norm"
     known = "separable, " if separable else ""

@@ -88,18 +88,15 @@ def _in_one_pass(
     multiple = best_multiple(total, v2 + 2.0 * own, np.inf) if total > 0.0 else 1.0
     if multiple > 1.0 and math.isfinite(cap):
         multiple = min(multiple, room(alone, weights, cap))
-    sizes = [(t * total, t * spread) for t in (1.0, multiple)]
-    if not (
-        all(total > SMALL and is_ordinary(problem, total, spread) for total, spread in sizes)
-        and multiple <= GROWN
-        and math.isfinite(least + multiple * multiple * (total + own + spread))
-    ):
+    ordinary = total > SMALL and is_ordinary(problem, total, spread)
+    spread, total, own = multiple * spread, multiple * total, multiple * multiple * own
+    ordinary = ordinary and total > SMALL and is_ordinary(problem, total, spread) and multiple <= GROWN
+    if not (ordinary and math.isfinite(least + total + own + spread)):
         return None
     whole, rest = shrink(alone, y, weights, cap, multiple, multiple)
     v *= multiple
     if rho:
         v[-1] = rho * (whole + rest)
-    spread, total, own = multiple * spread, multiple * total, multiple * multiple * own
     # two sums of n terms, the second of what the first has lost
     uneven = (1.0 + _EPS) * abs(whole + rest) + (n * _EPS) ** 2 * total if free else 0.0
     terms = in_a_row(count, n)

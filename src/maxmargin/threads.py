@@ -59,17 +59,22 @@ class BlasThreads(ContextDecorator):
     def _libraries(self) -> ThreadpoolController:
         return ThreadpoolController()
 
+    @cached_property
+    def _blas(self) -> list[Any]:
+        return [library for library in self._libraries.lib_controllers if library.user_api == "blas"]
+
     def __enter__(self) -> None:
         with self._lock:
-            if not self._inside:
+            if not self._inside and any(library.num_threads != self.count for library in self._blas):
                 self._limit = self._libraries.limit(limits=self.count, user_api="blas")
             self._inside += 1
 
     def __exit__(self, *exception: object) -> None:
         with self._lock:
             self._inside -= 1
-            if not self._inside:
+            if not self._inside and self._limit is not None:
                 self._limit.restore_original_limits()
+                self._limit = None
 
 
 # threads of BLAS wait for each other by spinning, which on shared cores costs more than it gives; and sums would

@@ -177,7 +177,8 @@ def hinge(few, signed, enough, near, share, sigma, steep, z, slack, desk):
 def value(few, signed, near, share, sigma, z, slack, t, held, desk):
     """The shares t steps on, which patterns are inside, and the gradient.
 
-    Where the patterns inside are held, nothing cuts what their shares add to it. (Its largest entry; the gap; the sum of the dual weights; how many patterns are inside.)
+    (Its largest entry; the gap; the sum of the dual weights; how many patterns are inside.) Where the patterns inside
+    are held, nothing cuts what their shares add to it.
     """
     pull, gained = desk.patterns[0], desk.patterns[1]
     wanted = desk.marks[0]

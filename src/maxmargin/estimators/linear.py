@@ -22,7 +22,7 @@ from ..linear_separation import linear_verdict
 from ..problems import Problem
 from ..representable import refuse_rounded
 from ..rules import RULES, Algorithm
-from ..solve import Distinct, Report, Solution, Terms, shared, solve
+from ..solve import Distinct, Relay, Report, Solution, Terms, shared, solve
 from ..status import worst
 from ..task import Task
 from ..threads import jobs, one_thread
@@ -255,9 +255,10 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
         labels: list[Any] = [None] if classes.size == 2 else list(classes)
         last, points = self._last_dual(y.size, classes), self._last_points(patterns.d, classes)
         lock = Lock()
-        at_once = jobs(self.n_jobs, len(labels))
-        if named is None and not gains_by_threads(problem, patterns, len(labels)):
-            at_once = 1
+        gains = named is not None or gains_by_threads(problem, patterns, len(labels))
+        # what n_jobs says may be wrong, gain or no gain
+        at_once = jobs(self.n_jobs, len(labels)) if gains or self.n_jobs is not None else 1
+        at_once = at_once if gains else 1
         kept = slice(None) if rows is None else rows
 
         def model(points: list[tuple[np.ndarray, float]]) -> dict[str, Any]:
@@ -275,6 +276,12 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             return shared(patterns, np.searchsorted(classes, y[kept]), weights[kept])
 
         blocks = cache(lambda: Few(problem, patterns.X))
+        # of a hard margin each class has its own
+        plan: tuple[Algorithm, str, Relay | None] | None = None
+        if named is not None:
+            plan = named, "asked for", None
+        elif not problem.hard:
+            plan = *choose(problem, patterns), relay(problem, patterns)
 
         def one(k: int, watch: Watch) -> Solution:
             # classes that are left share the time that is left
@@ -287,11 +294,10 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
                 with lock:
                     hearing(report, point, watch)
 
-            if named is None:
-                algorithm, reason = choose(problem, patterns, signs[kept], watch.interrupted)
-                then = relay(problem, patterns)
-            else:
-                algorithm, reason, then = named, "asked for", None
+            algorithm, reason, then = plan or (
+                *choose(problem, patterns, signs[kept], watch.interrupted),
+                relay(problem, patterns),
+            )
             names = (item(classes[0]), item(classes[1])) if classes.size == 2 else (False, True)
             every = np.arange(y.size) if rows is None else rows
 
