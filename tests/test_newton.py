@@ -18,9 +18,11 @@ import maxmargin.solve
 from maxmargin import MaxMarginClassifier, Newton, Problem, Status, verify
 from maxmargin.batch import blocks as rows_in_blocks
 from maxmargin.batch import newton
-from maxmargin.batch.newton import _Descent, _Gradients, _Products, newton_points
+from maxmargin.batch.newton import _Descent, _Gradients, _Lent, _Products, newton_points
+from maxmargin.certificates import Sample
 from maxmargin.compiled.newton import least_along
 from maxmargin.data import Patterns
+from maxmargin.proofs import certify
 from maxmargin.task import Task
 from maxmargin.values import dual_point, primal_point
 
@@ -193,6 +195,93 @@ def test_many_rows_begin_with_a_sample(monkeypatch):
     assert problem.gap(*found[1]) <= 1e-12
     assert {n for n, _ in seen} == {3000, 188, 12}
     assert begun[1] < 0.1 * begun[0]
+
+
+@pytest.mark.parametrize("storage", ["dense", "csr", "float32"])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_a_sample_lends_its_curvature(intercept, storage, monkeypatch):
+    """Steps that need no matrix of all rows lead to the end."""
+    monkeypatch.setattr(newton, "LARGE", 2000)
+    X, y, weights = toy(8000, 6, seed=3)
+    ways, way, made, factored = [], _Lent.way, [], _Products.factored
+
+    def noted(self, z, gradient):
+        ways.append(gradient.copy())
+        return way(self, z, gradient)
+
+    def counted(self, costly):
+        made.append(costly.size)
+        return factored(self, costly)
+
+    monkeypatch.setattr(_Lent, "way", noted)
+    monkeypatch.setattr(_Products, "factored", counted)
+    problem, stored = Problem("squared_hinge", 10.0, intercept=intercept), STORES[storage](X)
+    points = list(newton_points(problem, stored, y, weights, never, 1e-6))
+    near = next(k for k, point in enumerate(points) if point.near)
+    assert len(ways) >= 2
+    lower, upper = bounds_of(problem, stored, y, weights)
+    sample = Sample(stored, y, weights)
+    for point in points[near:]:
+        certificate = certify(problem, sample, *point[:3])
+        assert certificate.gap <= 1e-6
+        assert certificate.lower <= upper * (1 + 1e-12)
+        assert certificate.upper >= lower * (1 - 1e-12)
+    assert certify(problem, sample, *points[-1][:3]).gap <= 1e-10
+    assert set(made) == {500}  # of whose rows alone there is a matrix
+
+
+@pytest.mark.parametrize("trouble", ["one class", "sorted", "every 16th is longer", "outliers"])
+def test_a_sample_that_tells_little(trouble, monkeypatch):
+    """Where what it lends leads nowhere, it is soon let go."""
+    monkeypatch.setattr(newton, "LARGE", 1000)
+    X, y, weights = toy(4000, 5, seed=8)
+    every = np.arange(4000) % 16 == 0
+    if trouble == "one class":
+        y[every] = 1.0
+    elif trouble == "sorted":
+        order = np.lexsort((X[:, 0], y))
+        X, y = X[order], y[order]
+    elif trouble == "every 16th is longer":
+        X[every] *= 1e3
+    else:
+        X[np.arange(4000) % 1000 == 1] *= 1e6
+    problem, looks, look = Problem("squared_hinge", 1.0), [], _Descent.look
+
+    def noted(self):
+        looks.append(self.y.size)
+        return look(self)
+
+    monkeypatch.setattr(_Descent, "look", noted)
+    lower, upper = bounds_of(problem, X, y, weights)
+    assert problem.gap(lower, upper) <= 1e-10
+    assert looks.count(4000) <= 40
+    monkeypatch.setattr(newton, "LARGE", 10**9)
+    assert (lower, upper) == pytest.approx(bounds_of(problem, X, y, weights), rel=1e-10)
+
+
+def test_corrections_of_a_lent_factor_make_it_the_factor():
+    """Of a quadratic function of five numbers, after five steps, however wrong it was."""
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(5, 5))
+    H, least = root @ root.T + np.eye(5), rng.normal(size=5)
+    lent, z = _Lent(lambda right: 0.3 * right), np.zeros(5)
+    for _ in range(5):
+        gradient = H @ (z - least)
+        way = lent.way(z, gradient)
+        assert float(way @ gradient) < 0.0
+        z = z - float(way @ gradient) / float(way @ H @ way) * way
+    assert z == pytest.approx(least, abs=1e-9)
+
+
+def test_some_rows_are_like_all_of_them():
+    X = np.random.default_rng(1).normal(size=(400, 3)) + 5.0
+    for rows in (X, sp.csr_array(X), X.astype(np.float32)):
+        blocks = rows_in_blocks.Blocks(Problem("squared_hinge", 1.0), rows)
+        some = blocks.some(slice(None, None, 16))
+        z = np.array([0.3, -0.2, 0.1, 0.7])
+        assert some.n == 25
+        assert some.unit == blocks.unit
+        assert some.all_scores(z) == pytest.approx(blocks.all_scores(z)[::16])
 
 
 def test_costs_rise_where_it_is_far_from_zero_to_the_end(monkeypatch):
