@@ -11,10 +11,10 @@ import scipy.sparse as sp
 
 import maxmargin.certificates
 import maxmargin.proofs
-from maxmargin import Problem
+from maxmargin import MaxMarginClassifier, Problem, Status, verify
 from maxmargin.arithmetic import Plain
 from maxmargin.certificates import Sample, bounds
-from maxmargin.compiled.bounds import capped, one_pass, room, shrink
+from maxmargin.compiled.bounds import capped, one_pass, quotients, room, shrink
 from maxmargin.proofs import certify
 
 KINDS = list(product(["hinge", "squared_hinge"], ["free", "none", "augmented"]))
@@ -202,3 +202,61 @@ def test_bounds_of_many_rows_are_checked_with_more_digits():
     assert found.lower <= exact.lower + exact.below
     assert exact.upper - exact.above <= found.upper
     assert exact.lower - found.lower < 1e-8 * exact.lower
+
+
+@pytest.mark.parametrize("C", [1e-140, 1e-158, 1e-160, 3e-162, 1e-165, 1e-250])
+@pytest.mark.parametrize("intercept", ["free", "augmented"])
+def test_costs_whose_squares_are_nothing(C, intercept):
+    """alpha^2 / (4 C s) of tiny alpha is no less than it is: a quotient comes before the product."""
+    problem, X = (
+        Problem("squared_hinge", C, intercept=intercept),
+        np.random.default_rng(0).normal(size=(50, 4)),
+    )
+    y = np.where(np.arange(50) % 2 == 0, 1.0, -1.0)
+    sample = Sample(X, y, np.ones(50))
+    for share in (0.5, 1.0, 2.0):
+        found = certify(problem, sample, np.zeros(4), 0.0, np.full(50, 2.0 * share * C), 1e-3)
+        primal, dual = truth(problem, sample, np.zeros(4), 0.0, found.alpha)
+        assert Fraction(found.lower) <= dual <= primal <= Fraction(found.upper)
+        assert found.gap < 1e-9
+    model = MaxMarginClassifier(C, loss="squared_hinge", tol=1e-6, intercept=intercept).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    assert verify(model, X, y).gap <= 1e-6
+
+
+def test_compiled_sums_have_the_order_of_their_own_file():
+    """Whoever calls them first: what may be reordered there need not be so here."""
+    alpha, ones, v = np.full(6, 1.8e-161), np.ones(6), np.zeros((2, 1))
+    sums = one_pass(
+        ones[:, None], ones, ones, ones, alpha, np.zeros(1), 0.0, 1e-161, True, 0.0, 0.0, np.empty((2, 6)),
+        np.empty(6, np.uint32), v,
+    )  # fmt: skip
+    assert sums[3] == quotients(alpha, ones, 4e-161) == pytest.approx(6 * 0.81e-161, rel=1e-14)
+
+
+def test_a_class_with_next_to_nothing(monkeypatch):
+    """Where balancing would leave more between the classes than `verify` allows, it is left to others."""
+    asked, problem = [], Problem("squared_hinge", 1.0)
+    monkeypatch.setattr(maxmargin.proofs, "certify_any", lambda *task: asked.append(task))
+    y, alpha = np.array([1.0, -1.0, 1.0]), np.array([1.446e136, 8.08e-188, 1.59e136])
+    found = certify(
+        problem, Sample(np.array([[1.0], [-1.0], [2.0]]), y, np.ones(3)), np.ones(1), 0.0, alpha, 1e-3
+    )
+    assert asked or abs(float(found.alpha @ y)) <= 1e-12 * found.alpha.sum()
+
+
+def test_an_intercept_whose_square_is_no_number():
+    sample, w, _, alpha = task(0)
+    found = certify(Problem("hinge", 1.0, intercept="augmented"), sample, w, 1e200, alpha, 1e-3)
+    assert not found.upper < np.inf
+    assert found.lower > 0.0
+
+
+def test_a_multiple_whose_square_is_nothing():
+    """Of dual weights a hundred digits too large."""
+    problem, y = Problem("squared_hinge", 1e-79), np.array([1.0, -1.0, 1.0])
+    sample, alpha = Sample(np.zeros((3, 1)), y, np.ones(3)), np.array([1e103, 2e103, 3e103])
+    found = certify(problem, sample, np.zeros(1), 0.0, alpha, 1e-3)
+    primal, dual = truth(problem, sample, np.zeros(1), 0.0, found.alpha)
+    assert Fraction(found.lower) <= dual <= primal <= Fraction(found.upper)
+    assert found.lower == pytest.approx(float(dual), rel=1e-9)

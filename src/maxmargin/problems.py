@@ -134,7 +134,8 @@ class Problem:
 
     def norm2(self, square: float, intercept: float) -> float:
         """|w|^2 at p = 2, the weight of an augmented intercept included."""
-        return square + (intercept / self.rho) ** 2 if self.rho else square
+        own = intercept / self.rho if self.rho else 0.0
+        return square + own * own
 
     def weights(self, w: np.ndarray, intercept: float) -> np.ndarray:
         """w as the norm sees it: with the weight of an augmented intercept."""

@@ -31,6 +31,9 @@ from .exactness import is_ordinary
 from .problems import Problem, best_multiple
 
 _EPS, _LEAST = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
+UNEVEN = (
+    1e-13  # share of all dual weights that may be left between the classes; `verify` allows ten times as much
+)
 SMALL, GROWN = (
     1e-200,
     1e40,
@@ -89,11 +92,13 @@ def _in_one_pass(
     if multiple > 1.0 and math.isfinite(cap):
         multiple = min(multiple, room(alone, weights, cap))
     ordinary = total > SMALL and is_ordinary(problem, total, spread)
-    spread, total, own = multiple * spread, multiple * total, multiple * multiple * own
+    spread, total, own = multiple * spread, multiple * total, multiple * (multiple * own)
     ordinary = ordinary and total > SMALL and is_ordinary(problem, total, spread) and multiple <= GROWN
     if not (ordinary and math.isfinite(least + total + own + spread)):
         return None
     whole, rest = shrink(alone, y, weights, cap, multiple, multiple)
+    if free and abs(whole + rest) > UNEVEN * total:  # one class had next to nothing
+        return None
     v *= multiple
     if rho:
         v[-1] = rho * (whole + rest)
@@ -102,4 +107,5 @@ def _in_one_pass(
     terms = in_a_row(count, n)
     dual = rounded(problem, sample, Plain, v, spread + rho * total, terms, uneven)
     sums = Sums(n, count, total - own, total + own, least, nominal, terms, in_a_row(n, n))
-    return alone, soft_bounds(problem, Plain, (w, b), sums, dual)
+    found = soft_bounds(problem, Plain, (w, b), sums, dual)
+    return (alone, found) if found.lower <= found.upper else None

@@ -44,7 +44,9 @@ LARGE, EVERY = 20_000, 16  # rows, of which every 16th are solved first
 NEAR, SHORT, LONG = 1e-2, 15, 100  # a gap to begin at; steps from 0 that may lead there, and those of a stage
 MIDDLE, LOW = 0.5, 1e6  # of the way, in digits, to their sum: where costs begin to rise, and no later
 RISE, CLOSE = 10.0, 0.5  # of the costs from stage to stage; a gap at which the next one begins
-LENT = 0.1  # share of a gap that a step must leave less of, for the curvature of a sample to do once more
+# costly patterns of a sample, for each column, that know the curvature well; share of a gap that a step must leave less
+# of for it to do once more; and how often it may
+RICH, LENT, FAR = 40, 0.1, 8
 EASY = 2  # steps of a stage, after which costs may rise by more
 TURNS = 2000  # of conjugate gradients
 ROUGH, FINE = 0.03, 1e-3  # what they may leave of the gradient, far away and nearby,
@@ -168,8 +170,10 @@ class _Descent:
     def follow(self, sample: _Descent) -> None:
         """Begin where a sample of these rows has led, with what it knows of their curvature."""
         self._begin_at(sample.z.copy(), self._slack_at(sample.z))
-        solve = sample._system.factored(sample.slack > 0.0)
-        self._lent = None if solve is None else _Lent(solve)
+        costly = sample.slack > 0.0
+        if np.count_nonzero(costly) >= RICH * self.blocks.size:
+            solve = sample._system.factored(costly)
+            self._lent = None if solve is None else _Lent(solve)
 
     def _begin_at(self, z: np.ndarray, slack: np.ndarray) -> None:
         self.z, self.slack = z, slack
@@ -225,7 +229,7 @@ class _Descent:
     def advance(self) -> bool:
         """A step to the least point of its line; False where there is none."""
         costly = self.slack > 0.0
-        if self._lent is not None and self._gap <= LENT * self._last:
+        if self._lent is not None and self._lent.steps < FAR and self._gap <= LENT * self._last:
             dz = self._lent.way(self.z, self._gradient)
         else:
             self._lent = None
@@ -244,10 +248,10 @@ class _Descent:
 
 
 class _Lent:
-    """What solves the system of a sample, corrected by what the steps so far have shown of the curvature (BFGS)."""
+    """What solves the system of a sample, corrected by what the `steps` so far have shown of the curvature (BFGS)."""
 
     def __init__(self, solve: Solve) -> None:
-        self._solve = solve
+        self._solve, self.steps = solve, 0
         self._last: tuple[np.ndarray, np.ndarray] | None = None
         self._seen: list[tuple[np.ndarray, np.ndarray, float]] = []
 
@@ -257,7 +261,7 @@ class _Lent:
             step, change = z - self._last[0], gradient - self._last[1]
             if float(step @ change) > 0.0:
                 self._seen.append((step, change, 1.0 / float(step @ change)))
-        self._last = z.copy(), gradient.copy()
+        self._last, self.steps = (z.copy(), gradient.copy()), self.steps + 1
         rest, shares = gradient.copy(), []
         for step, change, inverse in reversed(self._seen):
             shares.append(inverse * float(step @ rest))

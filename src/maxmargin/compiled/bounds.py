@@ -57,6 +57,27 @@ def room(alpha, weights, cap):
     return most
 
 
+@compiled()
+def quotient(a, s, four_C):
+    """a / (4 C s), and 0 where there is no weight at all."""
+    return a / (four_C * s if s > 0.0 else 1.0)
+
+
+@compiled()
+def quotients(alpha, weights, four_C):
+    """The sum of alpha^2 / (4 C s_i), as it is written: squares of tiny numbers would lose their digits."""
+    p = q = r = s = 0.0
+    whole = alpha.size - alpha.size % 4
+    for k in range(0, whole, 4):  # side by side, as no sum of one kind may be taken apart
+        p += quotient(alpha[k], weights[k], four_C) * alpha[k]
+        q += quotient(alpha[k + 1], weights[k + 1], four_C) * alpha[k + 1]
+        r += quotient(alpha[k + 2], weights[k + 2], four_C) * alpha[k + 2]
+        s += quotient(alpha[k + 3], weights[k + 3], four_C) * alpha[k + 3]
+    for k in range(whole, alpha.size):
+        p += quotient(alpha[k], weights[k], four_C) * alpha[k]
+    return (p + q) + (r + s)
+
+
 @compiled(fastmath={"reassoc", "contract"})
 def one_pass(X, y, weights, norms, alpha, w, b, C, squared, each, constant, desk, some, v):
     """v[0] = sum alpha y x, and sums of the losses of (w, b) and of alpha; `v[1]` and `desk` are room for parts.
@@ -78,7 +99,7 @@ def one_pass(X, y, weights, norms, alpha, w, b, C, squared, each, constant, desk
             y[first:last],
         )
         scores(rows, w, score[: a.size])
-        small, seeming, sums, squares, sizes = 0.0, 0.0, 0.0, 0.0, 0.0
+        small, seeming, sums, sizes = 0.0, 0.0, 0.0, 0.0
         for k in range(a.size):
             signed[k] = side[k] * a[k]
         for k in range(a.size):
@@ -91,15 +112,12 @@ def one_pass(X, y, weights, norms, alpha, w, b, C, squared, each, constant, desk
             sums += a[k]
             sizes += a[k] * length[k]
             count += a[k] > 0.0
-        if squared:
-            for k in range(a.size):
-                squares += a[k] / (4.0 * C * s[k]) * a[k] if a[k] > 0.0 else 0.0
         combine(rows, signed[: a.size], some, v[1])
         for j in range(v.shape[1]):
             v[0, j] += v[1, j]
         least += small
         nominal += seeming
         total += sums
-        own += squares
+        own += quotients(a, s, 4.0 * C) if squared else 0.0
         spread += sizes
     return least, nominal, total, own, spread, count
