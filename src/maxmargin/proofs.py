@@ -31,13 +31,10 @@ from .exactness import is_ordinary
 from .problems import Problem, best_multiple
 
 _EPS, _LEAST = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
-UNEVEN = (
-    1e-13  # share of all dual weights that may be left between the classes; `verify` allows ten times as much
-)
-SMALL, GROWN = (
-    1e-200,
-    1e40,
-)  # a sum of dual weights whose products may have lost digits, and a multiple of them
+# share of all dual weights that may be left between the classes: `verify` allows ten times as much
+UNEVEN = 1e-13
+# a sum of dual weights whose products may have lost digits, and a multiple that would show it
+SMALL, GROWN = 1e-200, 1e40
 
 
 def certify(
@@ -49,7 +46,10 @@ def certify(
     tol: float = 0.0,
     affords: Callable[[float], bool] = lambda seconds: True,
 ) -> Certificate:
-    """The certificate of a primal point (w, b) and dual weights alpha: `certificates.certify`, sooner."""
+    """The certificate of a primal point (w, b) and dual weights alpha: `certificates.certify`, sooner.
+
+    Parameters and bounds are the same, but for rounding; between the classes as much may be left as `verify` allows.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         started = _in_one_pass(problem, sample, w, b, alpha)
     if started is None:
@@ -74,10 +74,10 @@ def _in_one_pass(
     if free:
         if not (plus > 0.0 and minus > 0.0):
             return None
-        least = min(plus, minus)
-        left = sum(shrink(alone, y, weights, cap, least / plus, least / minus))
-        if abs(left) > BALANCED * least:  # long sums of equal numbers are off to one side
-            shrink(alone, y, weights, cap, 1.0 - max(left, 0.0) / least, 1.0 - max(-left, 0.0) / least)
+        side = min(plus, minus)
+        left = sum(shrink(alone, y, weights, cap, side / plus, side / minus))
+        if abs(left) > BALANCED * side:  # long sums of equal numbers are off in one direction
+            shrink(alone, y, weights, cap, 1.0 - max(left, 0.0) / side, 1.0 - max(-left, 0.0) / side)
     terms = w.size + 1
     each = Plain.error(0.0, 1.01 * Plain.norm(w), terms)
     constant = Plain.error(0.0, abs(b), terms) + terms * 2.0 * _LEAST
