@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -9,14 +10,14 @@ import numpy as np
 
 
 class Draws:
-    """Stands for the generator of this seed."""
+    """Stands for the generator of this seed, or of the one that is drawn then."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int | Callable[[], int]) -> None:
         self._seed = seed
 
     @cached_property
     def _generator(self) -> np.random.Generator:
-        return np.random.default_rng(self._seed)
+        return np.random.default_rng(self._seed() if callable(self._seed) else self._seed)
 
     def integers(self, *bounds: Any, **how: Any) -> Any:
         """`Generator.integers`."""

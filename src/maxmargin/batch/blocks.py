@@ -216,7 +216,24 @@ class Few(Blocks):
         super().__init__(problem, X, like)
         self.rows = np.empty((self.n, self.size))
         about(X, self.mean, 1.0 / self.units, self.constant, self.rows)
+        # what every class asks for
         self._whole: tuple[np.ndarray, np.ndarray] | None = None
+        self._share: tuple[np.ndarray, np.ndarray] | None = None
+        self._every: tuple[int, np.ndarray] | None = None
+
+    def share(self, weights: np.ndarray) -> np.ndarray:
+        """1 over the square of each pattern's own coordinate, of squared losses, in their units."""
+        share = self._share
+        if share is None or not np.array_equal(share[0], weights):
+            self._share = share = weights, self.unit**2 / self.problem.delta2(weights)
+        return share[1]
+
+    def every(self, k: int) -> np.ndarray:
+        """Every k-th row."""
+        every = self._every
+        if every is None or every[0] != k:
+            self._every = every = k, self.rows[::k].copy()
+        return every[1]
 
     def all_scores(self, z: np.ndarray) -> np.ndarray:
         return self.rows @ z

@@ -58,12 +58,12 @@ def _squared(
     enough: float,
     interrupted: Callable[[], bool],
 ) -> Point | None:
-    share = few.unit**2 / problem.delta2(weights)
+    share = few.share(weights)
     rows = Rows(few.rows, y, share, few.regular, problem.free)
     z, slack, desk = np.zeros(few.size), np.ones(few.n), None
     if few.n >= MANY:
         some = slice(None, None, EVERY)
-        sample = Rows(few.rows[some].copy(), y[some].copy(), EVERY * share[some], few.regular, problem.free)
+        sample = Rows(few.every(EVERY), y[some].copy(), EVERY * share[some], few.regular, problem.free)
         if squared(sample, NEAR, LONG, z, np.ones(sample.y.size), _empty(sample.y.size, few.size))[0]:
             lacking(rows, z, slack)
             desk = _empty(few.n, few.size)

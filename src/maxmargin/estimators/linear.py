@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from numbers import Integral, Real
 from threading import Lock
 from typing import Any
@@ -31,7 +31,7 @@ from ..watch import Watch
 from .callbacks import CallbackSupportMixin, round_tasks, with_callbacks
 from .hard import item, keep_verdicts
 from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
-from .parameters import check_parameters, require_boolean, require_number, seeds
+from .parameters import check_parameters, check_seed, require_boolean, require_number, seeds
 from .prediction import LinearDecision
 from .reports import Hearing
 from .robustness import Robust
@@ -251,10 +251,10 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             problem = replace(problem, p=max(2.0, 2.0 * np.log(patterns.d)))
             _solved_by(named, problem)
         sample = Sample(whole, np.zeros(y.size), weights, np.sqrt(patterns.square) if rows is None else None)
-        drawn = seeds(self.random_state, classes.size)
+        check_seed(self.random_state)
         labels: list[Any] = [None] if classes.size == 2 else list(classes)
         last, points = self._last_dual(y.size, classes), self._last_points(patterns.d, classes)
-        lock = Lock()
+        lock, drawing = Lock(), Lock()
         gains = named is not None or gains_by_threads(problem, patterns, len(labels))
         # what n_jobs says may be wrong, gain or no gain
         at_once = jobs(self.n_jobs, len(labels)) if gains or self.n_jobs is not None else 1
@@ -276,6 +276,13 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             return shared(patterns, np.searchsorted(classes, y[kept]), weights[kept])
 
         blocks = cache(lambda: Few(problem, patterns.X))
+        drawn = cache(lambda: seeds(self.random_state, classes.size))
+
+        def seed(k: int) -> int:
+            """Drawn with those of all classes, by the first that asks for one."""
+            with drawing:
+                return int(drawn()[k])
+
         # of a hard margin each class has its own
         plan: tuple[Algorithm, str, Relay | None] | None = None
         if named is not None:
@@ -298,11 +305,12 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
                 *choose(problem, patterns, signs[kept], watch.interrupted),
                 relay(problem, patterns),
             )
+            seen = Sample(whole, signs, weights, sample.norms, sample.marks)
             names = (item(classes[0]), item(classes[1])) if classes.size == 2 else (False, True)
-            every = np.arange(y.size) if rows is None else rows
 
             @cache
             def question() -> Verdict:
+                every = np.arange(y.size) if rows is None else rows
                 return linear_verdict(problem, patterns.X, signs[kept], names, watch, every, y.size)
 
             point = None if points is None else points[k]
@@ -311,7 +319,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
                 self.tol, self.max_iter, watch, heard, self._exact, reason, question, then, named is None, known,
                 blocks,
             )  # fmt: skip
-            solution = solve(task, algorithm, terms, Draws(drawn[k]), replace(sample, y=signs), rows)
+            solution = solve(task, algorithm, terms, Draws(partial(seed, k)), seen, rows)
             with lock:
                 tasks.ended(labels[k], solution.status)
             return solution

@@ -53,10 +53,19 @@ def require_boolean(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be True or False; got {value!r}.")
 
 
+def check_seed(random_state: Any) -> None:
+    """Refuse what is neither a seed nor a generator."""
+    if random_state is None:
+        return
+    if not isinstance(random_state, Integral):
+        check_random_state(random_state)
+    elif random_state < 0:
+        raise ValueError(f"random_state must be a whole number of at least 0; got {random_state!r}.")
+
+
 def seeds(random_state: Any, size: int) -> np.ndarray:
     """A seed a class."""
+    check_seed(random_state)
     if isinstance(random_state, Integral):  # its generator of old would take longer than a small fit's looks
-        if random_state < 0:
-            raise ValueError(f"random_state must be a whole number of at least 0; got {random_state!r}.")
         return np.random.SeedSequence(int(random_state)).generate_state(size)
     return check_random_state(random_state).randint(np.iinfo(np.int32).max, size=size)
