@@ -33,9 +33,8 @@ def shrink(alpha, y, weights, cap, plus, minus):
     """alpha times these factors, one of each class, and no more than cap s_i. (The sum of y alpha, in two parts.)"""
     whole = rest = 0.0
     for k in range(alpha.size):
-        value = alpha[k] * (
-            0.5 * ((1.0 + y[k]) * plus + (1.0 - y[k]) * minus)
-        )  # no branch: classes come in any order
+        # no branch: classes come in any order
+        value = alpha[k] * (0.5 * ((1.0 + y[k]) * plus + (1.0 - y[k]) * minus))
         most = cap * weights[k]  # not a number, if there is no cap and no weight
         value = most if most < value else value
         alpha[k] = value
@@ -91,13 +90,8 @@ def one_pass(X, y, weights, norms, alpha, w, b, C, squared, each, constant, desk
     count = 0
     for first in range(0, alpha.size, step):
         last = min(first + step, alpha.size)
-        rows, a, s, length, side = (
-            X[first:last],
-            alpha[first:last],
-            weights[first:last],
-            norms[first:last],
-            y[first:last],
-        )
+        rows, a, s = X[first:last], alpha[first:last], weights[first:last]
+        length, side = norms[first:last], y[first:last]
         scores(rows, w, score[: a.size])
         small, seeming, sums, sizes = 0.0, 0.0, 0.0, 0.0
         for k in range(a.size):
