@@ -161,7 +161,7 @@ Before a single step towards a solution, a fit that ends with a proof has to
 * **check** its input, which is what scikit-learn's `check_X_y` takes;
 * know the **lengths** of the rows, which the rounding of every bound depends on;
 * with Newton's method for the squared hinge, make one **matrix** of the products of the columns, for each class, by
-  BLAS;
+  BLAS (ours has that of a sixteenth of the rows where they are many, and needs none of all where that leads there);
 * **prove** what it has found: scores of all rows, and a combination of all rows, with their rounding, for each class.
 
 Milliseconds of the processor, medians. Where the sum is above a goal, the goal cannot be had this way, whatever the

@@ -107,13 +107,11 @@ class Problem:
 
     def caps(self, weights: np.ndarray) -> np.ndarray:
         """The largest dual weight of each pattern: C s_i for the hinge, else none."""
-        if self.hard or self.loss == "squared_hinge":
-            return np.where(weights > 0.0, np.inf, 0.0)
-        return self.C * weights
+        return np.where(weights > 0.0, np.inf, 0.0) if math.isinf(self.cap) else self.cap * weights
 
     def capped(self, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """These numbers, none of them negative or beyond the cap of its pattern: they themselves where none is."""
-        if not (self.hard or self.loss == "squared_hinge"):
+        if not math.isinf(self.cap):
             return np.clip(alpha, 0.0, self.caps(weights))
         if alpha.min(initial=0.0) >= 0.0 and weights.min(initial=1.0) > 0.0:
             return alpha
