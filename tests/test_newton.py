@@ -216,8 +216,12 @@ def test_a_sample_lends_its_curvature(intercept, storage, monkeypatch):
     monkeypatch.setattr(_Lent, "way", noted)
     monkeypatch.setattr(_Products, "factored", counted)
     problem, stored = Problem("squared_hinge", 10.0, intercept=intercept), STORES[storage](X)
-    points = list(newton_points(problem, stored, y, weights, never, 1e-6))
-    near = next(k for k, point in enumerate(points) if point.near)
+    points, near = [], None
+    for point in newton_points(problem, stored, y, weights, never, 1e-6):
+        points.append(point)
+        if point.near and near is None:
+            near = len(points) - 1
+            assert set(made) == {500}  # of whose rows alone there is a matrix
     assert len(ways) >= 2
     lower, upper = bounds_of(problem, stored, y, weights)
     sample = Sample(stored, y, weights)
@@ -227,7 +231,6 @@ def test_a_sample_lends_its_curvature(intercept, storage, monkeypatch):
         assert certificate.lower <= upper * (1 + 1e-12)
         assert certificate.upper >= lower * (1 - 1e-12)
     assert certify(problem, sample, *points[-1][:3]).gap <= 1e-10
-    assert set(made) == {500}  # of whose rows alone there is a matrix
 
 
 @pytest.mark.parametrize("trouble", ["one class", "sorted", "every 16th is longer", "outliers"])
@@ -257,6 +260,53 @@ def test_a_sample_that_tells_little(trouble, monkeypatch):
     assert looks.count(4000) <= 40
     monkeypatch.setattr(newton, "LARGE", 10**9)
     assert (lower, upper) == pytest.approx(bounds_of(problem, X, y, weights), rel=1e-10)
+
+
+@pytest.mark.parametrize("storage", ["dense", "csr", "float32"])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_one_pass_sees_what_several_see(intercept, storage):
+    """Slacks, dual weights, gradient and gap, of more rows than are taken together."""
+    X, y, weights = toy(2500, 6, seed=5)
+    problem = Problem("squared_hinge", 3.0, intercept=intercept)
+    for rows in (rows_in_blocks.Blocks(problem, STORES[storage](X)), STORES[storage](X)):
+        once, often = (_Descent(problem, rows, y, weights, never) for _ in range(2))
+        z = np.random.default_rng(0).normal(size=once.blocks.size)
+        once._begin_at(z)
+        often.start()
+        often.z, often.slack = z, often._slack_at(z)
+        assert once._looked
+        assert once.look() == pytest.approx(often.look(), rel=1e-12)
+        assert once.slack == pytest.approx(often.slack, rel=1e-12, abs=1e-12)
+        assert once._signed == pytest.approx(often._signed, rel=1e-12, abs=1e-12)
+        assert once._gradient == pytest.approx(often._gradient, rel=1e-11)
+
+
+def test_a_step_that_leads_astray_is_taken_back(monkeypatch):
+    """What a sample lends is of no use: the point is where it was, and a matrix of all rows leads on."""
+    monkeypatch.setattr(newton, "LARGE", 1000)
+    monkeypatch.setattr(newton, "RICH", 1)
+    X, y, weights = toy(4000, 5, seed=8)
+    places, move_to = [], _Descent._move_to
+
+    def noted(self, z):
+        move_to(self, z)
+        if self.y.size == 4000:
+            places.append((z.copy(), self._gap))
+
+    monkeypatch.setattr(_Descent, "_move_to", noted)
+    monkeypatch.setattr(_Lent, "way", lambda self, z, gradient: _astray(self, z))
+    problem = Problem("squared_hinge", 1.0)
+    assert problem.gap(*bounds_of(problem, X, y, weights)) <= 1e-10
+    (first, gap), (there, wrong), (back, again) = places
+    assert not wrong < gap
+    assert not np.array_equal(first, there)
+    assert np.array_equal(first, back)
+    assert again == gap
+
+
+def _astray(lent, z):
+    lent.before, lent.steps = z.copy(), lent.steps + 1
+    return np.full_like(z, 1e100)
 
 
 def test_corrections_of_a_lent_factor_make_it_the_factor():

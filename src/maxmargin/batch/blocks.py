@@ -11,11 +11,13 @@ import scipy.sparse as sp
 
 from ..arithmetic import Plain
 from ..compiled.definite import products
-from ..compiled.newton import about, squares, weighted
+from ..compiled.jit import writable
+from ..compiled.newton import about, squares, weigh, weigh_at, weighted
 from ..problems import Problem
 
 BYTES = 2**20  # of rows that are looked at together,
 KEPT = 2**22  # and of those that are kept about their mean
+TOGETHER = 1024  # rows that are scored and combined while they are in cache
 BY_LOOPS = 85_000  # rows x coordinates^2, up to which BLAS takes no less than a loop of our own
 # times the length of most rows is what a few may make of the average; and of a sample, where it may be so
 LONGER, DOUBT = 1e3, 2.0
@@ -113,6 +115,21 @@ class Blocks:
     def all_combined(self, c: np.ndarray) -> np.ndarray:
         """c, of shape (n,), times all rows."""
         return self.combined(Plain.combine(self.X, c), float(c.sum()))
+
+    def weigh_at(
+        self, z: np.ndarray, y: np.ndarray, share: np.ndarray, slack: np.ndarray, signed: np.ndarray
+    ) -> tuple[float, float, np.ndarray]:
+        """slack = 1 - y z.b of all rows b, signed = y alpha with alpha = share max(0, slack), in one pass.
+
+        (sum alpha, sum share max(0, slack)^2, what `signed` combines the rows to.)
+        """
+        w, b = self.primal(z)
+        if sp.issparse(self.X):
+            np.multiply(Plain.scores(self.X, w, b), y, out=slack)
+            np.subtract(1.0, slack, out=slack)
+            return *weigh(slack, share, y, signed), self.all_combined(signed)
+        total, square, made, uneven = _weigh_at(self.X, y, share, w, b, slack, signed)
+        return total, square, self.combined(made, uneven)
 
     def scores(self, z: np.ndarray, places: slice) -> np.ndarray:
         """z times these rows."""
@@ -241,6 +258,11 @@ class Few(Blocks):
     def all_combined(self, c: np.ndarray) -> np.ndarray:
         return c @ self.rows
 
+    def weigh_at(
+        self, z: np.ndarray, y: np.ndarray, share: np.ndarray, slack: np.ndarray, signed: np.ndarray
+    ) -> tuple[float, float, np.ndarray]:
+        return _weigh_at(self.rows, y, share, z, 0.0, slack, signed)[:3]
+
     def scores(self, z: np.ndarray, places: slice) -> np.ndarray:
         return self.rows[places] @ z
 
@@ -286,6 +308,15 @@ def blocks_of(problem: Problem, X: Any, like: Blocks | None = None) -> Blocks:
     if isinstance(X, Blocks):
         return X
     return Few(problem, X, like) if is_few(X) else Blocks(problem, X, like)
+
+
+def _weigh_at(
+    X: Any, y: np.ndarray, share: np.ndarray, w: np.ndarray, b: float, slack: np.ndarray, signed: np.ndarray
+) -> tuple[float, float, np.ndarray, float]:
+    """`compiled.newton.weigh_at` of dense rows: its sums, and between the second and the third the combination."""
+    made, some = np.zeros((2, w.size)), np.empty(min(TOGETHER, y.size), np.uint32)
+    total, square, uneven = weigh_at(writable(X), y, share, w, b, slack, signed, some, made)
+    return total, square, made[0], uneven
 
 
 def _places(rows: slice | np.ndarray) -> np.ndarray:

@@ -160,23 +160,27 @@ class _Descent:
 
     def start(self) -> None:
         """Begin at 0."""
-        self._begin_at(np.zeros(self.blocks.size), np.ones(self.y.size))
+        self._forget()
+        self.z, self.slack = np.zeros(self.blocks.size), np.ones(self.y.size)
 
     def place(self, w: np.ndarray, b: float) -> None:
         """Begin at this point."""
-        z = self.blocks.coordinates(w, b)
-        self._begin_at(z, self._slack_at(z))
+        self._begin_at(self.blocks.coordinates(w, b))
 
     def follow(self, sample: _Descent) -> None:
         """Begin where a sample of these rows has led, with what it knows of their curvature."""
-        self._begin_at(sample.z.copy(), self._slack_at(sample.z))
+        self._begin_at(sample.z.copy())
         costly = sample.slack > 0.0
         if np.count_nonzero(costly) >= RICH * self.blocks.size:
             solve = sample._system.factored(costly)
             self._lent = None if solve is None else _Lent(solve)
 
-    def _begin_at(self, z: np.ndarray, slack: np.ndarray) -> None:
-        self.z, self.slack = z, slack
+    def _begin_at(self, z: np.ndarray) -> None:
+        self._forget()
+        self.slack = np.empty(self.y.size)
+        self._move_to(z)
+
+    def _forget(self) -> None:
         self._lent: _Lent | None = None
         self._gap = self._last = np.inf
         self._looked = False
@@ -207,9 +211,17 @@ class _Descent:
         """The gradient, and the relative gap that it leaves; once for every point."""
         if self._looked:
             return self._gap
-        self._looked = True
         total, square = weigh(self.slack, self.share, self.y, self._signed)
-        made = self.blocks.all_combined(self._signed)
+        return self._measure(total, square, self.blocks.all_combined(self._signed))
+
+    def _move_to(self, z: np.ndarray) -> None:
+        """Be there, and look around: rows pass once."""
+        self.z = z
+        self._measure(*self.blocks.weigh_at(z, self.y, self.share, self.slack, self._signed))
+
+    def _measure(self, total: float, square: float, made: np.ndarray) -> float:
+        """The gradient, and the gap, of sums of alpha and of losses, and what y alpha combines the rows to."""
+        self._looked = True
         _, left, size = subtract(self.regular, self.z, made, self._gradient)
         curvature = size + square
         dual = 0.5 * total * total / curvature if curvature > 0.0 else 0.0
@@ -228,40 +240,51 @@ class _Descent:
 
     def advance(self) -> bool:
         """A step to the least point of its line; False where there is none."""
-        costly = self.slack > 0.0
-        if self._lent is not None and self._lent.steps < FAR and self._gap <= LENT * self._last:
-            dz = self._lent.way(self.z, self._gradient)
-        else:
+        if self._lent is not None:
+            if self._lent.steps < FAR and self._gap < np.inf and self._gap <= LENT * self._last:
+                # nearly always as far as the least point of the line, which would take a pass more
+                self._move_to(self.z + self._lent.way(self.z, self._gradient))
+                return True
+            if self._lent.before is not None and not self._gap < self._last:
+                self._move_to(self._lent.before)
             self._lent = None
-            rough = min(max(self._gap**0.5, FINE), ROUGH) * FINER**self._again
-            dz = self._system.solve(costly, self._gradient, rough)
+        costly = self.slack > 0.0
+        rough = min(max(self._gap**0.5, FINE), ROUGH) * FINER**self._again
+        dz = self._system.solve(costly, self._gradient, rough)
         step = self.blocks.all_scores(dz)
         t = descend(self.slack, step, self.y, self.share, self.z, dz, self.regular, self._gradient, FLAT)
         if not t > 0.0:
             return False
         self._looked = False
-        changed = follow(self.slack, step, t, costly) or self._lent is not None
-        self._again = 0 if changed else self._again + 1
+        self._again = 0 if follow(self.slack, step, t, costly) else self._again + 1
         if self._again == 1:
             self.slack = self._slack_at(self.z)  # what rounding has added up
         return True
 
 
 class _Lent:
-    """What solves the system of a sample, corrected by what the `steps` so far have shown of the curvature (BFGS)."""
+    """What solves the system of a sample, corrected by what the steps so far have shown of the curvature (BFGS).
+
+    Attributes
+    ----------
+    before : ndarray of shape (size,) or None
+        Where the last step began.
+    steps : int
+    """
 
     def __init__(self, solve: Solve) -> None:
         self._solve, self.steps = solve, 0
-        self._last: tuple[np.ndarray, np.ndarray] | None = None
+        self.before: np.ndarray | None = None
+        self._gradient = np.empty(0)
         self._seen: list[tuple[np.ndarray, np.ndarray, float]] = []
 
     def way(self, z: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """To about the least point of the whole."""
-        if self._last is not None:
-            step, change = z - self._last[0], gradient - self._last[1]
+        if self.before is not None:
+            step, change = z - self.before, gradient - self._gradient
             if float(step @ change) > 0.0:
                 self._seen.append((step, change, 1.0 / float(step @ change)))
-        self._last, self.steps = (z.copy(), gradient.copy()), self.steps + 1
+        self.before, self._gradient, self.steps = z.copy(), gradient.copy(), self.steps + 1
         rest, shares = gradient.copy(), []
         for step, change, inverse in reversed(self._seen):
             shares.append(inverse * float(step @ rest))

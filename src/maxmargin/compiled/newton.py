@@ -12,6 +12,7 @@ import numpy as np
 
 from .jit import compiled, record
 from .lines import along, go, margins
+from .rows import combine, scores
 
 MOST = 50  # steps along a line
 
@@ -37,6 +38,45 @@ def weigh(slack, share, y, signed):
         total += alpha
         square += alpha * rest
     return total, square
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def lacking(scores, y, b):
+    """1 - y (scores + b), in the scores' place."""
+    for k in range(scores.size):
+        scores[k] = 1.0 - y[k] * (scores[k] + b)
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def total_of(v):
+    """The sum of the entries of v."""
+    total = 0.0
+    for k in range(v.size):
+        total += v[k]
+    return total
+
+
+@compiled()
+def weigh_at(X, y, share, w, b, slack, signed, some, made):
+    """slack = 1 - y (x.w + b), signed = y alpha as `weigh` has it, made[0] += sum signed x; rows pass once.
+
+    `some` is room for the places of rows that are taken together, made[1] for what they make. (sum alpha,
+    sum share max(0, slack)^2, sum signed.)
+    """
+    total = square = uneven = 0.0
+    for first in range(0, y.size, some.size):
+        last = min(first + some.size, y.size)
+        rows, side, rest, c = X[first:last], y[first:last], slack[first:last], signed[first:last]
+        scores(rows, w, rest)
+        lacking(rest, side, b)
+        alone, own = weigh(rest, share[first:last], side, c)
+        combine(rows, c, some, made[1])
+        for j in range(made.shape[1]):
+            made[0, j] += made[1, j]
+        total += alone
+        square += own
+        uneven += total_of(c)
+    return total, square, uneven
 
 
 @compiled()
