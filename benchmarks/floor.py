@@ -88,13 +88,16 @@ class Floor:
     def _proofs(X: np.ndarray, y: np.ndarray, model: MaxMarginClassifier, gap: float) -> Iterator[float]:
         weights = np.ones(len(X))
         whole = Sample(X, weights, weights)
+        several = whole if len(model.coef_) > 1 else None
+
+        def prove(problem: Problem, side: np.ndarray, w: np.ndarray, b: float, alpha: np.ndarray) -> None:
+            certify(problem, Sample(X, side, weights, whole.norms, several), w, b, alpha, gap)
+
         parts = zip(signs(y), model.coef_, model.intercept_, model.certificate_.certificates, strict=True)
         for side, w, b, part in parts:
             alpha = np.zeros(len(X))
             alpha[part.support] = part.dual
-            sample = Sample(X, side, weights, whole.norms, whole.marks)
-
-            yield median(partial(certify, part.problem, sample, w, float(b), alpha, gap))
+            yield median(partial(prove, part.problem, side, w, float(b), alpha))
 
     @property
     def whole(self) -> float:

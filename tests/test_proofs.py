@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -13,7 +14,7 @@ import maxmargin.certificates
 import maxmargin.proofs
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
 from maxmargin.arithmetic import Plain
-from maxmargin.certificates import Sample, bounds
+from maxmargin.certificates import Sample, bounds, column_shares, fingerprint
 from maxmargin.compiled.bounds import capped, one_pass, quotients, room, shrink
 from maxmargin.proofs import certify
 
@@ -82,13 +83,45 @@ def test_one_pass_proves_what_sums_one_by_one_prove(loss, intercept, dtype, n, d
     one_by_one = maxmargin.certificates.certify(problem, sample, w, b, alpha, 1e-3)
     if n > 2:  # with a row in each class, and not all of weight 0
         monkeypatch.setattr(maxmargin.proofs, "certify_any", None)
-    found = certify(problem, sample, w, b, alpha, 1e-3)
+    found = certify(problem, replace(sample), w, b, alpha, 1e-3)
     near = 1e-11 if dtype is np.float64 else 1e-10  # one by one, float32 is not added up in parts
     assert found.lower == pytest.approx(one_by_one.lower, rel=near)
     assert found.upper == pytest.approx(one_by_one.upper, rel=near)
     assert found.support.tolist() == one_by_one.support.tolist()
     np.testing.assert_allclose(found.dual, one_by_one.dual, rtol=1e-11)
-    assert found.fingerprint == one_by_one.fingerprint
+    assert found.fingerprint.difference(one_by_one.fingerprint) is None
+    scale = one_by_one.fingerprint.scale
+    assert found.fingerprint.scale == pytest.approx(scale, rel=1e-13)
+    assert found.fingerprint.checksum == pytest.approx(
+        one_by_one.fingerprint.checksum, rel=0.0, abs=1e-13 * scale
+    )
+
+
+def test_marks_are_made_on_the_way_or_once_for_all(monkeypatch):
+    """Two classes: in the pass that proves the bounds, and again never; several: once, for every class."""
+    asked, marked = [], maxmargin.certificates.marked
+    monkeypatch.setattr(maxmargin.certificates, "marked", lambda X: asked.append(len(X)) or marked(X))
+    X = np.random.default_rng(0).normal(size=(90, 3))
+    MaxMarginClassifier().fit(X, X[:, 0] > 0.0)
+    assert asked == []
+    y = np.digitize(X[:, 1], [-0.5, 0.5])
+    model = MaxMarginClassifier().fit(X, y)
+    assert asked == [90]
+    verify(model, X, y)
+    assert asked == [90, 90]
+    sample, w, b, alpha = task(0)
+    first = certify(Problem("hinge", 1.0), sample, w, b, alpha)
+    assert certify(Problem("hinge", 2.0), sample, w, b, alpha).fingerprint is first.fingerprint
+    assert asked == [90, 90]
+
+
+def test_marks_beyond_numbers_are_made_again_in_units_of_their_own():
+    """Large weights and large entries, whose sums in one pass are infinite."""
+    y, X = np.array([1.0, -1.0, 1.0]), np.array([[1e3], [-2e3], [3e3]])
+    sample = Sample(X, y, np.full(3, 1e305))
+    found = certify(Problem("hinge", 1e-305), sample, np.ones(1), 0.0, np.array([0.5, 1.0, 0.5]))
+    assert np.isfinite(found.fingerprint.scale)
+    assert found.fingerprint.difference(fingerprint(Sample(X, y, np.full(3, 1e305)))) is None
 
 
 def test_where_it_is_more_than_one_pass(monkeypatch):
@@ -146,9 +179,11 @@ def test_sums_of_one_pass(squared, dtype):
         expected = np.clip(alpha, 0.0, 0.5 * s)
         np.testing.assert_array_equal(alone, expected)
         assert sides == pytest.approx((expected[y > 0].sum(), expected[y < 0].sum()))
+        shares = column_shares(3 if squared else 0)
         found = one_pass(
-            X, y, s, norms, alone, w, b, 0.5, squared, 0.01, 0.02, desk, np.empty(8, np.uint32), v
+            X, y, s, norms, alone, w, b, 0.5, squared, 0.01, 0.02, shares, desk, np.empty(8, np.uint32), v
         )
+        mark = fingerprint(sample)
         margins = y * (X.astype(float) @ w + b)
         power = 2 if squared else 1
         own = alone[alone > 0] ** 2 / (2.0 * s[alone > 0]) if squared else 0.0
@@ -160,6 +195,8 @@ def test_sums_of_one_pass(squared, dtype):
                 np.sum(own),
                 alone @ norms,
                 np.count_nonzero(alone),
+                mark.checksum if squared else 0.0,
+                mark.scale if squared else 0.0,
             ),
             rel=1e-13,
         )  # fmt: skip
@@ -176,7 +213,7 @@ def test_sums_do_not_depend_on_where_arrays_lie():
     """Compiled loops have several versions, and which one runs must not be seen."""
     rng, found = np.random.default_rng(0), set()
     sample, w, b, alpha = task(0, 2500, 4)
-    arrays = [sample.X, sample.y, sample.weights, sample.norms, np.maximum(alpha, 0.0), w]
+    arrays = [sample.X, sample.y, sample.weights, sample.norms, np.maximum(alpha, 0.0), w, column_shares(4)]
 
     def moved(a):
         room, place = np.empty(a.size + 8), int(rng.integers(8))
@@ -187,8 +224,9 @@ def test_sums_do_not_depend_on_where_arrays_lie():
     for _ in range(500):
         kept.append(np.empty(int(rng.integers(1, 3000))))
         v, desk = moved(np.zeros((2, 4))), moved(np.empty((2, 1024)))
-        X, y, s, norms, a, w = (moved(one) for one in arrays)
-        sums = one_pass(X, y, s, norms, a, w, b, 1.0, True, 1e-15, 1e-300, desk, np.empty(1024, np.uint32), v)
+        X, y, s, norms, a, w, shares = (moved(one) for one in arrays)
+        some = np.empty(1024, np.uint32)
+        sums = one_pass(X, y, s, norms, a, w, b, 1.0, True, 1e-15, 1e-300, shares, desk, some, v)
         found.add((*sums, *v[0].tolist()))
     assert len(found) == 1
 
@@ -228,8 +266,8 @@ def test_compiled_sums_have_the_order_of_their_own_file():
     """Whoever calls them first: what may be reordered there need not be so here."""
     alpha, ones, v = np.full(6, 1.8e-161), np.ones(6), np.zeros((2, 1))
     sums = one_pass(
-        ones[:, None], ones, ones, ones, alpha, np.zeros(1), 0.0, 1e-161, True, 0.0, 0.0, np.empty((2, 6)),
-        np.empty(6, np.uint32), v,
+        ones[:, None], ones, ones, ones, alpha, np.zeros(1), 0.0, 1e-161, True, 0.0, 0.0, np.zeros(0),
+        np.empty((2, 6)),        np.empty(6, np.uint32), v,
     )  # fmt: skip
     assert sums[3] == quotients(alpha, ones, 4e-161) == pytest.approx(6 * 0.81e-161, rel=1e-14)
 

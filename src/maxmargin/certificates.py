@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -69,12 +70,18 @@ class Fingerprint:
 
 def fingerprint(sample: Sample) -> Fingerprint:
     """The fingerprint of patterns with their labels and weights."""
-    y, weights, marks, (n, d) = sample.y, sample.weights, sample.marks, sample.X.shape
+    y, weights, marks = sample.y, sample.weights, sample.marks
     with np.errstate(over="ignore", invalid="ignore"):
         checksum, scale = _sums(marks, y, weights)
         if not np.isfinite(scale):  # of large weights and large entries: in units of their own
             checksum, scale = _sums(marks / np.abs(marks).max(), y, weights, float(1.0 + weights.max()))
-        return Fingerprint(n, d, int(np.count_nonzero(y > 0)), checksum, scale)
+        return _fingerprinted(sample, checksum, scale)
+
+
+def _fingerprinted(sample: Sample, checksum: float, scale: float) -> Fingerprint:
+    """The fingerprint of these patterns, of whose entries the sums are known."""
+    n, d = sample.X.shape
+    return Fingerprint(n, d, int(np.count_nonzero(sample.y > 0)), checksum, scale)
 
 
 def _sums(marks: np.ndarray, y: np.ndarray, weights: np.ndarray, unit: float = 1.0) -> tuple[float, float]:
@@ -101,9 +108,14 @@ def marked(X: Any) -> np.ndarray:
 
 def project(X: Any) -> np.ndarray:
     """One number a row, in which every entry has its own share."""
-    marks = Plain.scores(X, 1.0 + 0.5 * np.sin(np.arange(1.0, X.shape[1] + 1.0)))
+    marks = Plain.scores(X, column_shares(X.shape[1]))
     marks += 1.0
     return marks
+
+
+def column_shares(d: int) -> np.ndarray:
+    """The share of every column's entries."""
+    return 1.0 + 0.5 * np.sin(np.arange(1.0, d + 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,21 +232,42 @@ class Sample:
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,)
         Sample weights; rows of weight 0 take no part.
-    norms, marks : ndarray of shape (n,), default=None
-        |x_i| and `marked(X)`, where they are known.
+    norms : ndarray of shape (n,), default=None
+        |x_i|, where they are known.
+    like : Sample, default=None
+        Another of the same rows, which has their norms and marks for all.
     """
 
     X: Any
     y: np.ndarray
     weights: np.ndarray
     norms: Any = None
-    marks: Any = None
+    like: Sample | None = None
 
     def __post_init__(self) -> None:
         if self.norms is None:
-            object.__setattr__(self, "norms", Plain.row_norms(self.X))
-        if self.marks is None:
-            object.__setattr__(self, "marks", marked(self.X))
+            norms = Plain.row_norms(self.X) if self.like is None else self.like.norms
+            object.__setattr__(self, "norms", norms)
+
+    @cached_property
+    def marks(self) -> np.ndarray:
+        """`marked(X)`."""
+        return marked(self.X) if self.like is None else self.like.marks
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """What a certificate remembers of these data."""
+        return fingerprint(self)
+
+    @property
+    def unmarked(self) -> bool:
+        """Is there no fingerprint yet, and are there no marks of all that it could be made of?"""
+        return self.like is None and "fingerprint" not in vars(self)
+
+    def remember(self, checksum: float, scale: float) -> None:
+        """The sums of the fingerprint have been found on the way."""
+        if math.isfinite(scale):
+            vars(self)["fingerprint"] = _fingerprinted(self, checksum, scale)
 
     @property
     def longest(self) -> float:
@@ -370,7 +403,7 @@ def proved(problem: Problem, sample: Sample, alpha: np.ndarray, found: Bounds) -
     """The certificate of these bounds, of which alpha proves one."""
     support = np.flatnonzero(alpha > 0.0)
     lower, upper = float(found.lower), float(found.upper)  # whose quotient may overflow in silence
-    return Certificate(problem, lower, upper, support, alpha[support], fingerprint(sample))
+    return Certificate(problem, lower, upper, support, alpha[support], sample.fingerprint)
 
 
 def _multiplied(
@@ -758,7 +791,7 @@ def _recheck_all(
     classes: Any,
 ) -> Certificate | Certificates:
     def against_rest(name: Any) -> Sample:
-        return replace(sample, y=np.where(labels == name, 1.0, -1.0))
+        return replace(sample, y=np.where(labels == name, 1.0, -1.0), like=sample)
 
     binary = isinstance(certificate, Certificate)
     count = 1 if binary else len(certificate)

@@ -67,8 +67,6 @@ class Patterns:
     X : ndarray or CSR matrix of shape (n, d)
     square : ndarray of shape (n,)
         |x_i|^2, in float64.
-    order : ndarray of shape (n,)
-        All rows, in an order in which a look at them is fast.
     """
 
     def __init__(self, X: Any, square: np.ndarray | None = None) -> None:
@@ -79,10 +77,8 @@ class Patterns:
             self._indptr, self._indices = _unsigned(X.indptr, index), _unsigned(X.indices, index)
             self._data = writable(X.data)
             self._binary = bool(X.nnz and (X.data[:_FEW] == 1.0).all() and (X.data == 1.0).all())
-            self.order = _by_lengths(np.diff(X.indptr))
         else:
             self._dense = writable(X)
-            self.order = np.arange(self.n, dtype=np.uint32)
         self.square = self._square() if square is None else square
         self._squares: dict[float, np.ndarray] = {2.0: self.square}
 
@@ -95,6 +91,11 @@ class Patterns:
         else:
             squares_sparse(self._indptr, self._data, out)
         return out
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """All rows, in an order in which a look at them is fast."""
+        return _by_lengths(np.diff(self.X.indptr)) if self.sparse else np.arange(self.n, dtype=np.uint32)
 
     @cached_property
     def longest2(self) -> float:

@@ -329,7 +329,7 @@ def _linear(
     whole, names = Sample(X, np.zeros(codes.size), weights), _names(model, scheme)
     for k, certificate in enumerate(certificates):
         y, among = scheme.signs(k, codes)
-        sample = replace(whole, y=y, weights=np.where(among, weights, 0.0))
+        sample = replace(whole, y=y, weights=np.where(among, weights, 0.0), like=whole)
         w, b = np.asarray(model.coef_[k], float), float(model.intercept_[k])
         problem, rho = certificate.problem, certificate.problem.rho
         scores = Plain.scores(X, w)
@@ -357,7 +357,7 @@ def _kernel(
     scores = gram_product(kernel.kernel, kernel.X, c)
     for k, certificate in enumerate(certificates):
         y, among = scheme.signs(k, codes)
-        sample = replace(whole, y=y, weights=np.where(among, weights, 0.0))
+        sample = replace(whole, y=y, weights=np.where(among, weights, 0.0), like=whole)
         problem, b = certificate.problem, float(np.ravel(model.intercept_)[k])
         rho = problem.rho
         rows = InnerProducts(

@@ -552,7 +552,7 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
             s, among = scheme.signs(k, codes)
             signs.append(s)
             shares.append(np.where(among, weights, 0.0))
-            here = replace(data, y=s, weights=shares[-1])
+            here = replace(data, y=s, weights=shares[-1], like=data)
             check_claim(part, here, float(intercepts[k]))
             w = np.zeros(labels.size)
             w[support] = coefficients[k]

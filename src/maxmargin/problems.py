@@ -123,6 +123,8 @@ class Problem:
         """Square of each pattern's own coordinate in the extended space: 1 / (2 C s_i) for squared hinge."""
         if self.hard or self.loss == "hinge":
             return np.zeros(len(weights))
+        if len(weights) > 1 and alike(weights):
+            return np.full(len(weights), self.delta2(weights[:1])[0])
         with np.errstate(divide="ignore", over="ignore"):
             out = np.multiply(self.C, weights, dtype=float)
             np.divide(0.5, out, out=out)
@@ -227,6 +229,11 @@ class Problem:
         if upper == 0.0:
             return 0.0
         return max(upper - lower, 0.0) / lower if lower > 0.0 else np.inf
+
+
+def alike(weights: np.ndarray) -> bool:
+    """Are all weights the same?"""
+    return weights[0] == weights[-1] and float(weights.min()) == float(weights.max())
 
 
 def best_multiple(total: float, quadratic: float, most: float) -> float:

@@ -19,6 +19,7 @@ from .certificates import (
     Certificate,
     Sample,
     Sums,
+    column_shares,
     proved,
     rounded,
     soft_bounds,
@@ -82,10 +83,13 @@ def _in_one_pass(
     each = Plain.error(0.0, 1.01 * Plain.norm(w), terms)
     constant = Plain.error(0.0, abs(b), terms) + terms * 2.0 * _LEAST
     v, desk = np.zeros((2, w.size)), np.empty((2, min(n, TERMS)))
-    least, nominal, total, own, spread, count = one_pass(
-        writable(X), y, weights, norms, alone, w, b, C, problem.loss != "hinge", each, constant, desk,
+    shares = column_shares(w.size if sample.unmarked else 0)
+    least, nominal, total, own, spread, count, checksum, scale = one_pass(
+        writable(X), y, weights, norms, alone, w, b, C, problem.loss != "hinge", each, constant, shares, desk,
         np.empty(desk.shape[1], np.uint32), v,
     )  # fmt: skip
+    if shares.size:
+        sample.remember(checksum, scale)
     v = np.append(v[0], rho * (plus - minus)) if rho else v[0]
     v2 = Plain.square(v)
     multiple = best_multiple(total, v2 + 2.0 * own, np.inf) if total > 0.0 else 1.0

@@ -21,7 +21,7 @@ from .compiled.weights import BIAS, FACTOR, NORM2, TIME, Fixed, Motion, Weight, 
 from .data import Patterns, Room
 from .extrapolation import DEPTH, Extrapolation
 from .intercept import best_intercept, best_multiple_and_intercept
-from .problems import Problem, best_multiple
+from .problems import Problem, alike, best_multiple
 from .rules import Algorithm, Bias, Facts, Perceptron
 from .task import Task
 from .values import dual_point, primal_point
@@ -83,15 +83,13 @@ class State(ABC):
         self.problem, self.patterns, self.y, self.weights = problem, patterns, y, weights
         self.algorithm, self.tol, self.rng, self.interrupted = algorithm, tol, rng, interrupted
         self.n = patterns.n
-        self.line = np.arange(self.n, dtype=np.uint32)
         self.scores, self.moved = np.empty(self.n), np.empty(self.n, np.uint32)
         self.presentations = self.steps = 0
         self.lower, self.upper, self.gap = -np.inf, np.inf, np.inf
         self.converged, self._idle = False, 0
         self.begun = False
         self.rho = self._constant()
-        delta2 = problem.delta2(weights)
-        self._radius2 = self._largest(delta2)
+        self._radius2 = self._largest()
         losses = 0.0 if problem.hard else problem.C * float(weights.sum())  # at w = 0
         facts = Facts(
             problem,
@@ -100,7 +98,7 @@ class State(ABC):
             cache(self._floor),
             self.n,
             losses,
-            length2=float(patterns.square.max(initial=0.0)),
+            length2=patterns.longest2,
             d=patterns.d,
             point=point,
         )
@@ -109,6 +107,11 @@ class State(ABC):
         self.unit = 1.0 if plan.unit is None else plan.unit
         self._fixed_unit = plan.unit is not None
         self.shifts = problem.free and algorithm.bias is Bias.SHIFT
+
+    @cached_property
+    def line(self) -> np.ndarray:
+        """All rows as they come."""
+        return np.arange(self.n, dtype=np.uint32)
 
     @cached_property
     def h(self) -> Weight:
@@ -131,12 +134,15 @@ class State(ABC):
     def _length2(self) -> float:
         """|w|^2, own coordinates left aside."""
 
-    def _largest(self, delta2: np.ndarray) -> float:
+    def _largest(self) -> float:
         """The largest squared norm of a pattern, constant and own coordinate included."""
-        square, p = self.patterns.square, self.problem.p
-        if p == 2:
-            return float((square + delta2).max()) + self.rho**2
-        return float((self.patterns.squares(p, self.rho) + delta2).max())
+        problem, weights, p = self.problem, self.weights, self.problem.p
+        square, more = self.patterns.square, self.rho**2
+        if p != 2:
+            square, more = self.patterns.squares(p, self.rho), 0.0
+        if not alike(weights):
+            return float((square + problem.delta2(weights)).max()) + more
+        return float(square.max() + problem.delta2(weights[:1])[0]) + more
 
     def _constant(self) -> float:
         """The constant coordinate of every pattern."""
@@ -334,7 +340,7 @@ class Run(State):
         )
         plan = self._plan
         self._extrapolation = Extrapolation() if plan.real else None
-        self.w, self.b, self.alpha = np.zeros(patterns.d), 0.0, np.zeros(self.n)
+        self.w, self.b, self.alpha = np.zeros(patterns.d), 0.0, np.broadcast_to(0.0, self.n)
         self.heard: tuple[np.ndarray, float, np.ndarray] | None = None
         if task.start is not None and algorithm.convergent:
             self._begin_at(task.start)

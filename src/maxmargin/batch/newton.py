@@ -26,7 +26,7 @@ from ..compiled.lines import subtract
 from ..compiled.newton import Squared, changes, descend, diagonal, follow, products, weigh
 from ..compiled.spaces import Dense, Sparse
 from ..compiled.vectors import Plain as Vector
-from ..problems import Problem
+from ..problems import Problem, alike
 from .blocks import Blocks, blocks_of, unsigned
 from .points import Reached
 from .scaled_cholesky import Solve, factor
@@ -102,12 +102,7 @@ def _begin(descent: _Descent, weights: np.ndarray) -> None:
     """To where a sample of many rows leads; a few rows, from 0, or along costs that rise where that is too far."""
     y = descent.y
     if y.size >= LARGE:
-        some = slice(None, None, EVERY)
-        rows, signs, costs = descent.blocks.some(some), np.ascontiguousarray(y[some]), EVERY * weights[some]
-        sample = _Descent(descent.problem, rows, signs, costs, descent.interrupted)
-        _begin(sample, costs)
-        _run(sample, NEAR, LONG)
-        descent.follow(sample)
+        descent.follow(*_sampled(descent, weights))
         return
     descent.start()
     if _run(descent, NEAR, SHORT) == SHORT:
@@ -121,6 +116,20 @@ def _begin(descent: _Descent, weights: np.ndarray) -> None:
                 break
             rise = rise * rise if steps <= EASY else RISE
             share *= rise
+
+
+def _sampled(descent: _Descent, weights: np.ndarray) -> tuple[np.ndarray, Solve | None]:
+    """Where some of these rows lead, and what solves the system there: what stood for them is gone."""
+    some = slice(None, None, EVERY)
+    rows, signs, costs = (
+        descent.blocks.some(some),
+        np.ascontiguousarray(descent.y[some]),
+        EVERY * weights[some],
+    )
+    sample = _Descent(descent.problem, rows, signs, costs, descent.interrupted)
+    _begin(sample, costs)
+    _run(sample, NEAR, LONG)
+    return sample.z, sample.solver()
 
 
 def _run(descent: _Descent, gap: float, most: int) -> int:
@@ -147,9 +156,7 @@ class _Descent:
         self, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, interrupted: Callable[[], bool]
     ) -> None:
         self.problem, self.blocks, self.y, self.interrupted = problem, blocks_of(problem, X), y, interrupted
-        self.share = problem.delta2(weights)
-        np.maximum(self.share, LEAST, out=self.share)
-        np.divide(self.blocks.unit**2, self.share, out=self.share)
+        self.share = _shares(problem, weights, self.blocks.unit**2)
         self.regular = self.blocks.regular
         self._signed, self._gradient = np.empty(y.size), np.empty(self.blocks.size)
         self._system = self._solver()
@@ -167,13 +174,17 @@ class _Descent:
         """Begin at this point."""
         self._begin_at(self.blocks.coordinates(w, b))
 
-    def follow(self, sample: _Descent) -> None:
-        """Begin where a sample of these rows has led, with what it knows of their curvature."""
-        self._begin_at(sample.z.copy())
-        costly = sample.slack > 0.0
-        if np.count_nonzero(costly) >= RICH * self.blocks.size:
-            solve = sample._system.factored(costly)
-            self._lent = None if solve is None else _Lent(solve)
+    def follow(self, z: np.ndarray, solve: Solve | None) -> None:
+        """Begin where a sample of these rows has led, with what solved its system there."""
+        self._begin_at(z)
+        self._lent = None if solve is None else _Lent(solve)
+
+    def solver(self) -> Solve | None:
+        """What solves the system here, where there are costly patterns enough to know it well."""
+        costly = self.slack > 0.0
+        if np.count_nonzero(costly) < RICH * self.blocks.size:
+            return None
+        return self._system.factored(costly)
 
     def _begin_at(self, z: np.ndarray) -> None:
         self._forget()
@@ -260,6 +271,15 @@ class _Descent:
         if self._again == 1:
             self.slack = self._slack_at(self.z)  # what rounding has added up
         return True
+
+
+def _shares(problem: Problem, weights: np.ndarray, unit2: float) -> np.ndarray:
+    """`share` of every pattern."""
+    if weights.size > 1 and alike(weights):
+        return np.full(weights.size, _shares(problem, weights[:1], unit2)[0])
+    share = problem.delta2(weights)
+    np.maximum(share, LEAST, out=share)
+    return np.divide(unit2, share, out=share)
 
 
 class _Lent:

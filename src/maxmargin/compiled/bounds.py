@@ -78,14 +78,28 @@ def quotients(alpha, weights, four_C):
 
 
 @compiled(fastmath={"reassoc", "contract"})
-def one_pass(X, y, weights, norms, alpha, w, b, C, squared, each, constant, desk, some, v):
+def checksums(projected, first, y, weights):
+    """What `certificates.marked` and the sums of a fingerprint make of rows from this place on. (Sum, sum of sizes.)"""
+    checksum = scale = 0.0
+    for k in range(projected.size):
+        place = np.uint32(first + k)
+        shuffle = np.uint32(place * np.uint32(2654435769)) >> np.uint32(12)
+        mark = (projected[k] + 1.0) * (0.5 + shuffle * 2.0**-21)
+        mark *= (1.0 + weights[k]) * (3.0 + y[k])
+        checksum += mark
+        scale += abs(mark)
+    return checksum, scale
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def one_pass(X, y, weights, norms, alpha, w, b, C, squared, each, constant, shares, desk, some, v):
     """v[0] = sum alpha y x, and sums of the losses of (w, b) and of alpha; `v[1]` and `desk` are room for parts.
 
     A score is off by no more than each |x_i| + constant. (The losses of margins that are as small as they may be; of
     margins as they seem; sum alpha; sum alpha^2 / (4 C s_i), of squared losses; sum alpha |x_i|; how many alpha are not
-    0.)
+    0; where there are `shares` of columns, what a fingerprint has of the rows, else nothing.)
     """
-    least = nominal = total = own = spread = 0.0
+    least = nominal = total = own = spread = checksum = scale = 0.0
     score, signed, step = desk[0], desk[1], desk.shape[1]
     count = 0
     for first in range(0, alpha.size, step):
@@ -106,6 +120,11 @@ def one_pass(X, y, weights, norms, alpha, w, b, C, squared, each, constant, desk
             sums += a[k]
             sizes += a[k] * length[k]
             count += a[k] > 0.0
+        if shares.size:
+            scores(rows, shares, score[: a.size])
+            part, size = checksums(score[: a.size], first, side, s)
+            checksum += part
+            scale += size
         combine(rows, signed[: a.size], some, v[1])
         for j in range(v.shape[1]):
             v[0, j] += v[1, j]
@@ -114,4 +133,4 @@ def one_pass(X, y, weights, norms, alpha, w, b, C, squared, each, constant, desk
         total += sums
         own += quotients(a, s, 4.0 * C) if squared else 0.0
         spread += sizes
-    return least, nominal, total, own, spread, count
+    return least, nominal, total, own, spread, count, checksum, scale

@@ -463,7 +463,7 @@ default="rbf"
             solutions
         ):  # one by one: zeros of all pairs would take much memory
             whole, (signs, among) = rows.spread(solution, places), scheme.signs(k, codes)
-            part = replace(sample, y=signs, weights=np.where(among, weights, 0.0))
+            part = replace(sample, y=signs, weights=np.where(among, weights, 0.0), like=sample)
             alpha = np.minimum(whole.point.alpha, problem.caps(part.weights))  # shares have been rounded
             parts.append(certificate(problem, kernel, part, whole.bounds, alpha))
             supports.append(_support(whole.point.coefficients))

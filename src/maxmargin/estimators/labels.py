@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight
 from ..problems import Problem
 
 _NORMAL = float(np.finfo(float).smallest_normal)
+SOME, FEW = 1000, 32  # rows that tell all classes nearly always, and classes that are few
 MANY = 0.25  # share of the rows that may be classes, and nobody asks whether they are
 
 
@@ -26,7 +27,7 @@ def class_names(y: np.ndarray) -> np.ndarray:
             f"y.astype({kinds[0]})."
         )
     try:
-        classes = np.unique(y)
+        classes = _distinct(y)
         # two labels tell as much of their kind as all rows do, and nothing speaks against few whole numbers or names
         whole = classes.dtype.kind in "biuU" or (classes.dtype.kind == "f" and not (classes % 1.0).any())
         if not whole or classes.size > max(2, MANY * y.size):  # of which scikit-learn warns
@@ -46,6 +47,18 @@ def class_names(y: np.ndarray) -> np.ndarray:
             f"A classifier needs rows of at least 2 classes with positive weight, but {what}{name} (one class)."
         )
     return classes
+
+
+def _distinct(y: np.ndarray) -> np.ndarray:
+    """The distinct entries of y in order; where they are few, all are sorted out by those of some rows."""
+    found = np.unique(y[:: 1 + y.size // SOME])
+    if y.size > SOME and found.size <= FEW and y.dtype.kind in "biuf":
+        known = y == found[0]
+        for name in found[1:]:
+            known |= y == name
+        if known.all():
+            return found
+    return np.unique(y)
 
 
 def missing_labels(missing: int, rows: int) -> str:

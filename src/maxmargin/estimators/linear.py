@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
@@ -225,14 +226,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             _solved_by(named, problem)
         if problem.hard:
             refuse_rounded(X)
-        X, y = checked_rows(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            order="C",
-            accept_large_sparse=True,
-        )
+        patterns, X, y = self._patterns(X, y)
         weights = row_weights(X, sample_weight)
         everything = sample_weight is None or bool((weights > 0.0).all())
         classes = class_names(y if everything else y[weights > 0.0])
@@ -244,13 +238,13 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
         whole, rows = X, None
         if not everything:
             rows = np.flatnonzero(weights > 0.0)
-            X = X[rows]
+            patterns = patterns.some(rows)
             check_sides(classes, y, weights, problem.hard)
-        patterns = Patterns(X)
         if self.p == "log":
             problem = replace(problem, p=max(2.0, 2.0 * np.log(patterns.d)))
             _solved_by(named, problem)
-        sample = Sample(whole, np.zeros(y.size), weights, np.sqrt(patterns.square) if rows is None else None)
+        norms = np.sqrt(patterns.square) if rows is None else None
+        sample = Sample(whole, np.broadcast_to(0.0, y.size), weights, norms)
         check_seed(self.random_state)
         labels: list[Any] = [None] if classes.size == 2 else list(classes)
         last, points = self._last_dual(y.size, classes), self._last_points(patterns.d, classes)
@@ -294,7 +288,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             # classes that are left share the time that is left
             watch = watch.part(-(-(len(labels) - k) // at_once))
             positive = 1 if classes.size == 2 else k
-            signs = np.where(y == classes[positive], 1.0, -1.0)
+            signs = 2.0 * (y == classes[positive])
+            signs -= 1.0
             start = None if last is None else last[k][kept]
 
             def heard(report: Report, point: Callable[[], Any]) -> None:
@@ -305,7 +300,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
                 *choose(problem, patterns, signs[kept], watch.interrupted),
                 relay(problem, patterns),
             )
-            seen = Sample(whole, signs, weights, sample.norms, sample.marks)
+            seen = Sample(whole, signs, weights, sample.norms, sample if len(labels) > 1 else None)
             names = (item(classes[0]), item(classes[1])) if classes.size == 2 else (False, True)
 
             @cache
@@ -333,6 +328,17 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
         self._keep(classes, factors, labels, solutions)
         tasks.done()
         return self
+
+    def _patterns(self, X: Any, y: Any) -> tuple[Patterns, Any, np.ndarray]:
+        """The rows, as the engine and as a certificate has them, and their labels, all of them checked."""
+        how = {"accept_sparse": "csr", "order": "C", "accept_large_sparse": True}
+        whole, labels = checked_rows(self, X, y, ensure_all_finite=False, **how)
+        patterns = Patterns(whole)
+        if not math.isfinite(
+            patterns.longest2
+        ):  # what is no number is found there, and squares that are none
+            checked_rows(self, X, y, **how)
+        return patterns, whole, labels
 
     # parameters
 

@@ -301,7 +301,7 @@ class _Walk:
         whole = Sample(X, np.zeros(labels.size), weights)
         for k, part in enumerate(model.certificate_.certificates):
             positive = model.classes_[1 if model.classes_.size == 2 else k]
-            sample = replace(whole, y=np.where(labels == positive, 1.0, -1.0))
+            sample = replace(whole, y=np.where(labels == positive, 1.0, -1.0), like=whole)
             alpha = part.alpha * min(problem.C / part.problem.C, 1.0)
             w, b = model.coef_[k], float(model.intercept_[k])
             certificate = certify(problem, sample, w, b, alpha, model.tol)
