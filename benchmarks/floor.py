@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from maxmargin import MaxMarginClassifier
 from maxmargin.certificates import Sample
+from maxmargin.problems import Problem
 from maxmargin.proofs import certify
 
 from .regimes import COSTS, FAMILY, SOFT, STEPS, Soft
