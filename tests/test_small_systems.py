@@ -87,14 +87,17 @@ class TestCholesky:
         assert RIDGES[0] == 0.0
 
 
+@pytest.mark.parametrize("size", [1, 2, 5, 6])
 @pytest.mark.parametrize("some", [0, 1, 3, 4, 5, 30])
-def test_products_are_those_of_the_rows(some):
+@pytest.mark.parametrize("room", [1, 4, 64])
+def test_products_are_those_of_the_rows(room, some, size):
     rng = np.random.default_rng(2)
-    rows, share, matrix = rng.normal(size=(30, 6)), rng.random(30), np.full((6, 6), np.nan)
+    rows, share, matrix = rng.normal(size=(30, size)), rng.random(30), np.full((size, size), np.nan)
     places = rng.permutation(30)[:some]
-    products(rows, share, places, matrix)
+    products(rows, share, places, np.full((rows.shape[1], room), np.nan), matrix)
     chosen = rows[places]
     assert matrix == pytest.approx((chosen * share[places, None]).T @ chosen, rel=1e-13, abs=1e-13)
+    assert (matrix == matrix.T).all()
 
 
 def test_gradient_and_line():

@@ -18,7 +18,9 @@ from ..problems import Problem
 BYTES = 2**20  # of rows that are looked at together,
 KEPT = 2**22  # and of those that are kept about their mean
 TOGETHER = 1024  # rows that are scored and combined while they are in cache
-BY_LOOPS = 85_000  # rows x coordinates^2, up to which BLAS takes no less than a loop of our own
+TURNED = 64  # rows that are turned at once, for products of columns
+# coordinates, and rows x coordinates^2, up to which BLAS takes no less than loops of our own
+NARROW, BY_LOOPS = 60, 85_000
 # times the length of most rows is what a few may make of the average; and of a sample, where it may be so
 LONGER, DOUBT = 1e3, 2.0
 # places of rows that tell what most are like, as shares of all: any will do, and always the same
@@ -286,9 +288,9 @@ class Few(Blocks):
         return whole[1].copy()
 
     def _some_products(self, share: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        if rows.size * self.size**2 <= BY_LOOPS:
+        if self.size <= NARROW or rows.size * self.size**2 <= BY_LOOPS:
             matrix = np.empty((self.size, self.size))
-            products(self.rows, share, rows, matrix)
+            products(self.rows, share, rows, room_for_products(rows.size, self.size), matrix)
             return matrix
         return self.products(share[rows], rows)
 
@@ -296,6 +298,11 @@ class Few(Blocks):
         out = matrix.copy()
         out.flat[:: self.size + 1] += self.regular
         return out
+
+
+def room_for_products(n: int, size: int) -> np.ndarray:
+    """Where `compiled.definite.products` may turn some of so many rows."""
+    return np.empty((size, max(1, min(n, TURNED))))
 
 
 def is_few(X: Any) -> bool:

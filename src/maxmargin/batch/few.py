@@ -12,12 +12,13 @@ import numpy as np
 from ..compiled.few import Desk, hinge, lacking, squared
 from ..compiled.few import Few as Rows
 from ..problems import Problem
-from .blocks import BY_LOOPS, Few
+from .blocks import Few, room_for_products
 from .newton import CLOSE, EASY, EVERY, LONG, LOW, MIDDLE, RISE
 from .points import Point
 from .proximal import first_shares, steepest
 
 MANY, NEAR = 10_000, 1e-2  # rows, of which every 16th are solved first; to so small a gap
+AT_ONCE = 85_000  # rows x coordinates^2, beyond which a matrix of all takes longer than to look for it
 SHORT = 35  # steps from 0 that may lead to the end
 
 
@@ -107,7 +108,7 @@ def _hinge(problem: Problem, few: Few, y: np.ndarray, weights: np.ndarray, enoug
 def _desk(few: Few, weight: np.ndarray) -> Desk:
     """Room to work; where many classes begin with all patterns inside, with these inside."""
     desk = _empty(few.n, few.size)
-    if few.n * few.size**2 > BY_LOOPS:  # which takes longer than to look for it
+    if few.n * few.size**2 > AT_ONCE:
         matrix = few.all_products(weight, np.arange(few.n, dtype=np.uint32))
         desk.matrices[0], desk.vectors[0], desk.marks[1] = matrix, np.diag(matrix), True
     return desk
@@ -116,4 +117,5 @@ def _desk(few: Few, weight: np.ndarray) -> Desk:
 def _empty(n: int, size: int) -> Desk:
     """Room to work, with none."""
     patterns, places = np.empty((2, n)), np.empty((2, n), np.uint32)
-    return Desk(patterns, np.zeros((2, n), bool), places, np.zeros((3, size, size)), np.zeros((6, size)))
+    matrices, vectors = np.zeros((3, size, size)), np.zeros((6, size))
+    return Desk(patterns, np.zeros((2, n), bool), places, matrices, room_for_products(n, size), vectors)

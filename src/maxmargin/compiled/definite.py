@@ -7,29 +7,52 @@ import numpy as np
 from .jit import compiled
 
 
-@compiled(fastmath={"reassoc", "contract"})
-def products(rows, share, some, matrix):
-    """Matrix = the sum of share b b' over these rows b."""
-    size = rows.shape[1]
+@compiled()
+def products(rows, share, some, turned, matrix):
+    """Matrix = the sum of share b b' over these rows b.
+
+    Rows are scaled and turned into columns, so many at a time as there is room for in `turned`, of shape (size, any):
+    two columns are then multiplied with two at once, below the diagonal only.
+    """
+    size, room = turned.shape
     matrix[:] = 0.0
-    whole = some.size - some.size % 4
-    for k in range(0, whole, 4):
-        h, i, j, l = some[k], some[k + 1], some[k + 2], some[k + 3]
-        b, c, d, e = rows[h], rows[i], rows[j], rows[l]
-        for column in range(size):
-            p, q = share[h] * b[column], share[i] * c[column]
-            r, s = share[j] * d[column], share[l] * e[column]
-            made = matrix[column]
-            for other in range(size):
-                made[other] += (p * b[other] + q * c[other]) + (r * d[other] + s * e[other])
-    for k in range(whole, some.size):
-        i = some[k]
-        b = rows[i]
-        for column in range(size):
-            p = share[i] * b[column]
-            made = matrix[column]
-            for other in range(size):
-                made[other] += p * b[other]
+    for first in range(0, some.size, room):
+        count = min(room, some.size - first)
+        turn(rows, share, some[first : first + count], turned)
+        for i in range(0, size, 2):
+            h = min(i + 1, size - 1)  # the last one twice, where their number is odd
+            for j in range(0, i + 1, 2):
+                k = min(j + 1, size - 1)
+                p, q, r, s = four(turned[i], turned[h], turned[j], turned[k], count)
+                p += matrix[i, j]
+                q += matrix[i, k]
+                r += matrix[h, j]
+                s += matrix[h, k]
+                matrix[i, j], matrix[i, k], matrix[h, j], matrix[h, k] = p, q, r, s
+    for i in range(size):
+        for j in range(i):
+            matrix[j, i] = matrix[i, j]
+
+
+@compiled()
+def turn(rows, share, some, turned):
+    """Columns = share^1/2 b of these rows b."""
+    for k in range(some.size):
+        row, root = rows[some[k]], np.sqrt(share[some[k]])
+        for j in range(row.size):
+            turned[j, k] = root * row[j]
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def four(a, b, c, d, count):
+    """The products of a and b with c and d, of so many entries."""
+    p = q = r = s = 0.0
+    for k in range(count):
+        p += a[k] * c[k]
+        q += a[k] * d[k]
+        r += b[k] * c[k]
+        s += b[k] * d[k]
+    return p, q, r, s
 
 
 @compiled(fastmath={"reassoc", "contract"})

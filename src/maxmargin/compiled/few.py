@@ -64,6 +64,7 @@ class Desk(NamedTuple):
     marks, of shape (2, n): which patterns are wanted inside; which are.
     places, of shape (2, n): of those that came, and of those that have gone.
     matrices, of shape (3, size, size): of the patterns inside; of those that came or have gone; the factor.
+    turned, of shape (size, any): a few rows, for products of columns.
     vectors, of shape (6, size): the most that the diagonal has been; what `triangular` leaves of two; the sum of the
     patterns; the gradient; the way.
     """
@@ -72,6 +73,7 @@ class Desk(NamedTuple):
     marks: Any
     places: Any
     matrices: Any
+    turned: Any
     vectors: Any
 
 
@@ -116,7 +118,7 @@ def squared(few, enough, most, z, slack, desk):
         if not t > 0.0:
             return gap <= NONE, steps
         again = 0 if follow(slack, gained, t, wanted) else again + 1
-        if again == 1:
+        if again == (2 if enough > 0.0 else 1):
             lacking(few, z, slack)  # without what rounding has added up
     return False, most
 
@@ -231,13 +233,13 @@ def gather(few, desk):
     came, gone, count = changes(wanted, inside, entering, leaving)
     anew = came + gone > ANEW * count
     if came and not anew:
-        products(few.rows, few.weight, entering[:came], more)
+        products(few.rows, few.weight, entering[:came], desk.turned, more)
         for i in range(size):
             for j in range(size):
                 matrix[i, j] += more[i, j]
             top[i] = max(top[i], matrix[i, i])
     if gone and not anew:
-        products(few.rows, few.weight, leaving[:gone], more)
+        products(few.rows, few.weight, leaving[:gone], desk.turned, more)
         for i in range(size):
             for j in range(size):
                 matrix[i, j] -= more[i, j]
@@ -245,7 +247,7 @@ def gather(few, desk):
     if anew:
         inside[:] = False
         changes(wanted, inside, entering, leaving)
-        products(few.rows, few.weight, entering[:count], matrix)
+        products(few.rows, few.weight, entering[:count], desk.turned, matrix)
         for i in range(size):
             top[i] = matrix[i, i]
     for k in range(inside.size):
