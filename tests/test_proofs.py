@@ -179,9 +179,9 @@ def test_sums_of_one_pass(squared, dtype):
         expected = np.clip(alpha, 0.0, 0.5 * s)
         np.testing.assert_array_equal(alone, expected)
         assert sides == pytest.approx((expected[y > 0].sum(), expected[y < 0].sum()))
-        shares = column_shares(3 if squared else 0)
+        shares, marks = (column_shares(3), np.empty(0)) if squared else (np.empty(0), sample.marks)
         found = one_pass(
-            X, y, s, norms, alone, w, b, 0.5, squared, 0.01, 0.02, shares, desk, np.empty(8, np.uint32), v
+            X, y, s, norms, alone, w, b, 0.5, squared, 0.01, 0.02, shares, marks, desk, np.empty(8, np.uint32), v
         )
         mark = fingerprint(sample)
         margins = y * (X.astype(float) @ w + b)
@@ -195,8 +195,8 @@ def test_sums_of_one_pass(squared, dtype):
                 np.sum(own),
                 alone @ norms,
                 np.count_nonzero(alone),
-                mark.checksum if squared else 0.0,
-                mark.scale if squared else 0.0,
+                mark.checksum,
+                mark.scale,
             ),
             rel=1e-13,
         )  # fmt: skip
@@ -214,6 +214,7 @@ def test_sums_do_not_depend_on_where_arrays_lie():
     rng, found = np.random.default_rng(0), set()
     sample, w, b, alpha = task(0, 2500, 4)
     arrays = [sample.X, sample.y, sample.weights, sample.norms, np.maximum(alpha, 0.0), w, column_shares(4)]
+    none = np.empty(0)
 
     def moved(a):
         room, place = np.empty(a.size + 8), int(rng.integers(8))
@@ -226,7 +227,7 @@ def test_sums_do_not_depend_on_where_arrays_lie():
         v, desk = moved(np.zeros((2, 4))), moved(np.empty((2, 1024)))
         X, y, s, norms, a, w, shares = (moved(one) for one in arrays)
         some = np.empty(1024, np.uint32)
-        sums = one_pass(X, y, s, norms, a, w, b, 1.0, True, 1e-15, 1e-300, shares, desk, some, v)
+        sums = one_pass(X, y, s, norms, a, w, b, 1.0, True, 1e-15, 1e-300, shares, none, desk, some, v)
         found.add((*sums, *v[0].tolist()))
     assert len(found) == 1
 
@@ -267,7 +268,7 @@ def test_compiled_sums_have_the_order_of_their_own_file():
     alpha, ones, v = np.full(6, 1.8e-161), np.ones(6), np.zeros((2, 1))
     sums = one_pass(
         ones[:, None], ones, ones, ones, alpha, np.zeros(1), 0.0, 1e-161, True, 0.0, 0.0, np.zeros(0),
-        np.empty((2, 6)),        np.empty(6, np.uint32), v,
+        np.zeros(6), np.empty((2, 6)),        np.empty(6, np.uint32), v,
     )  # fmt: skip
     assert sums[3] == quotients(alpha, ones, 4e-161) == pytest.approx(6 * 0.81e-161, rel=1e-14)
 

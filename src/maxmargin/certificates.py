@@ -261,8 +261,8 @@ class Sample:
 
     @property
     def unmarked(self) -> bool:
-        """Is there no fingerprint yet, and are there no marks of all that it could be made of?"""
-        return self.like is None and "fingerprint" not in vars(self)
+        """Is there no fingerprint yet?"""
+        return "fingerprint" not in vars(self)
 
     def remember(self, checksum: float, scale: float) -> None:
         """The sums of the fingerprint have been found on the way."""

@@ -83,12 +83,16 @@ def _in_one_pass(
     each = Plain.error(0.0, 1.01 * Plain.norm(w), terms)
     constant = Plain.error(0.0, abs(b), terms) + terms * 2.0 * _LEAST
     v, desk = np.zeros((2, w.size)), np.empty((2, min(n, TERMS)))
-    shares = column_shares(w.size if sample.unmarked else 0)
+    shares = marks = np.empty(0)
+    if sample.unmarked and sample.like is None:
+        shares = column_shares(w.size)
+    elif sample.unmarked:
+        marks = sample.marks
     least, nominal, total, own, spread, count, checksum, scale = one_pass(
-        writable(X), y, weights, norms, alone, w, b, C, problem.loss != "hinge", each, constant, shares, desk,
-        np.empty(desk.shape[1], np.uint32), v,
+        writable(X), y, weights, norms, alone, w, b, C, problem.loss != "hinge", each, constant, shares, marks,
+        desk, np.empty(desk.shape[1], np.uint32), v,
     )  # fmt: skip
-    if shares.size:
+    if sample.unmarked:
         sample.remember(checksum, scale)
     v = np.append(v[0], rho * (plus - minus)) if rho else v[0]
     v2 = Plain.square(v)

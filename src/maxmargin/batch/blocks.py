@@ -158,7 +158,10 @@ class Blocks:
     def all_products(
         self, share: np.ndarray, rows: np.ndarray, interrupted: Callable[[], bool] = lambda: False
     ) -> np.ndarray:
-        """The same over rows anywhere, of whose shares `share` has one for every row; some at a time."""
+        """The same over rows anywhere, of whose shares `share` has one for every row; some at a time.
+
+        Shares that have been given stay as they are.
+        """
         matrix = np.zeros((self.size, self.size))
         for first in range(0, rows.size, self.step):
             some = rows[first : first + self.step]
@@ -243,7 +246,7 @@ class Few(Blocks):
     def share(self, weights: np.ndarray) -> np.ndarray:
         """1 over the square of each pattern's own coordinate, of squared losses, in their units."""
         share = self._share
-        if share is None or not np.array_equal(share[0], weights):
+        if share is None or not _equal(share[0], weights):
             self._share = share = weights, self.unit**2 / self.problem.delta2(weights)
         return share[1]
 
@@ -283,8 +286,8 @@ class Few(Blocks):
             return self._some_products(share, rows)
         # what every class begins with
         whole = self._whole
-        if whole is None or not np.array_equal(whole[0], share):
-            self._whole = whole = share.copy(), self._some_products(share, rows)
+        if whole is None or not _equal(whole[0], share):
+            self._whole = whole = share, self._some_products(share, rows)
         return whole[1].copy()
 
     def _some_products(self, share: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -298,6 +301,11 @@ class Few(Blocks):
         out = matrix.copy()
         out.flat[:: self.size + 1] += self.regular
         return out
+
+
+def _equal(one: np.ndarray, other: np.ndarray) -> bool:
+    """Are these the same, or equal?"""
+    return one is other or np.array_equal(one, other)
 
 
 def room_for_products(n: int, size: int) -> np.ndarray:

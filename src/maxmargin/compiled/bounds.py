@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import compiled
-from .rows import combine, scores
+from .rows import combine, scores, scores_near
 
 
 @compiled(fastmath={"reassoc", "contract"})
@@ -77,27 +77,33 @@ def quotients(alpha, weights, four_C):
     return (p + q) + (r + s)
 
 
-@compiled(fastmath={"reassoc", "contract"})
-def checksums(projected, first, y, weights):
-    """What `certificates.marked` and the sums of a fingerprint make of rows from this place on. (Sum, sum of sizes.)"""
-    checksum = scale = 0.0
+@compiled()
+def mark(projected, first):
+    """What `certificates.marked` makes of the projections of rows from this place on, in their place."""
     for k in range(projected.size):
         place = np.uint32(first + k)
         shuffle = np.uint32(place * np.uint32(2654435769)) >> np.uint32(12)
-        mark = (projected[k] + 1.0) * (0.5 + shuffle * 2.0**-21)
-        mark *= (1.0 + weights[k]) * (3.0 + y[k])
-        checksum += mark
-        scale += abs(mark)
+        projected[k] = (projected[k] + 1.0) * (0.5 + shuffle * 2.0**-21)
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def checksums(marks, y, weights):
+    """The sums of a fingerprint: of marks times what labels and weights tell, and of their sizes."""
+    checksum = scale = 0.0
+    for k in range(marks.size):
+        told = marks[k] * ((1.0 + weights[k]) * (3.0 + y[k]))
+        checksum += told
+        scale += abs(told)
     return checksum, scale
 
 
 @compiled(fastmath={"reassoc", "contract"})
-def one_pass(X, y, weights, norms, alpha, w, b, C, squared, each, constant, shares, desk, some, v):
+def one_pass(X, y, weights, norms, alpha, w, b, C, squared, each, constant, shares, marks, desk, some, v):
     """v[0] = sum alpha y x, and sums of the losses of (w, b) and of alpha; `v[1]` and `desk` are room for parts.
 
     A score is off by no more than each |x_i| + constant. (The losses of margins that are as small as they may be; of
     margins as they seem; sum alpha; sum alpha^2 / (4 C s_i), of squared losses; sum alpha |x_i|; how many alpha are not
-    0; where there are `shares` of columns, what a fingerprint has of the rows, else nothing.)
+    0; `checksums` of the marks, or where there are `shares` of columns of those that these make.)
     """
     least = nominal = total = own = spread = checksum = scale = 0.0
     score, signed, step = desk[0], desk[1], desk.shape[1]
@@ -120,11 +126,14 @@ def one_pass(X, y, weights, norms, alpha, w, b, C, squared, each, constant, shar
             sums += a[k]
             sizes += a[k] * length[k]
             count += a[k] > 0.0
+        told = marks[first:last]
         if shares.size:
-            scores(rows, shares, score[: a.size])
-            part, size = checksums(score[: a.size], first, side, s)
-            checksum += part
-            scale += size
+            told = score[: a.size]
+            scores_near(rows, shares, told)
+            mark(told, first)
+        part, size = checksums(told, side, s)
+        checksum += part
+        scale += size
         combine(rows, signed[: a.size], some, v[1])
         for j in range(v.shape[1]):
             v[0, j] += v[1, j]

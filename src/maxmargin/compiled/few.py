@@ -17,7 +17,7 @@ from .lines import subtract
 from .newton import changes, descend, follow, weigh
 from .proximal import descend as descend_smoothed
 from .proximal import follow as follow_smoothed
-from .rows import combine, scores
+from .rows import combine, scores_near
 
 MOST = 200  # steps
 NONE, STILL = 1e-20, 2  # a gap that is rounding; steps with the same costly patterns that may not lessen it
@@ -113,7 +113,7 @@ def squared(few, enough, most, z, slack, desk):
         gather(few, desk)
         if not towards(few, 1.0, 0.0, desk):
             return False, steps
-        scores(few.rows, dz, gained)
+        scores_near(few.rows, dz, gained)
         t = descend(slack, gained, few.y, few.weight, z, dz, few.regular, gradient, FLAT)
         if not t > 0.0:
             return gap <= NONE, steps
@@ -164,7 +164,7 @@ def hinge(few, signed, enough, near, share, sigma, steep, z, slack, desk):
         gather(few, desk)
         if not towards(few, sigma, 0.0 if count or not few.free else LOOSE * sigma * whole, desk):
             return False
-        scores(few.rows, dz, gained)
+        scores_near(few.rows, dz, gained)
         t = descend_smoothed(
             near, sigma, slack, gained, few.y, few.weight, z, dz, few.regular, gradient, NOT_STEEP
         )  # fmt: skip
@@ -279,6 +279,6 @@ def towards(few, sigma, loose, desk):
 @compiled()
 def lacking(few, z, slack):
     """The slacks of z."""
-    scores(few.rows, z, slack)
+    scores_near(few.rows, z, slack)
     for k in range(slack.size):
         slack[k] = 1.0 - few.y[k] * slack[k]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from .jit import compiled
 
+SHORT = 48  # columns, of which four rows at a time are faster
+
 
 @compiled(fastmath={"reassoc", "contract"})
 def scores(rows, z, out):
@@ -14,6 +16,22 @@ def scores(rows, z, out):
         for j in range(z.size):
             total += row[j] * z[j]
         out[i] = total
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def scores_near(rows, z, out):
+    """The same of rows that are in cache: memory is faster where they come one by one."""
+    whole = rows.shape[0] - rows.shape[0] % 4 if z.size <= SHORT else 0
+    for i in range(0, whole, 4):
+        a, b, c, d = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
+        p = q = r = s = 0.0
+        for j in range(z.size):
+            p += a[j] * z[j]
+            q += b[j] * z[j]
+            r += c[j] * z[j]
+            s += d[j] * z[j]
+        out[i], out[i + 1], out[i + 2], out[i + 3] = p, q, r, s
+    scores(rows[whole:], z, out[whole:])
 
 
 @compiled(fastmath={"reassoc", "contract"})

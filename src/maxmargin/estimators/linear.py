@@ -254,6 +254,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
         at_once = jobs(self.n_jobs, len(labels)) if gains or self.n_jobs is not None else 1
         at_once = at_once if gains else 1
         kept = slice(None) if rows is None else rows
+        shares = weights[kept]
 
         def model(points: list[tuple[np.ndarray, float]]) -> dict[str, Any]:
             w, b = zip(*points, strict=True)
@@ -267,7 +268,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             """The distinct rows of all classes."""
             if len(labels) == 1:
                 return None
-            return shared(patterns, np.searchsorted(classes, y[kept]), weights[kept])
+            return shared(patterns, np.searchsorted(classes, y[kept]), shares)
 
         blocks = cache(lambda: Few(problem, patterns.X))
         drawn = cache(lambda: seeds(self.random_state, classes.size))
@@ -309,7 +310,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
                 return linear_verdict(problem, patterns.X, signs[kept], names, watch, every, y.size)
 
             point = None if points is None else points[k]
-            task = Task(problem, patterns, signs[kept], weights[kept], start, point, labels[k])
+            task = Task(problem, patterns, signs[kept], shares, start, point, labels[k])
             terms = Terms(
                 self.tol, self.max_iter, watch, heard, self._exact, reason, question, then, named is None, known,
                 blocks,
