@@ -18,7 +18,7 @@ from maxmargin import MaxMarginClassifier, Problem, Status, verify
 from maxmargin.batch import few as one_call
 from maxmargin.batch.blocks import Few
 from maxmargin.batch.few import optimum
-from maxmargin.compiled.few import combine, gather, same, scores
+from maxmargin.compiled.few import combine, gather, same, scores_near
 
 INTERCEPTS = ("free", "augmented", "none")
 
@@ -367,7 +367,7 @@ def test_products_with_vectors(n):
     rng = np.random.default_rng(n)
     rows, z, c = rng.normal(size=(n, 3)), rng.normal(size=3), rng.normal(size=n)
     out, made = np.empty(n), np.empty(3)
-    scores(rows, z, out)
+    scores_near(rows, z, out)
     c[n // 2] = 0.0
     combine(rows, c, np.empty(n, np.uint32), made)
     assert out == pytest.approx(rows @ z)

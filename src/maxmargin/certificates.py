@@ -235,7 +235,7 @@ class Sample:
     norms : ndarray of shape (n,), default=None
         |x_i|, where they are known.
     like : Sample, default=None
-        Another of the same rows, which has their norms and marks for all.
+        Another of the same rows, which has their norms and marks for all, and is like none.
     """
 
     X: Any
@@ -264,8 +264,15 @@ class Sample:
         """Is there no fingerprint yet?"""
         return "fingerprint" not in vars(self)
 
-    def remember(self, checksum: float, scale: float) -> None:
-        """The sums of the fingerprint have been found on the way."""
+    @property
+    def told_marks(self) -> np.ndarray | None:
+        """The marks, if they are known by now."""
+        return vars(self if self.like is None else self.like).get("marks")
+
+    def remember(self, checksum: float, scale: float, marks: np.ndarray) -> None:
+        """The sums of the fingerprint have been found on the way; the marks, if any, are those of all."""
+        if marks.size and self.like is not None:
+            vars(self.like).setdefault("marks", marks)
         if math.isfinite(scale):
             vars(self)["fingerprint"] = _fingerprinted(self, checksum, scale)
 

@@ -83,17 +83,16 @@ def _in_one_pass(
     each = Plain.error(0.0, 1.01 * Plain.norm(w), terms)
     constant = Plain.error(0.0, abs(b), terms) + terms * 2.0 * _LEAST
     v, desk = np.zeros((2, w.size)), np.empty((2, min(n, TERMS)))
-    shares = marks = np.empty(0)
-    if sample.unmarked and sample.like is None:
+    told, shares = sample.told_marks, np.empty(0)
+    marks = np.empty(n if sample.like is not None else 0) if told is None else told
+    if told is None and sample.unmarked:
         shares = column_shares(w.size)
-    elif sample.unmarked:
-        marks = sample.marks
     least, nominal, total, own, spread, count, checksum, scale = one_pass(
         writable(X), y, weights, norms, alone, w, b, C, problem.loss != "hinge", each, constant, shares, marks,
         desk, np.empty(desk.shape[1], np.uint32), v,
     )  # fmt: skip
     if sample.unmarked:
-        sample.remember(checksum, scale)
+        sample.remember(checksum, scale, marks)
     v = np.append(v[0], rho * (plus - minus)) if rho else v[0]
     v2 = Plain.square(v)
     multiple = best_multiple(total, v2 + 2.0 * own, np.inf) if total > 0.0 else 1.0

@@ -103,7 +103,7 @@ def one_pass(X, y, weights, norms, alpha, w, b, C, squared, each, constant, shar
 
     A score is off by no more than each |x_i| + constant. (The losses of margins that are as small as they may be; of
     margins as they seem; sum alpha; sum alpha^2 / (4 C s_i), of squared losses; sum alpha |x_i|; how many alpha are not
-    0; `checksums` of the marks, or where there are `shares` of columns of those that these make.)
+    0; `checksums` of the marks: where there are `shares` of columns they are made here, and kept if there is room.)
     """
     least = nominal = total = own = spread = checksum = scale = 0.0
     score, signed, step = desk[0], desk[1], desk.shape[1]
@@ -126,9 +126,8 @@ def one_pass(X, y, weights, norms, alpha, w, b, C, squared, each, constant, shar
             sums += a[k]
             sizes += a[k] * length[k]
             count += a[k] > 0.0
-        told = marks[first:last]
+        told = marks[first:last] if marks.size else score[: a.size]
         if shares.size:
-            told = score[: a.size]
             scores_near(rows, shares, told)
             mark(told, first)
         part, size = checksums(told, side, s)

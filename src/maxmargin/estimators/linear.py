@@ -36,7 +36,7 @@ from .parameters import check_parameters, check_seed, require_boolean, require_n
 from .prediction import LinearDecision
 from .reports import Hearing
 from .robustness import Robust
-from .rows import checked_rows
+from .rows import checked_rows, rows_as_they_are
 from .unchanged import unchanged_by
 
 LARGE_P = 100.0  # stands for p="log" until the number of features is known
@@ -333,7 +333,9 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
     def _patterns(self, X: Any, y: Any) -> tuple[Patterns, Any, np.ndarray]:
         """The rows, as the engine and as a certificate has them, and their labels, all of them checked."""
         how = {"accept_sparse": "csr", "order": "C", "accept_large_sparse": True}
-        whole, labels = checked_rows(self, X, y, ensure_all_finite=False, **how)
+        whole, labels = X, y
+        if not rows_as_they_are(self, X, y):
+            whole, labels = checked_rows(self, X, y, ensure_all_finite=False, **how)
         patterns = Patterns(whole)
         if not math.isfinite(
             patterns.longest2
