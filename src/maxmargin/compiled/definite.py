@@ -60,25 +60,35 @@ def triangular(matrix, root, ridge, inverse):
     """Cholesky's factor of root matrix root, with ones and the ridge on its diagonal: below that of the matrix itself.
 
     What is on and above the diagonal stays. `root` gets 1 over the root of each entry of the diagonal, `inverse` 1 over
-    those of the factor. False where one is not positive.
+    those of the factor. False where one is not positive. Two rows are found at once, two entries of each.
     """
     for i in range(root.size):
         if not (0.0 < matrix[i, i] and matrix[i, i] < np.inf):
             return False
         root[i] = 1.0 / np.sqrt(matrix[i, i])
-        row = matrix[i]
-        for j in range(i):
-            other = matrix[j]
-            value = other[i] * root[i] * root[j]
-            for k in range(j):
-                value -= row[k] * other[k]
-            row[j] = value * inverse[j]
-        pivot = 1.0 + ridge
-        for k in range(i):
-            pivot -= row[k] * row[k]
+    for i in range(0, root.size, 2):
+        h = min(i + 1, root.size - 1)  # the same twice, where it is the last one
+        row, next_row = matrix[i], matrix[h]
+        for j in range(0, i, 2):
+            other, next_other = matrix[j], matrix[j + 1]
+            p, q, r, s = four(row, next_row, other, next_other, j)
+            p = (other[i] * root[i] * root[j] - p) * inverse[j]
+            r = (other[h] * root[h] * root[j] - r) * inverse[j]
+            q = (next_other[i] * root[i] * root[j + 1] - q - p * next_other[j]) * inverse[j + 1]
+            s = (next_other[h] * root[h] * root[j + 1] - s - r * next_other[j]) * inverse[j + 1]
+            row[j], row[j + 1], next_row[j], next_row[j + 1] = p, q, r, s
+        square, both, _, next_square = four(row, next_row, row, next_row, i)
+        pivot = 1.0 + ridge - square
         if not pivot > 0.0:
             return False
         inverse[i] = 1.0 / np.sqrt(pivot)
+        if h > i:
+            last = (row[h] * root[h] * root[i] - both) * inverse[i]
+            next_row[i] = last
+            pivot = 1.0 + ridge - next_square - last * last
+            if not pivot > 0.0:
+                return False
+            inverse[h] = 1.0 / np.sqrt(pivot)
     return True
 
 

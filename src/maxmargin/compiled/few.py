@@ -157,6 +157,7 @@ def hinge(few, signed, enough, near, share, sigma, steep, z, slack, desk):
                 sigma = max(sigma, min(AT_ONCE * sigma, BEYOND * steep))
             else:
                 rise = RISE if count > FULL * z.size or steps <= EASY else STEADY
+                rise *= RISE if count == near.size else 1.0  # nothing has been cut yet
                 sigma = max(sigma, min(sigma * (rise if steps <= LONG else rise**0.5), steep))
             lacking(few, z, slack)
             t, steps, held = 0.0, 0, True
