@@ -30,7 +30,8 @@ FALL = 1e-3  # share of its greatest diagonal below which a matrix has lost thre
 # the first share of a diagonal of ones that is added where there is no factor, and how many are tried
 RIDGE, RIDGES = 1e-14, 4
 RISE, STEADY = 7.0, 2.0  # how sigma rises while many patterns are inside, and then,
-AT_ONCE, BEYOND = 30.0, 1e4  # and where these are known; by how much more than before
+# and where these are known, and by how much more each time they still are; how far beyond the largest
+AT_ONCE, MORE, BEYOND = 30.0, 10.0, 1e4
 EASY = 2  # steps with one sigma, after which a far larger one may do
 FULL, LONG = 4.0, 4  # patterns inside, for each column, that are many; steps after which sigma rises by less
 KNOWN = 1e-5  # a gap at which the patterns that are inside twice are known to be
@@ -139,7 +140,7 @@ def hinge(few, signed, enough, near, share, sigma, steep, z, slack, desk):
     for k in range(slack.size):
         whole += few.weight[k]
         gained[k] = 0.0
-    t, steps, first, off, held = 0.0, 0, np.inf, np.inf, False
+    t, steps, first, off, held, jump = 0.0, 0, np.inf, np.inf, False, AT_ONCE
     for _ in range(MOST):
         steepness, gap, total, count = value(few, signed, near, share, sigma, z, slack, t, held, desk)
         first = steepness if steps == 0 else first
@@ -154,8 +155,10 @@ def hinge(few, signed, enough, near, share, sigma, steep, z, slack, desk):
             if still and gap <= SHARP and steepness <= ROUNDING * total:
                 return True
             if gap <= KNOWN and same(inside, wanted):
-                sigma = max(sigma, min(AT_ONCE * sigma, BEYOND * steep))
+                sigma = max(sigma, min(jump * sigma, BEYOND * steep))
+                jump *= MORE
             else:
+                jump = AT_ONCE
                 rise = RISE if count > FULL * z.size or steps <= EASY else STEADY
                 rise *= RISE if count == near.size else 1.0  # nothing has been cut yet
                 sigma = max(sigma, min(sigma * (rise if steps <= LONG else rise**0.5), steep))
