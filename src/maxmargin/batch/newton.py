@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -320,10 +321,14 @@ class _Products:
 
     def __init__(self, blocks: Blocks, share: np.ndarray, interrupted: Callable[[], bool]) -> None:
         self.blocks, self.share, self.interrupted = blocks, share, interrupted
-        self._inside = np.zeros(share.size, bool)
         self._came, self._left = np.empty((2, share.size), np.uint32)
         self._matrix = np.zeros((blocks.size, blocks.size))
         self._top = np.zeros(blocks.size)
+
+    @cached_property
+    def _inside(self) -> np.ndarray:
+        """The patterns whose matrix it is: none at first."""
+        return np.zeros(self.share.size, bool)
 
     def factored(self, costly: np.ndarray) -> Solve | None:
         """What solves the system of these patterns."""
