@@ -1,4 +1,4 @@
-"""What no certified fit can do without, beside the time of peers: checks of the input, a matrix and a proof a class.
+"""What no certified fit can do without, beside the time of peers: lengths of rows, a matrix and a proof a class.
 
 `python -m benchmarks.floor`. Where these alone take longer than a goal, the goal cannot be had.
 """
@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.svm import LinearSVC
-from sklearn.utils import check_X_y
 from threadpoolctl import threadpool_limits
 
-from maxmargin import MaxMarginClassifier
+from maxmargin import MaxMarginClassifier, Problem
+from maxmargin.batch.blocks import blocks_of
 from maxmargin.certificates import Sample
-from maxmargin.problems import Problem
+from maxmargin.data import Patterns
 from maxmargin.proofs import certify
 
 from .regimes import COSTS, FAMILY, SOFT, STEPS, Soft
@@ -69,20 +69,23 @@ def fitted(fit: Callable[[], MaxMarginClassifier]) -> tuple[float, MaxMarginClas
 
 
 class Floor:
-    """Seconds of the parts: checks, lengths of the rows, and of all classes one matrix of products and the proofs.
+    """Seconds of the parts: lengths of the rows, and of all classes one matrix of products and the proofs.
 
-    `two_steps` is not among them: scores and a combination of all rows, twice for each class. The proof is `certify` at
-    the optimum that `model` has found, asked for this gap.
+    `two_steps` is not among them: scores and a combination of all rows in one pass, twice for each class. The proof is
+    `certify` at the optimum that `model` has found, asked for this gap.
     """
 
     def __init__(self, X: np.ndarray, y: np.ndarray, model: MaxMarginClassifier, gap: float) -> None:
-        self.checks = median(lambda: check_X_y(X, y, dtype=[np.float64, np.float32]))
-        self.lengths = median(lambda: np.einsum("ij,ij->i", X, X))
+        self.lengths = median(lambda: Patterns(X))
         rows = np.column_stack([X, np.ones(len(X))])
         squared = model.loss == "squared_hinge"
-        classes, w = len(model.coef_), np.ones(rows.shape[1])
+        classes, n = len(model.coef_), len(X)
+        blocks = blocks_of(
+            Problem(model.loss, model.C, intercept="augmented"), np.ascontiguousarray(X, dtype=float)
+        )
+        z, ones, slack, signed = np.full(blocks.size, 1e-3), np.ones(n), np.empty(n), np.empty(n)
         self.products = classes * median(lambda: rows.T @ rows) if squared else 0.0
-        self.two_steps = 2 * classes * median(lambda: rows.T @ (rows @ w))
+        self.two_steps = 2 * classes * median(lambda: blocks.weigh_at(z, ones, ones, slack, signed))
         self.proofs = sum(self._proofs(X, y, model, gap))
 
     @staticmethod
@@ -103,12 +106,12 @@ class Floor:
     @property
     def whole(self) -> float:
         """All of them."""
-        return self.checks + self.lengths + self.products + self.proofs
+        return self.lengths + self.products + self.proofs
 
     @property
     def shown(self) -> list[str]:
         """In milliseconds."""
-        parts = self.checks, self.lengths, self.products, self.proofs, self.whole
+        parts = self.lengths, self.products, self.proofs, self.whole
         return [f"{1e3 * part:.3g}" for part in parts]
 
 
@@ -162,8 +165,8 @@ one thread used. Python {python}; {packages}.
 
 Before a single step towards a solution, a fit that ends with a proof has to
 
-* **check** its input, which is what scikit-learn's `check_X_y` takes;
-* know the **lengths** of the rows, which the rounding of every bound depends on;
+* know the **lengths** of the rows, which the rounding of every bound depends on, and which tell of every entry that it
+  is a number;
 * with Newton's method for the squared hinge, make one **matrix** of the products of the columns, for each class, by
   BLAS (ours has that of a sixteenth of the rows where they are many, and needs none of all where that leads there);
 * **prove** what it has found: scores of all rows, and a combination of all rows, with their rounding, for each class.
@@ -171,7 +174,7 @@ Before a single step towards a solution, a fit that ends with a proof has to
 Milliseconds of the processor, medians. Where the sum is above a goal, the goal cannot be had this way, whatever the
 solver. No step, no choice of an algorithm, no merging of equal rows is counted. **Two steps** over all rows are what
 Newton's method takes at the least, however good its start is, where some patterns turn out to be on the other side:
-scores and a combination of all rows each; the linear system and the search along the line are not counted either.
+scores and a combination of all rows each, in one pass; the start and linear systems are not counted either.
 
 ## The squared hinge, a tenth of liblinear's time at C >= 1
 
@@ -190,7 +193,7 @@ LinearSVC with its own defaults, but for iterations enough to end.
 
 def document(names: list[str]) -> str:
     """The whole page."""
-    parts = ["checks", "lengths", "matrix", "proofs", "sum"]
+    parts = ["lengths", "matrix", "proofs", "sum"]
     with threadpool_limits(limits=1):
         ends = ["sum / goal", "two steps", "with these / goal", "our fit"]
         many = table(["data", "C", "liblinear -s 2", "goal", *parts, *ends], large(names))

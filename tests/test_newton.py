@@ -305,7 +305,7 @@ def test_a_step_that_leads_astray_is_taken_back(monkeypatch):
 
 
 def _astray(lent, z):
-    lent.before, lent.steps = z.copy(), lent.steps + 1
+    lent.steps += 1
     return np.full_like(z, 1e100)
 
 

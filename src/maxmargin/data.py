@@ -243,6 +243,7 @@ class KernelPatterns:
         self.entries = self.n * self.n
         self.square = np.maximum(rows.diagonal[used], 0.0, dtype=float)
         self.order = np.arange(self.n, dtype=np.uint32)
+        self.longest2 = float(self.square.max(initial=0.0))
         self._places, self._asked = np.full(rows.n, -1), np.zeros(rows.n, np.uint8)
         self._owners = np.full(rows.most, -1)
         self._computed = rows.computed

@@ -66,7 +66,7 @@ def _in_one_pass(
     The sums are those of `feasible`, `_multiplied` and `bounds`, made together while rows are in cache.
     """
     X, y, weights, norms, n = sample.X, sample.y, sample.weights, sample.norms, sample.y.size
-    if problem.hard or not problem.euclidean or sp.issparse(X) or not (n and X.flags.c_contiguous):
+    if problem.hard or not problem.euclidean or sp.issparse(X) or not (X.size and X.flags.c_contiguous):
         return None
     C, cap, free, rho = float(problem.C), float(problem.cap), problem.free, problem.rho
     w, alpha = np.ascontiguousarray(w, dtype=float), np.ascontiguousarray(alpha, dtype=float)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -363,9 +364,9 @@ def _told(
     problem, (w, b, alpha) = task.problem, found
     exact = _exact(whole.entries, terms.tol)
     asked = terms.tol if near or _hurried(terms.watch, whole.entries) else exact
-    points = iter([(w, b)])
+    points = [(w, b)]
     if problem.loss == "hinge" and not near:
-        points = _tight_points(problem, task.patterns.X, task.y, task.weights, w, b, True)
+        points = chain(points, _tight_points(problem, task.patterns.X, task.y, task.weights, w, b, True))
     alpha, best, ended = _of_all(alpha, whole, rows), None, False
     for w, b in points:
         certificate = certify(problem, whole, w, b, alpha, max(asked, 1e1 * exact), terms.watch.affords)

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ..arithmetic import Plain
 from ..compiled.definite import products
 from ..compiled.jit import writable
-from ..compiled.newton import about, squares, weigh, weigh_at, weighted
+from ..compiled.newton import about, squares, weigh, weigh_rows, weighted
 from ..problems import Problem
 
 BYTES = 2**20  # of rows that are looked at together,
@@ -130,7 +130,7 @@ class Blocks:
             np.multiply(Plain.scores(self.X, w, b), y, out=slack)
             np.subtract(1.0, slack, out=slack)
             return *weigh(slack, share, y, signed), self.all_combined(signed)
-        total, square, made, uneven = _weigh_at(self.X, y, share, w, b, slack, signed)
+        total, square, made, uneven = _weigh_rows(self.X, y, share, w, b, slack, signed, self.step)
         return total, square, self.combined(made, uneven)
 
     def scores(self, z: np.ndarray, places: slice) -> np.ndarray:
@@ -240,15 +240,19 @@ class Few(Blocks):
         about(X, self.mean, 1.0 / self.units, self.constant, self.rows)
         # what every class asks for
         self._whole: tuple[np.ndarray, np.ndarray] | None = None
-        self._share: tuple[np.ndarray, np.ndarray] | None = None
+        self._weighed: tuple[np.ndarray, np.ndarray] | None = None
         self._every: tuple[int, np.ndarray] | None = None
 
-    def share(self, weights: np.ndarray) -> np.ndarray:
-        """1 over the square of each pattern's own coordinate, of squared losses, in their units."""
-        share = self._share
-        if share is None or not _equal(share[0], weights):
-            self._share = share = weights, self.unit**2 / self.problem.delta2(weights)
-        return share[1]
+    def weighed(self, weights: np.ndarray) -> np.ndarray:
+        """What each pattern weighs in these units: its cap, or 1 over the square of its own coordinate."""
+        found = self._weighed
+        if found is None or not _equal(found[0], weights):
+            if self.problem.loss == "hinge":
+                share = self.problem.caps(weights) * self.unit**2
+            else:
+                share = self.unit**2 / self.problem.delta2(weights)
+            self._weighed = found = weights, share
+        return found[1]
 
     def every(self, k: int) -> np.ndarray:
         """Every k-th row."""
@@ -266,7 +270,7 @@ class Few(Blocks):
     def weigh_at(
         self, z: np.ndarray, y: np.ndarray, share: np.ndarray, slack: np.ndarray, signed: np.ndarray
     ) -> tuple[float, float, np.ndarray]:
-        return _weigh_at(self.rows, y, share, z, 0.0, slack, signed)[:3]
+        return _weigh_rows(self.rows, y, share, z, 0.0, slack, signed, self.step)[:3]
 
     def scores(self, z: np.ndarray, places: slice) -> np.ndarray:
         return self.rows[places] @ z
@@ -325,12 +329,19 @@ def blocks_of(problem: Problem, X: Any, like: Blocks | None = None) -> Blocks:
     return Few(problem, X, like) if is_few(X) else Blocks(problem, X, like)
 
 
-def _weigh_at(
-    X: Any, y: np.ndarray, share: np.ndarray, w: np.ndarray, b: float, slack: np.ndarray, signed: np.ndarray
+def _weigh_rows(
+    X: Any,
+    y: np.ndarray,
+    share: np.ndarray,
+    w: np.ndarray,
+    b: float,
+    slack: np.ndarray,
+    signed: np.ndarray,
+    step: int,
 ) -> tuple[float, float, np.ndarray, float]:
-    """`compiled.newton.weigh_at` of dense rows: its sums, and between the second and the third the combination."""
-    made, some = np.zeros((2, w.size)), np.empty(min(TOGETHER, y.size), np.uint32)
-    total, square, uneven = weigh_at(writable(X), y, share, w, b, slack, signed, some, made)
+    """`compiled.newton.weigh_rows`, no more than `step` at once: its sums, the combination in the third place."""
+    made, some = np.zeros((2, w.size)), np.empty(min(TOGETHER, step, y.size), np.uint32)
+    total, square, uneven = weigh_rows(writable(X), y, share, w, b, slack, signed, some, made)
     return total, square, made[0], uneven
 
 

@@ -18,7 +18,7 @@ from .points import Point
 from .proximal import first_shares, steepest
 
 MANY, NEAR = 10_000, 1e-2  # rows, of which every 16th are solved first; to so small a gap
-AT_ONCE = 85_000  # rows x coordinates^2, beyond which a matrix of all takes longer than to look for it
+OF_ALL = 85_000  # rows x coordinates^2, beyond which a matrix of all takes longer than to look for it
 SHORT = 35  # steps from 0 that may lead to the end
 
 
@@ -59,7 +59,7 @@ def _squared(
     enough: float,
     interrupted: Callable[[], bool],
 ) -> Point | None:
-    share = few.share(weights)
+    share = few.weighed(weights)
     rows = Rows(few.rows, y, share, few.regular, problem.free)
     z, slack, desk = np.zeros(few.size), np.ones(few.n), None
     if few.n >= MANY:
@@ -94,7 +94,7 @@ def _in_stages(
 
 
 def _hinge(problem: Problem, few: Few, y: np.ndarray, weights: np.ndarray, enough: float) -> Point | None:
-    cap = problem.caps(weights) * few.unit**2
+    cap = few.weighed(weights)
     if not cap.min() > 0.0:  # in units as large as these
         return None
     near, sigma = first_shares(problem, y, cap)
@@ -108,7 +108,7 @@ def _hinge(problem: Problem, few: Few, y: np.ndarray, weights: np.ndarray, enoug
 def _desk(few: Few, weight: np.ndarray) -> Desk:
     """Room to work; where many classes begin with all patterns inside, with these inside."""
     desk = _empty(few.n, few.size)
-    if few.n * few.size**2 > AT_ONCE:
+    if few.n * few.size**2 > OF_ALL:
         matrix = few.all_products(weight, np.arange(few.n, dtype=np.uint32))
         desk.matrices[0], desk.vectors[0], desk.marks[1] = matrix, np.diag(matrix), True
     return desk

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -122,12 +121,8 @@ def _begin(descent: _Descent, weights: np.ndarray) -> None:
 def _sampled(descent: _Descent, weights: np.ndarray) -> tuple[np.ndarray, Solve | None]:
     """Where some of these rows lead, and what solves the system there: what stood for them is gone."""
     some = slice(None, None, EVERY)
-    rows, signs, costs = (
-        descent.blocks.some(some),
-        np.ascontiguousarray(descent.y[some]),
-        EVERY * weights[some],
-    )
-    sample = _Descent(descent.problem, rows, signs, costs, descent.interrupted)
+    signs, costs = np.ascontiguousarray(descent.y[some]), EVERY * weights[some]
+    sample = _Descent(descent.problem, descent.blocks.some(some), signs, costs, descent.interrupted)
     _begin(sample, costs)
     _run(sample, NEAR, LONG)
     return sample.z, sample.solver()
@@ -251,15 +246,21 @@ class _Descent:
         return self._gap <= EXACT or (self._again > STILL and 0.5 * self._last <= self._gap < np.inf)
 
     def advance(self) -> bool:
-        """A step to the least point of its line; False where there is none."""
-        if self._lent is not None:
-            if self._lent.steps < FAR and self._gap < np.inf and self._gap <= LENT * self._last:
-                # nearly always as far as the least point of the line, which would take a pass more
-                self._move_to(self.z + self._lent.way(self.z, self._gradient))
-                return True
-            if self._lent.before is not None and not self._gap < self._last:
-                self._move_to(self._lent.before)
-            self._lent = None
+        """A step, to the least point of its line or with what is lent all the way; False where there is none."""
+        if (
+            self._lent is not None
+            and self._lent.steps < FAR
+            and self._gap < np.inf
+            and self._gap <= LENT * self._last
+        ):
+            # nearly always as far as the least point of the line, which would take a pass more
+            before = self.z
+            self._move_to(before + self._lent.way(before, self._gradient))
+            if not self._gap < self._last:
+                self._move_to(before)
+                self._lent = None
+            return True
+        self._lent = None
         costly = self.slack > 0.0
         rough = min(max(self._gap**0.5, FINE), ROUGH) * FINER**self._again
         dz = self._system.solve(costly, self._gradient, rough)
@@ -284,28 +285,20 @@ def _shares(problem: Problem, weights: np.ndarray, unit2: float) -> np.ndarray:
 
 
 class _Lent:
-    """What solves the system of a sample, corrected by what the steps so far have shown of the curvature (BFGS).
-
-    Attributes
-    ----------
-    before : ndarray of shape (size,) or None
-        Where the last step began.
-    steps : int
-    """
+    """What solves the system of a sample, corrected by what the `steps` so far have shown of the curvature (BFGS)."""
 
     def __init__(self, solve: Solve) -> None:
         self._solve, self.steps = solve, 0
-        self.before: np.ndarray | None = None
-        self._gradient = np.empty(0)
+        self._last: tuple[np.ndarray, np.ndarray] | None = None
         self._seen: list[tuple[np.ndarray, np.ndarray, float]] = []
 
     def way(self, z: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """To about the least point of the whole."""
-        if self.before is not None:
-            step, change = z - self.before, gradient - self._gradient
+        if self._last is not None:
+            step, change = z - self._last[0], gradient - self._last[1]
             if float(step @ change) > 0.0:
                 self._seen.append((step, change, 1.0 / float(step @ change)))
-        self.before, self._gradient, self.steps = z.copy(), gradient.copy(), self.steps + 1
+        self._last, self.steps = (z.copy(), gradient.copy()), self.steps + 1
         rest, shares = gradient.copy(), []
         for step, change, inverse in reversed(self._seen):
             shares.append(inverse * float(step @ rest))
@@ -321,14 +314,10 @@ class _Products:
 
     def __init__(self, blocks: Blocks, share: np.ndarray, interrupted: Callable[[], bool]) -> None:
         self.blocks, self.share, self.interrupted = blocks, share, interrupted
+        self._inside: np.ndarray | None = None  # the patterns whose matrix it is, if any
         self._came, self._left = np.empty((2, share.size), np.uint32)
         self._matrix = np.zeros((blocks.size, blocks.size))
         self._top = np.zeros(blocks.size)
-
-    @cached_property
-    def _inside(self) -> np.ndarray:
-        """The patterns whose matrix it is: none at first."""
-        return np.zeros(self.share.size, bool)
 
     def factored(self, costly: np.ndarray) -> Solve | None:
         """What solves the system of these patterns."""
@@ -344,7 +333,8 @@ class _Products:
 
     def _follow(self, costly: np.ndarray) -> None:
         """Add the patterns that came to the matrix, subtract those that left; or begin anew."""
-        came, left, count = changes(costly, self._inside, self._came, self._left)
+        inside = np.zeros_like(costly) if self._inside is None else self._inside
+        came, left, count = changes(costly, inside, self._came, self._left)
         anew = came + left > ANEW * count
         if came and not anew:
             self._matrix += self._sum(self._came[:came])

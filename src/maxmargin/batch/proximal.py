@@ -114,12 +114,13 @@ def proximal_points(
 
 def first_shares(problem: Problem, y: np.ndarray, cap: np.ndarray) -> tuple[np.ndarray, float]:
     """Shares of their caps at which dual weights balance, to begin with at w = 0; and the first sigma."""
-    sigma = min(WIDE, WEIGHT / float(cap.sum()))
-    near = np.full(y.size, 2.0 * sigma)
-    if problem.free:
-        balanced = problem.balanced(y, near * cap)
-        near = near if balanced is None else balanced / cap
-    return near, sigma
+    total, more = float(cap.sum()), float(cap @ y)
+    sigma = min(WIDE, WEIGHT / total)
+    plus, minus = total + more, total - more
+    if not (problem.free and plus > 0.0 and minus > 0.0):
+        return np.full(y.size, 2.0 * sigma), sigma
+    of_plus, of_minus = min(1.0, minus / plus), min(1.0, plus / minus)  # the heavier class gets less
+    return sigma * (of_plus + of_minus) + sigma * (of_plus - of_minus) * y, sigma
 
 
 def steepest(cap: np.ndarray) -> float:

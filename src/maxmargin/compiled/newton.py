@@ -41,10 +41,10 @@ def weigh(slack, share, y, signed):
 
 
 @compiled(fastmath={"reassoc", "contract"})
-def lacking(scores, y, b):
-    """1 - y (scores + b), in the scores' place."""
-    for k in range(scores.size):
-        scores[k] = 1.0 - y[k] * (scores[k] + b)
+def slacks(values, y, b):
+    """1 - y (score + b), in the scores' place."""
+    for k in range(values.size):
+        values[k] = 1.0 - y[k] * (values[k] + b)
 
 
 @compiled(fastmath={"reassoc", "contract"})
@@ -57,7 +57,7 @@ def total_of(v):
 
 
 @compiled()
-def weigh_at(X, y, share, w, b, slack, signed, some, made):
+def weigh_rows(X, y, share, w, b, slack, signed, some, made):
     """slack = 1 - y (x.w + b), signed = y alpha as `weigh` has it, made[0] += sum signed x; rows pass once.
 
     `some` is room for the places of rows that are taken together, made[1] for what they make. (sum alpha,
@@ -68,7 +68,7 @@ def weigh_at(X, y, share, w, b, slack, signed, some, made):
         last = min(first + some.size, y.size)
         rows, side, rest, c = X[first:last], y[first:last], slack[first:last], signed[first:last]
         scores(rows, w, rest)
-        lacking(rest, side, b)
+        slacks(rest, side, b)
         alone, own = weigh(rest, share[first:last], side, c)
         combine(rows, c, some, made[1])
         for j in range(made.shape[1]):

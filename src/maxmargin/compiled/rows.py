@@ -20,7 +20,7 @@ def scores(rows, z, out):
 
 @compiled(fastmath={"reassoc", "contract"})
 def scores_near(rows, z, out):
-    """The same of rows that are in cache: memory is faster where they come one by one."""
+    """The same of rows that are in cache, or nearly: memory is faster where they come one by one."""
     whole = rows.shape[0] - rows.shape[0] % 4 if z.size <= SHORT else 0
     for i in range(0, whole, 4):
         a, b, c, d = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]

@@ -36,7 +36,7 @@ from .parameters import check_parameters, check_seed, require_boolean, require_n
 from .prediction import LinearDecision
 from .reports import Hearing
 from .robustness import Robust
-from .rows import checked_rows, rows_as_they_are
+from .rows import are_ready, checked_rows, count_columns
 from .unchanged import unchanged_by
 
 LARGE_P = 100.0  # stands for p="log" until the number of features is known
@@ -333,13 +333,17 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
     def _patterns(self, X: Any, y: Any) -> tuple[Patterns, Any, np.ndarray]:
         """The rows, as the engine and as a certificate has them, and their labels, all of them checked."""
         how = {"accept_sparse": "csr", "order": "C", "accept_large_sparse": True}
-        whole, labels = X, y
-        if not rows_as_they_are(self, X, y):
-            whole, labels = checked_rows(self, X, y, ensure_all_finite=False, **how)
+        if are_ready(X, y):
+            whole, labels = X, y
+            count_columns(self, X)
+        else:
+            try:
+                whole, labels = checked_rows(self, X, y, ensure_all_finite=False, **how)
+            except ValueError:
+                checked_rows(self, X, y, **how)  # entries are told first
+                raise
         patterns = Patterns(whole)
-        if not math.isfinite(
-            patterns.longest2
-        ):  # what is no number is found there, and squares that are none
+        if not math.isfinite(patterns.longest2):  # an entry is no number, or its square is beyond them
             checked_rows(self, X, y, **how)
         return patterns, whole, labels
 
@@ -410,7 +414,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
         self, classes: np.ndarray, factors: np.ndarray, labels: list[Any], solutions: list[Solution]
     ) -> None:
         self.classes_, self.class_weight_ = classes, factors
-        self.coef_ = np.vstack([solution.w for solution in solutions])
+        self.coef_ = np.array([solution.w for solution in solutions])
         self.intercept_ = np.array([solution.b for solution in solutions])
         self.n_iter_ = max(solution.rounds for solution in solutions)
         self.status_ = worst(solution.status for solution in solutions)

@@ -62,21 +62,20 @@ def checked_rows(estimator: Any, X: Any, *y: Any, **how: Any) -> Any:
         raise ValueError(words) from None
 
 
-def rows_as_they_are(estimator: Any, X: Any, y: Any) -> bool:
-    """Is there nothing to be done with these, but to look at the entries of X? `checked_rows` takes as long as a fit.
-
-    Then the estimator has its `n_features_in_`, and no names of columns.
-    """
+def are_ready(X: Any, y: Any) -> bool:
+    """Is there nothing to be done but to look at the entries of X? `checked_rows` takes as long as a small fit."""
     if type(X) is not np.ndarray or type(y) is not np.ndarray or X.ndim != 2 or y.shape != X.shape[:1]:
         return False
     if not (X.dtype in _FLOATS and X.size and X.flags.c_contiguous and y.dtype.kind in "biufU"):
         return False
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        return False
+    return y.dtype.kind != "f" or bool(np.isfinite(y).all())
+
+
+def count_columns(estimator: Any, X: np.ndarray) -> None:
+    """`n_features_in_` of columns without names."""
     estimator.n_features_in_ = X.shape[1]
     if hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
-    return True
 
 
 def plain_labels(y: Any) -> Any:
