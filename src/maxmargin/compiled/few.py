@@ -162,7 +162,8 @@ def hinge(few, signed, enough, near, share, sigma, steep, z, slack, desk):
                 rise = RISE if count > FULL * z.size or steps <= EASY else STEADY
                 rise *= RISE if count == near.size else 1.0  # nothing has been cut yet
                 sigma = max(sigma, min(sigma * (rise if steps <= LONG else rise**0.5), steep))
-            lacking(few, z, slack)
+            if gap <= KNOWN:
+                lacking(few, z, slack)  # without what rounding has added up
             t, steps, held = 0.0, 0, True
             continue
         gather(few, desk)
