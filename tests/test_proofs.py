@@ -188,23 +188,8 @@ def test_sums_of_one_pass(squared, dtype):
         if squared and n > 8:
             marks = np.empty(n)
         found = one_pass(
-            X,
-            y,
-            s,
-            norms,
-            alone,
-            w,
-            b,
-            0.5,
-            squared,
-            0.01,
-            0.02,
-            shares,
-            marks,
-            desk,
-            np.empty(8, np.uint32),
-            v,
-        )
+            X, y, s, norms, alone, w, b, 0.5, squared, 0.01, 0.02, shares, marks, desk, np.empty(8, np.uint32), v
+        )  # fmt: skip
         mark = fingerprint(sample)
         margins = y * (X.astype(float) @ w + b)
         power = 2 if squared else 1
@@ -291,7 +276,7 @@ def test_compiled_sums_have_the_order_of_their_own_file():
     alpha, ones, v = np.full(6, 1.8e-161), np.ones(6), np.zeros((2, 1))
     sums = one_pass(
         ones[:, None], ones, ones, ones, alpha, np.zeros(1), 0.0, 1e-161, True, 0.0, 0.0, np.zeros(0),
-        np.zeros(6), np.empty((2, 6)),        np.empty(6, np.uint32), v,
+        np.zeros(6), np.empty((2, 6)), np.empty(6, np.uint32), v,
     )  # fmt: skip
     assert sums[3] == quotients(alpha, ones, 4e-161) == pytest.approx(6 * 0.81e-161, rel=1e-14)
 

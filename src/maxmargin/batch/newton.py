@@ -26,7 +26,7 @@ from ..compiled.lines import subtract
 from ..compiled.newton import Squared, changes, descend, diagonal, follow, products, weigh
 from ..compiled.spaces import Dense, Sparse
 from ..compiled.vectors import Plain as Vector
-from ..problems import Problem, alike
+from ..problems import Problem
 from .blocks import Blocks, blocks_of, unsigned
 from .points import Reached
 from .scaled_cholesky import Solve, factor
@@ -152,7 +152,9 @@ class _Descent:
         self, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, interrupted: Callable[[], bool]
     ) -> None:
         self.problem, self.blocks, self.y, self.interrupted = problem, blocks_of(problem, X), y, interrupted
-        self.share = _shares(problem, weights, self.blocks.unit**2)
+        self.share = problem.delta2(weights)
+        np.maximum(self.share, LEAST, out=self.share)
+        np.divide(self.blocks.unit**2, self.share, out=self.share)
         self.regular = self.blocks.regular
         self._signed, self._gradient = np.empty(y.size), np.empty(self.blocks.size)
         self._system = self._solver()
@@ -202,11 +204,6 @@ class _Descent:
         yield
         self.share = whole
         self._system, self._looked = self._solver(), False
-
-    def _slack_at(self, z: np.ndarray) -> np.ndarray:
-        margins = self.blocks.all_scores(z)
-        margins *= self.y
-        return np.subtract(1.0, margins, out=margins)
 
     def point(self, tol: float) -> Reached:
         """The point in the problem's own units, as it was when it was looked at."""
@@ -271,17 +268,8 @@ class _Descent:
         self._looked = False
         self._again = 0 if follow(self.slack, step, t, costly) else self._again + 1
         if self._again == 1:
-            self.slack = self._slack_at(self.z)  # what rounding has added up
+            self._move_to(self.z)  # without what rounding has added up
         return True
-
-
-def _shares(problem: Problem, weights: np.ndarray, unit2: float) -> np.ndarray:
-    """`share` of every pattern."""
-    if weights.size > 1 and alike(weights):
-        return np.full(weights.size, _shares(problem, weights[:1], unit2)[0])
-    share = problem.delta2(weights)
-    np.maximum(share, LEAST, out=share)
-    return np.divide(unit2, share, out=share)
 
 
 class _Lent:

@@ -14,7 +14,7 @@ import numpy as np
 from .definite import products, substitute, triangular
 from .jit import compiled, record
 from .lines import subtract
-from .newton import changes, descend, follow, weigh
+from .newton import changes, descend, follow, slacks, weigh
 from .proximal import descend as descend_smoothed
 from .proximal import follow as follow_smoothed
 from .rows import combine, scores_near
@@ -285,5 +285,4 @@ def towards(few, sigma, loose, desk):
 def lacking(few, z, slack):
     """The slacks of z."""
     scores_near(few.rows, z, slack)
-    for k in range(slack.size):
-        slack[k] = 1.0 - few.y[k] * slack[k]
+    slacks(slack, few.y, 0.0)
