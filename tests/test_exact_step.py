@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from itertools import pairwise
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -13,17 +14,18 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import maxmargin.solve
 from maxmargin import DualCoordinateDescent, MaxMarginClassifier, Problem, Status, verify
-from maxmargin.arithmetic import Compensated
+from maxmargin.arithmetic import MORE_DIGITS, Compensated
 from maxmargin.batch import active_set, newton
 from maxmargin.batch import quadratic as programs
 from maxmargin.batch.active_set import Point, candidates
 from maxmargin.batch.interior_point import BY_ORTHOGONAL_FACTORS, BY_PRODUCTS, interior_point
 from maxmargin.batch.points import Reached
-from maxmargin.batch.quadratic import OutOfTime, _Basis, quadratic
+from maxmargin.batch.quadratic import OutOfTime, Whole, _Basis, quadratic
 from maxmargin.certificates import Sample, certify
 from maxmargin.data import Patterns
 from maxmargin.intercept import best_intercept
 from maxmargin.run import Run
+from maxmargin.solve import distinct
 from maxmargin.task import Task
 
 
@@ -81,6 +83,95 @@ def noisy(n: int, d: int, seed: int = 0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     return X, np.where(X @ rng.normal(size=d) + rng.normal(size=n) > 0.0, 1.0, -1.0)
+
+
+class TestByProducts:
+    """Independent rows: most are free, and the others are told from there in a few small systems."""
+
+    @pytest.mark.parametrize("intercept", [{}, {"intercept": "augmented"}, {"fit_intercept": False}])
+    @pytest.mark.parametrize(
+        ("loss", "C"), [("hinge", 2e-3), ("hinge", 1e-2), ("hinge", 10.0), ("hinge", np.inf)]
+    )
+    def test_nothing_else_is_needed(self, loss, C, intercept, monkeypatch):
+        monkeypatch.setattr(active_set, "interior_point", lambda *task: pytest.fail("no need"))
+        monkeypatch.setattr(active_set, "_approach", lambda *task: pytest.fail("no need"))
+        X = wide(24, 800) + np.linspace(0.0, 1.0, 24)[:, None]
+        y = np.arange(24) % 2
+        model = MaxMarginClassifier(C, loss=loss, tol=1e-9, **intercept).fit(X, y)
+        assert verify(model, X, y).gap <= 1e-9
+
+    @pytest.mark.parametrize("C", [1e-3, 1.0, np.inf])
+    def test_its_sets_are_those_of_the_optimum(self, C):
+        """Of every pattern: margin above one and weight 0, one and between, below and at the cap."""
+        X, y = wide(30, 900, seed=3) + 0.3, np.where(np.arange(30) % 3, -1.0, 1.0)
+        qp = quadratic(Problem("hinge", C), X, y, np.ones(30))
+        found = active_set._by_products(qp, lambda: False)
+        assert found is not None
+        free, capped, _ = found
+        model = MaxMarginClassifier(C, loss="hinge", tol=1e-11).fit(X, y)
+        alpha = np.zeros(30)
+        alpha[model.certificate_.support] = model.certificate_.dual
+        assert np.array_equal(free | capped, alpha > 0.0)
+        assert np.array_equal(capped, alpha >= (1.0 - 1e-9) * C)
+        assert free.any()
+        assert (C > 1e-3) or capped.any()
+
+    @pytest.mark.parametrize("C", [1e-3, 1.0, 100.0])
+    def test_rows_that_depend_on_each_other_are_certified_without_it(self, C):
+        X, y = wide(24, 800), np.arange(24) % 2
+        X[5], X[8] = X[1] + X[2], X[3]
+        model = MaxMarginClassifier(C, loss="hinge", tol=1e-9).fit(X, y)
+        assert verify(model, X, y).gap <= 1e-9
+
+    def test_it_stops_when_it_is_told_to(self):
+        qp = quadratic(
+            Problem("hinge", 1.0), wide(24, 800), np.where(np.arange(24) % 2, -1.0, 1.0), np.ones(24)
+        )
+        assert active_set._by_products(qp, lambda: True) is None
+
+    def test_classes_share_the_products(self, monkeypatch):
+        made = Mock(wraps=programs._products)
+        monkeypatch.setattr(programs, "_products", made)
+        X, y = wide(30, 900), np.arange(30) % 3
+        model = MaxMarginClassifier(loss="hinge", tol=1e-9).fit(X, y)
+        assert verify(model, X, y).gap <= 1e-9
+        assert made.call_count == 1
+
+    def test_tight_margins_need_no_more_digits(self, monkeypatch):
+        """C times the rounding of margins is far more than |w|^2: they are made larger than their rounding."""
+        X, y = 1e4 * wide(30, 900), np.arange(30) % 2
+        with monkeypatch.context() as patched:
+            for finer in MORE_DIGITS:
+                patched.setattr(finer, "scores", lambda *task: pytest.fail("no need"))
+            model = MaxMarginClassifier(100.0, loss="hinge").fit(X, y)
+        assert 0.5 * np.sum(model.coef_**2) < 1e-8
+        assert verify(model, X, y).gap <= 1e-8
+
+
+class TestWideRows:
+    def test_rows_of_different_lengths_stay_where_they_are(self):
+        X, y = wide(20, 900), np.where(np.arange(20) % 2, -1.0, 1.0)
+        patterns = Patterns(X)
+        assert distinct(patterns, y, np.ones(20)).patterns is patterns
+
+    def test_twins_are_merged(self):
+        X, y = wide(20, 900), np.where(np.arange(20) % 2, -1.0, 1.0)
+        X[4] = X[2]
+        found = distinct(Patterns(X), y, np.ones(20))
+        assert found.patterns.n == 19
+        assert sorted(found.merged.weights) == [1.0] * 18 + [2.0]
+
+    @pytest.mark.parametrize("n", [1, 2, 5, 40])
+    def test_columns_far_off_are_found(self, n):
+        """The mean of every column whose spread is a tenth of its size at most, and of no other."""
+        rng = np.random.default_rng(n)
+        X = rng.normal(size=(n, 300)) * 10.0 ** rng.uniform(-3, 1, 300) + rng.normal(size=300)
+        X[:, :3] = [0.0, 1.0, -7.0]
+        mean = X.mean(axis=0)
+        far = np.abs(X - mean).max(axis=0) <= 0.1 * np.abs(X).max(axis=0)
+        assert far.any()
+        shift = Whole(Problem("hinge", 1.0), X).shift
+        assert shift == pytest.approx(np.where(far, mean, 0.0), rel=1e-13)
 
 
 class TestLastResort:

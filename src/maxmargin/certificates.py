@@ -424,12 +424,14 @@ def _multiplied(
     affords: Callable[[float], bool],
 ) -> tuple[np.ndarray, Bounds]:
     """The best multiple of alpha, huge columns left out as if they cancelled, and its bounds."""
+    if problem.hard:  # only proportions count
+        found = bounds(problem, sample, w, b, alpha)
+        return with_more_digits(problem, sample, w, b, alpha, found, tol, affords)
     signed = alpha * sample.y
     v = Plain.combine(sample.X, signed)
     full = np.append(v, problem.rho * Plain.total(signed)) if problem.rho else v
     v2 = Plain.square(full if huge is None else full[~huge[: full.size]], problem.p)
-    # only proportions count for the hard margin
-    multiple = 1.0 if problem.hard or not alpha.any() else problem.multiple(alpha, v2, sample.weights)
+    multiple = 1.0 if not alpha.any() else problem.multiple(alpha, v2, sample.weights)
     alpha = problem.capped(np.multiply(alpha, multiple, out=signed), sample.weights)
     found = bounds(problem, sample, w, b, alpha, Plain, v * multiple)
     return with_more_digits(problem, sample, w, b, alpha, found, tol, affords)

@@ -17,12 +17,12 @@ from .arithmetic import MORE_DIGITS, Plain
 from .batch.active_set import Point, candidates
 from .batch.blocks import Few
 from .batch.few import optimum
-from .batch.quadratic import OutOfTime, Quadratic, Whole, quadratics
+from .batch.quadratic import OutOfTime, Quadratic, Whole, is_wide, quadratics
 from .certificates import FEW as FEW_ENTRIES
 from .certificates import NEGLIGIBLE, Certificate, Sample
 from .compiled.orders import Source
 from .data import Patterns
-from .merge import Merged, merge
+from .merge import Merged, apart, merge
 from .norms import norm
 from .problems import CROSSED, Problem
 from .proofs import certify
@@ -49,7 +49,8 @@ ENDED = (Status.CERTIFIED, Status.STALLED, Status.CONVERGED)
 STOPPED = (Status.MAX_TIME, Status.INTERRUPTED)
 SHARE = 0.4  # a quarter of the time of the exact step, in entries presented for each n side^2 of it
 PATIENCE = 3  # rounds that the rule has at least, before a small problem is handed to the exact step,
-FAR_BELOW = 1e-6  # share of `tol`: so small a gap is rounding too, where the optimality conditions hold
+# shares of `tol`: so small a gap is rounding too, where the optimality conditions hold; and of many entries
+FAR_BELOW, BELOW = 1e-6, 1e-5
 # the certificate of w, b and dual weights; the gap that is asked for comes last
 Certified = Callable[[np.ndarray, float, np.ndarray, float], Certificate]
 # what ends the exact step
@@ -183,7 +184,7 @@ class Distinct:
     def whole(self, problem: Problem) -> Whole:
         """These rows as all programs of this problem have them, whatever the labels."""
         if self._whole is None:
-            self._whole = Whole(problem, self.patterns.X)
+            self._whole = Whole(problem, self.patterns.X, self.patterns.square)
         return self._whole
 
 
@@ -231,6 +232,10 @@ def distinct(patterns: Patterns, labels: np.ndarray, weights: np.ndarray) -> Dis
         -1.0 and 1.0, or numbers of classes.
     weights : ndarray of shape (n,), positive
     """
+    lengths = patterns.square
+    if is_wide(patterns.n, patterns.d) and np.unique(lengths).size == lengths.size:
+        # equal rows are as long as each other; where they are as wide, the order is seen in the last digits alone
+        return Distinct(apart(labels, weights), patterns)
     merged = merge(patterns.X, labels, weights)
     return Distinct(merged, patterns.some(merged.places))
 
@@ -366,7 +371,7 @@ def _told(
     asked = terms.tol if near or _hurried(terms.watch, whole.entries) else exact
     points = [(w, b)]
     if problem.loss == "hinge" and not near:
-        points = chain(points, _tight_points(problem, task.patterns.X, task.y, task.weights, w, b, True))
+        points = chain(points, _tight_points(problem, task.patterns, task.y, task.weights, (w, b), exact))
     alpha, best, ended = _of_all(alpha, whole, rows), None, False
     for w, b in points:
         certificate = certify(problem, whole, w, b, alpha, max(asked, 1e1 * exact), terms.watch.affords)
@@ -381,7 +386,7 @@ def _told(
 
 def _exact(entries: int, tol: float) -> float:
     """A gap of so many entries that is rounding, where the optimality conditions hold."""
-    return max(EXACT if entries <= FEW_ENTRIES else NEGLIGIBLE, FAR_BELOW * tol)
+    return max(EXACT, FAR_BELOW * tol) if entries <= FEW_ENTRIES else max(NEGLIGIBLE, BELOW * tol)
 
 
 def _hurried(watch: Watch, entries: int) -> bool:
@@ -580,7 +585,8 @@ def _solve(
         status = Status.STALLED
     if problem.hard and not certificate.lower > 0.0 and status in UNFINISHED:
         status = Status.UNDECIDED
-    if not np.isfinite([*w, b]).all() or np.isnan([certificate.lower, certificate.upper]).any():
+    finite = np.isfinite(w).all() and np.isfinite(b)
+    if not finite or np.isnan([certificate.lower, certificate.upper]).any():
         status = Status.NOT_FINITE
     return Solution(w, b, alpha, status, rounds, history, certificate)
 
@@ -703,7 +709,9 @@ def _finish_in(
         alpha = qp.dual(point.a)
         if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
             return False
-        for v, bias in [(w, b)] if point.near else _primal_points(run, w, b, point.settled):
+        for v, bias in (
+            [(w, b)] if point.near else _primal_points(run, w, b, exact if point.settled else None)
+        ):
             hurried = _hurried(watch, run.patterns.entries)
             asked = run.tol if hurried else NEARLY * run.tol if point.near else exact
             certificate = certified(v, bias, alpha, max(asked, 1e1 * exact))
@@ -728,11 +736,13 @@ def _finish_in(
     return False
 
 
-def _primal_points(run: Run, w: np.ndarray, b: float, settled: bool) -> Iterator[tuple[np.ndarray, float]]:
+def _primal_points(
+    run: Run, w: np.ndarray, b: float, exact: float | None
+) -> Iterator[tuple[np.ndarray, float]]:
     """(w, b) with the best intercept and scale, and also with tight margins just above one."""
     problem, X, y = run.problem, run.patterns.X, run.y
     if not problem.hard:
-        yield from _tight_points(problem, X, y, run.weights, w, b, settled)
+        yield from _tight_points(problem, run.patterns, y, run.weights, (w, b), exact)
         return
     z = Plain.scores(X, w)
     b = intercept(problem, z, y, run.weights) if problem.free else b
@@ -744,16 +754,29 @@ def _primal_points(run: Run, w: np.ndarray, b: float, settled: bool) -> Iterator
 
 
 def _tight_points(
-    problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, w: np.ndarray, b: float, settled: bool
+    problem: Problem,
+    patterns: Patterns,
+    y: np.ndarray,
+    weights: np.ndarray,
+    point: tuple[np.ndarray, float],
+    exact: float | None,
 ) -> Iterator[tuple[np.ndarray, float]]:
-    """The same of a soft margin."""
+    """The same of a soft margin. `exact`: a gap that is rounding; None where the optimality conditions do not hold."""
+    X, (w, b) = patterns.X, point
     z = Plain.scores(X, w)
     b = intercept(problem, z, y, weights) if problem.free else b
     margins = y * (z + b)
-    yield w, b
     tight = np.abs(margins - 1.0) < TIGHT
-    if settled and tight.any():
-        # a margin that rounding leaves below one can cost more than all the rest
-        terms = float((Plain.scores(abs(X[tight]), np.abs(w)) + abs(b)).max())
-        grow = 1.0 + max(1.0 - float(margins[tight].min()), 0.0) + 4.0 * np.finfo(float).eps * terms
-        yield w * grow, b * grow
+    if exact is None or not tight.any():
+        yield w, b
+        return
+    # a margin that rounding leaves below one can cost more than all the rest
+    short = max(1.0 - float(margins[tight].min()), 0.0)
+    size = patterns.longest2**0.5 * Plain.norm(w) + abs(b)
+    grow = short + 3.0 * Plain.error(1.0, size, patterns.d + 1)
+    if problem.loss == "hinge" and 2.0 * grow <= HALF * exact:  # so much that no more digits are asked for
+        yield w * (1.0 + grow), b * (1.0 + grow)
+    yield w, b
+    terms = float((Plain.scores(abs(X[tight]), np.abs(w)) + abs(b)).max())
+    grow = short + 4.0 * np.finfo(float).eps * terms
+    yield w * (1.0 + grow), b * (1.0 + grow)

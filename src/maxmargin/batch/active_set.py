@@ -28,8 +28,10 @@ from .orthogonal import Disjoint, Pivoted, shortest
 from .points import Reached
 from .quadratic import Quadratic
 
+_lapack: Any = scipy.linalg.lapack
 _linalg: Any = scipy.linalg  # its annotations speak of every case at once
 
+UNSURE = 1e-12  # share of the margin by which a slack of products may be less than 0
 TURNS = 30  # most changes of the sets near the optimum,
 FEW_TURNS, FEWEST = 6, 2  # from a rule's dual weights, and on the way
 INSEPARABLE = 1e-6  # a margin, R = 1, that may be zero
@@ -82,6 +84,10 @@ def candidates(
         a = np.clip(start, 0.0, qp.c)
         beta = _multipliers(qp, a)
         yield from _settle(qp, (a > 0.0) & (a < qp.c), a >= qp.c, beta, FEW_TURNS, known)
+    if qp.basis is not None and not qp.squared:
+        found = _by_products(qp, interrupted)
+        if found is not None:
+            yield from _settle(qp, *found, FEWEST, known)
     if not qp.problem.hard and np.isfinite(qp.sizes).all():
         rough, gap = yield from _approach(qp, interrupted, known, enough)
         if interrupted():
@@ -113,6 +119,41 @@ def candidates(
         inner = interior_point(qp, interrupted, BY_ORTHOGONAL_FACTORS)
         yield Point(np.clip(inner.a, 0.0, qp.c), inner.w, inner.beta)
         yield from _settle(qp, *_sets(qp, inner), inner.beta, TURNS, known)
+
+
+def _by_products(
+    qp: Quadratic, interrupted: Callable[[], bool]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Free and capped patterns of independent rows, and the multipliers; None where they are not found soon.
+
+    From all of them free, as most are where columns are many; the conditions by products of rows, whose digits are
+    enough to tell sets apart.
+    """
+    K, free, capped = qp.A @ qp.A.T, np.ones(qp.shape[0], bool), np.zeros(qp.shape[0], bool)
+    tried = set[Sets]()
+    for _ in range(TURNS):
+        key, some, E = (free.tobytes(), capped.tobytes()), np.flatnonzero(free), qp.E[:, free]
+        if key in tried or not (some.size and E.any(axis=1).all()) or interrupted():
+            return None
+        tried.add(key)
+        factor, failed = _lapack.dpotrf(K[np.ix_(some, some)], lower=1)
+        if failed:
+            return None
+        a = np.where(capped, qp.c, 0.0)
+        right = np.column_stack([(qp.q - K @ a)[some], E.T])
+        solved = _lapack.dpotrs(factor, right, lower=1)[0]
+        alone, each = solved[:, 0], solved[:, 1:]  # without the equations, and of a multiplier of one
+        beta = _lapack.dposv(E @ each, E @ alone + qp.E @ a - qp.e)[1] if len(E) else np.zeros(0)
+        a[some] = alone - each @ beta
+        slack = K @ a - qp.q + qp.E.T @ beta
+        unsure = UNSURE * float(np.abs(qp.q).max() + np.abs(beta).max(initial=0.0))
+        low, high = free & (a < 0.0), free & (a > qp.c)
+        need, much = ~free & ~capped & (slack < -unsure), capped & (slack > unsure)
+        if not (low | high | need | much).any():
+            return free, capped, beta
+        free = (free & ~low & ~high) | need | much
+        capped = (capped & ~much) | high
+    return None
 
 
 def _approach(

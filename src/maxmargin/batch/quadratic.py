@@ -30,6 +30,7 @@ AT_ONCE = 2e8  # products of entries between two looks at the clock
 WIDE, LEAST = 2, 500  # columns a row, and columns, beyond which rows are told by their own coefficients
 # share of the longest row that a row's own part must have at least, to be told by products
 INDEPENDENT = 1e-4
+PROBED = 8  # rows that tell most columns not to be far off
 FAR = 0.1  # a column whose spread is less than this share of its size is centred
 BEYOND = 1e20  # a cap, R = 1, that float64 cannot meet: either no dual weight comes near it, or none is found
 NEXT_TO_NONE = 1e-290  # no cap, R = 1, is smaller, nor the inverse of a curvature: steps divide by them
@@ -141,26 +142,33 @@ class Whole:
     ----------
     problem : Problem
     X : ndarray or CSR matrix of shape (n, d)
+    square : ndarray of shape (n,), default=None
+        |x_i|^2, where it is known.
     """
 
-    def __init__(self, problem: Problem, X: Any) -> None:
+    def __init__(self, problem: Problem, X: Any, square: np.ndarray | None = None) -> None:
         X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
         self.shift = np.zeros(X.shape[1])
         if problem.free:  # balanced dual weights do not see a shift of a column; numbers do, if it is far off
-            mean, top, bottom = X.mean(axis=0), X.max(axis=0), X.min(axis=0)
-            far = np.maximum(top - mean, mean - bottom) <= FAR * np.maximum(top, -bottom)
-            if far.any():
-                self.shift = np.where(far, mean, 0.0)
-                X = X - self.shift
+            far = _possibly_far(X)
+            some = X[:, far] if far.size < X.shape[1] else X
+            mean, top, bottom = some.mean(axis=0), some.max(axis=0), some.min(axis=0)
+            off = np.maximum(top - mean, mean - bottom) <= FAR * np.maximum(top, -bottom)
+            if off.any():
+                self.shift[far[off]] = mean[off]
+                X, square = X - self.shift, None
         self.problem, self.X, self.n = problem, X, len(X)
+        self._square = square
         self.d = X.shape[1] + bool(problem.rho)
         self._rows: tuple[float, np.ndarray] | None = None
         self._blocks: tuple[float, Blocks] | None = None
+        self._products: np.ndarray | None = None
 
     @cached_property
     def lengths(self) -> np.ndarray:
         """Of every row, the constant included."""
-        return np.hypot(np.sqrt(np.einsum("ij,ij->i", self.X, self.X)), self.problem.rho)
+        square = np.einsum("ij,ij->i", self.X, self.X) if self._square is None else self._square
+        return np.hypot(np.sqrt(square), self.problem.rho)
 
     @cached_property
     def most(self) -> float:
@@ -174,6 +182,12 @@ class Whole:
             self._rows = found = scale, _rows(self.X, np.full(self.n, 1.0 / scale), self.problem.rho)
         return found[1]
 
+    def products(self, interrupted: Callable[[], bool]) -> np.ndarray:
+        """X X'; OutOfTime is raised where it is time to stop."""
+        if self._products is None:
+            self._products = _products(self.X, interrupted)
+        return self._products
+
     def blocks(self, scale: float) -> np.ndarray | Blocks:
         """The same in blocks, where they are kept in these: others have room that no two threads may use."""
         rows = self.rows(scale)
@@ -184,6 +198,22 @@ class Whole:
             problem = replace(self.problem, intercept="free" if self.problem.free else "none")
             self._blocks = found = scale, blocks_of(problem, rows)
         return found[1]
+
+
+def _possibly_far(X: np.ndarray) -> np.ndarray:
+    """The columns whose first entries do not show yet that their spread is more than a share `FAR` of their size."""
+    first, far = X[0], np.arange(X.shape[1])
+    for row in X[1:PROBED]:
+        other = row if far.size == row.size else row[far]
+        # two entries are apart by twice the spread at most, and an entry is as large as the column but for that
+        near = np.abs(other - first) * (0.5 / FAR - 1.0) <= np.maximum(np.abs(first), np.abs(other))
+        first, far = first[near], far[near]
+    return far
+
+
+def is_wide(n: int, d: int) -> bool:
+    """Are rows so long that they are told by their own coefficients?"""
+    return d > max(WIDE * n, LEAST)
 
 
 class _Basis:
@@ -200,6 +230,8 @@ class _Basis:
         The rows of A are these times (x, constant). None: ones.
     constant : float, default=0
         None where it is 0.
+    products : ndarray of shape (n, n), default=None
+        X X', where it is known.
     """
 
     def __init__(
@@ -208,10 +240,12 @@ class _Basis:
         interrupted: Callable[[], bool] = lambda: False,
         factors: np.ndarray | None = None,
         constant: float = 0.0,
+        products: np.ndarray | None = None,
     ) -> None:
         self._X, self._constant, self._orthogonal = X, constant, None
         self._factors = factors = np.ones(len(X)) if factors is None else factors
-        products = (_products(X, interrupted) + constant * constant) * factors * factors[:, None]
+        products = _products(X, interrupted) if products is None else products
+        products = (products + constant * constant) * factors * factors[:, None]
         self.coefficients, failed = _linalg.lapack.dpotrf(products, lower=True, clean=True)
         sizes = np.diag(self.coefficients)
         if failed or not sizes.min() > INDEPENDENT * sizes.max():
@@ -223,8 +257,7 @@ class _Basis:
         """What has these coordinates."""
         if self._orthogonal is not None:
             return self._orthogonal @ w
-        a = _linalg.solve_triangular(self.coefficients, w, lower=True, trans="T", check_finite=False)
-        a = a * self._factors
+        a = _linalg.lapack.dtrtrs(self.coefficients, w, lower=1, trans=1)[0] * self._factors
         return np.append(a @ self._X, self._constant * a.sum()) if self._constant else a @ self._X
 
 
@@ -308,9 +341,10 @@ def _program(
 ) -> Quadratic:
     """The program in these units."""
     problem, n, basis = whole.problem, whole.n, None
-    if whole.d > max(WIDE * n, LEAST):
+    if is_wide(n, whole.d):
         # w is a combination of the rows; equal ones no longer cancel exactly
-        basis = _Basis(whole.X, interrupted, y / scale, problem.rho)
+        products = whole.products(interrupted)
+        basis = _Basis(whole.X, interrupted, y / scale, problem.rho, products)
     with np.errstate(over="ignore"):
         D = np.minimum(problem.delta2(weights) / scale**2, 1.0 / NEXT_TO_NONE)
     if problem.hard:
