@@ -1,6 +1,7 @@
 """Identical rows as one row of their total weight, in an order that does not depend on the input's.
 
 So that on problems of few different rows the answer is the same for copies and weights and for any order of the rows.
+Of wide rows it is so but for rounding: where none are equal, they are left as they stand.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Merged:
 
 
 def apart(y: np.ndarray, weights: np.ndarray) -> Merged:
-    """All rows as they are, where equal ones cannot be told by their entries."""
+    """All rows as they are, where none are equal, or equal ones cannot be told by their entries."""
     every = np.arange(y.size)
     return Merged(y, weights, every, every, np.ones(y.size))
 

@@ -49,8 +49,8 @@ ENDED = (Status.CERTIFIED, Status.STALLED, Status.CONVERGED)
 STOPPED = (Status.MAX_TIME, Status.INTERRUPTED)
 SHARE = 0.4  # a quarter of the time of the exact step, in entries presented for each n side^2 of it
 PATIENCE = 3  # rounds that the rule has at least, before a small problem is handed to the exact step,
-# shares of `tol`: so small a gap is rounding too, where the optimality conditions hold; and of many entries
-FAR_BELOW, BELOW = 1e-6, 1e-5
+# share of `tol`, for every so many columns: so small a gap is rounding too, where the optimality conditions hold
+FAR_BELOW, COLUMNS = 1e-6, 1000
 # the certificate of w, b and dual weights; the gap that is asked for comes last
 Certified = Callable[[np.ndarray, float, np.ndarray, float], Certificate]
 # what ends the exact step
@@ -234,7 +234,7 @@ def distinct(patterns: Patterns, labels: np.ndarray, weights: np.ndarray) -> Dis
     """
     lengths = patterns.square
     if is_wide(patterns.n, patterns.d) and np.unique(lengths).size == lengths.size:
-        # equal rows are as long as each other; where they are as wide, the order is seen in the last digits alone
+        # equal rows are as long as each other; to sort rows as wide, which independent ones do not need, takes a copy
         return Distinct(apart(labels, weights), patterns)
     merged = merge(patterns.X, labels, weights)
     return Distinct(merged, patterns.some(merged.places))
@@ -367,7 +367,7 @@ def _told(
 ) -> tuple[_Told, bool]:  # fmt: skip
     """What one call has found, and whether it proves to be the optimum, or as near as was asked for."""
     problem, (w, b, alpha) = task.problem, found
-    exact = _exact(whole.entries, terms.tol)
+    exact = _exact(whole.entries, task.patterns.d, terms.tol)
     asked = terms.tol if near or _hurried(terms.watch, whole.entries) else exact
     points = [(w, b)]
     if problem.loss == "hinge" and not near:
@@ -384,9 +384,11 @@ def _told(
     return best, ended
 
 
-def _exact(entries: int, tol: float) -> float:
+def _exact(entries: int, columns: int, tol: float) -> float:
     """A gap of so many entries that is rounding, where the optimality conditions hold."""
-    return max(EXACT, FAR_BELOW * tol) if entries <= FEW_ENTRIES else max(NEGLIGIBLE, BELOW * tol)
+    # scores are sums of so many terms, and more digits of them take longer than all else
+    share = FAR_BELOW * max(1.0, columns / COLUMNS)
+    return max(EXACT if entries <= FEW_ENTRIES else NEGLIGIBLE, share * tol)
 
 
 def _hurried(watch: Watch, entries: int) -> bool:
@@ -509,7 +511,7 @@ def _solve(
     def finish() -> Status | None:
         entries = whole.entries if scale.ordinary else task.patterns.entries
         X = few.whole(problem) if few is not None and task.patterns is few.patterns else task.patterns.X
-        exact = _exact(entries, tol)
+        exact = _exact(entries, task.patterns.d, tol)
         # with other columns it is another problem, whose gap may be less than the user's
         near = NEARLY * tol if task.patterns.n > FEW_ROWS and scale.columns is None else 0.0
         if not (run.gap <= near and certified(run.w, run.b, run.alpha, tol).gap <= near):
@@ -774,7 +776,7 @@ def _tight_points(
     short = max(1.0 - float(margins[tight].min()), 0.0)
     size = patterns.longest2**0.5 * Plain.norm(w) + abs(b)
     grow = short + 3.0 * Plain.error(1.0, size, patterns.d + 1)
-    if problem.loss == "hinge" and 2.0 * grow <= HALF * exact:  # so much that no more digits are asked for
+    if problem.loss == "hinge" and 4.0 * grow <= exact:  # so much that tight margins ask for no more digits
         yield w * (1.0 + grow), b * (1.0 + grow)
     yield w, b
     terms = float((Plain.scores(abs(X[tight]), np.abs(w)) + abs(b)).max())

@@ -139,7 +139,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
 
     Small problems (up to 2000 rows: `docs/architecture.md` has the rule) end with a step that solves the
     optimality conditions on the support exactly: the answer is then the optimum to rounding, the same for any row
-    order, for copies and weights, and for any seed.
+    order, for copies and weights, and for any seed (of more than 500 columns: but for rounding).
 
     Examples
     --------
