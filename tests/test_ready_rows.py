@@ -54,7 +54,7 @@ def test_plain_arrays_are_not_looked_at_twice(kind, y, monkeypatch):
         (X, Y[:, None]),
         (X, np.where(Y, np.nan, 1.0)),
         (X, Y.astype(object)),
-        (np.matrix(X), Y),
+        (X.view(np.matrix), Y),  # made so it warns nobody
         (np.ma.masked_array(X, X > 2.0), Y),
         (sp.csr_array(X), Y),
         (pd.DataFrame(X), Y),
