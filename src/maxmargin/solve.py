@@ -246,6 +246,8 @@ def shared(patterns: Patterns, classes: np.ndarray, weights: np.ndarray) -> Dist
     None where equal rows are of more than one class: against the others these are one row.
     """
     found = distinct(patterns, classes, weights)
+    if found.patterns is patterns:  # no two rows are equal
+        return found
     few, ones = found.patterns, np.ones(found.patterns.n)
     return found if merge(few.X, ones, ones).y.size == few.n else None
 
@@ -711,9 +713,8 @@ def _finish_in(
         alpha = qp.dual(point.a)
         if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
             return False
-        for v, bias in (
-            [(w, b)] if point.near else _primal_points(run, w, b, exact if point.settled else None)
-        ):
+        rounding = exact if point.settled else None
+        for v, bias in [(w, b)] if point.near else _primal_points(run, w, b, rounding):
             hurried = _hurried(watch, run.patterns.entries)
             asked = run.tol if hurried else NEARLY * run.tol if point.near else exact
             certificate = certified(v, bias, alpha, max(asked, 1e1 * exact))

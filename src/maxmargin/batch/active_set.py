@@ -21,7 +21,7 @@ import scipy.linalg
 from scipy.optimize import lsq_linear
 
 from ..compiled.conditions import lost, sides
-from .interior_point import BY_ORTHOGONAL_FACTORS, Iterate, interior_point
+from .interior_point import BY_ORTHOGONAL_FACTORS, Iterate, interior_point, solver_of
 from .narrowing import by_proximal_points, narrowed_points
 from .newton import newton_points
 from .orthogonal import Disjoint, Pivoted, shortest
@@ -136,13 +136,13 @@ def _by_products(
         if key in tried or not (some.size and E.any(axis=1).all()) or interrupted():
             return None
         tried.add(key)
-        factor, failed = _lapack.dpotrf(K[np.ix_(some, some)], lower=1)
-        if failed:
+        try:
+            solved = solver_of(K[np.ix_(some, some)])
+        except np.linalg.LinAlgError:
             return None
         a = np.where(capped, qp.c, 0.0)
-        right = np.column_stack([(qp.q - K @ a)[some], E.T])
-        solved = _lapack.dpotrs(factor, right, lower=1)[0]
-        alone, each = solved[:, 0], solved[:, 1:]  # without the equations, and of a multiplier of one
+        answers = solved(np.column_stack([(qp.q - K @ a)[some], E.T]))
+        alone, each = answers[:, 0], answers[:, 1:]  # without the equations, and of a multiplier of one
         beta = _lapack.dposv(E @ each, E @ alone + qp.E @ a - qp.e)[1] if len(E) else np.zeros(0)
         a[some] = alone - each @ beta
         slack = K @ a - qp.q + qp.E.T @ beta

@@ -246,7 +246,7 @@ def _by_columns(qp: Quadratic, T: np.ndarray) -> Solver:
     S = B / np.sqrt(T)[:, None]
     M = S.T @ S
     M.flat[: d * (M.shape[0] + 1) : M.shape[0] + 1] += 1.0
-    solved = _cholesky(M)
+    solved = solver_of(M)
 
     def rough(r: np.ndarray, s: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         z = solved(B.T @ (r / T) + np.concatenate([s, -t]))
@@ -259,7 +259,7 @@ def _by_rows(qp: Quadratic, T: np.ndarray) -> Solver:
     """Eliminate w: one equation a pattern."""
     M = qp.A @ qp.A.T
     M.flat[:: len(M) + 1] += T
-    solved = _cholesky(M)
+    solved = solver_of(M)
     F = solved(qp.E.T) if len(qp.e) else qp.E.T
     G = qp.E @ F
 
@@ -272,7 +272,7 @@ def _by_rows(qp: Quadratic, T: np.ndarray) -> Solver:
     return rough
 
 
-def _cholesky(M: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+def solver_of(M: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Solves with this matrix, by LAPACK itself: SciPy's wrappers take longer than a small matrix does."""
     lower, failed = _lapack.dpotrf(M.T, lower=1, overwrite_a=True)  # the transpose is in Fortran's order
     if failed:
