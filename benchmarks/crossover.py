@@ -167,7 +167,7 @@ Reason and choice stand in every report of `history_` (`stage`, `reason`), in `v
    interior points) or interior points (hard margin); where these do not lead to the optimum, the next solver has its
    turn. Of a soft margin with more than 2,000 rows the first point that proves `tol` is the end.
 2. **p = 2, squared hinge, up to 1,000 columns**: Newton's method, in one compiled call for dense rows of up to 99
-   columns and four million entries; the interior point where that loses its digits.
+   columns and 30,000 rows; the interior point where that loses its digits.
 3. **p = 2, squared hinge, more columns**: dual coordinate descent; after 50 passes, where there are as many rows as
    columns, Newton's method with conjugate gradients.
 4. **p = 2, hinge, dense, at least as many rows as columns squared**: proximal points; interior points where they end

@@ -19,6 +19,7 @@ from maxmargin.batch import few as one_call
 from maxmargin.batch.blocks import Few
 from maxmargin.batch.few import optimum
 from maxmargin.compiled.few import combine, gather, same, scores_near
+from maxmargin.compiled.rows import scores
 
 INTERCEPTS = ("free", "augmented", "none")
 
@@ -210,7 +211,7 @@ def test_nor_are_sparse_wide_many_or_huge_rows(calls, monkeypatch):
     monkeypatch.setattr(maxmargin.solve, "MANY_ROWS", 0)
     X, y, _ = toy(maxmargin.solve.FEW_ROWS + 1, 3)
     MaxMarginClassifier(loss="hinge").fit(X, y)
-    monkeypatch.setattr(maxmargin.solve, "ONE_CALL", 4.0 * maxmargin.solve.FEW_ROWS)
+    monkeypatch.setattr(maxmargin.solve, "ONE_CALL", maxmargin.solve.FEW_ROWS)
     MaxMarginClassifier().fit(X, y)
     assert not calls
 
@@ -355,10 +356,13 @@ def test_the_matrix_follows_the_patterns(problem, pick):
     for _ in range(5):
         share = pick.random()
         wanted[:] = [pick.random() < share for _ in range(n)]
-        gather(rows, desk)
+        sigma = 10.0 ** pick.uniform(-3.0, 9.0)
+        gather(rows, sigma, desk)
         some = few.rows[wanted]
         made = some.T @ (weight[wanted, None] * some)
-        assert np.abs(matrix - made).max(initial=0.0) <= 1e-12 * size
+        off = np.abs(matrix - made)
+        assert off.max(initial=0.0) <= 1e-12 * size
+        assert (sigma * np.diag(off) <= 1e-11 * (sigma * np.diag(made) + few.regular)).all()
         assert same(inside, wanted)
 
 
@@ -368,6 +372,10 @@ def test_products_with_vectors(n):
     rows, z, c = rng.normal(size=(n, 3)), rng.normal(size=3), rng.normal(size=n)
     out, made = np.empty(n), np.empty(3)
     scores_near(rows, z, out)
+    for d in (1, 8, 9):  # narrow rows, and others
+        wide, all_of_it = rng.normal(size=(n, d)), np.empty(n)
+        scores(wide, wide[0], all_of_it)
+        assert all_of_it == pytest.approx(wide @ wide[0])
     c[n // 2] = 0.0
     combine(rows, c, np.empty(n, np.uint32), made)
     assert out == pytest.approx(rows @ z)

@@ -209,16 +209,17 @@ class TestStreams:
         batches(model, X, y, 100)
         size = len(pickle.dumps(model))
         tracemalloc.start()
-        batches(model, X, y, 100)
-        gc.collect()
-        before = tracemalloc.get_traced_memory()[0]
-        for _ in range(20):  # 9.6 MB pass by
-            batches(model, X, y, 100)
-        gc.collect()
-        after = tracemalloc.get_traced_memory()[0]
+        held = []
+        for _ in range(5):
+            for _ in range(6):  # 2.9 MB pass by
+                batches(model, X, y, 100)
+            gc.collect()
+            held.append(tracemalloc.get_traced_memory()[0])
         tracemalloc.stop()
         assert len(pickle.dumps(model)) == size
-        assert after - before < 300_000  # caches of Python and Numba
+        assert (
+            min(np.diff(held)) < 100_000
+        )  # a cache may grow once, a stream that keeps its rows grows each time
         assert sum(a.nbytes for a in model._streams[0].arrays.values()) < 8 * (10 * 21 + 60)
 
     def test_pickled_in_the_middle(self):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from .batch.blocks import Blocks, blocks_of
 from .batch.kernel_rows import KernelRows
 from .compiled.jit import writable
 from .compiled.spaces import Biased, Binary, Dense, Gram, Sparse
@@ -81,6 +83,8 @@ class Patterns:
             self._dense = writable(X)
         self.square = self._square() if square is None else square
         self._squares: dict[float, np.ndarray] = {2.0: self.square}
+        self._blocks: dict[Problem, Blocks] = {}
+        self._making = Lock()
 
     def _square(self) -> np.ndarray:
         out = np.empty(self.n)
@@ -140,6 +144,13 @@ class Patterns:
         if p == 2.0:
             return square + rho * rho
         return row_norms(np.column_stack([np.sqrt(square), np.full(self.n, rho)]), p) ** 2
+
+    def blocks(self, problem: Problem) -> Blocks:
+        """The rows in blocks, those of a problem; all classes share them."""
+        with self._making:
+            if problem not in self._blocks:
+                self._blocks[problem] = blocks_of(problem, self.X, square=float(self.square.sum()))
+            return self._blocks[problem]
 
     @property
     def few(self) -> bool:

@@ -287,8 +287,7 @@ def points(run: Run) -> Iterator[None]:
     replaceable = run.problem.euclidean
     if replaceable and run.interrupted():
         return
-    made = run.rule.of(run.problem, run.patterns.X, run.y, run.weights, run.interrupted)
-    for point in made:
+    for point in run.rule.made(run):
         if replaceable and not run.problem.hard and not point[0].any() and run.interrupted():
             return
         run.rule.show(run, point)

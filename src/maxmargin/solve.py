@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
@@ -25,7 +25,7 @@ from .data import Patterns
 from .merge import Merged, apart, merge
 from .norms import norm
 from .problems import CROSSED, Problem
-from .proofs import certify
+from .proofs import certify, certify_implied
 from .rules import Algorithm, DualCoordinateDescent
 from .rules.programs import Program
 from .run import Run
@@ -57,8 +57,9 @@ Certified = Callable[[np.ndarray, float, np.ndarray, float], Certificate]
 CONDITIONS, PROVES = "the optimality conditions on the support", "the first point that proves tol"
 CLAIM = 0.5  # share of `tol`: a gap by which bounds are near enough, most often
 DONE = object()  # what the rounds of a solver end with
-# columns of a problem that is solved in one compiled call, and entries where squared losses are not small
-NARROW, ONE_CALL = 100, 4e6
+# columns of a problem that is solved in one compiled call, and rows where squared losses are not small: their copy
+# takes longer to write than steps without it lose
+NARROW, ONE_CALL = 100, 30_000
 LOOKS = 100  # and looks at every row, at most, before it is asked whether there is a separator at all
 
 
@@ -360,7 +361,7 @@ def _takes_one_call(problem: Problem, patterns: Patterns) -> bool:
     n, side = patterns.n, patterns.d + 1
     if sp.issparse(patterns.X) or side > NARROW:
         return False
-    return is_small(problem, patterns) or (problem.loss == "squared_hinge" and n * side <= ONE_CALL)
+    return is_small(problem, patterns) or (problem.loss == "squared_hinge" and n <= ONE_CALL)
 
 
 def _told(
@@ -371,12 +372,15 @@ def _told(
     problem, (w, b, alpha) = task.problem, found
     exact = _exact(whole.entries, task.patterns.d, terms.tol)
     asked = terms.tol if near or _hurried(terms.watch, whole.entries) else exact
-    points = [(w, b)]
+    affords = terms.watch.affords
+    points: Iterable[tuple[np.ndarray, float]] = [(w, b)]
     if problem.loss == "hinge" and not near:
         points = chain(points, _tight_points(problem, task.patterns, task.y, task.weights, (w, b), exact))
+        affords = _nothing  # tight margins may ask for no more digits
     alpha, best, ended = _of_all(alpha, whole, rows), None, False
     for w, b in points:
-        certificate = certify(problem, whole, w, b, alpha, max(asked, 1e1 * exact), terms.watch.affords)
+        certificate = certify(problem, whole, w, b, alpha, max(asked, 1e1 * exact), affords)
+        affords = terms.watch.affords
         if best is None or certificate.gap <= best.certificate.gap:
             best = _Told(w, b, alpha, certificate)
         ended = certificate.gap <= min(asked, NEARLY * terms.tol)
@@ -384,6 +388,11 @@ def _told(
             break
     assert best is not None
     return best, ended
+
+
+def _nothing(seconds: float) -> bool:
+    """Is there time for that? No."""
+    return False
 
 
 def _exact(entries: int, columns: int, tol: float) -> float:
@@ -499,16 +508,33 @@ def _solve(
         take(proofs[-1][-1])
         return certify(task.problem, sample(), w, b, alpha, gap)
 
+    def implied(w: np.ndarray, b: float) -> tuple[np.ndarray, Certificate]:
+        """The dual weights that margins imply, under squared losses, and the certificate."""
+        if scale.ordinary and merged is None:
+            found = certify_implied(problem, whole, w, b, tol, affords)
+            if found is not None:
+                every, certificate = found
+                alpha = every if rows is None else every[rows]
+                proofs.append((w, alpha, _Told(w, b, every, certificate)))
+                return alpha, certificate
+        slack = 1.0 - task.y * Plain.scores(task.patterns.X, w, b)
+        alpha = 2.0 * task.problem.C * task.weights * np.maximum(slack, 0.0)
+        return alpha, certified(w, b, alpha, tol)
+
     def prove() -> None:
         """What a solver says is proved, or is not so: then the point is valued like any other."""
         if run.heard is None:
             return
-        point, run.heard = run.heard, None
-        certificate = certified(*point, tol)
-        if certificate.gap <= NEARLY * tol:
-            run.adopt(*point, certificate.lower, certificate.upper, 0.0)
+        (w, b, alpha), run.heard = run.heard, None
+        foreseen = alpha is None
+        if alpha is None:
+            alpha, certificate = implied(w, b)
         else:
-            run.value(*point)
+            certificate = certified(w, b, alpha, tol)
+        if certificate.gap <= NEARLY * tol or (foreseen and certificate.gap < np.inf):
+            run.adopt(w, b, alpha, certificate.lower, certificate.upper, 0.0)
+        elif not foreseen:
+            run.value(w, b, alpha)
 
     def finish() -> Status | None:
         entries = whole.entries if scale.ordinary else task.patterns.entries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ FEW, AT_LEAST = 0.03, 3
 class Blocks:
     """Rows (x - mean, constant) in float64, some at a time; in units in which they are of length one on average.
 
-    Where that would be the length of a few rows alone, the units are those of most, and so is the mean.
+    Where that would be the length of a few rows alone, the units are those of most, and so is the mean. Classes in
+    threads share the blocks: nothing is written here, but what is the same for all, or a thread's own.
 
     Parameters
     ----------
@@ -42,6 +44,8 @@ class Blocks:
         A free intercept does not see a shift of the columns; numbers do. Its constant is one in any units.
     like : Blocks, default=None
         Of whose rows these are some: mean and units are theirs.
+    square : float, default=None
+        The sum of |x|^2, where it is known.
 
     Attributes
     ----------
@@ -54,9 +58,12 @@ class Blocks:
         1 for every weight that is regularised, 0 for a free intercept.
     """
 
-    def __init__(self, problem: Problem, X: Any, like: Blocks | None = None) -> None:
+    def __init__(
+        self, problem: Problem, X: Any, like: Blocks | None = None, square: float | None = None
+    ) -> None:
         self.X, (self.n, self.d), self.problem = X, X.shape, problem
         self.constant = 1.0 if problem.free else problem.rho
+        self._threads = local()
         self.size = self.d + (self.constant > 0.0)
         each = 2 * (1 + X.nnz // self.n) if sp.issparse(X) else self.size  # numbers a row
         self.step = max(1, min(self.n, BYTES // (8 * each)))
@@ -64,13 +71,18 @@ class Blocks:
             self.mean = np.zeros(self.d)
             if problem.free:
                 self.mean = Plain.combine(X, np.full(self.n, 1.0 / self.n))
-            self.unit = (self._square() / self.n + problem.rho**2) ** 0.5 or 1.0
+            self.unit = (self._square(square) / self.n + problem.rho**2) ** 0.5 or 1.0
             self.lengths = self._find_long_rows(problem)
         else:
-            self.mean, self.unit, self.lengths = like.mean, like.unit, np.ones(self.n)
+            self.mean, self.unit, self.lengths = like.mean, like.unit, np.broadcast_to(1.0, self.n)
         self.units, self.regular = np.full(self.size, self.unit), np.ones(self.size)
         if problem.free:
             self.units[-1], self.regular[-1] = 1.0, 0.0
+
+    @property
+    def sparse(self) -> bool:
+        """Are rows stored as lists of non-zeros?"""
+        return sp.issparse(self.X)
 
     def some(self, places: slice) -> Blocks:
         """Some of these rows, about the same mean and in the same units; none of them counts as long."""
@@ -81,12 +93,17 @@ class Blocks:
         """The places of the rows that are looked at together."""
         return (slice(first, min(first + self.step, self.n)) for first in range(0, self.n, self.step))
 
-    def _square(self) -> float:
-        """The sum of |x - mean|^2."""
+    def _square(self, square: float | None) -> float:
+        """The sum of |x - mean|^2; that of |x|^2 may be known."""
         X, shift = self.X, self.n * float(self.mean @ self.mean)
+        if square is None:
+            square = _square(
+                np.array_split(X.data, 1 + 8 * X.nnz // BYTES)
+                if sp.issparse(X)
+                else (X[some] for some in self.parts())
+            )
         if sp.issparse(X):
-            return max(_square(np.array_split(X.data, 1 + 8 * X.nnz // BYTES)) - shift, 0.0)
-        square = _square(X[some] for some in self.parts())
+            return max(square - shift, 0.0)
         if APART * square < square - shift < np.inf:
             return square - shift
         return _square(X[some] - self.mean for some in self.parts())
@@ -97,13 +114,13 @@ class Blocks:
         if self.n > SAMPLE.size:
             some = self.X[(SAMPLE * self.n).astype(np.intp)]
         if self.unit <= DOUBT * upper_median(np.hypot(_lengths(some, self.mean), problem.rho)):
-            return np.ones(self.n)
+            return np.broadcast_to(1.0, self.n)
         if problem.free and not sp.issparse(some):
             middle = upper_median(some).astype(float)
         found = np.hypot(_lengths(some, middle), problem.rho)
         most = float(upper_median(found[found > 0.0])) if found.any() else 0.0
         if not 0.0 < LONGER * most < self.unit:
-            return np.ones(self.n)
+            return np.broadcast_to(1.0, self.n)
         lengths = np.concatenate([_lengths(self.X[part], middle) for part in self.parts()]) / most
         lengths = few_longer(lengths)
         if (lengths > 1.0).any():
@@ -216,9 +233,13 @@ class Blocks:
             found.append(sp.csr_array(some, shape=(pointers.size - 1, self.d), copy=False))
         return found
 
-    @cached_property
+    @property
     def _room(self) -> np.ndarray:
-        return np.empty((self.step, self.size))
+        """Where rows are gathered: every thread has its own, as classes share the blocks."""
+        mine = self._threads
+        if not hasattr(mine, "room"):
+            mine.room = np.empty((self.step, self.size))
+        return mine.room
 
     def primal(self, z: np.ndarray) -> tuple[np.ndarray, float]:
         """(w, b) of the problem's own units."""
@@ -234,8 +255,10 @@ class Blocks:
 class Few(Blocks):
     """A few dense rows: kept as they are about their mean, with the constant, in their units."""
 
-    def __init__(self, problem: Problem, X: np.ndarray, like: Blocks | None = None) -> None:
-        super().__init__(problem, X, like)
+    def __init__(
+        self, problem: Problem, X: np.ndarray, like: Blocks | None = None, square: float | None = None
+    ) -> None:
+        super().__init__(problem, X, like, square)
         self.rows = np.empty((self.n, self.size))
         about(X, self.mean, 1.0 / self.units, self.constant, self.rows)
         # what every class asks for
@@ -322,11 +345,11 @@ def is_few(X: Any) -> bool:
     return not sp.issparse(X) and 8 * X.shape[0] * (X.shape[1] + 1) <= KEPT
 
 
-def blocks_of(problem: Problem, X: Any, like: Blocks | None = None) -> Blocks:
+def blocks_of(problem: Problem, X: Any, like: Blocks | None = None, square: float | None = None) -> Blocks:
     """The rows of a problem in blocks, as Blocks has them; they may be in blocks already."""
     if isinstance(X, Blocks):
         return X
-    return Few(problem, X, like) if is_few(X) else Blocks(problem, X, like)
+    return Few(problem, X, like, square) if is_few(X) else Blocks(problem, X, like, square)
 
 
 def _weigh_rows(

@@ -73,7 +73,12 @@ def _squared(
     found, steps = squared(rows, enough, SHORT, z, slack, _desk(few, share) if desk is None else desk)
     if steps == SHORT:
         found = _in_stages(rows, enough, z, slack, interrupted)
-    return (*few.primal(z), np.maximum(slack, 0.0) * (share / few.unit**2)) if found else None
+    if not found:
+        return None
+    alpha = np.maximum(slack, 0.0, out=slack)
+    alpha *= share
+    alpha /= few.unit**2
+    return *few.primal(z), alpha
 
 
 def _in_stages(
@@ -102,7 +107,9 @@ def _hinge(problem: Problem, few: Few, y: np.ndarray, weights: np.ndarray, enoug
     rows = Rows(few.rows, y, cap, few.regular, problem.free)
     if not hinge(rows, cap * y, enough, near, share, sigma, steepest(cap), z, slack, _desk(few, cap)):
         return None
-    return *few.primal(z), cap * share / few.unit**2
+    alpha = np.multiply(cap, share, out=share)
+    alpha /= few.unit**2
+    return *few.primal(z), alpha
 
 
 def _desk(few: Few, weight: np.ndarray) -> Desk:

@@ -28,7 +28,7 @@ from ..compiled.spaces import Dense, Sparse
 from ..compiled.vectors import Plain as Vector
 from ..problems import Problem
 from .blocks import Blocks, blocks_of, unsigned
-from .points import Reached
+from .points import Foreseen, Reached
 from .scaled_cholesky import Solve, factor
 
 MOST = 200  # steps
@@ -47,13 +47,20 @@ RISE, CLOSE = 10.0, 0.5  # of the costs from stage to stage; a gap at which the 
 # costly patterns of a sample, for each column, that know the curvature well; share of a gap that a step must leave less
 # of for it to do once more; and how often it may
 RICH, LENT, FAR = 40, 0.1, 8
+# the share of the gap that the next step may leave: so many times that of the last one, and no less than this
+TIMES, NO_LESS = 10.0, 1e-3
 EASY = 2  # steps of a stage, after which costs may rise by more
 TURNS = 2000  # of conjugate gradients
 ROUGH, FINE = 0.03, 1e-3  # what they may leave of the gradient, far away and nearby,
 FINER = 1e-2  # and less of it with each repeat
 
 
-def newton_points(
+def newton_points(*task: Any, **options: Any) -> Iterator[Reached]:
+    """The points of `foreseen_points`, whose parameters these are, that have been looked at."""
+    return (point for point in foreseen_points(*task, **options) if isinstance(point, Reached))
+
+
+def foreseen_points(
     problem: Problem,
     X: Any,
     y: np.ndarray,
@@ -61,8 +68,11 @@ def newton_points(
     interrupted: Callable[[], bool] = lambda: False,
     tol: float = 0.0,
     start: tuple[np.ndarray, float] | None = None,
-) -> Iterator[Reached]:
+) -> Iterator[Reached | Foreseen]:
     """Points of the squared hinge at p = 2, nearer and nearer to the optimum.
+
+    Those of dense rows are shown before they are looked at, where their bounds should be near enough: whoever proves
+    these has to pass over the rows anyhow.
 
     Parameters
     ----------
@@ -92,6 +102,8 @@ def newton_points(
             yield descent.point(tol)
         if stop:
             return
+        if descent.foresees(tol):
+            yield descent.ahead()
         if not descent.advance():
             break
     descent.look()
@@ -191,6 +203,7 @@ class _Descent:
 
     def _forget(self) -> None:
         self._lent: _Lent | None = None
+        self._onward: np.ndarray | None = None
         self._gap = self._last = np.inf
         self._looked = False
         self._apart = np.inf  # the bounds, as a share of the lower one
@@ -220,7 +233,7 @@ class _Descent:
 
     def _move_to(self, z: np.ndarray) -> None:
         """Be there, and look around: rows pass once."""
-        self.z = z
+        self.z, self._onward = z, None
         self._measure(*self.blocks.weigh_at(z, self.y, self.share, self.slack, self._signed))
 
     def _measure(self, total: float, square: float, made: np.ndarray) -> float:
@@ -242,17 +255,39 @@ class _Descent:
         """Does nothing change any more?"""
         return self._gap <= EXACT or (self._again > STILL and 0.5 * self._last <= self._gap < np.inf)
 
+    def foresees(self, tol: float) -> bool:
+        """Will the next point do, even if it leaves a larger share of the gap than this one has?"""
+        if self.blocks.sparse or not self._last < np.inf or not self._leads():
+            return False
+        left = max(TIMES * self._gap / self._last, NO_LESS)
+        # what classes lack of their balance falls like the gradient, of which the gap is the square
+        return left * self._gap + left**0.5 * max(self._apart - self._gap, 0.0) <= tol
+
+    def ahead(self) -> Foreseen:
+        """That point."""
+        return Foreseen(*self.blocks.primal(self._next()))
+
+    def _leads(self) -> bool:
+        """Is there something lent that leads on?"""
+        if self._onward is not None:
+            return True
+        if self._lent is None or not self._gap < np.inf:
+            return False
+        return self._lent.steps < FAR and self._gap <= LENT * self._last
+
+    def _next(self) -> np.ndarray:
+        """Where it leads; found once for every point."""
+        if self._onward is None:
+            assert self._lent is not None
+            self._onward = self.z + self._lent.way(self.z, self._gradient)
+        return self._onward
+
     def advance(self) -> bool:
         """A step, to the least point of its line or with what is lent all the way; False where there is none."""
-        if (
-            self._lent is not None
-            and self._lent.steps < FAR
-            and self._gap < np.inf
-            and self._gap <= LENT * self._last
-        ):
+        if self._leads():
             # nearly always as far as the least point of the line, which would take a pass more
             before = self.z
-            self._move_to(before + self._lent.way(before, self._gradient))
+            self._move_to(self._next())
             if not self._gap < self._last:
                 self._move_to(before)
                 self._lent = None

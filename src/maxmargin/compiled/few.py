@@ -111,7 +111,7 @@ def squared(few, enough, most, z, slack, desk):
                 return True, steps
         for k in range(slack.size):
             wanted[k] = slack[k] > 0.0
-        gather(few, desk)
+        gather(few, 1.0, desk)
         if not towards(few, 1.0, 0.0, desk):
             return False, steps
         scores_near(few.rows, dz, gained)
@@ -166,7 +166,7 @@ def hinge(few, signed, enough, near, share, sigma, steep, z, slack, desk):
                 lacking(few, z, slack)  # without what rounding has added up
             t, steps, held = 0.0, 0, True
             continue
-        gather(few, desk)
+        gather(few, sigma, desk)
         if not towards(few, sigma, 0.0 if count or not few.free else LOOSE * sigma * whole, desk):
             return False
         scores_near(few.rows, dz, gained)
@@ -228,8 +228,11 @@ def same(some, others):
 
 
 @compiled()
-def gather(few, desk):
-    """The matrix of the patterns wanted, from that of those inside: with those that come or go, or anew."""
+def gather(few, sigma, desk):
+    """The matrix of the patterns wanted, from that of those inside: with those that come or go, or anew.
+
+    What went has taken digits along: few enough of what sigma times the diagonal is with what is regularised.
+    """
     wanted, inside = desk.marks[0], desk.marks[1]
     entering, leaving = desk.places[0], desk.places[1]
     matrix, more = desk.matrices[0], desk.matrices[1]
@@ -248,7 +251,8 @@ def gather(few, desk):
         for i in range(size):
             for j in range(size):
                 matrix[i, j] -= more[i, j]
-            anew |= matrix[i, i] < FALL * top[i]
+    for i in range(size):
+        anew |= sigma * matrix[i, i] + few.regular[i] < FALL * sigma * top[i]
     if anew:
         inside[:] = False
         changes(wanted, inside, entering, leaving)

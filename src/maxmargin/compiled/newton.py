@@ -12,7 +12,7 @@ import numpy as np
 
 from .jit import compiled, record
 from .lines import along, go, margins
-from .rows import combine, scores
+from .rows import add_combined, scores
 
 MOST = 50  # steps along a line
 
@@ -70,9 +70,7 @@ def weigh_rows(X, y, share, w, b, slack, signed, some, made):
         scores(rows, w, rest)
         slacks(rest, side, b)
         alone, own = weigh(rest, share[first:last], side, c)
-        combine(rows, c, some, made[1])
-        for j in range(made.shape[1]):
-            made[0, j] += made[1, j]
+        add_combined(rows, c, some, made[1], made[0])
         total += alone
         square += own
         uneven += total_of(c)

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from .jit import compiled
 
-SHORT = 48  # columns, of which four rows at a time are faster
+# columns, of which four rows at a time are faster: always, and of rows that are in cache
+NARROW, SHORT = 8, 48
+
+
+@compiled()
+def scores(rows, z, out):
+    """z times all rows, which memory brings fastest one by one."""
+    four_at_a_time(rows, z, out, rows.shape[0] if z.size <= NARROW else 0)
+
+
+@compiled()
+def scores_near(rows, z, out):
+    """The same of rows that are in cache, or nearly."""
+    four_at_a_time(rows, z, out, rows.shape[0] if z.size <= SHORT else 0)
 
 
 @compiled(fastmath={"reassoc", "contract"})
-def scores(rows, z, out):
+def one_at_a_time(rows, z, out):
     """z times all rows."""
     for i in range(rows.shape[0]):
         row = rows[i]
@@ -19,9 +32,9 @@ def scores(rows, z, out):
 
 
 @compiled(fastmath={"reassoc", "contract"})
-def scores_near(rows, z, out):
-    """The same of rows that are in cache, or nearly: memory is faster where they come one by one."""
-    whole = rows.shape[0] - rows.shape[0] % 4 if z.size <= SHORT else 0
+def four_at_a_time(rows, z, out, count):
+    """z times all rows, the first of which are so many that are taken together."""
+    whole = count - count % 4
     for i in range(0, whole, 4):
         a, b, c, d = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
         p = q = r = s = 0.0
@@ -31,7 +44,7 @@ def scores_near(rows, z, out):
             r += c[j] * z[j]
             s += d[j] * z[j]
         out[i], out[i + 1], out[i + 2], out[i + 3] = p, q, r, s
-    scores(rows[whole:], z, out[whole:])
+    one_at_a_time(rows[whole:], z, out[whole:])
 
 
 @compiled(fastmath={"reassoc", "contract"})
@@ -54,3 +67,11 @@ def combine(rows, c, some, out):
         row = rows[i]
         for column in range(out.size):
             out[column] += c[i] * row[column]
+
+
+@compiled()
+def add_combined(rows, c, some, part, sums):
+    """sums += c times all rows, which are made in `part`: of few rows at a time, long sums keep their digits."""
+    combine(rows, c, some, part)
+    for j in range(sums.size):
+        sums[j] += part[j]

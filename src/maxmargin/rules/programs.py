@@ -13,8 +13,8 @@ from ..batch.barrier import path_points
 from ..batch.columns import column_points
 from ..batch.generation import linear_points
 from ..batch.narrowing import by_proximal_points, narrowed_points
-from ..batch.newton import newton_points
-from ..batch.points import Reached
+from ..batch.newton import foreseen_points
+from ..batch.points import Foreseen, Reached
 from ..problems import Problem
 from .algorithm import Algorithm, Bias, Facts, Plan
 
@@ -40,10 +40,17 @@ def path_or_proof(
         yield from linear_points(replace(problem, p=np.inf), X, y, weights, interrupted)
 
 
+def _made(self: Points | CandidPoints, run: Run) -> Iterator[Any]:
+    """The points."""
+    return self.of(run.problem, run.patterns.X, run.y, run.weights, run.interrupted)
+
+
 class Points(NamedTuple):
     """Makes better and better points (w, b, alpha) of a problem."""
 
     of: Callable[..., Iterator[tuple[np.ndarray, float, np.ndarray]]]
+
+    made = _made
 
     @staticmethod
     def show(run: Run, point: tuple[np.ndarray, float, np.ndarray]) -> None:
@@ -51,18 +58,36 @@ class Points(NamedTuple):
         run.value(*point)
 
 
+def _hear(run: Run, point: Reached | Foreseen) -> None:
+    """What is near enough is proved by passes over the rows that need not be made twice."""
+    if isinstance(point, Foreseen):
+        run.heard = point.w, point.b, None
+    elif point.near:
+        run.heard = point[:3]
+    else:
+        run.value(*point[:3])
+
+
 class CandidPoints(NamedTuple):
     """Makes points that tell whether they are near enough."""
 
     of: Callable[..., Iterator[Reached]]
 
-    @staticmethod
-    def show(run: Run, point: Reached) -> None:
-        """What is near enough is proved by passes over the rows that need not be made twice."""
-        if point.near:
-            run.heard = point[:3]
-        else:
-            run.value(*point[:3])
+    made, show = _made, staticmethod(_hear)
+
+
+class NewtonPoints(NamedTuple):
+    """Those of Newton's method, to a gap, from (w, b) if there is a point to begin with."""
+
+    tol: float
+    start: tuple[np.ndarray, float] | None
+
+    def made(self, run: Run) -> Iterator[Reached | Foreseen]:
+        """The points, of blocks that all classes share."""
+        blocks = run.patterns.blocks(run.problem)
+        return foreseen_points(run.problem, blocks, run.y, run.weights, run.interrupted, self.tol, self.start)
+
+    show = staticmethod(_hear)
 
 
 @dataclass(frozen=True)
@@ -217,7 +242,7 @@ class Newton(Program):
     name: ClassVar[str] = "newton"
 
     def plan(self, facts: Facts) -> Plan:
-        return Plan(rule=CandidPoints(partial(newton_points, tol=facts.tol, start=facts.point)), unit=1.0)
+        return Plan(rule=NewtonPoints(facts.tol, facts.point), unit=1.0)
 
     def refuses(self, problem: Problem) -> str | None:
         if problem.hard:
