@@ -217,9 +217,8 @@ class TestStreams:
             held.append(tracemalloc.get_traced_memory()[0])
         tracemalloc.stop()
         assert len(pickle.dumps(model)) == size
-        assert (
-            min(np.diff(held)) < 100_000
-        )  # a cache may grow once, a stream that keeps its rows grows each time
+        # a cache of Python or Numba may grow once, a stream that keeps its rows grows each time
+        assert min(np.diff(held)) < 100_000
         assert sum(a.nbytes for a in model._streams[0].arrays.values()) < 8 * (10 * 21 + 60)
 
     def test_pickled_in_the_middle(self):
