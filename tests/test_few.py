@@ -18,7 +18,7 @@ from maxmargin import MaxMarginClassifier, Problem, Status, verify
 from maxmargin.batch import few as one_call
 from maxmargin.batch.blocks import Few
 from maxmargin.batch.few import optimum
-from maxmargin.compiled.few import combine, gather, same, scores_near
+from maxmargin.compiled.few import among, combine, gather, same, scores_near
 from maxmargin.compiled.rows import scores
 
 INTERCEPTS = ("free", "augmented", "none")
@@ -182,7 +182,7 @@ def test_copies_weights_and_orders_make_no_difference(loss, calls):
 
 def test_classes_share_their_rows(monkeypatch):
     made = Mock(wraps=Few)
-    monkeypatch.setattr(maxmargin.estimators.linear, "Few", made)
+    monkeypatch.setattr(maxmargin.solve, "Few", made)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(90, 4)), np.arange(90) % 3
     X[:, 0] += y
@@ -364,6 +364,48 @@ def test_the_matrix_follows_the_patterns(problem, pick):
         assert off.max(initial=0.0) <= 1e-12 * size
         assert (sigma * np.diag(off) <= 1e-11 * (sigma * np.diag(made) + few.regular)).all()
         assert same(inside, wanted)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("count", [1, 2, 5, 10])
+def test_few_patterns_inside(intercept, count):
+    """Newton's way is that of the matrix of columns, with the digits that one loses where sigma is large."""
+    X, y, weights = toy(60, 20)
+    few, rng = Few(Problem("hinge", 1.0, intercept=intercept), X), np.random.default_rng(count)
+    rows = one_call.Rows(few.rows, y, weights, few.regular, intercept == "free")
+    for sigma in (1e-3, 1.0, 1e3, 1e9):
+        desk = one_call._empty(few.n, few.size)
+        wanted, inside = desk.marks
+        wanted[rng.permutation(few.n)[:count]] = True
+        gradient = rng.normal(size=few.size)
+        desk.vectors[4] = gradient
+        assert among(rows, sigma, count, desk)
+        some, dz = few.rows[wanted], desk.vectors[5]
+        # of dz, and of what the rows gain times sigma and their weights
+        made = np.block([[np.diag(few.regular), some.T], [some, -np.diag(1.0 / (sigma * weights[wanted]))]])
+        both = np.linalg.solve(made, np.concatenate([-gradient, np.zeros(count)]))
+        assert dz == pytest.approx(both[: few.size], rel=1e-9, abs=1e-11)
+        assert sigma * weights[wanted] * (some @ dz) == pytest.approx(
+            both[few.size :], rel=1e-6, abs=1e-15 * sigma
+        )
+        assert same(inside, wanted)
+        wanted[:] = rng.random(few.n) < 0.6  # the matrix is made anew
+        gather(rows, sigma, desk)
+        some = few.rows[wanted]
+        assert desk.matrices[0] == pytest.approx(
+            some.T @ (weights[wanted, None] * some), rel=1e-12, abs=1e-12
+        )
+
+
+def test_rows_that_depend_on_each_other_are_left_to_columns():
+    X, y, weights = toy(60, 20)
+    few = Few(Problem("hinge", 1.0), np.repeat(X[:30], 2, axis=0))
+    rows = one_call.Rows(few.rows, y, weights, few.regular, True)
+    desk = one_call._empty(few.n, few.size)
+    desk.marks[0, :4] = True
+    desk.vectors[4] = 1.0
+    assert among(rows, 1.0, 4, desk)
+    assert not among(rows, 1e9, 4, desk)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9])

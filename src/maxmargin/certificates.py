@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -276,10 +276,10 @@ class Sample:
         if math.isfinite(scale):
             vars(self)["fingerprint"] = _fingerprinted(self, checksum, scale)
 
-    @property
+    @cached_property
     def longest(self) -> float:
         """The largest |x_i|."""
-        return float(self.norms.max(initial=0.0))
+        return float(self.norms.max(initial=0.0)) if self.like is None else self.like.longest
 
     @property
     def entries(self) -> int:
@@ -294,8 +294,7 @@ class Sample:
         return self.X.shape[1]
 
 
-@dataclass(frozen=True)
-class Bounds:
+class Bounds(NamedTuple):
     """A lower and an upper bound, rounded outwards: `below` and `above` are what that took from each."""
 
     lower: float
@@ -489,11 +488,10 @@ def bounds(
             return found
         exact = exact_bound(problem, sample.X, sample.y, sample.weights, alpha, huge)
         better = exact.lower > found.lower or np.isnan(found.lower)
-        return replace(found, lower=exact.lower, below=exact.below) if better else found
+        return found._replace(lower=exact.lower, below=exact.below) if better else found
 
 
-@dataclass(frozen=True)
-class DualPoint:
+class DualPoint(NamedTuple):
     """v = sum alpha_i y_i x_i, the constant coordinate included, and how far it is from what would prove the bound.
 
     `off` is what rounding may add to |v|; so may `uneven`, the difference of the classes' totals that is left
@@ -526,7 +524,7 @@ def _dual_point(
     dual = rounded(problem, sample, arithmetic, v, spread, terms, uneven)
     # products of tiny numbers, and of their halves, may underflow
     if spread > 0.0 or problem.rho or sample.norms[alpha > 0.0].any():
-        dual = replace(dual, off=dual.off + 8.0 * (count + 1.0) * v.size * _LEAST)
+        dual = dual._replace(off=dual.off + 8.0 * (count + 1.0) * v.size * _LEAST)
     return dual
 
 
@@ -616,8 +614,7 @@ def _few(wanted: np.ndarray, *vectors: np.ndarray) -> Sequence[np.ndarray]:
     return [vector[places] for vector in vectors]
 
 
-@dataclass(frozen=True)
-class Sums:
+class Sums(NamedTuple):
     """Over all n patterns, of which `count` have a dual weight: what these are worth but for |v|^2, and all losses.
 
     `size` is the sum of alpha and alpha^2 / (4 C s_i), of which the gains are the difference; losses are those of

@@ -29,6 +29,8 @@ def dual_exponent(p: float) -> float:
     ValueError
         If p is below 1 or not a number.
     """
+    if isinstance(p, float) and p == 2.0:
+        return 2.0
     if not (isinstance(p, Real) and p >= 1.0):
         raise ValueError(f"a norm has an exponent from 1 to inf; got {p!r}.")
     if p == 1.0:

@@ -239,7 +239,7 @@ def alike(weights: np.ndarray) -> bool:
 def best_multiple(total: float, quadratic: float, most: float) -> float:
     """The t of at most `most` that maximises t total - t^2 quadratic / 2, the dual value along one line."""
     best = min(total / quadratic if quadratic > 0.0 else np.inf, most)
-    return best if np.isfinite(best) else 1.0
+    return best if math.isfinite(best) else 1.0
 
 
 def best_length(norm2: float, margins: np.ndarray, costs: np.ndarray) -> float:

@@ -90,21 +90,27 @@ class Units:
 
 def attempts(task: Task) -> Iterator[Units]:
     """The units to solve a task in: of ordinary data one, else those to try first, then the others."""
-    ordinary = units(task)
-    columns = _huge_columns(task)
+    ordinary = units(task.problem, task.patterns)
+    columns = _huge_columns(task.problem, task.patterns, task.weights)
     if columns is not None:
         first = Units(columns=columns)
-        yield replace(first, sigma=units(first.task(task)).sigma)
+        there = first.task(task)
+        yield replace(first, sigma=units(there.problem, there.patterns).sigma)
     yield ordinary
 
 
-def _huge_columns(task: Task) -> np.ndarray | None:
+def in_users_units(problem: Problem, patterns: Patterns, weights: np.ndarray) -> bool:
+    """Are these data to be solved in the user's units, and in no others?"""
+    return units(problem, patterns).ordinary and _huge_columns(problem, patterns, weights) is None
+
+
+def _huge_columns(problem: Problem, patterns: Patterns, weights: np.ndarray) -> np.ndarray | None:
     """What to divide huge columns by, the constant coordinate last; None where there are none."""
-    problem, X = task.problem, task.patterns.X
+    X = patterns.X
     if problem.hard or not problem.euclidean:
         return None
-    root = math.sqrt(problem.C) * math.sqrt(float(task.weights.sum()) / max(task.weights.size, 1))
-    longest = math.sqrt(task.patterns.longest2)
+    root = math.sqrt(problem.C) * math.sqrt(float(weights.sum()) / max(weights.size, 1))
+    longest = math.sqrt(patterns.longest2)
     if max(longest, problem.rho) * root <= HUGE:
         return None
     top, bottom = (_row(extreme(axis=0)) for extreme in (X.max, X.min))
@@ -149,7 +155,7 @@ def check_constant(problem: Problem) -> None:
         )
 
 
-def units(task: Task) -> Units:
+def units(problem: Problem, patterns: Patterns) -> Units:
     """Ordinary units, but for data whose squares would leave the range of float64.
 
     Raises
@@ -157,8 +163,7 @@ def units(task: Task) -> Units:
     ValueError
         If not even one entry, or the constant feature, has a square that is a float64 number.
     """
-    patterns = task.patterns
-    check_constant(task.problem)
+    check_constant(problem)
     square = patterns.longest2
     if ORDINARY[0] <= square <= ORDINARY[1]:
         return Units()
@@ -171,4 +176,4 @@ def units(task: Task) -> Units:
             f"The largest entry of X is {largest:.3g}, and its square is beyond float64 numbers: scale the features "
             "first, with StandardScaler or MaxAbsScaler for instance."
         )
-    return Units(2.0 ** np.round(np.log2(max(largest, task.problem.rho))))
+    return Units(2.0 ** np.round(np.log2(max(largest, problem.rho))))

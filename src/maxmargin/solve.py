@@ -10,7 +10,6 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from .along import intercept
 from .arithmetic import MORE_DIGITS, Plain
@@ -29,7 +28,7 @@ from .proofs import certify, certify_implied
 from .rules import Algorithm, DualCoordinateDescent
 from .rules.programs import Program
 from .run import Run
-from .scaling import Units, attempts
+from .scaling import Units, attempts, in_users_units
 from .schedules import SCHEDULES
 from .status import Status
 from .task import Task
@@ -56,6 +55,7 @@ Certified = Callable[[np.ndarray, float, np.ndarray, float], Certificate]
 # what ends the exact step
 CONDITIONS, PROVES = "the optimality conditions on the support", "the first point that proves tol"
 CLAIM = 0.5  # share of `tol`: a gap by which bounds are near enough, most often
+ALL_DIGITS = sum(one.SECONDS for one in MORE_DIGITS)  # seconds, for each entry
 DONE = object()  # what the rounds of a solver end with
 # columns of a problem that is solved in one compiled call, and rows where squared losses are not small: their copy
 # takes longer to write than steps without it lose
@@ -151,14 +151,14 @@ class Terms:
     question : callable
         Hard margins: can the classes be separated at all? Asked where the first rounds bring no separator; answers with
         one verdict however often. Without an answer nothing is called inseparable.
-    relay : Relay, default=None
-        Who takes over where the first algorithm is not done in time.
+    relay : callable
+        Who takes over where the first algorithm is not done in time: a `Relay`, or None.
     at_once : bool, default=False
         Do small problems begin with the exact step? The algorithm then has its turn only where that fails.
     distinct : callable
         The distinct rows of a small problem, where they are known from one that has the same.
-    blocks : callable
-        The rows of a small problem, where they are known from one that has the same.
+    few : callable, default=None
+        `few_rows` of a problem that has the same rows; None where there is no other.
     """
 
     tol: float
@@ -168,10 +168,10 @@ class Terms:
     exact: bool = True
     reason: str = ""
     question: Callable[[], Verdict | None] = lambda: None
-    relay: Relay | None = None
+    relay: Callable[[], Relay | None] = lambda: None
     at_once: bool = False
     distinct: Callable[[], Distinct | None] = lambda: None
-    blocks: Callable[[], Few | None] = lambda: None
+    few: Callable[[], Few | None] | None = None
 
 
 @dataclass
@@ -220,7 +220,7 @@ class _Known:
             self.lower = max(self.lower, min(lower, self.upper))
             self.upper = min(self.upper, max(upper, self.lower))
         gap = self.problem.gap(self.lower, self.upper)
-        self.gap = np.inf if np.isnan(gap) else gap
+        self.gap = np.inf if math.isnan(gap) else gap
 
 
 def distinct(patterns: Patterns, labels: np.ndarray, weights: np.ndarray) -> Distinct:
@@ -316,17 +316,17 @@ def _in_one_call(
     """
     problem, patterns = task.problem, task.patterns
     asked = terms.exact and terms.at_once and algorithm.shuffle and task.start is None and task.point is None
-    if not (asked and problem.euclidean and not problem.hard and _takes_one_call(problem, patterns)):
+    if not asked or terms.watch.interrupted():
         return None, False
-    if terms.watch.interrupted() or not next(attempts(task)).ordinary:
+    few = few_rows(problem, patterns, task.weights) if terms.few is None else terms.few()
+    if few is None:
         return None, False
     best, ended, near = None, False, 0.0
     with np.errstate(over="ignore", invalid="ignore"):
-        blocks = terms.blocks() or Few(problem, patterns.X)
         for near in (CLAIM * terms.tol, 0.0) if patterns.n > FEW_ROWS else (0.0,):
             found = None
             if not terms.watch.interrupted():
-                found = optimum(problem, blocks, task.y, task.weights, near, terms.watch.interrupted)
+                found = optimum(problem, few, task.y, task.weights, near, terms.watch.interrupted)
             if found is None or not _is_finite(*found):
                 break
             told, ended = _told(task, terms, whole, rows, found, near > 0.0)
@@ -356,12 +356,23 @@ def _is_finite(w: np.ndarray, b: float, alpha: np.ndarray) -> bool:
     return math.isfinite(float(w.sum()) + b + float(alpha.sum()))
 
 
-def _takes_one_call(problem: Problem, patterns: Patterns) -> bool:
-    """Are these rows so few that steps take less than the calls between them?"""
-    n, side = patterns.n, patterns.d + 1
-    if sp.issparse(patterns.X) or side > NARROW:
-        return False
-    return is_small(problem, patterns) or (problem.loss == "squared_hinge" and n <= ONE_CALL)
+def few_rows(problem: Problem, patterns: Patterns, weights: np.ndarray) -> Few | None:
+    """Rows so few that steps take less than the calls between them, as one call has them; None of others.
+
+    Parameters
+    ----------
+    problem : Problem
+    patterns : Patterns
+    weights : ndarray of shape (n,), positive
+    """
+    if problem.hard or not problem.euclidean or patterns.sparse or patterns.d + 1 > NARROW:
+        return None
+    if not (is_small(problem, patterns) or (problem.loss == "squared_hinge" and patterns.n <= ONE_CALL)):
+        return None
+    if not in_users_units(problem, patterns, weights):
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        return Few(problem, patterns.X, square=float(patterns.square.sum()))
 
 
 def _told(
@@ -404,7 +415,7 @@ def _exact(entries: int, columns: int, tol: float) -> float:
 
 def _hurried(watch: Watch, entries: int) -> bool:
     """Is there no time for all the digits of a certificate?"""
-    return not watch.affords(sum(one.SECONDS for one in MORE_DIGITS) * entries)
+    return not watch.affords(ALL_DIGITS * entries)
 
 
 def _of_all(alpha: np.ndarray, whole: Sample, rows: np.ndarray | None) -> np.ndarray:
@@ -446,7 +457,7 @@ def _solve(
     task = scale.task(task)
     doubtful = problem.hard
     handed = small and algorithm.convergent
-    relay, reason = terms.relay, terms.reason
+    relay, reason = terms.relay(), terms.reason
     enough = _fair_share(task.patterns) if handed else _turn(relay)
 
     def enough_said() -> bool:

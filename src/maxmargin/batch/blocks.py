@@ -21,7 +21,7 @@ KEPT = 2**22  # and of those that are kept about their mean
 TOGETHER = 1024  # rows that are scored and combined while they are in cache
 TURNED = 64  # rows that are turned at once, for products of columns
 # coordinates, and rows x coordinates^2, up to which BLAS takes no less than loops of our own
-NARROW, BY_LOOPS = 60, 85_000
+NARROW, BY_LOOPS = 90, 85_000
 # times the length of most rows is what a few may make of the average; and of a sample, where it may be so
 LONGER, DOUBT = 1e3, 2.0
 # places of rows that tell what most are like, as shares of all: any will do, and always the same
@@ -29,6 +29,7 @@ SAMPLE = np.sort(np.random.default_rng(0).random(500))
 APART = 1e-6  # share of the sum of all squares that tells lengths about the mean well enough
 # share of the rows that may be so long, and rows: where more are, lengths have no gap
 FEW, AT_LEAST = 0.03, 3
+_ONE = np.ones(1)
 
 
 class Blocks:
@@ -74,7 +75,7 @@ class Blocks:
             self.unit = (self._square(square) / self.n + problem.rho**2) ** 0.5 or 1.0
             self.lengths = self._find_long_rows(problem)
         else:
-            self.mean, self.unit, self.lengths = like.mean, like.unit, np.broadcast_to(1.0, self.n)
+            self.mean, self.unit, self.lengths = like.mean, like.unit, _ones(self.n)
         self.units, self.regular = np.full(self.size, self.unit), np.ones(self.size)
         if problem.free:
             self.units[-1], self.regular[-1] = 1.0, 0.0
@@ -114,13 +115,13 @@ class Blocks:
         if self.n > SAMPLE.size:
             some = self.X[(SAMPLE * self.n).astype(np.intp)]
         if self.unit <= DOUBT * upper_median(np.hypot(_lengths(some, self.mean), problem.rho)):
-            return np.broadcast_to(1.0, self.n)
+            return _ones(self.n)
         if problem.free and not sp.issparse(some):
             middle = upper_median(some).astype(float)
         found = np.hypot(_lengths(some, middle), problem.rho)
         most = float(upper_median(found[found > 0.0])) if found.any() else 0.0
         if not 0.0 < LONGER * most < self.unit:
-            return np.broadcast_to(1.0, self.n)
+            return _ones(self.n)
         lengths = np.concatenate([_lengths(self.X[part], middle) for part in self.parts()]) / most
         lengths = few_longer(lengths)
         if (lengths > 1.0).any():
@@ -245,7 +246,8 @@ class Blocks:
         """(w, b) of the problem's own units."""
         z = z / self.units
         w, rest = z[: self.d], z[self.d :]
-        return w, float(self.constant * rest.sum() - self.mean @ w)
+        own = self.constant * float(rest[0]) if rest.size else 0.0
+        return w, own - float(self.mean @ w)
 
     def coordinates(self, w: np.ndarray, b: float) -> np.ndarray:
         """The z that stands for (w, b): `primal` the other way round."""
@@ -371,6 +373,11 @@ def _weigh_rows(
 def _places(rows: slice | np.ndarray) -> np.ndarray:
     """The places of these rows."""
     return np.arange(rows.start, rows.stop, dtype=np.uint32) if isinstance(rows, slice) else rows
+
+
+def _ones(n: int) -> np.ndarray:
+    """1 for every row, in no memory of their own."""
+    return np.ndarray((n,), buffer=_ONE, strides=(0,))
 
 
 def _square(parts: Iterable[np.ndarray]) -> float:

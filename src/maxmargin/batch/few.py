@@ -124,5 +124,5 @@ def _desk(few: Few, weight: np.ndarray) -> Desk:
 def _empty(n: int, size: int) -> Desk:
     """Room to work, with none."""
     patterns, places = np.empty((2, n)), np.empty((2, n), np.uint32)
-    matrices, vectors = np.zeros((3, size, size)), np.zeros((6, size))
+    matrices, vectors = np.zeros((3, size, size)), np.zeros((8, size))
     return Desk(patterns, np.zeros((2, n), bool), places, matrices, room_for_products(n, size), vectors)

@@ -19,16 +19,28 @@ def products(rows, share, some, turned, matrix):
     for first in range(0, some.size, room):
         count = min(room, some.size - first)
         turn(rows, share, some[first : first + count], turned)
-        for i in range(0, size, 2):
-            h = min(i + 1, size - 1)  # the last one twice, where their number is odd
-            for j in range(0, i + 1, 2):
-                k = min(j + 1, size - 1)
-                p, q, r, s = four(turned[i], turned[h], turned[j], turned[k], count)
-                p += matrix[i, j]
-                q += matrix[i, k]
-                r += matrix[h, j]
-                s += matrix[h, k]
-                matrix[i, j], matrix[i, k], matrix[h, j], matrix[h, k] = p, q, r, s
+        add_products(turned, size, count, matrix)
+    mirror(size, matrix)
+
+
+@compiled()
+def add_products(rows, size, count, matrix):
+    """Matrix += the products of so many rows, of their first entries: on its diagonal and below."""
+    for i in range(0, size, 2):
+        h = min(i + 1, size - 1)  # the last one twice, where their number is odd
+        for j in range(0, i + 1, 2):
+            k = min(j + 1, size - 1)
+            p, q, r, s = four(rows[i], rows[h], rows[j], rows[k], count)
+            p += matrix[i, j]
+            q += matrix[i, k]
+            r += matrix[h, j]
+            s += matrix[h, k]
+            matrix[i, j], matrix[i, k], matrix[h, j], matrix[h, k] = p, q, r, s
+
+
+@compiled()
+def mirror(size, matrix):
+    """What is below the diagonal is above it too."""
     for i in range(size):
         for j in range(i):
             matrix[j, i] = matrix[i, j]

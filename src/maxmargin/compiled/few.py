@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .definite import products, substitute, triangular
+from .definite import add_products, mirror, products, substitute, triangular
 from .jit import compiled, record
 from .lines import subtract
 from .newton import changes, descend, follow, slacks, weigh
@@ -27,6 +27,9 @@ FLAT, NOT_STEEP = 1e-6, 0.05
 # is faster the more there are
 ANEW = 1.0
 FALL = 1e-3  # share of its greatest diagonal below which a matrix has lost three digits
+# columns for each pattern inside, from which on products of rows take less than those of columns; what is left of a
+# diagonal of ones where rows depend on each other too much for that
+FEWER, LOST = 2, 1e-6
 # the first share of a diagonal of ones that is added where there is no factor, and how many are tried
 RIDGE, RIDGES = 1e-14, 4
 RISE, STEADY = 7.0, 2.0  # how sigma rises while many patterns are inside, and then,
@@ -66,8 +69,8 @@ class Desk(NamedTuple):
     places, of shape (2, n): of those that came, and of those that have gone.
     matrices, of shape (3, size, size): of the patterns inside; of those that came or have gone; the factor.
     turned, of shape (size, any): a few rows, for products of columns.
-    vectors, of shape (6, size): the most that the diagonal has been; what `triangular` leaves of two; the sum of the
-    patterns; the gradient; the way.
+    vectors, of shape (8, size): the most that the diagonal has been; what `triangular` leaves of two; the sum of the
+    patterns; the gradient; the way; what `among` makes of two.
     """
 
     patterns: Any
@@ -166,9 +169,10 @@ def hinge(few, signed, enough, near, share, sigma, steep, z, slack, desk):
                 lacking(few, z, slack)  # without what rounding has added up
             t, steps, held = 0.0, 0, True
             continue
-        gather(few, sigma, desk)
-        if not towards(few, sigma, 0.0 if count or not few.free else LOOSE * sigma * whole, desk):
-            return False
+        if not (0 < count and FEWER * count <= z.size and among(few, sigma, count, desk)):
+            gather(few, sigma, desk)
+            if not towards(few, sigma, 0.0 if count or not few.free else LOOSE * sigma * whole, desk):
+                return False
         scores_near(few.rows, dz, gained)
         t = descend_smoothed(
             near, sigma, slack, gained, few.y, few.weight, z, dz, few.regular, gradient, NOT_STEEP
@@ -239,7 +243,7 @@ def gather(few, sigma, desk):
     top = desk.vectors[0]
     size = matrix.shape[0]
     came, gone, count = changes(wanted, inside, entering, leaving)
-    anew = came + gone > ANEW * count
+    anew = came + gone > ANEW * count or not top[0] < np.inf
     if came and not anew:
         products(few.rows, few.weight, entering[:came], desk.turned, more)
         for i in range(size):
@@ -283,6 +287,81 @@ def towards(few, sigma, loose, desk):
             return True
         ridge = max(RIDGE, 100.0 * ridge)
     return False
+
+
+@compiled()
+def among(few, sigma, count, desk):
+    """The same of few patterns inside, from the products of their rows. (Is there a way, and with enough digits?)
+
+    What such a row gains, times sigma and its weight, is its a: with B of these rows, what is regularised, and
+    K = BB' + 1 / (sigma weight) on its diagonal, K a = c beta - B g and c'a = -g_c, where c is the column of a free
+    intercept and beta its step; dz = -g - B'a of all else. The matrix of the columns is lost, as what its diagonal has
+    been says.
+    """
+    wanted, inside = desk.marks[0], desk.marks[1]
+    rows, factor, places = desk.matrices[1], desk.matrices[2], desk.places[0]
+    top, gradient, dz, size = desk.vectors[0], desk.vectors[4], desk.vectors[5], desk.vectors.shape[1]
+    root, inverse, right = desk.vectors[1][:count], desk.vectors[2][:count], desk.vectors[3][:count]
+    alone, own = desk.vectors[6][:count], desk.vectors[7][:count]
+    found = 0
+    for k in range(wanted.size):
+        places[found] = k
+        found += wanted[k]
+    for i in range(count):
+        row, total = few.rows[places[i]], 0.0
+        for j in range(size):
+            rows[i, j] = few.regular[j] * row[j]
+            total -= rows[i, j] * gradient[j]
+        right[i] = total
+        for j in range(count):
+            factor[i, j] = 0.0
+    add_products(rows, count, size, factor)
+    for i in range(count):
+        factor[i, i] += 1.0 / (sigma * few.weight[places[i]])
+    mirror(count, factor)
+    if not triangular(factor, root, 0.0, inverse):
+        return False
+    for i in range(count):
+        if not LOST * inverse[i] * inverse[i] < 1.0:
+            return False
+    substitute(factor, root, inverse, right, alone)
+    beta = 0.0
+    if few.free:
+        for i in range(count):
+            right[i] = few.rows[places[i], size - 1]
+        substitute(factor, root, inverse, right, own)
+        rest, pull = -gradient[size - 1], 0.0
+        for i in range(count):
+            rest -= right[i] * alone[i]
+            pull += right[i] * own[i]
+        beta = rest / pull
+        for i in range(count):
+            alone[i] += beta * own[i]
+    for j in range(size):
+        dz[j] = -few.regular[j] * gradient[j]
+    add_rows(rows, -1.0, alone, dz)
+    if few.free:
+        dz[size - 1] = beta
+    for i in range(count):  # digits of what the rows gain are lost where they nearly cancel g: once more
+        k = places[i]
+        rest = beta * few.rows[k, size - 1]
+        for j in range(size):
+            rest += rows[i, j] * dz[j]
+        right[i] = alone[i] / (sigma * few.weight[k]) - rest
+    substitute(factor, root, inverse, right, own)
+    add_rows(rows, 1.0, own, dz)
+    for k in range(inside.size):
+        inside[k] = wanted[k]
+    top[:] = np.inf
+    return True
+
+
+@compiled()
+def add_rows(rows, sign, c, out):
+    """out += sign c times the first rows."""
+    for i in range(c.size):
+        for j in range(out.size):
+            out[j] += sign * c[i] * rows[i, j]
 
 
 @compiled()

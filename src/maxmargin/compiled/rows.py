@@ -5,7 +5,7 @@ from __future__ import annotations
 from .jit import compiled
 
 # columns, of which four rows at a time are faster: always, and of rows that are in cache
-NARROW, SHORT = 8, 48
+NARROW, SHORT = 8, 100
 
 
 @compiled()

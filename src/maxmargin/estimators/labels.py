@@ -51,8 +51,10 @@ def class_names(y: np.ndarray) -> np.ndarray:
 
 def _distinct(y: np.ndarray) -> np.ndarray:
     """The distinct entries of y in order; where they are few, all are sorted out by those of some rows."""
+    if y.size <= SOME:
+        return np.unique(y)
     found = np.unique(y[:: 1 + y.size // SOME])
-    if y.size > SOME and found.size <= FEW and y.dtype.kind in "biuf":
+    if found.size <= FEW and y.dtype.kind in "biuf":
         known = y == found[0]
         for name in found[1:]:
             known |= y == name
@@ -95,7 +97,9 @@ def check_costs(problem: Problem, weights: np.ndarray) -> None:
     C = float(problem.C)
     with np.errstate(over="ignore"):
         total = C * float(weights.sum())
-    least = C * float(weights.min(where=weights > 0.0, initial=np.inf))
+    least = C * float(weights.min(initial=np.inf))
+    if not least > 0.0:
+        least = C * float(weights.min(where=weights > 0.0, initial=np.inf))
     if not math.isfinite(16.0 * total):
         raise ValueError(
             f"C times the sum of all weights is {total:.3g}, and losses of that size are beyond float64 numbers: "

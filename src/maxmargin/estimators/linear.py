@@ -14,7 +14,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from ..batch.blocks import Few
 from ..certificates import INTERCEPT, Certificate, Certificates, Sample
 from ..choice import choose, gains_by_threads, relay
 from ..data import Patterns
@@ -23,7 +22,7 @@ from ..linear_separation import linear_verdict
 from ..problems import Problem
 from ..representable import refuse_rounded
 from ..rules import RULES, Algorithm
-from ..solve import Distinct, Relay, Report, Solution, Terms, shared, solve
+from ..solve import Distinct, Relay, Report, Solution, Terms, few_rows, shared, solve
 from ..status import worst
 from ..task import Task
 from ..threads import jobs, one_thread
@@ -244,7 +243,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             problem = replace(problem, p=max(2.0, 2.0 * np.log(patterns.d)))
             _solved_by(named, problem)
         norms = np.sqrt(patterns.square) if rows is None else None
-        sample = Sample(whole, np.broadcast_to(0.0, y.size), weights, norms)
+        sample = Sample(whole, np.zeros(y.size), weights, norms)  # of all labels, and of none
         check_seed(self.random_state)
         labels: list[Any] = [None] if classes.size == 2 else list(classes)
         last, points = self._last_dual(y.size, classes), self._last_points(patterns.d, classes)
@@ -270,7 +269,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
                 return None
             return shared(patterns, np.searchsorted(classes, y[kept]), shares)
 
-        blocks = cache(lambda: Few(problem, patterns.X))
+        few = cache(lambda: few_rows(problem, patterns, shares))
         drawn = cache(lambda: seeds(self.random_state, classes.size))
 
         def seed(k: int) -> int:
@@ -279,11 +278,15 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
                 return int(drawn()[k])
 
         # of a hard margin each class has its own
-        plan: tuple[Algorithm, str, Relay | None] | None = None
+        plan: tuple[Algorithm, str] | None = None
         if named is not None:
-            plan = named, "asked for", None
+            plan = named, "asked for"
         elif not problem.hard:
-            plan = *choose(problem, patterns), relay(problem, patterns)
+            plan = choose(problem, patterns)
+
+        def then() -> Relay | None:
+            """Who takes over from the algorithm that was chosen."""
+            return None if named is not None else relay(problem, patterns)
 
         def one(k: int, watch: Watch) -> Solution:
             # classes that are left share the time that is left
@@ -297,10 +300,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
                 with lock:
                     hearing(report, point, watch)
 
-            algorithm, reason, then = plan or (
-                *choose(problem, patterns, signs[kept], watch.interrupted),
-                relay(problem, patterns),
-            )
+            algorithm, reason = plan or choose(problem, patterns, signs[kept], watch.interrupted)
             seen = Sample(whole, signs, weights, sample.norms, sample if len(labels) > 1 else None)
             names = (item(classes[0]), item(classes[1])) if classes.size == 2 else (False, True)
 
@@ -313,7 +313,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             task = Task(problem, patterns, signs[kept], shares, start, point, labels[k])
             terms = Terms(
                 self.tol, self.max_iter, watch, heard, self._exact, reason, question, then, named is None, known,
-                blocks,
+                few,
             )  # fmt: skip
             solution = solve(task, algorithm, terms, Draws(partial(seed, k)), seen, rows)
             with lock:
