@@ -615,7 +615,7 @@ def _few(wanted: np.ndarray, *vectors: np.ndarray) -> Sequence[np.ndarray]:
 
 
 class Sums(NamedTuple):
-    """Over all n patterns, of which `count` have a dual weight: what these are worth but for |v|^2, and all losses.
+    """Over all n patterns, of which `used` have a dual weight: what these are worth but for |v|^2, and all losses.
 
     `size` is the sum of alpha and alpha^2 / (4 C s_i), of which the gains are the difference; losses are those of
     margins as small as they may be, and of margins as they seem. Of the terms of both sums so many are added one after
@@ -623,7 +623,7 @@ class Sums(NamedTuple):
     """
 
     n: int
-    count: int
+    used: int
     gains: float
     size: float
     losses: float
@@ -662,7 +662,7 @@ def soft_bounds(
     else:  # gains divided by max(1, |v|), of which |v| may be larger than it seems
         below = arithmetic.error(lower, size, terms) + 4.0 * _EPS * size + dual.uneven
         below += size * (dual.off + float(np.sqrt(v2)) * (powers_error(problem.p, terms) + terms * _EPS))
-    if sums.count:
+    if sums.used:
         below += (sums.n + dual.v.size + 4.0) * _LEAST
     if problem.euclidean:
         penalty = 0.5 * problem.norm2(arithmetic.square(w), b)
