@@ -289,3 +289,15 @@ def test_a_warm_start_from_hard_data_ends():
     for _ in range(2):
         model.fit(X, y, weights)
         assert model.n_iter_ <= 60
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("intercept", ["none", "augmented"])
+def test_rows_without_a_digit_between_them_end(intercept, seed):
+    """Products of dual weights and slacks come to nothing there: what is proved by then is what there is."""
+    X = 1e12 * (1e3 + 1e-4 * np.random.default_rng(seed).normal(size=(10, 3)))
+    model = MaxMarginClassifier(fit_intercept=intercept != "none", intercept="augmented", random_state=0).fit(
+        X, np.arange(10) % 2
+    )
+    assert model.status_ in (Status.CERTIFIED, Status.STALLED)
+    assert np.isfinite(model.coef_).all()

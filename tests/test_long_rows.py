@@ -158,10 +158,12 @@ def test_hard_margins(apart, factor, n):
     y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
     X[:, 0] += apart * y
     X[[1, 5]] *= factor
-    model = MaxMarginClassifier(np.inf).fit(X, y)
-    assert model.status_ is Status.CERTIFIED
-    assert verify(model, X, y).gap <= model.tol
-    assert (model.predict(X) == y).all()
+    for seed in range(3):  # of some orders running margins are rounding, and bounds cross
+        model = MaxMarginClassifier(np.inf, random_state=seed).fit(X, y)
+        assert model.status_ is Status.CERTIFIED
+        assert verify(model, X, y).gap <= model.tol
+        assert (model.predict(X) == y).all()
+        assert all(report.lower <= report.upper * (1.0 + 1e-9) for report in model.history_)
 
 
 def test_squares_of_sparse_float32_are_of_float64():

@@ -210,8 +210,8 @@ class TestStreams:
         size = len(pickle.dumps(model))
         tracemalloc.start()
         held = []
-        for _ in range(5):
-            for _ in range(6):  # 2.9 MB pass by
+        for _ in range(4):
+            for _ in range(3):  # 1.4 MB pass by
                 batches(model, X, y, 100)
             gc.collect()
             held.append(tracemalloc.get_traced_memory()[0])

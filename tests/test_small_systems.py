@@ -265,3 +265,19 @@ class TestBlocksOfSeveralClasses:
             alone = MaxMarginClassifier(random_state=0).fit(X, y == k)
             assert whole.coef_[k] == pytest.approx(alone.coef_[0], rel=1e-9)
             assert whole.certificate_.certificates[k].gap <= 1e-9
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_columns_that_are_far_off_are_centred(seed):
+    """Those whose spread is less than a tenth of their size, and no others."""
+    rng = np.random.default_rng(seed)
+    n, d = rng.integers(1, 30), rng.integers(1, 50)
+    X = rng.normal(size=(n, d)) + 10.0 ** rng.uniform(-1.0, 2.0, size=d) * rng.choice(
+        [-1.0, 0.0, 1.0], size=d
+    )
+    X[:, rng.random(d) < 0.2] = 0.0
+    mean = X.mean(axis=0)
+    off = np.maximum(X.max(axis=0) - mean, mean - X.min(axis=0)) <= 0.1 * np.abs(X).max(axis=0)
+    shift = Whole(Problem("hinge", np.inf), X).shift
+    assert shift == pytest.approx(np.where(off, mean, 0.0))
+    assert not Whole(Problem("hinge", np.inf, intercept="none"), X).shift.any()

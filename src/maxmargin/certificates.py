@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +37,7 @@ ONE_BY_ONE = 2000  # dual weights up to which nothing at all may be left between
 BALANCED = 1e-14  # share of more of them that may be left, where it is not seen
 FEWER = 2  # times as many entries as count, where it is worth to leave the others out
 UNEVEN = 1e-18  # share of more of them that is left, where it is seen
+KEPT = 50_000  # columns whose shares are kept from fit to fit
 
 
 class CertificateError(ValueError):
@@ -114,8 +115,15 @@ def project(X: Any) -> np.ndarray:
 
 
 def column_shares(d: int) -> np.ndarray:
-    """The share of every column's entries."""
+    """The share of every column's entries; nobody writes to it."""
+    return _kept_shares(d) if d <= KEPT else _shares(d)
+
+
+def _shares(d: int) -> np.ndarray:
     return 1.0 + 0.5 * np.sin(np.arange(1.0, d + 1.0))
+
+
+_kept_shares = lru_cache(maxsize=4)(_shares)
 
 
 @dataclass(frozen=True, eq=False)

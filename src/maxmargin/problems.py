@@ -222,10 +222,10 @@ class Problem:
 
         Soft: (primal - dual) / dual, infinite while dual <= 0. Hard: 1 - lower / upper of the margin.
         """
-        if self.hard:
-            return 1.0 - lower / upper if upper > 0.0 else np.inf
         if upper < lower - CROSSED * abs(lower):
             return np.inf  # bounds that contradict each other prove nothing
+        if self.hard:
+            return 1.0 - lower / upper if upper > 0.0 else np.inf
         if upper == 0.0:
             return 0.0
         return max(upper - lower, 0.0) / lower if lower > 0.0 else np.inf

@@ -55,7 +55,6 @@ Certified = Callable[[np.ndarray, float, np.ndarray, float], Certificate]
 # what ends the exact step
 CONDITIONS, PROVES = "the optimality conditions on the support", "the first point that proves tol"
 CLAIM = 0.5  # share of `tol`: a gap by which bounds are near enough, most often
-ALL_DIGITS = sum(one.SECONDS for one in MORE_DIGITS)  # seconds, for each entry
 DONE = object()  # what the rounds of a solver end with
 # columns of a problem that is solved in one compiled call, and rows where squared losses are not small: their copy
 # takes longer to write than steps without it lose
@@ -211,6 +210,8 @@ class _Known:
 
     def take(self, lower: float, upper: float, w: np.ndarray, b: float) -> None:
         """A pair of bounds, and the (w, b) of the primal one: each is kept where it is better than all before."""
+        if upper < lower - CROSSED * abs(lower):
+            return  # running ones, of margins that are rounding
         mine, best = (lower, self.lower) if self.problem.hard else (-upper, -self.upper)
         if self.point is None or mine >= best - EXACT * abs(best):
             self.point = w, b
@@ -415,7 +416,7 @@ def _exact(entries: int, columns: int, tol: float) -> float:
 
 def _hurried(watch: Watch, entries: int) -> bool:
     """Is there no time for all the digits of a certificate?"""
-    return not watch.affords(ALL_DIGITS * entries)
+    return not watch.affords(sum(one.SECONDS for one in MORE_DIGITS) * entries)
 
 
 def _of_all(alpha: np.ndarray, whole: Sample, rows: np.ndarray | None) -> np.ndarray:

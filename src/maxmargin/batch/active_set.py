@@ -87,7 +87,9 @@ def candidates(
     if qp.basis is not None and not qp.squared:
         found = _by_products(qp, interrupted)
         if found is not None:
-            yield from _settle(qp, *found, FEWEST, known)
+            free, capped, point = found
+            yield point._replace(settled=True)  # nearly always: then its certificate has the last word
+            yield from _settle(qp, free, capped, point.beta, FEWEST, known)
     if not qp.problem.hard and np.isfinite(qp.sizes).all():
         rough, gap = yield from _approach(qp, interrupted, known, enough)
         if interrupted():
@@ -123,8 +125,8 @@ def candidates(
 
 def _by_products(
     qp: Quadratic, interrupted: Callable[[], bool]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Free and capped patterns of independent rows, and the multipliers; None where they are not found soon.
+) -> tuple[np.ndarray, np.ndarray, Point] | None:
+    """Free and capped patterns of independent rows, and the point; None where they are not found soon.
 
     From all of them free, as most are where columns are many; the conditions by products of rows, whose digits are
     enough to tell sets apart.
@@ -150,7 +152,7 @@ def _by_products(
         low, high = free & (a < 0.0), free & (a > qp.c)
         need, much = ~free & ~capped & (slack < -unsure), capped & (slack > unsure)
         if not (low | high | need | much).any():
-            return free, capped, beta
+            return free, capped, Point(a, qp.A.T @ a, beta)
         free = (free & ~low & ~high) | need | much
         capped = (capped & ~much) | high
     return None

@@ -30,6 +30,7 @@ APART = 1e-6  # share of the sum of all squares that tells lengths about the mea
 # share of the rows that may be so long, and rows: where more are, lengths have no gap
 FEW, AT_LEAST = 0.03, 3
 _ONE = np.ones(1)
+_ONE.flags.writeable = False
 
 
 class Blocks:

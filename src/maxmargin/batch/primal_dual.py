@@ -152,14 +152,14 @@ class Path:
 
     def advance(self) -> bool:
         """A predictor, and the step that it corrects; False where numbers lead no further."""
-        solve = factor(self._matrix) if np.isfinite(self._products) else None
+        solve = factor(self._matrix) if 0.0 < self._products < np.inf else None
         if solve is None:
             return False
         first, again, longest, centred, bent = self._predict(solve(self._right))
         t = min(1.0, BACK * longest)
         mu = self._products / self._pairs
         after = (self._products + t * first + t * t * again) / self._pairs
-        target = mu * (after / mu) ** EAGER
+        target = mu * max(after / mu, 0.0) ** EAGER
         dz = solve(self._right + target * centred - bent)
         t = min(1.0, BACK * self._correct(dz, target))
         if not t > SHORT:

@@ -23,6 +23,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from ..compiled.columns import far_off
+from ..compiled.jit import writable
 from ..problems import Problem
 from .blocks import LONGER, Blocks, blocks_of, few_longer, is_few, upper_median
 
@@ -30,7 +32,6 @@ AT_ONCE = 2e8  # products of entries between two looks at the clock
 WIDE, LEAST = 2, 500  # columns a row, and columns, beyond which rows are told by their own coefficients
 # share of the longest row that a row's own part must have at least, to be told by products
 INDEPENDENT = 1e-4
-PROBED = 8  # rows that tell most columns not to be far off
 FAR = 0.1  # a column whose spread is less than this share of its size is centred
 BEYOND = 1e20  # a cap, R = 1, that float64 cannot meet: either no dual weight comes near it, or none is found
 NEXT_TO_NONE = 1e-290  # no cap, R = 1, is smaller, nor the inverse of a curvature: steps divide by them
@@ -150,9 +151,10 @@ class Whole:
         X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
         self.shift = np.zeros(X.shape[1])
         if problem.free:  # balanced dual weights do not see a shift of a column; numbers do, if it is far off
-            far = _possibly_far(X)
-            some = X[:, far] if far.size < X.shape[1] else X
-            mean, top, bottom = some.mean(axis=0), some.max(axis=0), some.min(axis=0)
+            columns, (top, bottom) = np.empty(X.shape[1], np.uint32), np.empty((2, X.shape[1]))
+            left = far_off(writable(X), FAR, columns, top, bottom)
+            far, top, bottom = columns[:left], top[:left], bottom[:left]
+            mean = (X if left == X.shape[1] else X[:, far]).mean(axis=0)
             off = np.maximum(top - mean, mean - bottom) <= FAR * np.maximum(top, -bottom)
             if off.any():
                 self.shift[far[off]] = mean[off]
@@ -198,17 +200,6 @@ class Whole:
             problem = replace(self.problem, intercept="free" if self.problem.free else "none")
             self._blocks = found = scale, blocks_of(problem, rows)
         return found[1]
-
-
-def _possibly_far(X: np.ndarray) -> np.ndarray:
-    """The columns whose first entries do not show yet that their spread is more than a share `FAR` of their size."""
-    first, far = X[0], np.arange(X.shape[1])
-    for row in X[1:PROBED]:
-        other = row if far.size == row.size else row[far]
-        # two entries are apart by twice the spread at most, and an entry is as large as the column but for that
-        near = np.abs(other - first) * (0.5 / FAR - 1.0) <= np.maximum(np.abs(first), np.abs(other))
-        first, far = first[near], far[near]
-    return far
 
 
 def is_wide(n: int, d: int) -> bool:

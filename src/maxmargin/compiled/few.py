@@ -67,10 +67,11 @@ class Desk(NamedTuple):
     patterns, of shape (2, n): dual weights with their signs; what slacks lose.
     marks, of shape (2, n): which patterns are wanted inside; which are.
     places, of shape (2, n): of those that came, and of those that have gone.
-    matrices, of shape (3, size, size): of the patterns inside; of those that came or have gone; the factor.
+    matrices, of shape (3, size, size): of the patterns inside; of those that came or have gone, or the rows of few
+    inside; the factor.
     turned, of shape (size, any): a few rows, for products of columns.
     vectors, of shape (8, size): the most that the diagonal has been; what `triangular` leaves of two; the sum of the
-    patterns; the gradient; the way; what `among` makes of two.
+    patterns, until `among` has room of it; the gradient; the way; what `among` makes of two.
     """
 
     patterns: Any
