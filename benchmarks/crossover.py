@@ -162,7 +162,7 @@ one thread used. Python {python}; {packages}.
 Reason and choice stand in every report of `history_` (`stage`, `reason`), in `verbose` output and on the command line.
 
 1. **p = 2, small** (up to 2,000 rows and rows x smaller side^2 up to 2e8, or up to 50,000 rows and 2e7 of these): the
-   exact step. Soft margins of dense rows of up to 99 columns are solved in one compiled call. Else its sets come from
+   exact step. Soft margins of up to 99 columns are solved in one compiled call. Else its sets come from
    Newton's method (squared hinge), proximal points (hinge; with fewer rows than a quarter of the columns' square,
    interior points) or interior points (hard margin); where these do not lead to the optimum, the next solver has its
    turn. Of a soft margin with more than 2,000 rows the first point that proves `tol` is the end.

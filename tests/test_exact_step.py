@@ -332,10 +332,11 @@ class TestNearEnough:
             return candidates(qp, start, interrupted, enough)
 
         monkeypatch.setattr(maxmargin.solve, "candidates", noted)
+        monkeypatch.setattr(maxmargin.solve, "NARROW", 0)  # step by step
         X, y = noisy(2100, 4)
-        many = MaxMarginClassifier(10.0, loss=loss).fit(sp.csr_matrix(X), y)
+        many = MaxMarginClassifier(10.0, loss=loss).fit(X, y)
         X[100:200], y[100:200] = X[:100], y[:100]
-        few = MaxMarginClassifier(10.0, loss=loss).fit(sp.csr_matrix(X), y)
+        few = MaxMarginClassifier(10.0, loss=loss).fit(X, y)
         assert asked == [pytest.approx(1e-3, rel=0.01), 0.0]
         assert many.status_ is few.status_ is Status.CERTIFIED
         assert few.certificate_.gap <= 1e-8
@@ -365,8 +366,9 @@ class TestNearEnough:
                 yield point
 
         monkeypatch.setattr(active_set, name, boasting)
+        monkeypatch.setattr(maxmargin.solve, "NARROW", 0)  # step by step
         X, y = noisy(3000, 6)
-        model = MaxMarginClassifier(1.0, loss=loss).fit(sp.csr_matrix(X), y)
+        model = MaxMarginClassifier(1.0, loss=loss).fit(X, y)
         assert model.status_ is Status.CERTIFIED
         assert verify(model, X, y).gap <= 1e-3
         assert claims[:2] == ["false", "true"]
@@ -391,8 +393,9 @@ class TestClasses:
     def test_distinct_rows_are_looked_for_once(self, monkeypatch):
         seen, usual = [], maxmargin.solve.merge
         monkeypatch.setattr(maxmargin.solve, "merge", lambda *task: seen.append(1) or usual(*task))
+        monkeypatch.setattr(maxmargin.solve, "NARROW", 0)  # step by step
         X, _ = noisy(120, 3)
-        MaxMarginClassifier().fit(sp.csr_matrix(X), np.arange(120) % 5)
+        MaxMarginClassifier().fit(X, np.arange(120) % 5)
         assert len(seen) == 2  # told apart by class, and looked at whether any is of two classes
 
 

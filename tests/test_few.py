@@ -203,9 +203,26 @@ def test_what_is_asked_otherwise_is_done_otherwise(options, calls):
     assert not calls
 
 
-def test_nor_are_sparse_wide_many_or_huge_rows(calls, monkeypatch):
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_few_sparse_rows_are_dense_ones(loss, dtype, calls, monkeypatch):
+    X, y, weights = toy(60, 5)
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.5, X, 0.0).astype(dtype)
+    dense, sparse = (
+        MaxMarginClassifier(2.0, loss=loss).fit(rows, y, weights) for rows in (X, sp.csr_matrix(X))
+    )
+    assert len(calls) == 2
+    assert sparse.coef_ == pytest.approx(dense.coef_, rel=1e-9)
+    assert sparse.intercept_ == pytest.approx(dense.intercept_, rel=1e-9)
+    assert verify(sparse, sp.csr_matrix(X), y, weights).gap <= 1e-9
+    monkeypatch.setattr(maxmargin.solve, "MANY_ROWS", 0)
+    X, y, _ = toy(maxmargin.solve.FEW_ROWS + 1, 3)
+    MaxMarginClassifier(loss=loss).fit(sp.csr_matrix(X), y)
+    assert len(calls) == 2
+
+
+def test_nor_are_wide_many_or_huge_rows(calls, monkeypatch):
     X, y, _ = toy(60, 3)
-    MaxMarginClassifier().fit(sp.csr_matrix(X), y)
     MaxMarginClassifier().fit(np.random.default_rng(0).normal(size=(60, 300)), y)
     MaxMarginClassifier().fit(1e100 * X, y)
     monkeypatch.setattr(maxmargin.solve, "MANY_ROWS", 0)

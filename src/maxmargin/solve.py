@@ -310,7 +310,7 @@ def _in_one_call(
     history: list[Report],
     known: _Known,
 ) -> tuple[Solution | None, bool]:
-    """The optimum of few dense rows, or of more rows a point that proves `tol`; and whether it is that.
+    """The optimum of few rows of few columns, or of more rows a point that proves `tol`; and whether it is that.
 
     What it proves less of counts like any other point. It is the exact step's where the problem is small, else that of
     the algorithm, which finds the same.
@@ -366,14 +366,16 @@ def few_rows(problem: Problem, patterns: Patterns, weights: np.ndarray) -> Few |
     patterns : Patterns
     weights : ndarray of shape (n,), positive
     """
-    if problem.hard or not problem.euclidean or patterns.sparse or patterns.d + 1 > NARROW:
+    if problem.hard or not problem.euclidean or patterns.d + 1 > NARROW:
         return None
-    if not (is_small(problem, patterns) or (problem.loss == "squared_hinge" and patterns.n <= ONE_CALL)):
+    many = problem.loss == "squared_hinge" and patterns.n <= ONE_CALL and not patterns.sparse
+    if not (many or is_small(problem, patterns)):
         return None
     if not in_users_units(problem, patterns, weights):
         return None
     with np.errstate(over="ignore", invalid="ignore"):
-        return Few(problem, patterns.X, square=float(patterns.square.sum()))
+        X = patterns.X.toarray() if patterns.sparse else patterns.X
+        return Few(problem, X, square=float(patterns.square.sum()))
 
 
 def _told(

@@ -1,4 +1,4 @@
-"""Soft margins of a few dense rows at p = 2: the optimum, up to the last digit, in one compiled call.
+"""Soft margins of a few rows, made dense, at p = 2: the optimum, up to the last digit, in one compiled call.
 
 Where it says that there is none, for want of digits or of steps, others have more of both.
 """
