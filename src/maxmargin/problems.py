@@ -220,8 +220,8 @@ class Problem:
     def gap(self, lower: float, upper: float) -> float:
         """The certified relative gap between a lower and an upper bound.
 
-        Soft: (primal - dual) / dual, infinite while dual <= 0. Hard: 1 - lower / upper of the margin. Infinite where bounds
-        contradict each other.
+        Soft: (primal - dual) / dual, infinite while dual <= 0. Hard: 1 - lower / upper of the margin. Infinite where
+        bounds contradict each other.
         """
         if upper < lower - CROSSED * abs(lower):
             return np.inf  # bounds that contradict each other prove nothing
