@@ -223,13 +223,18 @@ class Problem:
         Soft: (primal - dual) / dual, infinite while dual <= 0. Hard: 1 - lower / upper of the margin. Infinite where
         bounds contradict each other.
         """
-        if upper < lower - CROSSED * abs(lower):
-            return np.inf  # bounds that contradict each other prove nothing
+        if contradict(lower, upper):
+            return np.inf  # which proves nothing
         if self.hard:
             return 1.0 - lower / upper if upper > 0.0 else np.inf
         if upper == 0.0:
             return 0.0
         return max(upper - lower, 0.0) / lower if lower > 0.0 else np.inf
+
+
+def contradict(lower: float, upper: float) -> bool:
+    """Are these bounds further on the wrong side of each other than rounding may have them?"""
+    return upper < lower - CROSSED * abs(lower)
 
 
 def alike(weights: np.ndarray) -> bool:

@@ -23,7 +23,7 @@ from .compiled.orders import Source
 from .data import Patterns
 from .merge import Merged, apart, merge
 from .norms import norm
-from .problems import CROSSED, Problem
+from .problems import CROSSED, Problem, contradict
 from .proofs import certify, certify_implied
 from .rules import Algorithm, DualCoordinateDescent
 from .rules.programs import Program
@@ -210,7 +210,7 @@ class _Known:
 
     def take(self, lower: float, upper: float, w: np.ndarray, b: float) -> None:
         """A pair of bounds, and the (w, b) of the primal one: each is kept where it is better than all before."""
-        if upper < lower - CROSSED * abs(lower):
+        if contradict(lower, upper):
             return  # running ones, of margins that are rounding
         mine, best = (lower, self.lower) if self.problem.hard else (-upper, -self.upper)
         if self.point is None or mine >= best - EXACT * abs(best):
