@@ -87,7 +87,7 @@ def squared(few, enough, most, z, slack, desk):
     """To the least point of squared losses, from z with these slacks; or to the first whose bounds are near enough.
 
     (Is it found? In how many steps, the most of which are given?) At the optimum the same patterns are costly as before
-    the last step, and nothing is left of the gradient.
+    the last step, and nothing is left of the gradient; where that is but asked for to a gap, nobody looks once more.
     """
     signed, gained = desk.patterns[0], desk.patterns[1]
     wanted = desk.marks[0]
@@ -123,7 +123,9 @@ def squared(few, enough, most, z, slack, desk):
         if not t > 0.0:
             return gap <= NONE, steps
         again = 0 if follow(slack, gained, t, wanted) else again + 1
-        if again == (2 if enough > 0.0 else 1):
+        if again > 0 and enough > 0.0:
+            return True, steps
+        if again == 1:
             lacking(few, z, slack)  # without what rounding has added up
     return False, most
 

@@ -15,6 +15,7 @@ from .lines import along, go, margins
 from .rows import add_combined, scores
 
 MOST = 50  # steps along a line
+TOGETHER = 64  # patterns of which it is asked first whether any has changed
 
 
 @record
@@ -105,11 +106,22 @@ def follow(slack, step, t, costly):
 def changes(costly, inside, came, left):
     """The places of the patterns that are costly and not inside, and the other way round. (How many; how many cost.)"""
     new = old = count = 0
-    for k in range(costly.size):
-        came[new] = left[old] = k
-        new += 1 if costly[k] and not inside[k] else 0
-        old += 1 if inside[k] and not costly[k] else 0
-        count += costly[k]
+    for first in range(0, costly.size, TOGETHER):
+        now, before = costly[first : first + TOGETHER], inside[first : first + TOGETHER]
+        changed = cost = np.int32(0)
+        for k in range(now.size):
+            changed += np.int32(now[k] != before[k])
+            cost += np.int32(now[k])
+        count += cost
+        if changed > 0:
+            for k in range(now.size):
+                if now[k] != before[k]:
+                    if now[k]:
+                        came[new] = first + k
+                        new += 1
+                    else:
+                        left[old] = first + k
+                        old += 1
     return new, old, count
 
 
