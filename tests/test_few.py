@@ -251,6 +251,18 @@ def test_a_model_to_begin_with_is_begun_with(calls):
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize("intercept", ["free", "augmented", "none"])
+@pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
+def test_an_exact_step_needs_no_look(intercept, C):
+    """Bounds that nobody can have are asked for: it ends where no pattern changes, which is the optimum."""
+    X, y, weights = toy(300, 5)
+    problem = Problem("squared_hinge", C, intercept=intercept)
+    few = Few(problem, X)
+    exact, found = (optimum(problem, few, y, weights, enough) for enough in (0.0, 1e-300))
+    for mine, theirs in zip(found, exact, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_where_it_finds_nothing_others_do(loss, step_by_step):
     X, y, weights = toy(80, 4)

@@ -22,7 +22,7 @@ from maxmargin.batch import newton
 from maxmargin.batch.newton import _Descent, _Gradients, _Lent, _Products, foreseen_points, newton_points
 from maxmargin.batch.points import Foreseen, Reached
 from maxmargin.certificates import Sample
-from maxmargin.compiled.newton import least_along
+from maxmargin.compiled.newton import TOGETHER, changes, least_along
 from maxmargin.data import Patterns
 from maxmargin.proofs import certify
 from maxmargin.task import Task
@@ -617,3 +617,16 @@ def test_a_stage_leaves_no_trace():
             descent.advance()
         assert (descent.share == whole).all()
         assert descent._system.share is descent.share
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5 * TOGETHER), st.sampled_from([0.0, 0.01, 0.3, 1.0]))
+def test_patterns_that_change_are_found(seed, n, share):
+    """Those that came, those that went, and how many cost: as NumPy says, whatever the last block lacks."""
+    rng = np.random.default_rng(seed)
+    costly = rng.random(n) < 0.5
+    inside = costly ^ (rng.random(n) < share)
+    came, left = np.empty((2, n), np.uint32)
+    new, old, count = changes(costly, inside, came, left)
+    np.testing.assert_array_equal(came[:new], np.flatnonzero(costly & ~inside))
+    np.testing.assert_array_equal(left[:old], np.flatnonzero(inside & ~costly))
+    assert count == costly.sum()
