@@ -18,7 +18,7 @@ from maxmargin import MaxMarginClassifier, Problem, Status, verify
 from maxmargin.batch import few as one_call
 from maxmargin.batch.blocks import Few
 from maxmargin.batch.few import optimum
-from maxmargin.compiled.few import among, combine, gather, same, scores_near
+from maxmargin.compiled.few import among, carry, combine, gather, lacking, onward, same, scores_near, towards
 from maxmargin.compiled.rows import scores
 
 INTERCEPTS = ("free", "augmented", "none")
@@ -261,6 +261,50 @@ def test_an_exact_step_needs_no_look(intercept, C):
     exact, found = (optimum(problem, few, y, weights, enough) for enough in (0.0, 1e-300))
     for mine, theirs in zip(found, exact, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("t", [1.0, 0.7, 1.2])
+def test_sums_are_carried_along_an_exact_step(intercept, t):
+    """As if all patterns were summed anew, where fewer have changed than are costly."""
+    X, y, weights = toy(300, 5)
+    few = Few(Problem("squared_hinge", 1.0, intercept=intercept), X)
+    rows = one_call.Rows(few.rows, y, weights, few.regular, intercept == "free")
+    desk, rng, carried = one_call._empty(few.n, few.size), np.random.default_rng(0), []
+    wanted, slack = desk.marks[0], np.empty(few.n)
+    for far in (0.1, 0.3, 1.0, 3.0, 10.0):
+        z = far * rng.normal(size=few.size)
+        lacking(rows, z, slack)
+        wanted[:] = slack > 0.0
+        desk.vectors[4] = few.regular * z - few.rows.T @ (y * weights * np.maximum(slack, 0.0))
+        gather(rows, 1.0, desk)
+        assert towards(rows, 1.0, 0.0, desk)
+        z += t * desk.vectors[5]
+        lacking(rows, z, slack)
+        onward(rows, t, desk)
+        carried.append(carry(rows, z, slack, desk))
+        assert carried[-1] == (((slack > 0.0) != wanted).sum() < (slack > 0.0).sum())
+        if carried[-1]:
+            sums = few.rows.T @ (y * weights * np.maximum(slack, 0.0))
+            assert desk.vectors[3] == pytest.approx(sums, rel=1e-10, abs=1e-10 * np.abs(sums).max())
+    assert True in carried
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_step_that_a_factor_spoils_is_not_the_last(seed):
+    """Columns that are hardly told apart: bounds are near enough, or nobody says so."""
+    X, y, weights = toy(2500, 8, seed)
+    X[:, 4:] = X[:, :4] + 1e-5 * X[:, 4:]
+    problem, enough = Problem("squared_hinge", 1e9, intercept="augmented"), 1e-6
+    found = optimum(problem, Few(problem, X), y, weights, enough)
+    if found is not None:
+        w, b, alpha = found
+        rows = np.hstack([X, np.ones((len(y), 1))]) * y[:, None]
+        z, cost = np.append(w, b), 2.0 * problem.C * weights
+        primal = 0.5 * z @ z + 0.5 * cost @ np.maximum(1.0 - rows @ z, 0.0) ** 2
+        made = alpha @ rows
+        dual = 0.5 * alpha.sum() ** 2 / (made @ made + (alpha * alpha / cost).sum())
+        assert primal - dual <= 2.0 * enough * dual
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])

@@ -87,16 +87,18 @@ def squared(few, enough, most, z, slack, desk):
     """To the least point of squared losses, from z with these slacks; or to the first whose bounds are near enough.
 
     (Is it found? In how many steps, the most of which are given?) At the optimum the same patterns are costly as before
-    the last step, and nothing is left of the gradient; where that is but asked for to a gap, nobody looks once more.
+    the last step, and nothing is left of the gradient; where that is but asked for to a gap, what the matrix says of
+    the gradient will do, and of the sums only what is new is made.
     """
     signed, gained = desk.patterns[0], desk.patterns[1]
     wanted = desk.marks[0]
     came = desk.places[0]
     sums, gradient, dz = desk.vectors[3], desk.vectors[4], desk.vectors[5]
-    gap, again = np.inf, 0
+    gap, again, known = np.inf, 0, False
     for steps in range(most):
         total, square = weigh(slack, few.weight, few.y, signed)
-        combine(few.rows, signed, came, sums)
+        if not known:
+            combine(few.rows, signed, came, sums)
         _, left, size = subtract(few.regular, z, sums, gradient)
         dual = 0.5 * total * total / (size + square) if size + square > 0.0 else 0.0
         if not dual > 0.0:
@@ -123,11 +125,49 @@ def squared(few, enough, most, z, slack, desk):
         if not t > 0.0:
             return gap <= NONE, steps
         again = 0 if follow(slack, gained, t, wanted) else again + 1
-        if again > 0 and enough > 0.0:
-            return True, steps
+        if enough > 0.0:
+            left = onward(few, t, desk)
+            left += 2.0 * abs(gradient[z.size - 1]) * (1.0 + abs(z[z.size - 1])) if few.free else 0.0
+            if again > 0 and 0.5 * left <= enough * dual:
+                return True, steps
+            known = again == 0 and carry(few, z, slack, desk)
         if again == 1:
             lacking(few, z, slack)  # without what rounding has added up
     return False, most
+
+
+@compiled()
+def onward(few, t, desk):
+    """The gradient t steps on, as if no pattern changed. (The sum of the squares that R leaves of it.)"""
+    matrix, gradient, dz = desk.matrices[0], desk.vectors[4], desk.vectors[5]
+    left = 0.0
+    for i in range(dz.size):
+        total = few.regular[i] * dz[i]
+        for j in range(dz.size):
+            total += matrix[i, j] * dz[j]
+        gradient[i] += t * total
+        left += few.regular[i] * gradient[i] * gradient[i]
+    return left
+
+
+@compiled()
+def carry(few, z, slack, desk):
+    """The sums, from that gradient and what has changed, where that is less than what is costly. (Is it?)"""
+    signed, wanted, came = desk.patterns[0], desk.marks[0], desk.places[0]
+    sums, gradient = desk.vectors[3], desk.vectors[4]
+    changed = count = 0
+    for k in range(slack.size):
+        costly = slack[k] > 0.0
+        differ = costly != wanted[k]
+        signed[k] = few.y[k] * few.weight[k] * abs(slack[k]) if differ else 0.0
+        changed += differ
+        count += costly
+    if changed >= count:
+        return False
+    combine(few.rows, signed, came, sums)
+    for j in range(z.size):
+        sums[j] += few.regular[j] * z[j] - gradient[j]
+    return True
 
 
 @compiled()
