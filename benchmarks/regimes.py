@@ -40,7 +40,7 @@ LIMIT, LEAST = 60.0, 5.0  # seconds of a peer's fit: no more where that is enoug
 TENFOLD, AHEADOF = (12.0, 20.0), (3.0, 6.0)
 PATIENCE = 300.0  # seconds after which one of our fits is ended
 ENOUGH, MANY = 0.3, 7  # seconds of fits that are the same, and how many of them at most
-LONG = 5.0  # seconds; where a fit takes longer there is one turn
+AMPLE = 30.0  # seconds of a problem after which no further turn begins
 PACKAGES = (
     "maxmargin", "numpy", "scipy", "numba", "scikit-learn", "liblinear-official", "rehline", "snapml", "clarabel",
 )  # fmt: skip
@@ -232,14 +232,14 @@ def compare(problem: Problem, turns: int) -> Iterator[Result]:
                 runs.append(_turn_of(found, fit, problem))
     for tol in GAPS:
         runs.append(lambda seed, tol=tol: _ours_turn(problem, mine[tol], tol, seed))
-    longest = max(
-        [first.seconds[0], *(one.median for found in theirs.values() for one in found if one.reached)]
-    )
     for found in (one for kind in theirs.values() for one in kind if one.reached):
         found.seconds.clear()
-    for seed in range(1, 2 if longest > LONG else turns + 1):
+    begin = time.process_time()
+    for seed in range(1, turns + 1):
         for k in np.random.default_rng(seed).permutation(len(runs)):  # nobody always follows the same
             runs[k](seed)
+        if time.process_time() - begin > AMPLE:
+            break
     n, d = problem.X.shape
     classes = np.unique(problem.y).size
     for tol in GAPS:
@@ -462,7 +462,7 @@ def document(results: Sequence[Result], command: str, turns: int) -> str:
         tenfold=TENFOLD,
         ahead=AHEADOF,
         turns=turns,
-        long=LONG,
+        ample=AMPLE,
         enough=ENOUGH,
         many=MANY,
         sizes=sizes(results),
@@ -495,8 +495,8 @@ Python {python}; {packages}.
   excess and its longest fit are given, and the ratio is at most what that time says; one that ends by itself at its
   tightest tolerance never gets there, which counts as reached by us.
 - **The judge** values w from the data in float64 with code of its own; the optimum is a bracket by weak duality.
-- Seconds of the processor, all in one process with one thread, in random turns with {turns} seeds (one where fits take
-  more than {long:g} s); medians, and medians of the ratios turn by turn. Compiling is not counted. The first of several
+- Seconds of the processor, all in one process with one thread, in random turns with {turns} seeds (fewer where they
+  take more than {ample:g} s, at least one); medians, and medians of the ratios turn by turn. Compiling is not counted. The first of several
   fits in a row does not count, of ours as of a peer's: what others have pushed out of memory is back after it. Of the
   others, one or as many as fit into {enough:g} s, {many} at most, the median counts.
 - **Goal**: a tenth of the best of LinearSVC and liblinear at C >= 1, a half at C < 1; ahead of each of the others.
@@ -540,7 +540,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--sets", nargs="+", choices=every, default=every, help="data sets")
     parser.add_argument("--losses", nargs="+", choices=LOSSES, default=LOSSES)
     parser.add_argument("--C", nargs="+", type=float, default=COSTS, help="of the soft margins")
-    parser.add_argument("--turns", type=int, default=3, help="seeds")
+    parser.add_argument("--turns", type=int, default=7, help="seeds")
     parser.add_argument("--quick", action="store_true", help="satimage at C = 1 and sonar, one turn")
     options = parser.parse_args(arguments)
     if options.quick:
