@@ -173,6 +173,37 @@ class TestWideRows:
         shift = Whole(Problem("hinge", 1.0), X).shift
         assert shift == pytest.approx(np.where(far, mean, 0.0), rel=1e-13)
 
+    @pytest.mark.parametrize(("mean", "share"), [(0.5, 1.0), (2.0, 1.0), (1e3, 1.0), (1e5, 0.1), (1e5, 1.0)])
+    @pytest.mark.parametrize("C", [1.0, np.inf])
+    def test_far_off_columns_of_wide_rows(self, mean, share, C):
+        """They are looked for only where products lose digits to them; the optimum is the same either way."""
+        X, y = wide(30, 900), np.where(np.arange(30) % 2, -1.0, 1.0)
+        X[:, : int(share * 900)] += mean
+        problem = Problem("hinge", C)
+        whole = Whole(problem, X)
+        quadratic(problem, whole, y, np.ones(30))
+        spread = np.sum((X - X.mean(axis=0)) ** 2) / np.sum(X**2)
+        assert (whole.shift != 0.0).any() == (spread < 0.1)
+        np.testing.assert_array_equal(whole.X, X - whole.shift)
+        centred = X - whole.shift
+        scale = np.sum(centred**2)
+        assert np.abs(whole.products(lambda: False) - centred @ centred.T).max() <= 1e-14 * scale
+        model = MaxMarginClassifier(C, loss="hinge", tol=1e-7).fit(X, y)
+        assert model.status_ is Status.CERTIFIED
+        assert verify(model, X, y).gap <= 1e-7
+
+    def test_two_threads_centre_the_same_rows(self):
+        """What one has centred, another that began before it centres no further: entries of 0.1 leave rounding."""
+        X = wide(30, 900) + 1e3
+        X[:, 0] = 0.1
+        whole = Whole(Problem("hinge", 1.0), X)
+        whole.products(lambda: False)
+        shift = whole.shift.copy()
+        whole._products = None
+        whole._centre()
+        np.testing.assert_array_equal(whole.shift, shift)
+        assert shift[0] == pytest.approx(0.1)
+
 
 class TestLastResort:
     """Polynomials of raw columns: sizes from 28 to 1e11 that nearly depend on each other."""

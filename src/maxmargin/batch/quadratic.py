@@ -33,6 +33,7 @@ WIDE, LEAST = 2, 500  # columns a row, and columns, beyond which rows are told b
 # share of the longest row that a row's own part must have at least, to be told by products
 INDEPENDENT = 1e-4
 FAR = 0.1  # a column whose spread is less than this share of its size is centred
+SPREAD = 0.1  # share of the squares of wide rows that is left about their mean, beyond which no digit is lost
 BEYOND = 1e20  # a cap, R = 1, that float64 cannot meet: either no dual weight comes near it, or none is found
 NEXT_TO_NONE = 1e-290  # no cap, R = 1, is smaller, nor the inverse of a curvature: steps divide by them
 
@@ -139,6 +140,8 @@ class Quadratic:
 class Whole:
     """Dense rows about columns that are far off: what the programs of several classes have in common is made once.
 
+    Wide rows are so only once their products are made.
+
     Parameters
     ----------
     problem : Problem
@@ -150,21 +153,31 @@ class Whole:
     def __init__(self, problem: Problem, X: Any, square: np.ndarray | None = None) -> None:
         X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
         self.shift = np.zeros(X.shape[1])
-        if problem.free:  # balanced dual weights do not see a shift of a column; numbers do, if it is far off
-            columns, (top, bottom) = np.empty(X.shape[1], np.uint32), np.empty((2, X.shape[1]))
-            left = far_off(writable(X), FAR, columns, top, bottom)
-            far, top, bottom = columns[:left], top[:left], bottom[:left]
-            mean = (X if left == X.shape[1] else X[:, far]).mean(axis=0)
-            off = np.maximum(top - mean, mean - bottom) <= FAR * np.maximum(top, -bottom)
-            if off.any():
-                self.shift[far[off]] = mean[off]
-                X, square = X - self.shift, None
         self.problem, self.X, self.n = problem, X, len(X)
-        self._square = square
+        self._given, self._square = X, square
         self.d = X.shape[1] + bool(problem.rho)
+        if problem.free and not self.wide:
+            self._centre()
         self._rows: tuple[float, np.ndarray] | None = None
         self._blocks: tuple[float, Blocks] | None = None
         self._products: np.ndarray | None = None
+
+    def _centre(self) -> None:
+        """Columns that are far off: balanced dual weights do not see a shift of them, but numbers do."""
+        X = self._given  # two threads may come here: both find the same
+        columns, (top, bottom) = np.empty(X.shape[1], np.uint32), np.empty((2, X.shape[1]))
+        left = far_off(writable(X), FAR, columns, top, bottom)
+        far, top, bottom = columns[:left], top[:left], bottom[:left]
+        mean = (X if left == X.shape[1] else X[:, far]).mean(axis=0)
+        off = np.maximum(top - mean, mean - bottom) <= FAR * np.maximum(top, -bottom)
+        if off.any():
+            self.shift[far[off]] = mean[off]
+            self._square, self.X = None, X - self.shift
+
+    @property
+    def wide(self) -> bool:
+        """Are rows so long that they are told by their own coefficients?"""
+        return is_wide(self.n, self.d)
 
     @cached_property
     def lengths(self) -> np.ndarray:
@@ -185,9 +198,16 @@ class Whole:
         return found[1]
 
     def products(self, interrupted: Callable[[], bool]) -> np.ndarray:
-        """X X'; OutOfTime is raised where it is time to stop."""
+        """X X' of wide rows; OutOfTime is raised where it is time to stop.
+
+        Only where they lose digits to what all rows have in common are columns looked at that may be far off.
+        """
         if self._products is None:
-            self._products = _products(self.X, interrupted)
+            found = _products(self.X, interrupted)
+            if self.problem.free and np.trace(found) - self.n * found.mean() < SPREAD * np.trace(found):
+                self._centre()
+                found = _products(self.X, interrupted) if self.shift.any() else found
+            self._products = found
         return self._products
 
     def blocks(self, scale: float) -> np.ndarray | Blocks:
@@ -317,6 +337,8 @@ def quadratics(
         Where it is time to stop, and rows are so wide that their products take more than moments.
     """
     whole = X if isinstance(X, Whole) else Whole(problem, X)
+    if whole.wide:  # they tell whether columns are centred, and that is what units are of
+        whole.products(interrupted)
     caps = problem.caps(weights)
     for unit in _units(whole, float(caps.max())):
         yield _program(whole, y, weights, caps, unit, interrupted)
@@ -332,7 +354,7 @@ def _program(
 ) -> Quadratic:
     """The program in these units."""
     problem, n, basis = whole.problem, whole.n, None
-    if is_wide(n, whole.d):
+    if whole.wide:
         # w is a combination of the rows; equal ones no longer cancel exactly
         products = whole.products(interrupted)
         basis = _Basis(whole.X, interrupted, y / scale, problem.rho, products)
