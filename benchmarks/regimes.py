@@ -495,10 +495,11 @@ Python {python}; {packages}.
   excess and its longest fit are given, and the ratio is at most what that time says; one that ends by itself at its
   tightest tolerance never gets there, which counts as reached by us.
 - **The judge** values w from the data in float64 with code of its own; the optimum is a bracket by weak duality.
-- Seconds of the processor, all in one process with one thread, in random turns with {turns} seeds (fewer where they
-  take more than {ample:g} s, at least one); medians, and medians of the ratios turn by turn. Compiling is not counted. The
-  first of several fits in a row does not count, of ours as of a peer's: what others have pushed out of memory is back
-  after it. Of the others, one or as many as fit into {enough:g} s, {many} at most, the median counts.
+- Seconds of the processor, all in one process with one thread, in random turns with {turns} seeds (fewer where
+  they take more than {ample:g} s, at least one); medians, and medians of the ratios turn by turn. Compiling is not
+  counted. The first of several fits in a row does not count, of ours as of a peer's: what others have pushed out
+  of memory is back after it. Of the others, one or as many as fit into {enough:g} s, {many} at most, the median
+  counts.
 - **Goal**: a tenth of the best of LinearSVC and liblinear at C >= 1, a half at C < 1; ahead of each of the others.
 
 {sizes}
