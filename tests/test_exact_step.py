@@ -173,6 +173,14 @@ class TestWideRows:
         shift = Whole(Problem("hinge", 1.0), X).shift
         assert shift == pytest.approx(np.where(far, mean, 0.0), rel=1e-13)
 
+    def test_far_off_columns_whose_products_overflow(self):
+        X, y = wide(30, 900), np.where(np.arange(30) % 2, -1.0, 1.0)
+        whole = Whole(Problem("hinge", np.inf), 1e151 * X + 1e153)
+        with np.errstate(over="ignore", invalid="ignore"):
+            quadratic(whole.problem, whole, y, np.ones(30))
+        assert whole.shift.all()
+        assert np.isfinite(whole.products(lambda: False)).all()
+
     @pytest.mark.parametrize(("mean", "share"), [(0.5, 1.0), (2.0, 1.0), (1e3, 1.0), (1e5, 0.1), (1e5, 1.0)])
     @pytest.mark.parametrize("C", [1.0, np.inf])
     def test_far_off_columns_of_wide_rows(self, mean, share, C):

@@ -204,7 +204,8 @@ class Whole:
         """
         if self._products is None:
             found = _products(self.X, interrupted)
-            if self.problem.free and np.trace(found) - self.n * found.mean() < SPREAD * np.trace(found):
+            total = np.trace(found)  # or it is more than float64 holds
+            if self.problem.free and not total - self.n * found.mean() >= SPREAD * total:
                 self._centre()
                 found = _products(self.X, interrupted) if self.shift.any() else found
             self._products = found
