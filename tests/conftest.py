@@ -1,8 +1,9 @@
-"""Real data where they are, and hypothesis made repeatable."""
+"""Real data where they are, hypothesis made repeatable, and Ctrl-C as at a prompt."""
 
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,11 @@ settings.register_profile(
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
 )
 settings.load_profile("repeatable")
+
+# a job in the background inherits Ctrl-C as ignored; the tests of Ctrl-C, and what they start, need it as it is
+# at a prompt
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[1]
 
