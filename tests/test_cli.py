@@ -611,7 +611,6 @@ class TestProcess:
             stderr=theirs,
             text=True,
             env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # as a shell starts it
         )
         os.close(theirs)
         shown = read_until(ours, "≤ objective ≤", seconds=60.0)
