@@ -536,29 +536,61 @@ def test_fingerprints_of_large_numbers_tell_data_apart():
         assert one.difference(fingerprint(other)) is not None
 
 
-def test_sums_that_take_longer_than_there_is_time_are_not_begun(monkeypatch):
-    """Bounds are as true without, only wider apart."""
+def solved(stored=np.asarray):
+    """A problem, its sample, and the points that are the optimum but for rounding."""
     X, y = two_clouds()
     model = MaxMarginClassifier(1.0, tol=1e-12).fit(X, y)
-    sample, certificate = Sample(X, np.where(y > 0, 1.0, -1.0), np.ones(y.size)), model.certificate_
+    sample, certificate = Sample(stored(X), np.where(y > 0, 1.0, -1.0), np.ones(y.size)), model.certificate_
     alpha = np.zeros(y.size)
     alpha[certificate.support] = certificate.dual
+    return certificate.problem, sample, model.coef_[0], float(model.intercept_[0]), alpha
+
+
+def test_sums_that_take_longer_than_there_is_time_are_not_begun(monkeypatch):
+    """Bounds are as true without, only wider apart."""
+    problem, sample, *points = solved()
     used = []
     monkeypatch.setattr(
         maxmargin.certificates,
         "bounds",
         lambda *task: used.append(task[5]) or bounds(*task),
     )
-    w, b = model.coef_[0], float(model.intercept_[0])
     found = {}
-    enough = MORE_DIGITS[0].SECONDS * X.size
+    enough = MORE_DIGITS[0].SECONDS * sample.X.size
     for left in (0.5 * enough, enough):
         used.clear()
-        found[left] = certify(certificate.problem, sample, w, b, alpha, 0.0, left.__ge__)
+        found[left] = certify(problem, sample, *points, 0.0, left.__ge__)
         assert used == ([Plain] if left < enough else [Plain, MORE_DIGITS[0]])
     wide, narrow = found.values()
     assert wide.lower < narrow.lower <= narrow.upper < wide.upper
     assert wide.gap < 1e-9
+
+
+@pytest.mark.parametrize("digits", MORE_DIGITS)
+@pytest.mark.parametrize("stored", [np.asarray, sp.csr_matrix])
+def test_sums_that_are_told_to_stop_do(stored, digits, monkeypatch):
+    """Before the next block of rows, with the bounds that there were; and later sums are made to their end."""
+    monkeypatch.setattr(maxmargin.arithmetic, "_BLOCK", 16)
+    monkeypatch.setattr(maxmargin.certificates, "MORE_DIGITS", (digits,))
+    problem, sample, *points = solved(stored)
+    asked, most = [], np.inf
+
+    def affords(seconds):
+        asked.append(seconds)
+        return len(asked) <= most
+
+    narrow = certify(problem, sample, *points, 0.0, affords)
+    times = len(asked)
+    assert times > 10
+    assert not any(asked[1:])
+    for most in (0, 1, 2, times // 2, times - 1):
+        asked.clear()
+        wide = certify(problem, sample, *points, 0.0, affords)
+        assert len(asked) == most + 1
+        assert wide.lower < narrow.lower <= narrow.upper < wide.upper
+        assert wide.gap < 1e-9
+    again = certify(problem, sample, *points)
+    assert (again.lower, again.upper) == (narrow.lower, narrow.upper)
 
 
 def test_what_has_no_certificate_of_its_own_says_what_has():

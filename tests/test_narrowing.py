@@ -212,3 +212,30 @@ def test_it_stops_when_it_is_told_to(after, monkeypatch):
     assert alpha.shape == y.shape
     assert (alpha >= 0.0).all()
     assert (alpha <= problem.caps(weights) * (1.0 + 1e-12)).all()
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("where", ["told", "merged"])
+def test_what_samples_tell_is_a_point_where_time_ends_there(where, solver, intercept, monkeypatch):
+    """Before the first step with all rows: near the optimum, whether or not a solver has begun with them."""
+    monkeypatch.setattr(narrowing, "FEW", 0)
+    X, y, weights = toy(20_000, 3)
+    problem = Problem("hinge", 1.0, intercept=intercept)
+    best = gap_at_the_end(problem, X, y, weights, narrowed_points(problem, X, y, weights, solver=solver))[1]
+    usual, over = getattr(Rows, where), []
+
+    def until_here(rows, *task):
+        if rows.y.size == y.size:
+            over.append(True)
+        return usual(rows, *task)
+
+    monkeypatch.setattr(Rows, where, until_here)
+    found = list(narrowed_points(problem, X, y, weights, lambda: bool(over), solver))
+    assert len(found) <= 2
+    lower, upper = gap_at_the_end(problem, X, y, weights, found)
+    assert 0.0 < lower <= best <= upper < 1.01 * best
+    for point in found:
+        assert not point.near
+        assert (point.alpha >= 0.0).all()
+        assert (point.alpha <= problem.caps(weights) * (1.0 + 1e-12)).all()

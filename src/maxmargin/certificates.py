@@ -22,7 +22,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .arithmetic import MORE_DIGITS, PART, Arithmetic, Compensated, Plain, parts, powers_error
+from .arithmetic import (
+    MORE_DIGITS,
+    PART,
+    Arithmetic,
+    Compensated,
+    CutShortError,
+    Plain,
+    cut_short_unless,
+    parts,
+    powers_error,
+)
 from .exactness import exact_bound, huge_columns, inside
 from .kernels import Kernel, Linear
 from .problems import Problem
@@ -394,7 +404,8 @@ def certify(
     tol : float, default=0
         The gap that is asked for: rounding that is far below it may remain.
     affords : callable
-        Is there time for sums that take so many seconds? Where there is not, they are not begun.
+        Is there time for sums that take so many seconds? Where there is not, they are not begun. Asked of no seconds
+        while they are made, which ends them.
 
     Notes
     -----
@@ -461,7 +472,11 @@ def with_more_digits(
         _even_out(alpha, sample.y, problem.caps(sample.weights))
     for arithmetic in MORE_DIGITS:
         if _is_seen(found, negligible) and affords(arithmetic.SECONDS * sample.entries):
-            found = bounds(problem, sample, w, b, alpha, arithmetic)
+            try:
+                with cut_short_unless(lambda: affords(0.0)):
+                    found = bounds(problem, sample, w, b, alpha, arithmetic)
+            except CutShortError:
+                break
             negligible = max(negligible, TOO_SMALL)
     return alpha, found
 

@@ -178,6 +178,8 @@ def gap_driven(run: State) -> Iterator[None]:
             if steps == 0 or run.interrupted() or run.partial_gap(active, order) < goal:
                 break
             run.repeat(*second.gather(active, run.moved[:steps].copy()), CORE)
+            if run.interrupted():
+                break
 
 
 def two_level(run: State) -> Iterator[None]:

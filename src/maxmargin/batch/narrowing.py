@@ -43,6 +43,7 @@ TYPICAL = 0.9  # quantile of the changes of the scores that the first shares go 
 SURER = 100.0  # times the first sigma, once rows have left their groups
 PROXIMAL = 0.25  # times the square of the columns: rows from which on the proximal-point method is tried
 ENOUGH = 1e-10  # a gap from which nobody else starts anew
+FAR = 1.0  # and one that says nothing
 
 Line = tuple[np.ndarray, float]
 Solver = Callable[["Rows", "Start | None", Callable[[], bool], float], Iterator[tuple[float, Point]]]
@@ -87,7 +88,14 @@ def narrowed_points(
         lines = [*lines[-1:], _line(rows.sample(places), lines, interrupted, solver)]
     if interrupted() and not lines[-1][0].any():
         return
-    yield from _told(_leaving(rows, *rows.told(lines), interrupted, solver, tol), tol)
+    groups, start = rows.told(lines)
+    least = np.inf
+    if not interrupted():
+        for point in _told(_leaving(rows, groups, start, interrupted, solver, tol), tol):
+            least = min(point.gap, least)
+            yield point
+    if start is not None and not least < FAR:  # there was no time for more than what samples tell
+        yield Reached(start.w, start.b, start.shares * rows.caps, np.inf, False)
 
 
 def _told(found: Iterator[tuple[float, Point]], tol: float) -> Iterator[Reached]:
