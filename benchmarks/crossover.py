@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from maxmargin import MaxMarginClassifier, Problem, Status
-from maxmargin.rules import RULES
+from maxmargin.algorithms import ALGORITHMS
 
 from . import datasets
 from .report import deliver, page_parser, table, versions
@@ -118,7 +118,9 @@ def measured(name: str) -> list[list[str]]:
             for tol in GAPS:
                 auto = outcome(rows, loss, C, tol, "auto", 60.0)
                 patience = LONGER * auto.seconds + LEAST
-                asked = [solver for solver in solvers if RULES[solver]().refuses(Problem(loss, C)) is None]
+                asked = [
+                    solver for solver in solvers if ALGORITHMS[solver]().refuses(Problem(loss, C)) is None
+                ]
                 others = {solver: outcome(rows, loss, C, tol, solver, patience) for solver in asked}
                 fits = [one.seconds for one in others.values() if one.certified]
                 best = f"{auto.seconds / min(fits):.1f}" if fits else ""

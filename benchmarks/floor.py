@@ -17,10 +17,10 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from maxmargin import MaxMarginClassifier, Problem
-from maxmargin.batch.blocks import blocks_of
-from maxmargin.certificates import Sample
-from maxmargin.data import Patterns
-from maxmargin.proofs import certify
+from maxmargin.algorithms.batch.chunks import blocks_of
+from maxmargin.certificates.bounds import Sample
+from maxmargin.certificates.one_pass import certify
+from maxmargin.data.rows import Patterns
 
 from .regimes import COSTS, FAMILY, SOFT, STEPS, Soft
 from .report import deliver, page_parser, table, versions

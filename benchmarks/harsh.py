@@ -17,7 +17,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from threadpoolctl import threadpool_limits
 
 from maxmargin import Problem, verify
-from maxmargin.intercept import best_intercept
+from maxmargin.problem.intercept import best_intercept
 
 from .defaults import COSTS, LOSSES, Fits, both
 from .report import deliver, page_parser, table, versions

@@ -23,7 +23,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from maxmargin import KernelMaxMarginClassifier
-from maxmargin.multiclass import parts_of
+from maxmargin.problem.multiclass import parts_of
 
 from .datasets import _idx, _path, _svmlight
 from .report import deliver, page_parser, table, versions

@@ -23,7 +23,7 @@ from threadpoolctl import ThreadpoolController
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier
 from maxmargin.estimators import linear
-from maxmargin.threads import BlasThreads
+from maxmargin.numerics.threads import BlasThreads
 
 from .report import as_typed, deliver, page_parser, spread, table
 from .unscaled import SETS, Rows, unequal

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from maxmargin.compiled.jit import record
-from maxmargin.rules.algorithm import Facts, PerceptronLike, Plan, is_number, require
+from maxmargin.algorithms.base import Facts, PerceptronLike, Plan, is_number, require
+from maxmargin.engine.jit import record
 
 
 @record

@@ -23,7 +23,7 @@ from typing import Any
 
 import sklearn
 
-from maxmargin.atomic import written_whole
+from maxmargin.numerics.files import written_whole
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "scikit_learn.md"

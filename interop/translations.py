@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, OnlineMarginClassifier
-from maxmargin.rules import Perceptron as PerceptronRule
+from maxmargin.algorithms import Perceptron as PerceptronRule
 
 
 class Untranslatable(ValueError):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin import ALMA, CRAMMA, MaxMarginClassifier, Perceptron
-from maxmargin.rules import Algorithm
+from maxmargin.algorithms import Algorithm
 
 from .record import LONG, Cell, like, recall, remember
 

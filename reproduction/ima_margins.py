@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
 from maxmargin import ALMA, IMA, MaxMarginClassifier
-from maxmargin.rules import Algorithm
+from maxmargin.algorithms import Algorithm
 
 from . import record
 from .data import ionosphere, sonar, wbc, wbc_separable

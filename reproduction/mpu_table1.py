@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 
 from maxmargin import MPU, DualCoordinateDescent, MaxMarginClassifier, Status, verify
-from maxmargin.rules import RULES, Algorithm
+from maxmargin.algorithms import ALGORITHMS, Algorithm
 
 from .record import markdown, recall, remember
 
@@ -117,7 +117,7 @@ RUNS: tuple[tuple[str, Algorithm], ...] = (
 
 def rivals() -> tuple[tuple[str, Algorithm], ...]:
     """Those of the table's rivals that the package has."""
-    planes: Any = RULES.get("cutting-plane")
+    planes: Any = ALGORITHMS.get("cutting-plane")
     if planes is None:
         return ()
     return (("cutting plane, OCAS", planes()),)
@@ -125,8 +125,8 @@ def rivals() -> tuple[tuple[str, Algorithm], ...]:
 
 def slow_rivals(data: DataSet) -> tuple[tuple[str, Algorithm], ...]:
     """Those that only `--all` runs: SVMperf's planes, and Pegasos with the table's number of iterations."""
-    planes: Any = RULES.get("cutting-plane")
-    pegasos: Any = RULES.get("pegasos")
+    planes: Any = ALGORITHMS.get("cutting-plane")
+    pegasos: Any = ALGORITHMS.get("pegasos")
     found: list[tuple[str, Algorithm]] = []
     if planes is not None:
         found.append(("cutting plane, one slack as in SVMperf", planes(variant="svmperf")))

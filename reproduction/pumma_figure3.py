@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin import ALMA, PUMMA, AggressiveROMMA, MaxMarginClassifier
-from maxmargin.rules import Algorithm
+from maxmargin.algorithms import Algorithm
 
 from . import record
 from .data import r_of_k

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from maxmargin import ALMA, PUMMA, MaxMarginClassifier
-from maxmargin.norms import dual_exponent
-from maxmargin.rules import Algorithm
+from maxmargin.algorithms import Algorithm
+from maxmargin.problem.problem import dual_exponent
 
 from . import record
 from .data import r_of_k

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.norms import dual_exponent, link, link_jacobian, norm
+from maxmargin.numerics.norms import link, link_jacobian, norm
+from maxmargin.problem.problem import dual_exponent
 
 from . import record
 from .data import r_of_k

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin import PUMMA, AggressiveROMMA, KernelMaxMarginClassifier, verify
-from maxmargin.gram import gram_product
-from maxmargin.rules import Algorithm
+from maxmargin.algorithms import Algorithm
+from maxmargin.kernels.gram import gram_product
 
 from . import record
 from .data import mnist
@@ -58,13 +58,13 @@ class Fit(NamedTuple):
 
 OPTIMUM = Fit("decomposition", "decomposition", True)
 OPTIMUM_PLAIN = Fit("decomposition without bias", "decomposition", False)
-RULES = (
+ALGORITHMS = (
     Fit("PUMMA", PUMMA(delta=DELTA, shuffle=False), True),
     Fit("aggressive ROMMA", AggressiveROMMA(delta=DELTA, shuffle=False), False),
 )
 COLUMNS = (
-    (OPTIMUM, "SVMlight / certified optimum", BIAS, RULES[0], PUBLISHED_PUMMA),
-    (OPTIMUM_PLAIN, "SVMlight without bias / certified optimum", PLAIN, RULES[1], PUBLISHED_ROMMA),
+    (OPTIMUM, "SVMlight / certified optimum", BIAS, ALGORITHMS[0], PUBLISHED_PUMMA),
+    (OPTIMUM_PLAIN, "SVMlight without bias / certified optimum", PLAIN, ALGORITHMS[1], PUBLISHED_ROMMA),
 )
 
 
@@ -112,12 +112,12 @@ def rows_of(folder: Path, rows: int) -> tuple[list[list[float]], dict[str, list[
     X, digits = mnist(folder, rows)
     found: list[list[float]] = [[] for _ in range(10)]
     spent: dict[str, list[float]] = {}
-    for fit in (OPTIMUM, OPTIMUM_PLAIN, *RULES):
+    for fit in (OPTIMUM, OPTIMUM_PLAIN, *ALGORITHMS):
         began = time.perf_counter(), time.process_time()
         model = run(fit, X, digits)
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         spent[fit.name] = [time.perf_counter() - began[0], time.process_time() - began[1], most]
-        if fit in RULES:
+        if fit in ALGORITHMS:
             updates = {report.label: report.steps for report in model.history_}
             for k, margin in enumerate(margins(model, X, digits, fit.bias)):
                 found[k] += [margin, updates[model.classes_[k]]]
@@ -157,7 +157,7 @@ def cells(folder: Path, everything: bool = False) -> Iterator[Cell]:
     for digit in range(10):
         if f"digit {digit}" in kept:
             yield from compare(ALL, digit, kept[f"digit {digit}"], not everything)
-    for fit in (OPTIMUM, OPTIMUM_PLAIN, *RULES):
+    for fit in (OPTIMUM, OPTIMUM_PLAIN, *ALGORITHMS):
         for quantity, unit, value in zip(
             ("time", "of all processors", "memory, at most"),
             ("s", "s", "GB"),

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 
 from maxmargin import Separable, Undecided, separate
-from maxmargin.merge import merge
+from maxmargin.data.duplicates import merge
 
 from . import record
 from .data import adult, ionosphere, sonar, wbc, wbc_separable

@@ -6,10 +6,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin import Problem
-from maxmargin.compiled.sweeps import begin, look, repeat
-from maxmargin.compiled.weights import BIAS, SCALE, Weight
-from maxmargin.data import Patterns, Room
-from maxmargin.rules import RULES, Bias, Facts, Plan
+from maxmargin.algorithms import ALGORITHMS, Bias, Facts, Plan
+from maxmargin.data.rows import Patterns, Room
+from maxmargin.engine.state import BIAS, SCALE, Weight
+from maxmargin.engine.sweep import begin, look, repeat
 
 # numbers with which every rule is busy on any small set, and of no simple ratio: no ties
 BUSY: dict[str, dict] = {
@@ -25,7 +25,7 @@ BUSY: dict[str, dict] = {
 }
 # schedules of algorithms that do not present rows one by one, or of several rules
 OTHERS = ("mini-batches", "planes", "points", "increments")
-ONE_BY_ONE = [name for name, cls in RULES.items() if cls.schedules[0] not in OTHERS]
+ONE_BY_ONE = [name for name, cls in ALGORITHMS.items() if cls.schedules[0] not in OTHERS]
 WHOLE = ("perceptron", "mpu", "dcd")  # their arithmetic has no rounding on suitable numbers
 
 
@@ -33,7 +33,7 @@ def plan(name: str, problem: Problem, X, weights=None, rho: float = 0.0, **optio
     """A rule's plan for these data, as the library makes it."""
     square = np.asarray(sp.csr_matrix(X).multiply(X).sum(axis=1)).ravel()
     weights = np.ones(square.size) if weights is None else weights
-    return RULES[name](**options).plan(
+    return ALGORITHMS[name](**options).plan(
         Facts(problem, float((square + problem.delta2(weights)).max()) + rho**2, 0.1)
     )
 
@@ -43,7 +43,7 @@ def start(
 ) -> Weight:
     """The engine's state at w = 0, for the algorithm of this name, or for one that only adds."""
     weights = np.ones(len(y)) if weights is None else weights
-    algorithm = None if name is None else RULES[name]
+    algorithm = None if name is None else ALGORITHMS[name]
     if algorithm is None or (problem.free and algorithm.bias is Bias.SHIFT):
         return Patterns(X).weight(problem, y, weights, unit, rho)
     return Patterns(X).weight(

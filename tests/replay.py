@@ -12,17 +12,17 @@ import numpy as np
 import scipy.sparse as sp
 
 import maxmargin
-import maxmargin.solve
+import maxmargin.fit.driver
 from maxmargin import MaxMarginClassifier, Perceptron, Problem
-from maxmargin.compiled import sweeps
-from maxmargin.compiled.orders import shuffled, strides
-from maxmargin.compiled.weights import settle
-from maxmargin.data import Patterns, Room
-from maxmargin.rules import RULES, Bias, Facts
-from maxmargin.rules.dual_descent import Descend
-from maxmargin.rules.local import LocalPerceptron
-from maxmargin.rules.mpu import Unlearn
-from maxmargin.stream import Stream
+from maxmargin.algorithms import ALGORITHMS, Bias, Facts
+from maxmargin.algorithms.online.dual_coordinate_descent import Descend
+from maxmargin.algorithms.online.local_perceptron import LocalPerceptron
+from maxmargin.algorithms.online.mpu import Unlearn
+from maxmargin.data.rows import Patterns, Room
+from maxmargin.engine import sweep as sweeps
+from maxmargin.engine.order import shuffled, strides
+from maxmargin.engine.state import settle
+from maxmargin.fit.streaming import Stream
 
 HARD = Problem("hinge", np.inf, intercept="none")
 FREE = Problem("hinge", np.inf, intercept="free")
@@ -127,10 +127,10 @@ def everything() -> dict:
     for name, options in STREAMING.items():
         for store in (np.asarray, sp.csr_matrix):
             out[f"{name}, dividing on a stream, {store.__name__}"] = flow(
-                RULES[name](**options), store(whole), y
+                ALGORITHMS[name](**options), store(whole), y
             )
     for name, options in DIVIDING.items():
-        kind = RULES[name]
+        kind = ALGORITHMS[name]
         own = kind.bias is Bias.OWN
         rule = kind(**options).plan(Facts(HARD, 64.0, 0.1)).rule
         for store in (np.asarray, sp.csr_matrix):
@@ -153,7 +153,7 @@ def two() -> dict:
         "MPU": run(Unlearn(512.0, 128.0), whole, y, HARD, 512.0),
     }
     found = {"hits": [], "misses": []}
-    for module in (sweeps, maxmargin.compiled.weights, maxmargin.compiled.orders, maxmargin.compiled.vectors):
+    for module in (sweeps, maxmargin.engine.state, maxmargin.engine.order, maxmargin.engine.vectors):
         for name, function in vars(module).items():
             if hasattr(function, "stats") and function.py_func.__module__ == module.__name__:
                 for kind in found:
@@ -164,13 +164,13 @@ def two() -> dict:
 
 def fits() -> dict:
     """Whole fits by every schedule, the exact step left out: sets that grow and shrink."""
-    maxmargin.solve.FEW_ROWS = maxmargin.solve.MANY_ROWS = 0
+    maxmargin.fit.driver.FEW_ROWS = maxmargin.fit.driver.MANY_ROWS = 0
     rng = np.random.default_rng(3)
     n = int(sys.argv[2])
     y = rng.integers(0, 2, n)
     X = np.rint(rng.normal(size=(n, 6)) + 0.4 * (2 * y - 1)[:, None]) * (rng.random((n, 6)) < 0.7)
     out = {}
-    for name, rule in RULES.items():
+    for name, rule in ALGORITHMS.items():
         if name in ("alma", "cramma", "micra", "fixed-margin", "romma", "aggressive-romma"):
             continue  # they touch no array but in verbs that the others use as well
         if rule.schedules == ("points",):

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from maxmargin import Problem
-from maxmargin.along import intercept, multiple_and_intercept
-from maxmargin.compiled.kinks import least_shift
-from maxmargin.intercept import best_intercept
+from maxmargin.engine.breakpoints import least_shift
+from maxmargin.fit.line_search import intercept, multiple_and_intercept
+from maxmargin.problem.intercept import best_intercept
 
 
 @given(seed=st.integers(0, 2**31), n=st.integers(2, 40), ties=st.booleans(), weighted=st.booleans())

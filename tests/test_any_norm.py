@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from oracle import optimum_in_norm
 
 from maxmargin import ALMA, IMA, PUMMA, MaxMarginClassifier, Problem, Status, verify
-from maxmargin.choice import choose
-from maxmargin.data import Patterns
+from maxmargin.data.rows import Patterns
+from maxmargin.fit.policy import choose
 
 INF = math.inf
 EXPONENTS = [1.0, 1.5, 2.0, 3.0, 4.0, 10.0, INF]
@@ -368,10 +368,10 @@ def test_time_is_heard_within_a_round():
 
 def test_time_is_heard_while_separability_is_asked(monkeypatch):
     """Nothing is then said of it, and nothing is concluded."""
-    monkeypatch.setattr("maxmargin.choice.FEW", 0.0)
-    monkeypatch.setattr("maxmargin.batch.generation.WHOLE", 0)
-    monkeypatch.setattr("maxmargin.batch.generation.ALL_ROWS", 0)
-    monkeypatch.setattr("maxmargin.batch.generation.ROWS", 1)
+    monkeypatch.setattr("maxmargin.fit.policy.FEW", 0.0)
+    monkeypatch.setattr("maxmargin.algorithms.batch.generation.WHOLE", 0)
+    monkeypatch.setattr("maxmargin.algorithms.batch.generation.ALL_ROWS", 0)
+    monkeypatch.setattr("maxmargin.algorithms.batch.generation.ROWS", 1)
     X, y = clouds(60, 30, 16)
     asked = []
     algorithm, reason = choose(Problem("hinge", INF, p=3.0), Patterns(X), y, lambda: not asked.append(0))
@@ -408,7 +408,7 @@ def test_log_p_is_what_an_algorithm_is_asked_for():
 
 
 def test_a_large_hard_margin_is_asked_whether_it_has_a_separator(monkeypatch):
-    monkeypatch.setattr("maxmargin.choice.FEW", 0.0)
+    monkeypatch.setattr("maxmargin.fit.policy.FEW", 0.0)
     X, y = separable(30, 4, 15)
     good = MaxMarginClassifier(C=INF, p=3.0, tol=1e-2, random_state=0).fit(X, y)
     assert good.status_ is Status.CERTIFIED

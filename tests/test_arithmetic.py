@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-import maxmargin.arithmetic
-from maxmargin.arithmetic import Compensated, Extended, Plain
+import maxmargin.numerics.sums
+from maxmargin.numerics.sums import Compensated, Extended, Plain
 
 EPS = Fraction(np.finfo(float).eps)
 ARITHMETICS = [
@@ -72,7 +72,7 @@ def matrices(rng):
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)
 def test_matrix_times_vector(arithmetic, block, monkeypatch):
     if block is not None:
-        monkeypatch.setattr(maxmargin.arithmetic, "_BLOCK", block)
+        monkeypatch.setattr(maxmargin.numerics.sums, "_BLOCK", block)
     rng = np.random.default_rng(0)
     for condition in (1.0, 1e8, 1e16, 1e22):
         for values, stored in matrices(rng):
@@ -120,7 +120,7 @@ def test_rows_far_from_caches_are_read_one_by_one(monkeypatch):
     X, w = rng.normal(size=(100, 60)), rng.normal(size=60)
     whole = Plain.scores(X, w, 0.5)
     counted = Mock(wraps=np.vecdot)
-    monkeypatch.setattr(maxmargin.arithmetic, "AWAY", 1000)
+    monkeypatch.setattr(maxmargin.numerics.sums, "AWAY", 1000)
     monkeypatch.setattr(np, "vecdot", counted)
     apart = Plain.scores(X, w, 0.5)
     assert counted.call_count == 1
@@ -136,7 +136,7 @@ def test_long_sums_keep_their_digits(arithmetic, block, monkeypatch):
     """They are added in parts: the error is that of a part and of as many terms as there are parts."""
     n = 60_000 if block is None else 1000
     if block is not None:
-        monkeypatch.setattr(maxmargin.arithmetic, "TERMS", block)
+        monkeypatch.setattr(maxmargin.numerics.sums, "TERMS", block)
     rng = np.random.default_rng(3)
     for column in (np.full(n, 0.1), rng.normal(size=n), np.sort(rng.exponential(size=n))):
         c = rng.uniform(0.5, 1.0, n)

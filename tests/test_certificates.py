@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-import maxmargin.certificates
+import maxmargin.certificates.bounds
 from maxmargin import (
     CertificateError,
     MarginRFE,
@@ -31,8 +31,8 @@ from maxmargin import (
     Problem,
     verify,
 )
-from maxmargin.arithmetic import MORE_DIGITS, Compensated, Plain
-from maxmargin.certificates import Sample, bounds, certify, feasible, fingerprint
+from maxmargin.certificates.bounds import Sample, bounds, certify, feasible, fingerprint
+from maxmargin.numerics.sums import MORE_DIGITS, Compensated, Plain
 
 EPS = float(np.finfo(float).eps)
 
@@ -464,7 +464,7 @@ def test_bounds_of_many_rows_are_made_part_by_part(loss, intercept, monkeypatch)
     problem = Problem(loss, 2.0, intercept=intercept)
     w, alpha = X.T @ signs / 100.0, np.abs(np.sin(np.arange(y.size)))
     whole = certify(problem, Sample(X, signs, weights), w, 0.1, alpha)
-    monkeypatch.setattr(maxmargin.arithmetic, "PART", 7)
+    monkeypatch.setattr(maxmargin.numerics.sums, "PART", 7)
     apart = certify(problem, Sample(X, signs, weights), w, 0.1, alpha)
     assert apart.lower == pytest.approx(whole.lower, rel=1e-13)
     assert apart.upper == pytest.approx(whole.upper, rel=1e-13)
@@ -551,7 +551,7 @@ def test_sums_that_take_longer_than_there_is_time_are_not_begun(monkeypatch):
     problem, sample, *points = solved()
     used = []
     monkeypatch.setattr(
-        maxmargin.certificates,
+        maxmargin.certificates.bounds,
         "bounds",
         lambda *task: used.append(task[5]) or bounds(*task),
     )
@@ -570,8 +570,8 @@ def test_sums_that_take_longer_than_there_is_time_are_not_begun(monkeypatch):
 @pytest.mark.parametrize("stored", [np.asarray, sp.csr_matrix])
 def test_sums_that_are_told_to_stop_do(stored, digits, monkeypatch):
     """Before the next block of rows, with the bounds that there were; and later sums are made to their end."""
-    monkeypatch.setattr(maxmargin.arithmetic, "_BLOCK", 16)
-    monkeypatch.setattr(maxmargin.certificates, "MORE_DIGITS", (digits,))
+    monkeypatch.setattr(maxmargin.numerics.sums, "_BLOCK", 16)
+    monkeypatch.setattr(maxmargin.certificates.bounds, "MORE_DIGITS", (digits,))
     problem, sample, *points = solved(stored)
     asked, most = [], np.inf
 

@@ -28,9 +28,9 @@ from maxmargin.cli.app import app
 from maxmargin.cli.fit import fit
 from maxmargin.cli.progress import Progress
 from maxmargin.cli.summary import as_json
-from maxmargin.persistence import load, save
-from maxmargin.readers import DataError, svmlight
-from maxmargin.solve import Report
+from maxmargin.fit.driver import Report
+from maxmargin.io.model_file import load, save
+from maxmargin.io.readers import DataError, svmlight
 
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(60, 4)), 3)

@@ -9,7 +9,7 @@ import pytest
 from test_cli import X, Y, refused, run
 
 from maxmargin import load
-from maxmargin.readers import DataError, read
+from maxmargin.io.readers import DataError, read
 
 pa = pytest.importorskip("pyarrow", reason="pip install 'maxmargin[arrow]'")
 

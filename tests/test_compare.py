@@ -16,9 +16,9 @@ from sklearn.datasets import dump_svmlight_file
 from typer.testing import CliRunner
 
 from maxmargin import PUMMA, MaxMarginClassifier, Perceptron, Problem, Status, compare
+from maxmargin.algorithms import ALGORITHMS
 from maxmargin.cli.app import app
-from maxmargin.comparison import COLUMNS
-from maxmargin.rules import RULES
+from maxmargin.inspection.compare import COLUMNS
 
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(60, 3)), 3)
@@ -33,7 +33,7 @@ def test_every_record_holds_the_optimum(loss, C):
     exact = optimum(Problem(loss, C), X, y.astype(float), np.ones(60))
     best, error = float(exact.lower), 1e-9 + float(exact.e)
     found = compare(X, y, C=C, loss=loss, max_iter=30, random_state=0)
-    assert set(found.refused) | {entry.algorithm for entry in found.entries} == set(RULES)
+    assert set(found.refused) | {entry.algorithm for entry in found.entries} == set(ALGORITHMS)
     assert not set(found.refused) & {entry.algorithm for entry in found.entries}
     for record in found.records():
         assert record["lower"] <= best * (1.0 + error)
@@ -288,7 +288,7 @@ class TestCommand:
 
     def test_stopping_short_is_exit_code_three(self, data):
         result = self.run(data, "--algorithms", "dcd,perceptron,pegasos", "--max-iter", 3, "--seed", 0)
-        if "pegasos" in RULES:
+        if "pegasos" in ALGORITHMS:
             assert result.exit_code == 3, result.output
             assert result.stdout.splitlines()[-1].startswith(
                 "pegasos: it does not solve this problem; it does with"

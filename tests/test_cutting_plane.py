@@ -12,13 +12,13 @@ from problems import cases
 from sklearn.datasets import load_svmlight_file
 
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
-from maxmargin.batch.cutting_plane import Hinge, Model, least_on_simplex
-from maxmargin.data import Patterns
-from maxmargin.intercept import best_intercept
-from maxmargin.rules.cutting_plane import CuttingPlane
-from maxmargin.run import Run
-from maxmargin.schedules import SCHEDULES
-from maxmargin.task import Task
+from maxmargin.algorithms.batch.cutting_plane import Hinge, Model, least_on_simplex
+from maxmargin.algorithms.cutting_plane import CuttingPlane
+from maxmargin.data.rows import Patterns
+from maxmargin.data.task import Task
+from maxmargin.fit.run import Run
+from maxmargin.fit.schedules import SCHEDULES
+from maxmargin.problem.intercept import best_intercept
 
 INTERCEPTS = ("none", "augmented", "free")
 

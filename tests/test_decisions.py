@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, OnlineMarginClassifier
-from maxmargin.decisions import class_values, decision, decisions, rows_of
+from maxmargin.estimators.decisions import class_values, decision, decisions, rows_of
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))

@@ -10,15 +10,14 @@ import scipy.sparse as sp
 from oracle import optimum
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
-from maxmargin import Problem, kernels
-from maxmargin.batch import decomposition, kernel_rows
-from maxmargin.batch.decomposition import decomposed_points
-from maxmargin.batch.kernel_rows import BLOCK, RATIO, KernelRows
-from maxmargin.compiled.decomposition import first_of, mark, pairs, singles
-from maxmargin.gram import gram_product
-from maxmargin.intercept import best_intercept
-from maxmargin.kernel_task import KernelPoints
-from maxmargin.kernels import (
+from maxmargin import Problem
+from maxmargin.algorithms.batch import decomposition, kernel_rows
+from maxmargin.algorithms.batch.decomposition import decomposed_points
+from maxmargin.algorithms.batch.kernel_rows import BLOCK, RATIO, KernelRows
+from maxmargin.engine.decomposition import first_of, mark, pairs, singles
+from maxmargin.fit.kernel_task import KernelPoints
+from maxmargin.kernels import functions as kernels
+from maxmargin.kernels.functions import (
     Gaussian,
     Lifted,
     Linear,
@@ -30,6 +29,8 @@ from maxmargin.kernels import (
     WholeNumbers,
     plain,
 )
+from maxmargin.kernels.gram import gram_product
+from maxmargin.problem.intercept import best_intercept
 
 KERNELS = {
     Linear(): ("linear", {}),

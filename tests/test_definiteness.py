@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maxmargin import definiteness
-from maxmargin.definiteness import check_gram, check_kernel, inner_product, least_eigenvalue
-from maxmargin.kernels import Gaussian, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
+from maxmargin.certificates import definiteness
+from maxmargin.certificates.definiteness import check_gram, check_kernel, inner_product, least_eigenvalue
+from maxmargin.kernels.functions import Gaussian, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
 
 
 def with_eigenvalues(values, seed=0):

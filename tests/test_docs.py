@@ -17,10 +17,10 @@ from sklearn.datasets import load_iris
 
 import maxmargin
 from maxmargin import plots
+from maxmargin.algorithms import ALGORITHMS
+from maxmargin.algorithms.programs import Program
 from maxmargin.cli.app import app
-from maxmargin.kernel_solve import KERNEL_ALGORITHMS
-from maxmargin.rules import RULES
-from maxmargin.rules.programs import Program
+from maxmargin.fit.kernel_solve import KERNEL_ALGORITHMS
 
 matplotlib.use("Agg")
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,7 +38,7 @@ def test_the_page_of_algorithms_runs_and_names_them_all(capsys):
     printed = capsys.readouterr().out
     assert printed.startswith("CERTIFIED CERTIFIED CONVERGED")
     rows = re.findall(r"^\| `([\w-]+)` \| `(\w+)` \|", page, re.M)
-    assert dict(rows) == {name: cls.__name__ for name, cls in RULES.items()}
+    assert dict(rows) == {name: cls.__name__ for name, cls in ALGORITHMS.items()}
 
 
 def test_the_page_of_kernel_machines_runs_and_names_their_algorithms(capsys):
@@ -184,7 +184,7 @@ def test_pages_that_others_name_are_there():
         for name in re.findall(r"gallery/(plot_\w+)", text):
             assert (EXAMPLES / f"{name}.py").exists(), f"{page.name} names {name}"
         for name in re.findall(r"algorithm/([\w-]+)\)", text):
-            assert name in {"index", *RULES}, f"{page.name} names the page of {name}"
+            assert name in {"index", *ALGORITHMS}, f"{page.name} names the page of {name}"
 
 
 def options(command):
@@ -208,12 +208,12 @@ def test_the_page_for_those_who_come_from_elsewhere_names_what_is_there():
     assert {"p", "norm_power", "loss", "tol", "C", "intercept", "max_time"} <= named <= here.keys()
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", ALGORITHMS)
 def test_the_docstring_of_an_algorithm_says_what_its_page_needs(name):
-    text = inspect.getdoc(RULES[name])
+    text = inspect.getdoc(ALGORITHMS[name])
     assert re.search(r"^Guarantee[^:]*:", text, re.M)
     assert "References\n----------" in text
-    if issubclass(RULES[name], Program):
+    if issubclass(ALGORITHMS[name], Program):
         assert re.search(r"^Turn:", text, re.M)
     else:
         assert re.search(r"^Turn:", text, re.M) or ("Condition:" in text and "Update:" in text)

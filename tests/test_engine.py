@@ -23,12 +23,12 @@ from presenting import (
     weight,
 )
 
-import maxmargin.data
+import maxmargin.data.rows
 from maxmargin import MaxMarginClassifier, Problem
-from maxmargin.compiled.spaces import Binary, Dense, Sparse
-from maxmargin.compiled.weights import BIAS
-from maxmargin.data import Patterns, Room
-from maxmargin.rules import RULES
+from maxmargin.algorithms import ALGORITHMS
+from maxmargin.data.rows import Patterns, Room
+from maxmargin.engine.state import BIAS
+from maxmargin.engine.storage import Binary, Dense, Sparse
 
 HARD = Problem("hinge", np.inf, intercept="none")
 
@@ -37,7 +37,7 @@ def problem_for(name: str, intercept: str = "none") -> Problem:
     """A problem that the rule solves, without slack."""
     problem = Problem("hinge", 4.0, intercept=intercept)
     free = Problem("hinge", np.inf, intercept="free")
-    return next(p for p in (problem, HARD, free) if RULES[name]().refuses(p) is None)
+    return next(p for p in (problem, HARD, free) if ALGORITHMS[name]().refuses(p) is None)
 
 
 def plan_for(name: str, problem: Problem, X, weights=None):
@@ -153,7 +153,7 @@ def test_64_bit_index_path(name, monkeypatch):
     unit = p.unit or 1.0
     turns = orders(name, len(X), rng)
     narrow = start(sp.csr_matrix(X), y, problem, unit, name=name)
-    monkeypatch.setattr(maxmargin.data, "_SMALL_INDEX", 0)
+    monkeypatch.setattr(maxmargin.data.rows, "_SMALL_INDEX", 0)
     wide = start(sp.csr_matrix(X), y, problem, unit, name=name)
     assert narrow.space.indices.dtype.itemsize == 4
     assert wide.space.indices.dtype.itemsize == wide.space.indptr.dtype.itemsize == 8
@@ -216,7 +216,7 @@ def test_elastic_is_explicit_columns(name, sparse):
     rng = np.random.default_rng(8)
     delta = 1.0 if name == "dcd" else 4.0
     problem, hard = Problem("squared_hinge", 0.5 / delta**2, intercept="none"), HARD
-    if RULES[name]().refuses(problem):
+    if ALGORITHMS[name]().refuses(problem):
         problem, hard = (replace(p, intercept="free") for p in (problem, hard))
     X = exact_rows(name, rng, spare=1.0)
     n = len(X)
@@ -346,7 +346,7 @@ def test_sparse_data_are_not_copied(kind, monkeypatch):
     X = with_indices(np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]]), kind)
     for part in (X.data, X.indices, X.indptr):
         part.flags.writeable = False
-    monkeypatch.setattr(maxmargin.data, "_SMALL_INDEX", 0 if kind is np.int64 else 2**32 - 1)
+    monkeypatch.setattr(maxmargin.data.rows, "_SMALL_INDEX", 0 if kind is np.int64 else 2**32 - 1)
     h = start(X, np.array([1.0, -1.0]), HARD)
     assert np.shares_memory(h.space.data, X.data)
     assert np.shares_memory(h.space.indices, X.indices)
@@ -358,7 +358,7 @@ def test_read_only_arrays_need_no_compilation_of_their_own():
     X = np.arange(12.0).reshape(4, 3)
     y = np.array([1.0, -1.0, 1.0, -1.0])
     rule = plan("perceptron", HARD, X).rule
-    from maxmargin.compiled.sweeps import repeat
+    from maxmargin.engine.sweep import repeat
 
     if not hasattr(repeat, "signatures"):
         pytest.skip("interpreted: nothing is compiled")
@@ -373,7 +373,7 @@ def test_read_only_arrays_need_no_compilation_of_their_own():
 @pytest.mark.parametrize(
     "intercept", ["none", "free", pytest.param("augmented", marks=pytest.mark.slow)]
 )  # a constant feature is a row like others, and compiled once more
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", ALGORITHMS)
 def test_fit_never_writes_to_the_callers_data(name, intercept, sparse):
     rng = np.random.default_rng(11)
     X = rng.integers(-2, 3, (30, 4)).astype(float)
@@ -388,13 +388,13 @@ def test_fit_never_writes_to_the_callers_data(name, intercept, sparse):
     losses = [
         loss
         for loss in ("squared_hinge", "hinge")
-        if RULES[name]().refuses(Problem(loss, 1.0, intercept=intercept)) is None
+        if ALGORITHMS[name]().refuses(Problem(loss, 1.0, intercept=intercept)) is None
     ]
     if not losses:
         assert (
             (name, intercept) in (("pumma", "none"), ("pumma", "augmented"))
             or name == "lp"
-            or RULES[name]().other_norm(Problem("squared_hinge", 1.0))
+            or ALGORITHMS[name]().other_norm(Problem("squared_hinge", 1.0))
         )  # or is of other norms
         return
     MaxMarginClassifier(loss=losses[0], algorithm=name, **kind).fit(X, y, s)

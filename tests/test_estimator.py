@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import maxmargin.certificates
+import maxmargin.certificates.bounds
 from maxmargin import (
     MPU,
     CertificateError,
@@ -33,12 +33,12 @@ from maxmargin import (
     Status,
     verify,
 )
-from maxmargin.rules import RULES
-from maxmargin.rules.programs import LinearProgram
-from maxmargin.watch import Watch
+from maxmargin.algorithms import ALGORITHMS
+from maxmargin.algorithms.programs import LinearProgram
+from maxmargin.fit.deadline import Watch
 
-EUCLIDEAN = [name for name in RULES if name != "lp"]  # those that solve p = 2
-FOR_HARD = [name for name in RULES if RULES[name]().refuses(Problem("hinge", np.inf)) is None]
+EUCLIDEAN = [name for name in ALGORITHMS if name != "lp"]  # those that solve p = 2
+FOR_HARD = [name for name in ALGORITHMS if ALGORITHMS[name]().refuses(Problem("hinge", np.inf)) is None]
 
 
 @parametrize_with_checks(
@@ -378,9 +378,9 @@ LEGAL = {name: (X, y) for name, X, y in hard_but_legal(np.random.default_rng(0))
     ("algorithm", "loss"),
     [
         (name, loss)
-        for name in RULES
+        for name in ALGORITHMS
         for loss in ("hinge", "squared_hinge")
-        if RULES[name].convergent and RULES[name]().refuses(Problem(loss, 1.0)) is None
+        if ALGORITHMS[name].convergent and ALGORITHMS[name]().refuses(Problem(loss, 1.0)) is None
     ],
 )
 @pytest.mark.parametrize("name", LEGAL)
@@ -434,7 +434,7 @@ def test_a_zero_row_among_thousands(algorithm):
         assert np.isfinite(model.coef_).all()
         assert model.certificate_.lower <= 0.0
         verify(model, stored, y)
-    if RULES[algorithm]().refuses(Problem("hinge", 1.0)) is None:
+    if ALGORITHMS[algorithm]().refuses(Problem("hinge", 1.0)) is None:
         soft = MaxMarginClassifier(1.0, loss="hinge", fit_intercept=False, algorithm=algorithm).fit(X, y)
         assert soft.status_ is Status.CERTIFIED
         assert soft.certificate_.lower >= 1.0 - 1e-9  # the row costs C
@@ -546,7 +546,7 @@ def test_the_hard_margin_ends_on_inseparable_data(algorithm, intercept, request)
         assert model.certificate_.lower <= 0.0
         assert model.certificate_.upper >= 0.0
         verify(model, X, y)
-        if n == 60 and RULES[algorithm].convergent:
+        if n == 60 and ALGORITHMS[algorithm].convergent:
             assert model.status_ is Status.INSEPARABLE
             # the proof: weights whose combination is the origin, to rounding
             assert model.certificate_.upper <= 1e-13 * np.abs(X).max()
@@ -744,10 +744,10 @@ def test_the_number_of_jobs_does_not_matter(n):
 def test_names_and_objects_mean_the_same(name, data):
     loss = "squared_hinge" if name in FOR_HARD or name in ("flexible-ima", "newton") else "hinge"
     by_name = MaxMarginClassifier(loss=loss, algorithm=name, random_state=0).fit(*data)
-    by_object = MaxMarginClassifier(loss=loss, algorithm=RULES[name](), random_state=0).fit(*data)
+    by_object = MaxMarginClassifier(loss=loss, algorithm=ALGORITHMS[name](), random_state=0).fit(*data)
     assert by_name.coef_.tolist() == by_object.coef_.tolist()
-    assert RULES[name]() == RULES[name]()
-    assert hash(RULES[name]()) == hash(RULES[name]())
+    assert ALGORITHMS[name]() == ALGORITHMS[name]()
+    assert hash(ALGORITHMS[name]()) == hash(ALGORITHMS[name]())
 
 
 @pytest.mark.parametrize("name", EUCLIDEAN)
@@ -757,12 +757,12 @@ def test_every_schedule_of_every_rule(name):
     X, y = clouds(2500, 4)
     C = 0.05
     loss = "squared_hinge" if name in FOR_HARD or name in ("flexible-ima", "newton") else "hinge"
-    for schedule in RULES[name].schedules:
+    for schedule in ALGORITHMS[name].schedules:
         for stored in (X, sp.csr_matrix(X)):
             model = MaxMarginClassifier(
-                C, loss=loss, algorithm=RULES[name](schedule=schedule), random_state=0, max_iter=300
+                C, loss=loss, algorithm=ALGORITHMS[name](schedule=schedule), random_state=0, max_iter=300
             ).fit(stored, y)
-            if RULES[name].convergent and name != "pegasos":  # which comes near, and there gets slow
+            if ALGORITHMS[name].convergent and name != "pegasos":  # which comes near, and there gets slow
                 assert model.status_ is Status.CERTIFIED
                 assert model.certificate_.gap <= 1e-3
             verify(model, stored, y)
@@ -876,7 +876,7 @@ def test_digits_for_which_no_time_is_left_are_not_claimed(monkeypatch):
     model = MaxMarginClassifier(1.0, loss="squared_hinge", tol=1e-15).fit(X, y)
     assert model.status_ is Status.MAX_TIME
     assert verify(model, X, y).gap < model.certificate_.gap < 1e-9
-    monkeypatch.setattr(maxmargin.certificates, "_is_seen", lambda *task: False)
+    monkeypatch.setattr(maxmargin.certificates.bounds, "_is_seen", lambda *task: False)
     assert MaxMarginClassifier(1.0, loss="squared_hinge", tol=1e-15).fit(X, y).status_ is Status.CONVERGED
 
 
@@ -955,7 +955,7 @@ CTRL_C = """
     from test_estimator import ENDLESS, best_so_far, slow_problem
     from maxmargin import MaxMarginClassifier, Status
     import maxmargin.solve
-    maxmargin.solve.FEW_ROWS = maxmargin.solve.MANY_ROWS = 0  # no exact step
+    maxmargin.fit.driver.FEW_ROWS = maxmargin.fit.driver.MANY_ROWS = 0  # no exact step
     X, y = slow_problem()
     times = {times}
 
@@ -1047,7 +1047,7 @@ def test_every_schedule_comes_to_an_end():
     """A round ends, and with it max_iter counts, also where the schedule's own criterion is never met."""
     X, y = clouds(2500, 3, gap=0.3)
     for name in FOR_HARD:
-        cls = RULES[name]
+        cls = ALGORITHMS[name]
         for schedule in cls.schedules:
             model = MaxMarginClassifier(
                 np.inf, algorithm=cls(schedule=schedule), max_iter=3, random_state=0
@@ -1122,7 +1122,7 @@ def test_a_class_without_weight_among_three_is_certified(loss):
 def test_classes_in_threads_whatever_the_backend(monkeypatch):
     import joblib
 
-    monkeypatch.setattr("maxmargin.choice.TOGETHER", 0)
+    monkeypatch.setattr("maxmargin.fit.policy.TOGETHER", 0)
     X, y = clouds(60, 4, classes=3)
     one = MaxMarginClassifier(random_state=0).fit(X, y)
     with joblib.parallel_config("loky"):

@@ -12,21 +12,21 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import PolynomialFeatures
 
-import maxmargin.solve
+import maxmargin.fit.driver
 from maxmargin import DualCoordinateDescent, MaxMarginClassifier, Problem, Status, verify
-from maxmargin.arithmetic import MORE_DIGITS, Compensated
-from maxmargin.batch import active_set, newton
-from maxmargin.batch import quadratic as programs
-from maxmargin.batch.active_set import Point, candidates
-from maxmargin.batch.interior_point import BY_ORTHOGONAL_FACTORS, BY_PRODUCTS, interior_point
-from maxmargin.batch.points import Reached
-from maxmargin.batch.quadratic import OutOfTime, Whole, _Basis, quadratic
-from maxmargin.certificates import Sample, certify
-from maxmargin.data import Patterns
-from maxmargin.intercept import best_intercept
-from maxmargin.run import Run
-from maxmargin.solve import distinct
-from maxmargin.task import Task
+from maxmargin.algorithms.batch import active_set, newton
+from maxmargin.algorithms.batch import quadratic_program as programs
+from maxmargin.algorithms.batch.active_set import Point, candidates
+from maxmargin.algorithms.batch.interior_point import BY_ORTHOGONAL_FACTORS, BY_PRODUCTS, interior_point
+from maxmargin.algorithms.batch.iterate import Reached
+from maxmargin.algorithms.batch.quadratic_program import OutOfTime, Whole, _Basis, quadratic
+from maxmargin.certificates.bounds import Sample, certify
+from maxmargin.data.rows import Patterns
+from maxmargin.data.task import Task
+from maxmargin.fit.driver import distinct
+from maxmargin.fit.run import Run
+from maxmargin.numerics.sums import MORE_DIGITS, Compensated
+from maxmargin.problem.intercept import best_intercept
 
 
 def wide(n: int, d: int, seed: int = 0, alike: float = 1.0):
@@ -335,7 +335,9 @@ class TestOnTheWay:
     def test_one_certificate_is_enough(self, monkeypatch):
         """The one that the step was judged by is the user's."""
         made = []
-        monkeypatch.setattr(maxmargin.solve, "certify", lambda *task: made.append(certify(*task)) or made[-1])
+        monkeypatch.setattr(
+            maxmargin.fit.driver, "certify", lambda *task: made.append(certify(*task)) or made[-1]
+        )
         X, y = noisy(200, 5)
         model = MaxMarginClassifier(1.0).fit(X, y)
         assert model.certificate_ in made
@@ -370,8 +372,8 @@ class TestNearEnough:
             asked.append(enough)
             return candidates(qp, start, interrupted, enough)
 
-        monkeypatch.setattr(maxmargin.solve, "candidates", noted)
-        monkeypatch.setattr(maxmargin.solve, "NARROW", 0)  # step by step
+        monkeypatch.setattr(maxmargin.fit.driver, "candidates", noted)
+        monkeypatch.setattr(maxmargin.fit.driver, "NARROW", 0)  # step by step
         X, y = noisy(2100, 4)
         many = MaxMarginClassifier(10.0, loss=loss).fit(X, y)
         X[100:200], y[100:200] = X[:100], y[:100]
@@ -386,7 +388,7 @@ class TestNearEnough:
         X, y = noisy(3000, 6)
         model = MaxMarginClassifier(1.0, loss=loss, warm_start=True).fit(X, y)
         first = model.certificate_
-        monkeypatch.setattr(maxmargin.solve, "candidates", None)
+        monkeypatch.setattr(maxmargin.fit.driver, "candidates", None)
         assert model.fit(X, y).status_ is Status.CERTIFIED
         assert model.certificate_.gap <= first.gap * (1.0 + 1e-6)
         assert verify(model, X, y).gap <= 1e-3
@@ -405,7 +407,7 @@ class TestNearEnough:
                 yield point
 
         monkeypatch.setattr(active_set, name, boasting)
-        monkeypatch.setattr(maxmargin.solve, "NARROW", 0)  # step by step
+        monkeypatch.setattr(maxmargin.fit.driver, "NARROW", 0)  # step by step
         X, y = noisy(3000, 6)
         model = MaxMarginClassifier(1.0, loss=loss).fit(X, y)
         assert model.status_ is Status.CERTIFIED
@@ -430,9 +432,9 @@ class TestClasses:
             np.testing.assert_allclose(model.intercept_[k], alone.intercept_[0], rtol=1e-9, atol=1e-12)
 
     def test_distinct_rows_are_looked_for_once(self, monkeypatch):
-        seen, usual = [], maxmargin.solve.merge
-        monkeypatch.setattr(maxmargin.solve, "merge", lambda *task: seen.append(1) or usual(*task))
-        monkeypatch.setattr(maxmargin.solve, "NARROW", 0)  # step by step
+        seen, usual = [], maxmargin.fit.driver.merge
+        monkeypatch.setattr(maxmargin.fit.driver, "merge", lambda *task: seen.append(1) or usual(*task))
+        monkeypatch.setattr(maxmargin.fit.driver, "NARROW", 0)  # step by step
         X, _ = noisy(120, 3)
         MaxMarginClassifier().fit(X, np.arange(120) % 5)
         assert len(seen) == 2  # told apart by class, and looked at whether any is of two classes
@@ -545,7 +547,7 @@ class TestStopped:
         def cut_off(run, X, certified, watch, exact, enough):
             watch.stop()
 
-        monkeypatch.setattr(maxmargin.solve, "_finish", cut_off)
+        monkeypatch.setattr(maxmargin.fit.driver, "_finish", cut_off)
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(300, 3)), np.where(rng.random(300) < 0.5, 1.0, -1.0)
         X[:, 0] += 4.0 * y
@@ -578,7 +580,7 @@ class TestStopped:
 
         X, y = noisy(200, 5)
         best = MaxMarginClassifier(1.0, loss="hinge").fit(X, y)
-        monkeypatch.setattr(maxmargin.solve, "certify", noted)
+        monkeypatch.setattr(maxmargin.fit.driver, "certify", noted)
         monkeypatch.setattr(Compensated, "SECONDS", 1.0)
         model = MaxMarginClassifier(1.0, loss="hinge", max_time=60.0).fit(X, y)
         assert asked == [1e-3]

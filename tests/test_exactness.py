@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from oracle import _solve
 
 from maxmargin import CertificateError, MaxMarginClassifier, Status, verify
-from maxmargin.certificates import Sample
-from maxmargin.exactness import exact_bound, huge_columns
-from maxmargin.problems import Problem
+from maxmargin.certificates.bounds import Sample
+from maxmargin.certificates.huge_columns import exact_bound, huge_columns
+from maxmargin.problem.problem import Problem
 
 LOSSES = ("hinge", "squared_hinge")
 INTERCEPTS = {

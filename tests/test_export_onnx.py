@@ -237,7 +237,7 @@ class TestPipelines:
     def test_skl2onnx_itself(self):
         import skl2onnx
 
-        from maxmargin.export.onnx import register
+        from maxmargin.io.onnx import register
 
         register()
         register()  # once more does no harm

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oracle import optimum
 
 from maxmargin import CRAMMA, MaxMarginClassifier, Problem
-from maxmargin.extension import Extension, extended_margin
+from maxmargin.certificates.extension import Extension, extended_margin
 
 HARD = Problem("hinge", np.inf, intercept="none")
 

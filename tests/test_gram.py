@@ -6,20 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import maxmargin.data
-from maxmargin import (
-    ALMA,
-    PUMMA,
-    AggressiveROMMA,
-    MaxMarginClassifier,
-    Perceptron,
-    Problem,
-    verify,
-)
-from maxmargin.compiled.spaces import Gram
-from maxmargin.compiled.sweeps import look, repeat
-from maxmargin.data import Patterns, Room
-from maxmargin.rules.perceptron import Learn
+import maxmargin.data.rows
+from maxmargin import ALMA, PUMMA, AggressiveROMMA, MaxMarginClassifier, Perceptron, Problem, verify
+from maxmargin.algorithms.online.perceptron import Learn
+from maxmargin.data.rows import Patterns, Room
+from maxmargin.engine.storage import Gram
+from maxmargin.engine.sweep import look, repeat
 
 
 def wide(n=24, d=60, seed=0):
@@ -51,8 +43,8 @@ def test_same_steps_as_on_the_rows(algorithm, options, monkeypatch):
     store = sp.csr_matrix if isinstance(algorithm, Perceptron) else np.asarray
     assert Patterns(store(X)).few
     models = []
-    for most in (maxmargin.data.MOST_PRODUCTS, 0):
-        monkeypatch.setattr(maxmargin.data, "MOST_PRODUCTS", most)
+    for most in (maxmargin.data.rows.MOST_PRODUCTS, 0):
+        monkeypatch.setattr(maxmargin.data.rows, "MOST_PRODUCTS", most)
         models.append(MaxMarginClassifier(algorithm=algorithm, random_state=0, **options).fit(store(X), y))
     kept, rows = models
     assert kept.history_[-1].steps == rows.history_[-1].steps > 0

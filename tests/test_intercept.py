@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from maxmargin import MPU, MaxMarginClassifier, Problem, Status
-from maxmargin.intercept import best_intercept
+from maxmargin.problem.intercept import best_intercept
 
 
 def loss(problem, z, y, s, b):

@@ -11,16 +11,16 @@ import scipy.sparse as sp
 from oracle import optimum
 
 from maxmargin import InteriorPoint, MaxMarginClassifier, Newton, Problem, Status
-from maxmargin.batch import blocks as rows_in_blocks
-from maxmargin.batch import newton as newtons_method
-from maxmargin.batch import primal_dual
-from maxmargin.batch.blocks import Blocks
-from maxmargin.batch.primal_dual import interior_points
-from maxmargin.choice import choose, relay
+from maxmargin.algorithms.batch import chunks as rows_in_blocks
+from maxmargin.algorithms.batch import newton as newtons_method
+from maxmargin.algorithms.batch import primal_dual
+from maxmargin.algorithms.batch.chunks import Blocks
+from maxmargin.algorithms.batch.primal_dual import interior_points
 from maxmargin.cli.summary import solved_by
-from maxmargin.data import Patterns
-from maxmargin.task import Task
-from maxmargin.values import dual_point, primal_point
+from maxmargin.data.rows import Patterns
+from maxmargin.data.task import Task
+from maxmargin.fit.policy import choose, relay
+from maxmargin.fit.values import dual_point, primal_point
 
 LOSSES, INTERCEPTS = ("hinge", "squared_hinge"), ("free", "augmented", "none")
 

@@ -19,11 +19,11 @@ import pytest
 from numba.core.errors import NumbaError
 from presenting import ONE_BY_ONE, plan, start
 
-import maxmargin.compiled
+import maxmargin.engine
 from maxmargin import Problem
-from maxmargin.compiled.jit import compiled, record
-from maxmargin.compiled.sweeps import repeat
-from maxmargin.rules import RULES
+from maxmargin.algorithms import ALGORITHMS
+from maxmargin.engine.jit import compiled, record
+from maxmargin.engine.sweep import repeat
 
 HERE = Path(__file__).resolve().parent
 SOURCE = Path(maxmargin.__file__).resolve().parent
@@ -118,7 +118,7 @@ def test_methods_of_records_cannot_allocate_either():
 @needs_jit
 def test_every_compiled_function_runs_without_reference_counts():
     dispatchers = []
-    for info in pkgutil.iter_modules(maxmargin.compiled.__path__):
+    for info in pkgutil.iter_modules(maxmargin.engine.__path__):
         module = importlib.import_module(f"maxmargin.compiled.{info.name}")
         dispatchers += [f for f in vars(module).values() if hasattr(f, "targetoptions")]
     assert len(dispatchers) >= 10
@@ -208,7 +208,7 @@ def test_rules_that_divide_take_the_same_steps_either_way(both):
 
 def test_processes_that_compile_at_the_same_time_do_not_mix_their_code(tmp_path):
     """Two indices that were read before either was written: Numba's own names one file for both."""
-    from maxmargin.compiled.jit import _CacheFile
+    from maxmargin.engine.jit import _CacheFile
 
     one, two = (_CacheFile(str(tmp_path), "f", "stamp") for _ in range(2))
     read, write = two._load_index(), one._save_data
@@ -236,7 +236,7 @@ def test_no_index_is_out_of_range(tmp_path):
     gaps = replayed(
         "fits", "2500", NUMBA_BOUNDSCHECK="1", NUMBA_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="0"
     )
-    convergent = [name for name in ONE_BY_ONE if RULES[name].convergent]
+    convergent = [name for name in ONE_BY_ONE if ALGORITHMS[name].convergent]
     assert max(gap for name, gap in gaps.items() if name.split(",")[0] in convergent) < 0.1
 
 
@@ -347,13 +347,13 @@ def test_a_renamed_record_discards_the_old_cache(tmp_path):
 def test_a_rule_of_ones_own_leaves_the_cache_of_others_alone(tmp_path):
     """An index that names a record which cannot be imported is discarded: nobody else's may stand in it."""
     (tmp_path / "engine.py").write_text(
-        "from maxmargin.compiled.jit import compiled\n\n\n"
+        "from maxmargin.engine.jit import compiled\n\n\n"
         "@compiled()\ndef limit(rule):\n    return rule.threshold(rule)\n"
     )
     for name, number in (("mine", 1), ("yours", 2)):
         (tmp_path / name).mkdir()
         (tmp_path / name / f"{name}.py").write_text(
-            "from typing import NamedTuple\n\nfrom maxmargin.compiled.jit import record\n\n\n"
+            "from typing import NamedTuple\n\nfrom maxmargin.engine.jit import record\n\n\n"
             f"@record\nclass Rule(NamedTuple):\n    a: float\n\n"
             f"    def threshold(self, h):\n        return self.a + {number}\n"
         )

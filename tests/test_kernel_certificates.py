@@ -11,11 +11,12 @@ import scipy.sparse as sp
 from oracle import optimum
 from test_decomposition import rings
 
-from maxmargin import Problem, kernel_certificates
-from maxmargin.batch.decomposition import decomposed_points
-from maxmargin.batch.kernel_rows import KernelRows
-from maxmargin.certificates import Bounds, Sample, bounds
-from maxmargin.kernel_certificates import (
+from maxmargin import Problem
+from maxmargin.algorithms.batch.decomposition import decomposed_points
+from maxmargin.algorithms.batch.kernel_rows import KernelRows
+from maxmargin.certificates import kernel as kernel_certificates
+from maxmargin.certificates.bounds import Bounds, Sample, bounds
+from maxmargin.certificates.kernel import (
     RANGE,
     KernelBounds,
     KernelPoint,
@@ -25,7 +26,7 @@ from maxmargin.kernel_certificates import (
     better,
     kernel_bounds,
 )
-from maxmargin.kernels import Gaussian, Linear, Polynomial, Precomputed, WholeNumbers
+from maxmargin.kernels.functions import Gaussian, Linear, Polynomial, Precomputed, WholeNumbers
 
 PROBLEMS = [
     Problem(loss, C, intercept=intercept, intercept_scaling=0.7)

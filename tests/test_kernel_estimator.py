@@ -29,12 +29,12 @@ from maxmargin import (
     MaxMarginClassifier,
     Problem,
     Status,
-    kernel_solve,
     verify,
 )
-from maxmargin.certificates import Sample, fingerprint
-from maxmargin.kernel_solve import KERNEL_ALGORITHMS
-from maxmargin.kernels import Gaussian
+from maxmargin.certificates.bounds import Sample, fingerprint
+from maxmargin.fit import kernel_solve
+from maxmargin.fit.kernel_solve import KERNEL_ALGORITHMS
+from maxmargin.kernels.functions import Gaussian
 
 
 def not_gram_matrices(estimator):
@@ -291,7 +291,7 @@ class TestRows:
         model = KernelMaxMarginClassifier(tol=1e-2).fit(X[:500], y[:500])
         one = model.decision_function(X)
         np.testing.assert_array_equal(model.set_params(n_jobs=2).decision_function(X), one)
-        monkeypatch.setattr("maxmargin.kernel_machine.BLOCK", 1)
+        monkeypatch.setattr("maxmargin.estimators.kernel_machine.BLOCK", 1)
         np.testing.assert_allclose(model.decision_function(X), one, atol=1e-9)
 
     def test_pairs_side_by_side(self):
@@ -307,7 +307,7 @@ class TestPrecision:
     @staticmethod
     def seen(monkeypatch):
         seen = []
-        from maxmargin import kernel_solve
+        from maxmargin.fit import kernel_solve
 
         class Rows(kernel_solve.KernelRows):
             def __init__(self, kernel, X, megabytes):

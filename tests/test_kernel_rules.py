@@ -13,26 +13,35 @@ from presenting import BUSY, ONE_BY_ONE, bias, dual, reflected
 from test_decomposition import rings
 
 from maxmargin import Problem
-from maxmargin.batch.kernel_rows import KernelRows
-from maxmargin.data import Patterns
-from maxmargin.intercept import best_intercept
-from maxmargin.kernel_run import KernelRun
-from maxmargin.kernel_task import KernelTask
-from maxmargin.kernels import Gaussian, Linear, Polynomial
-from maxmargin.rules import ALMA, MPU, PUMMA, RULES, AggressiveROMMA, Bias, DualCoordinateDescent, Pegasos
-from maxmargin.rules.halving import accuracies
-from maxmargin.run import Run
-from maxmargin.schedules import SCHEDULES
-from maxmargin.task import Task
+from maxmargin.algorithms import (
+    ALGORITHMS,
+    ALMA,
+    MPU,
+    PUMMA,
+    AggressiveROMMA,
+    Bias,
+    DualCoordinateDescent,
+    Pegasos,
+)
+from maxmargin.algorithms.batch.kernel_rows import KernelRows
+from maxmargin.algorithms.online.halving import accuracies
+from maxmargin.data.rows import Patterns
+from maxmargin.data.task import Task
+from maxmargin.fit.kernel_run import KernelRun
+from maxmargin.fit.kernel_task import KernelTask
+from maxmargin.fit.run import Run
+from maxmargin.fit.schedules import SCHEDULES
+from maxmargin.kernels.functions import Gaussian, Linear, Polynomial
+from maxmargin.problem.intercept import best_intercept
 
-KERNELISED = [name for name in RULES if RULES[name].kernelised]
+KERNELISED = [name for name in ALGORITHMS if ALGORITHMS[name].kernelised]
 PROBLEMS = [
     Problem(loss, C, intercept=intercept, intercept_scaling=0.7)
     for (loss, C), intercept in product(
         [("hinge", np.inf), ("hinge", 3.0), ("squared_hinge", 3.0)], ("none", "augmented", "free")
     )
 ]
-SOLVED = [(name, p) for name in KERNELISED for p in PROBLEMS if RULES[name]().refuses(p) is None]
+SOLVED = [(name, p) for name in KERNELISED for p in PROBLEMS if ALGORITHMS[name]().refuses(p) is None]
 TOL = 0.02
 PLAIN = {
     name: {"schedule": "plain"} for name in ("romma", "aggressive-romma", "fmp")
@@ -97,7 +106,7 @@ def rounds(run, most=300, between=lambda: None):
     [
         (name, p)
         for name, p in SOLVED
-        if name in ONE_BY_ONE and p.free <= (RULES[name].bias is not Bias.COORDINATE)
+        if name in ONE_BY_ONE and p.free <= (ALGORITHMS[name].bias is not Bias.COORDINATE)
     ],
     ids=ids,
 )
@@ -115,7 +124,7 @@ def test_trajectory_is_the_naive_one_on_features(name, problem, most):
         weights[rng.random(30) < 0.2] = 0.0
         kernel = (Gaussian(0.4), Polynomial(0.5, 2, 1.0))[seed % 2]
         K = kernel.block(X, X)
-        run = started(problem, Few(K, most), y, weights, RULES[name](**BUSY.get(name, {})))
+        run = started(problem, Few(K, most), y, weights, ALGORITHMS[name](**BUSY.get(name, {})))
         used = np.flatnonzero(weights)
         turns = [rng.permutation(used.size).astype(np.uint32) for _ in range(4)]
         delta2 = problem.delta2(weights[used])
@@ -155,20 +164,20 @@ def test_what_is_at_hand_changes_nothing(name, loss):
     K = Gaussian(0.4).block(X, X)
     problem = Problem(loss, 3.0, intercept="free")
     options = {"k": 7} if name == "pegasos" else {**BUSY.get(name, {}), **PLAIN.get(name, {})}
-    if RULES[name]().refuses(problem) is not None:
+    if ALGORITHMS[name]().refuses(problem) is not None:
         return
     weights[::7] = 0.0
     ends = []
     for most, others in ((None, False), (4, False), (11, True)):
         rows = Few(K, most)
-        run = started(problem, rows, y, weights, RULES[name](**options))
+        run = started(problem, rows, y, weights, ALGORITHMS[name](**options))
         rounds(run, 3, (lambda rows=rows: rows.slots(np.array([3, 1, 4]))) if others else lambda: None)
         assert rows.computed <= run.n if most is None else rows.computed > 4
         ends.append(fingerprint(run))
     assert ends[0] == ends[1] == ends[2]
     # rows of weight 0 are as good as left out
     used = np.flatnonzero(weights)
-    run = started(problem, Few(K[np.ix_(used, used)]), y[used], weights[used], RULES[name](**options))
+    run = started(problem, Few(K[np.ix_(used, used)]), y[used], weights[used], ALGORITHMS[name](**options))
     assert fingerprint(rounds(run, 3))[:3] == ends[0][:3]
 
 
@@ -193,7 +202,7 @@ def test_the_linear_kernel_is_the_linear_space(name, problem):
     X = rng.normal(size=(n, d)) + 0.4 * y[:, None]
     # sets that are left by their gap ask for the same bounds
     schedule = {"schedule": "plain"} if name in ("mpu", *PLAIN) else {}
-    algorithm = RULES[name](**BUSY.get(name, {}), **schedule)
+    algorithm = ALGORITHMS[name](**BUSY.get(name, {}), **schedule)
     linear = Run(
         Task(problem, Patterns(X), y, np.ones(n)), algorithm, 1e-6, np.random.default_rng(0), lambda: False
     )
@@ -228,7 +237,9 @@ def test_bounds_bracket_the_optimum(name, problem):
     K = kernel.block(X, X)
     exact = optimum(problem, features(K), y, weights)
     low, high = float(exact.lower) * (1.0 - 1e-9), float(exact.upper) * (1.0 + 1e-9)
-    run = rounds(started(problem, KernelRows(kernel, X, 1.0), y, weights, RULES[name](**QUICK.get(name, {}))))
+    run = rounds(
+        started(problem, KernelRows(kernel, X, 1.0), y, weights, ALGORITHMS[name](**QUICK.get(name, {})))
+    )
     assert run.lower <= high
     assert low <= run.upper
     if name in CLOSE:
@@ -282,8 +293,8 @@ def extended(problem, K, y, weights):
 @pytest.mark.parametrize(
     ("algorithm", "fraction", "most"),
     [
-        (RULES["perceptron"](b=2.0), 2.0 / 5.0, lambda ratio: 5.0 * ratio),
-        (RULES["romma"](schedule="plain"), 0.0, lambda ratio: ratio),
+        (ALGORITHMS["perceptron"](b=2.0), 2.0 / 5.0, lambda ratio: 5.0 * ratio),
+        (ALGORITHMS["romma"](schedule="plain"), 0.0, lambda ratio: ratio),
         (AggressiveROMMA(delta=0.3, halving=False, schedule="plain"), 0.7, lambda ratio: ratio / 0.09),
         (PUMMA(delta=0.3, halving=False), 0.7, lambda ratio: 4.0 * ratio / 0.09),
         (ALMA(alpha=0.5), 0.5, lambda ratio: 2.0 * ratio * 9.0 + 12.0),
@@ -343,7 +354,11 @@ def test_single_precision():
     wide, narrow = (
         rounds(
             started(
-                problem, KernelRows(Gaussian(0.4), X.astype(kind), 1.0), y, weights, RULES["perceptron"]()
+                problem,
+                KernelRows(Gaussian(0.4), X.astype(kind), 1.0),
+                y,
+                weights,
+                ALGORITHMS["perceptron"](),
             )
         )
         for kind in (np.float64, np.float32)
@@ -394,7 +409,7 @@ def test_alma_begins_where_it_ended():
 def test_time_may_run_out_within_a_sweep():
     """A sweep that waits for a row is given up, and is no proof that all is right."""
     X, y, weights = rings(40, 5)
-    for algorithm in (PUMMA(delta=0.01), DualCoordinateDescent(), Pegasos(), RULES["ima"]()):
+    for algorithm in (PUMMA(delta=0.01), DualCoordinateDescent(), Pegasos(), ALGORITHMS["ima"]()):
         asked = []
 
         def interrupted(asked=asked):
@@ -425,8 +440,8 @@ def test_a_pattern_of_length_zero_has_no_margin():
 
 def test_which_algorithms_have_a_kernel_form():
     without = {"cutting-plane", "flexible-ima", "lp", "barrier", "interior-point", "proximal-point", "newton"}
-    assert set(RULES) - set(KERNELISED) == without
-    for name in RULES:
-        said = RULES[name]().refuses_kernels()
+    assert set(ALGORITHMS) - set(KERNELISED) == without
+    for name in ALGORITHMS:
+        said = ALGORITHMS[name]().refuses_kernels()
         assert (said is None) == (name not in without)
         assert said is None or ('algorithm="' in said and name not in said)

@@ -13,19 +13,12 @@ import scipy.sparse as sp
 from edge import cancels, simplex
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from maxmargin import (
-    CertificateError,
-    Inseparable,
-    KernelMaxMarginClassifier,
-    Separable,
-    Undecided,
-    images,
-    kernel_separation,
-    separate,
-)
-from maxmargin.images import MonomialRows, dimension
-from maxmargin.kernel_verdicts import KernelSeparator, PolynomialSeparator
-from maxmargin.kernels import Gaussian, Linear, Polynomial
+from maxmargin import CertificateError, Inseparable, KernelMaxMarginClassifier, Separable, Undecided, separate
+from maxmargin.certificates import feature_map as images
+from maxmargin.certificates.feature_map import MonomialRows, dimension
+from maxmargin.certificates.kernel_verdicts import KernelSeparator, PolynomialSeparator
+from maxmargin.kernels.functions import Gaussian, Linear, Polynomial
+from maxmargin.separability import kernel as kernel_separation
 
 SQUARE = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
 XOR = [1, 1, 0, 0]
@@ -252,7 +245,7 @@ class TestOtherKernels:
 
 
 def test_gamma_scale_is_scikit_learn_s():
-    from maxmargin.kernel_names import kernel_named
+    from maxmargin.kernels.names import kernel_named
 
     X = np.random.default_rng(0).standard_normal((20, 3))
     X[np.abs(X) < 0.5] = 0.0

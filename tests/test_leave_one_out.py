@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, support_report
-from maxmargin.certificates import Sample, certify
-from maxmargin.leave_one_out import InnerProducts, left_out
-from maxmargin.problems import Problem
+from maxmargin.certificates.bounds import Sample, certify
+from maxmargin.certificates.leave_one_out import InnerProducts, left_out
+from maxmargin.problem.problem import Problem
 from tests.test_screening import data, exact, near
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from oracle import optimum
 
 from maxmargin import Problem
-from maxmargin.batch import narrowing
-from maxmargin.batch.narrowing import (
+from maxmargin.algorithms.batch import sifting as narrowing
+from maxmargin.algorithms.batch.sifting import (
     Rows,
     _leaving,
     _samples,
@@ -22,7 +22,7 @@ from maxmargin.batch.narrowing import (
     by_proximal_points,
     narrowed_points,
 )
-from maxmargin.certificates import Sample, certify
+from maxmargin.certificates.bounds import Sample, certify
 
 INTERCEPTS = ("free", "augmented", "none")
 SOLVERS = (by_interior_points, by_proximal_points)

@@ -14,19 +14,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import optimum
 
-import maxmargin.run
-import maxmargin.solve
+import maxmargin.fit.driver
+import maxmargin.fit.run
 from maxmargin import MaxMarginClassifier, Newton, Problem, Status, verify
-from maxmargin.batch import blocks as rows_in_blocks
-from maxmargin.batch import newton
-from maxmargin.batch.newton import _Descent, _Gradients, _Lent, _Products, foreseen_points, newton_points
-from maxmargin.batch.points import Foreseen, Reached
-from maxmargin.certificates import Sample
-from maxmargin.compiled.newton import TOGETHER, changes, least_along
-from maxmargin.data import Patterns
-from maxmargin.proofs import certify
-from maxmargin.task import Task
-from maxmargin.values import dual_point, primal_point
+from maxmargin.algorithms.batch import chunks as rows_in_blocks
+from maxmargin.algorithms.batch import newton
+from maxmargin.algorithms.batch.iterate import Foreseen, Reached
+from maxmargin.algorithms.batch.newton import (
+    _Descent,
+    _Gradients,
+    _Lent,
+    _Products,
+    foreseen_points,
+    newton_points,
+)
+from maxmargin.certificates.bounds import Sample
+from maxmargin.certificates.one_pass import certify
+from maxmargin.data.rows import Patterns
+from maxmargin.data.task import Task
+from maxmargin.engine.newton import TOGETHER, changes, least_along
+from maxmargin.fit.values import dual_point, primal_point
 
 INTERCEPTS = ("free", "augmented", "none")
 STORES = {
@@ -240,11 +247,11 @@ def test_a_sample_lends_its_curvature(intercept, storage, monkeypatch):
 def test_a_point_is_foreseen_and_proved_without_a_look(intercept, weighted, monkeypatch):
     """A pass less, and the certificate is that of the dual weights that its margins imply."""
     monkeypatch.setattr(newton, "LARGE", 2000)
-    monkeypatch.setattr(maxmargin.solve, "MANY_ROWS", 0)
-    monkeypatch.setattr(maxmargin.solve, "ONE_CALL", 0)
+    monkeypatch.setattr(maxmargin.fit.driver, "MANY_ROWS", 0)
+    monkeypatch.setattr(maxmargin.fit.driver, "ONE_CALL", 0)
     X, y, weights = toy(8000, 6, seed=3)
     weights = np.where(np.arange(8000) % 5, weights, 0.0) if weighted else None
-    looks, move_to, proved, certify = [], _Descent._move_to, [], maxmargin.solve.certify_implied
+    looks, move_to, proved, certify = [], _Descent._move_to, [], maxmargin.fit.driver.certify_implied
 
     def looked(self, z):
         looks.append(self.y.size)
@@ -255,7 +262,7 @@ def test_a_point_is_foreseen_and_proved_without_a_look(intercept, weighted, monk
         return proved[-1]
 
     monkeypatch.setattr(_Descent, "_move_to", looked)
-    monkeypatch.setattr(maxmargin.solve, "certify_implied", noted)
+    monkeypatch.setattr(maxmargin.fit.driver, "certify_implied", noted)
     options = {"C": 10.0, "loss": "squared_hinge", "tol": 2e-6, "algorithm": "newton"}
     options |= {"fit_intercept": False} if intercept == "none" else {"intercept": intercept}
     model = MaxMarginClassifier(**options).fit(X, y, weights)
@@ -278,8 +285,8 @@ def test_a_point_is_foreseen_and_proved_without_a_look(intercept, weighted, monk
 
 def test_what_is_foreseen_too_early_is_found_a_step_later(monkeypatch):
     monkeypatch.setattr(newton, "LARGE", 2000)
-    monkeypatch.setattr(maxmargin.solve, "MANY_ROWS", 0)
-    monkeypatch.setattr(maxmargin.solve, "ONE_CALL", 0)
+    monkeypatch.setattr(maxmargin.fit.driver, "MANY_ROWS", 0)
+    monkeypatch.setattr(maxmargin.fit.driver, "ONE_CALL", 0)
     X, y, _ = toy(8000, 6, seed=3)
     monkeypatch.setattr(_Descent, "foresees", lambda self, tol: not self.blocks.sparse and self._leads())
     model = MaxMarginClassifier(10.0, tol=1e-9, algorithm="newton").fit(X, y)
@@ -296,8 +303,8 @@ def test_what_is_foreseen_too_early_is_found_a_step_later(monkeypatch):
 def test_what_is_foreseen_may_be_no_number(value, monkeypatch):
     """What is known stays, and so does what is found later."""
     monkeypatch.setattr(newton, "LARGE", 2000)
-    monkeypatch.setattr(maxmargin.solve, "MANY_ROWS", 0)
-    monkeypatch.setattr(maxmargin.solve, "ONE_CALL", 0)
+    monkeypatch.setattr(maxmargin.fit.driver, "MANY_ROWS", 0)
+    monkeypatch.setattr(maxmargin.fit.driver, "ONE_CALL", 0)
     X, y, _ = toy(8000, 6, seed=3)
     way = _Lent.way
 
@@ -339,8 +346,8 @@ def test_points_are_foreseen_of_sparse_rows_never(monkeypatch):
 
 def test_classes_share_blocks_and_what_is_known_of_them(monkeypatch):
     """Mean, units and long rows are looked for once."""
-    monkeypatch.setattr(maxmargin.solve, "MANY_ROWS", 0)
-    monkeypatch.setattr(maxmargin.solve, "ONE_CALL", 0)
+    monkeypatch.setattr(maxmargin.fit.driver, "MANY_ROWS", 0)
+    monkeypatch.setattr(maxmargin.fit.driver, "ONE_CALL", 0)
     rng, made = np.random.default_rng(0), []
     X, y = rng.normal(size=(4000, 5)) + 3.0, rng.integers(4, size=4000)
     blocks, squares = rows_in_blocks.Blocks.__init__, rows_in_blocks._square
@@ -578,9 +585,9 @@ def test_who_says_too_much_is_corrected_and_goes_on(monkeypatch):
 def test_a_point_that_is_near_enough_is_valued_once(monkeypatch):
     """By its certificate alone: two passes over the rows that nobody else makes again."""
     X, y, weights = toy(2500, 100)
-    counted = Mock(wraps=maxmargin.solve.certify)
-    monkeypatch.setattr(maxmargin.solve, "certify", counted)
-    monkeypatch.setattr(maxmargin.run.Run, "value", None)
+    counted = Mock(wraps=maxmargin.fit.driver.certify)
+    monkeypatch.setattr(maxmargin.fit.driver, "certify", counted)
+    monkeypatch.setattr(maxmargin.fit.run.Run, "value", None)
     model = MaxMarginClassifier(1.0, loss="squared_hinge", tol=1e-6).fit(X, y, weights)
     assert model.status_ is Status.CERTIFIED
     assert {report.stage for report in model.history_} == {"newton"}

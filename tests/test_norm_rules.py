@@ -18,13 +18,13 @@ from presenting import opened, packed, present, scored
 from scipy.optimize import linprog
 
 from maxmargin import Problem
-from maxmargin.compiled.weights import BIAS, FACTOR, NORM2, TIME, Motion, settle
-from maxmargin.data import Patterns
-from maxmargin.rules import ALMA, FMP, IMA, PUMMA, RULES, Facts, FlexibleIMA
-from maxmargin.rules.alma import elapsed
-from maxmargin.run import Run
-from maxmargin.schedules import SCHEDULES
-from maxmargin.task import Task
+from maxmargin.algorithms import ALGORITHMS, ALMA, FMP, IMA, PUMMA, Facts, FlexibleIMA
+from maxmargin.algorithms.online.alma import elapsed
+from maxmargin.data.rows import Patterns
+from maxmargin.data.task import Task
+from maxmargin.engine.state import BIAS, FACTOR, NORM2, TIME, Motion, settle
+from maxmargin.fit.run import Run
+from maxmargin.fit.schedules import SCHEDULES
 
 LINKED = (2.0, 2.5, 3.0, 6.8, 2.0 * float(np.log(12)), 100.0)
 EVERY = (1.0, 1.5, 2.0, 3.0, np.inf)
@@ -612,7 +612,7 @@ def test_a_budget_ends_ima():
 
 
 def test_refusals_name_what_solves_the_norm():
-    for name, cls in RULES.items():
+    for name, cls in ALGORITHMS.items():
         if cls.schedules[0] == "points":
             continue  # exact solvers of other norms
         hard, soft = (Problem("squared_hinge", C, p=np.inf) for C in (np.inf, 1.0))

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from maxmargin.norms import dual_exponent, link, link_jacobian, norm, row_norms, subgradient
+from maxmargin.numerics.norms import link, link_jacobian, norm, row_norms, subgradient
+from maxmargin.problem.problem import dual_exponent
 
 EXPONENTS = [1.0, 1.01, 1.5, 2.0, 2.5, 3.0, 10.0, 100.0, math.inf]
 INNER = [r for r in EXPONENTS if 1.0 < r < math.inf]

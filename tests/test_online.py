@@ -33,11 +33,11 @@ from maxmargin import (
     load,
     save,
 )
-from maxmargin.rules import RULES as REGISTERED
-from maxmargin.rules.local import LocalPerceptron
-from maxmargin.stream import REFRESH, Stream
+from maxmargin.algorithms import ALGORITHMS as REGISTERED
+from maxmargin.algorithms.online.local_perceptron import LocalPerceptron
+from maxmargin.fit.streaming import REFRESH, Stream
 
-RULES = [
+ALGORITHMS = [
     LocalPerceptron(),
     Perceptron(b=0.3),
     ALMA(alpha=0.5),
@@ -51,8 +51,8 @@ RULES = [
     PUMMA(delta=0.2),
 ]
 # of float32 rows, and for each trail, every rule is compiled once more: two as a rule, the others with the slow tests
-USUAL = (RULES[2], RULES[-1])
-SINGLE = [rule if rule in USUAL else pytest.param(rule, marks=pytest.mark.slow) for rule in RULES]
+USUAL = (ALGORITHMS[2], ALGORITHMS[-1])
+SINGLE = [rule if rule in USUAL else pytest.param(rule, marks=pytest.mark.slow) for rule in ALGORITHMS]
 TRAILS = ["average", "vote", "last"]
 
 
@@ -121,7 +121,7 @@ class TestStreams:
                 marks=() if trail == "average" or rule in USUAL else pytest.mark.slow,
                 id=f"{rule}-{trail}",
             )
-            for rule in RULES
+            for rule in ALGORITHMS
             for trail in TRAILS
         ],
     )
@@ -148,7 +148,7 @@ class TestStreams:
         whole = facts(clone(model).fit(X, y))
         assert np.array_equal(facts(batches(clone(model), X, y, 999)), whole)
 
-    @pytest.mark.parametrize("rule", RULES, ids=names)
+    @pytest.mark.parametrize("rule", ALGORITHMS, ids=names)
     def test_dense_is_sparse(self, rule):
         X, y = clouds(n=60)
         model = OnlineMarginClassifier(rule, C=2.0)
@@ -223,7 +223,7 @@ class TestStreams:
 
     def test_pickled_in_the_middle(self):
         X, y = clouds()
-        for rule in RULES:
+        for rule in ALGORITHMS:
             model = OnlineMarginClassifier(rule, C=1.0)
             half = pickle.loads(pickle.dumps(batches(clone(model), X[:90], y[:90], 10)))
             assert np.array_equal(facts(batches(half, X[90:], y[90:], 10)), facts(batches(model, X, y, 10)))
@@ -260,7 +260,7 @@ class TestStreams:
     def test_rows_of_one_class_first(self):
         X, y = clouds()
         order = np.argsort(y, kind="stable")
-        for rule in RULES:
+        for rule in ALGORITHMS:
             model = OnlineMarginClassifier(rule, C=1.0)
             whole = facts(batches(clone(model), X[order], y[order], 200))
             assert np.array_equal(facts(batches(clone(model), X[order], y[order], 6)), whole)
@@ -269,7 +269,7 @@ class TestStreams:
     def test_rows_of_zeros(self):
         X, y = clouds()
         X[:20] = 0.0
-        for rule in RULES[:-1]:
+        for rule in ALGORITHMS[:-1]:
             model = OnlineMarginClassifier(rule, fit_intercept=False)
             assert np.isfinite(batches(clone(model), X, y, 7).coef_).all()
             assert not batches(clone(model), X[:20], y[:20], 7).coef_.any()
@@ -328,7 +328,7 @@ class TestCounts:
                     model.partial_fit(zeros[k : min(k + size, 21)], y[k : min(k + size, 21)], classes=[0, 1])
                 assert model.mistakes_[0] == 21
 
-    @pytest.mark.parametrize("rule", RULES, ids=names)
+    @pytest.mark.parametrize("rule", ALGORITHMS, ids=names)
     def test_the_average_is_the_average(self, rule):
         X, y = clouds(n=150)
         last = OnlineMarginClassifier(rule, C=1.5, trail="last")
@@ -370,7 +370,7 @@ class TestCounts:
 
 class TestBounds:
     @pytest.mark.parametrize("C", [np.inf, 0.3, 10.0])
-    @pytest.mark.parametrize("rule", RULES, ids=names)
+    @pytest.mark.parametrize("rule", ALGORITHMS, ids=names)
     def test_hold_for_all_that_was_seen(self, rule, C):
         free_rules = (True,) if rule.name == "pumma" else (True, False)
         for seed in range(4):
@@ -390,7 +390,7 @@ class TestBounds:
     def test_hold_over_several_passes(self):
         X, y = clouds(n=30, d=3)
         truth = optimum(Problem("squared_hinge", 1.0), X, np.where(y == 1, 1.0, -1.0), np.ones(30))
-        for rule in (*RULES[:1], *RULES[-3:]):
+        for rule in (*ALGORITHMS[:1], *ALGORITHMS[-3:]):
             model = OnlineMarginClassifier(rule, C=1.0, max_iter=20).fit(X, y)
             assert model.bounds_.lower[0] <= truth.upper
             assert model.bounds_.upper[0] >= truth.lower
@@ -404,7 +404,7 @@ class TestBounds:
     def test_nothing_is_known_of_one_class(self):
         X, y = clouds()
         one = y == 1
-        for rule in RULES:
+        for rule in ALGORITHMS:
             model = OnlineMarginClassifier(rule).partial_fit(X[one], y[one], classes=[0, 1])
             assert (model.bounds_.lower[0], model.bounds_.upper[0]) == (-np.inf, np.inf)
             model = OnlineMarginClassifier(rule, C=1.0).partial_fit(X[one], y[one], classes=[0, 1])

@@ -19,9 +19,9 @@ from scipy.optimize import brentq
 from sklearn.datasets import load_svmlight_file
 
 from maxmargin import MaxMarginClassifier, Perceptron, Problem, Status
-from maxmargin.compiled.weights import NORM2
-from maxmargin.problems import best_length
-from maxmargin.rules import ALMA, CRAMMA, PUMMA, AggressiveROMMA
+from maxmargin.algorithms import ALMA, CRAMMA, PUMMA, AggressiveROMMA
+from maxmargin.engine.state import NORM2
+from maxmargin.problem.problem import best_length
 
 HARD = Problem("hinge", np.inf, intercept="none")
 FREE = Problem("hinge", np.inf, intercept="free")

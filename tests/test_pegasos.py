@@ -8,14 +8,14 @@ import scipy.sparse as sp
 from oracle import optimum
 
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
-from maxmargin.compiled.sweeps import batches
-from maxmargin.compiled.weights import Lazy, settle
-from maxmargin.data import Patterns
-from maxmargin.rules import Facts
-from maxmargin.rules.pegasos import Pegasos
-from maxmargin.run import Run
-from maxmargin.schedules import SCHEDULES
-from maxmargin.task import Task
+from maxmargin.algorithms import Facts
+from maxmargin.algorithms.online.pegasos import Pegasos
+from maxmargin.data.rows import Patterns
+from maxmargin.data.task import Task
+from maxmargin.engine.state import Lazy, settle
+from maxmargin.engine.sweep import batches
+from maxmargin.fit.run import Run
+from maxmargin.fit.schedules import SCHEDULES
 
 STORES = {"dense": np.asarray, "csr": sp.csr_matrix}
 PLAIN = Problem("hinge", 0.7, intercept="none")

@@ -16,10 +16,11 @@ from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 from sklearn.exceptions import NotFittedError
 
-from maxmargin import MPU, KernelMaxMarginClassifier, MaxMarginClassifier, Perceptron, persistence, verify
-from maxmargin.atomic import check_place, written_whole
-from maxmargin.kernel_solve import Decomposition
-from maxmargin.persistence import FORMAT, ModelFileError, load, save
+from maxmargin import MPU, KernelMaxMarginClassifier, MaxMarginClassifier, Perceptron, verify
+from maxmargin.fit.kernel_solve import Decomposition
+from maxmargin.io import model_file as persistence
+from maxmargin.io.model_file import FORMAT, ModelFileError, load, save
+from maxmargin.numerics.files import check_place, written_whole
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))

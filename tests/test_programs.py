@@ -10,10 +10,11 @@ import scipy.sparse as sp
 from oracle import Interval, optimum_in_norm
 
 from maxmargin import Problem
-from maxmargin.batch import barrier, columns, generation
-from maxmargin.batch.barrier import path_points
-from maxmargin.batch.columns import column_points
-from maxmargin.batch.generation import linear_points
+from maxmargin.algorithms.batch import barrier, generation
+from maxmargin.algorithms.batch import column_generation as columns
+from maxmargin.algorithms.batch.barrier import path_points
+from maxmargin.algorithms.batch.column_generation import column_points
+from maxmargin.algorithms.batch.generation import linear_points
 
 ROUNDING = 1e-12
 SOFT = tuple(product(("hinge", "squared_hinge"), (0.01, 1.0, 100.0), (2, 1)))

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import maxmargin.certificates
-import maxmargin.proofs
+import maxmargin.certificates.bounds
+import maxmargin.certificates.one_pass
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
-from maxmargin.arithmetic import Plain
-from maxmargin.certificates import CertificateError, Sample, bounds, column_shares, fingerprint
-from maxmargin.compiled.bounds import capped, one_pass, quotients, room, shrink
-from maxmargin.proofs import certify, certify_implied
+from maxmargin.certificates.bounds import CertificateError, Sample, bounds, column_shares, fingerprint
+from maxmargin.certificates.one_pass import certify, certify_implied
+from maxmargin.engine.bounds import capped, one_pass, quotients, room, shrink
+from maxmargin.numerics.sums import Plain
 
 KINDS = list(product(["hinge", "squared_hinge"], ["free", "none", "augmented"]))
 
@@ -128,7 +128,7 @@ def test_what_margins_imply_over_many_parts(intercept):
     w, b = model.coef_[0], float(model.intercept_[0])
     alpha, found = certify_implied(problem, sample, w, b)
     assert found.gap <= 1e-8
-    exact = bounds(problem, sample, w, b, alpha, maxmargin.certificates.Compensated)
+    exact = bounds(problem, sample, w, b, alpha, maxmargin.certificates.bounds.Compensated)
     assert found.lower <= exact.lower + exact.below
     assert exact.upper - exact.above <= found.upper
     assert abs(float(alpha @ sample.y)) <= 1e-13 * alpha.sum() or intercept == "augmented"
@@ -151,9 +151,9 @@ def test_one_pass_proves_what_sums_one_by_one_prove(loss, intercept, dtype, n, d
     problem = Problem(loss, 2.0, intercept=intercept)
     sample, w, b, alpha = task(n + d, n, d, dtype=dtype)
     b = 0.0 if intercept == "none" else b
-    one_by_one = maxmargin.certificates.certify(problem, sample, w, b, alpha, 1e-3)
+    one_by_one = maxmargin.certificates.bounds.certify(problem, sample, w, b, alpha, 1e-3)
     if n > 2:  # with a row in each class, and not all of weight 0
-        monkeypatch.setattr(maxmargin.proofs, "certify_any", None)
+        monkeypatch.setattr(maxmargin.certificates.one_pass, "certify_any", None)
     found = certify(problem, replace(sample), w, b, alpha, 1e-3)
     near = 1e-11 if dtype is np.float64 else 1e-10  # one by one, float32 is not added up in parts
     assert found.lower == pytest.approx(one_by_one.lower, rel=near)
@@ -170,8 +170,8 @@ def test_one_pass_proves_what_sums_one_by_one_prove(loss, intercept, dtype, n, d
 
 def test_marks_are_made_on_the_way_or_once_for_all(monkeypatch):
     """Two classes: in the pass that proves the bounds, and again never; several: in that of the first."""
-    asked, marked = [], maxmargin.certificates.marked
-    monkeypatch.setattr(maxmargin.certificates, "marked", lambda X: asked.append(len(X)) or marked(X))
+    asked, marked = [], maxmargin.certificates.bounds.marked
+    monkeypatch.setattr(maxmargin.certificates.bounds, "marked", lambda X: asked.append(len(X)) or marked(X))
     X = np.random.default_rng(0).normal(size=(90, 3))
     MaxMarginClassifier().fit(X, X[:, 0] > 0.0)
     assert asked == []
@@ -203,7 +203,9 @@ def test_marks_beyond_numbers_are_made_again_in_units_of_their_own():
 def test_where_it_is_more_than_one_pass(monkeypatch):
     """Sparse rows, other norms, hard margins, columns and huge numbers are left to sums one by one."""
     asked = []
-    monkeypatch.setattr(maxmargin.proofs, "certify_any", lambda *all_of_it: asked.append(all_of_it[0]))
+    monkeypatch.setattr(
+        maxmargin.certificates.one_pass, "certify_any", lambda *all_of_it: asked.append(all_of_it[0])
+    )
     sample, w, b, alpha = task(0)
 
     def changed(X):
@@ -328,7 +330,7 @@ def test_bounds_of_many_rows_are_checked_with_more_digits():
     sample, w, b, alpha = task(5, 30_000, 6)
     problem = Problem("squared_hinge", 0.3)
     found = certify(problem, sample, w, b, alpha, 1e-2)
-    exact = bounds(problem, sample, w, b, found.alpha, maxmargin.certificates.Compensated)
+    exact = bounds(problem, sample, w, b, found.alpha, maxmargin.certificates.bounds.Compensated)
     assert found.lower <= exact.lower + exact.below
     assert exact.upper - exact.above <= found.upper
     assert exact.lower - found.lower < 1e-8 * exact.lower
@@ -367,7 +369,7 @@ def test_compiled_sums_have_the_order_of_their_own_file():
 def test_a_class_with_next_to_nothing(monkeypatch):
     """Where balancing would leave more between the classes than `verify` allows, it is left to others."""
     asked, problem = [], Problem("squared_hinge", 1.0)
-    monkeypatch.setattr(maxmargin.proofs, "certify_any", lambda *task: asked.append(task))
+    monkeypatch.setattr(maxmargin.certificates.one_pass, "certify_any", lambda *task: asked.append(task))
     y, alpha = np.array([1.0, -1.0, 1.0]), np.array([1.446e136, 8.08e-188, 1.59e136])
     found = certify(
         problem, Sample(np.array([[1.0], [-1.0], [2.0]]), y, np.ones(3)), np.ones(1), 0.0, alpha, 1e-3

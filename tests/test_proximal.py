@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 from oracle import _solve, optimum
 from scipy.optimize import minimize_scalar
 
-import maxmargin.solve
+import maxmargin.fit.driver
 from maxmargin import MaxMarginClassifier, Problem, ProximalPoint, Status, verify
-from maxmargin.batch import narrowing, proximal
-from maxmargin.batch.narrowing import Rows, by_proximal_points
-from maxmargin.batch.proximal import Start, _Search, proximal_points
-from maxmargin.certificates import Sample, certify
-from maxmargin.compiled.proximal import follow, least_along, slopes, uncut
-from maxmargin.run import Run
+from maxmargin.algorithms.batch import proximal_point as proximal
+from maxmargin.algorithms.batch import sifting as narrowing
+from maxmargin.algorithms.batch.proximal_point import Start, _Search, proximal_points
+from maxmargin.algorithms.batch.sifting import Rows, by_proximal_points
+from maxmargin.certificates.bounds import Sample, certify
+from maxmargin.engine.proximal_point import follow, least_along, slopes, uncut
+from maxmargin.fit.run import Run
 
 INTERCEPTS = ("free", "augmented", "none")
 
@@ -260,8 +261,8 @@ class TestAlgorithm:
     def test_the_point_that_is_near_enough_is_proved_and_not_valued(self, rules_alone, monkeypatch):
         X, y, weights = toy(3000, 5, seed=9)
         valued, value = [], Run.value
-        certified = Mock(wraps=maxmargin.solve.certify)
-        monkeypatch.setattr(maxmargin.solve, "certify", certified)
+        certified = Mock(wraps=maxmargin.fit.driver.certify)
+        monkeypatch.setattr(maxmargin.fit.driver, "certify", certified)
         monkeypatch.setattr(Run, "value", lambda run, *point: valued.append(point[0]) or value(run, *point))
         model = MaxMarginClassifier(1.0, loss="hinge", algorithm="proximal-point", tol=1e-3)
         model.fit(X, y, sample_weight=weights)

@@ -29,8 +29,8 @@ from maxmargin import (
     support_report,
 )
 from maxmargin.cli.app import app
-from maxmargin.export.json import to_json
-from maxmargin.export.liblinear import to_liblinear
+from maxmargin.io.json import to_json
+from maxmargin.io.liblinear import to_liblinear
 from maxmargin.report import Outcome, write_report
 
 RNG = np.random.default_rng(0)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from maxmargin import PUMMA, AggressiveROMMA, MaxMarginClassifier, Status, verify
-from maxmargin.rules import RULES
+from maxmargin.algorithms import ALGORITHMS
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -246,7 +246,7 @@ def test_certified_objective_is_at_most_the_printed_one(
     assert cell.lower >= optimum * (1.0 - 1e-4)
 
 
-@pytest.mark.skipif("cutting-plane" not in RULES, reason="this version has no cutting planes")
+@pytest.mark.skipif("cutting-plane" not in ALGORITHMS, reason="this version has no cutting planes")
 @pytest.mark.parametrize("which", [0, 1])
 def test_cutting_planes_reach_the_printed_objective(table1: Any, data_folder: Path, which: int) -> None:
     data = table1.DATA_SETS[which]

@@ -13,7 +13,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction import FeatureHasher
 
 from maxmargin import MaxMarginClassifier, OnlineMarginClassifier
-from maxmargin.norms import dual_exponent, norm, row_norms, subgradient
+from maxmargin.numerics.norms import norm, row_norms, subgradient
+from maxmargin.problem.problem import dual_exponent
 
 RNG = np.random.default_rng(0)
 EXPONENTS = (1.0, 1.5, 2.0, 3.0, np.inf)

@@ -27,21 +27,21 @@ from presenting import (
 )
 
 from maxmargin import MPU, MaxMarginClassifier, Perceptron, Problem
-from maxmargin.rules import (
+from maxmargin.algorithms import (
+    ALGORITHMS,
     ALMA,
     CRAMMA,
     MICRA,
     PUMMA,
     ROMMA,
-    RULES,
     AggressiveROMMA,
     Bias,
     Facts,
     FixedDirectionalMargin,
 )
-from maxmargin.rules.dual_descent import Descend
-from maxmargin.rules.mpu import Unlearn
-from maxmargin.rules.perceptron import Learn
+from maxmargin.algorithms.online.dual_coordinate_descent import Descend
+from maxmargin.algorithms.online.mpu import Unlearn
+from maxmargin.algorithms.online.perceptron import Learn
 
 STORES = {"dense": np.asarray, "csr": sp.csr_matrix}
 PROBLEMS = [
@@ -57,7 +57,7 @@ COVERED = [
     (name, p)
     for name in ONE_BY_ONE
     for p in PROBLEMS
-    if RULES[name]().refuses(p) is None and p.free == (RULES[name].bias is Bias.OWN)
+    if ALGORITHMS[name]().refuses(p) is None and p.free == (ALGORITHMS[name].bias is Bias.OWN)
 ]
 
 
@@ -84,7 +84,7 @@ def test_every_rule_has_a_naive_twin():
     assert set(NAIVE) == set(ONE_BY_ONE)
     one_by_one = {"pegasos", "cutting-plane", "ima", "flexible-ima"}
     programs = {"lp", "barrier", "interior-point", "proximal-point", "newton"}
-    assert set(RULES) - set(NAIVE) == one_by_one | programs
+    assert set(ALGORITHMS) - set(NAIVE) == one_by_one | programs
 
 
 @pytest.mark.parametrize("storage", STORES)
@@ -197,8 +197,8 @@ def test_whole_numbers_lead_every_storage_the_naive_way(name, seed, n, d, storag
     Only the Perceptron may meet a tie: for the others data are passed over on which a decision is within 1e-9.
     """
     rng = np.random.default_rng(seed)
-    if RULES[name]().refuses(kind) or kind.free != (RULES[name].bias is Bias.OWN):
-        own = RULES[name].bias is Bias.OWN
+    if ALGORITHMS[name]().refuses(kind) or kind.free != (ALGORITHMS[name].bias is Bias.OWN):
+        own = ALGORITHMS[name].bias is Bias.OWN
         kind = Problem("hinge", np.inf, intercept="free" if own else "none")
     if storage in NARROW and (kind.rho or not kind.hard):
         storage = "csr"  # what is compiled for these is compiled for the others in test_engine.py
@@ -475,7 +475,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", ALGORITHMS)
 def test_refusals_name_the_remedy(name):
     """A combination that is not covered is refused before anything runs, and the message says what to use."""
     X, y = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0, 1])
@@ -483,7 +483,7 @@ def test_refusals_name_the_remedy(name):
         for loss in ("hinge", "squared_hinge"):
             for C in (1.0, np.inf):
                 model = MaxMarginClassifier(loss=loss, C=C, algorithm=name, max_iter=2, **options)
-                remedy = RULES[name]().refuses(Problem(loss, C, intercept=kind))
+                remedy = ALGORITHMS[name]().refuses(Problem(loss, C, intercept=kind))
                 if remedy is None:
                     model.fit(X, y)
                     continue
@@ -503,7 +503,7 @@ def test_refusals_name_the_remedy(name):
                 ):
                     if said in remedy:
                         kept = {"loss": loss, "C": C, "intercept": kind, **change}
-                        again = RULES[name]().refuses(Problem(**kept))
+                        again = ALGORITHMS[name]().refuses(Problem(**kept))
                         assert again is None or (again != remedy and said not in again)
 
 

@@ -8,27 +8,29 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 
-import maxmargin.extrapolation
-import maxmargin.run
+import maxmargin.fit.extrapolation
+import maxmargin.fit.run
 from maxmargin import MaxMarginClassifier, Perceptron, Problem, Status
-from maxmargin.data import Patterns
-from maxmargin.rules import CRAMMA, PUMMA, RULES, AggressiveROMMA, Bias
-from maxmargin.rules.algorithm import PerceptronLike
-from maxmargin.rules.halving import accuracies
-from maxmargin.run import Run
-from maxmargin.schedules import BETWEEN, SCHEDULES
-from maxmargin.task import Task
+from maxmargin.algorithms import ALGORITHMS, CRAMMA, PUMMA, AggressiveROMMA, Bias
+from maxmargin.algorithms.base import PerceptronLike
+from maxmargin.algorithms.online.halving import accuracies
+from maxmargin.data.rows import Patterns
+from maxmargin.data.task import Task
+from maxmargin.fit.run import Run
+from maxmargin.fit.schedules import BETWEEN, SCHEDULES
 
-EUCLIDEAN = [name for name in RULES if RULES[name]().refuses(Problem("squared_hinge", np.inf)) is None]
-FAMILY = [name for name in EUCLIDEAN if issubclass(RULES[name], PerceptronLike)]
-SCHEDULED = [(name, schedule) for name in FAMILY for schedule in RULES[name].schedules]
+EUCLIDEAN = [
+    name for name in ALGORITHMS if ALGORITHMS[name]().refuses(Problem("squared_hinge", np.inf)) is None
+]
+FAMILY = [name for name in EUCLIDEAN if issubclass(ALGORITHMS[name], PerceptronLike)]
+SCHEDULED = [(name, schedule) for name in FAMILY for schedule in ALGORITHMS[name].schedules]
 SETTINGS = {"cramma": {"eta": 0.05}, "micra": {"eta": 0.5}, "fixed-margin": {"beta": 0.02, "eta": 0.05}}
 seeds = st.integers(0, 2**20)
 
 
 def problem_for(name: str, C: float = np.inf) -> Problem:
     """The problem that the rule is for, with the intercept that it knows."""
-    return Problem("squared_hinge", C, intercept="free" if RULES[name].bias is Bias.OWN else "augmented")
+    return Problem("squared_hinge", C, intercept="free" if ALGORITHMS[name].bias is Bias.OWN else "augmented")
 
 
 def separated(seed: int, n: int = 30, d: int = 4, gap: float = 1.5) -> tuple[np.ndarray, np.ndarray]:
@@ -45,7 +47,7 @@ def started(name: str, X, y, problem: Problem | None = None, seed: int = 0, **op
     """A run before its first round."""
     n = len(y)
     task = Task(problem or problem_for(name), Patterns(X), y, np.ones(n), None, None)
-    algorithm = RULES[name](**SETTINGS.get(name, {}), **options)
+    algorithm = ALGORITHMS[name](**SETTINGS.get(name, {}), **options)
     return Run(task, algorithm, 1e-3, np.random.default_rng(seed), lambda: False)
 
 
@@ -153,7 +155,7 @@ def test_the_order_of_the_data_needs_no_seed(name, schedule):
     kind = problem_for(name).intercept
 
     def fitted(seed, shuffle):
-        rule = RULES[name](schedule=schedule, shuffle=shuffle, **SETTINGS.get(name, {}))
+        rule = ALGORITHMS[name](schedule=schedule, shuffle=shuffle, **SETTINGS.get(name, {}))
         model = MaxMarginClassifier(
             np.inf, intercept=kind, algorithm=rule, tol=1e-9, max_iter=6, random_state=seed
         ).fit(X, y)
@@ -168,7 +170,7 @@ def test_inseparable_data_end(name, schedule):
     """A row with both labels: no separator, no lower bound above 0, and an end after so many rounds at the latest."""
     X, y = separated(6)
     X[1] = X[0]
-    rule = RULES[name](schedule=schedule, **SETTINGS.get(name, {}))
+    rule = ALGORITHMS[name](schedule=schedule, **SETTINGS.get(name, {}))
     model = MaxMarginClassifier(
         np.inf, intercept=problem_for(name).intercept, algorithm=rule, max_iter=8, random_state=0
     ).fit(X, y)
@@ -214,8 +216,8 @@ def test_a_round_is_short_however_long_active_sets_are(name):
 def test_asking_for_the_time_after_every_pass_changes_nothing(name, monkeypatch):
     X, y = separated(11, n=80, gap=0.05)
     made = []
-    for entries in (maxmargin.run.AT_ONCE, 1.0):
-        monkeypatch.setattr(maxmargin.run, "AT_ONCE", entries)
+    for entries in (maxmargin.fit.run.AT_ONCE, 1.0):
+        monkeypatch.setattr(maxmargin.fit.run, "AT_ONCE", entries)
         run = started(name, X, y)
         rounds(run, 20)
         made.append((run.presentations, run.steps, *run.h.alpha, *run.h.space.vector.w))
@@ -228,21 +230,21 @@ def test_asking_for_the_time_after_every_pass_changes_nothing(name, monkeypatch)
 )
 def test_one_pass_at_most_is_made_once_it_is_time_to_stop(name, schedule, monkeypatch):
     """Of many rows, however many passes a schedule asks for at once, and while iterates are gathered."""
-    monkeypatch.setattr(maxmargin.run, "AT_ONCE", 1.0)
+    monkeypatch.setattr(maxmargin.fit.run, "AT_ONCE", 1.0)
     passes: list[int] = []
 
     def counted(module, function, asked):
         usual = getattr(module, function)
         monkeypatch.setattr(module, function, lambda *task: passes.append(asked(task[-1])) or usual(*task))
 
-    counted(maxmargin.run, "repeat", int)
-    counted(maxmargin.run, "narrow", int)
-    counted(maxmargin.extrapolation, "trace", lambda lines: len(lines) - 1)
+    counted(maxmargin.fit.run, "repeat", int)
+    counted(maxmargin.fit.run, "narrow", int)
+    counted(maxmargin.fit.extrapolation, "trace", lambda lines: len(lines) - 1)
     X, y = separated(11, n=80, gap=0.02)
     for when in range(1, 30):
         passes.clear()
         task = Task(problem_for(name), Patterns(X), y, np.ones(len(y)), None, None)
-        rule, rng = RULES[name](schedule=schedule), np.random.default_rng(0)
+        rule, rng = ALGORITHMS[name](schedule=schedule), np.random.default_rng(0)
         run = Run(task, rule, 1e-9, rng, lambda when=when: len(passes) >= when)
         for _ in SCHEDULES[schedule](run):
             if run.converged or run.interrupted():

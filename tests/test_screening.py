@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin import MaxMarginClassifier
-from maxmargin.certificates import Sample, certify
-from maxmargin.intercept_interval import intercept_interval
-from maxmargin.problems import Problem
-from maxmargin.screening import certain_margins, columns_without_weight, modulus
+from maxmargin.certificates.bounds import Sample, certify
+from maxmargin.certificates.intercept_interval import intercept_interval
+from maxmargin.certificates.screening import certain_margins, columns_without_weight, modulus
+from maxmargin.problem.problem import Problem
 from tests import oracle
 
 LOSSES = ("hinge", "squared_hinge")

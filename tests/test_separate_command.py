@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from maxmargin import separate
 from maxmargin.cli.app import app
-from maxmargin.persistence import load, save
+from maxmargin.io.model_file import load, save
 
 
 def run(*arguments):
@@ -158,7 +158,7 @@ def rounded_files(folder):
 
 
 def test_whole_numbers_that_float64_rounds_are_refused(tmp_path):
-    from maxmargin.readers import read
+    from maxmargin.io.readers import read
 
     for path in rounded_files(tmp_path):
         result = run(path)

@@ -13,10 +13,11 @@ import pytest
 import scipy.sparse as sp
 from edge import KINDS, cancels, edges, narrow, separates, simplex
 
-from maxmargin import CertificateError, Inseparable, Separable, Undecided, proposals, separate
-from maxmargin.batch.nearest_point import nearest_points
-from maxmargin.contradictions import contradiction
-from maxmargin.rational import BeyondReachError, IntegerRows, null_vector
+from maxmargin import CertificateError, Inseparable, Separable, Undecided, separate
+from maxmargin.numerics.rational import BeyondReachError, IntegerRows, null_vector
+from maxmargin.separability import candidates as proposals
+from maxmargin.separability.infeasibility import contradiction
+from maxmargin.separability.nearest_point import nearest_points
 
 SQUARE = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
 ROOT = Path(__file__).resolve().parents[1]
@@ -268,7 +269,7 @@ class TestLimits:
             replace(verdict, hi=-1.0).verify(X, y)
 
     def test_beyond_exact_reach(self, monkeypatch):
-        monkeypatch.setattr("maxmargin.rational.MOST_COLUMNS", 6)
+        monkeypatch.setattr("maxmargin.numerics.rational.MOST_COLUMNS", 6)
         verdict = separate(*flipped())
         assert isinstance(verdict, Undecided)
         assert "beyond exact reach" in verdict.reason

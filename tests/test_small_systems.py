@@ -9,19 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
-import maxmargin.solve
+import maxmargin.fit.driver
 from maxmargin import MaxMarginClassifier, Problem
-from maxmargin.batch import scaled_cholesky
-from maxmargin.batch.blocks import blocks_of
-from maxmargin.batch.narrowing import narrowed_points
-from maxmargin.batch.newton import newton_points
-from maxmargin.batch.orthogonal import Disjoint, Pivoted, shortest
-from maxmargin.batch.quadratic import Whole, _Basis, _rows
-from maxmargin.batch.scaled_cholesky import RIDGES, SMALL, factor
-from maxmargin.compiled.definite import products
-from maxmargin.compiled.lines import along, subtract
-from maxmargin.data import Patterns
-from maxmargin.draws import Draws
+from maxmargin.algorithms.batch import scaled_cholesky
+from maxmargin.algorithms.batch.chunks import blocks_of
+from maxmargin.algorithms.batch.newton import newton_points
+from maxmargin.algorithms.batch.orthogonal import Disjoint, Pivoted, shortest
+from maxmargin.algorithms.batch.quadratic_program import Whole, _Basis, _rows
+from maxmargin.algorithms.batch.scaled_cholesky import RIDGES, SMALL, factor
+from maxmargin.algorithms.batch.sifting import narrowed_points
+from maxmargin.data.rows import Patterns
+from maxmargin.engine.cholesky import products
+from maxmargin.engine.line_search import along, subtract
+from maxmargin.numerics.draws import Draws
 
 
 def definite(size: int, seed: int = 0, digits: float = 0.0) -> np.ndarray:
@@ -254,9 +254,9 @@ class TestBlocksOfSeveralClasses:
                 made.append(task)
                 super().__init__(*task)
 
-        monkeypatch.setattr(maxmargin.solve, "Whole", Counted)
+        monkeypatch.setattr(maxmargin.fit.driver, "Whole", Counted)
         X, y = load_iris(return_X_y=True)
-        monkeypatch.setattr(maxmargin.solve, "NARROW", 0)  # step by step: one call needs none
+        monkeypatch.setattr(maxmargin.fit.driver, "NARROW", 0)  # step by step: one call needs none
         whole = MaxMarginClassifier(random_state=0).fit(X, y)
         assert len(made) == 1
         # and each class has what it would have alone

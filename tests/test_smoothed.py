@@ -19,10 +19,10 @@ from oracle import optimum
 from scipy.spatial import ConvexHull
 
 from maxmargin import Problem
-from maxmargin.batch.iterates import decided
-from maxmargin.batch.patterns import NormalisedGram, NormalisedRows
-from maxmargin.batch.perceptrons import normalised_perceptron
-from maxmargin.batch.smoothed import (
+from maxmargin.separability.iterates import decided
+from maxmargin.separability.normalized import NormalisedGram, NormalisedRows
+from maxmargin.separability.perceptrons import normalised_perceptron
+from maxmargin.separability.smoothed import (
     Distance,
     Entropy,
     excessive_gap,
@@ -31,7 +31,7 @@ from maxmargin.batch.smoothed import (
     projected,
     smoothed_perceptron,
 )
-from maxmargin.batch.von_neumann import von_neumann
+from maxmargin.separability.von_neumann import von_neumann
 
 ALGORITHMS = {
     "NP": normalised_perceptron,

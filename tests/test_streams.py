@@ -28,10 +28,10 @@ from maxmargin import (
     Problem,
     load,
 )
+from maxmargin.algorithms import ALGORITHMS, Facts
+from maxmargin.algorithms.online.local_perceptron import LocalPerceptron
 from maxmargin.cli.app import app
-from maxmargin.rules import RULES, Facts
-from maxmargin.rules.local import LocalPerceptron
-from maxmargin.stream import streams
+from maxmargin.fit.streaming import streams
 
 RUNS = [
     Perceptron(b=0.37),
@@ -61,8 +61,8 @@ def rows(seed, n=60):
 
 
 def test_every_rule_that_runs_as_a_stream_is_here():
-    assert {rule.name for rule in RUNS} == {name for name, cls in RULES.items() if streams(cls)}
-    for name, cls in RULES.items():
+    assert {rule.name for rule in RUNS} == {name for name, cls in ALGORITHMS.items() if streams(cls)}
+    for name, cls in ALGORITHMS.items():
         if not streams(cls):
             with pytest.raises(
                 ValueError, match=f"'{name}' cannot learn from a stream, which brings a pattern"

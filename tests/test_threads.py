@@ -14,17 +14,17 @@ import pytest
 from joblib.externals.loky.backend import context as loky
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-import maxmargin.compiled
+import maxmargin.engine
 from maxmargin import (
     KernelMaxMarginClassifier,
     MarginRFE,
     MaxMarginClassifier,
     OnlineMarginClassifier,
-    choice,
     separate,
-    threads,
     verify,
 )
+from maxmargin.fit import policy as choice
+from maxmargin.numerics import threads
 
 TWO_OF_BLAS = pytest.mark.skipif(
     all(one["num_threads"] < 2 for one in ThreadpoolController().info() if one["user_api"] == "blas"),
@@ -113,8 +113,8 @@ def test_all_of_an_estimator_does(model, inside, monkeypatch):
 @pytest.mark.parametrize(
     ("call", "inside"),
     [
-        (lambda model, X, y: verify(model, X, y), "maxmargin.verification.verify_linear"),
-        (lambda model, X, y: separate(X, y), "maxmargin.separation.LinearSearch"),
+        (lambda model, X, y: verify(model, X, y), "maxmargin.certificates.verification.verify_linear"),
+        (lambda model, X, y: separate(X, y), "maxmargin.separability.separate.LinearSearch"),
     ],
     ids=["verify", "separate"],
 )
@@ -223,7 +223,7 @@ def test_within_a_parallel_loop_there_is_one_thread():
 @COMPILED
 def test_all_compiled_code_runs_without_the_lock_and_starts_no_threads():
     found = []
-    for one in pkgutil.iter_modules(maxmargin.compiled.__path__):
+    for one in pkgutil.iter_modules(maxmargin.engine.__path__):
         module = importlib.import_module(f"maxmargin.compiled.{one.name}")
         found += [value.targetoptions for value in vars(module).values() if hasattr(value, "targetoptions")]
     assert len(found) > 20
@@ -233,13 +233,13 @@ def test_all_compiled_code_runs_without_the_lock_and_starts_no_threads():
 @COMPILED
 def test_a_sweep_lets_others_run(monkeypatch):
     """A thread that wakes every millisecond does so while one compiled call is at work."""
-    look, calls = maxmargin.run.look, []
+    look, calls = maxmargin.fit.run.look, []
 
     def noted(h, order, scores):
         calls.append((h, order, scores))
         return look(h, order, scores)
 
-    monkeypatch.setattr("maxmargin.run.look", noted)
+    monkeypatch.setattr("maxmargin.fit.run.look", noted)
     MaxMarginClassifier(loss="hinge", algorithm="dcd", max_iter=1, random_state=0).fit(
         *rows(60, 2000, classes=2)
     )

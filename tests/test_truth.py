@@ -15,11 +15,11 @@ from oracle import Optimum, optimum
 from problems import BASES, Case, Spec, case, cases, drawn
 
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
-from maxmargin.rules import RULES
+from maxmargin.algorithms import ALGORITHMS
 
-CONVERGENT = [name for name in RULES if RULES[name].convergent]
-FOR_SOFT = [name for name in RULES if name != "lp"]  # not of p = 2
-FOR_HARD = [name for name in RULES if RULES[name]().refuses(Problem("hinge", np.inf)) is None]
+CONVERGENT = [name for name in ALGORITHMS if ALGORITHMS[name].convergent]
+FOR_SOFT = [name for name in ALGORITHMS if name != "lp"]  # not of p = 2
+FOR_HARD = [name for name in ALGORITHMS if ALGORITHMS[name]().refuses(Problem("hinge", np.inf)) is None]
 FOR_ALL = [name for name in CONVERGENT if name in FOR_HARD]
 EPS = float(np.finfo(float).eps)
 
@@ -73,9 +73,9 @@ def tolerances(names: list[str]) -> list[Any]:
 def solvable(name: str, c: Case) -> Case:
     """The problem, or the one nearest to it that the rule solves."""
     for change in ({}, {"loss": "hinge"}, {"loss": "squared_hinge"}, {"intercept": "free"}):
-        if RULES[name]().refuses(c.problem):
+        if ALGORITHMS[name]().refuses(c.problem):
             c = replace(c, problem=replace(c.problem, **change), spec=replace(c.spec, **change))
-    assert RULES[name]().refuses(c.problem) is None
+    assert ALGORITHMS[name]().refuses(c.problem) is None
     return c
 
 

@@ -18,22 +18,23 @@ from docstrings import escaped
 from sphinx.util import logging
 
 from maxmargin import Problem
-from maxmargin.batch import (
+from maxmargin.algorithms import ALGORITHMS, Algorithm, Facts, Plan
+from maxmargin.algorithms.batch import (
     barrier,
     cutting_plane,
     decomposition,
     generation,
-    narrowing,
-    nearest_point,
     newton,
-    perceptrons,
-    proximal,
-    smoothed,
-    von_neumann,
 )
-from maxmargin.rules import RULES, Algorithm, Facts, Plan
-from maxmargin.rules.programs import Program
-from maxmargin.stream import streams
+from maxmargin.algorithms.batch import (
+    proximal_point as proximal,
+)
+from maxmargin.algorithms.batch import (
+    sifting as narrowing,
+)
+from maxmargin.algorithms.programs import Program
+from maxmargin.fit.streaming import streams
+from maxmargin.separability import nearest_point, perceptrons, smoothed, von_neumann
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +118,7 @@ def write(app: Any) -> None:
     """Write every page and its picture, where the ones that are there are older than their sources."""
     folder = Path(app.srcdir) / "algorithm"
     (folder / "pictures").mkdir(parents=True, exist_ok=True)
-    for name, cls in RULES.items():
+    for name, cls in ALGORITHMS.items():
         source = Path(inspect.getfile(cls))
         if _is_old(folder, name, source):
             logger.info("drawing algorithm %s", name)
@@ -270,19 +271,22 @@ def index() -> str:
         "",
     ]
     for words, names in (
-        ("Incremental", [name for name, cls in RULES.items() if not issubclass(cls, Program)]),
-        ("All patterns at every step", [name for name, cls in RULES.items() if issubclass(cls, Program)]),
+        ("Incremental", [name for name, cls in ALGORITHMS.items() if not issubclass(cls, Program)]),
+        (
+            "All patterns at every step",
+            [name for name, cls in ALGORITHMS.items() if issubclass(cls, Program)],
+        ),
     ):
         lines += [headed(words, "-"), ".. list-table::", "   :class: algorithms", "   :widths: 22 78", ""]
         for name in names:
-            lines += [f"   * - :doc:`{name} <{name}>`", f"     - {escaped(summary(RULES[name]))}"]
+            lines += [f"   * - :doc:`{name} <{name}>`", f"     - {escaped(summary(ALGORITHMS[name]))}"]
         lines += [""]
     lines += [headed("Behind other parts of the library", "-"), ".. list-table::", "   :class: algorithms"]
     lines += ["   :widths: 22 78", ""]
     for batch in BATCH:
         lines += [f"   * - :doc:`{batch.title} <{batch.slug}>`", f"     - {escaped(summary(batch.module))}"]
     lines += ["", ".. toctree::", "   :hidden:", ""]
-    lines += [f"   {name} <{name}>" for name in RULES]
+    lines += [f"   {name} <{name}>" for name in ALGORITHMS]
     lines += [f"   {batch.title} <{batch.slug}>" for batch in BATCH]
     return "\n".join([*lines, ""])
 

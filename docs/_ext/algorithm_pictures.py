@@ -13,9 +13,9 @@ from sklearn.datasets import load_iris
 from sklearn.preprocessing import StandardScaler
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Problem, Status
-from maxmargin.batch.iterates import State
-from maxmargin.batch.patterns import NormalisedRows
-from maxmargin.rules import Algorithm
+from maxmargin.algorithms import Algorithm
+from maxmargin.separability.iterates import State
+from maxmargin.separability.normalized import NormalisedRows
 
 COLOURS = ("#1d4ed8", "#c2410c")
 UPPER, LOWER, QUIET = "#c2410c", "#1d4ed8", "#94a3b8"

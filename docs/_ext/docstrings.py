@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from maxmargin.rules import Algorithm
+from maxmargin.algorithms import Algorithm
 
 _MARKS = re.compile(r"``.*?``|`[^`]*`_?|(?P<bar>\|)|(?P<star>(?<!\*)\*(?!\*))|(?P<tail>(?<=\w)_(?![\w]))")
 _HEADS = re.compile(

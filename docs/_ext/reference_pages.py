@@ -10,7 +10,7 @@ from algorithm_pages import headed
 
 import maxmargin
 from maxmargin import plots
-from maxmargin.rules import RULES
+from maxmargin.algorithms import ALGORITHMS
 
 # by the module that a name comes from
 SECTIONS = {
@@ -30,7 +30,7 @@ def write(app: Any) -> None:
 
 
 def page() -> str:
-    algorithms = {cls.__name__ for cls in RULES.values()}
+    algorithms = {cls.__name__ for cls in ALGORITHMS.values()}
     names = [name for name in maxmargin.__all__ if name not in algorithms]
     parts = [
         headed("Reference"),
@@ -56,7 +56,7 @@ def page() -> str:
         "   :class: algorithms",
         "",
     ]
-    for name, cls in RULES.items():
+    for name, cls in ALGORITHMS.items():
         parts += [f"   * - :py:class:`~maxmargin.{cls.__name__}`", f"     - ``{name}``"]
     parts += ["", headed("Command line", "-"), ":doc:`Every command with its options <commands>`.", ""]
     parts += [".. toctree::", "   :hidden:", "", "   commands", ""]

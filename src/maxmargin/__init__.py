@@ -5,24 +5,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .certificates import Certificate, CertificateError, Certificates
-    from .comparison import Comparison, compare
-    from .estimators.cv import MaxMarginClassifierCV
-    from .estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
-    from .estimators.kernel import KernelMaxMarginClassifier
-    from .estimators.linear import MaxMarginClassifier
-    from .estimators.online import OnlineMarginClassifier
-    from .estimators.path import MarginPath, margin_path
-    from .estimators.selection import MarginRFE
-    from .explanations import SupportReport, support_report
-    from .export.json import from_dict, from_json, to_dict, to_json
-    from .export.liblinear import from_liblinear, to_liblinear
-    from .export.libsvm import from_libsvm, to_libsvm
-    from .export.onnx import to_onnx
-    from .kernel_verdicts import KernelSeparator, PolynomialSeparator
-    from .persistence import ModelFileError, load, save
-    from .problems import Problem
-    from .rules import (
+    from .algorithms import (
         ALMA,
         CRAMMA,
         FMP,
@@ -45,11 +28,29 @@ if TYPE_CHECKING:
         Perceptron,
         ProximalPoint,
     )
-    from .separation import separate
-    from .solve import Report
-    from .status import Status
-    from .verdicts import Inseparable, LinearSeparator, Separable, Undecided
-    from .verification import verify
+    from .certificates.bounds import Certificate, CertificateError, Certificates
+    from .certificates.kernel_verdicts import KernelSeparator, PolynomialSeparator
+    from .certificates.verdicts import Inseparable, LinearSeparator, Separable, Undecided
+    from .certificates.verification import verify
+    from .estimators.cv import MaxMarginClassifierCV
+    from .estimators.explanation import SupportReport
+    from .estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
+    from .estimators.kernel import KernelMaxMarginClassifier
+    from .estimators.linear import MaxMarginClassifier
+    from .estimators.online import OnlineMarginClassifier
+    from .estimators.path import MarginPath, margin_path
+    from .estimators.selection import MarginRFE
+    from .fit.driver import Report
+    from .inspection.compare import Comparison, compare
+    from .inspection.support_report import support_report
+    from .io.json import from_dict, from_json, to_dict, to_json
+    from .io.liblinear import from_liblinear, to_liblinear
+    from .io.libsvm import from_libsvm, to_libsvm
+    from .io.model_file import ModelFileError, load, save
+    from .io.onnx import to_onnx
+    from .problem.problem import Problem
+    from .problem.status import Status
+    from .separability.separate import separate
 
 __version__ = "0.1.0"
 
@@ -117,8 +118,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "certificates": ("Certificate", "CertificateError", "Certificates"),
-    "comparison": ("Comparison", "compare"),
+    "certificates.bounds": ("Certificate", "CertificateError", "Certificates"),
+    "inspection.compare": ("Comparison", "compare"),
     "estimators.cv": ("MaxMarginClassifierCV",),
     "estimators.imported": ("ImportedKernelClassifier", "ImportedLinearClassifier"),
     "estimators.kernel": ("KernelMaxMarginClassifier",),
@@ -126,15 +127,16 @@ _HOMES = {
     "estimators.online": ("OnlineMarginClassifier",),
     "estimators.path": ("MarginPath", "margin_path"),
     "estimators.selection": ("MarginRFE",),
-    "explanations": ("SupportReport", "support_report"),
-    "export.json": ("from_dict", "from_json", "to_dict", "to_json"),
-    "export.liblinear": ("from_liblinear", "to_liblinear"),
-    "export.libsvm": ("from_libsvm", "to_libsvm"),
-    "export.onnx": ("to_onnx",),
-    "kernel_verdicts": ("KernelSeparator", "PolynomialSeparator"),
-    "persistence": ("ModelFileError", "load", "save"),
-    "problems": ("Problem",),
-    "rules": (
+    "estimators.explanation": ("SupportReport",),
+    "inspection.support_report": ("support_report",),
+    "io.json": ("from_dict", "from_json", "to_dict", "to_json"),
+    "io.liblinear": ("from_liblinear", "to_liblinear"),
+    "io.libsvm": ("from_libsvm", "to_libsvm"),
+    "io.onnx": ("to_onnx",),
+    "certificates.kernel_verdicts": ("KernelSeparator", "PolynomialSeparator"),
+    "io.model_file": ("ModelFileError", "load", "save"),
+    "problem.problem": ("Problem",),
+    "algorithms": (
         "ALMA",
         "CRAMMA",
         "FMP",
@@ -157,11 +159,11 @@ _HOMES = {
         "Perceptron",
         "ProximalPoint",
     ),
-    "separation": ("separate",),
-    "solve": ("Report",),
-    "status": ("Status",),
-    "verification": ("verify",),
-    "verdicts": ("Inseparable", "LinearSeparator", "Separable", "Undecided"),
+    "separability.separate": ("separate",),
+    "fit.driver": ("Report",),
+    "problem.status": ("Status",),
+    "certificates.verification": ("verify",),
+    "certificates.verdicts": ("Inseparable", "LinearSeparator", "Separable", "Undecided"),
 }
 
 

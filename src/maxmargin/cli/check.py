@@ -26,8 +26,8 @@ def check(
     are farther apart than the tolerance of the fit, or there is no separator.
     """
     with one_sentence():
-        from ..certificates import CertificateError
-        from ..verification import verify, verify_verdicts
+        from ..certificates.bounds import CertificateError
+        from ..certificates.verification import verify, verify_verdicts
         from .separability import in_all_words, inseparable
         from .stored import certified_and_labelled
         from .summary import as_json as to_json

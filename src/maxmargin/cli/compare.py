@@ -31,7 +31,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..comparison import Comparison
+    from ..inspection.compare import Comparison
 
 
 def compare(
@@ -68,7 +68,7 @@ def compare(
     Exit code 3 if an algorithm stopped before the tolerance.
     """
     with one_sentence():
-        from ..atomic import check_place
+        from ..numerics.files import check_place
         from .labelled import check_options, read_labelled, refuse_rounded
 
         kind, figure = None, None
@@ -85,7 +85,7 @@ def compare(
         if isinf(C):
             refuse_rounded(data, table)
 
-        from ..comparison import compare as run
+        from ..inspection.compare import compare as run
         from .progress import Progress
         from .summary import as_json as to_json
 
@@ -134,7 +134,7 @@ def _figure() -> Any:
 
 
 def _draw(found: Comparison, figure: Any, path: Path, kind: str) -> None:
-    from ..atomic import written_whole
+    from ..numerics.files import written_whole
 
     found.plot(figure.subplots(1, 2))
     with written_whole(path) as file:

@@ -19,9 +19,9 @@ def demo(
 ) -> None:
     """Fit real data that ship with scikit-learn; prove the result, check the proof, and draw it."""
     with one_sentence():
-        from ..atomic import check_place
-        from ..certificates import verify
-        from ..status import Status
+        from ..certificates.bounds import verify
+        from ..numerics.files import check_place
+        from ..problem.status import Status
         from .summary import as_json as to_json
         from .summary import summary
 
@@ -101,7 +101,7 @@ def _figure() -> Any:
 
 
 def _draw(model: Any, figure: Any, path: Path, kind: str) -> None:
-    from ..atomic import written_whole
+    from ..numerics.files import written_whole
     from ..plots import BoundsDisplay
 
     BoundsDisplay.from_estimator(model, ax=figure.subplots())

@@ -30,8 +30,8 @@ def export(
 ) -> None:
     """Write a model for another program: an ONNX graph, a model file of liblinear or libsvm, or readable JSON."""
     with one_sentence():
-        from ..atomic import check_place
-        from ..readers.files import look
+        from ..io.readers.files import look
+        from ..numerics.files import check_place
 
         kind = _kind(output, to, "--to")
         if labels is not None and kind in ("onnx", "json"):
@@ -45,24 +45,24 @@ def export(
         look(model)
         check_place(output, model)
 
-        from ..persistence import load
+        from ..io.model_file import load
 
         fitted = load(model)
         try:
             if kind == "onnx":
-                from ..export.onnx import to_onnx
+                from ..io.onnx import to_onnx
 
                 to_onnx(fitted, output, dtype="float32" if single else "float64")
             elif kind == "json":
-                from ..export.json import to_json
+                from ..io.json import to_json
 
                 to_json(fitted, output)
             elif kind == "liblinear":
-                from ..export.liblinear import to_liblinear
+                from ..io.liblinear import to_liblinear
 
                 to_liblinear(fitted, output, labels=_numbers(labels))
             else:
-                from ..export.libsvm import to_libsvm
+                from ..io.libsvm import to_libsvm
 
                 to_libsvm(fitted, output, labels=_numbers(labels))
         except ImportError as error:
@@ -88,8 +88,8 @@ def import_model(
     It has no certificate: no such file holds a proof.
     """
     with one_sentence():
-        from ..atomic import check_place
-        from ..readers.files import look
+        from ..io.readers.files import look
+        from ..numerics.files import check_place
 
         look(file)
         check_place(output, file)
@@ -101,19 +101,19 @@ def import_model(
                 f"--n-features is for libsvm; a file of {kind} says how many there are: leave it out"
             )
 
-        from ..persistence import save
+        from ..io.model_file import save
 
         model: Any
         if kind == "json":
-            from ..export.json import from_json
+            from ..io.json import from_json
 
             model = from_json(file)
         elif kind == "liblinear":
-            from ..export.liblinear import from_liblinear
+            from ..io.liblinear import from_liblinear
 
             model = from_liblinear(file)
         else:
-            from ..export.libsvm import from_libsvm
+            from ..io.libsvm import from_libsvm
 
             model = from_libsvm(file, n_features=n_features)
         if kind != "json":

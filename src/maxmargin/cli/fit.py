@@ -40,7 +40,7 @@ NO_PARAMETERS = (
 )  # fmt: skip
 
 if TYPE_CHECKING:
-    from ..readers import Table
+    from ..io.readers import Table
     from .progress import Progress
 
 
@@ -104,7 +104,7 @@ def fit(
         fit_online(data, output, ctx)
         return
     with one_sentence():
-        from ..atomic import check_place
+        from ..numerics.files import check_place
         from .labelled import check_options, read_labelled, refuse_rounded
 
         check_place(output, data)
@@ -114,8 +114,8 @@ def fit(
         check_options(data, n_features, which)
         table = read_labelled(data, n_features, which)
 
-        from ..persistence import save
-        from ..status import Status
+        from ..io.model_file import save
+        from ..problem.status import Status
         from .progress import Progress
         from .separability import in_all_words, inseparable
         from .summary import as_json as to_json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..readers import DataError, Table, names_columns
+from ..io.readers import DataError, Table, names_columns
 from .options import Selection
 
 

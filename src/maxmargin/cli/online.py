@@ -31,15 +31,15 @@ def fit_online(data: Path, output: Path, ctx: typer.Context) -> None:
     Ctrl-C, and a line that cannot be read, end the stream with what has been learnt, which is written.
     """
     with one_sentence(), _nothing_learnt():
-        from ..atomic import check_place
-        from ..readers.files import look
+        from ..io.readers.files import look
+        from ..numerics.files import check_place
 
         given = given_by(ctx)
         look(data)
         check_place(output, data)
         _check(data, given)
 
-        from ..persistence import save
+        from ..io.model_file import save
         from .summary import as_json, text_of
 
         model, begin = _model(given), time.perf_counter()
@@ -79,7 +79,7 @@ def _nothing_learnt() -> Iterator[None]:
 
 
 def _check(data: Path, given: dict[str, Any]) -> None:
-    from ..readers import DataError, names_columns
+    from ..io.readers import DataError, names_columns
 
     strange = [name for name in given if name not in FIELDS + OTHERS]
     if strange:
@@ -100,19 +100,19 @@ def _check(data: Path, given: dict[str, Any]) -> None:
 
 def _check_fields(given: dict[str, Any]) -> None:
     """What the estimator would refuse in words of Python, in those of the command line."""
+    from ..algorithms import ALGORITHMS
     from ..estimators.online import TRAILS
-    from ..readers import DataError
-    from ..rules import RULES
-    from ..stream import streams
+    from ..fit.streaming import streams
+    from ..io.readers import DataError
 
     name = given.get("algorithm", "auto")
-    fit = [one for one, cls in RULES.items() if streams(cls) and one not in NUMBERED]
+    fit = [one for one, cls in ALGORITHMS.items() if streams(cls) and one not in NUMBERED]
     if name in NUMBERED:
         raise DataError(
             f"--algorithm {name} needs {NUMBERED[name]}, for which there is no option here: name another one "
             f"({', '.join(fit)}), or use OnlineMarginClassifier in Python."
         )
-    if name not in ("auto", *RULES):
+    if name not in ("auto", *ALGORITHMS):
         raise DataError(f"--algorithm must be auto or one of {', '.join(fit)}; got {name}.")
     if name != "auto" and name not in fit:
         raise DataError(
@@ -145,7 +145,7 @@ def _learn(model: Any, data: Path, given: dict[str, Any]) -> str | None:
 
     Nothing is lost: what stops it before the first row is learnt is raised.
     """
-    from ..readers import DataError
+    from ..io.readers import DataError
 
     try:
         with _bar(data, bool(given.get("quiet"))) as show:
@@ -164,8 +164,8 @@ def _learn(model: Any, data: Path, given: dict[str, Any]) -> str | None:
 
 
 def _present(model: Any, data: Path, given: dict[str, Any], show: Any) -> None:
-    from ..readers import DataError
-    from ..readers.svmlight import stream_svmlight
+    from ..io.readers import DataError
+    from ..io.readers.svmlight import stream_svmlight
 
     classes = _classes(given)
     for block in stream_svmlight(data, given.get("n_features")):
@@ -187,8 +187,8 @@ def _rows(model: Any) -> int:
 
 
 def _classes(given: dict[str, Any]) -> Any:
-    from ..readers import DataError
-    from ..readers.table import labels_of
+    from ..io.readers import DataError
+    from ..io.readers.table import labels_of
 
     if "classes" not in given:
         return None
@@ -201,7 +201,7 @@ def _classes(given: dict[str, Any]) -> Any:
 def _found(data: Path, y: Any) -> Any:
     import numpy as np
 
-    from ..readers import DataError
+    from ..io.readers import DataError
 
     classes = np.unique(y)
     if classes.size < 2:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, BadParameter, Context, Option
 
 if TYPE_CHECKING:
-    from ..readers import Table
+    from ..io.readers import Table
 
 
 def exponent(p: Any) -> float | str:
@@ -85,7 +85,7 @@ class Selection:
 
     def check(self, data: Path) -> None:
         """Refuse names where columns have none."""
-        from ..readers import DataError, names_columns
+        from ..io.readers import DataError, names_columns
 
         if names_columns(data):
             return
@@ -99,7 +99,7 @@ class Selection:
 
     def read(self, data: Path, n_features: int | None, **known: Any) -> Table:
         """Read a file with what is named, and what a model knows."""
-        from ..readers import read
+        from ..io.readers import read
 
         known = {"label": self.label, **known}
         return read(data, n_features, use=self.use or (), drop=self.drop or (), **known)

@@ -35,7 +35,7 @@ def predict(
         from .summary import text_of
 
         if output is not None:
-            from ..atomic import check_place
+            from ..numerics.files import check_place
 
             check_place(output, model, data)
         fitted, table = model_and_data(model, data, Selection(label, columns, drop))
@@ -50,7 +50,7 @@ def predict(
         if output is None:
             typer.echo(text, nl=False)
         else:
-            from ..atomic import written_whole
+            from ..numerics.files import written_whole
 
             with written_whole(output) as file:
                 file.write(text.encode())

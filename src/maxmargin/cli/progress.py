@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..solve import Report
+    from ..fit.driver import Report
 
 
 class Progress:

@@ -34,7 +34,7 @@ def report(
     hold on the data of the fit, 3 if the bounds are farther apart than the tolerance of the fit.
     """
     with one_sentence():
-        from ..atomic import check_place
+        from ..numerics.files import check_place
         from .compare import _figure
         from .stored import certified_and_labelled
         from .summary import as_json as to_json

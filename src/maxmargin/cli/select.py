@@ -29,7 +29,7 @@ from .options import (
 
 if TYPE_CHECKING:
     from ..estimators.selection import MarginRFE
-    from ..readers import Table
+    from ..io.readers import Table
 
 
 def select(
@@ -75,7 +75,7 @@ def select(
     features can: see --standardize. Exit code 3 if a fit stopped before the tolerance.
     """
     with one_sentence():
-        from ..atomic import check_place, written_whole
+        from ..numerics.files import check_place, written_whole
         from .compare import _figure
         from .labelled import check_options, read_labelled, refuse_rounded
 
@@ -97,7 +97,7 @@ def select(
         import time
 
         from ..estimators.selection import MarginRFE
-        from ..status import Status
+        from ..problem.status import Status
         from .summary import as_json as to_json
 
         selector = MarginRFE(

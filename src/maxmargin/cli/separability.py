@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..verdicts import Inseparable, Verdict
+    from ..certificates.verdicts import Inseparable, Verdict
 
 SHORT = 24  # characters of a fraction that is printed
 
 
 def facts(verdict: Verdict) -> dict[str, Any]:
     """A verdict as plain values; rows are counted from 1, as `in_words` does."""
-    from ..kernel_verdicts import KernelSeparator
-    from ..verdicts import Inseparable, LinearSeparator, Separable
+    from ..certificates.kernel_verdicts import KernelSeparator
+    from ..certificates.verdicts import Inseparable, LinearSeparator, Separable
 
     told: dict[str, Any] = {
         "separable": verdict.separable,
@@ -47,8 +47,8 @@ def in_words(verdict: Verdict, labels: Any, sides: tuple[str, str] | None = None
 
     `sides` are the names of the negative and the positive side, where those of the classes do not say it.
     """
-    from ..kernels import Linear
-    from ..verdicts import Inseparable, Separable
+    from ..certificates.verdicts import Inseparable, Separable
+    from ..kernels.functions import Linear
     from .summary import text_of
 
     negative, positive = sides or map(text_of, verdict.classes)
@@ -74,7 +74,7 @@ def in_words(verdict: Verdict, labels: Any, sides: tuple[str, str] | None = None
 
 def in_all_words(model: Any, labels: Any, certificate: Any) -> Iterator[str]:
     """What a model has to say of hard margins without a separator, and its bounds; `labels` are those of the rows."""
-    from ..verification import verdicts_of
+    from ..certificates.verification import verdicts_of
     from .summary import text_of
 
     for label, verdict in verdicts_of(model).items():
@@ -87,15 +87,15 @@ def in_all_words(model: Any, labels: Any, certificate: Any) -> Iterator[str]:
 
 def inseparable(model: Any) -> bool:
     """Is it proved of one problem, at least, that it has no separator?"""
-    from ..verdicts import Inseparable
-    from ..verification import verdicts_of
+    from ..certificates.verdicts import Inseparable
+    from ..certificates.verification import verdicts_of
 
     return any(isinstance(verdict, Inseparable) for verdict in verdicts_of(model).values())
 
 
 def _proof(verdict: Inseparable, labels: Any) -> list[str]:
     """The rows that prove it, and why they do."""
-    from ..kernels import Linear
+    from ..kernels.functions import Linear
     from .summary import text_of
 
     lines = [verdict.words(1), "", f"{'row':>8}  {'class':>10}  weight"]

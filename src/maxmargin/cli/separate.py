@@ -62,7 +62,7 @@ def separate(
         table = read_labelled(data, n_features, which)
         refuse_rounded(data, table)
 
-        from ..separation import separate as decide
+        from ..separability.separate import separate as decide
         from .separability import facts, in_words
         from .summary import as_json as to_json
 

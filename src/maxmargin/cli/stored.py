@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..persistence import load
-from ..readers import DataError, Table
-from ..readers.files import look
+from ..io.model_file import load
+from ..io.readers import DataError, Table
+from ..io.readers.files import look
 from .options import Selection
 
 

@@ -12,7 +12,7 @@ MOST = 5  # weights that are shown
 
 def summary(model: Any, certificate: Any, names: list[str] | None = None) -> dict[str, Any]:
     """The facts of a model and its certificate, as plain values; `names` are those of the features."""
-    from ..verification import verdicts_of
+    from ..certificates.verification import verdicts_of
     from .separability import facts
 
     parts = list(certificate.certificates)

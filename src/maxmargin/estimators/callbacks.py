@@ -7,8 +7,8 @@ from contextlib import contextmanager, nullcontext
 from math import ceil, isfinite, log10
 from typing import Any
 
-from ..solve import Report
-from ..status import Status
+from ..fit.driver import Report
+from ..problem.status import Status
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks  # pyright: ignore[reportAssignmentType]

@@ -12,16 +12,16 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _check_sample_weight
 
-from ..representable import refuse_rounded
-from ..rules import Algorithm
-from ..solve import Report
-from ..status import Status
-from ..threads import jobs
+from ..algorithms import Algorithm
+from ..fit.driver import Report
+from ..numerics.representable import refuse_rounded
+from ..numerics.threads import jobs
+from ..problem.status import Status
 from .callbacks import tasks, with_callbacks
 from .linear import MaxMarginClassifier
 from .path import grid, margin_path
+from .rollback import unchanged_by
 from .rows import checked_rows
-from .unchanged import unchanged_by
 
 
 class MaxMarginClassifierCV(MaxMarginClassifier):

@@ -15,35 +15,35 @@ import scipy.sparse as sp
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from ..batch.kernel_rows import MEGABYTE
-from ..certificates import Certificate, Certificates, Sample
-from ..data import canonical
-from ..definiteness import check_kernel
-from ..kernel_certificates import KernelPoint, KernelSample, all_bounds, certificate
-from ..kernel_names import kernel_named, width
-from ..kernel_separation import contradicting, kernel_verdict
-from ..kernel_solve import KERNEL_ALGORITHMS, Decomposition, KernelSolution, Part, solve_kernel
-from ..kernel_verdicts import KernelSeparator
-from ..kernels import Kernel, Precomputed
-from ..merge import apart, merge
-from ..multiclass import SCHEMES, Parts, named_parts, parts_of
-from ..problems import Problem
-from ..representable import refuse_rounded
-from ..rules import Algorithm
-from ..scaling import check_constant
-from ..solve import Report, Terms
-from ..status import Status, worst
-from ..threads import jobs, one_thread
-from ..verdicts import Inseparable, LinearSeparator, Verdict
-from ..watch import Watch
+from ..algorithms import Algorithm
+from ..algorithms.batch.kernel_rows import MEGABYTE
+from ..certificates.bounds import Certificate, Certificates, Sample
+from ..certificates.definiteness import check_kernel
+from ..certificates.kernel import KernelPoint, KernelSample, all_bounds, certificate
+from ..certificates.kernel_verdicts import KernelSeparator
+from ..certificates.verdicts import Inseparable, LinearSeparator, Verdict
+from ..data.duplicates import apart, merge
+from ..data.rows import canonical
+from ..data.units import check_constant
+from ..fit.deadline import Watch
+from ..fit.driver import Report, Terms
+from ..fit.kernel_solve import KERNEL_ALGORITHMS, Decomposition, KernelSolution, Part, solve_kernel
+from ..kernels.functions import Kernel, Precomputed
+from ..kernels.names import kernel_named, width
+from ..numerics.representable import refuse_rounded
+from ..numerics.threads import jobs, one_thread
+from ..problem.multiclass import SCHEMES, Parts, named_parts, parts_of
+from ..problem.problem import Problem
+from ..problem.status import Status, worst
+from ..separability.kernel import contradicting, kernel_verdict
 from .callbacks import CallbackSupportMixin, round_tasks, with_callbacks
-from .hard import keep_verdicts
+from .hard_margin import keep_verdicts
 from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
 from .parameters import check_parameters, require_boolean, require_number, seeds
 from .prediction import KernelDecision
-from .reports import Hearing
+from .progress import Hearing
+from .rollback import unchanged_by
 from .rows import checked_rows
-from .unchanged import unchanged_by
 
 SOLVED = 4e9  # work, up to which a hyperplane is written as a combination of rows
 
@@ -93,7 +93,7 @@ default="rbf"
     cache_size : float, default=200
         Megabytes for rows of the kernel.
     algorithm : str or object, default="auto"
-        ``"decomposition"``, another name from `maxmargin.kernel_solve.KERNEL_ALGORITHMS`, or an object such as
+        ``"decomposition"``, another name from `maxmargin.fit.kernel_solve.KERNEL_ALGORITHMS`, or an object such as
         ``PUMMA(delta=0.01)``. It never changes the problem, only the way to its solution. ``"auto"`` is the
         decomposition.
     max_iter : int, default=-1

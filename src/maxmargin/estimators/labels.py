@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from ..problems import Problem
+from ..problem.problem import Problem
 
 _NORMAL = float(np.finfo(float).smallest_normal)
 SOME, FEW = 1000, 32  # rows that tell all classes nearly always, and classes that are few

@@ -14,29 +14,29 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from ..certificates import INTERCEPT, Certificate, Certificates, Sample
-from ..choice import choose, gains_by_threads, relay
-from ..data import Patterns
-from ..draws import Draws
-from ..linear_separation import linear_verdict
-from ..problems import Problem
-from ..representable import refuse_rounded
-from ..rules import RULES, Algorithm
-from ..solve import Distinct, Relay, Report, Solution, Terms, few_rows, shared, solve
-from ..status import worst
-from ..task import Task
-from ..threads import jobs, one_thread
-from ..verdicts import Verdict
-from ..watch import Watch
+from ..algorithms import ALGORITHMS, Algorithm
+from ..certificates.bounds import INTERCEPT, Certificate, Certificates, Sample
+from ..certificates.verdicts import Verdict
+from ..data.rows import Patterns
+from ..data.task import Task
+from ..fit.deadline import Watch
+from ..fit.driver import Distinct, Relay, Report, Solution, Terms, few_rows, shared, solve
+from ..fit.policy import choose, gains_by_threads, relay
+from ..numerics.draws import Draws
+from ..numerics.representable import refuse_rounded
+from ..numerics.threads import jobs, one_thread
+from ..problem.problem import Problem
+from ..problem.status import worst
+from ..separability.linear import linear_verdict
 from .callbacks import CallbackSupportMixin, round_tasks, with_callbacks
-from .hard import item, keep_verdicts
+from .hard_margin import item, keep_verdicts
 from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
 from .parameters import check_parameters, check_seed, require_boolean, require_number, seeds
 from .prediction import LinearDecision
-from .reports import Hearing
+from .progress import Hearing
 from .robustness import Robust
+from .rollback import unchanged_by
 from .rows import are_ready, checked_rows, count_columns
-from .unchanged import unchanged_by
 
 LARGE_P = 100.0  # stands for p="log" until the number of features is known
 
@@ -72,7 +72,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
     class_weight : dict or "balanced", default=None
         Every row's weight is multiplied by that of its class. ``"balanced"`` counts sample weights.
     algorithm : str or Algorithm, default="auto"
-        A name from `maxmargin.rules.RULES` or an object such as ``MPU(delta=1e-5)``. It never changes the
+        A name from `maxmargin.algorithms.ALGORITHMS` or an object such as ``MPU(delta=1e-5)``. It never changes the
         problem, only the way to its solution. ``"auto"`` chooses by p, loss and size, and says why in `history_`
         (`docs/choice.md` has the rule and its measurements): for p = 2 the exact step where problems are small;
         Newton's method for squared losses of up to 1000 features; proximal points for the hinge on dense rows, at
@@ -377,12 +377,12 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             name = algorithm
             if name == "auto":
                 return None
-            if name not in RULES:
+            if name not in ALGORITHMS:
                 raise ValueError(
-                    f"algorithm must be 'auto', one of {', '.join(map(repr, RULES))}, or an object such as "
+                    f"algorithm must be 'auto', one of {', '.join(map(repr, ALGORITHMS))}, or an object such as "
                     f"MPU(); got {algorithm!r}."
                 )
-            algorithm = RULES[name]()
+            algorithm = ALGORITHMS[name]()
         elif not isinstance(algorithm, Algorithm):
             raise ValueError(f"algorithm must be a name or a rule object such as MPU(); got {algorithm!r}.")
         if algorithm.schedule not in algorithm.schedules:
@@ -449,6 +449,6 @@ def _asked(problem: Problem) -> str:
 
 
 def _who_solves(problem: Problem) -> Iterator[str]:
-    for name, cls in RULES.items():
+    for name, cls in ALGORITHMS.items():
         if cls().refuses(problem) is None:
             yield name

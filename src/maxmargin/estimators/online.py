@@ -19,16 +19,16 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import Patterns
-from ..problems import Problem
-from ..rules import CRAMMA, MICRA, RULES, Algorithm, FixedDirectionalMargin, LocalPerceptron
-from ..stream import Stream, streams
-from ..threads import one_thread
+from ..algorithms import ALGORITHMS, CRAMMA, MICRA, Algorithm, FixedDirectionalMargin, LocalPerceptron
+from ..data.rows import Patterns
+from ..fit.streaming import Stream, streams
+from ..numerics.threads import one_thread
+from ..problem.problem import Problem
 from .callbacks import CallbackSupportMixin, tasks, with_callbacks
 from .labels import missing_labels
 from .robustness import Robust
+from .rollback import unchanged_by
 from .rows import checked_rows
-from .unchanged import unchanged_by
 
 TRAILS = ("average", "vote", "last")
 _SHAPING = (  # parameters that a stream is made with
@@ -66,17 +66,17 @@ class StreamBounds(NamedTuple):
 class OnlineMarginClassifier(Robust, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Large-margin classification of streams: every row is seen once, and memory does not grow.
 
-    The incremental algorithms of `maxmargin.rules` that need no pattern again: Perceptron with margin, ALMA, CRAMMA,
-    MICRA, fixed directional margin, ROMMA, aggressive ROMMA and PUMMA, for the hard margin or (``C`` finite) the
-    2-norm soft margin. Several classes are learnt one against the rest. The result does not depend on how the stream
-    is cut into batches.
+    The incremental algorithms of `maxmargin.algorithms` that need no pattern again: Perceptron with margin, ALMA,
+    CRAMMA, MICRA, fixed directional margin, ROMMA, aggressive ROMMA and PUMMA, for the hard margin or (``C`` finite)
+    the 2-norm soft margin. Several classes are learnt one against the rest. The result does not depend on how the
+    stream is cut into batches.
 
     Parameters
     ----------
     algorithm : str or Algorithm, default="auto"
-        A name from `maxmargin.rules.RULES` or an object such as ``ALMA(alpha=0.2)``. ``"auto"`` is the Perceptron
-        with a margin in each pattern's own measure, ``LocalPerceptron()``: its mean weight was the most accurate
-        after one pass over adult, web, Reuters and MNIST, and it needs no radius. MPU, dual coordinate descent,
+        A name from `maxmargin.algorithms.ALGORITHMS` or an object such as ``ALMA(alpha=0.2)``. ``"auto"`` is the
+        Perceptron with a margin in each pattern's own measure, ``LocalPerceptron()``: its mean weight was the most
+        accurate after one pass over adult, web, Reuters and MNIST, and it needs no radius. MPU, dual coordinate descent,
         Pegasos and cutting planes are refused: they need a pattern more than once; so are CRAMMA, MICRA and fixed
         margin without a rate ``eta``, which their theorems draw from a bound on the margin that a stream has not.
         Schedules and ``halving`` are of no use in a stream and are left aside; where no accuracy is given, it is
@@ -506,15 +506,15 @@ class OnlineMarginClassifier(Robust, CallbackSupportMixin, ClassifierMixin, Base
 
     def _algorithm(self, problem: Problem) -> Algorithm:
         algorithm = self.algorithm
-        fit = [name for name, cls in RULES.items() if streams(cls)]
+        fit = [name for name, cls in ALGORITHMS.items() if streams(cls)]
         if isinstance(algorithm, str):
             name = LocalPerceptron.name if algorithm == "auto" else algorithm
-            if name not in RULES:
+            if name not in ALGORITHMS:
                 raise ValueError(
                     f"algorithm must be 'auto', one of {', '.join(map(repr, fit))}, or an object such as "
                     f"ALMA(); got {algorithm!r}."
                 )
-            algorithm = RULES[name]()
+            algorithm = ALGORITHMS[name]()
         elif not isinstance(algorithm, Algorithm):
             raise ValueError(f"algorithm must be a name or a rule object such as ALMA(); got {algorithm!r}.")
         if not streams(type(algorithm)):

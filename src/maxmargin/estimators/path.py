@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..certificates import Sample, training_data
-from ..proofs import certify
-from ..screening import certain_margins, columns_without_weight, modulus
-from ..status import Status
+from ..certificates.bounds import Sample, training_data
+from ..certificates.one_pass import certify
+from ..certificates.screening import certain_margins, columns_without_weight, modulus
+from ..problem.status import Status
 from .linear import MaxMarginClassifier, WithoutExactStep
 
 WORTH = 0.75  # share of the rows, or columns, to which screening must bring the data down

@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import canonical
-from ..kernel_machine import KernelMachine
-from ..kernels import Kernel, Linear, Precomputed
-from ..multiclass import Parts, parts_of
-from ..threads import jobs, one_thread
+from ..data.rows import canonical
+from ..kernels.functions import Kernel, Linear, Precomputed
+from ..numerics.threads import jobs, one_thread
+from ..problem.multiclass import Parts, parts_of
+from .kernel_machine import KernelMachine
 from .rows import checked_rows
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from ..norms import dual_exponent, norm
+from ..numerics.norms import norm
+from ..problem.problem import dual_exponent
 from .rows import checked_rows
 
 _EPS = float(np.finfo(float).eps)
@@ -46,8 +47,8 @@ class Robust:
         Notes
         -----
         The proof, by construction. Let s = w.x + b, r = |s| / |w|_q, and g a subgradient of |.|_q at w, so that
-        g.w = |w|_q and |g|_p = 1 (`maxmargin.norms.subgradient`). The row x - sign(s) r g is at the distance r from
-        x, and its score is s - sign(s) r |w|_q = 0: beyond it, along the same line, the label is the other one.
+        g.w = |w|_q and |g|_p = 1 (`maxmargin.numerics.norms.subgradient`).
+        The row x - sign(s) r g is at the distance r from x, and its score is s - sign(s) r |w|_q = 0: beyond it, along the same line, the label is the other one.
         Nothing shorter will do: by Hoelder's inequality a perturbation e moves the score by
         |w.e| <= |w|_q |e|_p < |s| where |e|_p < r. Of several classes, k is predicted where s_k >= s_j for all j. Each
         j leaves a half-space, from whose other side x is (s_k - s_j) / |w_k - w_j|_q away by the same

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
-from ..representable import COMPLEX
+from ..numerics.representable import COMPLEX
 from .labels import missing_labels
 
 _ENCODE = (

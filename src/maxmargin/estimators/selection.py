@@ -24,15 +24,15 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
-from ..problems import Problem
-from ..representable import refuse_rounded
-from ..rules import IMA, Algorithm
-from ..status import Status
-from ..threads import jobs, one_thread
+from ..algorithms import IMA, Algorithm
+from ..numerics.representable import refuse_rounded
+from ..numerics.threads import jobs, one_thread
+from ..problem.problem import Problem
+from ..problem.status import Status
 from .callbacks import CallbackSupportMixin, Tasks, tasks, with_callbacks
 from .linear import MaxMarginClassifier
+from .rollback import unchanged_by
 from .rows import checked_rows
-from .unchanged import unchanged_by
 
 FOLDS = 5
 AS_IN_THE_PAPERS = IMA(increment=0.02, budget=6000)

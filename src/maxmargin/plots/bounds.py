@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..solve import Report
-from ..verdicts import Inseparable
-from ..verification import verdicts_of
+from ..certificates.verdicts import Inseparable
+from ..certificates.verification import verdicts_of
+from ..fit.driver import Report
 from .style import GOAL, GRID, INK, LOWER, SHADE, UPPER, entitle, figure, no_ticks
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..decisions import decision
+from ..estimators.decisions import decision
 from .rows import checked_rows
 from .style import INK, NEGATIVE, POSITIVE, SHADE, TINTS, entitle, figure, legend, plain
 

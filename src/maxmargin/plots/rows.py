@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from ..decisions import Decision, rows_of
+from ..estimators.decisions import Decision, rows_of
 
 
 def checked_rows(

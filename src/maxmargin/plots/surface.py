@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..decisions import Decision, class_values, decision, decisions, text_of
-from ..kernels import Precomputed
+from ..estimators.decisions import Decision, class_values, decision, decisions, text_of
+from ..kernels.functions import Precomputed
 from .planes import Plane, center_of, of_components, of_features, of_weights
 from .rows import checked_rows
 from .style import (

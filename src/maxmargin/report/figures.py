@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import Precomputed
+from ..certificates.verdicts import Inseparable
+from ..certificates.verification import verdicts_of
+from ..kernels.functions import Precomputed
 from ..plots import BoundsDisplay, DecisionSurfaceDisplay, MarginDisplay, RobustnessDisplay
 from ..plots.style import BLUE, FAINT, GREEN, GRID, INK, PAPER, TINTS, VERMILION
-from ..verdicts import Inseparable
-from ..verification import verdicts_of
 from .markup import Markup, element, void
 from .subject import Outcome, Subject
 

@@ -11,7 +11,7 @@ import numpy as np
 import sklearn
 
 from .. import __version__
-from ..atomic import check_place, written_whole
+from ..numerics.files import check_place, written_whole
 from .figures import empty_figure
 from .markup import Markup, element, joined, void
 from .sections import body

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..certificates import INTERCEPT, Certificate
-from ..decisions import Decision, text_of
-from ..explanations import at_cap, by_weight, left_open
-from ..kernels import Linear
+from ..certificates.bounds import INTERCEPT, Certificate
+from ..certificates.verification import verdicts_of
+from ..estimators.decisions import Decision, text_of
+from ..estimators.explanation import at_cap, by_weight, left_open
+from ..kernels.functions import Linear
 from ..plots.style import percent
-from ..problems import Problem
-from ..status import Status
-from ..verification import verdicts_of
+from ..problem.problem import Problem
+from ..problem.status import Status
 from .figures import MOST, figures
 from .markup import Markup, element, joined, table
 from .subject import Outcome, Subject

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from ..certificates import Certificate, CertificateError, Certificates
-from ..decisions import Decision, decisions, rows_of
+from ..certificates.bounds import Certificate, CertificateError, Certificates
+from ..certificates.verification import verify, verify_verdicts
+from ..estimators.decisions import Decision, decisions, rows_of
+from ..estimators.explanation import SupportReport, explained
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
-from ..explanations import SupportReport, explained
-from ..verification import verify, verify_verdicts
 
 
 class Outcome(StrEnum):

@@ -1,0 +1,72 @@
+"""INCREMENTAL ALGORITHMS: one file each, and the registry that tests, command line and docs iterate over."""
+
+from .base import Algorithm, Bias, Facts, Plan
+from .cutting_plane import CuttingPlane
+from .online.alma import ALMA
+from .online.dual_coordinate_descent import DualCoordinateDescent
+from .online.fmp import FMP
+from .online.ima import IMA, FlexibleIMA
+from .online.local_perceptron import LocalPerceptron
+from .online.micra import CRAMMA, MICRA, FixedDirectionalMargin
+from .online.mpu import MPU
+from .online.pegasos import Pegasos
+from .online.perceptron import Perceptron
+from .online.pumma import PUMMA
+from .online.romma import ROMMA, AggressiveROMMA
+from .programs import BarrierPath, InteriorPoint, LinearProgram, Newton, ProximalPoint
+
+ALGORITHMS: dict[str, type[Algorithm]] = {
+    cls.name: cls
+    for cls in (
+        DualCoordinateDescent,
+        MPU,
+        Perceptron,
+        LocalPerceptron,
+        ALMA,
+        CRAMMA,
+        MICRA,
+        FixedDirectionalMargin,
+        ROMMA,
+        AggressiveROMMA,
+        PUMMA,
+        Pegasos,
+        CuttingPlane,
+        FMP,
+        IMA,
+        FlexibleIMA,
+        LinearProgram,
+        BarrierPath,
+        InteriorPoint,
+        ProximalPoint,
+        Newton,
+    )
+}
+
+__all__ = [
+    "ALGORITHMS",
+    "ALMA",
+    "CRAMMA",
+    "FMP",
+    "IMA",
+    "MICRA",
+    "MPU",
+    "PUMMA",
+    "ROMMA",
+    "AggressiveROMMA",
+    "Algorithm",
+    "BarrierPath",
+    "Bias",
+    "CuttingPlane",
+    "DualCoordinateDescent",
+    "Facts",
+    "FixedDirectionalMargin",
+    "FlexibleIMA",
+    "InteriorPoint",
+    "LinearProgram",
+    "LocalPerceptron",
+    "Newton",
+    "Pegasos",
+    "Perceptron",
+    "Plan",
+    "ProximalPoint",
+]

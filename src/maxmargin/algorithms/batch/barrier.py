@@ -1,0 +1,431 @@
+"""A path of smooth problems to the optimum, for every p, both losses, both powers of the norm and the hard margin.
+
+The cone |w|_q <= t is built of one cone for each coordinate, |w_j| <= r_j^a t^(1 - a) with a = 1/q, and sum r_j <= t;
+each has a self-concordant barrier, also where p is far from 2, so that Newton's method does not mind it. With m_i
+the margins and the slacks taken out in closed form (`_hinge` and the others), the point of the path at tau minimises::
+
+    tau (t^2 / 2 or t) + sum phi_i(m_i) - log(t - sum r)
+        - sum_j [log(r_j^2a t^(2-2a) - w_j^2) + (1-a) log r_j + a log t]
+
+(the hard margin: t = 1 and -tau g, the smallest margin, in place of t^2 / 2). At p = 1 there is no r and
+|w_j| <= t; at p = inf, |w_j| <= r_j. Dual weights are -phi_i' / tau, and the gap is about nu / tau, nu being the number
+of barriers. Steps are relative to the variable (of w_j to r_j^a t^(1-a)), which keeps numbers near 1.
+
+References
+----------
+Y. Nesterov, A. Nemirovskii, "Interior-point polynomial algorithms in convex programming", SIAM, 1994;
+R. Chares, "Cones and interior-point algorithms for structured convex optimization involving powers and exponentials",
+thesis, Louvain, 2009.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from ...numerics.norms import row_norms
+from ...problem.problem import Problem
+
+NEAR = 0.25  # squared Newton decrement of a point near the path
+FIRST, LEAST, MOST = 10.0, 2.0, 100.0  # factor of tau from point to point
+EASY, HARD = 4, 10  # Newton steps for a point that change it
+STEPS, MANY = 20, 300  # Newton steps for a point, and for the first, at most
+CAREFUL = 1.1  # a factor that is not made smaller
+HALVINGS = 40
+NEARER, WAY = 0.7, 0.5  # how the boundary is looked for, and how much of the way there a step goes
+FAR = 10.0  # a first |w|, for rows of length one, that is large
+CORRECTIONS = 6  # of the solution of a linear system, at most
+NARROW = 50  # columns, and two for each row, that are never eliminated: that would lose digits
+TINY = 1e-300
+ROUNDING = 1e-3  # a slope, where the path's barriers have slopes of one
+CLOSE = 1e-13  # nu / tau, relative to the objective, at which nothing more is to be had
+
+_linalg: Any = scipy.linalg  # its annotations speak of every case at once
+
+
+class Point(NamedTuple):
+    """Weights, intercept and dual weights."""
+
+    w: np.ndarray
+    b: float
+    alpha: np.ndarray
+
+
+def path_points(
+    problem: Problem,
+    X: Any,
+    y: np.ndarray,
+    weights: np.ndarray,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Iterator[Point]:
+    """Points along the path to the optimum, each with a gap some times smaller, until numbers are at their end.
+
+    Parameters
+    ----------
+    problem : Problem
+    X : ndarray or CSR matrix of shape (n, d)
+        A few thousand rows or columns at most: a step costs n d min(n, d).
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+        Both classes, where the intercept is free.
+    weights : ndarray of shape (n,)
+        Sample weights, all positive.
+    interrupted : callable
+        Is it time to stop? Asked before every step.
+
+    Yields
+    ------
+    Point
+        In the caller's units; dual weights within their caps and, up to rounding, balanced.
+    """
+    X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
+    mean = X.mean(axis=0) if problem.free else np.zeros(X.shape[1])
+    A = (X - mean) * y[:, None]
+    if problem.rho:
+        A = np.column_stack([A, problem.rho * y])
+    unit = float(row_norms(A, problem.p).max(initial=0.0)) or 1.0
+    scale = 1.0 if problem.hard else unit**problem.power
+    costs = np.zeros(0) if problem.hard else problem.C * weights * scale
+    path = _Path(problem, A / unit, y, costs, interrupted)
+    for w, b, alpha in path.points():
+        if problem.hard:
+            b *= unit
+        else:
+            w, alpha = w / unit, alpha / scale
+        if problem.rho:
+            yield Point(w[:-1], problem.rho * float(w[-1]), alpha)
+        else:
+            yield Point(w, b - float(mean @ w), alpha)
+
+
+class Losses(NamedTuple):
+    """phi' and phi'' of every row."""
+
+    slope: np.ndarray
+    curvature: np.ndarray
+
+
+def _margin_barrier(m: np.ndarray, k: np.ndarray) -> Losses:
+    """phi(m) = -log m: of the hard margin, where m is what a margin exceeds g by."""
+    return Losses(-1.0 / m, 1.0 / (m * m))
+
+
+def _hinge(m: np.ndarray, k: np.ndarray) -> Losses:
+    """phi(m) = min over xi of k xi - log xi - log(m + xi - 1); k = tau c."""
+    h = k * (1.0 - m)
+    root = np.hypot(h, 2.0)
+    less = np.where(h > 0.0, 4.0 / (root + np.abs(h)), root - h)  # root - h
+    s = (2.0 + less) / (2.0 * k)
+    return Losses(-1.0 / s, 0.5 * less / (root * s * s))
+
+
+def _squared_hinge(m: np.ndarray, k: np.ndarray) -> Losses:
+    """phi(m) = min over xi of k xi^2 - log(m + xi - 1)."""
+    e = 1.0 - m
+    root = np.sqrt(e * e + 2.0 / k)
+    s = np.where(e > 0.0, (1.0 / k) / (root + np.abs(e)), 0.5 * (root - e))
+    return Losses(-1.0 / s, 1.0 / (s * root))
+
+
+@dataclass(frozen=True)
+class State:
+    """A point inside: w, r, t, and what is added to the margins, (b, g), those of them that there are."""
+
+    w: np.ndarray
+    r: np.ndarray
+    t: float
+    f: np.ndarray
+
+    def moved(self, s: float, step: State) -> State:
+        """The point s steps on."""
+        return State(self.w + s * step.w, self.r + s * step.r, self.t + s * step.t, self.f + s * step.f)
+
+
+class _Path:
+    """The smooth problems of one problem with rows A in units of the longest."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        A: np.ndarray,
+        y: np.ndarray,
+        costs: np.ndarray,
+        interrupted: Callable[[], bool],
+    ) -> None:
+        self.problem, self.A, self.y, self.costs, self.interrupted = problem, A, y, costs, interrupted
+        self.n, self.d = A.shape
+        self.a = 1.0 / problem.q if problem.q < np.inf else 0.0
+        between = 0.0 < self.a < 1.0
+        self.split = self.a > 0.0  # is there an r?
+        self.log_r, self.log_t = (1.0 - self.a, self.a) if between else (0.0, 0.0)
+        columns = ([y] if problem.free else []) + ([-np.ones(self.n)] if problem.hard else [])
+        self.F = np.column_stack(columns) if columns else np.zeros((self.n, 0))
+        self.phi: Callable[[np.ndarray, np.ndarray], Losses] = (
+            _margin_barrier if problem.hard else _hinge if problem.loss == "hinge" else _squared_hinge
+        )
+        double = not problem.hard and problem.loss == "hinge"
+        self.nu = (3.0 if between else 2.0) * self.d + 1.0 + self.n * (2.0 if double else 1.0)
+
+    def start(self, near: bool) -> tuple[State, float]:
+        """w = 0, and a tau of like size of all parts; `near`: one for which |w| does not begin too far out."""
+        f = np.zeros(self.F.shape[1])
+        if self.problem.hard:
+            f[-1] = -1.0
+            tau, t = self.nu, 1.0
+        else:
+            power = self.problem.power
+            tau, far = self.nu / float(self.costs.sum()), self.d / FAR**power
+            if near and tau < far:  # half of the way back, not to be too far from the path
+                tau = (tau * far) ** 0.5
+            t = ((self.d + 1.0) / tau) ** (1.0 / power)
+        r = np.full(self.d if self.split else 0, 0.5 * t / self.d)
+        return State(np.zeros(self.d), r, t, f), tau
+
+    def points(self) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
+        """Points near the path, tau rising, from the first start that leads there."""
+        for near in (False, True):
+            found = False
+            for point in self.follow(*self.start(near)):
+                found = True
+                yield point
+            if found:
+                return
+
+    def follow(self, state: State, tau: float) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
+        """Points near the path, from one start."""
+        last, factor, steps, most, length = None, FIRST, 0, MANY, 1.0
+        free = self.problem.free
+        while not self.interrupted():
+            local = _Local(self, state, tau)
+            try:
+                step, change = local.newton()
+            except np.linalg.LinAlgError:
+                return
+            decrement = -local.along(step, change)
+            if not decrement > -NEAR:  # not a number, or all rounding
+                return
+            moved = self.search(state, step, change, tau, abs(decrement), length)
+            steps, length = steps + 1, 1.0
+            if moved is None or (
+                steps >= most and decrement > NEAR
+            ):  # too far: from the last point on, with care
+                if last is None or factor < CAREFUL:
+                    return
+                factor = factor**0.5
+                (state, tau), steps, length = (last[0], last[1] * factor), 0, 1.0 / factor
+                continue
+            state = moved
+            if decrement > NEAR:
+                continue
+            # within Newton's reach of the path: the dual weights of the linear model are balanced
+            alpha = np.maximum(-(local.losses.slope + local.losses.curvature * change) / tau, 0.0)
+            if self.problem.loss == "hinge" and not self.problem.hard:
+                alpha = np.minimum(alpha, self.costs)
+            yield state.w, float(state.f[0]) if free else 0.0, alpha
+            if self.nu / tau < CLOSE * self.value(alpha):
+                return
+            factor = min(factor * 2.0, MOST) if steps <= EASY else factor
+            factor = max(factor / 2.0, LEAST) if steps >= HARD else factor
+            # slacks fall as 1 / tau, and so the first step, which leads along the path's tangent, is a short one
+            last, tau, steps, most, length = (state, tau), tau * factor, 0, STEPS, 1.0 / factor
+
+    def value(self, alpha: np.ndarray) -> float:
+        """About the size of the objective."""
+        total = float(alpha.sum())
+        return 1.0 / max(total, 1e-300) if self.problem.hard else total
+
+    def search(
+        self, state: State, step: State, change: np.ndarray, tau: float, slope: float, s: float
+    ) -> State | None:
+        """The point s steps on, or fewer, where the slope, -slope at first, has fallen to half or is little above 0."""
+        damped = 1.0 / (1.0 + slope**0.5)  # stays inside
+        for _ in range(HALVINGS):
+            new = state.moved(s, step)
+            if not self.inside(new):
+                if s <= damped:  # but for rounding
+                    s *= NEARER
+                    continue
+                while s > damped and not self.inside(state.moved(s, step)):
+                    s *= NEARER
+                s = max(WAY * s, min(damped, s))  # to come near the boundary is hard to mend
+                continue
+            after = _Local(self, new, tau).along(step, change)
+            if after <= 0.5 * slope + ROUNDING:
+                return new
+            s *= min(max(slope / (slope + after), 0.1), 0.9)
+        return None
+
+    def inside(self, state: State) -> bool:
+        """Are all barriers finite?"""
+        w, r, t = state.w, state.r, state.t
+        if not t > 0.0 or (self.split and not (r.min() > 0.0 and t > r.sum())):
+            return False
+        if not (np.abs(w) < self.bounds(state)).all():
+            return False
+        return not self.problem.hard or bool((self.margins(state) > 0.0).all())
+
+    def bounds(self, state: State) -> np.ndarray:
+        """r_j^a t^(1 - a), the bound of |w_j|."""
+        return state.r**self.a * state.t ** (1.0 - self.a) if self.split else np.full(self.d, state.t)
+
+    def margins(self, state: State) -> np.ndarray:
+        """a_i.w + y_i b - g."""
+        return self.A @ state.w + self.F @ state.f
+
+
+class _Local:
+    """Slope and curvature of one smooth problem at one point."""
+
+    def __init__(self, path: _Path, state: State, tau: float) -> None:
+        self.path, self.state, self.tau = path, state, tau
+        a, self.W = path.a, path.bounds(state)
+        x = state.w / self.W
+        e, o = x * x, (1.0 - np.abs(x)) * (1.0 + np.abs(x))
+        self.x, self.e, self.o = x, e, o
+        self.room = state.t - float(state.r.sum())
+        self.losses = path.phi(path.margins(state), tau * path.costs)
+        # slopes, relative
+        self.slope_w = 2.0 * x / o + self.W * (path.A.T @ self.losses.slope)
+        self.slope_f = path.F.T @ self.losses.slope
+        self.slope_r = -2.0 * a / o - path.log_r + state.r / self.room if path.split else state.r
+        self.slope_t = 0.0
+        if path.problem.hard:
+            self.slope_f[-1] -= tau
+        else:
+            t = state.t
+            self.slope_t = tau * t ** float(path.problem.power)
+            self.slope_t += float(np.sum(-(2.0 - 2.0 * a) / o - path.log_t))
+            self.slope_t -= t / self.room if path.split else 0.0
+
+    def along(self, step: State, change: np.ndarray) -> float:
+        """The slope along a step; `change` is that of the margins."""
+        slope = float(self.slope_w @ (step.w / self.W) + self.slope_f @ step.f)
+        if self.path.split:
+            slope += float(self.slope_r @ (step.r / self.state.r))
+        return slope + self.slope_t * step.t / self.state.t
+
+    def newton(self) -> tuple[State, np.ndarray]:
+        """Newton's step, and how it changes the margins.
+
+        r is eliminated; t, (b, g) and z, which stands for the curvature of log(t - sum r), border the system of w.
+        """
+        path, state, x, e, o, a = self.path, self.state, self.x, self.e, self.o, self.path.a
+        soft = not path.problem.hard
+        B = path.A * self.W
+        weight = self.losses.curvature
+        curvature = 2.0 * (1.0 + e) / o**2
+        right, t_side = -self.slope_w, -self.slope_t
+        borders, diagonal, sides = [], [], []
+        rr = wr = rt = ur = gone = np.zeros(0)
+        ut = tz = 0.0
+        if path.split:
+            rr = 2.0 * a * (1.0 + (2.0 * a - 1.0) * e) / o**2 + path.log_r
+            wr, rt = -4.0 * a * x / o**2, 4.0 * a * (1.0 - a) * e / o**2
+            ur, ut = state.r / self.room, -state.t / self.room if soft else 0.0
+            curvature = (4.0 * a * (1.0 - (2.0 * a - 1.0) * e) / o**3 + path.log_r * curvature) / rr
+            gone = -self.slope_r / rr
+            right, t_side = right - wr * gone, t_side - float(rt @ gone)
+            tz = ut - float((rt / rr) @ ur)
+            borders.append(-wr * ur / rr)
+            diagonal.append(-1.0 - float(ur @ (ur / rr)))
+            sides.append(-float(ur @ gone))
+        if soft:
+            t, power = state.t, path.problem.power
+            tt = (2.0 - 2.0 * a) * (1.0 + (1.0 - 2.0 * a) * e) / o**2 + path.log_t
+            wt = -4.0 * (1.0 - a) * x / o**2
+            if path.split:
+                wt = wt * (2.0 * a + path.log_r * o) / (o * rr)
+                more = path.log_t * 2.0 * a * (1.0 + (2.0 * a - 1.0) * e) / o**2 + path.log_r * tt
+                tt = (4.0 * a * (1.0 - a) * (1.0 + e) / o**3 + more) / rr
+            borders.append(wt)
+            diagonal.append(float(tt.sum()) + (self.tau * t * t if power == 2 else 0.0))
+            sides.append(t_side)
+        k = len(borders)
+        corner = np.zeros((k + path.F.shape[1],) * 2)
+        corner[:k, :k] = np.diag(diagonal)
+        if path.split and soft:
+            corner[0, 1] = corner[1, 0] = tz
+        corner[k:, k:] = path.F.T @ (weight[:, None] * path.F)
+        C = np.column_stack([*borders, B.T @ (weight[:, None] * path.F)])
+        solve = _core(B, weight, curvature)
+        full = curvature + np.einsum("ij,i,ij->j", B, weight, B)
+        KC = solve(C)
+        schur = corner - C.T @ KC
+        side = np.concatenate([sides, -self.slope_f])
+
+        def bordered(p: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            u = solve(p)
+            z = np.linalg.solve(schur, s - C.T @ u) if s.size else s
+            return u - KC @ z, z
+
+        u, z = np.zeros(path.d), np.zeros(side.size)
+        p, s, size = right, side, np.inf
+        for _ in range(CORRECTIONS):
+            du, dz = bordered(p, s)
+            u, z = u + du, z + dz
+            p = right - curvature * u - B.T @ (weight * (B @ u)) - C @ z
+            s = side - C.T @ u - corner @ z
+            before, size = size, float(np.abs(p / np.sqrt(full)).max() + np.abs(s).max(initial=0.0))
+            if not size < 0.5 * before:
+                break
+        dt = float(z[k - 1]) if soft else 0.0
+        dr = state.r
+        if path.split:
+            dr = state.r * (gone - (wr * u + rt * dt + ur * z[0]) / rr)
+        step = State(self.W * u, dr, state.t * dt, z[k:])
+        return step, path.A @ step.w + path.F @ step.f
+
+
+def _core(B: np.ndarray, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Solve (diagonal + B' weight B) x = p.
+
+    Where columns are many, most of them, those that the diagonal holds best, are eliminated first.
+    """
+    n, d = B.shape
+    H = B * np.sqrt(weight)[:, None]
+    most = NARROW + 2 * n
+    if d <= most:
+        return _by_columns(H, diagonal)
+    loose = np.full(d, False)
+    ratio = diagonal / np.maximum(np.einsum("ij,ij->j", H, H), TINY)
+    loose[np.argpartition(ratio, most)[:most]] = True
+    root = np.sqrt(diagonal[~loose])
+    rest = H[:, ~loose] / root
+    M = rest @ rest.T
+    M[np.diag_indices(n)] += 1.0
+    factor = np.linalg.cholesky(M)
+
+    def inner(x: np.ndarray) -> np.ndarray:
+        return _linalg.solve_triangular(factor, x, lower=True, check_finite=False)
+
+    J = inner(H[:, loose])
+    few = _by_columns(J, diagonal[loose])
+
+    def solve(p: np.ndarray) -> np.ndarray:
+        scaled = (p[~loose].T / root).T
+        image = inner(rest @ scaled)
+        x = np.empty_like(p)
+        x[loose] = few(p[loose] - J.T @ image)
+        image += J @ x[loose]
+        outer = _linalg.solve_triangular(factor, image, lower=True, trans=1, check_finite=False)
+        x[~loose] = ((scaled - rest.T @ outer).T / root).T
+        return x
+
+    return solve
+
+
+def _by_columns(H: np.ndarray, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Solve (diagonal + H'H) x = p."""
+    M = H.T @ H
+    M[np.diag_indices(diagonal.size)] += diagonal
+    size = 1.0 / np.sqrt(np.diag(M))
+    factor = _linalg.cho_factor(size[:, None] * M * size, lower=True, overwrite_a=True, check_finite=False)
+
+    def solve(p: np.ndarray) -> np.ndarray:
+        return (size * _linalg.cho_solve(factor, (size * p.T).T, check_finite=False).T).T
+
+    return solve

@@ -1,0 +1,286 @@
+"""The hinge loss as planes from below: the model of the cutting-plane methods.
+
+The loss R(w) = sum c_i max(0, 1 - m_i), least over the intercept where that is free, is convex. A plane touches it
+at some w: with theta_i = 1 where m_i < 1, 0 where m_i > 1 (and in between on ties, such that a free
+intercept feels no force), R(v) >= h - g.v with h = sum c_i theta_i and g = sum c_i theta_i y_i x_i. The model is
+the largest of these and of zero. The least of 1/2 |w|^2 + model is that of its dual,
+
+    maximise h'a - 1/2 |sum a_p g_p|^2,   a >= 0,  sum a = 1   (zero being a plane too),
+
+so that w = sum a_p g_p, and alpha_i = c_i sum a_p theta_pi are dual weights within their caps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from ...numerics.sums import Plain
+from ...problem.problem import Problem
+
+_linalg: Any = scipy.linalg  # its annotations speak of every case at once
+
+# the proximal step's weight, as a share of the largest |g / h|^2: planes of which one is a mean are told apart
+RIDGE = 1e-11
+FLOOR = 1e-8  # and, where patterns cancel, as a share of 1 / the largest h
+SAME, FARTHEST = 1e-12, 1e4  # of a line: points that are nearer are one, and the direction has so many digits
+REFINE = 2  # corrections of a linear solution
+STEPS, CLOSE = 6, 1e-10  # most proximal steps in a turn, and the relative gap of the model at which they end
+ROUNDING = 1e-13  # share of the largest height by which a plane must rise above the model to count
+
+
+class Point(NamedTuple):
+    """A place, and what every row scores there.
+
+    Attributes
+    ----------
+    w : ndarray
+        The weight of the constant coordinate included, where there is one.
+    z : ndarray of shape (n,)
+        The scores w.x_i.
+    b : float
+        The free intercept that is best for them; 0 where there is none.
+    """
+
+    w: np.ndarray
+    z: np.ndarray
+    b: float
+
+
+class Plane(NamedTuple):
+    """R(v) >= height - slope.v; theta is kept as bits, and apart where it is a fraction."""
+
+    height: float
+    slope: np.ndarray
+    wrong: np.ndarray
+    tied: np.ndarray
+    share: float
+
+    def theta(self, n: int) -> np.ndarray:
+        """How far each row is counted in."""
+        theta = np.unpackbits(self.wrong, count=n).astype(float)
+        theta[self.tied] = self.share
+        return theta
+
+
+class Hinge:
+    """The loss of one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        With the hinge loss.
+    X : ndarray or CSR matrix of shape (n, d)
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,), positive
+    intercept : callable
+        The best free intercept for scores w.x_i.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        X: Any,
+        y: np.ndarray,
+        weights: np.ndarray,
+        intercept: Callable[[np.ndarray], float],
+    ) -> None:
+        self.problem, self.X, self.y, self._intercept = problem, X, y, intercept
+        self.caps = problem.caps(weights)
+
+    def at(self, w: np.ndarray, z: np.ndarray) -> Point:
+        """The point with these scores, its intercept the best one."""
+        return Point(w, z, self._intercept(z) if self.problem.free else 0.0)
+
+    def between(self, one: Point, two: Point, k: float) -> Point:
+        """The point k of the way from one to two; k may be above 1."""
+        return self.at(one.w + k * (two.w - one.w), one.z + k * (two.z - one.z))
+
+    def value(self, point: Point) -> float:
+        """The objective."""
+        margins = self.y * (point.z + point.b)
+        return 0.5 * float(point.w @ point.w) + float(self.caps @ np.maximum(1.0 - margins, 0.0))
+
+    def plane(self, point: Point) -> Plane:
+        """The plane that touches the loss at this point."""
+        y, caps, problem = self.y, self.caps, self.problem
+        tied, share = np.zeros(0, np.intp), 0.0
+        if problem.free:  # the intercept is best where some row has a margin of exactly one, or nothing pulls
+            kink = y - point.z
+            wrong = np.where(y > 0.0, kink > point.b, kink < point.b)
+            pull = float(caps[wrong] @ y[wrong])
+            tied = np.flatnonzero((kink == point.b) & (y * pull < 0.0))
+            total = float(caps[tied].sum())
+            share = min(abs(pull) / total, 1.0) if total > 0.0 else 0.0
+        else:
+            wrong = y * point.z < 1.0
+        theta = wrong.astype(float)
+        theta[tied] = share
+        alpha = caps * theta
+        slope = Plain.combine(self.X, y * alpha)
+        if problem.rho:
+            slope = np.append(slope, problem.rho * float(alpha @ y))
+        return Plane(float(alpha.sum()), slope, np.packbits(wrong), tied, share)
+
+    def least(self, one: Point, two: Point) -> float:
+        """The k in [0, FARTHEST] for which the objective is least on the line from one through two.
+
+        Exact, by sorting its kinks: its slope at k is w.v + k |v|^2, v being the direction, less what each row
+        that is wrong gains; every kink ahead adds to it.
+        """
+        margins = self.y * (one.z + one.b)
+        gain = self.y * (two.z + two.b) - margins
+        v = two.w - one.w
+        square = float(v @ v)
+        if square <= SAME * SAME * float(one.w @ one.w):
+            return 0.0
+        wrong = (margins < 1.0) | ((margins == 1.0) & (gain < 0.0))
+        slope = float(one.w @ v) - float(self.caps[wrong] @ gain[wrong])
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            kinks = (1.0 - margins) / gain
+        ahead = np.flatnonzero((kinks > 0.0) & np.isfinite(kinks))
+        ahead = ahead[np.argsort(kinks[ahead])]
+        kinks, rise = kinks[ahead], np.cumsum(self.caps[ahead] * np.abs(gain[ahead]))
+        up = slope + rise + square * kinks >= 0.0  # right of each kink
+        j = int(np.argmax(up)) if up.any() else kinks.size
+        before = slope + (rise[j - 1] if j else 0.0)
+        k = -before / square
+        k = min(k, float(kinks[j])) if j < kinks.size else k
+        return min(max(k, 0.0), FARTHEST)
+
+
+class Model:
+    """Planes, and the point where 1/2 |w|^2 + the largest of them is least.
+
+    Parameters
+    ----------
+    hinge : Hinge
+    size : int
+        Coordinates of w, the constant one included.
+    idle : int
+        Turns after which a plane without weight is dropped.
+    """
+
+    def __init__(self, hinge: Hinge, size: int, idle: int) -> None:
+        n = hinge.caps.size
+        nothing = Plane(0.0, np.zeros(size), np.packbits(np.zeros(n, bool)), np.zeros(0, np.intp), 0.0)
+        self.hinge, self.idle = hinge, idle
+        self.planes = [nothing]  # zero, which is never dropped
+        self.added = 0
+        self.a, self._rest = np.ones(1), np.zeros(1, int)
+        self._slopes, self._gram = np.zeros((1, size)), np.zeros((1, 1))
+
+    @property
+    def heights(self) -> np.ndarray:
+        """h of every plane."""
+        return np.array([plane.height for plane in self.planes])
+
+    def rises(self, plane: Plane, w: np.ndarray) -> bool:
+        """Is this plane above the model at w, by more than rounding?"""
+        heights = self.heights
+        size = ROUNDING * max(plane.height, float(heights.max()))
+        return plane.height - float(plane.slope @ w) > float((heights - self._slopes @ w).max()) + size
+
+    def add(self, plane: Plane) -> None:
+        """Raise the model to this plane."""
+        products = self._slopes @ plane.slope
+        self.planes.append(plane)
+        self.added += 1
+        self.a, self._rest = np.append(self.a, 0.0), np.append(self._rest, 0)
+        self._slopes = np.vstack([self._slopes, plane.slope])
+        gram = np.empty((self.a.size, self.a.size))
+        gram[:-1, :-1] = self._gram
+        gram[-1, :-1] = gram[:-1, -1] = products
+        gram[-1, -1] = float(plane.slope @ plane.slope)
+        self._gram = gram
+
+    def least(self) -> tuple[np.ndarray, np.ndarray]:
+        """(w, dual weights) where the model's objective is least; planes that were idle for long are dropped."""
+        heights = self.heights
+        for _ in range(STEPS):
+            self.a = least_on_simplex(self._gram, heights, self.a)
+            w = self.a @ self._slopes
+            value = float(w @ w)
+            gap = value + max(float((heights - self._slopes @ w).max()), 0.0) - float(heights @ self.a)
+            if gap <= CLOSE * value:
+                break
+        self._rest = np.where(self.a > 0.0, 0, self._rest + 1)
+        self._rest[0] = 0
+        kept = self._rest <= self.idle
+        if not kept.all():
+            self.planes = [plane for plane, stays in zip(self.planes, kept, strict=True) if stays]
+            self.a, self._rest, self._slopes = self.a[kept], self._rest[kept], self._slopes[kept]
+            self._gram = self._gram[np.ix_(kept, kept)]
+        used = np.flatnonzero(self.a)
+        alpha = np.zeros(self.hinge.caps.size)
+        for p in used:
+            alpha += self.a[p] * self.planes[p].theta(alpha.size)
+        return self.a[used] @ self._slopes[used], self.hinge.caps * np.minimum(alpha, 1.0)
+
+
+def least_on_simplex(gram: np.ndarray, heights: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """A proximal step from `start` towards the a >= 0 of sum one for which 1/2 a' gram a - heights'a is least.
+
+    Active sets: solve on the support; where that leaves the simplex, go as far as it reaches and leave out what has
+    become zero; else take in the plane that promises most. Every turn lowers the value, so that no support comes
+    twice. Planes are divided by their heights, which makes them patterns with a margin of one; the first is
+    zero, and takes what the others leave.
+    """
+    h = np.append(1.0, heights[1:])
+    G = gram / h / h[:, None]
+    ridge = max(RIDGE * float(G.diagonal().max()), FLOOR / float(h[1:].max(initial=0.0) or 1.0))
+    G[np.diag_indices_from(G)] += ridge
+    a, r = start * h, 1.0 / h
+    q = ridge * a + 1.0
+    q[0] = 0.0
+    used = np.flatnonzero(a > 0.0)
+    for _ in range(10 * a.size + 100):
+        z, level = _solve_on(G, q, r, used)
+        if (z >= 0.0).all():
+            a = np.zeros(a.size)
+            a[used] = z
+            slack = G[:, used[used > 0]] @ z[used > 0] - q + level * r
+            slack[0] = level * a.sum()  # in the others' units
+            slack[used] = 0.0
+            best = int(np.argmin(slack))
+            if slack[best] >= -ROUNDING * (1.0 + float(G.diagonal().max()) * float(a[1:].sum())):
+                break
+            used = np.append(used, best)
+        else:
+            inside = a[used]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                steps = np.where(z < 0.0, inside / (inside - z), np.inf)
+            t = float(steps.min())
+            if t == 0.0:  # rounding alone has called the last one in
+                break
+            moved = np.maximum(inside + t * (z - inside), 0.0)
+            moved[steps <= t] = 0.0
+            a = np.zeros(a.size)
+            a[used] = moved
+            used = used[moved > 0.0]
+    a = a / h
+    return a / a.sum()
+
+
+def _solve_on(G: np.ndarray, q: np.ndarray, r: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, float]:
+    """(z, level) with G z - q + level r = 0 on the support, and r'z = 1; the zero plane has no level."""
+    planes = used > 0
+    p, z, level = used[planes], np.zeros(used.size), 0.0
+    if p.size:
+        part, r = G[np.ix_(p, p)], r[p]
+        factor = _linalg.cho_factor(part, check_finite=False)
+        y = _linalg.cho_solve(factor, r, check_finite=False)
+        found = np.zeros(p.size)
+        for _ in range(1 + REFINE):  # x and level y may be huge, and cancel
+            x = _linalg.cho_solve(factor, q[p] - part @ found - level * r, check_finite=False)
+            length = float(r @ y)
+            more = (float(r @ (found + x)) - 1.0) / length if planes.all() and length > 0.0 else 0.0
+            found, level = found + x - more * y, level + more
+        z[planes] = found
+        z[~planes] = 1.0 - float(r @ found)
+    else:
+        z[:] = 1.0
+    return z, level

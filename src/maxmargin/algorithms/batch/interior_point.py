@@ -1,0 +1,311 @@
+"""Mehrotra's predictor-corrector for the small quadratic program.
+
+References
+----------
+S. Mehrotra, "On the implementation of a primal-dual interior point method", SIAM J. Optim. 2, 1992;
+M. C. Ferris, T. S. Munson, "Interior-point methods for massive support vector machines", SIAM J. Optim. 13,
+2002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from ...engine.interior_point import aim, farthest, products_after
+from .quadratic_program import Quadratic
+
+CLOSE = 1e-13  # complementarity, relative, at which nothing more is to be had
+FLAT = 1e-12  # and the same for the gradient
+BACK = 0.995  # share of the way to the boundary
+SHORT = 1e-10  # a step that is none
+FEW_COLUMNS = 100  # up to so many columns, columns are eliminated even where rows are fewer
+NOTHING = 1e-15  # a margin, R = 1, that is zero
+TINY = 1e-30  # a squared margin, R = 1, that is zero
+
+Solver = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+_linalg: Any = scipy.linalg  # its annotations speak of every case at once
+_lapack: Any = scipy.linalg.lapack
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """A point inside: weights a, multipliers beta of the equations, u of a >= 0, v of a <= c.
+
+    w is a variable of its own, equal to A'a at the end: caps of 1e16 can then be begun at. `room` is c - a,
+    kept apart since the difference would lose its last digits. Where there is no cap, v is 0
+    and room is 1.
+    """
+
+    a: np.ndarray
+    w: np.ndarray
+    beta: np.ndarray
+    u: np.ndarray
+    v: np.ndarray
+    room: np.ndarray
+    capped: np.ndarray
+
+    def complementarity(self) -> float:
+        """The sum of all products that are zero at the optimum."""
+        return float(self.a @ self.u + self.room @ self.v)
+
+    def moved(self, t: float, step: Step) -> Iterate:
+        """The point t steps on."""
+        return Iterate(
+            self.a + t * step.a,
+            self.w + t * step.w,
+            self.beta + t * step.beta,
+            self.u + t * step.u,
+            self.v + t * step.v,
+            np.where(self.capped, self.room - t * step.a, 1.0),
+            self.capped,
+        )
+
+    def longest(self, step: Step) -> float:
+        """How many steps, at most one, keep everything positive."""
+        return min(1.0, BACK * farthest(*self._pairs(), step.a, step.u, step.v, self.capped))
+
+    def complementarity_after(self, t: float, step: Step) -> float:
+        """The same sum t steps on."""
+        return products_after(*self._pairs(), step.a, step.u, step.v, self.capped, t)
+
+    def lacks(self, mu: float, before: Step) -> tuple[np.ndarray, np.ndarray]:
+        """What the products lack to mu, the second order of the step `before` reckoned with."""
+        need, room = np.empty((2, self.a.size))
+        aim(*self._pairs(), before.a, before.u, before.v, self.capped, mu, need, room)
+        return need, room
+
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        return self.a, self.u, self.room, self.v
+
+
+@dataclass(frozen=True)
+class Step:
+    """A direction, in the same parts."""
+
+    a: np.ndarray
+    w: np.ndarray
+    beta: np.ndarray
+    u: np.ndarray
+    v: np.ndarray
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """How the linear equations of a step are solved.
+
+    Attributes
+    ----------
+    factor : callable
+        From the program and the diagonal T, what solves A w + T a + E' beta = r, w - A' a = s, E a = t roughly.
+    most : int
+        Steps, at most.
+    refinements : int
+        Corrections of each solution,
+    late : float
+        once the error is below this.
+    """
+
+    factor: Callable[[Quadratic, np.ndarray], Solver]
+    most: int
+    refinements: int
+    late: float
+
+
+def interior_point(
+    qp: Quadratic, interrupted: Callable[[], bool] = lambda: False, elimination: Elimination | None = None
+) -> Iterate:
+    """The best point found: 1e-10 from the optimum where numbers and time allow.
+
+    Parameters
+    ----------
+    qp : Quadratic
+    interrupted : callable
+        Is it time to stop? Asked in every step.
+    elimination : Elimination, default=None
+        None: `BY_PRODUCTS`.
+    """
+    method = BY_PRODUCTS if elimination is None else elimination
+    point = _start(qp)
+    pairs = point.a.size + np.count_nonzero(point.capped)
+    best, least = point, np.inf
+    for _ in range(method.most):
+        gradient = qp.slacks(point.a, point.beta, point.w) - point.u + point.v
+        apart = point.w - qp.A.T @ point.a
+        broken = qp.E @ point.a - qp.e
+        error, done = _error(qp, point, gradient, apart, broken)
+        if not np.isfinite(error) or error > 1e6 * max(least, 1e-9):
+            break
+        if error < least:
+            best, least = point, error
+        if done or interrupted():
+            break
+        T = qp.D + point.u / point.a + point.v / point.room
+        try:
+            newton = _newton(qp, T, method.factor, method.refinements if error < method.late else 0)
+        except np.linalg.LinAlgError:
+            break
+        mu = point.complementarity() / pairs
+        residuals = gradient, apart, broken
+        predictor = _direction(point, residuals, newton, -point.a * point.u, -point.room * point.v)
+        after = point.complementarity_after(point.longest(predictor), predictor) / pairs
+        if not np.isfinite(after):
+            break
+        centre = mu * (after / mu) ** 3
+        step = _direction(point, residuals, newton, *point.lacks(centre, predictor))
+        t = point.longest(step)
+        if t < SHORT:
+            break
+        point = point.moved(t, step)
+    return best
+
+
+def _start(qp: Quadratic) -> Iterate:
+    capped = np.isfinite(qp.c)
+    c = np.where(capped, qp.c, 1.0)
+    u = qp.lengths  # slacks are as long as rows
+    if qp.problem.hard:  # begin on the equations of the hard margin
+        a = qp.E.T @ (qp.e / (qp.E @ (1.0 / u))) / u
+    else:
+        a = np.where(capped, 0.5 * c, 1.0 / (1.0 + qp.D)) / u
+    room = np.where(capped, c - a, 1.0)
+    v = np.where(capped, a * u / room, 0.0)
+    return Iterate(a, np.zeros(qp.shape[1]), np.zeros(len(qp.e)), u, v, room, capped)
+
+
+def _error(
+    qp: Quadratic, point: Iterate, gradient: np.ndarray, apart: np.ndarray, broken: np.ndarray
+) -> tuple[float, bool]:
+    """How far from optimal, relative, and whether nothing more is to be had."""
+    # in units of a margin of one; for the hard margin, with weights of sum one, that is |w|^2
+    w = point.w - apart
+    one = max(float(w @ w), TINY) if qp.problem.hard else 1.0
+    products = point.complementarity() / (one + abs(float(qp.q @ point.a)))
+    slope = float(np.abs(gradient / qp.lengths).max()) / one
+    size = one**0.5 + float(np.abs(w).max(initial=0.0))
+    equations = float(np.abs(broken).max(initial=0.0)) / (1.0 + float(point.a.max()))
+    equations += float(np.abs(apart).max(initial=0.0)) / size
+    done = products <= CLOSE and slope < FLAT
+    if qp.problem.hard:  # the bound itself: where it tends to zero, so does the unit of everything else
+        v = qp.A.T @ point.a
+        bound = float(np.sqrt(v @ v))
+        off = (
+            float(np.abs(broken).max())
+            + float(np.abs(gradient).max())
+            + float(np.abs(apart).max(initial=0.0))
+        )
+        return bound + off, done or bound + off < NOTHING
+    return products + slope + equations, done
+
+
+def _direction(
+    point: Iterate,
+    residuals: tuple[np.ndarray, np.ndarray, np.ndarray],
+    newton: Solver,
+    ru: np.ndarray,
+    rv: np.ndarray,
+) -> Step:
+    """The step that adds ru to a u and rv to (c - a) v, linearised; rv is 0 where there is no cap."""
+    gradient, apart, broken = residuals
+    a, w, beta = newton(ru / point.a - rv / point.room - gradient, -apart, -broken)
+    v = (rv + point.v * a) / point.room
+    return Step(a, w, beta, (ru - point.u * a) / point.a, v)
+
+
+def _newton(
+    qp: Quadratic, T: np.ndarray, factor: Callable[[Quadratic, np.ndarray], Solver], refinements: int
+) -> Solver:
+    """Solve A w + T a + E' beta = r, w - A' a = s, E a = t for (a, w, beta)."""
+    rough = factor(qp, T)
+
+    def solve(r: np.ndarray, s: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        a, w, beta = rough(r, s, t)
+        for _ in range(refinements):  # free patterns have tiny T: the first answer has lost digits
+            da, dw, db = rough(r - qp.A @ w - T * a - qp.E.T @ beta, s - w + qp.A.T @ a, t - qp.E @ a)
+            a, w, beta = a + da, w + dw, beta + db
+        return a, w, beta
+
+    return solve
+
+
+def _by_products(qp: Quadratic, T: np.ndarray) -> Solver:
+    """By Cholesky's factor of products of columns or rows, whichever are fewer."""
+    n, d = qp.shape
+    return _by_columns(qp, T) if d <= max(n, FEW_COLUMNS) else _by_rows(qp, T)
+
+
+def _by_columns(qp: Quadratic, T: np.ndarray) -> Solver:
+    """Eliminate a: one equation a coordinate of w and one a multiplier."""
+    d = qp.shape[1]
+    B = np.hstack([qp.A, qp.E.T]) if len(qp.e) else qp.A
+    S = B / np.sqrt(T)[:, None]
+    M = S.T @ S
+    M.flat[: d * (M.shape[0] + 1) : M.shape[0] + 1] += 1.0
+    solved = solver_of(M)
+
+    def rough(r: np.ndarray, s: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        z = solved(B.T @ (r / T) + np.concatenate([s, -t]))
+        return (r - B @ z) / T, z[:d], z[d:]
+
+    return rough
+
+
+def _by_rows(qp: Quadratic, T: np.ndarray) -> Solver:
+    """Eliminate w: one equation a pattern."""
+    M = qp.A @ qp.A.T
+    M.flat[:: len(M) + 1] += T
+    solved = solver_of(M)
+    F = solved(qp.E.T) if len(qp.e) else qp.E.T
+    G = qp.E @ F
+
+    def rough(r: np.ndarray, s: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        a = solved(r - qp.A @ s)
+        beta = np.linalg.solve(G, qp.E @ a - t) if len(t) else t
+        a = a - F @ beta
+        return a, qp.A.T @ a + s, beta
+
+    return rough
+
+
+def solver_of(M: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Solves with this matrix, by LAPACK itself: SciPy's wrappers take longer than a small matrix does."""
+    lower, failed = _lapack.dpotrf(M.T, lower=1, overwrite_a=True)  # the transpose is in Fortran's order
+    if failed:
+        raise np.linalg.LinAlgError("products that rounding has made indefinite")
+    return lambda right: _lapack.dpotrs(lower, right, lower=1)[0]
+
+
+def _by_orthogonal_factors(qp: Quadratic, T: np.ndarray) -> Solver:
+    """Eliminate a as `_by_columns` does, by least squares: products of columns would square the condition number.
+
+    The equations say that z = (w, beta) is least in |T^(-1/2) (B z - r)|^2 / 2 + |w - s|^2 / 2 + t'beta.
+    """
+    d = qp.shape[1]
+    B = np.hstack([qp.A, qp.E.T]) if len(qp.e) else qp.A
+    root = np.sqrt(T)
+    S = np.vstack([B / root[:, None], np.eye(d, B.shape[1])])
+    size = np.sqrt((S * S).sum(axis=0))
+    size[size == 0.0] = 1.0
+    Q, R = _linalg.qr(S / size, mode="economic", overwrite_a=True, check_finite=False)
+    if not np.diag(R).all():
+        raise np.linalg.LinAlgError("columns that depend on each other")
+
+    def rough(r: np.ndarray, s: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        slope = np.concatenate([np.zeros(d), t]) / size
+        v = Q.T @ np.concatenate([r / root, s])
+        v = v - _linalg.solve_triangular(R, slope, trans="T", check_finite=False)
+        z = _linalg.solve_triangular(R, v, check_finite=False) / size
+        return (r - B @ z) / T, z[:d], z[d:]
+
+    return rough
+
+
+# 15 to 30 steps are usual
+BY_PRODUCTS = Elimination(_by_products, 80, 2, 1e-2)
+# for columns of very different scales that nearly depend on each other: several times the work, and twice the digits
+BY_ORTHOGONAL_FACTORS = Elimination(_by_orthogonal_factors, 200, 4, np.inf)

@@ -1,0 +1,153 @@
+"""ALMA_p, the approximate large margin algorithm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from ...engine.jit import record
+from ...engine.state import Lazy
+from ...problem.problem import Problem
+from ..base import Facts, PerceptronLike, Plan, from_two_on, is_number, require
+
+EXACTLY = 100_000  # updates at most that are counted one by one
+
+
+@record
+class Approach(NamedTuple):
+    """Update when w.y/R <= gamma_k:  theta <- theta + eta_k y/R, cut to norm 1; gamma_k, eta_k fall with 1/sqrt(k).
+
+    w = f^-1(theta), which is theta at p = 2.
+    """
+
+    gamma: float
+    eta: float
+    R: float
+
+    def threshold(self, h):
+        return self.R * self.gamma * (h.time() + 1.0) ** -0.5
+
+    def wrong(self, h, i, s, limit):
+        return s <= limit
+
+    def step(self, h, i, s):
+        h.learn(i, self.eta * (h.time() + 1.0) ** -0.5 / self.R, s)
+        if h.norm2() > 1.0:
+            h.shrink(h.norm2() ** -0.5)
+        h.tick()
+
+
+@record
+class ApproachNormalised(NamedTuple):
+    """The same with every pattern divided by its own norm."""
+
+    gamma: float
+    eta: float
+
+    def threshold(self, h):
+        return self.gamma * (h.time() + 1.0) ** -0.5
+
+    def wrong(self, h, i, s, limit):
+        return s <= limit * h.length2(i) ** 0.5 and h.length2(i) > 0.0
+
+    def step(self, h, i, s):
+        h.learn(i, self.eta * (h.time() + 1.0) ** -0.5 * h.length2(i) ** -0.5, s)
+        if h.norm2() > 1.0:
+            h.shrink(h.norm2() ** -0.5)
+        h.tick()
+
+
+@dataclass(frozen=True)
+class ALMA(PerceptronLike):
+    """ALMA_p: a fraction 1 - alpha of the largest directional p-margin, for 2 <= p < inf.
+
+    Condition: w.y_k / R <= (1 - alpha) B sqrt(p - 1) / sqrt(k) (not strict), w = f^-1(theta), f being the link.
+    Update: theta <- theta + C / sqrt((p - 1) k) y_k / R, divided by max(1, |theta|_p); k <- k + 1, from k = 1.
+    (The paper's step is w <- f^-1(f(w) + ...): the link is homogeneous, so that all of it is linear in theta.)
+    2-norm soft margin: the same with an own coordinate for every row, and the mixed norm
+    sqrt(|theta|_p^2 + sum delta_k^2 alpha_k^2).
+    Guarantee (B = sqrt(8) / alpha, C = sqrt(2)): with gamma the largest margin of the scaled patterns, at most
+    (2 (p - 1) / gamma^2) (2 / alpha - 1)^2 + 8 / alpha - 4 updates; then the margin is at least (1 - alpha) gamma.
+    That holds with a warm start, too: k begins where the proof asks for no more than the dual weights give.
+
+    Parameters
+    ----------
+    alpha : float, default=0.1
+        Accuracy, in (0, 1].
+    B, C : float, default=None, sqrt(2)
+        Constants of threshold and step; B None is sqrt(8) / alpha.
+    normalise : bool, default=False
+        Divide each pattern by its own p-norm, as the original paper does, which is another problem with another
+        optimum: w is then measured on the patterns as they are. Else all are divided by R.
+    schedule : {"plain", "active"}, default="plain"
+    shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
+
+    References
+    ----------
+    C. Gentile, "A new approximate maximal margin classification algorithm", JMLR 2, 2001.
+    """
+
+    alpha: float = 0.1
+    B: float | None = None
+    C: float = 2.0**0.5
+    normalise: bool = False
+    schedule: str = "plain"
+
+    name: ClassVar[str] = "alma"
+    scale: ClassVar = Lazy
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(
+            is_number(self.alpha) and 0.0 < self.alpha <= 1.0,
+            "alpha must lie above 0 and be at most 1",
+            self.alpha,
+        )
+        require(
+            self.B is None or (is_number(self.B) and self.B > 0.0),
+            "B must be a positive number or None",
+            self.B,
+        )
+        require(is_number(self.C) and self.C > 0.0, "C must be a positive number", self.C)
+
+    def other_norm(self, problem: Problem) -> str | None:
+        return from_two_on(problem)
+
+    def plan(self, facts: Facts) -> Plan:
+        root = (facts.problem.p - 1.0) ** 0.5
+        gamma = root * (1.0 - self.alpha) * (8.0**0.5 / self.alpha if self.B is None else self.B)
+        eta = self.C / root
+        growth = 2.0 * gamma * eta + self.C * self.C
+        if self.normalise:
+            return Plan(
+                rule=ApproachNormalised(gamma, eta),
+                unit=None,
+                clock=lambda alpha, lengths: elapsed(float(alpha @ lengths), eta, growth),
+            )
+        R = facts.R
+        return Plan(
+            rule=Approach(gamma, eta, R),
+            unit=None,
+            clock=lambda alpha, lengths: elapsed(R * float(alpha.sum()), eta, growth),
+        )
+
+
+def elapsed(total: float, eta: float, growth: float) -> float:
+    """The most updates after which the theorem's proof counts on no more than this sum of dual weights, |theta|_p = 1.
+
+    The proof counts on s_1 = 0, s_k+1 = (s_k + eta / sqrt(k)) / sqrt(1 + growth / k), as what u gains in units of the
+    margin: |theta + step|^2 <= 1 + growth / k. theta.u is at least the sum of the dual weights times the margin, so
+    that the theorem holds for a run that begins with them and with the k of the same s_k.
+    s_k <= c sqrt(k) from k = m on where this holds at m, c (growth + 1) >= 2 eta, and
+    c^2 ((growth + 1) m + growth) >= 2 c eta m + eta^2.
+    """
+    s, k, most = 0.0, 1, int(min(EXACTLY, 100.0 * (growth + 1.0)))
+    while k < most:
+        after = (s + eta * k**-0.5) * (1.0 + growth / k) ** -0.5
+        if after > total:
+            return k - 1.0
+        s, k = after, k + 1
+    leading = (growth + 1.0) * k + growth
+    c = max(s * k**-0.5, 2.0 * eta / (growth + 1.0), eta * (k + (k * k + leading) ** 0.5) / leading)
+    return max(k, (total / c) ** 2 // 1.0) - 1.0

@@ -1,0 +1,120 @@
+"""The fixed p-margin Perceptron."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from ...engine.jit import record
+from ...engine.state import Affine, Motion
+from ...problem.problem import Problem
+from ..base import Bias, Facts, PerceptronLike, Plan, is_number, is_squared, require
+
+
+@record
+class FixedMargin(NamedTuple):
+    """Update when l (w.x + b) <= gamma |w|:  w <- w + eta (l x - gamma * a subgradient of |w|),  b <- b + eta c^2 l.
+
+    The way down |w| ends at 0. With own coordinates they are part of w and of its norm.
+    """
+
+    gamma: float
+    eta: float
+    lift: float  # c^2, or 0 where the rule learns no bias
+
+    def threshold(self, h):
+        return self.gamma * h.norm2() ** 0.5
+
+    def wrong(self, h, i, s, limit):
+        return s <= limit
+
+    def step(self, h, i, s):
+        k = h.descend(self.eta * self.gamma)
+        h.learn(i, self.eta, k * h.unbiased(i, s))
+        h.shift(self.eta * self.lift * h.y[i])
+
+
+@dataclass(frozen=True)
+class GoesDown(PerceptronLike):
+    """What FMP and IMA have in common: w goes down its norm, and the bias is learnt with it.
+
+    Parameters
+    ----------
+    constant : float, default=None
+        The constant c of the bias, whose step is eta c^2 l: as if it were the weight of one more feature of value c,
+        outside of the norm. None takes the largest Euclidean norm of a pattern, so that the unit in which patterns are
+        measured does not matter; the paper's is 1.
+    """
+
+    constant: float | None = None
+
+    scale: ClassVar = Affine
+    bias: ClassVar[Bias] = Bias.OWN
+    motion: ClassVar[Motion] = Motion.SUBGRADIENT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(
+            self.constant is None or (is_number(self.constant) and self.constant > 0.0),
+            "constant must be a positive number or None",
+            self.constant,
+        )
+
+    def other_norm(self, problem: Problem) -> str | None:
+        return None if is_squared(problem) else "norm_power=2"
+
+    def at(self, gamma: float, facts: Facts) -> FixedMargin:
+        """The rule for a margin."""
+        length2 = facts.radius2 if facts.length2 is None else facts.length2
+        lift = self.constant**2 if self.constant is not None else (length2 or 1.0)
+        return FixedMargin(gamma, 1.0, lift if facts.problem.free else 0.0)
+
+
+@dataclass(frozen=True)
+class FMP(GoesDown):
+    """FMP_p: a weight of at least a fixed p-margin, for every p from 1 to inf.
+
+    Condition: l_k (w.x_k + b) <= gamma |w|_q (not strict: w = 0 is to move). Update: w <- w + l_k x_k - gamma g,
+    b <- b + c^2 l_k, with g.w = |w|_q and |g|_p = 1: g_j = sign(w_j) (|w_j| / |w|_q)^(q-1); at q = 1 the signs, 0 at
+    w_j = 0; at q = inf signs divided by their number, on the largest entries; 0 at w = 0. What -gamma g would carry
+    beyond 0 stays there: at q = 1 single coordinates, at p = 2 the whole.
+    2-norm soft margin: with own coordinates delta_k v_k and N^2 = |w|_q^2 + sum delta_k^2 v_k^2 for |w|_q^2; g takes
+    the factor |w|_q / N, and v <- (1 - gamma / N) v, v_k <- v_k + 1.
+    Guarantee: with (u, b*), |u|_q = 1, of a margin gamma* > gamma, and G = max |g|_2 = d^max(0, 1/2 - 1/p), at most
+    ((R_2 + gamma G)^2 + c^2) (|u|_2^2 + b*^2 / c^2) / (gamma* - gamma)^2 updates: (w, b / c) gains at least
+    gamma* - gamma along (u, b* / c) with each, and its square at most the first factor, since g.w = |w|_q cancels what
+    the condition leaves. (c = 0 where there is no bias.)
+    A run that fails is a certificate: after T updates from 0, n_k of them by pattern k,
+    |sum n_k l_k x_k|_p <= T gamma + |w|_p, whose second term grows with sqrt(T) only. At p = 2 w is the sum of its
+    dual weights itself; else these are the n_k.
+
+    Parameters
+    ----------
+    gamma : float, default=0
+        The margin to reach, in units of R (the largest p-norm of a pattern). 0 is any separator.
+    constant : float, default=None
+        The constant c; None for the largest Euclidean norm of a pattern, the paper's is 1.
+    schedule : {"active", "plain"}, default="active"
+    shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
+
+    References
+    ----------
+    S. Villela, S. Leite, R. Fonseca Neto, "Incremental p-margin algorithm for classification with arbitrary norm",
+    Pattern Recognition 55, 2016. The bounds are derived in this library.
+    """
+
+    gamma: float = 0.0
+
+    name: ClassVar[str] = "fmp"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(
+            is_number(self.gamma) and self.gamma >= 0.0,
+            "gamma must be a number of at least 0 (in units of R)",
+            self.gamma,
+        )
+
+    def plan(self, facts: Facts) -> Plan:
+        return Plan(rule=self.at(self.gamma * facts.R, facts), unit=None)

@@ -1,0 +1,179 @@
+"""The incremental p-margin algorithm: fixed margins, one after another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import ClassVar, NamedTuple
+
+from ...engine.state import Motion
+from ...problem.problem import Problem
+from ..base import Facts, Plan, is_number, require
+from .fmp import GoesDown
+
+FEWEST, EACH = 6000, 20  # updates of a call where nothing else is said; the same for each pattern
+
+
+class Increments(NamedTuple):
+    """What the schedule of IMA asks for."""
+
+    accuracy: float | None
+    increment: float | None  # None: half of what the bounds leave
+    budget: int | None  # None: as many updates as the theorem allows
+    growth: float  # the most that the square of (w, b / c) grows by with an update at gamma = 0, Euclidean
+    steepness: float  # the most that a subgradient is long, in the Euclidean norm
+    reach2: float  # the most that the square of the optimal (u, b* / c) is, |u|_q = 1
+    lift: float
+
+    def most(self, gamma: float, eta: float, start2: float) -> float:
+        """Updates after which margins of (1 + accuracy / 2) gamma are ruled out, from |(w, b / c)|^2 = start2.
+
+        With e = accuracy gamma / 2, T updates gain T eta e along the optimum u, and T eta^2 K in squared length:
+        T eta e <= |u| (|start| + sqrt(|start|^2 + T eta^2 K)), so that T <= |u|^2 K / e^2 + 2 |u| |start| / (eta e).
+        """
+        if self.budget is not None:
+            return self.budget
+        e = 0.5 * (self.accuracy or 0.0) * gamma
+        if e == 0.0:
+            return float("inf")
+        K = (self.growth**0.5 + gamma * self.steepness) ** 2 + self.lift
+        return self.reach2 * K / e / e + 2.0 * (self.reach2 * start2) ** 0.5 / eta / e
+
+
+@dataclass(frozen=True)
+class IMA(GoesDown):
+    """IMA_p: the largest p-margin, for every p from 1 to inf, by FMP_p at rising margins.
+
+    Turn: FMP at the margin gamma (see `FMP`), begun where the last one ended; when no pattern asks for an update, b
+    moves to the middle between the smallest margins of the classes, both become g, and gamma <- (1 + increment) g / N,
+    N = |w|_q (in the papers the larger of that and of g / N before the move: the same, or less). The first margin is 0.
+    From the third success on eta = sqrt(t_2 / t), t the updates so far, t_2 those at that success.
+    A call fails when its budget of updates is spent; then IMA ends with the last success. Where neither alpha, nor
+    increment, nor budget is given it does not end: gamma lies halfway between the margin reached and the bound that the
+    dual weights prove, and comes down when that bound does; so it goes on until `tol` is certified.
+    2-norm soft margin: that of the patterns with own coordinates, exactly.
+    Guarantee: with alpha the end is at least a fraction 1 - alpha of the optimum: either it is certified, or the last
+    call made more updates than a margin of (1 + alpha / 2) gamma = (1 + alpha / 2)^2 g / N allows.
+    An update costs O(d) for p other than 2; at p = 2 the non-zeros of the pattern.
+
+    Parameters
+    ----------
+    alpha : float, default=None
+        Accuracy, in (0, 1). None: see above.
+    increment : float, default=None
+        By how much a margin is raised above the one reached, relatively; the papers take 0.001. None: alpha / 2, or
+        half of what the bounds leave.
+    budget : int, default=None
+        Updates in a call of FMP. None: what the theorem allows with alpha; without alpha, but with an increment, 6000
+        and no less than 20 for each pattern; else no limit.
+    constant : float, default=None
+        The constant of the bias; see `FMP`.
+    shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
+
+    References
+    ----------
+    S. Villela, S. Leite, R. Fonseca Neto, "Incremental p-margin algorithm for classification with arbitrary norm",
+    Pattern Recognition 55, 2016. Failure as a certificate, the budget and the exact soft margin are this library's.
+    """
+
+    alpha: float | None = None
+    increment: float | None = None
+    budget: int | None = None
+    schedule: str = "increments"
+
+    name: ClassVar[str] = "ima"
+    schedules: ClassVar[tuple[str, ...]] = ("increments",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(
+            self.alpha is None or (is_number(self.alpha) and 0.0 < self.alpha < 1.0),
+            "alpha must lie between 0 and 1, or be None",
+            self.alpha,
+        )
+        require(
+            self.increment is None or (is_number(self.increment) and self.increment > 0.0),
+            "increment must be a positive number or None",
+            self.increment,
+        )
+        require(
+            self.budget is None
+            or (
+                isinstance(self.budget, Integral)
+                and not isinstance(self.budget, bool)
+                and int(self.budget) >= 1
+            ),
+            "budget must be a whole number of updates, at least 1, or None",
+            self.budget,
+        )
+
+    def plan(self, facts: Facts) -> Plan:
+        problem, increment, budget = facts.problem, self.increment, self.budget
+        if self.alpha is not None and increment is None:
+            increment = 0.5 * self.alpha
+        if increment is None and budget is not None:
+            increment = 1e-3
+        if increment is not None and self.alpha is None and budget is None:
+            budget = max(FEWEST, EACH * facts.n)
+        rule = self.at(0.0, facts)
+        euclid2 = facts.radius2 if facts.length2 is None else facts.length2
+        q = problem.q
+        pace = Increments(
+            accuracy=self.alpha,
+            increment=increment,
+            budget=budget,
+            growth=euclid2 if problem.hard else euclid2 + facts.radius2,
+            steepness=float(facts.d) ** max(0.0, 0.5 - 1.0 / problem.p),
+            reach2=float(facts.d) ** max(0.0, 1.0 - 2.0 / q)
+            + (facts.radius2 / rule.lift if rule.lift else 0.0),
+            lift=rule.lift,
+        )
+        return Plan(rule=rule, unit=None, pace=pace)
+
+
+@dataclass(frozen=True)
+class FlexibleIMA(IMA):
+    """IMA_p with the flexible margin of its authors' code: slack that the norm does not see.
+
+    Condition: l_k (w.x_k + b) + delta_k^2 v_k <= gamma |w|_q: as in `IMA`, but the norm has no own coordinates in it.
+    Update: as there, with v <- (1 - eta gamma / |w|_q) v, then v_k <- v_k + eta.
+    Guarantee: that it ends, since a call of FMP has a budget. It is not the 2-norm soft margin: w shrinks by more than
+    that asks for, and the margins it reaches prove nothing. Its bounds are those of its (w, b) and of its counts in the
+    problem as it is asked for.
+
+    Parameters
+    ----------
+    alpha : float, default=None
+        Only as the increment alpha / 2.
+    increment : float, default=0.01
+    budget : int, default=None
+        Updates in a call of FMP; None: 6000, and no less than 20 for each pattern.
+    constant : float, default=None
+    shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
+
+    References
+    ----------
+    As of `IMA`.
+    """
+
+    increment: float | None = 0.01
+
+    name: ClassVar[str] = "flexible-ima"
+    motion: ClassVar[Motion] = Motion.FLEXIBLE
+    kernelised: ClassVar[bool] = False
+
+    def refuses(self, problem: Problem) -> str | None:
+        if problem.hard:
+            return "a finite C"
+        return super().refuses(problem)
+
+    def plan(self, facts: Facts) -> Plan:
+        plan = super().plan(facts)
+        pace = plan.pace
+        budget = max(FEWEST, EACH * facts.n) if pace.budget is None else pace.budget
+        increment = 0.01 if pace.increment is None else pace.increment
+        return Plan(
+            rule=plan.rule, unit=None, pace=pace._replace(accuracy=None, increment=increment, budget=budget)
+        )

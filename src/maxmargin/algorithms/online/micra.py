@@ -1,0 +1,201 @@
+"""Constant and falling rates: CRAMMA, MICRA and the fixed directional margin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from ...engine.jit import record
+from ...engine.state import Lazy
+from ..base import Facts, PerceptronLike, Plan, is_number, require
+
+SHARE = 0.1  # of the largest rate that the theorem allows
+UNKNOWN = 1e-3  # stands for gamma_d / R where the Perceptron run found no separator
+
+
+@record
+class Turn(NamedTuple):
+    """Update when u.y/R <= beta / t^epsilon:  u <- u + (eta / t^zeta) y/R, divided by its norm."""
+
+    beta: float
+    epsilon: float
+    eta: float
+    zeta: float
+    R: float
+
+    def start(self, h, order):
+        i = order[0]
+        for k in order:
+            if h.length2(i) == 0.0:
+                i = k
+        if h.length2(i) > 0.0:
+            h.learn(i, h.length2(i) ** -0.5, 0.0)
+        h.tick()
+
+    def threshold(self, h):
+        return self.R * self.beta * h.time() ** -self.epsilon
+
+    def wrong(self, h, i, s, limit):
+        return s <= limit
+
+    def step(self, h, i, s):
+        h.learn(i, self.eta * h.time() ** -self.zeta / self.R, s)
+        if h.norm2() > 0.0:
+            h.shrink(h.norm2() ** -0.5)
+        h.tick()
+
+
+@dataclass(frozen=True)
+class CRAMMA(PerceptronLike):
+    """CRAMMA^epsilon: a constant effective rate, and a threshold that falls with the number of updates.
+
+    Condition: u.y_k / R <= beta / t^epsilon (not strict), |u| = 1. Update: u <- u + eta y_k / R, divided by its norm;
+    t <- t + 1. The first pattern is in u from the start, and t = 1 counts it.
+    Guarantee (Theorem 1): it ends if eta < (sqrt(1 + 8 gamma_d / R) - 1) / 2, after at most t_0 (1 + tau_b) updates
+    with t_0 = (beta R / gamma_d)^(1 / epsilon), with a margin of at least gamma_d (1 + tau_b)^-epsilon, tau_b being
+    the root of equation (19). With eta = eta_0 beta^-delta, 0 < epsilon delta < 1, the margin tends to gamma_d as
+    beta grows.
+
+    Parameters
+    ----------
+    beta : float, default=2
+        Threshold at t = 1, in units of R (the paper's beta / R).
+    eta : float, default=None
+        Effective rate. None takes a tenth of what the theorem allows for the margin of a short Perceptron run,
+        or in the extended space for its margin 1 / sqrt(sum 1 / delta_k^2), whichever is larger. Where that run finds
+        no separator, R / 1000 stands for the margin: the theorem then covers margins from about R / 10,000. A
+        stream, which has no such run, needs a rate.
+    epsilon : float, default=0.5
+    schedule : {"plain", "active"}, default="plain"
+    shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
+
+    References
+    ----------
+    P. Tsampouka, J. Shawe-Taylor, "Constant rate approximate maximum margin algorithms", ECML 2006.
+    """
+
+    beta: float = 2.0
+    eta: float | None = None
+    epsilon: float = 0.5
+    schedule: str = "plain"
+
+    name: ClassVar[str] = "cramma"
+    scale: ClassVar = Lazy
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check(self.beta, self.eta, self.epsilon)
+
+    def plan(self, facts: Facts) -> Plan:
+        return turn(self.beta, self.epsilon, self.eta, 0.0, facts)
+
+
+@dataclass(frozen=True)
+class MICRA(PerceptronLike):
+    """MICRA^{epsilon, zeta}: CRAMMA with an effective rate eta / t^zeta.
+
+    Condition: u.y_k / R <= beta / t^epsilon (not strict), |u| = 1. Update: u <- u + (eta / t^zeta) y_k / R, divided by
+    its norm; t <- t + 1.
+    Guarantee: it always ends if 0 < zeta <= 1. The upper bound from its dual weights is poor for large zeta: what came
+    early is never washed out.
+
+    Parameters
+    ----------
+    beta : float, default=2
+        Threshold at t = 1, in units of R.
+    eta : float, default=None
+        Effective rate at t = 1. None takes the largest that CRAMMA's theorem allows (see `CRAMMA`).
+    epsilon : float, default=0.5
+    zeta : float, default=0.5
+        From 0, which is CRAMMA, to 1.
+    schedule : {"plain", "active"}, default="plain"
+    shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
+
+    References
+    ----------
+    P. Tsampouka, J. Shawe-Taylor, "Approximate maximum margin algorithms with rules controlled by the number of
+    mistakes", ICML 2007.
+    """
+
+    beta: float = 2.0
+    eta: float | None = None
+    epsilon: float = 0.5
+    zeta: float = 0.5
+    schedule: str = "plain"
+
+    name: ClassVar[str] = "micra"
+    scale: ClassVar = Lazy
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check(self.beta, self.eta, self.epsilon)
+        require(is_number(self.zeta) and 0.0 <= self.zeta <= 1.0, "zeta must lie between 0 and 1", self.zeta)
+
+    def plan(self, facts: Facts) -> Plan:
+        return turn(self.beta, self.epsilon, self.eta, self.zeta, facts, SHARE if self.zeta == 0.0 else 1.0)
+
+
+@dataclass(frozen=True)
+class FixedDirectionalMargin(PerceptronLike):
+    """A constant threshold beta: the fixed directional margin of the CRAMMA paper's taxonomy.
+
+    Condition: u.y_k / R <= beta (not strict), |u| = 1. Update: u <- u + eta y_k / R, divided by its norm.
+    Guarantee: it ends, with a margin above beta R, if beta R < gamma_d and eta is small enough; else never.
+
+    Parameters
+    ----------
+    beta : float, default=None
+        The margin to reach, in units of R. None takes nine tenths of that of a short Perceptron run.
+    eta : float, default=None
+        Effective rate. None: as `CRAMMA`.
+    schedule : {"plain", "active"}, default="plain"
+    shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
+
+    References
+    ----------
+    P. Tsampouka, J. Shawe-Taylor, "Constant rate approximate maximum margin algorithms", ECML 2006.
+    """
+
+    beta: float | None = None
+    eta: float | None = None
+    schedule: str = "plain"
+
+    name: ClassVar[str] = "fixed-margin"
+    scale: ClassVar = Lazy
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check(1.0 if self.beta is None else self.beta, self.eta)
+
+    def plan(self, facts: Facts) -> Plan:
+        beta = 0.9 * facts.floor() / facts.R if self.beta is None else self.beta
+        return turn(beta, 0.0, self.eta, 0.0, facts)
+
+
+def check(beta: float, eta: float | None, epsilon: float = 1.0) -> None:
+    """The parameters that these have in common."""
+    require(is_number(beta) and beta > 0.0, "beta must be a positive number (in units of R)", beta)
+    require(eta is None or (is_number(eta) and eta > 0.0), "eta must be a positive number or None", eta)
+    require(is_number(epsilon) and epsilon > 0.0, "epsilon must be a positive number", epsilon)
+
+
+def turn(
+    beta: float,
+    epsilon: float,
+    eta: float | None,
+    zeta: float,
+    facts: Facts,
+    share: float = SHARE,
+) -> Plan:
+    """The plan, with a rate that the theorem covers where none is given."""
+    rate = share * largest_rate(facts) if eta is None else eta
+    return Plan(rule=Turn(beta, epsilon, rate, zeta, facts.R), unit=None)
+
+
+def largest_rate(facts: Facts) -> float:
+    """What CRAMMA's theorem allows for a lower bound of the margin."""
+    gamma = facts.floor() or UNKNOWN * facts.R
+    return 0.5 * ((1.0 + 8.0 * gamma / facts.R) ** 0.5 - 1.0)

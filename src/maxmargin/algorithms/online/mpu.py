@@ -1,0 +1,122 @@
+"""The margin Perceptron with unlearning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import floor
+from numbers import Integral, Real
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from ...engine.jit import record
+from ..base import Algorithm, Facts, Plan
+
+FARTHEST = 1e100  # largest b; C is then so small that I = 1 and every pattern is at its cap
+
+
+@record
+class Unlearn(NamedTuple):
+    """Learn when a.y <= b and I_k < I; unlearn when a.y >= b + db and I_k > 0; as often as it takes."""
+
+    b: float
+    db: float
+
+    def threshold(self, h):
+        return self.b
+
+    def wrong(self, h, i, s, limit):
+        return (s <= limit and h.dual(i) < h.room(i)) or (s >= limit + self.db and h.dual(i) > 0.0)
+
+    def step(self, h, i, s):
+        old, cap, square = h.dual(i), h.room(i), h.length2(i)
+        if s <= self.b:
+            if square > 0.0:
+                new = min(old + floor((self.b - s) / square) + 1.0, cap)
+            else:  # no step changes its score: its cap at once, or, where there is none, any weight
+                new = cap if cap < np.inf else 1.0
+        else:
+            new = max(old - floor((s - self.b - self.db) / square) - 1.0, 0.0) if square > 0.0 else 0.0
+        h.reach(i, new)
+
+
+class Levels(NamedTuple):
+    """For the two-level schedule: how near to the margin, and the most epochs on the first set and on the second."""
+
+    near: float
+    first: int
+    second: int
+
+
+@dataclass(frozen=True)
+class MPU(Algorithm):
+    """The margin Perceptron with unlearning: hard margin, 1-norm and (by extension) 2-norm soft margin.
+
+    Condition: learn if a.y_k <= b and I_k < I; unlearn if a.y_k >= b + delta_b and I_k > 0.
+    Update: a <- a + m y_k, I_k <- I_k + m with m = floor((b - a.y_k) / |y_k|^2) + 1 cut at I - I_k (as often as
+    single updates would be made), and the same downwards. With sample weights the cap is the real number
+    I s_k, and the step that reaches it is cut there.
+    Guarantee: 1-norm soft margin, w = a / b and C = I / b: (J - J_opt) / J_opt < delta =
+    2 (delta_b / b) / (1 - delta_b / b) before the run; hard margin: fraction of the margin above
+    1 / (1 + min(delta_b, b + R^2) / b).
+
+    Parameters
+    ----------
+    delta : float, default=None
+        Before-run accuracy. None takes a tenth of `tol`, as the paper does (1e-5 for a stop at 1e-4).
+    delta_b : float, default=3
+        Width of the zone in which nothing happens, in units of R^2; above 1.
+    schedule : {"gap", "two-level", "plain", "active"}, default="gap"
+        Gap-driven working sets; the paper's two-level active sets; full passes; full passes, each followed by
+        passes over those that made a step.
+    c_bar : float, default=1.01
+        First-level set: patterns with a.y_k <= c_bar b, or in use.
+    Nep1, Nep2 : int, default=3, 10
+        Most epochs on the first-level set and on the second.
+
+    References
+    ----------
+    C. Panagiotakopoulos, P. Tsampouka, "The margin perceptron with unlearning", ICML 2010.
+    """
+
+    delta: float | None = None
+    delta_b: float = 3.0
+    schedule: str = "gap"
+    c_bar: float = 1.01
+    Nep1: int = 3
+    Nep2: int = 10
+
+    name: ClassVar[str] = "mpu"
+    schedules: ClassVar[tuple[str, ...]] = ("gap", "two-level", "plain", "active")
+
+    def __post_init__(self) -> None:
+        for name in ("delta", "delta_b", "c_bar"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) and not (name == "delta" and value is None):
+                raise ValueError(f"{name} must be a number; got {value!r}.")
+        for name in ("Nep1", "Nep2"):
+            if not isinstance(getattr(self, name), Integral):
+                raise ValueError(f"{name} must be a whole number; got {getattr(self, name)!r}.")
+        if self.delta is not None and not 0.0 < self.delta < 1.0:
+            raise ValueError(f"delta must lie between 0 and 1; got {self.delta!r}.")
+        if not self.delta_b > 1.0:
+            raise ValueError(f"delta_b must be above 1 (in units of R^2); got {self.delta_b!r}.")
+        if not self.c_bar >= 1.0:
+            raise ValueError(f"c_bar must be at least 1; got {self.c_bar!r}.")
+        if self.Nep1 < 1 or self.Nep2 < 1:
+            raise ValueError(f"Nep1 and Nep2 must be at least 1; got {self.Nep1!r} and {self.Nep2!r}.")
+
+    def plan(self, facts: Facts) -> Plan:
+        problem = facts.problem
+        delta = 0.1 * facts.tol if self.delta is None else self.delta
+        R2 = facts.radius2 if facts.radius2 > 0.0 else 1.0
+        db = self.delta_b * R2
+        if problem.hard or problem.loss == "squared_hinge":
+            # f > 1 / (1 + delta_b / b) = 1 - delta
+            b = db * (1.0 - delta) / delta
+        else:
+            I = np.floor(problem.C * db * (2.0 + delta) / delta) + 1.0
+            b = float(I / problem.C)
+            if b > FARTHEST:  # a cap below one update, in numbers that float64 can square
+                b = db * (2.0 + delta) / delta
+        return Plan(rule=Unlearn(b, db), unit=b, pace=Levels(self.c_bar - 1.0, self.Nep1, self.Nep2))

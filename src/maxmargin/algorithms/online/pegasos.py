@@ -1,0 +1,140 @@
+"""Pegasos: stochastic subgradient descent with falling steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ...engine.jit import record
+from ...engine.state import Lazy
+from ...problem.problem import Problem
+from ..base import Algorithm, Bias, Facts, Plan, require
+
+
+@record
+class Descent(NamedTuple):
+    """w <- (1 - 1/t) w + sum over the batch's y_i with w.y_i < 1 of (n cap_i / (t k)) y_i."""
+
+    share: float  # n / k
+
+    def threshold(self, h):
+        return 1.0
+
+    def fade(self, h):
+        h.tick()
+        h.shrink(1.0 - 1.0 / h.time())  # t = 1: whatever was there is forgotten
+
+    def wrong(self, h, i, s, limit):
+        return s < limit
+
+    def step(self, h, i, s):
+        h.add(i, self.share * h.room(i) / h.time())
+
+    def confine(self, h):
+        pass
+
+
+@record
+class ProjectedDescent(NamedTuple):
+    """The same; then w <- w min(1, radius / |w|)."""
+
+    share: float  # n / k
+    radius2: float
+
+    def threshold(self, h):
+        return 1.0
+
+    def fade(self, h):
+        h.tick()
+        h.shrink(1.0 - 1.0 / h.time())
+
+    def wrong(self, h, i, s, limit):
+        return s < limit
+
+    def step(self, h, i, s):
+        h.learn(i, self.share * h.room(i) / h.time(), h.score(i))  # w has moved since s
+
+    def confine(self, h):
+        if h.norm2() > self.radius2:
+            h.shrink((self.radius2 / h.norm2()) ** 0.5)
+
+
+class MiniBatches(NamedTuple):
+    """Rows of each, and how many of them at most."""
+
+    size: int
+    most: float
+
+
+@dataclass(frozen=True)
+class Pegasos(Algorithm):
+    """Pegasos: the hinge loss by stochastic subgradients, with steps that fall as 1 / t.
+
+    Condition: w.y_i < 1 for a pattern of the batch A_t, k patterns drawn with replacement, all scored at one w.
+    Update: w <- (1 - eta_t lambda) w + (eta_t / k) sum of these y_i with eta_t = 1 / (lambda t) and
+    lambda = 1 / (C n); in terms of caps C s_i, w <- (1 - 1/t) w + sum (n C s_i / (t k)) y_i. Then, if asked for,
+    w <- w min(1, sqrt(sum C s_i) / |w|): the optimum lies in that ball, which is the paper's of radius
+    1 / sqrt(lambda).
+    Guarantee: with F_t(w) = |w|^2 / 2 + (n / k) sum over A_t of C s_i max(0, 1 - w.y_i), whose mean is the
+    objective, sum over t <= T of F_t(w_t) - F_t(u) is at most G^2 (1 + ln T) / 2 for every u (with the
+    projection: of the ball); G = 2 n C max(s_i) R, with the projection sqrt(sum C s_i) + n C max(s_i) R. The
+    error falls as 1 / T, on average: it comes near fast, and gets slowly to the end.
+
+    A dual weight is the share of draws in which its pattern was wrong, times its cap: an estimate that scatters, is
+    cut at the cap, and makes the lower bound follow more slowly than the upper one. A free intercept is
+    learnt as a constant coordinate (the paper's first way), whose weight is regularised: w then tends to the
+    optimum of that problem, though the bounds are those of the problem asked for.
+
+    Parameters
+    ----------
+    k : int, default=1
+        Patterns of a mini-batch.
+    T : int, default=None
+        Mini-batches after which it ends. None goes on until `tol` or `max_iter`.
+    projection : bool, default=False
+        Is w kept in the ball?
+
+    References
+    ----------
+    S. Shalev-Shwartz, Y. Singer, N. Srebro, A. Cotter, "Pegasos: primal estimated sub-gradient solver for SVM",
+    Mathematical Programming 127, 2011 (figures 1 and 2, theorem 1).
+    """
+
+    k: int = 1
+    T: int | None = None
+    projection: bool = False
+    schedule: str = "mini-batches"
+
+    name: ClassVar[str] = "pegasos"
+    schedules: ClassVar[tuple[str, ...]] = ("mini-batches",)
+    bias: ClassVar[Bias] = Bias.COORDINATE
+    scale: ClassVar[Any] = Lazy
+
+    def __post_init__(self) -> None:
+        require(is_count(self.k), "k must be a whole number of patterns, at least 1", self.k)
+        require(
+            self.T is None or is_count(self.T),
+            "T must be a whole number of mini-batches, at least 1, or None",
+            self.T,
+        )
+        require(
+            isinstance(self.projection, bool | np.bool_), "projection must be True or False", self.projection
+        )
+
+    def refuses(self, problem: Problem) -> str | None:
+        if problem.hard or problem.loss != "hinge":
+            return 'loss="hinge" with a finite C'
+        return super().refuses(problem)
+
+    def plan(self, facts: Facts) -> Plan:
+        share = facts.n / self.k
+        rule = ProjectedDescent(share, facts.losses) if self.projection else Descent(share)
+        return Plan(rule=rule, unit=1.0, pace=MiniBatches(self.k, np.inf if self.T is None else self.T))
+
+
+def is_count(value: Any) -> bool:
+    """A whole number of at least one, and no boolean."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1

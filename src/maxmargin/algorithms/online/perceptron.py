@@ -1,0 +1,63 @@
+"""The Perceptron with margin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from ...engine.jit import record
+from ..base import Facts, PerceptronLike, Plan, is_number, require
+
+
+@record
+class Learn(NamedTuple):
+    """Update when a.y <= b:  a <- a + y."""
+
+    b: float
+
+    def threshold(self, h):
+        return self.b
+
+    def wrong(self, h, i, s, limit):
+        return s <= limit
+
+    def step(self, h, i, s):
+        h.add(i, 1.0)
+
+
+@dataclass(frozen=True)
+class Perceptron(PerceptronLike):
+    """The Perceptron with margin: hard margin, and 2-norm soft margin by virtual extension.
+
+    Condition: a.y_k <= b R^2 (not strict). Update: a <- a + y_k.
+    Guarantee: t <= (R^2 + 2 b R^2) / gamma_d^2 updates, then a margin above gamma_d b / (1 + 2 b): at most
+    half of the largest, though often much more. It ends CONVERGED, with its bounds.
+
+    Parameters
+    ----------
+    b : float, default=1
+        Threshold in units of R^2, R being the largest norm of a pattern.
+    schedule : {"plain", "active"}, default="plain"
+        Full passes, or the papers' active set.
+    shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
+
+    References
+    ----------
+    P. Tsampouka, J. Shawe-Taylor, "Analysis of generic perceptron-like large margin classifiers", ECML 2005;
+    W. Krauth, M. Mezard, "Learning algorithms with optimal stability in neural networks", J. Phys. A 20, 1987.
+    """
+
+    b: float = 1.0
+    schedule: str = "plain"
+
+    name: ClassVar[str] = "perceptron"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(
+            is_number(self.b) and self.b >= 0.0, "b must be a number of at least 0 (in units of R^2)", self.b
+        )
+
+    def plan(self, facts: Facts) -> Plan:
+        return Plan(rule=Learn(self.b * facts.radius2), unit=None)

@@ -1,0 +1,106 @@
+"""PUMMA: the margin with a bias that is learnt directly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from ...engine.jit import record
+from ...engine.state import Affine
+from ...problem.problem import Problem
+from ..base import Bias, Facts, PerceptronLike, Plan, from_two_on, require
+from .halving import accuracies, is_accuracy, target
+
+
+@record
+class Pair(NamedTuple):
+    """Update when l (g.x + b) < (1 - delta) |m|^2:  m <- the point of [m, (x+ - x-) / 2] nearest to 0.
+
+    g = f^-1(m), which is m at p = 2; |m| is the p-norm. x+ and x- are the last pattern of each class that made an
+    update; b makes both constraints tight.
+    """
+
+    delta: float
+
+    def start(self, h, order):
+        i = j = order[0]
+        for k in order:
+            if h.y[k] != h.y[i] and j == i:
+                j = k
+        h.hold(i)
+        h.hold(j)
+        h.add(i, 0.5)
+        h.add(j, 0.5)
+        h.balance(i, j)
+
+    def threshold(self, h):
+        return (1.0 - self.delta) * h.norm2()
+
+    def wrong(self, h, i, s, limit):
+        return s < limit
+
+    def step(self, h, i, s):
+        j = h.partner(i)
+        k = h.nearest(i, j, s, h.norm2())  # the partner is tight: its score is |m|^2
+        h.shrink(1.0 - k)
+        h.add(i, 0.5 * k)
+        h.add(j, 0.5 * k)
+        h.hold(i)
+        h.balance(i, j)
+
+
+@dataclass(frozen=True)
+class PUMMA(PerceptronLike):
+    """PUMMA: a fraction 1 - delta of the largest p-margin for 2 <= p < inf, the intercept learnt with it.
+
+    Condition: l_k (w.x_k + b) < 1 - delta. Update: x_k takes the place of the last updating pattern of its class;
+    w becomes the shortest vector with w.x+ + b >= 1, w.x- + b <= -1 and w.f(w_old) >= |w_old|_q^2, f being the link;
+    b makes both of the first two tight. That is m <- the point of the segment [m, (x+ - x-) / 2] nearest to the
+    origin in the p-norm, m = f(w) / |w|_q^2; for p > 2 it is found by Newton's steps within a bracket.
+    2-norm soft margin: the same with an own coordinate for every row, and the mixed norm
+    sqrt(|m|_p^2 + sum delta_k^2 alpha_k^2).
+    Guarantee: at most 4 (p - 1) (R / (delta gamma))^2 updates (the paper prints 2: |x+ - x-| <= 2 R gives 4); at the
+    end the margin is at least (1 - delta) / |w|_q, and |m|_p = 1 / |w|_q bounds every margin from above. Soft, with the
+    same C for every row: at most (4 (p - 1) R^2 + 2 / C) (|u|_q^2 + C |xi|^2) / delta^2 updates for any (u, xi) that
+    satisfies the constraints, C / 2 being the weight of xi^2 and R the largest norm without own coordinates.
+    p = c ln d: the inf-margin is at least (1 - delta) e^(-1/c) of the largest one.
+
+    Parameters
+    ----------
+    delta : float, default=None
+        Accuracy, in (0, 1]. None takes the one that certifies `tol`.
+    halving : bool, default=True
+        Begin with delta = 1, and halve it whenever a full pass makes no update (section 5.2).
+    schedule : {"active", "plain"}, default="active"
+        The paper's active set (section 5.1), or full passes only.
+    shuffle : bool, default=True
+        Full passes in random order, else in the order of the data.
+
+    References
+    ----------
+    K. Ishibashi, K. Hatano, M. Takeda, "Online learning of approximate maximum p-norm margin classifiers with bias",
+    COLT 2008.
+    """
+
+    delta: float | None = None
+    halving: bool = True
+
+    name: ClassVar[str] = "pumma"
+    scale: ClassVar = Affine
+    bias: ClassVar[Bias] = Bias.OWN
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(is_accuracy(self.delta), "delta must lie above 0 and be at most 1, or be None", self.delta)
+
+    def refuses(self, problem: Problem) -> str | None:
+        if not problem.free:
+            return 'fit_intercept=True with intercept="free"'
+        return super().refuses(problem)
+
+    def other_norm(self, problem: Problem) -> str | None:
+        return from_two_on(problem)
+
+    def plan(self, facts: Facts) -> Plan:
+        first, *rest = [Pair(delta) for delta in accuracies(target(self.delta, facts), self.halving)]
+        return Plan(rule=first, unit=None, then=tuple(rest))

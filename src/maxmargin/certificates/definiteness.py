@@ -1,0 +1,174 @@
+"""Is a matrix a Gram matrix: symmetric, and positive semidefinite?
+
+A vector v with v'Kv < 0 proves that it is none: such a K is that of no inner products, so that there are no lengths,
+no margins and no duality. Entries have been rounded, and a matrix counts as a Gram matrix as long as rounding of the
+entries may have made what is negative.
+
+References
+----------
+C. Lanczos, "An iteration method for the solution of the eigenvalue problem", J. Res. Nat. Bur. Standards 45, 1950.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, eigh_tridiagonal, eigvalsh
+
+from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Precomputed
+
+WHOLE = 2000  # rows up to which the eigenvalue is that of all; beyond, an upper bound of it
+MATRICES, LEAST = 3, 250  # of that size that are made; rows, whatever room there is
+STEPS = 60  # of Lanczos' iteration
+UNITS = 64.0  # of the last digit, that an entry may be off
+
+
+def check_kernel(kernel: Kernel, X: Any, room: float = np.inf) -> None:
+    """Refuse a kernel that is no inner product on these rows.
+
+    Those that are one by their formula cost nothing. Others are computed, on 2000 rows at most: what is indefinite on
+    some rows is so on all.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : ndarray or CSR matrix of shape (n, d)
+        The matrix itself where the kernel is precomputed.
+    room : float, default=inf
+        Bytes for what is computed: of fewer rows where these are few, of 250 in any case.
+
+    Raises
+    ------
+    ValueError
+        With the eigenvalue that shows it.
+    """
+    if inner_product(kernel):
+        return
+    if isinstance(kernel, Precomputed):
+        check_gram(X)
+        return
+    n, most = X.shape[0], int(min(max((room / (8.0 * MATRICES)) ** 0.5, LEAST), WHOLE))
+    some = X if n <= most else X[np.linspace(0, n - 1, most).astype(np.intp)]
+    some = kernel.prepared(some)
+    with np.errstate(over="ignore", invalid="ignore"):
+        K = kernel.block(some, some)
+    if not np.isfinite(K).all():
+        raise ValueError(
+            f"The {kernel.name} kernel overflows for rows of this length: scale the features, or lower gamma."
+        )
+    check_gram(K, f"The {kernel.name} kernel")
+
+
+def inner_product(kernel: Kernel) -> bool:
+    """Is it one by its formula, whatever the rows are?"""
+    if isinstance(kernel, Polynomial):
+        whole = kernel.degree == int(kernel.degree) and kernel.degree >= 0
+        return whole and kernel.gamma >= 0.0 and kernel.coef0 >= 0.0
+    return isinstance(kernel, Linear) or (isinstance(kernel, Gaussian) and kernel.gamma >= 0.0)
+
+
+def check_gram(K: Any, name: str = "The kernel matrix") -> None:
+    """Refuse a matrix that is not symmetric and positive semidefinite, up to the rounding of its entries.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Finite numbers; float32 ones are allowed the rounding of float32.
+    name : str
+        What the sentence calls it.
+
+    Raises
+    ------
+    ValueError
+        With the entries, or the eigenvalue, that show it.
+    """
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"{name} must be square, a value for each two rows; got shape {K.shape}: rows to be predicted come later."
+        )
+    allowed = rounding(K)
+    i, j = _most_asymmetric(K)
+    if abs(float(K[i, j]) - float(K[j, i])) > allowed:
+        raise ValueError(
+            f"{name} is not symmetric: the value of rows {i} and {j} is {K[i, j]:.9g}, that of rows {j} and {i} "
+            f"{K[j, i]:.9g}; give (K + K.T) / 2 if that is what was meant."
+        )
+    least = least_eigenvalue(K, allowed)
+    if least < -allowed:
+        raise ValueError(
+            f"{name} is not positive semidefinite, its least eigenvalue is {'at most ' * (K.shape[0] > WHOLE)}"
+            f"{least:.6g}: no inner product has these values, and there is no margin to speak of. Use another kernel "
+            f"or other parameters, or add {-1.01 * least:.3g} to the diagonal, which is what a soft margin does."
+        )
+
+
+def rounding(K: np.ndarray) -> float:
+    """By how much rounded entries may have moved an eigenvalue: n times the error of the largest."""
+    # float64 numbers that were float32 ones have the rounding of those; whole numbers have none
+    with np.errstate(over="ignore"):
+        single = K.dtype.kind == "f" and bool((K.astype(np.float32) == K).all())
+    single = single and not np.array_equal(K, np.rint(K))
+    eps = float(np.finfo(np.float32 if single else float).eps)
+    return UNITS * K.shape[0] * eps * max(float(K.max()), -float(K.min()))
+
+
+def least_eigenvalue(K: np.ndarray, allowed: float = 0.0) -> float:
+    """The least eigenvalue of a symmetric matrix, or a value above it.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+    allowed : float, default=0.0
+        Nothing below minus this is looked for: if there is none, the answer may be minus this.
+
+    Returns
+    -------
+    value : float
+        Up to 2000 rows the eigenvalue; beyond, Lanczos' least Ritz value, a Rayleigh quotient, which no eigenvalue
+        that stands out is likely to escape.
+    """
+    if K.shape[0] > WHOLE:
+        return _least_ritz_value(K, allowed)
+    M = K.astype(float)  # a copy
+    if allowed > 0.0:  # a factor of K + allowed I exists just where no eigenvalue is below
+        M.flat[:: K.shape[0] + 1] += allowed
+        try:
+            cholesky(M, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            M = K.astype(float)
+        else:
+            return -allowed
+    return float(eigvalsh(M, subset_by_index=(0, 0), check_finite=False)[0])
+
+
+def _least_ritz_value(K: np.ndarray, allowed: float) -> float:
+    """Lanczos' iteration with full reorthogonalisation, until a value is below -allowed."""
+    V = np.zeros((STEPS + 1, K.shape[0]))
+    V[0] = np.random.default_rng(0).standard_normal(K.shape[0])
+    V[0] /= np.linalg.norm(V[0])
+    diagonal, beside = np.zeros(STEPS), np.zeros(STEPS)
+    least, size = np.inf, max(float(K.max()), -float(K.min()))
+    for k in range(STEPS):
+        u = np.asarray(K @ V[k].astype(K.dtype if K.dtype.kind == "f" else float), dtype=float)
+        diagonal[k] = V[k] @ u
+        for _ in range(2):
+            u -= V[: k + 1].T @ (V[: k + 1] @ u)
+        beside[k] = np.linalg.norm(u)
+        least = float(eigh_tridiagonal(diagonal[: k + 1], beside[:k], eigvals_only=True)[0])
+        # a space that no more is left of: what is beside it says nothing of rare directions before
+        if least < -2.0 * allowed or beside[k] <= K.shape[0] * np.finfo(float).eps * size:
+            break
+        V[k + 1] = u / beside[k]
+    return least
+
+
+def _most_asymmetric(K: np.ndarray) -> tuple[int, int]:
+    """The place of the entry that differs most from its counterpart; a block of rows at a time."""
+    most, place = -1.0, (0, 0)
+    for first in range(0, K.shape[0], 256):
+        off = np.abs(K[first : first + 256] - K[:, first : first + 256].T)
+        i, j = np.unravel_index(int(off.argmax()), off.shape)
+        if off[i, j] > most:
+            most, place = float(off[i, j]), (first + int(i), int(j))
+    return place

@@ -1,0 +1,192 @@
+"""The 2-norm soft margin as a hard margin in a virtually extended space: parametrisations and indicators.
+
+Pattern k gets a coordinate Delta of its own. Three papers write the same problem with three constants::
+
+    scikit-learn  1/2 |w|^2 + C sum xi^2
+    PUMMA         1/2 |w|^2 + C'/2 sum xi^2            C' = 2 C
+    CRAMMA        |w|^2 + Delta^-2 sum xi^2            Delta^2 = 1 / (2 C)
+
+and the largest extended margin Gamma has 1 / (2 Gamma^2) = the optimal objective of the first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..numerics.sums import Plain
+from ..problem.problem import Problem
+from .bounds import Certificate, Certificates, Sample, fingerprint
+
+
+@dataclass(frozen=True)
+class Extension:
+    """The size of every pattern's own coordinate.
+
+    Parameters
+    ----------
+    Delta : float
+        Positive; as in the CRAMMA paper.
+
+    Raises
+    ------
+    ValueError
+        If Delta is not a positive, finite number.
+
+    Examples
+    --------
+    >>> from maxmargin import MaxMarginClassifier
+    >>> clf = MaxMarginClassifier(C=Extension(Delta=1.0).C)
+    >>> clf.C, Extension.of_pumma(2.0).C, Extension.of_C(0.5).Delta
+    (0.5, 1.0, 1.0)
+    """
+
+    Delta: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.Delta) and self.Delta > 0.0):
+            raise ValueError(f"Delta must be a positive, finite number; got {self.Delta!r}.")
+
+    @classmethod
+    def of_C(cls, C: float) -> Extension:
+        """From C of scikit-learn and liblinear, the factor of the squared losses."""
+        if not (np.isfinite(C) and C > 0.0):
+            raise ValueError(
+                f"C must be a positive, finite number: the hard margin has no extension; got {C!r}."
+            )
+        return cls((2.0 * C) ** -0.5)
+
+    @classmethod
+    def of_pumma(cls, C: float) -> Extension:
+        """From C of the PUMMA paper, whose losses are halved."""
+        return cls.of_C(0.5 * C)
+
+    @property
+    def C(self) -> float:
+        """C of scikit-learn and liblinear."""
+        return 0.5 / self.Delta**2
+
+    @property
+    def pumma_C(self) -> float:
+        """C of the PUMMA paper."""
+        return 1.0 / self.Delta**2
+
+
+@dataclass(frozen=True)
+class ExtendedMargin:
+    """What the CRAMMA paper reads off an extended weight a_ext = (a, Delta c), c being the dual weights.
+
+    Attributes
+    ----------
+    Delta : float
+    Gamma : float
+        Its margin in the extended space.
+    gamma : float
+        Gamma |a_ext| / |a|, the margin that the direction a has up to slacks.
+    D : float
+        Norm of the slacks max(0, gamma - a.y_k / |a|).
+    D_prime : float
+        Norm of the slacks Delta^2 c_k / |a| that the dual weights stand for; never below D, equal to it at the
+        optimum: (D' - D) / D is a cheap measure of how far off it is.
+    J : float
+        1 / gamma^2 + D^2 / (Delta gamma)^2, between Gamma_opt^-2 and Gamma^-2 (Theorem 2, (21)); infinite where Gamma
+        is not positive.
+    Gamma_bounds : (float, float)
+        Certified bounds of Gamma_opt.
+
+    References
+    ----------
+    P. Tsampouka, J. Shawe-Taylor, "Constant rate approximate maximum margin algorithms", ECML 2006.
+    """
+
+    Delta: float
+    Gamma: float
+    gamma: float
+    D: float
+    D_prime: float
+    J: float
+    Gamma_bounds: tuple[float, float]
+
+    @property
+    def excess(self) -> float:
+        """(D' - D) / D."""
+        return (self.D_prime - self.D) / self.D if self.D > 0.0 else np.inf
+
+    @property
+    def deviation(self) -> float:
+        """(Gamma_opt - Gamma) / Gamma_opt at most: from the upper bound of Gamma_opt."""
+        return 1.0 - self.Gamma / self.Gamma_bounds[1]
+
+
+def extended_margin(certificate: Certificate, X: Any, y: np.ndarray) -> ExtendedMargin:
+    """The extended margin of the weight that a certificate's dual weights make.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of a squared hinge problem with unit sample weights, with an augmented intercept or none.
+    X : ndarray or CSR matrix of shape (n, d)
+        The data of the fit.
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+
+    Returns
+    -------
+    ExtendedMargin
+
+    Raises
+    ------
+    ValueError
+        If the problem is another one, if sample or class weights were not all one, or if the data are not those of
+        the fit.
+    """
+    if isinstance(certificate, Certificates):
+        raise ValueError(
+            "a certificate of several classes has one extended margin for each: give certificate[k] with labels "
+            "1.0 for class k and -1.0 for the others."
+        )
+    problem = certificate.problem
+    if problem.hard or problem.loss != "squared_hinge" or problem.free:
+        raise ValueError(
+            "only the 2-norm soft margin without a free intercept is a hard margin in the extended space: fit with "
+            'loss="squared_hinge", a finite C, and fit_intercept=False or intercept="augmented".'
+        )
+    y = np.asarray(y)
+    if y.ndim != 1 or not np.isin(y, (-1.0, 1.0)).all():
+        raise ValueError("labels must be -1.0 and 1.0: give numpy.where(y == clf.classes_[1], 1.0, -1.0).")
+    y = y.astype(float)
+    if X.shape[0] != y.size:
+        raise ValueError(f"X has {X.shape[0]} rows and y {y.size} labels: give those of the fit.")
+    difference = certificate.fingerprint.difference(fingerprint(Sample(X, y, np.ones(y.size))))
+    if difference is not None:
+        raise ValueError(
+            f"these are not the data of the certificate, each with weight 1 ({difference}): give X and y of the fit; "
+            "with sample or class weights, own coordinates differ, and there is no one Delta."
+        )
+    Delta = Extension.of_C(problem.C).Delta
+    c = np.zeros(len(y))
+    c[certificate.support] = certificate.dual
+    a, w0 = Plain.combine(X, c * y), problem.rho * Plain.total(c * y)
+    scores = y * (Plain.scores(X, a) + problem.rho * w0)
+    length = float(np.hypot(Plain.norm(a), w0))
+    extended = float(np.hypot(length, Delta * Plain.norm(c)))
+    if not length > 0.0:
+        raise ValueError("the certificate has no dual weights, and so no direction.")
+    Gamma = float((scores + Delta**2 * c).min()) / extended
+    gamma = Gamma * extended / length
+    D = float(np.linalg.norm(np.maximum(gamma - scores / length, 0.0)))
+    return ExtendedMargin(
+        Delta=Delta,
+        Gamma=Gamma,
+        gamma=gamma,
+        D=D,
+        D_prime=Delta**2 * Plain.norm(c) / length,
+        J=(1.0 + (D / Delta) ** 2) / gamma**2 if gamma > 0.0 else np.inf,
+        Gamma_bounds=(_of_objective(problem, certificate.upper), _of_objective(problem, certificate.lower)),
+    )
+
+
+def _of_objective(problem: Problem, value: float) -> float:
+    """The extended margin whose problem has this objective."""
+    return (2.0 * value) ** -0.5 if value > 0.0 else np.inf

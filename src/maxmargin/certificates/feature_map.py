@@ -1,0 +1,142 @@
+"""What a kernel makes of a row, exactly: the numbers in which a proof that there is no separator adds up to zero.
+
+Whether classes can be separated depends on what functions the kernel has on the rows, not on their lengths.
+
+* linear: the row itself;
+* (gamma x.z + coef0)^degree: its monomials, of degree `degree` without coef0, of all degrees up to it with one;
+* a matrix: its row, since functions sum c_j k(x_j, .) are combinations of its columns;
+* anything else: a symbol, of which nothing is known but that equal rows have the same one.
+
+Floats are rational numbers, and so are their monomials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from itertools import combinations_with_replacement
+from math import comb, inf, prod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
+from ..numerics.rational import BeyondReachError, ExactRows, IntegerRows
+
+MOST_MONOMIALS = 300  # of a row
+MOST_ROWS = 150  # of a matrix
+
+Ratio = tuple[int, int]
+
+
+def dimension(kernel: Kernel, features: int) -> float:
+    """How many coordinates an image has; infinitely many if it is a symbol."""
+    if isinstance(kernel, Linear | Precomputed):
+        return features
+    if isinstance(kernel, Polynomial) and kernel.gamma > 0.0 and kernel.coef0 >= 0.0:
+        count = comb(features + (kernel.coef0 > 0.0) + kernel.degree - 1, kernel.degree)
+        return count if count <= MOST_MONOMIALS else inf
+    return inf
+
+
+def image(kernel: Kernel, X: Any, i: int) -> tuple[list[Hashable], list[Ratio]]:
+    """Places and values of the entries of the image of row i; denominators are powers of two.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : ndarray or CSR matrix of shape (n, d)
+    i : int
+    """
+    at, values = entries(X, i)
+    ratios = [value.as_integer_ratio() for value in values]
+    if isinstance(kernel, Linear | Precomputed):
+        return list(at), ratios
+    if dimension(kernel, X.shape[1]) == inf:
+        return [(*at, *values)], [(1, 1)]
+    assert isinstance(kernel, Polynomial)
+    if kernel.coef0 > 0.0:
+        at, ratios = [*at, X.shape[1]], [*ratios, (1, 1)]
+    chosen = list(combinations_with_replacement(range(len(at)), kernel.degree))
+    return (
+        [tuple(at[j] for j in some) for some in chosen],
+        [(prod(ratios[j][0] for j in some), prod(ratios[j][1] for j in some)) for some in chosen],
+    )
+
+
+def exact_rows(kernel: Kernel, X: Any, y: np.ndarray, bias: bool) -> ExactRows:
+    """The images of all rows, as integers.
+
+    Raises
+    ------
+    BeyondReachError
+        If images are symbols, or too long; the message says which.
+    """
+    n, d = X.shape
+    if isinstance(kernel, Linear):
+        return IntegerRows(X, y, bias)
+    if isinstance(kernel, Precomputed):
+        if n > MOST_ROWS:
+            raise BeyondReachError(f"a matrix of more than {MOST_ROWS} rows is beyond exact reach")
+        return IntegerRows(X, y, bias)
+    if not isinstance(kernel, Polynomial):
+        raise BeyondReachError(f"of the {kernel.name} kernel only equal rows of both classes are a proof")
+    if dimension(kernel, d) == inf:
+        raise BeyondReachError(f"more than {MOST_MONOMIALS} monomials of a row are beyond exact reach")
+    return MonomialRows(X, y, kernel.degree, kernel.coef0 > 0.0, bias)
+
+
+class MonomialRows(ExactRows):
+    """Monomials of rows as integers, a power of two for each of them: all are about of one size.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+        Finite numbers, in canonical format where sparse.
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    degree : int
+    lower : bool
+        Also those of lower degrees, the constant among them, which is the bias?
+    bias : bool
+        May the separator have one?
+    """
+
+    def __init__(self, X: Any, y: np.ndarray, degree: int, lower: bool, bias: bool) -> None:
+        self._base = IntegerRows(X.toarray() if sp.issparse(X) else X, np.ones(y.size), lower)
+        self._chosen = list(combinations_with_replacement(range(self._base.width), degree))
+        self._degree, self._rows = degree, {}
+        self.n, self.d, self.y = y.size, len(self._chosen), y
+        self.bias = bias and not lower
+        self.bits = degree * self._base.bits
+        self.inexact = 2.0 * degree
+
+    def _scaled(self) -> np.ndarray:
+        base = self._base.scaled
+        if self._base.bias:
+            base = np.hstack([base, np.ones((self.n, 1))])
+        return np.column_stack([base[:, list(some)].prod(axis=1) for some in self._chosen])
+
+    def row(self, i: int) -> tuple[list[int], list[int]]:
+        if i not in self._rows:
+            known = dict(zip(*self._base.row(i), strict=True))
+            sign = int(self.y[i])
+            places = [k for k, some in enumerate(self._chosen) if all(j in known for j in some)]
+            values = [sign * prod(known[j] for j in self._chosen[k]) for k in places]
+            if self.bias:
+                places, values = [*places, self.d], [*values, sign << self.bits]
+            self._rows[i] = (places, values)
+        return self._rows[i]
+
+    def column(self, k: int) -> tuple[Hashable, int]:
+        some = self._chosen[k]
+        exponents = [*self._base.exponents.tolist(), self._base.bits]
+        return tuple(some), sum(exponents[j] for j in some)
+
+
+def entries(X: Any, i: int) -> tuple[list[int], list[float]]:
+    """Places and values of the entries of row i."""
+    if sp.issparse(X):
+        part = slice(X.indptr[i], X.indptr[i + 1])
+        return X.indices[part].tolist(), X.data[part].tolist()
+    at = np.flatnonzero(X[i]).tolist()
+    return at, X[i][at].tolist()

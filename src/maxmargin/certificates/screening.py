@@ -1,0 +1,206 @@
+"""What is certain about the optimum, from any point and its gap: safe screening.
+
+**Patterns**, 2 <= p < inf. |w|_q^2 / 2 is (q - 1)-strongly convex in the q-norm, 1/p + 1/q = 1. At an optimum
+(w*, b*) the loss has a subgradient (-g, 0) where g is one of the norm's, so that the losses of any (w, b) are at least
+those there - g.(w - w*), and
+
+    P(w, b) - P(w*, b*) >= |w|_q^2 / 2 - |w*|_q^2 / 2 - g.(w - w*) >= (q - 1) / 2 |w - w*|_q^2.
+
+With G = P(w, b) - D(alpha), which is no less than the left side, w* is no further from w than
+sqrt(2 G / (q - 1)). At p = 2 the same holds for v = sum alpha_i y_i x_i, D being strongly concave in v, with
+(P - P*) + (D* - D) = G: |w - w*|^2 + |v - w*|^2 <= 2 G, a ball around (w + v) / 2 of radius
+sqrt(G - |w - v|^2 / 4). Hoelder's inequality turns the ball into an interval of w*.x_i, and `intercept_interval`
+these intervals into one of b*. The hard margin is the problem min |w|_q^2 / 2 where every margin is one at least;
+w* is feasible, and the same inequality holds among feasible points.
+
+A pattern whose margin at the optimum is above one has no dual weight in any optimum (complementary slackness), and may
+be left out; one whose margin is below one has its full weight C s_i (hinge).
+
+**Features**, p = inf, squared hinge. The dual sum alpha_i - sum alpha_i^2 / (4 C s_i) - |v|_inf^2 / 2 is strongly
+concave: sum (alpha_i - alpha*_i)^2 / (4 C s_i) <= G. By Cauchy's inequality |v_j - v*_j| <= sqrt(G h_j),
+h_j = 4 C sum s_i (x_ij - c_j)^2, where c_j is the mean if the intercept is free (then alpha - alpha* is balanced too),
+else 0. At the optimum w* is |v*|_inf times a subgradient of |.|_inf at v*: a feature whose |v*_j| is smaller than
+the largest has no weight.
+
+Elsewhere there is no such theorem, and nothing is offered: with 1 <= p < 2 (q > 2) and at p = inf the norm is not
+strongly convex, and with the hinge neither is the dual.
+
+References: Ndiaye, Fercoq, Gramfort, Salmon, "Gap safe screening rules for sparsity enforcing penalties", 2017;
+Shibagaki, Karasuyama, Hatano, Takeuchi, "Simultaneous safe screening of features and samples", 2016; Ball, Carlen,
+Lieb, "Sharp uniform convexity and smoothness inequalities for trace norms", 1994 (the modulus q - 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..numerics.norms import norm, row_norms
+from ..numerics.sums import Plain
+from ..problem.problem import Problem
+from .bounds import Certificate, Sample
+from .huge_columns import huge_columns
+from .intercept_interval import intercept_interval
+
+_EPS = float(np.finfo(float).eps)
+_UP = 1.0 + 16.0 * _EPS
+
+
+@dataclass(frozen=True)
+class Margins:
+    """Between what every row's margin lies at the optimum, whichever it is.
+
+    Attributes
+    ----------
+    least, most : ndarray of shape (n,)
+    intercept : (float, float)
+        Between what the best intercepts lie.
+    """
+
+    least: np.ndarray
+    most: np.ndarray
+    intercept: tuple[float, float]
+
+    @property
+    def weightless(self) -> np.ndarray:
+        """Rows that have no dual weight in any optimum, of shape (n,): without them the optimum is the same."""
+        return self.least > 1.0
+
+    @property
+    def inside(self) -> np.ndarray:
+        """Rows whose margin is below one at the optimum, of shape (n,): the hinge has them at their caps."""
+        return self.most < 1.0
+
+
+def modulus(problem: Problem) -> float:
+    """Of strong convexity of |w|_q^2 / 2 in the q-norm; 0 where there is none, or the norm is to the first power."""
+    if not 2.0 <= problem.p < np.inf or (problem.power == 1 and not problem.hard):
+        return 0.0
+    return problem.q - 1.0
+
+
+def excess(problem: Problem, lower: float, upper: float) -> float:
+    """The gap as a difference of objectives; of the hard margin, of |w|_q^2 / 2 where the least margin is one."""
+    if not problem.hard:
+        return max(upper - lower, 0.0) * _UP if lower > -np.inf else np.inf
+    if not (lower > 0.0 and upper > 0.0):
+        return np.inf
+    return max(0.5 / lower**2 * _UP - 0.5 / upper**2, 0.0)
+
+
+def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certificate) -> Margins | None:
+    """What a point and its certificate say of the margins at the optimum; None where no theorem does.
+
+    Parameters
+    ----------
+    sample : Sample
+        The data that the certificate speaks of.
+    w : ndarray of shape (d,)
+    b : float
+        The point that proves the certificate's other bound.
+    certificate : Certificate
+    """
+    problem = certificate.problem
+    convexity, gap = modulus(problem), excess(problem, certificate.lower, certificate.upper)
+    if convexity == 0.0 or not np.isfinite(gap):
+        return None
+    X, rho = sample.X, problem.rho
+    z = Plain.scores(X, w)
+    point = problem.weights(w, b)
+    if problem.hard:  # as long as its least margin asks
+        length = norm(problem.weights(w, b), problem.q) * certificate.lower
+        z, point, b = z / length, point / length, b / length
+    radius = float(np.sqrt(2.0 * gap / convexity)) * _UP
+    size = sample.norms * Plain.norm(point[: w.size])
+    dual = _dual_point(problem, sample, certificate)
+    if dual is not None:
+        v, off = dual
+        apart = max(Plain.norm(point - v) * (1.0 - 1e-12) - off, 0.0)
+        # v may be off: where the middle is, and how far its ends are apart
+        smaller = float(np.sqrt(max(gap - 0.25 * apart * apart, 0.0))) * _UP + off
+        if smaller < radius:
+            radius, point = smaller, 0.5 * (point + v)
+            z = 0.5 * (z + Plain.scores(X, v[: w.size]))
+            size = size + sample.norms * Plain.norm(v[: w.size])
+            b = rho * float(point[-1]) if rho else b
+    if rho:
+        z = z + b
+        lengths = row_norms(np.column_stack([row_norms(X, problem.p), np.full(z.size, rho)]), problem.p)
+        size = size + abs(b)
+    else:
+        lengths = sample.norms if problem.p == 2 else row_norms(X, problem.p)
+    off = 2.0 * Plain.error(z, size, Plain.terms(X, sample.width, 1) + 2)
+    away = lengths * (radius * _UP) * (1.0 + sample.width * _EPS) + off
+    return margins_within(problem, z, away, sample.y, sample.weights)
+
+
+def _dual_point(
+    problem: Problem, sample: Sample, certificate: Certificate
+) -> tuple[np.ndarray, float] | None:
+    """v = sum alpha_i y_i x_i at p = 2, and by how much it may be off; None where it is not one end of the ball."""
+    alpha = certificate.alpha
+    if problem.p != 2 or problem.hard or huge_columns(problem, sample.X, sample.norms, alpha) is not None:
+        return None
+    c = alpha * sample.y
+    v = Plain.combine(sample.X, c)
+    v = np.append(v, problem.rho * Plain.total(c)) if problem.rho else v
+    terms = Plain.terms(sample.X, certificate.support.size, 0) + 1
+    return v, Plain.error(0.0, float(alpha @ (sample.norms + problem.rho)), terms)
+
+
+def margins_within(
+    problem: Problem, z: np.ndarray, away: np.ndarray, y: np.ndarray, weights: np.ndarray
+) -> Margins:
+    """Margins at the optimum, if its scores are no further from z than `away`; an augmented intercept counts in z."""
+    low, high = z - away, z + away
+    first, last = 0.0, 0.0
+    if problem.free:
+        first, last = intercept_interval(problem, low, high, y, weights)
+    positive = y > 0
+    with np.errstate(invalid="ignore"):
+        least = np.where(positive, low + first, -(high + last))
+        most = np.where(positive, high + last, -(low + first))
+    unknown = np.isnan(least) | np.isnan(most)
+    least[unknown], most[unknown] = -np.inf, np.inf
+    slack = 4.0 * _EPS * (np.abs(z) + away + max(abs(first), abs(last)))
+    with np.errstate(invalid="ignore"):
+        return Margins(least - slack, most + slack, (first, last))
+
+
+def columns_without_weight(sample: Sample, certificate: Certificate) -> np.ndarray | None:
+    """Features that have no weight at the optimum, of shape (d,); None where no theorem says so.
+
+    Parameters
+    ----------
+    sample : Sample
+        The data that the certificate speaks of.
+    certificate : Certificate
+    """
+    problem = certificate.problem
+    gap = excess(problem, certificate.lower, certificate.upper)
+    squared = problem.loss == "squared_hinge" and not problem.hard and problem.power == 2
+    if not (squared and problem.p == np.inf and np.isfinite(gap)):
+        return None
+    X, alpha = sample.X, certificate.alpha
+    if huge_columns(problem, X, sample.norms, alpha) is not None:  # the bound is that of others nearby
+        return None
+    costs = 4.0 * problem.C * sample.weights
+    v = np.abs(Plain.combine(X, alpha * sample.y))
+    size = Plain.combine(abs(X), alpha)
+    squares = Plain.combine(X.multiply(X).tocsr() if hasattr(X, "multiply") else X * X, costs)
+    if problem.free:
+        # sum s (x - c)^2 = sum s x^2 - (sum s x)^2 / sum s, of which rounding may take the half
+        sums = Plain.combine(X, costs)
+        centred = squares - sums * (sums / Plain.total(costs))
+        squares = np.maximum(centred, 0.0) + Plain.error(0.0, 2.0 * squares, sample.y.size)
+    away = np.sqrt(gap * squares) * _UP * (1.0 + sample.y.size * _EPS)
+    away += Plain.error(0.0, size, Plain.terms(X, certificate.support.size, 0) + 1)
+    largest = float(np.max(v - away, initial=0.0))
+    if problem.rho:  # an augmented intercept is one more feature, which stays
+        total = problem.rho * abs(Plain.total(alpha * sample.y))
+        own = np.sqrt(gap * problem.rho**2 * Plain.total(costs)) * _UP + 1e-12 * problem.rho * float(
+            alpha.sum()
+        )
+        largest = max(largest, total - own)
+    return v + away < largest

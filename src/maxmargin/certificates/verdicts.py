@@ -1,0 +1,475 @@
+"""What is said of separability, and its proof: each verdict is checked from the data alone, in rational numbers.
+
+References
+----------
+P. Gordan, "Ueber die Aufloesung linearer Gleichungen mit reellen Coefficienten", Mathematische Annalen 6, 1873: either
+some (w, b) has y_i (w.x_i + b) > 0 for all i, or some alpha >= 0, not zero, has sum alpha_i y_i (x_i, 1) = 0.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..kernels.functions import Kernel, Linear
+from ..numerics.norms import norm
+from ..numerics.representable import refuse_rounded
+from ..numerics.sums import Compensated, Plain, powers_error
+from .bounds import Certificate, CertificateError, Sample, bounds
+from .feature_map import dimension, entries, image
+from .kernel import kernel_bounds
+
+SHOWN = 6  # rows of a proof that are printed
+PLAIN = Linear()  # no kernel: phi(x) = x
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Separable(ABC):
+    """A separator, and an interval that holds the largest margin.
+
+    Attributes
+    ----------
+    lo, hi : float
+        lo <= largest margin <= hi, rounded outwards; lo is what the separator attains.
+    p : float
+        The norm of the margin.
+    bias : bool
+    classes : tuple
+        The labels of the negative and of the positive side.
+    method : str
+        What found the separator, and what the margin.
+    seconds : float
+    certificate : Certificate
+        The dual weights that prove hi.
+    kernel : Kernel
+    """
+
+    lo: float
+    hi: float
+    p: float
+    bias: bool
+    classes: tuple[Any, Any]
+    method: str
+    seconds: float
+    certificate: Certificate = field(repr=False)
+    kernel: Kernel = PLAIN
+
+    @property
+    def separable(self) -> bool:
+        """True: proved."""
+        return True
+
+    @property
+    @abstractmethod
+    def side(self) -> str:
+        """Where the positive class lies."""
+
+    @property
+    @abstractmethod
+    def digits(self) -> str:
+        """What is to be said of the separator's numbers; empty where they are float64 ones."""
+
+    def __str__(self) -> str:
+        where = "" if self.bias else " through the origin"
+        return (
+            f"separable{where}: class {self.classes[1]!r} lies where {self.side} > 0\n"
+            f"  {self.lo:.6g} <= largest margin <= {self.hi:.6g} (p = {self.p:g})"
+            + (f"\n  {self.digits}" if self.digits else "")
+            + f"\n  found by {self.method}, {self.seconds:.2g} s"
+        )
+
+    @abstractmethod
+    def verify(self, X: Any, y: Any) -> Separable:
+        """Recompute the margin from the data.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self : Separable
+
+        Raises
+        ------
+        CertificateError
+            If the data are others, or a bound does not hold.
+        """
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LinearSeparator(Separable):
+    """A hyperplane between the classes.
+
+    Attributes
+    ----------
+    w : ndarray of shape (d,)
+    b : float
+    exact : tuple of Fraction, or None
+        (w, b) in rational numbers, where it takes more digits than float64 has; (w, b) is then its rounding, and lo,
+        which is 0.0 for margins below the smallest float64 number, speaks of the rational one.
+    """
+
+    w: np.ndarray
+    b: float
+    exact: tuple[Fraction, ...] | None = field(default=None, repr=False)
+
+    @property
+    def side(self) -> str:
+        """A hyperplane's."""
+        return "w.x + b"
+
+    @property
+    def digits(self) -> str:
+        """Does it take more than float64 has?"""
+        return "" if self.exact is None else "it takes more digits than float64 has: see `exact`"
+
+    def verify(self, X: Any, y: Any) -> LinearSeparator:
+        """By compensated sums, or in rational numbers."""
+        X, signs = data_of(X, y, self.classes, self.w.size)
+        certified_above(self.certificate, Linear(), X, signs, self.hi)
+        q = self.certificate.problem.q
+        lower = attained(X, signs, self.w, self.b, q)
+        if self.exact is not None or not 0.0 < self.lo <= lower:
+            point = (*map(Fraction, self.w.tolist()), Fraction(self.b)) if self.exact is None else self.exact
+            lower = max(lower, attained_exactly(X, signs, point, q))
+        # what is positive and smaller than every float64 number counts as 0.0, and needs an exact separator
+        if not (0.0 <= self.lo <= lower and (self.lo > 0.0 or self.exact is not None)):
+            raise CertificateError(
+                f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}."
+            )
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Inseparable:
+    """Weights on few patterns that prove that no separator exists.
+
+    Attributes
+    ----------
+    support : ndarray of int
+        At most d + 2 rows (d + 1 without a bias); of a polynomial kernel d is the number of monomials.
+    weights : tuple of Fraction
+        Positive, of sum one, and, with a bias, equal totals in both classes: sum weights_k y_k phi(x_k) = 0, exactly.
+    bias : bool
+    classes : tuple
+        The labels of the negative and of the positive side.
+    features, rows : int
+        Of the data.
+    method : str
+        What found the proof.
+    seconds : float
+    radius : float, default=0.0
+        Whatever w and b are, some row is on the wrong side, or off the right one, by at least so much, in the p-norm:
+        a lower bound of the radius of the largest ball around the origin inside the hull (of the balanced
+        combinations). 0.0 where the proof's rows do not span the space, or where it was not computed.
+    p : float
+        The norm of the radius.
+    kernel : Kernel
+        Of phi; phi(x) = x of the linear one.
+    """
+
+    support: np.ndarray
+    weights: tuple[Fraction, ...]
+    bias: bool
+    classes: tuple[Any, Any]
+    features: int
+    rows: int
+    method: str
+    seconds: float
+    radius: float = 0.0
+    p: float = 2.0
+    kernel: Kernel = PLAIN
+
+    @property
+    def separable(self) -> bool:
+        """False: proved."""
+        return False
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """The weights, rounded to float64."""
+        return np.array([float(weight) for weight in self.weights])
+
+    def words(self, first: int = 0) -> str:
+        """The proof in a sentence.
+
+        Parameters
+        ----------
+        first : int, default=0
+            The number of the first row of the data.
+        """
+        numbers = (self.support + first).tolist()
+        rows = ", ".join(map(str, numbers[:SHOWN])) + (", ..." if len(numbers) > SHOWN else "")
+        if not isinstance(self.kernel, Linear):
+            return self._kernel_words(rows)
+        if self.support.size == 1:
+            return f"row {rows} is zero, and lies on every hyperplane through the origin"
+        if self.support.size == 2 and self.bias:
+            return f"rows {rows} are equal and of different classes"
+        if self.support.size == 2:
+            return f"rows {rows}, each with the sign of its class, point in opposite directions"
+        if self.bias:
+            return (
+                f"rows {rows} ({self.support.size} in all) have weights with which the mean of one class is exactly "
+                "that of the other"
+            )
+        return f"rows {rows} ({self.support.size} in all) have weights with which sum alpha y x is exactly 0"
+
+    def _kernel_words(self, rows: str) -> str:
+        """The same where rows are seen through a kernel."""
+        if self.support.size == 1:
+            return f"row {rows} is zero to the kernel, and so is every function without a bias there"
+        if self.support.size == 2 and self.weights[0] == self.weights[1]:
+            return f"rows {rows} are the same to the kernel, and of different classes"
+        return f"rows {rows} ({self.support.size} in all) have weights with which sum alpha y k(x, .) is exactly 0"
+
+    def __str__(self) -> str:
+        where = "" if self.bias else " through the origin"
+        ball = (
+            ""
+            if not self.radius
+            else f"\n  whatever the hyperplane, the margin of some row is at most -{self.radius:.6g} (p = {self.p:g})"
+        )
+        return f"not separable{where}: {self.words()}{ball}\n  found by {self.method}, {self.seconds:.2g} s"
+
+    def verify(self, X: Any, y: Any) -> Inseparable:
+        """Add the rows up in rational numbers.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self : Inseparable
+
+        Raises
+        ------
+        CertificateError
+            If the data are others, or the sum is not zero.
+        """
+        X, signs = data_of(X, y, self.classes, self.features)
+        if signs.size != self.rows:
+            raise CertificateError(f"the verdict is about {self.rows} rows, and there are {signs.size} now.")
+        if np.unique(self.support).size != len(self.weights) or not self.weights:
+            raise CertificateError("the proof fails: it needs one weight for each of its rows.")
+        if len(self.weights) > dimension(self.kernel, self.features) + 1 + int(self.bias):
+            raise CertificateError("the proof fails: it has more rows than d + 2 (d + 1 without a bias).")
+        if not all(weight > 0 for weight in self.weights) or sum(self.weights) != 1:
+            raise CertificateError("the proof fails: weights must be positive, and of sum one.")
+        common = math.lcm(*(weight.denominator for weight in self.weights))
+        signed = [
+            int(signs[i]) * weight.numerator * (common // weight.denominator)
+            for i, weight in zip(self.support.tolist(), self.weights, strict=True)
+        ]
+        if self.bias and sum(signed):
+            raise CertificateError("the proof fails: the weights are not balanced between the classes.")
+        images = [image(self.kernel, X, i) for i in self.support.tolist()]
+        finest = max(
+            (below for _, ratios in images for _, below in ratios), default=1
+        )  # all are powers of two
+        total: dict[Hashable, int] = {}
+        for weight, (at, ratios) in zip(signed, images, strict=True):
+            for j, (above, below) in zip(at, ratios, strict=True):
+                total[j] = total.get(j, 0) + weight * above * (finest // below)
+        for j, value in total.items():
+            if value:
+                raise CertificateError(f"the proof fails: the weighted sum of column {j} is not 0.")
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Undecided:
+    """No proof either way: the largest margin is at most `hi`, as the weights show.
+
+    Attributes
+    ----------
+    lo, hi : float
+        Bounds of the largest margin in the p-norm, over all w of norm one and w = 0: lo = 0.0.
+    certificate : Certificate
+        `support` and `dual`, the weights that prove hi.
+    p : float
+    bias : bool
+    classes : tuple
+    features : int
+    reason : str
+        Why it was left open.
+    method : str
+    seconds : float
+    kernel : Kernel
+    """
+
+    lo: float
+    hi: float
+    certificate: Certificate = field(repr=False)
+    p: float
+    bias: bool
+    classes: tuple[Any, Any]
+    features: int
+    reason: str
+    method: str
+    seconds: float
+    kernel: Kernel = PLAIN
+
+    @property
+    def separable(self) -> None:
+        """None: not decided."""
+        return None
+
+    @property
+    def support(self) -> np.ndarray:
+        """The rows that prove hi."""
+        return self.certificate.support
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """Their weights."""
+        return self.certificate.dual
+
+    def __str__(self) -> str:
+        return (
+            f"undecided: {self.reason}\n"
+            f"  largest margin <= {self.hi:.6g} (p = {self.p:g}), as weights on {self.support.size} rows show\n"
+            f"  {self.method}, {self.seconds:.2g} s"
+        )
+
+    def verify(self, X: Any, y: Any) -> Undecided:
+        """Recompute the upper bound from the data.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self : Undecided
+
+        Raises
+        ------
+        CertificateError
+            If the data are others, or the bound does not hold.
+        """
+        X, signs = data_of(X, y, self.classes, self.features)
+        certified_above(self.certificate, self.kernel, X, signs, self.hi)
+        return self
+
+
+Verdict = Separable | Inseparable | Undecided
+
+
+def certified_above(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, hi: float) -> None:
+    """Recompute the upper bound of all margins that the dual weights of a certificate prove.
+
+    Raises
+    ------
+    CertificateError
+        If the rows are not as many, or the bound is not as low as is claimed.
+    """
+    if cert.rows != y.size:
+        raise CertificateError(f"the verdict is about {cert.rows} rows, and there are {y.size} now.")
+    alpha, ones = np.zeros(y.size), np.ones(y.size)
+    alpha[cert.support] = cert.dual
+    if isinstance(kernel, Linear):
+        nowhere = np.zeros(X.shape[1])
+        found = bounds(cert.problem, Sample(X, y, ones), nowhere, 0.0, alpha, Compensated)
+    else:
+        found = kernel_bounds(cert.problem, kernel, X, y, ones, alpha).bounds
+    if not found.upper <= hi + found.above:
+        raise CertificateError(
+            f"the upper bound fails: {hi:.17g} is claimed, the data give {found.upper:.17g}."
+        )
+
+
+def attained(X: Any, y: np.ndarray, w: np.ndarray, b: float, q: float) -> float:
+    """What min y_i (w.x_i + b) / |w|_q is at least, rounded downwards.
+
+    Sums are compensated, and the error of each is told by the sizes of its own terms, so that columns of very different
+    sizes do no harm.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    w : ndarray of shape (d,)
+    b : float
+    q : float
+        The exponent of the norm of w.
+    """
+    length = norm(w, q)
+    if not (0.0 < length < np.inf and np.isfinite(b)):
+        return -np.inf
+    eps, terms = float(np.finfo(float).eps), w.size + 2.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        margins = y * Compensated.scores(X, w, b)
+        size = Plain.scores(abs(X), np.abs(w)) + abs(b)
+        off = Compensated.error(margins, 1.01 * size, terms) + terms * float(
+            np.finfo(float).smallest_subnormal
+        )
+        least = float((margins - off).min())
+        inexact = powers_error(q, w.size) + 2.0 * terms * eps
+        bound = least / (length * (1.0 + inexact if least > 0.0 else 1.0 - inexact))
+    return float(np.nextafter(bound, -np.inf)) if np.isfinite(bound) else -np.inf
+
+
+def attained_exactly(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q: float) -> float:
+    """The same for (w, b) in rational numbers, whose margins are exact; -inf unless all are positive."""
+    *w, b = point
+    least = min(
+        int(y[i]) * (sum((value * w[j] for j, value in zip(*_row(X, i), strict=True)), Fraction(0)) + b)
+        for i in range(y.size)
+    )
+    unit = max(abs(value) for value in w)
+    length = norm(np.array([float(value / unit) for value in w]), q)
+    length *= 1.0 + powers_error(q, len(w)) + 1e-12 * (len(w) + 4.0)  # rounding, of so many terms at most
+    bound = least / unit / Fraction(length)
+    if bound <= 0:
+        return -np.inf
+    return max(float(np.nextafter(float(bound), 0.0)), 0.0)
+
+
+def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[Any, np.ndarray]:
+    """Patterns in float64 and signs, of the classes that the verdict names.
+
+    Raises
+    ------
+    CertificateError
+        If these are other data, or numbers that float64 does not hold: the proof is about others then.
+    """
+    try:
+        refuse_rounded(X)
+    except ValueError as error:
+        raise CertificateError(str(error)) from None
+    X = sp.csr_matrix(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)
+    if X.ndim != 2 or X.shape[1] != features:
+        raise CertificateError(f"the verdict is about {features} features; X has the shape {X.shape}.")
+    labels = np.asarray(y)
+    if labels.shape != (X.shape[0],):
+        raise CertificateError(
+            f"y must hold one label for each of the {X.shape[0]} rows; got shape {labels.shape}."
+        )
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()  # the caller's stays as it is
+        X.sum_duplicates()
+    positive, negative = labels == classes[1], labels == classes[0]
+    if not (positive | negative).all():
+        raise CertificateError(
+            f"the verdict is about the classes {classes[0]!r} and {classes[1]!r}; y holds others."
+        )
+    return X, np.where(positive, 1.0, -1.0)
+
+
+def _row(X: Any, i: int) -> tuple[list[int], list[Fraction]]:
+    """Places and values of the entries of row i, as rational numbers."""
+    at, values = entries(X, i)
+    return at, [Fraction(value) for value in values]

@@ -1,0 +1,99 @@
+"""Identical rows as one row of their total weight, in an order that does not depend on the input's.
+
+So that on problems of few different rows the answer is the same for copies and weights and for any order of the rows.
+Of wide rows it is so but for rounding: where none are equal, they are left as they stand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..engine.signatures import dense, odd, sparse
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Distinct (row, label) pairs, sorted.
+
+    Attributes
+    ----------
+    y, weights
+        Of the distinct rows.
+    places : ndarray of int
+        Where each of them stands first among the original rows.
+    groups : ndarray of int of shape (n,)
+        `groups[i]` is the place of the original row i among the distinct ones.
+    shares : ndarray of shape (n,)
+        Of the weight of its group.
+    """
+
+    y: np.ndarray
+    weights: np.ndarray
+    places: np.ndarray
+    groups: np.ndarray
+    shares: np.ndarray
+
+    def gather(self, alpha: np.ndarray) -> np.ndarray:
+        """Dual weights of the distinct rows."""
+        return np.bincount(self.groups, weights=alpha, minlength=len(self.y))
+
+    def scatter(self, alpha: np.ndarray) -> np.ndarray:
+        """Dual weights of the original rows, each its share: feasible where the merged ones are."""
+        return alpha[self.groups] * self.shares
+
+
+def apart(y: np.ndarray, weights: np.ndarray) -> Merged:
+    """All rows as they are, where none are equal, or equal ones cannot be told by their entries."""
+    every = np.arange(y.size)
+    return Merged(y, weights, every, every, np.ones(y.size))
+
+
+def merge(X: Any, y: np.ndarray, weights: np.ndarray) -> Merged:
+    """Merge identical rows of the same label.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    y : ndarray of shape (n,)
+        Labels -1.0 and 1.0, or numbers of classes.
+    weights : ndarray of shape (n,), positive
+    """
+    signature = _signatures(X)
+    signature = np.where(y > 0, ~signature, signature)
+    order = np.lexsort((y, signature))
+    fresh = np.ones(order.size, bool)
+    fresh[1:] = (signature[order[1:]] != signature[order[:-1]]) | (y[order[1:]] != y[order[:-1]])
+    twins = np.flatnonzero(~fresh)
+    if twins.size:  # a signature is not yet a proof
+        leaders = order[np.maximum.accumulate(np.where(fresh, np.arange(order.size), 0))[twins]]
+        fresh[twins] = _differ(X, order[twins], leaders)
+    groups = np.empty(order.size, np.intp)
+    groups[order] = np.cumsum(fresh) - 1
+    first = order[fresh]
+    total = np.bincount(groups, weights=weights, minlength=first.size)
+    return Merged(y[first], total, first, groups, weights / total[groups])
+
+
+def _signatures(X: Any) -> np.ndarray:
+    """One number a row, whatever the storage: the bits of its entries times odd numbers, modulo 2^64."""
+    multipliers = np.empty(X.shape[1], np.uint64)
+    odd(multipliers)
+    values = X.data if sp.issparse(X) else X
+    bits = values.astype(np.float64, copy=False).view(np.uint64)
+    out = np.empty(X.shape[0], np.uint64)
+    if sp.issparse(X):
+        sparse(X.indptr, X.indices, bits, multipliers, out)
+    else:
+        dense(np.ascontiguousarray(bits), multipliers, out)
+    return out
+
+
+def _differ(X: Any, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Which of these rows are not equal to their counterparts?"""
+    if sp.issparse(X):
+        return np.asarray((X[rows] != X[others]).sum(axis=1)).ravel() > 0
+    return (X[rows] != X[others]).any(axis=1)

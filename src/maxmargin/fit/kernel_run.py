@@ -1,0 +1,196 @@
+"""One binary kernel problem under way: the engine on scores, and rows of the kernel as steps ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..algorithms import Algorithm
+from ..data.rows import KernelPatterns
+from ..engine.decomposition import add_rows
+from ..engine.order import Source
+from ..engine.state import HALT, TIME, Weight, settle
+from ..engine.sweep import look
+from .kernel_task import KernelPoints, KernelTask
+from .run import State
+
+# most and fewest rows of the kernel that are computed at once, if there are enough: w moves on meanwhile, so that of
+# many that are wrong now few will ever make a step
+TOGETHER, LEAST = 32, 16
+ROUNDING = 1e-12  # share of a cap by which a dual weight may be above it
+TRIED = 2048  # rows that are asked, at most, whether they are wrong as well
+
+
+class KernelRun(State):
+    """The state of a solver between two rounds, where w is known by its scores.
+
+    Parameters
+    ----------
+    task : KernelTask
+        Its rows of the kernel may serve others between two rounds, but not during one.
+    algorithm : Algorithm
+        One that has a kernel form (`Algorithm.kernelised`).
+    tol : float
+    rng : Generator or Draws
+    interrupted : callable
+
+    Attributes
+    ----------
+    points : KernelPoints
+        The best bounds so far, and what proves them.
+    """
+
+    patterns: KernelPatterns
+    per_look: ClassVar[int] = 50  # to present a row is to look up a number
+
+    def __init__(
+        self,
+        task: KernelTask,
+        algorithm: Algorithm,
+        tol: float,
+        rng: Source,
+        interrupted: Callable[[], bool],
+    ) -> None:
+        self.task = task
+        used = np.flatnonzero(task.weights > 0.0)
+        patterns = KernelPatterns(task.rows, used)
+        self._seen = np.empty(used.size)
+        super().__init__(
+            task.problem, patterns, task.y[used], task.weights[used], algorithm, tol, rng, interrupted
+        )
+        self.points = KernelPoints(task.problem, task.y, task.weights, task.rows.diagonal)
+        if task.start is not None and algorithm.convergent:
+            self._begin_at(np.clip(task.start[used] * self.unit, 0.0, self.h.cap))
+        elif task.start is not None and self._plan.clock is not None and task.start[used].any():
+            self._begin_at(task.start[used] / float(task.start[used].max()))
+            settle(self.h)
+            if self.h.norm2() > 0.0:
+                self.h.shrink(self.h.norm2() ** -0.5)
+                settle(self.h)
+            self.h.number[TIME] = self._plan.clock(self.h.alpha, np.sqrt(self.h.square))
+
+    def look_for_zero_rows(self) -> None:
+        """Hard margin without intercept: a pattern of length 0 alone proves that there is no separator."""
+        empty = self.patterns.square == 0.0
+        if self.problem.hard and self.problem.intercept == "none" and empty.any():
+            self.points.prove(self._every(np.where(empty, 1.0, 0.0)), np.zeros(self.patterns.rows.n))
+            self._note()
+
+    def batches(self, count: int, size: int) -> None:
+        """Present this many mini-batches, drawn with replacement."""
+        self.patterns.forget()
+        super().batches(count, size)
+
+    def _weight(self, scale: Any, holds: bool) -> Weight:
+        return self.patterns.weight(
+            self.problem, self.y, self.weights, self.unit, self.rho, scale, holds=holds
+        )
+
+    def _begin_at(self, alpha: np.ndarray) -> None:
+        """Begin with these dual weights, and the scores that they make."""
+        h = self.h
+        h.alpha[:] = alpha
+        w = h.space.vector.w
+        w[:-1] = self._product(alpha * self.y)
+        w[-1] = self.rho * float(alpha @ self.y)
+
+    # bounds
+
+    def _bounds(self) -> None:
+        problem, h = self.problem, self.h
+        if not (problem.hard or self._fixed_unit) and h.alpha.any():
+            length2 = self._length2() + float(problem.delta2(self.weights) @ (h.alpha * h.alpha))
+            self.unit = length2 / float(h.alpha.sum())
+        alpha, scores = h.alpha / self.unit, h.space.vector.w[:-1] / self.unit
+        self.points.attain(self._every(alpha), scores)
+        alpha, scores = self._feasible(alpha, scores)
+        self.points.prove(self._every(alpha), scores)
+        self._note()
+
+    def _feasible(self, alpha: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Dual weights within their caps, and balanced unless `points` does that as well, with their scores."""
+        problem = self.problem
+        caps = problem.caps(self.weights)
+        within = bool((alpha <= caps * (1.0 + ROUNDING)).all())
+        capped = alpha if within else np.minimum(alpha, caps)
+        balanced = problem.balanced(self.y, capped) if problem.free else capped
+        if balanced is None:
+            return np.zeros_like(alpha), np.zeros_like(scores)
+        cut = alpha - balanced
+        size = float(cut @ np.sqrt(self.patterns.square))
+        if within and size * size <= 0.1 * self.tol * self._length2() / self.unit / self.unit:
+            return alpha, scores
+        if within and self.shifts and np.count_nonzero(cut) > self.patterns.rows.most:
+            return alpha, scores  # too dear, and the balance comes by itself
+        return balanced, scores - self._product(cut * self.y)
+
+    def _length2(self) -> float:
+        w = self.h.space.vector.w
+        return max(float((self.h.alpha * self.y) @ w[self.patterns.used]), 0.0) + float(w[-1]) ** 2
+
+    def _every(self, alpha: np.ndarray) -> np.ndarray:
+        """Dual weights of all patterns."""
+        out = np.zeros(self.patterns.rows.n)
+        out[self.patterns.used] = alpha
+        return out
+
+    def _note(self) -> None:
+        self.lower, self.upper, self.gap = self.points.lower, self.points.upper, self.points.gap
+
+    # rows of the kernel
+
+    def _product(self, c: np.ndarray) -> np.ndarray:
+        """sum_i c_i k(x_i, x_j) for every pattern j."""
+        patterns, out = self.patterns, np.zeros(self.patterns.rows.n)
+        patterns.forget()
+        places, block = np.flatnonzero(c), max(1, patterns.rows.most // 2)
+        for first in range(0, places.size, block):
+            some = places[first : first + block]
+            add_rows(patterns.rows.rows, patterns.fetch(patterns.used[some]), c[some], out)
+        return out
+
+    def _sweeps(self, rule: Any, h: Any, order: np.ndarray, passes: int) -> tuple[int, int, int]:
+        self.patterns.forget()
+        return super()._sweeps(rule, h, order, passes)
+
+    def _open(self, order: np.ndarray) -> None:
+        """Rules begin with the first row, the first of the other class, or the first that is not of length 0."""
+        firsts = [
+            order[self.y[order] > 0.0][:1],
+            order[self.y[order] < 0.0][:1],
+            order[self.h.square[order] > 0.0][:1],
+        ]
+        self.patterns.forget()
+        self.patterns.fetch(self.patterns.used[np.unique(np.concatenate(firsts))])
+        super()._open(order)
+
+    def _served(self, rule: Any, h: Any, order: np.ndarray) -> bool:
+        """Fetch what a sweep has halted for, with rows that are wrong as well; a sweep out of time is given up."""
+        if not h.halted():
+            return False
+        if self.interrupted():
+            h.number[HALT] = 0.0
+            return False
+        place = int(h.number[HALT]) - 1
+        needed = [order[place], *(h.place[h.held] if h.place.size else ())]
+        most = max(min(TOGETHER, self.patterns.rows.most // 2), len(needed))
+        others = self._wrong(rule, h, order[place:], most)
+        wanted = dict.fromkeys(h.space.rows[np.array([*needed, *others], np.uint32)].tolist())
+        self.patterns.fetch(np.array(list(wanted)[:most]))
+        return True
+
+    def _wrong(self, rule: Any, h: Any, order: np.ndarray, most: int) -> list[int]:
+        """Rows on which the rule would step next, as far as one sees, whose kernel rows are not at hand.
+
+        Those that come first are the ones most likely to be wrong still when they come; where few are wrong, those
+        of the smallest scores as well.
+        """
+        order = order[h.space.places[h.space.rows[order]] < 0]
+        look(h, order, self._seen)
+        limit, seen = rule.threshold(h), self._seen
+        low = np.argsort(seen[order], kind="stable")[:TRIED]
+        places = np.union1d(low, np.flatnonzero(h.alpha[h.ids[order]] > 0.0)[:TRIED])
+        found = [i for i in order[places].tolist() if rule.wrong(h, i, seen[i], limit)]
+        return found[:most] + order[low[: max(LEAST - len(found), 0)]].tolist()

@@ -1,0 +1,332 @@
+"""Algorithms side by side: one problem, the same data, one seed for all orders."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state, check_X_y
+
+from ..algorithms import ALGORITHMS, Algorithm
+from ..estimators.linear import MaxMarginClassifier, WithoutExactStep
+from ..fit.driver import Report
+from ..numerics.files import written_whole
+from ..numerics.representable import refuse_rounded
+from ..problem.problem import Problem
+from ..problem.status import Status
+
+_check: Any = check_X_y  # its annotations are those of its defaults
+
+FEW = 30  # rows of a class that are fitted first, so that no clock counts the compiler
+COLUMNS: tuple[str, ...] = (
+    "algorithm", "class", "round", "seconds", "presentations", "updates", "margin", "objective", "lower", "upper",
+    "gap",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How one algorithm did on one problem (one class against the rest, where there are several).
+
+    Attributes
+    ----------
+    algorithm : str
+    label : object
+        The class; None for two classes, which are one problem.
+    status : Status
+    lower, upper, gap : float
+        Proved by its certificate.
+    margin : float
+        Hard margin: the smallest margin of its w; else 1 / |w|.
+    objective : float
+        Of its w: 1/2 |w|^2 + losses; 1 / (2 margin^2) for the hard margin.
+    updates, presentations, rounds : int
+    seconds : float
+        From the beginning of the fit; classes are solved in turn.
+    history : list of Report
+        One a round.
+    """
+
+    algorithm: str
+    label: Any
+    status: Status
+    lower: float
+    upper: float
+    gap: float
+    margin: float
+    objective: float
+    updates: int
+    presentations: int
+    rounds: int
+    seconds: float
+    history: list[Report]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare` found.
+
+    Attributes
+    ----------
+    problem : Problem
+    tol : float
+    entries : list of Entry
+        In the order in which the algorithms were named.
+    refused : dict of str to str
+        Why the others did not run.
+    """
+
+    problem: Problem
+    tol: float
+    entries: list[Entry]
+    refused: dict[str, str]
+
+    @property
+    def certified(self) -> bool:
+        """Did every algorithm that ran come to the tolerance?"""
+        return all(entry.status is Status.CERTIFIED for entry in self.entries)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Every report of every algorithm, as plain values under the names of `COLUMNS`."""
+        return [
+            dict(
+                zip(
+                    COLUMNS,
+                    (
+                        entry.algorithm, entry.label, report.round, report.seconds, report.presentations,
+                        report.steps, report.margin, objective(self.problem, report.lower, report.upper),
+                        report.lower, report.upper, report.gap,
+                    ),
+                    strict=True,
+                )
+            )
+            for entry in self.entries
+            for report in entry.history
+        ]  # fmt: skip
+
+    def table(self) -> str:
+        """One line for each algorithm (and class), and one for each that did not run.
+
+        What is proved of the best possible stands beside what was reached: at most this margin, or at least this
+        objective.
+        """
+        hard = self.problem.hard
+        several = any(entry.label is not None for entry in self.entries)
+        head = ["algorithm", *(["class"] if several else []), "status", "margin"]
+        head += ["at most", "objective"] if hard else ["objective", "at least"]
+        head += ["gap", "updates", "seconds"]
+        lines = [head]
+        for entry in self.entries:
+            bound = [f"{entry.upper:.7g}"] if hard else [f"{entry.lower:.7g}"]
+            line = [entry.algorithm, *([str(entry.label)] if several else []), entry.status.value]
+            line += [f"{entry.margin:.6g}", *(bound if hard else []), f"{entry.objective:.7g}"]
+            line += [*([] if hard else bound), f"{entry.gap:.2g}", str(entry.updates), f"{entry.seconds:.3g}"]
+            lines.append(line)
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        left = 3 if several else 2
+        text = [
+            "  ".join(
+                cell.ljust(width) if k < left else cell.rjust(width)
+                for k, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        ]
+        return "\n".join([*text, *(f"{name}: {reason}" for name, reason in self.refused.items())])
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write `records` to a file, which appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+        """
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.records())
+        with written_whole(path) as file:
+            file.write(text.getvalue().encode())
+
+    def plot(self, axes: Any = None, *, label: Any = None) -> Any:
+        """Draw the margin (or the distance from the best objective) against updates and against time.
+
+        Parameters
+        ----------
+        axes : pair of matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        label : object, default=None
+            The class whose problem is drawn, where there are several; None takes the first.
+
+        Returns
+        -------
+        display : AlgorithmComparisonDisplay
+        """
+        from ..plots import AlgorithmComparisonDisplay
+
+        return AlgorithmComparisonDisplay.from_comparison(self, axes=axes, label=label)
+
+
+def compare(
+    X: Any,
+    y: Any,
+    algorithms: Sequence[str | Algorithm] | None = None,
+    *,
+    sample_weight: Any = None,
+    callback: Callable[[Report], Any] | None = None,
+    random_state: Any = None,
+    **parameters: Any,
+) -> Comparison:
+    """Run algorithms on the same problem, data and seed, and set what they reach against each other.
+
+    Small problems do not end with the exact step here: every algorithm has to get there by itself. Before its
+    clock runs, each fits a few of the rows, so that it is compiled.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    algorithms : list of str or Algorithm, default=None
+        Names from `maxmargin.algorithms.ALGORITHMS` or objects such as ``PUMMA(delta=0.01)``; None takes all names.
+        Those that do not solve the problem are listed with the reason.
+    sample_weight : array-like of shape (n_samples,), default=None
+    callback : callable, default=None
+        Called with every `Report`; a true answer ends the comparison with what is known.
+    random_state : int, RandomState instance or None, default=None
+        One seed is drawn from it, and is that of every algorithm.
+    **parameters
+        Of `MaxMarginClassifier`: the problem (``C``, ``loss``, ``fit_intercept``, ...), ``tol``, ``max_iter``, and
+        ``max_time``, which each algorithm has to itself.
+
+    Returns
+    -------
+    comparison : Comparison
+
+    Raises
+    ------
+    ValueError
+        If data or parameters cannot be used, or none of the algorithms solves the problem.
+
+    Notes
+    -----
+    Ctrl-C ends the comparison with what is known; the algorithms that have not begun are listed as not run.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from maxmargin import compare
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> result = compare(X / X.max(axis=0), y, ["dcd", "mpu", "perceptron"], loss="hinge", random_state=0)
+    >>> [entry.status.value for entry in result.entries]
+    ['CERTIFIED', 'CERTIFIED']
+    >>> result.refused["perceptron"]
+    'it does not solve this problem; it does with loss="squared_hinge" or C=inf'
+    """
+    named = _named(ALGORITHMS if algorithms is None else algorithms)
+    seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    for name in ("algorithm", "warm_start", "n_jobs", "verbose"):
+        if name in parameters:
+            raise TypeError(
+                f"compare() has no use for {name!r}: algorithms run one after another, each from zero."
+            )
+    models = {
+        name: WithoutExactStep(algorithm=algorithm, random_state=seed, callback=callback, **parameters)
+        for name, algorithm in named.items()
+    }
+    problem = next(iter(models.values()))._problem()
+    refused: dict[str, str] = {}
+    for name, model in models.items():
+        instead = _instead(model, problem)
+        if instead is not None:
+            refused[name] = f"it does not solve this problem; it does with {instead}"
+    running = [name for name in models if name not in refused]
+    if not running:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
+        raise ValueError(f"none of the algorithms solves this problem ({reasons}).")
+    if problem.hard:
+        refuse_rounded(X)
+    X, y = _check(
+        X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", accept_large_sparse=True
+    )
+    some = np.concatenate([np.flatnonzero(y == label)[:FEW] for label in np.unique(y)])
+    entries: list[Entry] = []
+    for k, name in enumerate(running):
+        first = WithoutExactStep(algorithm=named[name], **{**parameters, "max_iter": 4, "max_time": None})
+        left = running[k:]
+        stopped = first.fit(X[some], y[some]).status_ is Status.INTERRUPTED
+        if not stopped:
+            model, left = models[name].fit(X, y, sample_weight), running[k + 1 :]
+            entries += _entries(name, model, problem)
+            stopped = model.status_ is Status.INTERRUPTED
+        if stopped:
+            refused |= dict.fromkeys(left, "not run: the comparison was interrupted")
+            break
+    return Comparison(problem, models[running[0]].tol, entries, refused)
+
+
+def objective(problem: Problem, lower: float, upper: float) -> float:
+    """The best objective so far, from bounds on it, or on the hard margin."""
+    if not problem.hard:
+        return upper
+    return 0.5 / lower**2 if lower > 0.0 else np.inf
+
+
+def _named(algorithms: Any) -> dict[str, Any]:
+    """The algorithms by the names that they go by here."""
+    algorithms = [algorithms] if isinstance(algorithms, str | Algorithm) else list(algorithms)
+    if not algorithms:
+        raise ValueError("algorithms must hold at least one name or rule object.")
+    named: dict[str, Any] = {}
+    for algorithm in algorithms:
+        name = _name(algorithm)
+        if name in named:
+            raise ValueError(f"algorithms must not hold the same one twice; got {name!r} twice.")
+        named[name] = algorithm
+    return named
+
+
+def _name(algorithm: Any) -> str:
+    """Its name, and the parameters that are not as usual."""
+    if not isinstance(algorithm, Algorithm):
+        return str(algorithm)
+    changed = []
+    if is_dataclass(algorithm):
+        for field in fields(algorithm):
+            value = getattr(algorithm, field.name)
+            if field.default is MISSING or value != field.default:
+                changed.append(f"{field.name}={value!r}")
+    return f"{algorithm.name}({', '.join(changed)})" if changed else algorithm.name
+
+
+def _instead(model: MaxMarginClassifier, problem: Problem) -> str | None:
+    """What to ask for instead where the algorithm does not solve the problem."""
+    algorithm = model._named()  # unknown names and schedules are errors
+    return None if algorithm is None else algorithm.refuses(problem)
+
+
+def _entries(name: str, model: MaxMarginClassifier, problem: Problem) -> list[Entry]:
+    certificate: Any = model.certificate_
+    parts = {None: certificate}
+    if hasattr(certificate, "parts"):
+        parts = dict(zip(model.classes_.tolist(), certificate.parts, strict=True))
+    entries = []
+    for label, part in parts.items():
+        history = [report for report in model.history_ if report.label == label]
+        last = history[-1]
+        entries.append(
+            Entry(
+                name, label, _status(model, part.gap, len(parts)), part.lower, part.upper, part.gap,
+                part.lower if problem.hard else last.margin, objective(problem, part.lower, part.upper),
+                last.steps, last.presentations, len(history), last.seconds, history,
+            )
+        )  # fmt: skip
+    return entries
+
+
+def _status(model: MaxMarginClassifier, gap: float, classes: int) -> Status:
+    """How this part ended; a model of several classes knows the worst status of its parts only."""
+    return Status.CERTIFIED if classes > 1 and gap <= model.tol else model.status_

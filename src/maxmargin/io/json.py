@@ -1,0 +1,312 @@
+"""Linear models as plain values, and as JSON that people can read."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .. import __version__
+from ..estimators.cv import MaxMarginClassifierCV
+from ..estimators.imported import ImportedLinearClassifier
+from ..numerics.files import written_whole
+from .model_file import ModelFileError, parameters_of
+from .models import LinearModel, check_numbers
+
+FORMAT, VERSION = "maxmargin linear model", 1  # the latter is raised when older versions could not read it
+_LARGEST = float(np.finfo(float).max)
+
+
+def to_dict(model: Any) -> dict[str, Any]:
+    """A linear classifier as plain values: numbers, strings, lists and dicts, which any JSON writer takes.
+
+    Parameters
+    ----------
+    model : MaxMarginClassifier, OnlineMarginClassifier or ImportedLinearClassifier
+        Fitted; or a KernelMaxMarginClassifier with the linear kernel. Of a `MaxMarginClassifierCV` the classifier that
+        it has chosen.
+
+    Returns
+    -------
+    dict
+        ``format``, ``version``, ``model`` and ``parameters`` say what it is; ``classes``, ``n_features`` and
+        ``features`` (names, or None) what it is about. ``decisions`` has for each class, or of two classes for the
+        second, its ``intercept`` and its ``coef``: by the names of the features where there are any, else a list.
+        ``bounds`` are those of the certificate. Numbers that JSON does not know are the strings "inf" and "-inf".
+
+    Raises
+    ------
+    ModelFileError
+        If the model is not linear, or holds what JSON cannot.
+    """
+    if isinstance(model, MaxMarginClassifierCV):
+        check_is_fitted(model)
+        model = model.best_estimator_
+    linear = LinearModel.of(model)
+    check_numbers(coef_=linear.coef, intercept_=linear.intercept)
+    names = [str(name) for name in getattr(model, "feature_names_in_", ())] or None
+    positive = linear.labels if len(linear.labels) > 2 else linear.labels[1:]
+    bounds = _bounds(model)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "writer": f"maxmargin {__version__}",
+        "model": type(model).__name__,
+        "parameters": {name: _readable(value) for name, value in parameters_of(model).items()},
+        "classes": _labels(linear.labels),
+        "n_features": int(linear.coef.shape[1]),
+        "features": names,
+        "decisions": [
+            {
+                "class": label,
+                "intercept": intercept,
+                "coef": coef
+                if names is None or len(set(names)) < len(names)
+                else dict(zip(names, coef, strict=True)),
+                **({} if bounds is None else {"bounds": bounds[k]}),
+            }
+            for k, (label, intercept, coef) in enumerate(
+                zip(_labels(positive), linear.intercept.tolist(), linear.coef.tolist(), strict=True)
+            )
+        ],
+    }
+
+
+def from_dict(record: dict[str, Any]) -> ImportedLinearClassifier:
+    """The classifier that `to_dict` made this of; nothing in it is run.
+
+    Parameters
+    ----------
+    record : dict
+
+    Returns
+    -------
+    ImportedLinearClassifier
+        Its weights are those of the model, to the last digit. It has no certificate: bounds are among what the record
+        claims (`origin_`), but the dual weights that prove them are only in the files of `save`.
+
+    Raises
+    ------
+    ModelFileError
+        If something is missing or is not what it should be; the message says what.
+    """
+    return _model("the record", record)
+
+
+def to_json(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write `to_dict` to a file of JSON.
+
+    Parameters
+    ----------
+    model : MaxMarginClassifier, OnlineMarginClassifier or ImportedLinearClassifier
+        Fitted; or a KernelMaxMarginClassifier with the linear kernel. Of a `MaxMarginClassifierCV` the classifier that
+        it has chosen.
+    path : str or path-like
+        The file appears whole or not at all.
+
+    Raises
+    ------
+    ModelFileError
+        If the model is not linear, or holds what JSON cannot.
+    OSError
+        If the file cannot be written.
+    """
+    text = json.dumps(to_dict(model), indent=1, allow_nan=False, ensure_ascii=False)
+    with written_whole(path) as file:
+        file.write(f"{text}\n".encode())
+
+
+def from_json(path: str | os.PathLike[str]) -> ImportedLinearClassifier:
+    """Read a classifier that `to_json` wrote; see `from_dict`.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    ImportedLinearClassifier
+
+    Raises
+    ------
+    ModelFileError
+        If the file is cut short, no JSON, or no such model; the message says what is wrong.
+    OSError
+        If there is no such file, or it cannot be read.
+    """
+
+    def strange(word: str) -> NoReturn:
+        raise ModelFileError(f"{path}: {word} is no number that JSON knows.")
+
+    try:
+        record = json.loads(Path(path).read_bytes(), parse_constant=strange)
+    except json.JSONDecodeError as error:
+        raise ModelFileError(
+            f"{path}, line {error.lineno}: this is no JSON, or it is cut short ({error.msg}); copy or write it again."
+        ) from None
+    except (UnicodeDecodeError, RecursionError):
+        raise ModelFileError(f"{path}: this is no JSON text in UTF-8.") from None
+    except ModelFileError:
+        raise
+    except ValueError:  # of Python, for whole numbers of thousands of digits
+        raise ModelFileError(f"{path}: a whole number is too long to be one of a model.") from None
+    return _model(str(path), record)
+
+
+# from the model
+
+
+def _labels(labels: np.ndarray) -> list[Any]:
+    if not all(isinstance(label, bool | int | float | str) for label in labels.tolist()):
+        raise ModelFileError("JSON holds classes that are numbers, booleans or strings.")
+    return labels.tolist()
+
+
+def _readable(value: Any) -> Any:
+    """Numbers that JSON does not know as strings, wherever they are."""
+    if isinstance(value, dict):
+        if value.keys() == {"float"}:
+            return value["float"]
+        return {name: _readable(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_readable(inner) for inner in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _bounds(model: Any) -> list[dict[str, Any]] | None:
+    """What is certain about the best objective, or margin, of each decision."""
+    if isinstance(model, ImportedLinearClassifier):
+        return model.origin_.get("bounds")
+    if hasattr(model, "bounds_"):  # of a stream
+        lower, upper = (side.tolist() for side in model.bounds_)
+        of = "margin" if math.isinf(model.C) else "objective"
+        pairs = zip(lower, upper, strict=True)
+        return [{"of": of, "lower": _readable(lo), "upper": _readable(hi)} for lo, hi in pairs]
+    found = model.certificate_
+    parts = found.certificates
+    return [
+        {
+            "of": "margin" if part.problem.hard else "objective",
+            "lower": _readable(part.lower),
+            "upper": _readable(part.upper),
+            "gap": _readable(part.gap),
+            "proved_by_rows": int(part.support.size),
+        }
+        for part in parts
+    ]
+
+
+# to the model
+
+
+def _model(place: str, record: Any) -> ImportedLinearClassifier:
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise ModelFileError(
+            f'{place}: this is no model that to_json wrote: there is no "format": "{FORMAT}".'
+        )
+    version = _entry(place, record, "version", int)
+    if version < 1:
+        raise ModelFileError(f'{place}: "version" must be 1 at least, and is {version}.')
+    if version > VERSION:
+        raise ModelFileError(
+            f"{place}: the record has version {version}, and this version of maxmargin reads up to {VERSION}; install "
+            "a newer maxmargin."
+        )
+    labels = _classes(place, _entry(place, record, "classes", list))
+    count, width = labels.size, _entry(place, record, "n_features", int)
+    if count < 2 or np.unique(labels).size < count or width < 1:
+        raise ModelFileError(
+            f"{place}: two classes, all of them different, and a feature are the least of a model."
+        )
+    names, decisions = record.get("features"), _entry(place, record, "decisions", list)
+    if names is not None and not (_texts(names) and len(names) == width):
+        raise ModelFileError(f'{place}: "features" must be {width} names, or null.')
+    rows = 1 if count == 2 else count
+    if len(decisions) != rows or not all(isinstance(one, dict) for one in decisions):
+        raise ModelFileError(f'{place}: {count} classes have {rows} "decisions"; there are {len(decisions)}.')
+    for k, (one, label) in enumerate(zip(decisions, labels.tolist()[-rows:], strict=True)):
+        named = one.get("class")
+        if _kind(named) != _kind(label) or named != label:
+            raise ModelFileError(
+                f"{place}: decision {k} must be that of the class {label!r}, for decisions have the order of "
+                f'"classes"; its "class" is {str(named)[:40]!r}.'
+            )
+    coef = np.array([_weights(place, k, one, names, width) for k, one in enumerate(decisions)])
+    intercept = np.array(
+        [
+            _finite(place, f"the intercept of decision {k}", one.get("intercept"))
+            for k, one in enumerate(decisions)
+        ]
+    )
+    model = ImportedLinearClassifier()
+    origin = {"format": "JSON", "model": record.get("model"), "parameters": record.get("parameters")}
+    if all("bounds" in one for one in decisions):
+        origin["bounds"] = [one["bounds"] for one in decisions]
+    model.keep(labels, width, origin)
+    order = np.argsort(labels)
+    sign = 1.0 if count > 2 or order[0] == 0 else -1.0
+    order = order if count > 2 else np.arange(1)
+    model.coef_, model.intercept_ = sign * coef[order], sign * intercept[order]
+    if names is not None:
+        model.feature_names_in_ = np.array(names, dtype=object)
+    return model
+
+
+def _classes(place: str, classes: list[Any]) -> np.ndarray:
+    """Classes as an array that holds exactly these values."""
+    kinds = {_kind(label) for label in classes}
+    if None in kinds or len(kinds) > 1:
+        raise ModelFileError(f'{place}: "classes" must be all numbers, all strings, or all true and false.')
+    try:
+        labels = np.array(classes)
+    except OverflowError:
+        labels = np.array(classes, dtype=object)
+    # numbers that are too long for 64 bits, or not finite
+    if labels.dtype.kind == "O" or labels.tolist() != classes or np.isin(labels, [np.inf, -np.inf]).any():
+        raise ModelFileError(f'{place}: "classes" holds a class that cannot be one of an array of NumPy.')
+    return labels
+
+
+def _kind(label: Any) -> type | None:
+    """What kind of class this is; JSON has one kind of numbers. None of what is no class."""
+    return next(
+        (kind for kind in (bool, str) if isinstance(label, kind)),
+        float if isinstance(label, int | float) else None,
+    )
+
+
+def _entry(place: str, record: dict[str, Any], name: str, kind: type) -> Any:
+    value = record.get(name)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        found = "is missing" if name not in record else f"is {str(value)[:40]!r}"
+        what = {int: "a whole number", list: "a list"}[kind]
+        raise ModelFileError(f'{place}: "{name}" must be {what}, and {found}.')
+    return value
+
+
+def _texts(names: Any) -> bool:
+    return isinstance(names, list) and all(isinstance(name, str) for name in names)
+
+
+def _weights(
+    place: str, k: int, decision: dict[str, Any], names: list[str] | None, width: int
+) -> list[float]:
+    coef = decision.get("coef")
+    if isinstance(coef, dict):
+        if names is None or coef.keys() != set(names) or len(coef) != width:
+            raise ModelFileError(f'{place}: the names in "coef" of decision {k} must be those of "features".')
+        coef = [coef[name] for name in names]
+    if not isinstance(coef, list) or len(coef) != width:
+        raise ModelFileError(f'{place}: "coef" of decision {k} must be {width} numbers.')
+    return [_finite(place, f"weight {j} of decision {k}", value) for j, value in enumerate(coef)]
+
+
+def _finite(place: str, what: str, value: Any) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST:
+        return float(value)
+    raise ModelFileError(f"{place}: {what} must be a finite number; got {str(value)[:40]!r}.")

@@ -1,0 +1,202 @@
+"""What a file for another program is made of, whatever the classifier is; what no such file can hold is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
+from ..estimators.kernel import KernelMaxMarginClassifier
+from ..estimators.linear import MaxMarginClassifier
+from ..estimators.online import OnlineMarginClassifier
+from ..estimators.selection import MarginRFE
+from ..kernels.functions import Kernel, Linear
+from .model_file import ModelFileError
+
+C_INT = 2**31 - 1  # the largest int of C, of which such files are made
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """w_k . x + b_k of every class, or of two the second against the first.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_classes,)
+        Of classes that come out even, the first of these is predicted.
+    coef : ndarray of shape (1, n_features) or (n_classes, n_features)
+        In the order of `labels`.
+    intercept : ndarray of shape (1,) or (n_classes,)
+    """
+
+    labels: np.ndarray
+    coef: np.ndarray
+    intercept: np.ndarray
+
+    @staticmethod
+    def of(model: Any) -> LinearModel:
+        """The weights of a fitted classifier.
+
+        Raises
+        ------
+        ModelFileError
+            If it has none, or the columns that they belong to are made by hashing.
+        """
+        _check_kind(model, "weights of features")
+        if isinstance(model, OnlineMarginClassifier):
+            if model.trail == "vote":
+                raise ModelFileError(
+                    "several hyperplanes vote in this model, and the file has room for one a class: learn with "
+                    'trail="average" or "last".'
+                )
+            if model.hasher is not None:
+                raise ModelFileError(
+                    "the features of this model are hashed before they are weighed, which the file cannot say: learn "
+                    "without a hasher (on the command line, with --n-features)."
+                )
+        machine = isinstance(model, KernelMaxMarginClassifier | ImportedKernelClassifier)
+        if machine and not isinstance(model.kernel_, Linear):
+            raise ModelFileError(
+                f"only the linear kernel has weights of features, and this one is {model.kernel_.name!r}: write the "
+                "model with to_libsvm or to_onnx."
+            )
+        if machine and len(model.classes_) > 2 and model.multi_class_ == "ovo":
+            raise ModelFileError(
+                "the file has one row of weights a class, and this model compares classes in pairs: write it with "
+                'to_libsvm or to_onnx, or fit with multi_class="ovr".'
+            )
+        coef, intercept = np.asarray(model.coef_, float), np.ravel(model.intercept_).astype(float)
+        if isinstance(model, ImportedLinearClassifier):
+            return _reordered(model, coef, intercept)
+        return LinearModel(getattr(model, "labels_", model.classes_), coef, intercept)
+
+
+def _reordered(model: Any, coef: np.ndarray, intercept: np.ndarray) -> LinearModel:
+    """The weights in the order of `labels_`."""
+    places = np.searchsorted(model.classes_, model.labels_)
+    if len(places) > 2:
+        return LinearModel(model.labels_, coef[places], intercept[places])
+    sign = 1.0 if places[0] == 0 else -1.0
+    return LinearModel(model.labels_, sign * coef, sign * intercept)
+
+
+@dataclass(frozen=True)
+class KernelModel:
+    """Sums of kernel functions, in the layout of SVC.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    labels : ndarray of shape (n_classes,)
+        Of classes that come out even, the first of these is predicted.
+    vectors : ndarray or CSR matrix of shape (n_SV, n_features)
+        Those of the first label first.
+    counts : ndarray of shape (n_classes,)
+        How many of each.
+    dual_coef : ndarray of shape (n, n_SV)
+    intercept : ndarray of shape (n_problems,)
+    """
+
+    kernel: Kernel
+    labels: np.ndarray
+    vectors: Any
+    counts: np.ndarray
+    dual_coef: np.ndarray
+    intercept: np.ndarray
+
+    @staticmethod
+    def of(model: Any) -> KernelModel:
+        """The support vectors of a fitted classifier.
+
+        Raises
+        ------
+        ModelFileError
+            If it has none.
+        """
+        _check_kind(model, "support vectors")
+        if not isinstance(model, KernelMaxMarginClassifier | ImportedKernelClassifier):
+            raise ModelFileError(
+                f"a {type(model).__name__} has no support vectors, but weights of features: write it with "
+                "to_liblinear, to_json or to_onnx."
+            )
+        return KernelModel(
+            model.kernel_,
+            getattr(model, "labels_", model.classes_),
+            model.support_vectors_,
+            np.asarray(model.n_support_),
+            np.asarray(model.dual_coef_, float),
+            np.ravel(model.intercept_).astype(float),
+        )
+
+
+KINDS = (
+    MaxMarginClassifier,
+    KernelMaxMarginClassifier,
+    OnlineMarginClassifier,
+    ImportedLinearClassifier,
+    ImportedKernelClassifier,
+)
+
+
+def _check_kind(model: Any, what: str) -> None:
+    if not isinstance(model, KINDS):
+        remedy = ""
+        if hasattr(model, "steps"):
+            remedy = " The file has no place for the other steps of a pipeline: to_onnx has."
+        elif isinstance(model, MarginRFE):
+            remedy = " Write its estimator_, whose columns are those that support_ names."
+        raise ModelFileError(
+            f"the file holds {what} of one of {', '.join(kind.__name__ for kind in KINDS)}; got "
+            f"{type(model).__name__}.{remedy}"
+        )
+    check_is_fitted(model)
+
+
+def whole_labels(names: np.ndarray, classes: np.ndarray, labels: Sequence[int] | None) -> np.ndarray:
+    """The whole number that stands for each of these classes.
+
+    Parameters
+    ----------
+    names : ndarray of shape (n_classes,)
+    classes : ndarray of shape (n_classes,)
+        The same, sorted.
+    labels : sequence of int or None
+        A number for each of `classes`; None where they are numbers.
+    """
+    try:
+        given = classes if labels is None else np.asarray(labels)
+    except ValueError:  # lists of different lengths
+        given = np.empty((), dtype=object)
+    sound = given.shape == classes.shape and given.dtype.kind in "biufUS"
+    if labels is not None and not (sound and np.unique(given).size == given.size):
+        raise ModelFileError(
+            f"labels must be {classes.size} different whole numbers, one for each of the classes "
+            f"{classes.tolist()!r} in this order; got {str(labels)[:60]}."
+        )
+    if (
+        given.dtype.kind not in "iuf"
+        or (given != np.trunc(given)).any()
+        or np.abs(given.astype(float)).max() > C_INT
+    ):
+        remedy = (
+            "name numbers for them, labels=[0, 1, ...] (on the command line, --labels 0,1,...), in this order"
+            if labels is None
+            else "give others"
+        )
+        raise ModelFileError(
+            f"the classes of such a file are whole numbers of 32 bits, and these are {given.tolist()!r}: {remedy}."
+        )
+    return given.astype(int)[np.searchsorted(classes, names)]
+
+
+def check_numbers(**arrays: np.ndarray) -> None:
+    """Raise ModelFileError where a number is not finite: no program could read it."""
+    for name, numbers in arrays.items():
+        if not np.isfinite(numbers).all():
+            raise ModelFileError(
+                f"{name} of the model holds numbers that are not finite: nothing is written."
+            )

@@ -1,0 +1,430 @@
+"""Models as ONNX graphs, by converters that skl2onnx is told of.
+
+A graph has two outputs: the label, and what `decision_function` returns. Labels are made of exactly the scores that the
+graph gives out, so that neither can contradict the other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..estimators.cv import MaxMarginClassifierCV
+from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
+from ..estimators.kernel import KernelMaxMarginClassifier
+from ..estimators.linear import MaxMarginClassifier
+from ..estimators.online import OnlineMarginClassifier
+from ..kernels.functions import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
+from ..numerics.files import written_whole
+from ..problem.multiclass import AgainstEachOther, Parts, parts_of
+from .model_file import ModelFileError
+from .models import KernelModel, LinearModel, check_numbers
+
+LINEAR = (MaxMarginClassifier, MaxMarginClassifierCV, OnlineMarginClassifier, ImportedLinearClassifier)
+MACHINES = (KernelMaxMarginClassifier, ImportedKernelClassifier)
+DOUBLE = "double"  # the option of the converters
+COLUMNS = "raw_scores"  # asked for by classifiers around ours: a column for each of two classes
+
+
+def to_onnx(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    dtype: Any = np.float64,
+    double: bool = True,
+    target_opset: int | None = None,
+) -> None:
+    """Write a classifier, or a pipeline that ends with one, as an ONNX model.
+
+    Parameters
+    ----------
+    model : classifier of maxmargin, or an estimator that skl2onnx converts, such as a Pipeline around one
+        Fitted. Of kernels, those by the names linear, poly, rbf and sigmoid.
+    path : str or path-like
+        The file appears whole or not at all.
+    dtype : {numpy.float64, numpy.float32}, default=numpy.float64
+        Of the input ``X`` (n_samples, n_features), and of the scores.
+    double : bool, default=True
+        Is the arithmetic of the graph that of float64 numbers, as that of `decision_function` is? With float32 input,
+        False leaves it in float32, for devices that know no other.
+    target_opset : int, default=None
+        Of the ONNX operators; None is the newest that skl2onnx knows.
+
+    Raises
+    ------
+    ModelFileError
+        If the model cannot be such a graph; the message says what can be done.
+    ImportError
+        If skl2onnx is not installed.
+    OSError
+        If the file cannot be written.
+
+    See Also
+    --------
+    register : For `skl2onnx.to_onnx` itself, with other inputs and options.
+    """
+    register()
+    from skl2onnx import to_onnx as converted
+    from skl2onnx.common import data_types
+
+    types = {"float64": data_types.DoubleTensorType, "float32": data_types.FloatTensorType}
+    name = np.dtype(dtype).name
+    if name not in types:
+        raise ModelFileError(f"dtype must be float64 or float32, of the input of the graph; got {name}.")
+    check_is_fitted(model)
+    width = getattr(model, "n_features_in_", None)
+    if width is None:
+        raise ModelFileError(
+            "the graph needs a fixed number of columns, and the model does not know any: learn without a hasher (on "
+            "the command line, with --n-features)."
+        )
+    last = _last(model)
+    _check_around(last)
+    # by their types: classifiers of ours may be anywhere in the model
+    options: dict[Any, dict[str, bool]] = {kind: {DOUBLE: double} for kind in LINEAR + MACHINES}
+    if _maps_probabilities(last):  # a list of dicts, which onnxruntime has for float32 only
+        options[id(last)] = {"zipmap": False}
+    inputs = [("X", types[name]([None, width]))]
+    try:
+        graph: Any = converted(model, initial_types=inputs, target_opset=target_opset, options=options)
+    except RuntimeError as error:
+        raise ModelFileError(_remedy(error)) from None
+    if hasattr(last, "certificate_"):
+        graph.metadata_props.add(key="certificate", value=str(last.certificate_))
+    with written_whole(path) as file:
+        file.write(graph.SerializeToString())
+
+
+def _last(model: Any) -> Any:
+    """The classifier inside of pipelines and searches."""
+    while not isinstance(model, LINEAR + MACHINES):
+        if hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif hasattr(model, "steps"):
+            model = model.steps[-1][1]
+        else:
+            break
+    return model
+
+
+def _check_around(last: Any) -> None:
+    """Raise ModelFileError where skl2onnx would write a graph that has not the answers of the model, or is none."""
+    if isinstance(last, LINEAR + MACHINES):
+        return
+    if not any(isinstance(part, LINEAR + MACHINES) for part in last.get_params().values()):
+        return
+    name = type(last).__name__
+    if not hasattr(last, "calibrated_classifiers_"):
+        raise ModelFileError(
+            "a classifier of maxmargin has a graph alone, at the end of pipelines, in searches and in "
+            f"CalibratedClassifierCV, not in {name}: write the classifier alone, of a MarginRFE its estimator_ on the "
+            "columns of support_."
+        )
+    if last.method != "sigmoid":
+        raise ModelFileError(
+            f'the graph of {name}(method={last.method!r}) would have other probabilities than the model: use "sigmoid".'
+        )
+    for one in last.calibrated_classifiers_:
+        if not isinstance(one.estimator, LINEAR + MACHINES):
+            raise ModelFileError(
+                f"the graph of {name} takes a classifier of maxmargin itself, not one inside of "
+                f"{type(one.estimator).__name__}: put pipelines and searches around {name}, not into it."
+            )
+
+
+def _maps_probabilities(model: Any) -> bool:
+    """Can the converter of this classifier be told to give out probabilities as an array?"""
+    from skl2onnx._supported_operators import sklearn_operator_name_map
+    from skl2onnx.common._registration import get_converter
+
+    name = sklearn_operator_name_map.get(type(model))
+    allowed = None if name is None else get_converter(name).get_allowed_options()
+    return "zipmap" in (allowed or {})
+
+
+def _remedy(error: RuntimeError) -> str:
+    """What skl2onnx cannot convert, and what can be done."""
+    words = " ".join(str(error).split())
+    if "column name" in words:
+        return (
+            "a step of the model takes columns by their names, and the graph has one input X without any: give "
+            "ColumnTransformer the numbers of the columns, or call maxmargin.io.onnx.register() and then "
+            "skl2onnx.to_onnx with one input a column."
+        )
+    return (
+        f"skl2onnx cannot convert this model ({words.split('. ')[0][:200].rstrip('.')}); write the classifier alone, "
+        "of a MarginRFE its estimator_ on the columns of support_."
+    )
+
+
+def register() -> None:
+    """Tell skl2onnx of the classifiers, so that it converts them, alone and in pipelines.
+
+    Outputs are ``label`` and ``scores``, the latter as `decision_function` returns them. The option ``double`` of the
+    converters is that of `to_onnx`, for instance ``skl2onnx.to_onnx(pipe, X, options={id(clf): {"double": False}})``.
+
+    Raises
+    ------
+    ImportError
+        If skl2onnx is not installed.
+
+    Examples
+    --------
+    >>> from maxmargin.io.onnx import register
+    >>> register()
+    """
+    skl2onnx = _skl2onnx()
+    for kinds, convert in ((LINEAR, _convert_linear), (MACHINES, _convert_machine)):
+        for kind in kinds:
+            skl2onnx.update_registered_converter(
+                kind,
+                f"Maxmargin{kind.__name__}",
+                _shapes,
+                convert,
+                overwrite=True,
+                parser=_outputs,
+                # zipmap is about probabilities, and is told to every classifier in pipelines of pipelines
+                options={DOUBLE: [True, False], COLUMNS: [True, False], "zipmap": [True, False, "columns"]},
+            )
+
+
+def _skl2onnx() -> Any:
+    try:
+        import skl2onnx
+    except ImportError:
+        raise ImportError("ONNX models need skl2onnx: pip install 'maxmargin[onnx]'.") from None
+    return skl2onnx
+
+
+# what skl2onnx asks for
+
+
+def _outputs(scope: Any, model: Any, inputs: Sequence[Any], custom_parsers: Any = None) -> Any:
+    """The node of the classifier, and its two outputs."""
+    from skl2onnx._supported_operators import _get_sklearn_operator_name
+
+    node = scope.declare_local_operator(_get_sklearn_operator_name(type(model)), model)
+    node.inputs = list(inputs)
+    for name, kind in (("label", _label_type(model)), ("scores", _score_type(inputs[0], model))):
+        node.outputs.append(scope.declare_local_variable(name, kind))
+    return node.outputs
+
+
+def _shapes(operator: Any) -> None:
+    """What the outputs are."""
+    model = operator.raw_operator
+    label, scores = operator.outputs
+    label.type, scores.type = _label_type(model), _score_type(operator.inputs[0], model)
+
+
+def _label_type(model: Any) -> Any:
+    from skl2onnx.common import data_types
+
+    names = np.asarray(model.classes_)
+    kinds = {"b": data_types.BooleanTensorType, "f": data_types.DoubleTensorType}
+    kinds |= dict.fromkeys("iu", data_types.Int64TensorType)
+    return kinds.get(names.dtype.kind, data_types.StringTensorType)([None])
+
+
+def _score_type(variable: Any, model: Any) -> Any:
+    from skl2onnx.common import data_types
+
+    kind = data_types.FloatTensorType
+    if isinstance(variable.type, data_types.DoubleTensorType):
+        kind = data_types.DoubleTensorType
+    count = len(model.classes_)
+    if count > 2 and getattr(model, "decision_function_shape", "ovr") == "ovo":
+        count = count * (count - 1) // 2
+    return kind([None] if len(model.classes_) == 2 else [None, count])
+
+
+class _Graph:
+    """The nodes of one classifier, made one after the other.
+
+    Parameters
+    ----------
+    scope, operator, container
+        As skl2onnx has them.
+
+    Attributes
+    ----------
+    X : str
+        The rows, in the arithmetic of the graph.
+    columns_of_two : bool
+        Have two classes a column of scores each?
+    """
+
+    def __init__(self, scope: Any, operator: Any, container: Any) -> None:
+        from onnx import TensorProto
+        from skl2onnx.common import data_types
+
+        self.scope, self.container = scope, container
+        self.name, self.scores = (output.full_name for output in operator.outputs)
+        given = operator.inputs[0]
+        doubles = isinstance(given.type, data_types.DoubleTensorType)
+        asked = container.get_options(operator.raw_operator, {DOUBLE: True, COLUMNS: False})
+        self.columns_of_two, wanted = asked[COLUMNS], doubles or asked[DOUBLE]
+        self.type = TensorProto.DOUBLE if wanted else TensorProto.FLOAT
+        self.dtype = np.float64 if wanted else np.float32
+        self.index = TensorProto.INT64
+        self.outside = TensorProto.DOUBLE if doubles else TensorProto.FLOAT
+        self.X = self.node("Cast", given.full_name, to=self.type)
+
+    def node(self, kind: str, *inputs: Any, output: str | None = None, **attributes: Any) -> str:
+        """The output of a node; arrays among its inputs are constants in the arithmetic of the graph."""
+        names = [
+            one if isinstance(one, str) else self.constant(np.asarray(one, self.dtype)) for one in inputs
+        ]
+        name = output or str(self.scope.get_unique_variable_name(kind.lower()))
+        self.container.add_node(
+            kind, names, name, name=self.scope.get_unique_operator_name(kind), **attributes
+        )
+        return name
+
+    def constant(self, values: np.ndarray) -> str:
+        """The name of an array that belongs to the graph."""
+        from onnx import TensorProto, helper
+
+        name = str(self.scope.get_unique_variable_name("constant"))
+        if values.dtype.kind in "UO":
+            kind, entries = TensorProto.STRING, [str(one).encode() for one in values]
+        else:
+            kind, entries = helper.np_dtype_to_tensor_dtype(values.dtype), values.ravel()
+        self.container.add_initializer(name, kind, values.shape, entries)
+        return name
+
+    def given_out(self, scores: str) -> str:
+        """Give the scores out, and go on with what was given out."""
+        if self.type == self.outside:
+            return self.node("Identity", scores, output=self.scores)
+        return self.node("Cast", self.node("Cast", scores, output=self.scores, to=self.outside), to=self.type)
+
+    def columns(self, scores: str, order: np.ndarray) -> str:
+        """The columns in this order."""
+        if np.array_equal(order, np.arange(order.size)):
+            return scores
+        return self.node("Gather", scores, self.constant(order.astype(np.int64)), axis=1)
+
+    def label(self, labels: np.ndarray, places: str) -> None:
+        """Give out the label of each row, from its place among `labels`."""
+        wide = {"i": np.int64, "u": np.int64, "f": np.float64}.get(labels.dtype.kind, labels.dtype)
+        self.node("Gather", self.constant(labels.astype(wide)), places, output=self.name, axis=0)
+
+    def largest(self, values: str, labels: np.ndarray) -> None:
+        """Give out the label of the largest value; of equal ones the first."""
+        self.label(labels, self.node("ArgMax", values, axis=1, keepdims=0))
+
+
+def _convert_linear(scope: Any, operator: Any, container: Any) -> None:
+    """The nodes of a linear model."""
+    linear = LinearModel.of(operator.raw_operator)
+    check_numbers(coef_=linear.coef, intercept_=linear.intercept)
+    graph = _Graph(scope, operator, container)
+    if len(linear.labels) == 2:
+        products = graph.node("MatMul", graph.X, linear.coef[0])
+        _compare_two(graph, graph.node("Add", products, linear.intercept), linear.labels)
+    else:
+        products = graph.node("MatMul", graph.X, linear.coef.T)
+        _compare_all(graph, graph.node("Add", products, linear.intercept), linear.labels)
+
+
+def _convert_machine(scope: Any, operator: Any, container: Any) -> None:
+    """The nodes of a kernel machine."""
+    model = operator.raw_operator
+    machine = KernelModel.of(model)
+    vectors = (
+        machine.vectors.toarray() if hasattr(machine.vectors, "toarray") else np.asarray(machine.vectors)
+    )
+    check_numbers(dual_coef_=machine.dual_coef, intercept_=machine.intercept, support_vectors_=vectors)
+    parts = parts_of(model.multi_class_, len(machine.labels))
+    coefficients = parts.unpacked(machine.dual_coef, machine.counts)
+    graph = _Graph(scope, operator, container)
+    values = _kernel_values(graph, machine.kernel, vectors.astype(float))
+    if len(parts.labels) == 1:
+        sums = graph.node("MatMul", values, coefficients[0])
+        _compare_two(graph, graph.node("Add", sums, machine.intercept), machine.labels)
+        return
+    sums = graph.node("MatMul", values, coefficients.T)
+    compare = _compare_pairs(model, parts) if isinstance(parts, AgainstEachOther) else _compare_all
+    compare(graph, graph.node("Add", sums, machine.intercept), machine.labels)
+
+
+def _places(labels: np.ndarray) -> np.ndarray:
+    """Where each of these is among them sorted."""
+    return np.argsort(np.argsort(labels))
+
+
+def _compare_two(graph: _Graph, scores: str, labels: np.ndarray) -> None:
+    """Give out the score of the larger label; the second of `labels` is named where its own score is positive."""
+    turned = bool(_places(labels)[0])
+    scores = graph.node("Neg", scores) if turned else scores
+    if graph.columns_of_two:
+        column = graph.node("Reshape", scores, graph.constant(np.array([-1, 1])))
+        both = graph.given_out(graph.node("Concat", graph.node("Neg", column), column, axis=1))
+        scores = graph.node("Gather", both, graph.constant(np.array(1)), axis=1)
+    else:
+        scores = graph.given_out(scores)
+    positive = graph.node("Less" if turned else "Greater", scores, 0.0)
+    graph.label(labels, graph.node("Cast", positive, to=graph.index))
+
+
+def _compare_all(graph: _Graph, scores: str, labels: np.ndarray) -> None:
+    """Give out one score a class, in sorted order; of `labels`, the first of the largest score is named."""
+    places = _places(labels)
+    scores = graph.given_out(graph.columns(scores, np.argsort(places)))
+    graph.largest(graph.columns(scores, places), labels)
+
+
+def _compare_pairs(model: Any, parts: Parts) -> Callable[[_Graph, str, np.ndarray], None]:
+    """Give out scores of pairs, or what they come to for each class; the votes name the label."""
+    pairs = np.array(parts.labels)
+    first, second = (np.eye(parts.count)[of] for of in pairs.T)
+
+    def compare(graph: _Graph, scores: str, labels: np.ndarray) -> None:
+        places = _places(labels)
+        if model.decision_function_shape == "ovo":
+            there = np.sort(places[pairs], axis=1)
+            signs, order = np.where(places[pairs[:, 0]] == there[:, 0], 1.0, -1.0), np.lexsort(there.T[::-1])
+            scores = graph.given_out(graph.columns(graph.node("Mul", scores, signs), order))
+            scores = graph.node("Mul", graph.columns(scores, np.argsort(order)), signs)
+        won = graph.node("Cast", graph.node("Greater", scores, 0.0), to=graph.type)
+        votes = graph.node("Add", graph.node("MatMul", won, first - second), second.sum(axis=0))
+        if model.decision_function_shape == "ovo":
+            graph.largest(votes, labels)
+            return
+        sums = graph.node("MatMul", scores, first - second)
+        room = graph.node("Mul", graph.node("Add", graph.node("Abs", sums), 1.0), 3.0)
+        values = graph.node("Add", votes, graph.node("Div", sums, room))
+        values = graph.columns(graph.given_out(graph.columns(values, np.argsort(places))), places)
+        graph.largest(values if model.break_ties else votes, labels)
+
+    return compare
+
+
+def _kernel_values(graph: _Graph, kernel: Kernel, vectors: np.ndarray) -> str:
+    """k(z, x) of all rows z and support vectors x."""
+    if isinstance(kernel, Linear):
+        return graph.node("MatMul", graph.X, vectors.T)
+    if isinstance(kernel, Gaussian):
+        squares = graph.node("MatMul", graph.node("Mul", graph.X, graph.X), np.ones((vectors.shape[1], 1)))
+        products = graph.node("MatMul", graph.X, -2.0 * vectors.T)
+        sums = graph.node("Add", products, np.einsum("ij,ij->i", vectors, vectors))
+        distances = graph.node("Relu", graph.node("Add", sums, squares))
+        return graph.node("Exp", graph.node("Mul", distances, -kernel.gamma))
+    if isinstance(kernel, Polynomial | Sigmoid):
+        products = graph.node("MatMul", graph.X, kernel.gamma * vectors.T)
+        shifted = graph.node("Add", products, kernel.coef0)
+        if isinstance(kernel, Sigmoid):
+            return graph.node("Tanh", shifted)
+        return graph.node("Pow", shifted, float(kernel.degree))
+    if isinstance(kernel, Precomputed):
+        what = "the kernel matrix was precomputed, and the graph has rows to begin with"
+    elif isinstance(kernel, Pairwise) and callable(kernel.function):
+        what = "the kernel is a function of Python's"
+    else:
+        what = f"the kernel {getattr(kernel, 'function', kernel)!s} has no graph"
+    raise ModelFileError(f'{what}: fit with kernel="linear", "poly", "rbf" or "sigmoid".')

@@ -1,0 +1,36 @@
+"""Products of the Gram matrix with vectors, a block of its rows at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .functions import Kernel
+
+BLOCK = 512  # rows of the Gram matrix at once
+SPARSE = 0.2  # share of coefficients, below which they are multiplied one by one
+
+
+def gram_product(kernel: Kernel, X: Any, c: np.ndarray) -> np.ndarray:
+    """sum_i c_i k(x_i, x_j) for every row j; only rows with c_i other than 0 are computed.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : ndarray or CSR matrix of shape (n, d)
+        Its precision is that of the product; sums of blocks are float64.
+    c : ndarray of shape (n,) or (m, n)
+        Several vectors cost one computation of the kernel.
+    """
+    out = np.zeros(c.shape)
+    used = np.flatnonzero(c.reshape(-1, c.shape[-1]).any(axis=0))
+    for first in range(0, used.size, BLOCK):
+        some = used[first : first + BLOCK]
+        part: Any = c[..., some].astype(X.dtype, copy=False)
+        if np.count_nonzero(part) < SPARSE * part.size:  # a row of one class has no part in many others
+            part = sp.csr_matrix(part)
+        for columns, tile in kernel.tiles(X[some], X):
+            out[..., columns] += part @ tile
+    return out

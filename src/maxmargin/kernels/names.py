@@ -1,0 +1,107 @@
+"""Kernels by scikit-learn's names and parameters."""
+
+from __future__ import annotations
+
+from math import inf, isfinite
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import KERNEL_PARAMS
+
+from .functions import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
+
+EPS = float(np.finfo(float).eps)
+
+
+def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Kernel:
+    """The kernel that scikit-learn's parameters stand for; None is the linear one.
+
+    Parameters
+    ----------
+    kernel : str, callable or None
+    X : ndarray or CSR matrix of shape (n, d)
+        Whose features and variance ``"auto"`` and ``"scale"`` speak of.
+    gamma : float, "scale" or "auto"
+    degree : int
+    coef0 : float
+
+    Raises
+    ------
+    ValueError
+        If a parameter cannot be used; the message says what can.
+    """
+    if kernel is None or (isinstance(kernel, str) and kernel == "linear"):
+        return Linear()
+    if callable(kernel):
+        return Pairwise(kernel)
+    if not isinstance(kernel, str) or kernel not in KERNEL_PARAMS.keys() | {"precomputed"}:
+        names = ", ".join(map(repr, sorted({*KERNEL_PARAMS, "precomputed"})))
+        raise ValueError(f"kernel must be one of {names}, or a function of two matrices; got {kernel!r}.")
+    if kernel == "precomputed":
+        return Precomputed()
+    number = inf if gamma == inf else width(gamma, X)
+    if number == inf:
+        raise ValueError(
+            'gamma must be a finite number; got inf. If it stands for "scale", features are too small or too large for '
+            "1 / (n_features * X.var()): scale them."
+        )
+    known = {"gamma": number, "degree": _degree(degree), "coef0": _number("coef0", coef0)}
+    if kernel in ("poly", "polynomial"):
+        return Polynomial(**known)
+    if kernel == "rbf":
+        return Gaussian(known["gamma"])
+    if kernel == "sigmoid":
+        return Sigmoid(known["gamma"], known["coef0"])
+    return Pairwise(
+        kernel, tuple((name, known[name]) for name in sorted(KERNEL_PARAMS[kernel] & known.keys()))
+    )
+
+
+def width(gamma: Any, X: Any, weights: np.ndarray | None = None) -> float:
+    """The number that stands for `gamma`; for the variance, rows count as often as their weights say.
+
+    Of features whose variance float64 numbers cannot invert it is inf, which no kernel takes.
+    """
+    if isinstance(gamma, str):
+        if gamma == "auto":
+            return 1.0 / X.shape[1]
+        if gamma != "scale":
+            raise ValueError(f'gamma must be a number of at least 0, "scale" or "auto"; got {gamma!r}.')
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            variance = _variance(X, np.ones(X.shape[0]) if weights is None else weights)
+            scale = 1.0 / (np.float64(X.shape[1]) * variance)
+        if variance == 0.0:
+            return 1.0
+        return float(scale) if scale > 0.0 else inf
+    value = _number("gamma", gamma)
+    if not value >= 0.0:
+        raise ValueError(f'gamma must be a number of at least 0, "scale" or "auto"; got {gamma!r}.')
+    return value
+
+
+def _variance(X: Any, weights: np.ndarray) -> float:
+    """Of all entries, those of a row by its weight; of sparse rows about 0, of dense ones about the first entry."""
+    share = weights / (float(weights.sum()) * X.shape[1])
+    if sp.issparse(X):
+        mean = float(np.asarray(X.T @ share, dtype=float).sum())
+        away = np.square(X.data.astype(float) - mean) - mean * mean
+        spread = sp.csr_matrix((away, X.indices, X.indptr), X.shape)
+        variance = float((spread.T @ share).sum()) + mean * mean
+        return variance if variance > 64.0 * EPS * mean * mean else 0.0  # equal entries, but for rounding
+    off = X - X[0, 0]
+    mean = float(np.asarray(off.T @ share, dtype=float).sum())
+    return float(np.square(off - mean, dtype=float).sum(axis=1) @ share)
+
+
+def _degree(degree: Any) -> int:
+    if isinstance(degree, bool) or not isinstance(degree, Integral) or degree < 0:
+        raise ValueError(f"degree must be a whole number of at least 0; got {degree!r}.")
+    return int(degree)
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
+        raise ValueError(f"{name} must be a finite number; got {value!r}.")
+    return float(value)

@@ -1,0 +1,290 @@
+"""The problem record: what is minimised, its dual, and when the two are close enough.
+
+Soft problems (C finite), in scikit-learn's scaling, s_i being the sample weights::
+
+    hinge          1/2 |w|^2 + C sum s_i max(0, 1 - m_i)
+    squared hinge  1/2 |w|^2 + C sum s_i max(0, 1 - m_i)^2,      m_i = y_i (w.x_i + b)
+
+The hard margin (C = inf) maximises min m_i / |w|. An augmented intercept is one more feature of constant
+value ``intercept_scaling``; its weight belongs to the norm. A free intercept does not.
+
+Distance is measured in the p-norm, |w| therefore in the dual q-norm, and v = sum alpha_i y_i x_i of the dual in the
+p-norm again. With ``power=1`` the norm stands as it is, not as half its square; the dual then asks for
+|v| <= 1 in its place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+LOSSES = ("hinge", "squared_hinge")
+INTERCEPTS = ("none", "free", "augmented")
+CROSSED = 1e-6  # share by which rounding may have bounds cross; beyond, one of them is wrong
+LARGEST = 1e305  # 1 / (2 C s_i) of a row whose weight is next to nothing
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One binary problem, without its data.
+
+    Parameters
+    ----------
+    loss : {"hinge", "squared_hinge"}
+        Ignored where ``C`` is infinite.
+    C : float
+        Weight of the loss; ``inf`` is the hard margin.
+    p : float in [1, inf], default=2
+        Norm in which distance is measured; weights are measured in the dual norm.
+    intercept : {"none", "free", "augmented"}, default="free"
+        ``free`` is the unregularised intercept, ``augmented`` a feature of constant value.
+    intercept_scaling : float, default=1
+        That constant value.
+    power : {2, 1}, default=2
+        Of the norm: 1/2 |w|^2, or |w| itself. The hard margin is the same in both.
+    """
+
+    loss: str
+    C: float
+    p: float = 2.0
+    intercept: str = "free"
+    intercept_scaling: float = 1.0
+    power: int = 2
+
+    def __post_init__(self) -> None:
+        if self.loss not in LOSSES:
+            raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}; got {self.loss!r}.")
+        if not (isinstance(self.C, int | float | np.number) and self.C > 0):
+            raise ValueError(f"C must be a positive number, or inf for the hard margin; got {self.C!r}.")
+        if self.intercept not in INTERCEPTS:
+            raise ValueError(
+                f"intercept must be one of {', '.join(map(repr, INTERCEPTS))}; got {self.intercept!r}."
+            )
+        if not (np.isfinite(self.intercept_scaling) and self.intercept_scaling > 0):
+            raise ValueError(
+                f"intercept_scaling must be a positive, finite number; got {self.intercept_scaling!r}."
+            )
+        if not self.p >= 1.0:
+            raise ValueError(f"p must be a number from 1 to inf; got p={self.p!r}.")
+        if self.power not in (1, 2):
+            raise ValueError(f"power must be 2 (half the squared norm) or 1; got {self.power!r}.")
+
+    @property
+    def q(self) -> float:
+        """The exponent of the norm of w: 1/p + 1/q = 1."""
+        return dual_exponent(self.p)
+
+    @property
+    def euclidean(self) -> bool:
+        """Does half of a squared 2-norm stand in the problem, or is it a hard margin at p = 2, which is the same?"""
+        return self.p == 2 and (self.power == 2 or self.hard)
+
+    @property
+    def hard(self) -> bool:
+        """Is this the hard margin?"""
+        return math.isinf(self.C)
+
+    @property
+    def free(self) -> bool:
+        """Is the intercept unregularised? Then the dual weights balance: sum alpha_i y_i = 0."""
+        return self.intercept == "free"
+
+    @property
+    def rho(self) -> float:
+        """The constant coordinate of every pattern; 0 where there is none."""
+        return self.intercept_scaling if self.intercept == "augmented" else 0.0
+
+    @property
+    def cap(self) -> float:
+        """The largest dual weight of a pattern of weight 1; inf where there is none."""
+        return self.C if self.loss == "hinge" else np.inf
+
+    def caps(self, weights: np.ndarray) -> np.ndarray:
+        """The largest dual weight of each pattern: C s_i for the hinge, else none."""
+        return np.where(weights > 0.0, np.inf, 0.0) if math.isinf(self.cap) else self.cap * weights
+
+    def capped(self, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """These numbers, none of them negative or beyond the cap of its pattern: they themselves where none is."""
+        if not math.isinf(self.cap):
+            return np.clip(alpha, 0.0, self.caps(weights))
+        if alpha.min(initial=0.0) >= 0.0 and weights.min(initial=1.0) > 0.0:
+            return alpha
+        out = np.maximum(alpha, 0.0)
+        np.copyto(out, 0.0, where=weights <= 0.0)
+        return out
+
+    def delta2(self, weights: np.ndarray) -> np.ndarray:
+        """Square of each pattern's own coordinate in the extended space: 1 / (2 C s_i) for squared hinge."""
+        if self.hard or self.loss == "hinge":
+            return np.zeros(len(weights))
+        if len(weights) > 1 and alike(weights):
+            return np.full(len(weights), self.delta2(weights[:1])[0])
+        with np.errstate(divide="ignore", over="ignore"):
+            out = np.multiply(self.C, weights, dtype=float)
+            np.divide(0.5, out, out=out)
+        np.minimum(out, LARGEST, out=out)
+        np.copyto(out, 0.0, where=weights <= 0.0)
+        return out
+
+    def norm2(self, square: float, intercept: float) -> float:
+        """|w|^2 at p = 2, the weight of an augmented intercept included."""
+        own = intercept / self.rho if self.rho else 0.0
+        return square + own * own
+
+    def weights(self, w: np.ndarray, intercept: float) -> np.ndarray:
+        """w as the norm sees it: with the weight of an augmented intercept."""
+        return np.append(w, intercept / self.rho) if self.rho else w
+
+    @staticmethod
+    def balanced(y: np.ndarray, alpha: np.ndarray) -> np.ndarray | None:
+        """The dual weights with the heavier class scaled down to the other's total; None where one class has none."""
+        positive = y > 0
+        plus, minus = float(alpha @ positive), float(alpha @ ~positive)
+        if not (plus > 0.0 and minus > 0.0):
+            return None
+        out = np.where(positive, min(1.0, minus / plus), min(1.0, plus / minus))
+        out *= alpha
+        return out
+
+    def losses(self, margins: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """What each pattern adds to the primal objective."""
+        xi = np.subtract(1.0, margins, dtype=float)
+        np.maximum(xi, 0.0, out=xi)
+        with np.errstate(over="ignore"):  # a point that is as bad as that
+            if self.loss == "squared_hinge":
+                xi *= xi
+            xi *= self.C * weights
+        return xi
+
+    def gains(self, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """What each pattern adds to the dual objective, the norm left aside."""
+        if self.hard or self.loss == "hinge":
+            return alpha
+        # alpha^2 / (4 C s_i), with no number that could overflow where alpha is small
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            out = np.multiply(4.0 * self.C, weights, dtype=float)
+            np.divide(alpha, out, out=out)
+            out *= alpha
+        np.copyto(out, 0.0, where=alpha <= 0.0)
+        np.subtract(alpha, out, out=out)
+        return out
+
+    def penalty(self, length: float) -> float:
+        """What a w of this length adds to the primal objective."""
+        return 0.5 * length * length if self.power == 2 else length
+
+    def primal(
+        self, penalty: float, margins: np.ndarray, weights: np.ndarray, total: Callable[[Any], float] = np.sum
+    ) -> float:
+        """The objective of a soft problem at a point whose norm adds `penalty`."""
+        return float(penalty + total(self.losses(margins, weights)))
+
+    def dual(
+        self, norm2: float, alpha: np.ndarray, weights: np.ndarray, total: Callable[[Any], float] = np.sum
+    ) -> float:
+        """The dual objective of a soft problem; `norm2` is that of v = sum alpha_i y_i x_i.
+
+        At ``power=1`` that of alpha / max(1, |v|), or a little less: the gains are concave, and 0 at 0.
+        """
+        return self.worth(float(total(self.gains(alpha, weights))), norm2)
+
+    def worth(self, gains: float, norm2: float) -> float:
+        """The same of the sum of what the patterns add."""
+        return gains - 0.5 * norm2 if self.power == 2 else gains / max(1.0, norm2**0.5)
+
+    def multiple(self, alpha: np.ndarray, norm2: float, weights: np.ndarray) -> float:
+        """The multiple of dual weights, not all zero, with the largest dual value; `norm2` as for `dual`."""
+        own, most = 0.0, np.inf
+        if self.loss == "squared_hinge":
+            scaled = self.delta2(weights)
+            scaled *= alpha
+            own = float(scaled @ alpha)
+        else:
+            # where both are 0 it is not a number, which fmin passes over
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+                most = float(np.fmin.reduce(self.caps(weights) / np.abs(alpha)))
+        if self.power == 1:
+            return best_multiple(float(alpha.sum()), own, min(most, norm2**-0.5) if norm2 > 0.0 else most)
+        return best_multiple(float(alpha.sum()), norm2 + own, most)
+
+    def gap(self, lower: float, upper: float) -> float:
+        """The certified relative gap between a lower and an upper bound.
+
+        Soft: (primal - dual) / dual, infinite while dual <= 0. Hard: 1 - lower / upper of the margin. Infinite where
+        bounds contradict each other.
+        """
+        if contradict(lower, upper):
+            return np.inf  # which proves nothing
+        if self.hard:
+            return 1.0 - lower / upper if upper > 0.0 else np.inf
+        if upper == 0.0:
+            return 0.0
+        return max(upper - lower, 0.0) / lower if lower > 0.0 else np.inf
+
+
+def dual_exponent(p: float) -> float:
+    """q with 1/p + 1/q = 1.
+
+    Parameters
+    ----------
+    p : float in [1, inf]
+
+    Raises
+    ------
+    ValueError
+        If p is below 1 or not a number.
+    """
+    if isinstance(p, float) and p == 2.0:
+        return 2.0
+    if not (isinstance(p, Real) and p >= 1.0):
+        raise ValueError(f"a norm has an exponent from 1 to inf; got {p!r}.")
+    if p == 1.0:
+        return np.inf
+    return 1.0 if np.isinf(p) else p / (p - 1.0)
+
+
+def contradict(lower: float, upper: float) -> bool:
+    """Are these bounds further on the wrong side of each other than rounding may have them?"""
+    return upper < lower - CROSSED * abs(lower)
+
+
+def alike(weights: np.ndarray) -> bool:
+    """Are all weights the same?"""
+    return weights[0] == weights[-1] and float(weights.min()) == float(weights.max())
+
+
+def best_multiple(total: float, quadratic: float, most: float) -> float:
+    """The t of at most `most` that maximises t total - t^2 quadratic / 2, the dual value along one line."""
+    best = min(total / quadratic if quadratic > 0.0 else np.inf, most)
+    return best if math.isfinite(best) else 1.0
+
+
+def best_length(norm2: float, margins: np.ndarray, costs: np.ndarray) -> float:
+    """The t >= 0 that minimises t^2 norm2 / 2 + sum costs max(0, 1 - t margins)^2.
+
+    The derivative is piecewise linear and rises: Newton's steps from the segment at 0, within a bracket.
+    """
+    low, high, t = 0.0, np.inf, 0.0
+    for _ in range(100):
+        active = t * margins < 1.0
+        m, c = margins[active], costs[active]
+        curvature = norm2 + 2.0 * float(c @ (m * m))
+        slope = t * norm2 - 2.0 * float(c @ (m * (1.0 - t * m)))
+        if slope >= 0.0 and t == 0.0:
+            return 0.0  # every multiple is worse than none
+        if slope < 0.0:
+            low = t
+        else:
+            high = t
+        new = t - slope / curvature if curvature > 0.0 else np.inf
+        if not low < new < high:
+            new = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low
+        if not np.isfinite(new) or abs(new - t) <= 1e-12 * new:
+            break
+        t = new
+    return t if t > 0.0 else 1.0

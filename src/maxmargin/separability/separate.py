@@ -1,0 +1,201 @@
+"""`separate`: a separator with its margin, or a proof that there is none.
+
+The searches are `linear_separation` and `kernel_separation`; here the question is put into their words.
+
+References
+----------
+C. L. Lawson, R. J. Hanson, "Solving Least Squares Problems", Prentice-Hall 1974, chapter 23;
+P. Gordan, "Ueber die Aufloesung linearer Gleichungen mit reellen Coefficienten", Mathematische Annalen 6, 1873;
+D. L. Applegate, W. Cook, S. Dash, D. G. Espinoza, "Exact solutions to linear programming problems", Operations
+Research Letters 35, 2007 (floating point proposes, exact arithmetic decides).
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..certificates.definiteness import check_kernel
+from ..certificates.verdicts import Verdict
+from ..data.rows import Patterns
+from ..fit.deadline import Watch
+from ..kernels.functions import Kernel, Linear, Precomputed
+from ..kernels.names import kernel_named
+from ..numerics.representable import refuse_rounded
+from ..numerics.threads import one_thread
+from ..problem.problem import Problem
+from .kernel import KernelSearch
+from .linear import LinearSearch, without_zeros
+
+
+@one_thread
+def separate(
+    X: Any,
+    y: Any,
+    *,
+    kernel: Any = None,
+    gamma: Any = "scale",
+    degree: int = 3,
+    coef0: float = 0.0,
+    p: float = 2,
+    bias: bool = True,
+    tol: float = 1e-2,
+    max_time: float | None = None,
+) -> Verdict:
+    """Decide whether two classes can be separated by a hyperplane, or by a kernel's function, and prove it.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, d)
+        float32 and float64 are taken as the numbers that they are; numbers that float64 does not hold, such as
+        2^53 + 1, are refused. The matrix of kernel values, of shape (n, n), with ``kernel="precomputed"``.
+    y : array-like of shape (n,)
+        Two classes.
+    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"}, callable or str, default=None
+        By scikit-learn's names, those of its `pairwise_kernels` included; a callable gets two matrices. None and
+        ``"linear"`` ask for a hyperplane.
+    gamma : float, "scale" or "auto", default="scale"
+        Of "poly", "rbf" and "sigmoid", as in scikit-learn: 1 / (d X.var()), or 1 / d.
+    degree : int, default=3
+        Of "poly".
+    coef0 : float, default=0.0
+        Of "poly" and "sigmoid".
+    p : float in [1, inf], default=2
+        The norm in which the margin is measured; kernels know 2 only. The verdict does not depend on it.
+    bias : bool, default=True
+        May the hyperplane pass beside the origin?
+    tol : float, default=1e-2
+        Relative width of the interval around the largest margin at which it is narrow enough; ``inf`` ends with the
+        verdict. Margins that are tiny beside the data may keep a wider one.
+    max_time : float, default=None
+        Seconds, after which the verdict is Undecided, or the interval as wide as it is. It is looked at between linear
+        programs, working sets and exact solutions, each of which is ended first. With a kernel, a separator is looked
+        for as long as there is time; None gives it up after as many working sets as take some seconds.
+
+    Returns
+    -------
+    Separable, Inseparable or Undecided
+        The first two are proved, whatever the rounding. Undecided says why, with the bound on the margin that was
+        reached. Without a kernel it takes `max_time`, Ctrl-C, or a proof of more than 2048 rows; with one, a margin
+        that float64 kernel values cannot tell from zero, or working sets that bring none, so many as take some
+        seconds. Each has ``verify(X, y)``.
+
+    Raises
+    ------
+    ValueError
+        If data or parameters cannot be used, a kernel that is indefinite on the rows among them; the message says
+        what to do.
+
+    Notes
+    -----
+    By Gordan's theorem (1873) exactly one of the first two is the truth. Floating point proposes, exact arithmetic
+    disposes (Applegate, Cook, Dash, Espinoza 2007).
+
+    Examples
+    --------
+    >>> from maxmargin import separate
+    >>> X = [[0, 0], [1, 1], [0, 1], [1, 0]]
+    >>> verdict = separate(X, [1, 1, 0, 0])
+    >>> verdict.separable, [str(weight) for weight in verdict.weights]
+    (False, ['1/4', '1/4', '1/4', '1/4'])
+    >>> y = [0, 1, 1, 1]
+    >>> separate(X, y).verify(X, y).separable
+    True
+    >>> separate(X, [1, 1, 0, 0], kernel="rbf", gamma=1.0).separable
+    True
+    """
+    problem = _problem(p, bias, tol, max_time)
+    if sp.issparse(X) and isinstance(kernel, str) and kernel == "precomputed":
+        raise ValueError(
+            "A precomputed kernel is a dense matrix, in which no zeros are left out: X.toarray() makes one."
+        )
+    table, signs, classes = _table(X, y)
+    function = kernel_named(kernel, table, gamma, degree, coef0)
+    with (
+        Watch(max_time) as watch,
+        np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"),
+    ):
+        if isinstance(function, Linear):
+            return LinearSearch(problem, table, signs, classes, float(tol), watch).verdict()
+        _check_kernel(function, table, problem)
+        more = 0 if max_time is None else np.inf
+        return KernelSearch(function, problem, table, signs, classes, float(tol), watch, more).verdict()
+
+
+def _check_kernel(kernel: Kernel, X: Any, problem: Problem) -> None:
+    """Refuse what is no inner product, or no number."""
+    if problem.p != 2:
+        raise ValueError(
+            f"Kernels measure margins in the 2-norm of their features: p must be 2; got p={problem.p:g}."
+        )
+    if not isinstance(kernel, Precomputed) and not np.isfinite(kernel.diagonal(kernel.prepared(X))).all():
+        raise ValueError("Kernel values are beyond float64 numbers: scale the features, or lower gamma.")
+    check_kernel(kernel, X)
+
+
+def _problem(p: Any, bias: Any, tol: Any, max_time: Any) -> Problem:
+    """The hard margin that the verdict is about; parameters are refused in a sentence."""
+    for name, value in (("p", p), ("tol", tol), ("max_time", 1.0 if max_time is None else max_time)):
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise ValueError(f"{name} must be a number; got {name}={value!r}.")
+    if not p >= 1.0:
+        raise ValueError(f"p must be a number from 1 to inf; got p={p!r}.")
+    if not tol > 0.0:
+        raise ValueError(f"tol must be positive, or inf for the verdict alone; got tol={tol!r}.")
+    if max_time is not None and not max_time > 0.0:
+        raise ValueError(f"max_time must be a positive number of seconds, or None; got {max_time!r}.")
+    if not isinstance(bias, bool | np.bool_):
+        raise ValueError(f"bias must be True or False; got {bias!r}.")
+    return Problem("hinge", np.inf, p=float(p), intercept="free" if bias else "none")
+
+
+def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
+    """Patterns as the solvers take them, signs, and the labels of the two classes; the caller's stay as they are."""
+    refuse_rounded(X)
+    if not sp.issparse(X):
+        try:
+            X = np.asarray(X)
+            X = X if X.dtype in (np.float32, np.float64) else X.astype(float)
+        except (TypeError, ValueError):
+            raise ValueError(
+                "X must hold numbers, in rows of one length: encode text, and fill the rows."
+            ) from None
+    if X.ndim != 2:
+        raise ValueError(
+            f"X must have two dimensions, rows and features; got {X.ndim}: X.reshape(-1, 1) makes a column."
+        )
+    if not min(X.shape):
+        raise ValueError(f"X is empty, of shape {X.shape}: there must be a row of each class, and a feature.")
+    labels = np.asarray(y)
+    if labels.shape != (X.shape[0],):
+        raise ValueError(
+            f"y must hold one label for each of the {X.shape[0]} rows of X; got shape {labels.shape}."
+        )
+    X = without_zeros(Patterns(X).X) if sp.issparse(X) else X
+    if not np.isfinite(X.data if sp.issparse(X) else X).all():
+        raise ValueError(
+            "X holds NaN or infinity: fill or drop the rows that do, with SimpleImputer for instance."
+        )
+    return X, *_signs(labels)
+
+
+def _signs(labels: np.ndarray) -> tuple[np.ndarray, tuple[Any, Any]]:
+    """-1.0 and 1.0, and the labels that they stand for."""
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("y holds NaN or infinity: drop the rows whose class is not known.")
+    try:
+        classes = np.unique(labels)
+    except TypeError:
+        raise ValueError(
+            "The labels cannot be compared with one another: give both classes names of one type."
+        ) from None
+    if classes.size != 2:
+        remedy = "a hyperplane has two sides, so give rows of both"
+        if classes.size > 2:
+            remedy = "ask for one class at a time, y == label"
+        raise ValueError(f"y must hold two classes and holds {classes.size}: {remedy}.")
+    negative, positive = classes.tolist()
+    return np.where(labels == classes[1], 1.0, -1.0), (negative, positive)

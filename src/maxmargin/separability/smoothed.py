@@ -1,0 +1,219 @@
+"""Smoothed Perceptrons: Nesterov's excessive gap technique, with one product with G a step.
+
+The Perceptron maximises over the simplex at every step; smoothing subtracts mu d(p), d being strongly convex, from
+what is maximised, and lets mu go to zero::
+
+    L_mu(alpha) = max over p of ( -p'G alpha - mu d(p) ) + |alpha|_G^2 / 2,   p_mu(alpha) the p that attains it.
+
+Every step keeps the excessive gap L_mu(alpha) <= -|p|_G^2 / 2, from which all else follows: a separator after
+O(1/rho) steps where there is one, with bounds lower^2 >= rho^2 - 2 mu max d and upper^2 <= rho^2 + 2 mu max d of the
+margin, and |p|_G^2 <= 2 mu min d(W) where there is none, W = {p : G p = 0} being the witnesses of that. The choice
+of d is a type here, the recurrence is the same.
+
+References
+----------
+A. Ramdas, J. Pena, "Margins, kernels and non-linear smoothed Perceptrons", ICML 2014 (SNKP, SNKPVN, ISNKPVN);
+N. Soheili, J. Pena, "A primal-dual smooth Perceptron-von Neumann algorithm", Discrete Geometry and Optimization, 2013;
+Yu. Nesterov, "Excessive gap technique in nonsmooth convex minimization", SIAM J. Optim. 16, 2005;
+J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra, "Efficient projections onto the l1-ball for learning in high
+dimensions", ICML 2008.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Any, NamedTuple, Protocol
+
+from array_api_compat import array_namespace, device
+
+from .iterates import State, state
+from .normalized import Array, NormalisedPatterns, between
+
+
+class Prox(Protocol):
+    """A strongly convex d on the simplex, zero at its centre."""
+
+    @property
+    def centre(self) -> Array:
+        """Where d is least: alpha begins there."""
+        ...
+
+    @property
+    def mu(self) -> float:
+        """The first mu: large enough for mu d(p) >= |p - centre|_G^2, which the first step needs."""
+        ...
+
+    def nearest(self, margins: Array, mu: float) -> Array:
+        """p_mu: the p that minimises p'margins + mu d(p)."""
+        ...
+
+
+class Entropy(NamedTuple):
+    """d(p) = sum p_i log p_i + log n, at most log n; strongly convex in the 1-norm, and |.|_G <= |.|_1.
+
+    `centre` is that of the simplex.
+    """
+
+    centre: Array
+
+    @property
+    def mu(self) -> float:
+        """2."""
+        return 2.0
+
+    def nearest(self, margins: Array, mu: float) -> Array:
+        """The softmax of -margins / mu."""
+        xp: Any = array_namespace(margins)
+        shares = xp.exp((xp.min(margins) - margins) / mu)
+        return shares / xp.sum(shares)
+
+
+class Distance(NamedTuple):
+    """d(p) = |p - centre|^2 / 2, at most 1; |.|_G <= sqrt(n) |.|_2."""
+
+    centre: Array
+
+    @property
+    def mu(self) -> float:
+        """2 n."""
+        return 2.0 * self.centre.shape[0]
+
+    def nearest(self, margins: Array, mu: float) -> Array:
+        """The projection of centre - margins / mu."""
+        xp: Any = array_namespace(margins)
+        # the same constant off all entries: the projection does not see it, and fewer digits are lost
+        return projected(self.centre + (xp.min(margins) - margins) / mu)
+
+
+def projected(v: Array) -> Array:
+    """The point of the simplex nearest to v.
+
+    It is max(v - tau, 0) with tau = max over k of (sum of the k largest entries - 1) / k: one more entry raises this
+    as long as the entry is above it.
+    """
+    xp: Any = array_namespace(v)
+    v = v - xp.max(v)
+    k = xp.arange(1, v.shape[0] + 1, dtype=v.dtype, device=device(v))
+    tau = xp.max((xp.cumulative_sum(xp.sort(v, descending=True)) - 1.0) / k)
+    p = xp.where(v > tau, v - tau, xp.zeros_like(v))
+    return p / xp.sum(p)
+
+
+def smoothed_perceptron(patterns: NormalisedPatterns) -> Iterator[State]:
+    """SNKP, on rows or on a Gram matrix: smoothing by entropy.
+
+    If there is a separator, alpha is one after at most 2 sqrt(2 log n) / rho steps, and going on leads to the
+    largest margin. Where there is none, |p|_G <= sqrt(2 mu log n), since d <= log n: at most eps after
+    2 sqrt(2 log n) / eps steps.
+
+    Parameters
+    ----------
+    patterns : NormalisedPatterns
+
+    Yields
+    ------
+    State
+        After 0, 1, ... steps.
+    """
+    return excessive_gap(patterns, Entropy(patterns.uniform()))
+
+
+def perceptron_von_neumann(patterns: NormalisedPatterns, q: Any = None) -> Iterator[State]:
+    """SNKPVN, on rows or on a Gram matrix: smoothing by the distance to q decides either way.
+
+    A separator, if there is one, after at most 2 sqrt(2 n) / rho steps; else |p|_G < delta, for every delta, after at
+    most 2 sqrt(2 n) min(1, |q|_G / |rho|) / delta steps.
+
+    Parameters
+    ----------
+    patterns : NormalisedPatterns
+    q : array-like of shape (n,), default=None
+        A point of the simplex; None is its centre. The smaller |q|_G, the sooner |p|_G is smaller yet.
+
+    Yields
+    ------
+    State
+        After 0, 1, ... steps.
+
+    Raises
+    ------
+    ValueError
+        If q is not a point of the simplex.
+    """
+    if q is None:
+        return excessive_gap(patterns, Distance(patterns.uniform()))
+    xp, centre = patterns.xp, patterns.array(q)
+    if tuple(centre.shape) != (patterns.n,) or not bool(xp.all(centre >= 0.0)):
+        raise ValueError(f"q must be {patterns.n} numbers, none negative: weights of the patterns.")
+    if not abs(float(xp.sum(centre)) - 1.0) <= patterns.n * float(xp.finfo(centre.dtype).eps):
+        raise ValueError(f"the entries of q must add up to one; got {float(xp.sum(centre)):.17g}.")
+    return excessive_gap(patterns, Distance(centre))
+
+
+def iterated_perceptron_von_neumann(patterns: NormalisedPatterns, gamma: float = 2.0) -> Iterator[State]:
+    """ISNKPVN, on rows or on a Gram matrix: SNKPVN from its own last answer, time and again.
+
+    SNKPVN is run from q until |p|_G < |q|_G / gamma, and that p is the next q. If there is a separator, a round takes
+    at most 2 sqrt(2 n) / rho steps, and there are at most 1 + log(1/rho) / log(gamma). Else a round takes at most
+    2 gamma sqrt(2 n) / |rho| steps, and log(1/eps) / log(gamma) of them lead to |p|_G <= eps.
+
+    Parameters
+    ----------
+    patterns : NormalisedPatterns
+    gamma : float, default=2
+        Larger than one.
+
+    Yields
+    ------
+    State
+        After 0, 1, ... steps; the start of a round is a step.
+
+    Raises
+    ------
+    ValueError
+        If gamma is not larger than one.
+    """
+    if not gamma > 1.0:
+        raise ValueError(f"gamma must be larger than 1: |p|_G falls by it in a round; got {gamma!r}.")
+    return _rounds(patterns, gamma)
+
+
+def _rounds(patterns: NormalisedPatterns, gamma: float) -> Iterator[State]:
+    steps, q = count(), patterns.uniform()
+    goal = patterns.length(patterns.at(q)) / gamma
+    while True:
+        for now in excessive_gap(patterns, Distance(q)):
+            yield now._replace(step=next(steps))
+            if now.upper < goal:
+                q, goal = now.p.weights, now.upper / gamma
+                break
+
+
+def excessive_gap(patterns: NormalisedPatterns, prox: Prox) -> Iterator[State]:
+    """The recurrence of all smoothed Perceptrons.
+
+    With theta = 2/(k+3): alpha <- (1-theta)(alpha + theta p) + theta^2 p_mu(alpha), mu <- (1-theta) mu,
+    p <- (1-theta) p + theta p_mu(alpha). The p_mu(alpha) of the last is that of the first in the next step, so that
+    its product with G is the only one.
+
+    Parameters
+    ----------
+    patterns : NormalisedPatterns
+    prox : Prox
+
+    Yields
+    ------
+    State
+        After 0, 1, ... steps, without end.
+    """
+    mu = prox.mu
+    alpha = patterns.at(prox.centre)
+    p = smooth = patterns.at(prox.nearest(alpha.margins, mu))
+    for k in count():
+        yield state(patterns, k, alpha, p)
+        theta = 2.0 / (k + 3)
+        alpha = between(alpha, between(p, smooth, theta), theta)
+        mu *= 1.0 - theta
+        smooth = patterns.at(prox.nearest(alpha.margins, mu))
+        p = between(p, smooth, theta)
