@@ -483,8 +483,8 @@ root = sys.argv[1]
 package = types.ModuleType("maxmargin"); package.__path__ = [root]
 sys.modules["maxmargin"] = package
 import numpy as np
-from maxmargin.certificates import Sample, certify
-from maxmargin.problems import Problem
+from maxmargin.certificates.bounds import Sample, certify
+from maxmargin.problem.problem import Problem
 sample = Sample(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), np.ones(2))
 c = certify(Problem("hinge", 1.0), sample, np.array([1.0]), 0.0, np.array([0.5, 0.5]))
 assert c.lower <= 0.5 <= c.upper

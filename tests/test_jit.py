@@ -72,11 +72,11 @@ def imported(file: Path) -> set[str]:
 
 def test_only_one_file_knows_numba():
     knowing = {file for file in SOURCE.rglob("*.py") if imported(file) & {"numba", "llvmlite"}}
-    assert knowing == {SOURCE / "compiled" / "jit.py"}
+    assert knowing == {SOURCE / "engine" / "jit.py"}
 
 
 def test_compiled_code_imports_numpy_and_itself():
-    for file in (SOURCE / "compiled").glob("*.py"):
+    for file in (SOURCE / "engine").glob("*.py"):
         if file.name != "jit.py":
             assert imported(file) <= {"__future__", "enum", "math", "typing", "numpy"}, file.name
 
@@ -119,7 +119,7 @@ def test_methods_of_records_cannot_allocate_either():
 def test_every_compiled_function_runs_without_reference_counts():
     dispatchers = []
     for info in pkgutil.iter_modules(maxmargin.engine.__path__):
-        module = importlib.import_module(f"maxmargin.compiled.{info.name}")
+        module = importlib.import_module(f"maxmargin.engine.{info.name}")
         dispatchers += [f for f in vars(module).values() if hasattr(f, "targetoptions")]
     assert len(dispatchers) >= 10
     for function in dispatchers:
@@ -244,9 +244,9 @@ def test_bounds_checks_are_on_when_asked_for(tmp_path):
     """The check of the check."""
     code = """
 import numpy as np
-from maxmargin.compiled.sweeps import look
+from maxmargin.engine.sweep import look
 from maxmargin import Problem
-from maxmargin.data import Patterns
+from maxmargin.data.rows import Patterns
 h = Patterns(np.eye(3)).weight(Problem("hinge", 1.0, intercept="none"), np.ones(3), np.ones(3), 1.0, 0.0)
 look(h, np.array([7], np.uint32), np.empty(1))
 """
@@ -314,7 +314,7 @@ def test_the_cache_follows_the_sources(tmp_path):
     assert warm["runs"] == cold["runs"]
 
     # a rule: its own functions are compiled again, nothing else
-    package.edit("rules/perceptron.py", ("h.add(i, 1.0)", "h.add(i, 2.0)"))
+    package.edit("algorithms/online/perceptron.py", ("h.add(i, 1.0)", "h.add(i, 2.0)"))
     edited = package.run()
     assert edited["runs"]["Perceptron"] != cold["runs"]["Perceptron"]
     assert edited["runs"]["MPU"] == cold["runs"]["MPU"]
@@ -323,8 +323,8 @@ def test_the_cache_follows_the_sources(tmp_path):
     assert set(warm["hits"]) - set(edited["misses"]) <= set(edited["hits"])
 
     # a leaf: everything is compiled again, the functions of other files included
-    package.edit("rules/perceptron.py", ("h.add(i, 2.0)", "h.add(i, 1.0)"))
-    package.edit("compiled/vectors.py", ("self.w[j] += step", "self.w[j] += 2.0 * step"))
+    package.edit("algorithms/online/perceptron.py", ("h.add(i, 2.0)", "h.add(i, 1.0)"))
+    package.edit("engine/vectors.py", ("self.w[j] += step", "self.w[j] += 2.0 * step"))
     leaf = package.run()
     assert not leaf["hits"]
     assert all(leaf["runs"][name]["w"] != cold["runs"][name]["w"] for name in cold["runs"])
@@ -335,7 +335,9 @@ def test_a_renamed_record_discards_the_old_cache(tmp_path):
     """Old indexes name a class that is no more: no error, no warning, the same result."""
     package = Copy(tmp_path)
     before = package.run()
-    package.edit("rules/perceptron.py", ("class Learn(", "class Study("), ("rule=Learn(", "rule=Study("))
+    package.edit(
+        "algorithms/online/perceptron.py", ("class Learn(", "class Study("), ("rule=Learn(", "rule=Study(")
+    )
     after = package.run()
     assert after["runs"] == before["runs"]
     assert any("Study(" in line for line in after["misses"])

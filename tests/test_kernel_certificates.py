@@ -14,8 +14,8 @@ from test_decomposition import rings
 from maxmargin import Problem
 from maxmargin.algorithms.batch.decomposition import decomposed_points
 from maxmargin.algorithms.batch.kernel_rows import KernelRows
-from maxmargin.certificates import kernel as kernel_certificates
 from maxmargin.certificates.bounds import Bounds, Sample, bounds
+from maxmargin.certificates.bounds import kernel as kernel_certificates
 from maxmargin.certificates.kernel import (
     RANGE,
     KernelBounds,

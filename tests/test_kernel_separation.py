@@ -14,7 +14,7 @@ from edge import cancels, simplex
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from maxmargin import CertificateError, Inseparable, KernelMaxMarginClassifier, Separable, Undecided, separate
-from maxmargin.certificates import feature_map as images
+from maxmargin.certificates.bounds import feature_map as images
 from maxmargin.certificates.feature_map import MonomialRows, dimension
 from maxmargin.certificates.kernel_verdicts import KernelSeparator, PolynomialSeparator
 from maxmargin.kernels.functions import Gaussian, Linear, Polynomial

@@ -124,8 +124,8 @@ def test_updates_are_those_of_the_naive_stream(rule, intercept, C, store):
 
 SMALL_BLOCKS = """
 import functools, os, signal, sys
-from maxmargin import stream
-from maxmargin.readers import svmlight
+from maxmargin.fit import streaming as stream
+from maxmargin.io.readers import svmlight
 svmlight.stream_svmlight = functools.partial(svmlight.stream_svmlight, size=int(sys.argv.pop(1)))
 """
 # a real Ctrl-C in the middle of a call of partial_fit, between two of its problems; or before the first block

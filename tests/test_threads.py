@@ -224,7 +224,7 @@ def test_within_a_parallel_loop_there_is_one_thread():
 def test_all_compiled_code_runs_without_the_lock_and_starts_no_threads():
     found = []
     for one in pkgutil.iter_modules(maxmargin.engine.__path__):
-        module = importlib.import_module(f"maxmargin.compiled.{one.name}")
+        module = importlib.import_module(f"maxmargin.engine.{one.name}")
         found += [value.targetoptions for value in vars(module).values() if hasattr(value, "targetoptions")]
     assert len(found) > 20
     assert all(options["nogil"] and not options.get("parallel") for options in found)

@@ -76,9 +76,9 @@ class OnlineMarginClassifier(Robust, CallbackSupportMixin, ClassifierMixin, Base
     algorithm : str or Algorithm, default="auto"
         A name from `maxmargin.algorithms.ALGORITHMS` or an object such as ``ALMA(alpha=0.2)``. ``"auto"`` is the
         Perceptron with a margin in each pattern's own measure, ``LocalPerceptron()``: its mean weight was the most
-        accurate after one pass over adult, web, Reuters and MNIST, and it needs no radius. MPU, dual coordinate descent,
-        Pegasos and cutting planes are refused: they need a pattern more than once; so are CRAMMA, MICRA and fixed
-        margin without a rate ``eta``, which their theorems draw from a bound on the margin that a stream has not.
+        accurate after one pass over adult, web, Reuters and MNIST, and it needs no radius. MPU, dual coordinate
+        descent, Pegasos and cutting planes are refused: they need a pattern more than once; so are CRAMMA, MICRA and
+        fixed margin without a rate ``eta``, which their theorems draw from a bound on the margin that a stream has not.
         Schedules and ``halving`` are of no use in a stream and are left aside; where no accuracy is given, it is
         that for a gap of 0.1.
     C : float, default=inf

@@ -48,7 +48,8 @@ class Robust:
         -----
         The proof, by construction. Let s = w.x + b, r = |s| / |w|_q, and g a subgradient of |.|_q at w, so that
         g.w = |w|_q and |g|_p = 1 (`maxmargin.numerics.norms.subgradient`).
-        The row x - sign(s) r g is at the distance r from x, and its score is s - sign(s) r |w|_q = 0: beyond it, along the same line, the label is the other one.
+        The row x - sign(s) r g is at the distance r from x, and its
+        score is s - sign(s) r |w|_q = 0: beyond it, along the same line, the label is the other one.
         Nothing shorter will do: by Hoelder's inequality a perturbation e moves the score by
         |w.e| <= |w|_q |e|_p < |s| where |e|_p < r. Of several classes, k is predicted where s_k >= s_j for all j. Each
         j leaves a half-space, from whose other side x is (s_k - s_j) / |w_k - w_j|_q away by the same
