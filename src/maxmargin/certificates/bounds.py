@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from ..data.nonempty import Columns, without_empty_columns
 from ..kernels.functions import Kernel, Linear
 from ..numerics.sums import (
     MORE_DIGITS,
@@ -91,8 +92,8 @@ def fingerprint(sample: Sample) -> Fingerprint:
 
 def _fingerprinted(sample: Sample, checksum: float, scale: float) -> Fingerprint:
     """The fingerprint of these patterns, of whose entries the sums are known."""
-    n, d = sample.X.shape
-    return Fingerprint(n, d, int(np.count_nonzero(sample.y > 0)), checksum, scale)
+    d = sample.X.shape[1] if sample.columns is None else sample.columns.count
+    return Fingerprint(sample.y.size, d, int(np.count_nonzero(sample.y > 0)), checksum, scale)
 
 
 def _sums(marks: np.ndarray, y: np.ndarray, weights: np.ndarray, unit: float = 1.0) -> tuple[float, float]:
@@ -106,10 +107,10 @@ def _sums(marks: np.ndarray, y: np.ndarray, weights: np.ndarray, unit: float = 1
     return float(marks @ factors), float(np.abs(marks) @ factors)
 
 
-def marked(X: Any) -> np.ndarray:
+def marked(X: Any, columns: Columns | None = None) -> np.ndarray:
     """A number for every row, which its place and its entries tell."""
     with np.errstate(over="ignore", invalid="ignore"):
-        marks = project(X)
+        marks = project(X, columns)
         for some in parts(marks.size):
             places = np.arange(some.start, some.stop, dtype=np.uint32)
             shuffle = (places * np.uint32(2654435769)) >> np.uint32(12)
@@ -117,23 +118,28 @@ def marked(X: Any) -> np.ndarray:
         return marks
 
 
-def project(X: Any) -> np.ndarray:
-    """One number a row, in which every entry has its own share."""
-    marks = Plain.scores(X, column_shares(X.shape[1]))
+def project(X: Any, columns: Columns | None = None) -> np.ndarray:
+    """One number a row, in which every entry has its own share: that of its column in the whole data set."""
+    kept = columns is not None and columns.places is not None
+    shares = _shares(columns.places + 1.0) if kept else column_shares(X.shape[1])
+    marks = Plain.scores(X, shares)
     marks += 1.0
     return marks
 
 
 def column_shares(d: int) -> np.ndarray:
     """The share of every column's entries; nobody writes to it."""
-    return _kept_shares(d) if d <= KEPT else _shares(d)
+    return _kept_shares(d) if d <= KEPT else _shares(np.arange(1.0, d + 1.0))
 
 
-def _shares(d: int) -> np.ndarray:
-    return 1.0 + 0.5 * np.sin(np.arange(1.0, d + 1.0))
+def _shares(numbers: np.ndarray) -> np.ndarray:
+    """The shares of the columns with these numbers, of which the first is 1."""
+    return 1.0 + 0.5 * np.sin(numbers)
 
 
-_kept_shares = lru_cache(maxsize=4)(_shares)
+@lru_cache(maxsize=4)
+def _kept_shares(d: int) -> np.ndarray:
+    return _shares(np.arange(1.0, d + 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,6 +260,8 @@ class Sample:
         |x_i|, where they are known.
     like : Sample, default=None
         Another of the same rows, which has their norms and marks for all, and is like none.
+    columns : Columns, default=None
+        Which columns of the data set those of X are; None: all of them.
     """
 
     X: Any
@@ -261,6 +269,7 @@ class Sample:
     weights: np.ndarray
     norms: Any = None
     like: Sample | None = None
+    columns: Columns | None = None
 
     def __post_init__(self) -> None:
         if self.norms is None:
@@ -270,7 +279,7 @@ class Sample:
     @cached_property
     def marks(self) -> np.ndarray:
         """`marked(X)`."""
-        return marked(self.X) if self.like is None else self.like.marks
+        return marked(self.X, self.columns) if self.like is None else self.like.marks
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
@@ -733,9 +742,12 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
     """`maxmargin.verify` for a model with weights of its own: sums are compensated."""
     X, labels, weights = training_data(model, X, y, sample_weight)
     coef, intercept, classes = np.asarray(model.coef_, float), np.ravel(model.intercept_), model.classes_
-    certificate = model.certificate_
+    certificate, columns = model.certificate_, None
+    if coef.ndim == 2 and coef.shape[1] == X.shape[1]:
+        X, columns = without_empty_columns(X, coef)
+        coef = columns.restrict(coef)
     with np.errstate(over="ignore", invalid="ignore"):
-        sample = Sample(X, np.zeros(labels.size), weights)
+        sample = Sample(X, np.zeros(labels.size), weights, columns=columns)
         return _recheck_all(certificate, sample, labels, coef, intercept, classes)
 
 

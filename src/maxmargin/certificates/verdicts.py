@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..data.nonempty import without_empty_columns
 from ..kernels.functions import Kernel, Linear
 from ..numerics.norms import norm
 from ..numerics.representable import refuse_rounded
@@ -136,10 +137,14 @@ class LinearSeparator(Separable):
         """By compensated sums, or in rational numbers."""
         X, signs = data_of(X, y, self.classes, self.w.size)
         certified_above(self.certificate, Linear(), X, signs, self.hi)
+        w = self.w
+        if self.exact is None:  # an exact weight may be so small that it is 0 in w
+            X, columns = without_empty_columns(X, w)
+            w = columns.restrict(w)
         q = self.certificate.problem.q
-        lower = attained(X, signs, self.w, self.b, q)
+        lower = attained(X, signs, w, self.b, q)
         if self.exact is not None or not 0.0 < self.lo <= lower:
-            point = (*map(Fraction, self.w.tolist()), Fraction(self.b)) if self.exact is None else self.exact
+            point = (*map(Fraction, w.tolist()), Fraction(self.b)) if self.exact is None else self.exact
             lower = max(lower, attained_exactly(X, signs, point, q))
         # what is positive and smaller than every float64 number counts as 0.0, and needs an exact separator
         if not (0.0 <= self.lo <= lower and (self.lo > 0.0 or self.exact is not None)):
@@ -381,6 +386,7 @@ def certified_above(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, hi
     alpha, ones = np.zeros(y.size), np.ones(y.size)
     alpha[cert.support] = cert.dual
     if isinstance(kernel, Linear):
+        X, _ = without_empty_columns(X)
         nowhere = np.zeros(X.shape[1])
         found = bounds(cert.problem, Sample(X, y, ones), nowhere, 0.0, alpha, Compensated)
     else:

@@ -23,6 +23,7 @@ from ..certificates.kernel import KernelPoint, KernelSample, all_bounds, certifi
 from ..certificates.kernel_verdicts import KernelSeparator
 from ..certificates.verdicts import Inseparable, LinearSeparator, Verdict
 from ..data.duplicates import apart, merge
+from ..data.nonempty import may_be_dense, without_empty_columns
 from ..data.rows import canonical
 from ..data.units import check_constant
 from ..fit.deadline import Watch
@@ -656,9 +657,12 @@ def _combination(X: Any, w: np.ndarray) -> np.ndarray | None:
 
     What of w is no combination of rows has no part in their scores.
     """
-    n, d = X.shape
+    X, columns = without_empty_columns(X)
+    w, (n, d) = columns.restrict(w), X.shape
     if n * d * min(n, d) > SOLVED:
         return None
+    if not may_be_dense(X):  # the normal equations, of n rows and columns
+        X, w = (X @ X.T).astype(float), X @ w
     dense = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
     try:
         return np.linalg.lstsq(dense.T, w)[0]

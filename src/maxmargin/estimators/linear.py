@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from ..algorithms import ALGORITHMS, Algorithm
 from ..certificates.bounds import INTERCEPT, Certificate, Certificates, Sample
 from ..certificates.verdicts import Verdict
+from ..data.nonempty import Columns, without_empty_columns
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..fit.deadline import Watch
@@ -27,7 +28,7 @@ from ..numerics.representable import refuse_rounded
 from ..numerics.threads import jobs, one_thread
 from ..problem.problem import Problem
 from ..problem.status import worst
-from ..separability.linear import linear_verdict
+from ..separability.linear import linear_verdict, on_all_columns
 from .callbacks import CallbackSupportMixin, round_tasks, with_callbacks
 from .hard_margin import item, keep_verdicts
 from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
@@ -225,7 +226,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             _solved_by(named, problem)
         if problem.hard:
             refuse_rounded(X)
-        patterns, X, y = self._patterns(X, y)
+        given, patterns, X, y, columns = self._patterns(X, y)
         weights = row_weights(X, sample_weight)
         everything = sample_weight is None or bool((weights > 0.0).all())
         classes = class_names(y if everything else y[weights > 0.0])
@@ -240,13 +241,15 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             patterns = patterns.some(rows)
             check_sides(classes, y, weights, problem.hard)
         if self.p == "log":
-            problem = replace(problem, p=max(2.0, 2.0 * np.log(patterns.d)))
+            problem = replace(problem, p=max(2.0, 2.0 * np.log(columns.count)))
             _solved_by(named, problem)
         norms = np.sqrt(patterns.square) if rows is None else None
-        sample = Sample(whole, np.zeros(y.size), weights, norms)  # of all labels, and of none
+        sample = Sample(
+            whole, np.zeros(y.size), weights, norms, columns=columns
+        )  # of all labels, and of none
         check_seed(self.random_state)
         labels: list[Any] = [None] if classes.size == 2 else list(classes)
-        last, points = self._last_dual(y.size, classes), self._last_points(patterns.d, classes)
+        last, points = self._last_dual(y.size, classes), self._last_points(columns, classes)
         lock, drawing = Lock(), Lock()
         gains = named is not None or gains_by_threads(problem, patterns, len(labels))
         # what n_jobs says may be wrong, gain or no gain
@@ -257,9 +260,9 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
 
         def model(points: list[tuple[np.ndarray, float]]) -> dict[str, Any]:
             w, b = zip(*points, strict=True)
-            return {"classes_": classes, "coef_": np.vstack(w), "intercept_": np.array(b)}
+            return {"classes_": classes, "coef_": columns.restore(np.vstack(w)), "intercept_": np.array(b)}
 
-        tasks = round_tasks(self, whole, y, sample_weight, labels, at_once == 1, model)
+        tasks = round_tasks(self, given, y, sample_weight, labels, at_once == 1, model)
         hearing = Hearing(self.verbose, self.callback, tasks)
 
         @cache
@@ -301,13 +304,14 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
                     hearing(report, point, watch)
 
             algorithm, reason = plan or choose(problem, patterns, signs[kept], watch.interrupted)
-            seen = Sample(whole, signs, weights, sample.norms, sample if len(labels) > 1 else None)
+            like = sample if len(labels) > 1 else None
+            seen = Sample(whole, signs, weights, sample.norms, like, columns)
             names = (item(classes[0]), item(classes[1])) if classes.size == 2 else (False, True)
 
             @cache
             def question() -> Verdict:
                 every = np.arange(y.size) if rows is None else rows
-                return linear_verdict(problem, patterns.X, signs[kept], names, watch, every, y.size)
+                return linear_verdict(problem, patterns.X, signs[kept], names, watch, every, y.size, columns)
 
             point = None if points is None else points[k]
             task = Task(problem, patterns, signs[kept], shares, start, point, labels[k])
@@ -326,12 +330,12 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
                 solutions = list(parallel(delayed(one)(k, watch) for k in range(len(labels))))
             else:
                 solutions = [one(k, watch) for k in range(len(labels))]
-        self._keep(classes, factors, labels, solutions)
+        self._keep(classes, factors, labels, solutions, columns)
         tasks.done()
         return self
 
-    def _patterns(self, X: Any, y: Any) -> tuple[Patterns, Any, np.ndarray]:
-        """The rows, as the engine and as a certificate has them, and their labels, all of them checked."""
+    def _patterns(self, X: Any, y: Any) -> tuple[Any, Patterns, Any, np.ndarray, Columns]:
+        """The rows, checked; these on the columns with entries, for the engine and for certificates; the labels."""
         how = {"accept_sparse": "csr", "order": "C", "accept_large_sparse": True}
         if are_ready(X, y):
             whole, labels = X, y
@@ -342,10 +346,11 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             except ValueError:
                 checked_rows(self, X, y, **how)  # entries are told first
                 raise
+        given, (whole, columns) = whole, without_empty_columns(whole)
         patterns = Patterns(whole)
         if not math.isfinite(patterns.longest2):  # an entry is no number, or its square is beyond them
             checked_rows(self, X, y, **how)
-        return patterns, whole, labels
+        return given, patterns, whole, labels, columns
 
     # parameters
 
@@ -400,26 +405,34 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
         parts = self.certificate_.certificates
         return [part.alpha for part in parts] if parts[0].rows == n else None
 
-    def _last_points(self, d: int, classes: np.ndarray) -> list[tuple[np.ndarray, float]] | None:
-        """(w, b) of the last fit, where they may be begun with."""
+    def _last_points(self, columns: Columns, classes: np.ndarray) -> list[tuple[np.ndarray, float]] | None:
+        """(w, b) of the last fit on these columns, where they may be begun with."""
         if not (self.warm_start and hasattr(self, "certificate_")):
             return None
-        if self.coef_.shape[1] != d or not np.array_equal(classes, self.classes_):
+        if self.coef_.shape[1] != columns.count or not np.array_equal(classes, self.classes_):
             return None
-        return [(w, float(b)) for w, b in zip(self.coef_, self.intercept_, strict=True)]
+        coef = columns.restrict(self.coef_)
+        return [(w, float(b)) for w, b in zip(coef, self.intercept_, strict=True)]
 
     # reports and results
 
     def _keep(
-        self, classes: np.ndarray, factors: np.ndarray, labels: list[Any], solutions: list[Solution]
+        self,
+        classes: np.ndarray,
+        factors: np.ndarray,
+        labels: list[Any],
+        solutions: list[Solution],
+        columns: Columns,
     ) -> None:
         self.classes_, self.class_weight_ = classes, factors
-        self.coef_ = np.array([solution.w for solution in solutions])
+        self.coef_ = columns.restore(np.array([solution.w for solution in solutions]))
         self.intercept_ = np.array([solution.b for solution in solutions])
         self.n_iter_ = max(solution.rounds for solution in solutions)
         self.status_ = worst(solution.status for solution in solutions)
         self.history_ = [report for solution in solutions for report in solution.history]
-        keep_verdicts(self, labels, [solution.verdict for solution in solutions])
+        found = [solution.verdict for solution in solutions]
+        verdicts = [None if verdict is None else on_all_columns(verdict, columns) for verdict in found]
+        keep_verdicts(self, labels, verdicts)
         if len(solutions) == 1:
             self.certificate_: Certificate | Certificates = solutions[0].certificate
         else:

@@ -24,6 +24,7 @@ import scipy.sparse as sp
 from scipy.optimize import nnls
 
 from ..algorithms.batch.generation import largest, linear_points
+from ..data.nonempty import may_be_dense
 from ..fit.deadline import Watch
 from ..numerics.rational import ExactRows
 from ..problem.problem import Problem
@@ -64,7 +65,7 @@ def proposals(rows: ExactRows, watch: Watch) -> Iterator[Proposal]:
         if found is not None:
             yield Proposal(found[0] / spread, found[1], "the smoothed Perceptron")
     flops = float(rows.n) * rows.d * min(rows.n, rows.d)
-    if rows.n * rows.d <= DENSE and flops <= min(FLOPS, PACE * watch.left()):
+    if rows.n * rows.d <= DENSE and may_be_dense(X) and flops <= min(FLOPS, PACE * watch.left()):
         found = _nearest(X.toarray() if sp.issparse(X) else X, y, rows.bias)
         if found is not None:
             yield Proposal(found[0] / spread, found[1], "least squares")

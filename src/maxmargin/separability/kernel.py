@@ -32,6 +32,7 @@ from ..certificates.feature_map import exact_rows
 from ..certificates.kernel import KernelPoint, KernelSample, all_bounds, attained
 from ..certificates.kernel_verdicts import KernelSeparator, PolynomialSeparator
 from ..certificates.verdicts import Inseparable, Undecided, Verdict
+from ..data.nonempty import without_empty_columns
 from ..fit.deadline import Watch
 from ..fit.kernel_solve import BETTER, FEW_ROWS, IDLE, finish
 from ..fit.kernel_task import KernelPoints
@@ -41,7 +42,7 @@ from ..problem.problem import Problem
 from ..problem.status import Status
 from .candidates import proposals, start
 from .infeasibility import contradiction
-from .linear import above, among, linear_verdict, without_zeros
+from .linear import above, among, linear_verdict, on_all_columns, without_zeros
 from .nearest_point import nearest_points
 
 MEGABYTES = 200.0  # of kernel rows that are kept
@@ -64,7 +65,8 @@ def kernel_verdict(
 ) -> Verdict:
     """As `linear_verdict`, of any kernel."""
     if isinstance(kernel, Linear):
-        return linear_verdict(problem, X, y, classes, watch, rows, n)
+        X, columns = without_empty_columns(X)
+        return on_all_columns(linear_verdict(problem, X, y, classes, watch, rows, n, columns), columns)
     free = replace(problem, intercept="none" if problem.intercept == "none" else "free")
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         return among(KernelSearch(kernel, free, X, y, classes, np.inf, watch).verdict(), rows, n)

@@ -28,6 +28,7 @@ from ..certificates.verdicts import (
     attained,
     attained_exactly,
 )
+from ..data.nonempty import Columns
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..fit.deadline import Watch
@@ -47,9 +48,16 @@ STAGES = {"exact": "the optimality conditions on the support"}  # what reports c
 
 
 def linear_verdict(
-    problem: Problem, X: Any, y: np.ndarray, classes: tuple[Any, Any], watch: Watch, rows: np.ndarray, n: int
+    problem: Problem,
+    X: Any,
+    y: np.ndarray,
+    classes: tuple[Any, Any],
+    watch: Watch,
+    rows: np.ndarray,
+    n: int,
+    columns: Columns | None = None,
 ) -> Verdict:
-    """The verdict alone, for a fit of a hard margin.
+    """The verdict alone, for a fit of a hard margin; weights of it are those of the columns of X.
 
     Parameters
     ----------
@@ -63,10 +71,12 @@ def linear_verdict(
     rows : ndarray of int of shape (m,)
         Which of the n rows of the data these are: a proof about some rows is one about all.
     n : int
+    columns : Columns, default=None
+        Which columns of the data these are; None: all of them.
     """
     free = replace(problem, intercept="none" if problem.intercept == "none" else "free")
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-        verdict = LinearSearch(free, without_zeros(X), y, classes, np.inf, watch).verdict()
+        verdict = LinearSearch(free, without_zeros(X), y, classes, np.inf, watch, columns).verdict()
     return among(verdict, rows, n)
 
 
@@ -81,6 +91,18 @@ def among(verdict: Verdict, rows: np.ndarray, n: int) -> Verdict:
         mark = replace(some.fingerprint, rows=n)
         return replace(verdict, certificate=replace(some, support=rows[some.support], fingerprint=mark))
     return verdict
+
+
+def on_all_columns(verdict: Verdict, columns: Columns) -> Verdict:
+    """The verdict about data on some columns, as one about the whole data: other columns have no entries."""
+    if columns.all or not isinstance(verdict, LinearSeparator):
+        return verdict
+    exact = verdict.exact
+    if exact is not None:
+        weights = np.full(columns.count, Fraction(0), dtype=object)
+        weights[columns.places] = exact[:-1]
+        exact = (*weights.tolist(), exact[-1])
+    return replace(verdict, w=columns.restore(verdict.w), exact=exact)
 
 
 def without_zeros(X: Any) -> Any:
@@ -100,11 +122,23 @@ class Separator(NamedTuple):
 
 
 class LinearSearch:
-    """One question on its way to an answer."""
+    """One question on its way to an answer.
+
+    With `columns`, X is the data on these columns alone, and so are the weights of a separator (`on_all_columns`); all
+    else is said of the whole data.
+    """
 
     def __init__(
-        self, problem: Problem, X: Any, y: np.ndarray, classes: tuple[Any, Any], tol: float, watch: Watch
+        self,
+        problem: Problem,
+        X: Any,
+        y: np.ndarray,
+        classes: tuple[Any, Any],
+        tol: float,
+        watch: Watch,
+        columns: Columns | None = None,
     ) -> None:
+        self.columns = Columns(X.shape[1]) if columns is None else columns
         self.problem, self.X, self.y, self.classes, self.tol, self.watch = problem, X, y, classes, tol, watch
         self.method = "nothing"
 
@@ -156,7 +190,7 @@ class LinearSearch:
     @cached_property
     def sample(self) -> Sample:
         """The data as certificates see them."""
-        return Sample(self.X, self.y, np.ones(self.y.size))
+        return Sample(self.X, self.y, np.ones(self.y.size), columns=self.columns)
 
     def _whole(self, alpha: np.ndarray) -> np.ndarray:
         """Dual weights of all rows."""
@@ -213,9 +247,13 @@ class LinearSearch:
     def _inseparable(self, weights: dict[int, Fraction], method: str) -> Inseparable:
         support = np.array(sorted(weights), dtype=np.int64)
         exact = tuple(weights[i] for i in support.tolist())
-        radius = inner_radius(self.X, self.y, support, exact, self.problem)
+        radius = (
+            0.0  # a ball has as many dimensions as the data have columns, also where these have no entries
+        )
+        if self.columns.all:
+            radius = inner_radius(self.X, self.y, support, exact, self.problem)
         return Inseparable(
-            support, exact, self.problem.free, self.classes, self.X.shape[1], self.y.size, method,
+            support, exact, self.problem.free, self.classes, self.columns.count, self.y.size, method,
             self.watch.seconds(), radius, self.problem.p,
         )  # fmt: skip
 
@@ -224,7 +262,7 @@ class LinearSearch:
         found = certify(self.problem, self.sample, np.zeros(self.X.shape[1]), 0.0, alpha)
         return Undecided(
             0.0, above(found.upper, 0.0), found, self.problem.p, self.problem.free, self.classes,
-            self.X.shape[1], reason, self.method, self.watch.seconds(),
+            self.columns.count, reason, self.method, self.watch.seconds(),
         )  # fmt: skip
 
 

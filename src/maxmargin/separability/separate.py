@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from ..certificates.definiteness import check_kernel
 from ..certificates.verdicts import Verdict
+from ..data.nonempty import without_empty_columns
 from ..data.rows import Patterns
 from ..fit.deadline import Watch
 from ..kernels.functions import Kernel, Linear, Precomputed
@@ -28,7 +29,7 @@ from ..numerics.representable import refuse_rounded
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
 from .kernel import KernelSearch
-from .linear import LinearSearch, without_zeros
+from .linear import LinearSearch, on_all_columns, without_zeros
 
 
 @one_thread
@@ -119,7 +120,9 @@ def separate(
         np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"),
     ):
         if isinstance(function, Linear):
-            return LinearSearch(problem, table, signs, classes, float(tol), watch).verdict()
+            table, columns = without_empty_columns(table)
+            search = LinearSearch(problem, table, signs, classes, float(tol), watch, columns)
+            return on_all_columns(search.verdict(), columns)
         _check_kernel(function, table, problem)
         more = 0 if max_time is None else np.inf
         return KernelSearch(function, problem, table, signs, classes, float(tol), watch, more).verdict()

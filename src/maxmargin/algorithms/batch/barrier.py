@@ -28,6 +28,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from ...data.nonempty import may_be_dense
 from ...numerics.norms import row_norms
 from ...problem.problem import Problem
 
@@ -69,7 +70,8 @@ def path_points(
     ----------
     problem : Problem
     X : ndarray or CSR matrix of shape (n, d)
-        A few thousand rows or columns at most: a step costs n d min(n, d).
+        A few thousand rows or columns at most: a step costs n d min(n, d). Sparse rows whose dense copy would be far
+        larger than their entries stay sparse, and their columns are not centred.
     y : ndarray of shape (n,), entries -1.0 and 1.0
         Both classes, where the intercept is free.
     weights : ndarray of shape (n,)
@@ -82,11 +84,17 @@ def path_points(
     Point
         In the caller's units; dual weights within their caps and, up to rounding, balanced.
     """
-    X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
-    mean = X.mean(axis=0) if problem.free else np.zeros(X.shape[1])
-    A = (X - mean) * y[:, None]
-    if problem.rho:
-        A = np.column_stack([A, problem.rho * y])
+    mean = np.zeros(X.shape[1])
+    if may_be_dense(X):
+        X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
+        mean = X.mean(axis=0) if problem.free else mean
+        A = (X - mean) * y[:, None]
+        if problem.rho:
+            A = np.column_stack([A, problem.rho * y])
+    else:
+        A = _times_rows(X.astype(float), y)
+        if problem.rho:
+            A = sp.hstack([A, problem.rho * y[:, None]], format="csr")
     unit = float(row_norms(A, problem.p).max(initial=0.0)) or 1.0
     scale = 1.0 if problem.hard else unit**problem.power
     costs = np.zeros(0) if problem.hard else problem.C * weights * scale
@@ -151,7 +159,7 @@ class _Path:
     def __init__(
         self,
         problem: Problem,
-        A: np.ndarray,
+        A: Any,
         y: np.ndarray,
         costs: np.ndarray,
         interrupted: Callable[[], bool],
@@ -315,7 +323,7 @@ class _Local:
         """
         path, state, x, e, o, a = self.path, self.state, self.x, self.e, self.o, self.path.a
         soft = not path.problem.hard
-        B = path.A * self.W
+        B = _times_columns(path.A, self.W)
         weight = self.losses.curvature
         curvature = 2.0 * (1.0 + e) / o**2
         right, t_side = -self.slope_w, -self.slope_t
@@ -352,7 +360,7 @@ class _Local:
         corner[k:, k:] = path.F.T @ (weight[:, None] * path.F)
         C = np.column_stack([*borders, B.T @ (weight[:, None] * path.F)])
         solve = _core(B, weight, curvature)
-        full = curvature + np.einsum("ij,i,ij->j", B, weight, B)
+        full = curvature + _squares(B, weight)
         KC = solve(C)
         schur = corner - C.T @ KC
         side = np.concatenate([sides, -self.slope_f])
@@ -380,29 +388,51 @@ class _Local:
         return step, path.A @ step.w + path.F @ step.f
 
 
-def _core(B: np.ndarray, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+def _times_rows(A: Any, factors: np.ndarray) -> Any:
+    """diag(factors) A, dense or CSR as A is."""
+    return A * factors[:, None] if isinstance(A, np.ndarray) else sp.csr_array(A.multiply(factors[:, None]))
+
+
+def _times_columns(A: Any, factors: np.ndarray) -> Any:
+    """A diag(factors), dense or CSR as A is."""
+    return A * factors if isinstance(A, np.ndarray) else sp.csr_array(A.multiply(factors))
+
+
+def _squares(B: Any, weight: np.ndarray) -> np.ndarray:
+    """The diagonal of B' diag(weight) B."""
+    if isinstance(B, np.ndarray):
+        return np.einsum("ij,i,ij->j", B, weight, B)
+    return B.multiply(B).T @ weight
+
+
+def _dense(A: Any) -> np.ndarray:
+    """A small matrix that may be sparse, dense."""
+    return A if isinstance(A, np.ndarray) else A.toarray()
+
+
+def _core(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Solve (diagonal + B' weight B) x = p.
 
     Where columns are many, most of them, those that the diagonal holds best, are eliminated first.
     """
     n, d = B.shape
-    H = B * np.sqrt(weight)[:, None]
+    H = _times_rows(B, np.sqrt(weight))
     most = NARROW + 2 * n
     if d <= most:
         return _by_columns(H, diagonal)
     loose = np.full(d, False)
-    ratio = diagonal / np.maximum(np.einsum("ij,ij->j", H, H), TINY)
+    ratio = diagonal / np.maximum(_squares(H, np.ones(n)), TINY)
     loose[np.argpartition(ratio, most)[:most]] = True
     root = np.sqrt(diagonal[~loose])
-    rest = H[:, ~loose] / root
-    M = rest @ rest.T
+    rest = _times_columns(H[:, ~loose], 1.0 / root)
+    M = _dense(rest @ rest.T)
     M[np.diag_indices(n)] += 1.0
     factor = np.linalg.cholesky(M)
 
     def inner(x: np.ndarray) -> np.ndarray:
         return _linalg.solve_triangular(factor, x, lower=True, check_finite=False)
 
-    J = inner(H[:, loose])
+    J = inner(_dense(H[:, loose]))
     few = _by_columns(J, diagonal[loose])
 
     def solve(p: np.ndarray) -> np.ndarray:
@@ -418,9 +448,9 @@ def _core(B: np.ndarray, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[
     return solve
 
 
-def _by_columns(H: np.ndarray, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+def _by_columns(H: Any, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Solve (diagonal + H'H) x = p."""
-    M = H.T @ H
+    M = _dense(H.T @ H)
     M[np.diag_indices(diagonal.size)] += diagonal
     size = 1.0 / np.sqrt(np.diag(M))
     factor = _linalg.cho_factor(size[:, None] * M * size, lower=True, overwrite_a=True, check_finite=False)

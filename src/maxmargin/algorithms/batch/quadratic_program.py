@@ -23,6 +23,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from ...data.nonempty import may_be_dense
 from ...engine.columns import far_off
 from ...engine.jit import writable
 from ...problem.problem import Problem
@@ -35,6 +36,9 @@ INDEPENDENT = 1e-4
 FAR = 0.1  # a column whose spread is less than this share of its size is centred
 SPREAD = 0.1  # share of the squares of wide rows that is left about their mean, beyond which no digit is lost
 BEYOND = 1e20  # a cap, R = 1, that float64 cannot meet: either no dual weight comes near it, or none is found
+# Share of the largest eigenvalue of the products of rows below which an eigenvalue is their rounding, per row: products
+# of n rows are off by about n eps of the largest
+RANK = 1e-15
 NEXT_TO_NONE = 1e-290  # no cap, R = 1, is smaller, nor the inverse of a curvature: steps divide by them
 
 _linalg: Any = scipy.linalg  # its annotations speak of every case at once
@@ -140,7 +144,9 @@ class Quadratic:
 class Whole:
     """Dense rows about columns that are far off: what the programs of several classes have in common is made once.
 
-    Wide rows are so only once their products are made.
+    Wide rows are so only once their products are made. Sparse rows whose dense copy would be far larger than their
+    entries stay sparse, and their columns where they are; these are wide, as all rows of an exact step with so many
+    columns are, and only products of rows and combinations of rows are asked of them.
 
     Parameters
     ----------
@@ -151,9 +157,13 @@ class Whole:
     """
 
     def __init__(self, problem: Problem, X: Any, square: np.ndarray | None = None) -> None:
-        X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
+        X = (
+            X.astype(float)
+            if not may_be_dense(X)
+            else np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
+        )
         self.shift = np.zeros(X.shape[1])
-        self.problem, self.X, self.n = problem, X, len(X)
+        self.problem, self.X, self.n = problem, X, X.shape[0]
         self._given, self._square = X, square
         self.d = X.shape[1] + bool(problem.rho)
         if problem.free and not self.wide:
@@ -182,7 +192,7 @@ class Whole:
     @cached_property
     def lengths(self) -> np.ndarray:
         """Of every row, the constant included."""
-        square = np.einsum("ij,ij->i", self.X, self.X) if self._square is None else self._square
+        square = _squares(self.X, "i") if self._square is None else self._square
         return np.hypot(np.sqrt(square), self.problem.rho)
 
     @cached_property
@@ -205,7 +215,8 @@ class Whole:
         if self._products is None:
             found = _products(self.X, interrupted)
             total = np.trace(found)  # or it is more than float64 holds
-            if self.problem.free and not total - self.n * found.mean() >= SPREAD * total:
+            lost = not total - self.n * found.mean() >= SPREAD * total
+            if self.problem.free and lost and not sp.issparse(self.X):
                 self._centre()
                 found = _products(self.X, interrupted) if self.shift.any() else found
             self._products = found
@@ -231,11 +242,13 @@ def is_wide(n: int, d: int) -> bool:
 class _Basis:
     """An orthonormal basis of the span of a few wide rows: A' L^-T, where L L' = A A'. Neither it nor A is made.
 
-    The products of the rows have half of their digits; where that is too few, an orthogonal factor has them all.
+    The products of the rows have half of their digits; where that is too few, an orthogonal factor has them all. Of
+    sparse rows that factor would be dense: eigenvectors of the products, V diag(s^2) V' = A A', make the basis
+    A' V / s there, of those s that are not rounding.
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
+    X : ndarray or CSR matrix of shape (n, d)
         Of squares that float64 holds.
     interrupted : callable
     factors : ndarray of shape (n,), default=None
@@ -254,13 +267,22 @@ class _Basis:
         constant: float = 0.0,
         products: np.ndarray | None = None,
     ) -> None:
-        self._X, self._constant, self._orthogonal = X, constant, None
-        self._factors = factors = np.ones(len(X)) if factors is None else factors
+        self._X, self._constant = X, constant
+        self._orthogonal: np.ndarray | None = None
+        self._mixed: np.ndarray | None = None
+        self._factors = factors = np.ones(X.shape[0]) if factors is None else factors
         products = _products(X, interrupted) if products is None else products
         products = (products + constant * constant) * factors * factors[:, None]
         self.coefficients, failed = _linalg.lapack.dpotrf(products, lower=True, clean=True)
         sizes = np.diag(self.coefficients)
-        if failed or not sizes.min() > INDEPENDENT * sizes.max():
+        if not failed and sizes.min() > INDEPENDENT * sizes.max():
+            return
+        if sp.issparse(X):
+            squares, V = _linalg.eigh(products, check_finite=False)
+            kept = squares > RANK * squares.size * squares[-1]
+            sizes, V = np.sqrt(squares[kept]), V[:, kept]
+            self.coefficients, self._mixed = V * sizes, V / sizes
+        else:
             A = _rows(X, factors, constant)
             self._orthogonal, R = _linalg.qr(A.T, mode="economic", check_finite=False)
             self.coefficients = np.ascontiguousarray(R.T)
@@ -269,7 +291,11 @@ class _Basis:
         """What has these coordinates."""
         if self._orthogonal is not None:
             return self._orthogonal @ w
-        a = _linalg.lapack.dtrtrs(self.coefficients, w, lower=1, trans=1)[0] * self._factors
+        if self._mixed is not None:
+            a = self._mixed @ w
+        else:
+            a = _linalg.lapack.dtrtrs(self.coefficients, w, lower=1, trans=1)[0]
+        a = a * self._factors
         return np.append(a @ self._X, self._constant * a.sum()) if self._constant else a @ self._X
 
 
@@ -279,8 +305,17 @@ def _rows(X: np.ndarray, factors: np.ndarray, constant: float) -> np.ndarray:
     return np.column_stack([A, constant * factors]) if constant else A
 
 
-def _products(X: np.ndarray, interrupted: Callable[[], bool]) -> np.ndarray:
+def _squares(X: Any, axis: str) -> np.ndarray:
+    """Sums of the squares of the entries of each row, axis "i", or of each column, axis "j"."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1 if axis == "i" else 0)).ravel()
+    return np.einsum(f"ij,ij->{axis}", X, X)
+
+
+def _products(X: Any, interrupted: Callable[[], bool]) -> np.ndarray:
     """X X'; OutOfTime is raised where it is time to stop."""
+    if sp.issparse(X):
+        return np.ascontiguousarray((X @ X.T).toarray())
     products, step = np.zeros((len(X), len(X))), max(int(AT_ONCE / len(X) ** 2), 1)
     for first in range(0, X.shape[1], step):
         if interrupted():
@@ -303,7 +338,7 @@ def _units(whole: Whole, cap: float) -> Iterator[float]:
         return
     lengths = [whole.most] if not problem.hard or (few_longer(rows / whole.most) > 1.0).any() else []
     if BEYOND < cap * mean**2 < np.inf and np.sort(rows)[rows.size // 4] * LONGER > mean:
-        columns = np.einsum("ij,ij->j", whole.X, whole.X) / rows.size
+        columns = _squares(whole.X, "j") / rows.size
         length = float(np.hypot((upper_median(columns) * columns.size) ** 0.5, problem.rho))
         if cap * length**2 <= BEYOND:
             lengths.append(length)

@@ -1,0 +1,110 @@
+"""Presolve of sparse data: the columns without entries are dropped before a solver sees the data, and restored after.
+
+A column without entries adds nothing to any score, and no norm of w falls where its weight moves away from 0: some
+optimum has a 0 there, whatever p is (for p > 1 every optimum). The problem on the other columns has the same optimum,
+and every array of a solver is as long as there are columns with entries, of which there are no more than entries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+# Share of the columns that must have entries for all columns to be kept: dropping fewer than half of them saves less
+# than half of the memory, which the copy of the column indices takes back.
+KEPT = 0.5
+# Numbers of a dense copy that is made whatever the share of entries is: 2^21 float64 take 16 MiB, of which a solver makes
+# up to seven, together less than the libraries themselves take. Every problem of the exact step that is not wide has
+# fewer than 2^20 (`solve.is_small`), so that only wide rows need a sparse path there.
+SMALL = 2**21
+# Numbers of a larger dense copy for each entry: an entry takes 12 to 16 bytes in CSR, and 8 numbers take 64, so that a
+# dense copy is at most about five times the data.
+PER_ENTRY = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The columns of a data set that are kept.
+
+    Attributes
+    ----------
+    count : int
+        Columns of the data set.
+    places : ndarray of int, default=None
+        The columns that are kept, ascending; None where all are.
+    """
+
+    count: int
+    places: np.ndarray | None = None
+
+    @property
+    def all(self) -> bool:
+        """Whether every column is kept."""
+        return self.places is None
+
+    def restrict(self, w: np.ndarray) -> np.ndarray:
+        """The entries of w, of shape (..., count), at the columns that are kept."""
+        return w if self.places is None else w[..., self.places]
+
+    def restore(self, w: np.ndarray) -> np.ndarray:
+        """The vector of shape (..., count) with these entries at the columns that are kept, and 0 elsewhere."""
+        if self.places is None:
+            return w
+        whole = np.zeros((*w.shape[:-1], self.count), w.dtype)
+        whole[..., self.places] = w
+        return whole
+
+
+def without_empty_columns(X: Any, coef: np.ndarray | None = None) -> tuple[Any, Columns]:
+    """The data on the columns that have entries, and which these are.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+        Dense data, and sparse data of which at least half of the columns have entries, are returned as they are.
+    coef : ndarray of shape (..., d), default=None
+        Weights that X will be used with: the columns of those that are not 0 are kept, too.
+
+    Returns
+    -------
+    X : ndarray or CSR matrix of shape (n, k)
+        Time and memory of the step are of the order of the entries.
+    columns : Columns
+    """
+    d = X.shape[1]
+    if not sp.issparse(X):
+        return X, Columns(d)
+    places = _used(X.indices, d)
+    if coef is not None:
+        places = np.union1d(places, np.flatnonzero(coef) % d)
+    if places.size >= KEPT * d:
+        return X, Columns(d)
+    if not places.size:
+        places = np.zeros(1, np.intp)  # solvers have at least one column
+    indices = np.searchsorted(places, X.indices) if d > X.nnz else _lookup(places, d)[X.indices]
+    some = (X.data, indices.astype(X.indices.dtype, copy=False), X.indptr)
+    return type(X)(some, shape=(X.shape[0], places.size), copy=False), Columns(d, places)
+
+
+def _used(indices: np.ndarray, d: int) -> np.ndarray:
+    """The columns with entries, ascending: by sorting the entries where these are fewer than the d columns."""
+    if d > indices.size:
+        return np.unique(indices)
+    seen = np.zeros(d, bool)
+    seen[indices] = True
+    return np.flatnonzero(seen)
+
+
+def _lookup(places: np.ndarray, d: int) -> np.ndarray:
+    """For each of the d columns its number among those at `places`; columns elsewhere have none."""
+    numbers = np.empty(d, np.intp)
+    numbers[places] = np.arange(places.size)
+    return numbers
+
+
+def may_be_dense(X: Any) -> bool:
+    """Whether a dense copy of X takes memory of the order of its entries, or little in any case."""
+    return not sp.issparse(X) or X.shape[0] * X.shape[1] <= max(SMALL, PER_ENTRY * X.nnz)
