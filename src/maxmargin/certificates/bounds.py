@@ -477,10 +477,12 @@ def with_more_digits(
     """The same bounds, of sums with as many digits as it takes."""
     share = REACHED if problem.gap(found.lower, found.upper) <= tol else SEEN
     negligible = max(0.0 if sample.entries <= FEW else NEGLIGIBLE, share * tol)
-    if _is_seen(found, negligible) and problem.free:  # the multiple has rounded the dual weights once more
+    if (
+        _is_seen(problem, found, negligible) and problem.free
+    ):  # the multiple has rounded the dual weights once more
         _even_out(alpha, sample.y, problem.caps(sample.weights))
     for arithmetic in MORE_DIGITS:
-        if _is_seen(found, negligible) and affords(arithmetic.SECONDS * sample.entries):
+        if _is_seen(problem, found, negligible) and affords(arithmetic.SECONDS * sample.entries):
             try:
                 with cut_short_unless(lambda: affords(0.0)):
                     found = bounds(problem, sample, w, b, alpha, arithmetic)
@@ -490,8 +492,10 @@ def with_more_digits(
     return alpha, found
 
 
-def _is_seen(found: Bounds, negligible: float) -> bool:
-    """Does rounding take a part of the gap that is worth more digits?"""
+def _is_seen(problem: Problem, found: Bounds, negligible: float) -> bool:
+    """Tell whether rounding takes a part of the gap that is worth more digits, or hides that (w, b) separates."""
+    if problem.hard and -found.below <= found.lower <= 0.0:  # the margin as computed is positive
+        return True
     return not found.rounding <= max(SEEN * (found.upper - found.lower), negligible * abs(found.upper))
 
 
@@ -513,6 +517,11 @@ def bounds(
         dual = _dual_point(problem, sample, alpha, arithmetic, v)
         if problem.hard:
             found = _hard_bounds(problem, sample.weights, arithmetic, (w, b), margins, alpha, dual)
+            if not found.lower > 0.0 and float(margins.values[sample.weights > 0.0].min()) > 0.0:
+                # (w, b) seems to separate, and |x_i| |w| bounds the rounding of a score too loosely to prove it where
+                # columns differ in size: the sum of the absolute terms of each score is much smaller there
+                margins = replace(margins, sizes=Plain.scores(abs(sample.X), np.abs(w)), times=1.0)
+                found = _hard_bounds(problem, sample.weights, arithmetic, (w, b), margins, alpha, dual)
         else:
             sums = _soft_sums(problem, sample.weights, arithmetic, margins, alpha)
             found = soft_bounds(problem, arithmetic, (w, b), sums, dual)

@@ -302,8 +302,10 @@ def better(problem: Problem, found: Sequence[KernelBounds]) -> KernelBounds:
     proved = np.array(
         [_worth(problem, one.bounds.lower if problem.hard else one.bounds.upper) for one in found]
     )
-    gaps = np.nan_to_num([problem.gap(one.bounds.lower, one.bounds.upper) for one in found], nan=np.inf)
+    gaps = np.array([problem.gap(one.bounds.lower, one.bounds.upper) for one in found])
     near = values <= values.min() + NEXT * abs(values.min())
+    if problem.hard and (proved < 0.0).any():  # `proved` is minus a margin: a proved separator comes first
+        near = proved < 0.0
     return found[int(np.lexsort((values, proved, gaps, ~near))[0])]
 
 

@@ -21,7 +21,7 @@ from ..certificates.bounds import Certificate, Certificates, Sample
 from ..certificates.definiteness import check_kernel
 from ..certificates.kernel import KernelPoint, KernelSample, all_bounds, certificate
 from ..certificates.kernel_verdicts import KernelSeparator
-from ..certificates.verdicts import Inseparable, LinearSeparator, Verdict
+from ..certificates.verdicts import Inseparable, LinearSeparator, Separable, Verdict
 from ..data.duplicates import apart, merge
 from ..data.nonempty import may_be_dense, without_empty_columns
 from ..data.rows import canonical
@@ -366,7 +366,8 @@ default="rbf"
             solutions = [one for group in found for one in group]
             verdicts: list[Verdict | None] = [None] * len(labels)
             for k, (solution, places) in enumerate(solutions):
-                if solution.status is Status.UNDECIDED and not solution.bounds.lower > 0.0:
+                undecided = solution.status is Status.UNDECIDED and not solution.bounds.lower > 0.0
+                if problem.hard and (undecided or question(k).proposes(solution)):
                     answer, verdicts[k] = question(k).answered(rows.spread(solution, places), self.tol)
                     solutions[k] = answer, None
         self.classes_, self.class_weight_ = classes, factors
@@ -610,10 +611,17 @@ class _Question:
         """Is there a proof that no separator exists?"""
         return isinstance(self.verdict, Inseparable)
 
-    def answered(self, found: KernelSolution, tol: float) -> tuple[KernelSolution, Verdict | None]:
-        """What there is to say, and the verdict where the model does not show it.
+    def proposes(self, found: KernelSolution) -> bool:
+        """Tell whether the question was asked during the fit, and its separator proves more than this solution."""
+        if "verdict" not in vars(self):
+            return False
+        return isinstance(self.verdict, Separable) and not found.bounds.lower >= self.verdict.lo > 0.0
 
-        That is the proof that there is no separator, a question that is open, or a separator that no float64
+    def answered(self, found: KernelSolution, tol: float) -> tuple[KernelSolution, Verdict | None]:
+        """Combine a solution with the verdict, which is returned where the model does not show it.
+
+        The verdict's separator is an incumbent: the better of both is kept, with its certificate. What the model does
+        not show is the proof that there is no separator, a question that is open, or a separator that no float64
         coefficients are known for: a polynomial, or a hyperplane in rational numbers.
         """
         verdict = self.verdict
@@ -624,11 +632,14 @@ class _Question:
         separator = self._separator(verdict)
         if separator is not None:
             duals = (found.point.alpha, separator.alpha)
-            points = [self._at(separator._replace(alpha=alpha), found, Status.STALLED) for alpha in duals]
+            status = Status.STALLED if found.status in (Status.UNDECIDED, Status.NOT_FINITE) else found.status
+            points = [self._at(separator._replace(alpha=alpha), found, status) for alpha in duals]
             better = min(points, key=lambda point: point.bounds.upper)
-            if better.bounds.lower > 0.0:
+            if better.bounds.lower > max(found.bounds.lower, 0.0):
                 certified = self.problem.gap(better.bounds.lower, better.bounds.upper) <= tol
-                return replace(better, status=Status.CERTIFIED if certified else Status.STALLED), None
+                return replace(better, status=Status.CERTIFIED if certified else status), None
+        if found.bounds.lower > 0.0:
+            return found, None
         return replace(found, status=self.watch.status() or Status.UNDECIDED), verdict
 
     def _at(self, point: KernelPoint, found: KernelSolution, status: Status) -> KernelSolution:

@@ -27,7 +27,7 @@ from ..data.task import Task
 from ..data.units import Units, attempts, in_users_units
 from ..engine.order import Source
 from ..numerics.norms import norm
-from ..numerics.sums import MORE_DIGITS, Plain
+from ..numerics.sums import MORE_DIGITS, Compensated, Plain
 from ..problem.problem import CROSSED, Problem, contradict
 from ..problem.status import Status
 from .deadline import Watch
@@ -207,6 +207,7 @@ class _Known:
         self.problem = problem
         self.lower, self.upper, self.gap = -np.inf, np.inf, np.inf
         self.point: tuple[np.ndarray, float] | None = None
+        self.verdict: Verdict | None = None  # of a hard margin, once separability was decided
 
     def take(self, lower: float, upper: float, w: np.ndarray, b: float) -> None:
         """A pair of bounds, and the (w, b) of the primal one: each is kept where it is better than all before."""
@@ -220,8 +221,7 @@ class _Known:
         else:
             self.lower = max(self.lower, min(lower, self.upper))
             self.upper = min(self.upper, max(upper, self.lower))
-        gap = self.problem.gap(self.lower, self.upper)
-        self.gap = np.inf if math.isnan(gap) else gap
+        self.gap = self.problem.gap(self.lower, self.upper)
 
 
 def distinct(patterns: Patterns, labels: np.ndarray, weights: np.ndarray) -> Distinct:
@@ -287,18 +287,21 @@ def solve(
         left = replace(terms, max_iter=max(terms.max_iter - rounds, 1))
         found = _solve(task, scale, algorithm, left, rng, whole, rows, history, known)
         rounds += found.rounds
-        if best is None or found.certificate.gap <= best.certificate.gap:
+        if best is None or _rank(found.certificate) <= _rank(best.certificate):
             best = found
         stopped = found.status in STOPPED
         if stopped and best.status not in (Status.UNDECIDED, Status.CERTIFIED):  # of which more is to be said
             best = replace(best, status=found.status)
         if stopped or best.status is Status.CERTIFIED or rounds >= terms.max_iter:
             break
-        if found.status is Status.UNDECIDED and isinstance(terms.question(), Inseparable | Undecided):
-            break
+        if found.status is Status.UNDECIDED:
+            known.verdict = terms.question()
+            if isinstance(known.verdict, Inseparable | Undecided):
+                break
     assert best is not None
     best = replace(best, rounds=rounds)
-    return _answered(best, task, terms, whole) if best.status is Status.UNDECIDED else best
+    proposed = isinstance(known.verdict, LinearSeparator) and best.status is not Status.CERTIFIED
+    return _answered(best, task, terms, whole, rows) if proposed or best.status is Status.UNDECIDED else best
 
 
 def _in_one_call(
@@ -588,8 +591,8 @@ def _solve(
             ended = _status(run, watch, tol)
             last = ended is not None or rounds >= terms.max_iter
             if doubtful and not last and _is_doubtful(run, algorithm, rounds):
-                doubtful = False
-                if isinstance(terms.question(), Inseparable | Undecided):
+                doubtful, known.verdict = False, terms.question()
+                if isinstance(known.verdict, Inseparable | Undecided):
                     status = Status.UNDECIDED
                     break
             if handed and (last or (rounds >= PATIENCE and run.presentations >= enough)):
@@ -618,7 +621,9 @@ def _solve(
         same = (proof for w, alpha, proof in proofs if w is run.w and alpha is run.alpha and proof.b == run.b)
         proved = next(same, None) or told(run.w, run.b, run.alpha, tol)
         if not scale.ordinary:  # what is best in these units need not be so in the user's
-            proved = min([proved, *(proof for *_, proof in proofs)], key=lambda proof: proof.certificate.gap)
+            proved = min(
+                [proved, *(proof for *_, proof in proofs)], key=lambda proof: _rank(proof.certificate)
+            )
             take(proved)
     w, b, alpha, certificate = proved
     if certificate.gap <= tol:
@@ -629,6 +634,8 @@ def _solve(
         status = Status.STALLED
     if problem.hard and not certificate.lower > 0.0 and status in UNFINISHED:
         status = Status.UNDECIDED
+    elif certificate.lower > 0.0 and status is Status.UNDECIDED:  # only the caller's units show the separator
+        status = Status.STALLED
     finite = np.isfinite(w).all() and np.isfinite(b)
     if not finite or np.isnan([certificate.lower, certificate.upper]).any():
         status = Status.NOT_FINITE
@@ -640,8 +647,14 @@ def _turn(relay: Relay | None) -> float:
     return np.inf if relay is None else relay.presentations
 
 
-def _answered(found: Solution, task: Task, terms: Terms, whole: Sample) -> Solution:
-    """What there is to say where the algorithm found no separator: one that is not the widest, or the proof of none."""
+def _rank(certificate: Certificate) -> tuple[float, float]:
+    """The order of certificates of one problem, best first: by gap and, where a hard margin's gap rounds to one, margin."""
+    lower = certificate.lower if certificate.problem.hard else 0.0
+    return certificate.gap, -lower if lower > -np.inf else np.inf
+
+
+def _answered(found: Solution, task: Task, terms: Terms, whole: Sample, rows: np.ndarray | None) -> Solution:
+    """Combine what the algorithm found with the verdict: its separator is an incumbent, its proof of none is final."""
     problem, verdict = task.problem, terms.question()
     if isinstance(verdict, Inseparable):
         alpha = np.zeros(whole.y.size)
@@ -651,15 +664,43 @@ def _answered(found: Solution, task: Task, terms: Terms, whole: Sample) -> Solut
             found, alpha=alpha, status=Status.INSEPARABLE, certificate=certificate, verdict=verdict
         )
     if isinstance(verdict, LinearSeparator) and verdict.exact is None:
-        least = float((task.y * (Plain.scores(task.patterns.X, verdict.w) + verdict.b)).min())
-        w, b = (verdict.w / least, verdict.b / least) if least > 0.0 else (verdict.w, verdict.b)
-        certificate = certify(problem, whole, w, b, found.alpha)
-        if certificate.lower > 0.0:
-            status = Status.MAX_ITER if found.rounds >= terms.max_iter else Status.STALLED
-            status = terms.watch.status() or status
-            status = Status.CERTIFIED if certificate.gap <= terms.tol else status
-            return replace(found, w=w, b=b, status=status, certificate=certificate)
+        found = _with_separator(found, verdict, task, terms, whole, rows)
+    if found.certificate.lower > 0.0:
+        return found
     return replace(found, status=terms.watch.status() or Status.UNDECIDED, verdict=verdict)
+
+
+def _with_separator(
+    found: Solution,
+    verdict: LinearSeparator,
+    task: Task,
+    terms: Terms,
+    whole: Sample,
+    rows: np.ndarray | None,
+) -> Solution:
+    """The better of the model so far and the verdict's separator, with the better of their dual weights.
+
+    The separator is a candidate twice: with a smallest margin of one and, as that division rounds every entry of w,
+    multiplied by a power of two, which leaves its margin as the verdict proves it.
+    """
+    problem, alpha = task.problem, found.alpha
+    if verdict.hi < found.certificate.upper:
+        alpha = _of_all(verdict.certificate.alpha, whole, rows)
+    w, b = verdict.w, verdict.b
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        least = float((task.y * Compensated.scores(task.patterns.X, w, b)).min())
+        power = -int(np.frexp(least)[1])
+        points = [(w / least, b / least), (np.ldexp(w, power), float(np.ldexp(b, power))), (found.w, found.b)]
+    told = [_Told(*point, alpha, certify(problem, whole, *point, alpha)) for point in points]
+    first, second, own = told
+    separator = first if first.certificate.lower > 0.0 else second
+    best = min([own, separator], key=lambda one: _rank(one.certificate))
+    status = found.status
+    if best.certificate.lower > 0.0 and status in (Status.UNDECIDED, Status.NOT_FINITE):
+        status = Status.MAX_ITER if found.rounds >= terms.max_iter else Status.STALLED
+        status = terms.watch.status() or status
+    status = Status.CERTIFIED if best.certificate.gap <= terms.tol else status
+    return replace(found, w=best.w, b=best.b, alpha=alpha, status=status, certificate=best.certificate)
 
 
 def _margin(known: _Known, w: np.ndarray) -> float:

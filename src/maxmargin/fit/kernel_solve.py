@@ -445,6 +445,10 @@ def _proved(problem: Problem, walked: _Walked, proof: KernelBounds, tol: float) 
         status = Status.STALLED
     if problem.hard and status in UNFINISHED and not bounds.lower > 0.0:
         status = Status.UNDECIDED
+    elif (
+        bounds.lower > 0.0 and status is Status.UNDECIDED
+    ):  # the running bounds hid the separator in rounding
+        status = Status.STALLED
     finite = np.isfinite(point.coefficients).all() and np.isfinite(point.intercept)
     if not finite or np.isnan([bounds.lower, bounds.upper]).any():
         status = Status.NOT_FINITE

@@ -216,15 +216,17 @@ class Problem:
         """The certified relative gap between a lower and an upper bound.
 
         Soft: (primal - dual) / dual, infinite while dual <= 0. Hard: 1 - lower / upper of the margin. Infinite where
-        bounds contradict each other.
+        bounds contradict each other, prove nothing, or are no numbers; never NaN.
         """
-        if contradict(lower, upper):
-            return np.inf  # which proves nothing
+        if contradict(lower, upper) or proves_nothing(lower, upper):
+            return np.inf
         if self.hard:
-            return 1.0 - lower / upper if upper > 0.0 else np.inf
-        if upper == 0.0:
-            return 0.0
-        return max(upper - lower, 0.0) / lower if lower > 0.0 else np.inf
+            gap = 1.0 - lower / upper if upper > 0.0 else np.inf
+        elif upper == 0.0:
+            gap = 0.0
+        else:
+            gap = max(upper - lower, 0.0) / lower if lower > 0.0 else np.inf
+        return np.inf if math.isnan(gap) else gap
 
 
 def dual_exponent(p: float) -> float:
@@ -251,6 +253,15 @@ def dual_exponent(p: float) -> float:
 def contradict(lower: float, upper: float) -> bool:
     """Are these bounds further on the wrong side of each other than rounding may have them?"""
     return upper < lower - CROSSED * abs(lower)
+
+
+def proves_nothing(lower: float, upper: float) -> bool:
+    """Tell whether neither bound restricts the best value: the upper one is infinite, the lower one not positive.
+
+    Objectives and largest margins are never negative, so that a lower bound of zero or less is no statement. NaN, which
+    sums that overflow leave, is no bound either.
+    """
+    return not lower > 0.0 and not upper < np.inf
 
 
 def alike(weights: np.ndarray) -> bool:
