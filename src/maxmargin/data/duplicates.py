@@ -1,7 +1,7 @@
-"""Identical rows as one row of their total weight, in an order that does not depend on the input's.
+"""Identical rows as one row of their total weight, in the order in which they first appear.
 
-So that on problems of few different rows the answer is the same for copies and weights and for any order of the rows.
-Of wide rows it is so but for rounding: where none are equal, they are left as they stand.
+A problem with copies of rows and the same problem with weights in their place are then one problem, and an algorithm
+that presents rows in the order of the data (`shuffle=False`) still does so after the merge.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ..engine.signatures import dense, odd, sparse
 
 @dataclass(frozen=True)
 class Merged:
-    """Distinct (row, label) pairs, sorted.
+    """Distinct (row, label) pairs, in the order of their first appearance.
 
     Attributes
     ----------
     y, weights
         Of the distinct rows.
     places : ndarray of int
-        Where each of them stands first among the original rows.
+        Where each of them stands first among the original rows; ascending.
     groups : ndarray of int of shape (n,)
         `groups[i]` is the place of the original row i among the distinct ones.
     shares : ndarray of shape (n,)
@@ -61,21 +61,28 @@ def merge(X: Any, y: np.ndarray, weights: np.ndarray) -> Merged:
     y : ndarray of shape (n,)
         Labels -1.0 and 1.0, or numbers of classes.
     weights : ndarray of shape (n,), positive
+
+    Returns
+    -------
+    Merged
+        All rows as they are where no two are equal.
     """
     signature = _signatures(X)
     signature = np.where(y > 0, ~signature, signature)
-    order = np.lexsort((y, signature))
+    order = np.lexsort((y, signature))  # stable: equal rows stand side by side, the first to appear first
     fresh = np.ones(order.size, bool)
     fresh[1:] = (signature[order[1:]] != signature[order[:-1]]) | (y[order[1:]] != y[order[:-1]])
     twins = np.flatnonzero(~fresh)
-    if twins.size:  # a signature is not yet a proof
-        leaders = order[np.maximum.accumulate(np.where(fresh, np.arange(order.size), 0))[twins]]
-        fresh[twins] = _differ(X, order[twins], leaders)
-    groups = np.empty(order.size, np.intp)
-    groups[order] = np.cumsum(fresh) - 1
+    if twins.size:  # a signature is not yet a proof; rows that each equal the one before are all equal
+        fresh[twins] = _differ(X, order[twins], order[twins - 1])
+    if fresh.all():
+        return apart(y, weights)
     first = order[fresh]
-    total = np.bincount(groups, weights=weights, minlength=first.size)
-    return Merged(y[first], total, first, groups, weights / total[groups])
+    places = np.sort(first)
+    groups = np.empty(order.size, np.intp)
+    groups[order] = np.searchsorted(places, first)[np.cumsum(fresh) - 1]
+    total = np.bincount(groups, weights=weights, minlength=places.size)
+    return Merged(y[places], total, places, groups, weights / total[groups])
 
 
 def _signatures(X: Any) -> np.ndarray:
@@ -93,7 +100,7 @@ def _signatures(X: Any) -> np.ndarray:
 
 
 def _differ(X: Any, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Which of these rows are not equal to their counterparts?"""
+    """Compare each of these rows with its counterpart; True where they are not equal."""
     if sp.issparse(X):
         return np.asarray((X[rows] != X[others]).sum(axis=1)).ravel() > 0
     return (X[rows] != X[others]).any(axis=1)
