@@ -5,28 +5,33 @@ the same method interpreted (``NUMBA_DISABLE_JIT=1``) are one source. Compiled c
 cache watches every file it depends on: this package, and the files of the records passed in.
 
 Private parts of Numba, all of them here: ``_nrt``, ``_index_key``, ``load_overload``, ``BaseNamedTuple``,
-``IndexDataCacheFile``.
+``IndexDataCacheFile``, ``CompileResultCacheImpl`` with its locators, ``NullCache``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import inspect
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numba
 import numpy as np
 from numba.core import config, types
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache
 from numba.extending import overload_method
 
 _T = TypeVar("_T", bound=type)
 _PACKAGE = Path(__file__).resolve().parents[1]
 _KERNELS = [str(path) for path in sorted(Path(__file__).parent.glob("*.py"))]
 _EXPOSED: dict[str, inspect.Signature] = {}
+_NOT_SAVED: list[
+    object
+] = []  # why compiled code could not be saved; a process warns of the first reason only
 
 # _nrt=False compiles without reference counts, which survive inlining and cost up to ten times the
 # arithmetic; as a consequence compiled code allocates nothing. Nobody calls it from C: without wrappers for that it is
@@ -41,13 +46,20 @@ _OPTIONS: dict[str, Any] = {
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Compile at the first call, once per machine: the result is kept on disk."""
+    """Compile at the first call, once per machine: the result is kept on disk.
+
+    Where no folder can be written, code that was saved in one of them before is read, all else is compiled in memory by
+    every process, and a RuntimeWarning at the first compilation says so.
+    """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         if config.DISABLE_JIT:  # type: ignore[attr-defined]
             return function
         dispatcher: Any = numba.njit(nogil=True, **(_OPTIONS | options))(function)
-        dispatcher._cache = _SourceAwareCache(function)
+        try:
+            dispatcher._cache = _SourceAwareCache(function)
+        except RuntimeError as error:  # Numba: "cannot cache function ...: no locator available for file ..."
+            dispatcher._cache = _NoCache(error)
         return dispatcher
 
     return decorate
@@ -127,13 +139,63 @@ class _CacheFile(IndexDataCacheFile):
         self._save_index(overloads)
 
 
+class _ReadOnly:
+    """A locator of a folder of compiled code that can be read but not written; to save there raises OSError."""
+
+    def ensure_cache_path(self) -> None:
+        """Accept any folder with compiled code; Numba passes over a locator that raises OSError."""
+        locator: Any = self
+        if not _has_compiled_code(locator.get_cache_path()):
+            raise FileNotFoundError(f"no compiled code in {locator.get_cache_path()}")
+
+
+@cache
+def _has_compiled_code(folder: str) -> bool:
+    return any(Path(folder).glob("*.nbi"))
+
+
+class _Locations(CompileResultCacheImpl):
+    """Numba's folders, the first that can be written; where there is none, the first that has compiled code."""
+
+    _locator_classes: ClassVar[Any] = [
+        *CompileResultCacheImpl._locator_classes,
+        *(type(one.__name__, (_ReadOnly, one), {}) for one in CompileResultCacheImpl._locator_classes),
+    ]
+
+
+class _NoCache(NullCache):
+    """Compiled code in memory only; to save it warns."""
+
+    def __init__(self, reason: object) -> None:
+        self._reason = reason
+
+    def save_overload(self, sig: Any, cres: Any) -> None:
+        _warn_not_saved(self._reason)
+
+
+def _warn_not_saved(reason: object) -> None:
+    """Warn once in a process that compiled code is not saved."""
+    _NOT_SAVED.append(reason)
+    if len(_NOT_SAVED) == 1:
+        warnings.warn(
+            f"Compiled code cannot be saved ({reason}): every process compiles it anew, which may take minutes. "
+            "Set the environment variable NUMBA_CACHE_DIR to a folder that can be written.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
 class _SourceAwareCache(FunctionCache):
     """Numba's cache watches one file; this one watches the kernels and the records used.
 
     What is compiled for records of other files than this package's has an index of its own, one for each set of such
     files: an index can be read only where all of its records can be imported, and a rule in somebody's script can be
     by nobody else.
+
+    A folder that cannot be read or written (no rights, a full disk) fails no compilation.
     """
+
+    _impl_class = _Locations
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)
@@ -153,11 +215,20 @@ class _SourceAwareCache(FunctionCache):
         try:
             return super().load_overload(sig, target_context)
         except (AttributeError, ImportError):  # the index names a record that has moved or gone
-            self.flush()
-            return None
+            with suppress(OSError):
+                self.flush()
+        except OSError:  # what cannot be read is compiled
+            pass
+        return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         self._turn_to(sig)
+        try:
+            self._save(sig, data)
+        except OSError as error:
+            _warn_not_saved(error)
+
+    def _save(self, sig: Any, data: Any) -> None:
         try:
             super().save_overload(sig, data)
         except (AttributeError, ImportError):  # the old index is read before the new one is written
