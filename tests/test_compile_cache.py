@@ -144,6 +144,14 @@ def test_folders_that_cannot_be_made_leave_code_in_memory(place):
     assert warned_once(seen)
 
 
+def test_all_compiled_modules_are_imported_on_a_read_only_disk(place):
+    """Classifiers are imported when they are asked for, and compiled functions with them."""
+    names = [f"maxmargin.{name}.__name__" for name in ("MaxMarginClassifier", "KernelMaxMarginClassifier")]
+    assert place.run(READ_ONLY, more=", ".join(names))["results"][1:] == [
+        name.split(".")[1] for name in names
+    ]
+
+
 def test_the_folder_that_the_warning_asks_for_ends_it(place, tmp_path):
     place.kept.write_text("a file")
     folder = str(tmp_path / "cache")
