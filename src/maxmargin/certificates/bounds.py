@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..data.nonempty import Columns, without_empty_columns
 from ..kernels.functions import Kernel, Linear
+from ..numerics.sparse_columns import Columns, without_empty_columns
 from ..numerics.sums import (
     MORE_DIGITS,
     PART,
@@ -120,8 +120,8 @@ def marked(X: Any, columns: Columns | None = None) -> np.ndarray:
 
 def project(X: Any, columns: Columns | None = None) -> np.ndarray:
     """One number a row, in which every entry has its own share: that of its column in the whole data set."""
-    kept = columns is not None and columns.places is not None
-    shares = _shares(columns.places + 1.0) if kept else column_shares(X.shape[1])
+    places = None if columns is None else columns.places
+    shares = column_shares(X.shape[1]) if places is None else _shares(places + 1.0)
     marks = Plain.scores(X, shares)
     marks += 1.0
     return marks

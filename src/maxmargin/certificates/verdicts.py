@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..data.nonempty import without_empty_columns
 from ..kernels.functions import Kernel, Linear
 from ..numerics.norms import norm
 from ..numerics.representable import refuse_rounded
+from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import Compensated, Plain, powers_error
 from .bounds import Certificate, CertificateError, Sample, bounds
 from .feature_map import dimension, entries, image

@@ -23,7 +23,6 @@ from ..certificates.kernel import KernelPoint, KernelSample, all_bounds, certifi
 from ..certificates.kernel_verdicts import KernelSeparator
 from ..certificates.verdicts import Inseparable, LinearSeparator, Separable, Verdict
 from ..data.duplicates import apart, merge
-from ..data.nonempty import may_be_dense, without_empty_columns
 from ..data.rows import canonical
 from ..data.units import check_constant
 from ..fit.deadline import Watch
@@ -32,6 +31,7 @@ from ..fit.kernel_solve import KERNEL_ALGORITHMS, Decomposition, KernelSolution,
 from ..kernels.functions import Kernel, Precomputed
 from ..kernels.names import kernel_named, width
 from ..numerics.representable import refuse_rounded
+from ..numerics.sparse_columns import may_be_dense, without_empty_columns
 from ..numerics.threads import jobs, one_thread
 from ..problem.multiclass import SCHEMES, Parts, named_parts, parts_of
 from ..problem.problem import Problem

@@ -17,7 +17,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from ..algorithms import ALGORITHMS, Algorithm
 from ..certificates.bounds import INTERCEPT, Certificate, Certificates, Sample
 from ..certificates.verdicts import Verdict
-from ..data.nonempty import Columns, without_empty_columns
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..fit.deadline import Watch
@@ -25,6 +24,7 @@ from ..fit.driver import Distinct, Relay, Report, Solution, Terms, few_rows, sha
 from ..fit.policy import choose, gains_by_threads, relay
 from ..numerics.draws import Draws
 from ..numerics.representable import refuse_rounded
+from ..numerics.sparse_columns import Columns, without_empty_columns
 from ..numerics.threads import jobs, one_thread
 from ..problem.problem import Problem
 from ..problem.status import worst

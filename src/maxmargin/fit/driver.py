@@ -648,7 +648,7 @@ def _turn(relay: Relay | None) -> float:
 
 
 def _rank(certificate: Certificate) -> tuple[float, float]:
-    """The order of certificates of one problem, best first: by gap and, where a hard margin's gap rounds to one, margin."""
+    """The order of certificates of one problem, best first: by gap, then by margin (hard margins of gap one)."""
     lower = certificate.lower if certificate.problem.hard else 0.0
     return certificate.gap, -lower if lower > -np.inf else np.inf
 
@@ -690,6 +690,7 @@ def _with_separator(
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         least = float((task.y * Compensated.scores(task.patterns.X, w, b)).min())
         power = -int(np.frexp(least)[1])
+        points: list[tuple[np.ndarray, float]]
         points = [(w / least, b / least), (np.ldexp(w, power), float(np.ldexp(b, power))), (found.w, found.b)]
     told = [_Told(*point, alpha, certify(problem, whole, *point, alpha)) for point in points]
     first, second, own = told

@@ -24,9 +24,9 @@ import scipy.sparse as sp
 from scipy.optimize import nnls
 
 from ..algorithms.batch.generation import largest, linear_points
-from ..data.nonempty import may_be_dense
 from ..fit.deadline import Watch
 from ..numerics.rational import ExactRows
+from ..numerics.sparse_columns import may_be_dense
 from ..problem.problem import Problem
 from .iterates import decided
 from .normalized import NormalisedRows

@@ -32,12 +32,12 @@ from ..certificates.feature_map import exact_rows
 from ..certificates.kernel import KernelPoint, KernelSample, all_bounds, attained
 from ..certificates.kernel_verdicts import KernelSeparator, PolynomialSeparator
 from ..certificates.verdicts import Inseparable, Undecided, Verdict
-from ..data.nonempty import without_empty_columns
 from ..fit.deadline import Watch
 from ..fit.kernel_solve import BETTER, FEW_ROWS, IDLE, finish
 from ..fit.kernel_task import KernelPoints
 from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
 from ..numerics.rational import BeyondReachError, ExactRows
+from ..numerics.sparse_columns import without_empty_columns
 from ..problem.problem import Problem
 from ..problem.status import Status
 from .candidates import proposals, start

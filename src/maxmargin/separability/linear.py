@@ -28,13 +28,13 @@ from ..certificates.verdicts import (
     attained,
     attained_exactly,
 )
-from ..data.nonempty import Columns
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..fit.deadline import Watch
 from ..fit.driver import Terms, solve
 from ..fit.policy import choose
 from ..numerics.rational import BeyondReachError, IntegerRows
+from ..numerics.sparse_columns import Columns
 from ..numerics.sums import Compensated
 from ..problem.intercept import best_intercept
 from ..problem.problem import Problem

@@ -20,12 +20,12 @@ import scipy.sparse as sp
 
 from ..certificates.definiteness import check_kernel
 from ..certificates.verdicts import Verdict
-from ..data.nonempty import without_empty_columns
 from ..data.rows import Patterns
 from ..fit.deadline import Watch
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..kernels.names import kernel_named
 from ..numerics.representable import refuse_rounded
+from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
 from .kernel import KernelSearch

@@ -28,8 +28,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from ...data.nonempty import may_be_dense
 from ...numerics.norms import row_norms
+from ...numerics.sparse_columns import may_be_dense
 from ...problem.problem import Problem
 
 NEAR = 0.25  # squared Newton decrement of a point near the path

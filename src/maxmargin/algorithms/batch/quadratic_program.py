@@ -23,9 +23,9 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from ...data.nonempty import may_be_dense
 from ...engine.columns import far_off
 from ...engine.jit import writable
+from ...numerics.sparse_columns import may_be_dense
 from ...problem.problem import Problem
 from .chunks import LONGER, Blocks, blocks_of, few_longer, is_few, upper_median
 
