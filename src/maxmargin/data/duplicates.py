@@ -1,7 +1,8 @@
-"""Identical rows as one row of their total weight, in the order in which they first appear.
+"""Identical rows as one row of their total weight, in the order of the data or one that does not depend on it.
 
-A problem with copies of rows and the same problem with weights in their place are then one problem, and an algorithm
-that presents rows in the order of the data (`shuffle=False`) still does so after the merge.
+The latter so that on problems of few different rows the answer is the same for copies and weights and for any order of
+the rows, of algorithms that present rows in random order, too; `shuffle=False` asks for the order of the data.
+Of wide rows it is so but for rounding: where none are equal, they are left as they stand.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from ..engine.signatures import dense, odd, sparse
 
 @dataclass(frozen=True)
 class Merged:
-    """Distinct (row, label) pairs, in the order of their first appearance.
+    """Distinct (row, label) pairs, sorted by their signatures or in the order in which they first appear.
 
     Attributes
     ----------
     y, weights
         Of the distinct rows.
     places : ndarray of int
-        Where each of them stands first among the original rows; ascending.
+        Where each of them stands first among the original rows.
     groups : ndarray of int of shape (n,)
         `groups[i]` is the place of the original row i among the distinct ones.
     shares : ndarray of shape (n,)
@@ -52,7 +53,7 @@ def apart(y: np.ndarray, weights: np.ndarray) -> Merged:
     return Merged(y, weights, every, every, np.ones(y.size))
 
 
-def merge(X: Any, y: np.ndarray, weights: np.ndarray) -> Merged:
+def merge(X: Any, y: np.ndarray, weights: np.ndarray, in_order: bool = False) -> Merged:
     """Merge identical rows of the same label.
 
     Parameters
@@ -61,28 +62,26 @@ def merge(X: Any, y: np.ndarray, weights: np.ndarray) -> Merged:
     y : ndarray of shape (n,)
         Labels -1.0 and 1.0, or numbers of classes.
     weights : ndarray of shape (n,), positive
-
-    Returns
-    -------
-    Merged
-        All rows as they are where no two are equal.
+    in_order : bool, default=False
+        Distinct rows in the order in which they first appear; else in an order that permutations of the rows share.
     """
     signature = _signatures(X)
     signature = np.where(y > 0, ~signature, signature)
-    order = np.lexsort((y, signature))  # stable: equal rows stand side by side, the first to appear first
+    order = np.lexsort((y, signature))  # stable: of equal rows the first to appear comes first
     fresh = np.ones(order.size, bool)
     fresh[1:] = (signature[order[1:]] != signature[order[:-1]]) | (y[order[1:]] != y[order[:-1]])
     twins = np.flatnonzero(~fresh)
     if twins.size:  # a signature is not yet a proof; rows that each equal the one before are all equal
         fresh[twins] = _differ(X, order[twins], order[twins - 1])
-    if fresh.all():
-        return apart(y, weights)
-    first = order[fresh]
-    places = np.sort(first)
     groups = np.empty(order.size, np.intp)
-    groups[order] = np.searchsorted(places, first)[np.cumsum(fresh) - 1]
-    total = np.bincount(groups, weights=weights, minlength=places.size)
-    return Merged(y[places], total, places, groups, weights / total[groups])
+    groups[order] = np.cumsum(fresh) - 1
+    first = order[fresh]
+    if in_order:
+        places = np.sort(first)
+        groups = np.searchsorted(places, first)[groups]
+        first = places
+    total = np.bincount(groups, weights=weights, minlength=first.size)
+    return Merged(y[first], total, first, groups, weights / total[groups])
 
 
 def _signatures(X: Any) -> np.ndarray:

@@ -289,7 +289,7 @@ default="rbf"
         codes = np.where(np.isin(y, classes), np.searchsorted(classes, y), -1)
         gamma = width(self.gamma, X, weights)
         kernel = kernel_named(self.kernel, X, gamma, self.degree, self.coef0)
-        rows = _Rows(kernel, X, codes, whole)
+        rows = _Rows(kernel, X, codes, whole, in_order=not algorithm.shuffle)
         check_kernel(kernel, rows.X, self.cache_size * MEGABYTE)
         sample = KernelSample(kernel, rows.X, rows.rounded)
         labels = named_parts(scheme, classes)
@@ -524,6 +524,8 @@ def _side_by_side(supports: list[tuple[np.ndarray, np.ndarray]], used: np.ndarra
 class _Rows:
     """The rows that a fit works on: of positive weight, equal ones of a class as one.
 
+    With `in_order` they are in the order in which they first appear in the data.
+
     Attributes
     ----------
     X, codes, weights
@@ -534,7 +536,9 @@ class _Rows:
         The number of the class of every row of the fit, -1 where all of a class have weight 0; and its weight.
     """
 
-    def __init__(self, kernel: Kernel, X: Any, codes: np.ndarray, weights: np.ndarray) -> None:
+    def __init__(
+        self, kernel: Kernel, X: Any, codes: np.ndarray, weights: np.ndarray, in_order: bool
+    ) -> None:
         self.kernel, self.whole_codes, self.whole = kernel, codes, weights
         self._used = np.flatnonzero(weights > 0.0)
         self._n = codes.size
@@ -542,7 +546,8 @@ class _Rows:
         if isinstance(kernel, Precomputed):
             self._merged = apart(labels, weights)
         else:
-            self._merged = merge(X if self._used.size == self._n else X[self._used], labels, weights)
+            some = X if self._used.size == self._n else X[self._used]
+            self._merged = merge(some, labels, weights, in_order)
         halved = np.frexp(self._merged.shares)[0] == 0.5  # halves and quarters are exact
         copies = float(np.bincount(self._merged.groups).max(initial=0))
         self.rounded = 0.0 if halved.all() else (copies + 4.0) * float(np.finfo(float).eps)

@@ -63,6 +63,7 @@ class Decomposition:
 
     name: ClassVar[str] = "decomposition"
     convergent: ClassVar[bool] = True
+    shuffle: ClassVar[bool] = True  # asks for no order of the rows
 
     def refuses(self, problem: Problem) -> str | None:
         """None: it solves every kernel problem."""
