@@ -35,7 +35,7 @@ from ..numerics.sums import (
     parts,
     powers_error,
 )
-from ..problem.problem import Problem
+from ..problem.problem import Problem, proves_nothing
 from .huge_columns import exact_bound, huge_columns, inside
 
 INTERCEPT = {"none": "no intercept", "free": "free intercept", "augmented": "augmented intercept"}
@@ -177,6 +177,11 @@ class Certificate:
         return self.problem.gap(self.lower, self.upper)
 
     @property
+    def proves_nothing(self) -> bool:
+        """Whether neither bound is known, as of a fit that was stopped before it found one; the gap is then inf."""
+        return proves_nothing(self.lower, self.upper)
+
+    @property
     def rows(self) -> int:
         """How many rows the data had."""
         return self.fingerprint.rows
@@ -204,7 +209,10 @@ class Certificate:
         return (
             f"{name}, {space}, {INTERCEPT[problem.intercept]}\n"
             f"  {self.lower:.12g} <= best {what} <= {self.upper:.12g}\n"
-            f"  gap {self.gap:.3g}, proved by {self.support.size} of {self.rows} rows"
+        ) + (
+            "  nothing is proved: neither bound is known, and the gap is inf"
+            if self.proves_nothing
+            else f"  gap {self.gap:.3g}, proved by {self.support.size} of {self.rows} rows"
         )
 
 
@@ -219,6 +227,11 @@ class Certificates:
     def gap(self) -> float:
         """The largest gap of all classes."""
         return max(part.gap for part in self.parts)
+
+    @property
+    def proves_nothing(self) -> bool:
+        """Whether no part has a bound."""
+        return all(part.proves_nothing for part in self.parts)
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
@@ -242,7 +255,10 @@ class Certificates:
         what = "pairs of classes" if pairs else "classes, one against the rest"
         lines = [f"{len(self)} {what}; largest gap {self.gap:.3g}"]
         for name, part in zip(self.classes, self.parts, strict=True):
-            lines.append(f"{name}: {part.lower:.9g} <= best <= {part.upper:.9g}, gap {part.gap:.3g}")
+            lines.append(
+                f"{name}: {part.lower:.9g} <= best <= {part.upper:.9g}, gap {part.gap:.3g}"
+                + (", nothing is proved" if part.proves_nothing else "")
+            )
         return "\n".join(lines)
 
 

@@ -30,7 +30,8 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
     Returns
     -------
     Certificate or Certificates
-        The same bounds, recomputed.
+        The same bounds, recomputed. Those of a fit that was stopped before it found anything are -inf and inf, which
+        hold of any data and prove nothing: `gap` is then inf, `proves_nothing` true, and the text says so.
 
     Raises
     ------

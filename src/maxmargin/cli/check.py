@@ -23,7 +23,7 @@ def check(
     """Recompute every bound of a model from the data; exit code 2 if one does not hold, and which.
 
     The proof that a hard margin has no separator is rechecked in rational numbers. Exit code 3 if all bounds hold, but
-    are farther apart than the tolerance of the fit, or there is no separator.
+    are farther apart than the tolerance of the fit, or there is no separator, or nothing is proved.
     """
     with one_sentence():
         from ..certificates.bounds import CertificateError
@@ -31,7 +31,7 @@ def check(
         from .separability import in_all_words, inseparable
         from .stored import certified_and_labelled
         from .summary import as_json as to_json
-        from .summary import summary
+        from .summary import nothing_proved, summary
 
         which = Selection(label, columns, drop)
         fitted, table = certified_and_labelled(model, data, which, "a certificate")
@@ -42,16 +42,20 @@ def check(
             if as_json:
                 typer.echo(to_json({"verified": False, "reason": str(error)}))
             raise
+        unproved = nothing_proved(fitted, certificate)
         if as_json:
-            typer.echo(to_json({"verified": True, **summary(fitted, certificate, table.feature_names)}))
+            facts = summary(fitted, certificate, table.feature_names)
+            reason = {} if unproved is None else {"reason": unproved}
+            typer.echo(to_json({"verified": unproved is None, **reason, **facts}))
         else:
             proof = ", and so does the proof that there is no separator" if inseparable(fitted) else ""
             typer.echo(
-                f"verified: recomputed from the {table.X.shape[0]} rows of {data}, every bound holds{proof}"
+                unproved
+                or f"verified: recomputed from the {table.X.shape[0]} rows of {data}, every bound holds{proof}"
             )
             for words in in_all_words(fitted, table.y, certificate):
                 typer.echo(words)
-        if certificate.gap > fitted.tol:
-            if not as_json and not inseparable(fitted):
+        if unproved or certificate.gap > fitted.tol:
+            if not as_json and not unproved and not inseparable(fitted):
                 typer.echo(f"the gap is above the tolerance of the fit, {fitted.tol:g}")
             raise typer.Exit(STOPPED)

@@ -141,8 +141,9 @@ def fit(
             typer.echo(solved_by(model))
             for words in in_all_words(model, table.y, model.certificate_):
                 typer.echo(words)
-            # without a separator there are no weights to speak of
-            for line in () if inseparable(model) else weights(model, table.feature_names):
+            # without a separator, or a bound, there are no weights to speak of
+            without = inseparable(model) or model.certificate_.proves_nothing
+            for line in () if without else weights(model, table.feature_names):
                 typer.echo(line)
     if model.status_ is not Status.CERTIFIED:
         raise typer.Exit(STOPPED)

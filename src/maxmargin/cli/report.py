@@ -31,13 +31,14 @@ def report(
     """Write one page that stands by itself: verdict, certificate rechecked, pictures, decisive rows and features.
 
     The page is written in any case that data fit the model, and says what was found. Exit code 2 if a bound does not
-    hold on the data of the fit, 3 if the bounds are farther apart than the tolerance of the fit.
+    hold on the data of the fit, 3 if the bounds are farther apart than the tolerance of the fit, or nothing is proved.
     """
     with one_sentence():
         from ..numerics.files import check_place
         from .compare import _figure
         from .stored import certified_and_labelled
         from .summary import as_json as to_json
+        from .summary import nothing_proved
 
         check_place(output, model, data)
         # a device or a pipe takes anything
@@ -65,7 +66,9 @@ def report(
             typer.echo(f"report: {output}")
             typer.echo(
                 {
-                    Outcome.HOLDS: f"verified: recomputed from the {rows} rows of {data}, every bound holds",
+                    Outcome.NOTHING_PROVED: nothing_proved(fitted, found.certificate),
+                    Outcome.HOLDS: nothing_proved(fitted, found.certificate)
+                    or f"verified: recomputed from the {rows} rows of {data}, every bound holds",
                     Outcome.OTHER_DATA: f"not verified: these are other data than those of the fit ({found.words})",
                     Outcome.FAILS: f"the certificate does not hold: {found.words}",
                 }[found.outcome]

@@ -44,7 +44,27 @@ def summary(model: Any, certificate: Any, names: list[str] | None = None) -> dic
             for label, part in zip(labels, parts, strict=True)
         ],
         **({"verdicts": verdicts} if verdicts else {}),
+        **({"nothing_proved": unproved} if (unproved := nothing_proved(model, certificate)) else {}),
     }
+
+
+def nothing_proved(model: Any, certificate: Any) -> str | None:
+    """Say of which problems nothing is proved; None where each has a bound or the proof that no separator exists."""
+    from ..certificates.verdicts import Inseparable
+    from ..certificates.verification import verdicts_of
+    from ..estimators.decisions import text_of as name_of
+
+    verdicts = verdicts_of(model)
+    labels = getattr(certificate, "classes", [None])
+    open_ones = [
+        label
+        for label, part in zip(labels, certificate.certificates, strict=True)
+        if part.proves_nothing and not isinstance(verdicts.get(label), Inseparable)
+    ]
+    if not open_ones:
+        return None
+    about = "" if open_ones == [None] else f" about {', '.join(map(name_of, open_ones))}"
+    return f"nothing is proved{about}: the fit ended before it found a bound"
 
 
 def stages(model: Any) -> list[tuple[str, str]]:

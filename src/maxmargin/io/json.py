@@ -196,6 +196,7 @@ def _bounds(model: Any) -> list[dict[str, Any]] | None:
             "upper": _readable(part.upper),
             "gap": _readable(part.gap),
             "proved_by_rows": int(part.support.size),
+            **({"nothing_proved": True} if part.proves_nothing else {}),
         }
         for part in parts
     ]

@@ -187,7 +187,9 @@ class BoundsDisplay:
         """Distances of the upper and of the lower bound; NaN where a bound is not finite."""
         finite = np.isfinite(self.lower) & np.isfinite(self.upper)
         if not finite.any():
-            raise ValueError("there is nothing to draw: no report has two finite bounds.")
+            known = np.isfinite(self.lower).any() or np.isfinite(self.upper).any()
+            nothing = "" if known else "nothing is proved, and "
+            raise ValueError(f"{nothing}there is nothing to draw: no report has two finite bounds.")
         last = int(np.flatnonzero(finite)[-1])
         best = float(self.lower[last] + self.upper[last]) / 2.0
         unit = abs(best) or 1.0

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..certificates.bounds import INTERCEPT, Certificate
+from ..certificates.bounds import INTERCEPT, Certificate, Certificates
 from ..certificates.verification import verdicts_of
 from ..estimators.decisions import Decision, text_of
 from ..estimators.explanation import at_cap, by_weight, left_open
@@ -45,6 +45,16 @@ def verdict(subject: Subject) -> Markup:
                 "p",
                 element("strong", "Proof rechecked"),
                 f" — every bound was recomputed from the {len(subject.y)} rows of these data, and holds.",
+            )
+        )
+    elif recheck.outcome is Outcome.NOTHING_PROVED:
+        mood = "bad"
+        facts.append(
+            element(
+                "p",
+                element("strong", "Nothing is proved"),
+                " — the fit ended before it found a bound, and there is nothing to recheck.",
+                role="alert",
             )
         )
     elif recheck.outcome is Outcome.FAILS:
@@ -91,7 +101,7 @@ def overview(subject: Subject) -> Markup:
         "Looked for": _asked(problem, certificate),
         "Classes": f"{len(classes)}: {shown}" + (f", {_scheme(subject)}" if len(classes) > 2 else ""),
         "Data of the fit": f"{certificate.rows} rows of {certificate.fingerprint.features} features",
-        "Certified gap": f"{_gap(subject.gap)}; asked for: {_gap(model.tol)}",
+        "Certified gap": f"{_certified_gap(subject.recheck.certificate)}; asked for: {_gap(model.tol)}",
         "Fit": f"{model.n_iter_} round{'' if model.n_iter_ == 1 else 's'}"
         + (f" ({', '.join(stages)}), {_seconds(seconds)}" if stages else "; no history is stored"),
         "Accuracy on these data": accuracy,
@@ -106,6 +116,7 @@ def certificate(subject: Subject) -> Markup:
     source = {
         Outcome.HOLDS: "All numbers were recomputed from the data by code that shares nothing with the solver, and "
         "rounded outwards.",
+        Outcome.NOTHING_PROVED: "Neither bound is known, and there is nothing to recompute.",
         Outcome.FAILS: "These are the numbers that the model claims; the data contradict them.",
         Outcome.OTHER_DATA: "These are the numbers that the model claims about the data of its fit; they were not "
         "rechecked.",
@@ -124,7 +135,7 @@ def certificate(subject: Subject) -> Markup:
                         one.name,
                         f"{c.lower:.9g}",
                         f"{c.upper:.9g}",
-                        _gap(c.gap),
+                        _certified_gap(c),
                         f"{c.support.size} of {c.rows} rows",
                     ]
                     for one, c in subject.parts
@@ -171,6 +182,8 @@ def decisive_rows(subject: Subject) -> Markup:
                 class_="note",
             ),
         )
+    if all(part.support.size == 0 for _, part in subject.parts):
+        return _section(title, element("p", "No row has a dual weight, and no row bounds the best value."))
     problem = subject.parts[0][1].problem
     bound = "No margin above the bound" if problem.hard else "No objective below the bound"
     words = (
@@ -228,6 +241,8 @@ def _numbers(rows: np.ndarray, most: int) -> str:
 
 
 def _rows_table(subject: Subject, one: Decision, part: Certificate) -> Markup:
+    if part.support.size == 0:
+        return element("p", f"{one.name}: no row has a dual weight.")
     signs, _ = one.signs(subject.y)
     weights = np.ones(len(subject.y)) if subject.sample_weight is None else subject.sample_weight
     factors = dict(zip(subject.model.classes_.tolist(), subject.model.class_weight_.tolist(), strict=True))
@@ -306,6 +321,8 @@ def _section(title: str, *content: Any) -> Markup:
 def _in_words(part: Certificate, linear: bool) -> list[str]:
     """One certificate in sentences."""
     problem = part.problem
+    if part.proves_nothing:
+        return ["Nothing is proved: the fit ended before it found a bound."]
     kind = "linear function" if linear else f"function of the kernel {part.kernel}"
     if problem.hard:
         norm = f"measured in the {_norm(problem.p)}-norm" if linear else "measured in the space of the kernel"
@@ -358,6 +375,11 @@ def _norm(p: float) -> str:
 def _gap(gap: float) -> str:
     """A relative gap; beyond any sense where the better bound is none, as of a margin that is not reached."""
     return f"{100.0 * max(gap, 0.0):.2g} %" if gap < 1e4 else "none, one bound proves nothing"
+
+
+def _certified_gap(part: Certificate | Certificates) -> str:
+    """The relative gap of a certificate, or that it proves nothing."""
+    return "none, nothing is proved" if part.proves_nothing else _gap(part.gap)
 
 
 def _seconds(seconds: float) -> str:

@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from ..certificates.bounds import Certificate, CertificateError, Certificates
-from ..certificates.verification import verify, verify_verdicts
+from ..certificates.verdicts import Inseparable
+from ..certificates.verification import verdicts_of, verify, verify_verdicts
 from ..estimators.decisions import Decision, decisions, rows_of
 from ..estimators.explanation import SupportReport, explained
 from ..estimators.kernel import KernelMaxMarginClassifier
@@ -22,6 +23,7 @@ class Outcome(StrEnum):
     """What recomputing a certificate from data says."""
 
     HOLDS = "HOLDS"  #: every bound was recomputed from the data, and holds
+    NOTHING_PROVED = "NOTHING_PROVED"  #: the data are those of the fit, which ended before it found a bound
     FAILS = "FAILS"  #: the data are those of the fit, and a bound does not hold
     OTHER_DATA = "OTHER_DATA"  #: the data are not those of the fit, and say nothing about its certificate
 
@@ -34,7 +36,8 @@ class Recheck:
     ----------
     outcome : Outcome
     words : str
-        Why it does not hold, or what tells the data from those of the fit; empty where it holds.
+        Why it does not hold, that nothing is proved, or what tells the data from those of the fit; empty where it
+        holds.
     certificate : Certificate or Certificates
         The recomputed one where it holds, else that of the fit.
     """
@@ -111,6 +114,11 @@ class Subject:
             verify_verdicts(self.model, self.X, self.y)
         except CertificateError as error:
             return Recheck(Outcome.FAILS, str(error), claim)
+        verdicts = verdicts_of(self.model)
+        if found.proves_nothing and not any(isinstance(one, Inseparable) for one in verdicts.values()):
+            return Recheck(
+                Outcome.NOTHING_PROVED, "nothing is proved: the fit ended before it found a bound", found
+            )
         return Recheck(Outcome.HOLDS, "", found)
 
     @cached_property
