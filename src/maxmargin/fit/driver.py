@@ -648,7 +648,7 @@ def _turn(relay: Relay | None) -> float:
 
 
 def _rank(certificate: Certificate) -> tuple[float, float]:
-    """The order of certificates of one problem, best first: by gap, then by margin (hard margins of gap one)."""
+    """The order of certificates of one problem, best first: by gap, and by margin where hard gaps round to one."""
     lower = certificate.lower if certificate.problem.hard else 0.0
     return certificate.gap, -lower if lower > -np.inf else np.inf
 
@@ -694,7 +694,7 @@ def _with_separator(
         points = [(w / least, b / least), (np.ldexp(w, power), float(np.ldexp(b, power))), (found.w, found.b)]
     told = [_Told(*point, alpha, certify(problem, whole, *point, alpha)) for point in points]
     first, second, own = told
-    separator = first if first.certificate.lower > 0.0 else second
+    separator = first if first.certificate.lower >= second.certificate.lower * (1.0 - EXACT) else second
     best = min([own, separator], key=lambda one: _rank(one.certificate))
     status = found.status
     if best.certificate.lower > 0.0 and status in (Status.UNDECIDED, Status.NOT_FINITE):

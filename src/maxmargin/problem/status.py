@@ -17,7 +17,8 @@ class Status(StrEnum):
     MAX_TIME = "MAX_TIME"  #: `max_time` seconds went by, or too few are left for the digits of a certificate
     INTERRUPTED = "INTERRUPTED"  #: Ctrl-C, or the callback said so
     INSEPARABLE = "INSEPARABLE"  #: hard margin: there is no separator, and `verdict_` proves it exactly
-    UNDECIDED = "UNDECIDED"  #: hard margin: stopped with no separator in the model's own float64 numbers, and no proof that there is none
+    #: hard margin: stopped with no separator in the model's own float64 numbers, and no proof that there is none
+    UNDECIDED = "UNDECIDED"
     NOT_FINITE = "NOT_FINITE"  #: numbers overflowed: the scale of the data is beyond float64
 
 
