@@ -18,7 +18,8 @@ from ..algorithms.batch.quadratic_program import OutOfTime, Quadratic, Whole, is
 from ..algorithms.batch.small_dense import optimum
 from ..algorithms.programs import Program
 from ..certificates.bounds import FEW as FEW_ENTRIES
-from ..certificates.bounds import NEGLIGIBLE, Certificate, Sample
+from ..certificates.bounds import NEGLIGIBLE, Certificate, Sample, bounds, feasible
+from ..certificates.bounds import proved as certificate_of
 from ..certificates.one_pass import certify, certify_implied
 from ..certificates.verdicts import Inseparable, LinearSeparator, Undecided, Verdict
 from ..data.duplicates import Merged, apart, merge
@@ -692,7 +693,16 @@ def _with_separator(
         power = -int(np.frexp(least)[1])
         points: list[tuple[np.ndarray, float]]
         points = [(w / least, b / least), (np.ldexp(w, power), float(np.ldexp(b, power))), (found.w, found.b)]
-    told = [_Told(*point, alpha, certify(problem, whole, *point, alpha)) for point in points]
+    # all digits, as the verdict has: what they add to a margin is no part of a gap that is nearly one, but is proved
+    dual = feasible(problem, whole.y, whole.weights, alpha)
+    told = [
+        _Told(
+            *point,
+            alpha,
+            certificate_of(problem, whole, dual, bounds(problem, whole, *point, dual, Compensated)),
+        )
+        for point in points
+    ]
     first, second, own = told
     separator = first if first.certificate.lower >= second.certificate.lower * (1.0 - EXACT) else second
     best = min([own, separator], key=lambda one: _rank(one.certificate))
