@@ -101,7 +101,7 @@ def test_a_certificate_with_one_bound_proves_something():
     model = MaxMarginClassifier(C=INF, p=3, random_state=0, callback=lambda report: True).fit(X, y)
     assert not model.certificate_.proves_nothing
     assert "nothing is proved" not in str(model.certificate_)
-    mixed = Certificates((0, 1), (model.certificate_, stopped(3)[0].certificate_))
+    mixed = Certificates((0, 1), (*model.certificate_.certificates, *stopped(3)[0].certificate_.certificates))
     assert not mixed.proves_nothing
     assert mixed.gap == INF
     assert [("nothing is proved" in line) for line in str(mixed).splitlines()] == [False, False, True]
@@ -184,5 +184,5 @@ def test_exported_json_says_so(tmp_path):
 def test_a_soft_margin_without_dual_weights_has_a_report(tmp_path):
     X, y = labelled()
     model = MaxMarginClassifier(p=3, max_time=OVER, random_state=0).fit(X, y)
-    assert model.certificate_.support.size == 0
+    assert all(part.support.size == 0 for part in model.certificate_.certificates)
     assert write_report(model, X, y, tmp_path / "page.html").outcome is Outcome.HOLDS

@@ -533,9 +533,10 @@ def bounds(
         dual = _dual_point(problem, sample, alpha, arithmetic, v)
         if problem.hard:
             found = _hard_bounds(problem, sample.weights, arithmetic, (w, b), margins, alpha, dual)
-            if not found.lower > 0.0 and float(margins.values[sample.weights > 0.0].min()) > 0.0:
-                # (w, b) seems to separate, and |x_i| |w| bounds the rounding of a score too loosely to prove it where
-                # columns differ in size: the sum of the absolute terms of each score is much smaller there
+            separates = float(margins.values[sample.weights > 0.0].min()) > 0.0
+            if separates and not found.below <= NEGLIGIBLE * found.lower:
+                # |x_i| |w| bounds the rounding of a score too loosely to prove this margin where columns differ in
+                # size: the sum of the absolute terms of each score is much smaller there
                 margins = replace(margins, sizes=Plain.scores(abs(sample.X), np.abs(w)), times=1.0)
                 found = _hard_bounds(problem, sample.weights, arithmetic, (w, b), margins, alpha, dual)
         else:
