@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,12 @@ from maxmargin.problem.problem import Problem
 
 INF = np.inf
 ENDS = (Status.CERTIFIED, Status.STALLED, Status.MAX_ITER, Status.CONVERGED)
+
+
+def lower_of(model, *data) -> float:
+    """The lower bound that the data prove."""
+    found: Any = verify(model, *data)
+    return found.lower
 
 
 def uneven(n, d, seed, least=-12, largest=10):
@@ -33,15 +41,15 @@ def test_the_model_is_at_least_as_good_as_the_verdict(n, d, p, seed, fit_interce
     told = separate(X, y, p=p, bias=fit_intercept, tol=INF)
     assert isinstance(told, Separable)
     assert told.lo > 0.0
-    model = MaxMarginClassifier(C=INF, p=p, fit_intercept=fit_intercept, max_iter=60, random_state=0).fit(
-        X, y
-    )
+    model: Any = MaxMarginClassifier(
+        C=INF, p=p, fit_intercept=fit_intercept, max_iter=60, random_state=0
+    ).fit(X, y)
     assert model.status_ in ENDS
     assert not hasattr(model, "verdict_")
     assert (model.predict(X) == y).all()
     assert model.certificate_.lower >= told.lo * (1.0 - 1e-9)  # bounds are rounded outwards
     assert model.certificate_.upper <= told.hi * (1.0 + 1e-9)
-    again = verify(model, X, y)
+    again: Any = verify(model, X, y)
     assert again.lower > 0.0
     assert again.lower <= again.upper
     scores = y * model.decision_function(X)
@@ -52,21 +60,21 @@ def test_rows_of_weight_zero_leave_the_separator_and_its_bound_in_place():
     X, y = uneven(60, 8, 3)
     wrong = np.vstack([X[::6], X])
     labels, weights = np.append(-y[::6], y), np.append(np.zeros(10), np.ones(60))
-    model = MaxMarginClassifier(C=INF, p=3, fit_intercept=False, max_iter=60, random_state=0)
+    model: Any = MaxMarginClassifier(C=INF, p=3, fit_intercept=False, max_iter=60, random_state=0)
     model.fit(wrong, labels, weights)
-    alone = MaxMarginClassifier(C=INF, p=3, fit_intercept=False, max_iter=60, random_state=0).fit(X, y)
+    alone: Any = MaxMarginClassifier(C=INF, p=3, fit_intercept=False, max_iter=60, random_state=0).fit(X, y)
     assert model.status_ is alone.status_
     assert model.certificate_.lower == pytest.approx(alone.certificate_.lower, rel=1e-9)
-    assert verify(model, wrong, labels, weights).lower > 0.0
+    assert lower_of(model, wrong, labels, weights) > 0.0
 
 
 def test_a_separator_known_when_a_fit_is_interrupted_is_kept():
     X, y = uneven(30, 8, 0)
     options = {"C": INF, "p": 3, "fit_intercept": False, "algorithm": "ima", "random_state": 0}
-    model = MaxMarginClassifier(callback=lambda report: report.round >= 6, **options).fit(X, y)
+    model: Any = MaxMarginClassifier(callback=lambda report: report.round >= 6, **options).fit(X, y)
     assert model.status_ is Status.INTERRUPTED
     assert model.certificate_.lower > 0.0
-    assert verify(model, X, y).lower > 0.0
+    assert lower_of(model, X, y) > 0.0
     assert not hasattr(model, "verdict_")
 
 
@@ -75,11 +83,13 @@ def test_a_separator_known_when_a_kernel_fit_is_interrupted_is_kept(scale):
     X, y = uneven(40, 6, 0, -scale, scale)
     options = {"C": INF, "kernel": "linear", "fit_intercept": False, "algorithm": "perceptron"}
     # from the twentieth round on the verdict is there; the Perceptron alone has no separator by then
-    model = KernelMaxMarginClassifier(callback=lambda report: report.round >= 21, random_state=0, **options)
+    model: Any = KernelMaxMarginClassifier(
+        callback=lambda report: report.round >= 21, random_state=0, **options
+    )
     model.fit(X, y)
     assert model.status_ is Status.INTERRUPTED
     assert model.certificate_.lower > 0.0
-    assert verify(model, X, y).lower > 0.0
+    assert lower_of(model, X, y) > 0.0
     assert not hasattr(model, "verdict_")
 
 

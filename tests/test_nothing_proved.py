@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,7 +53,8 @@ def files(tmp_path):
     """Write a stopped model of so many classes and its data; return both paths."""
 
     def write(kind, classes):
-        model, X, y = stopped(kind, classes)
+        fitted, X, y = stopped(kind, classes)
+        model: Any = fitted
         data, path = tmp_path / "data.csv", tmp_path / "stopped.model"
         lines = [
             ",".join([*(repr(float(value)) for value in row), str(label)])

@@ -695,14 +695,10 @@ def _with_separator(
         points = [(w / least, b / least), (np.ldexp(w, power), float(np.ldexp(b, power))), (found.w, found.b)]
     # all digits, as the verdict has: what they add to a margin is no part of a gap that is nearly one, but is proved
     dual = feasible(problem, whole.y, whole.weights, alpha)
-    told = [
-        _Told(
-            *point,
-            alpha,
-            certificate_of(problem, whole, dual, bounds(problem, whole, *point, dual, Compensated)),
-        )
-        for point in points
-    ]
+    told = []
+    for u, c in points:
+        bounded = bounds(problem, whole, u, c, dual, Compensated)
+        told.append(_Told(u, c, alpha, certificate_of(problem, whole, dual, bounded)))
     first, second, own = told
     separator = first if first.certificate.lower >= second.certificate.lower * (1.0 - EXACT) else second
     best = min([own, separator], key=lambda one: _rank(one.certificate))
