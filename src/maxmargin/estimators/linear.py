@@ -303,7 +303,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
                 with lock:
                     hearing(report, point, watch)
 
-            algorithm, reason = plan or choose(problem, patterns, signs[kept], watch.interrupted)
+            algorithm, reason = plan or choose(problem, patterns, signs[kept], watch.check)
             like = sample if len(labels) > 1 else None
             seen = Sample(whole, signs, weights, sample.norms, like, columns)
             names = (item(classes[0]), item(classes[1])) if classes.size == 2 else (False, True)

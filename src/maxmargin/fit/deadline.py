@@ -6,10 +6,36 @@ import math
 import signal
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 from ..problem.status import Status
+
+
+@dataclass(frozen=True)
+class StopCheck:
+    """A check whether to stop that knows the seconds left: the limit of a solver that cannot ask on its way.
+
+    Attributes
+    ----------
+    stop : callable
+        True where it is time to stop.
+    left : callable
+        Seconds that are left; infinite where no time was set.
+    """
+
+    stop: Callable[[], bool]
+    left: Callable[[], float]
+
+    def __call__(self) -> bool:
+        return self.stop()
+
+
+def seconds_left(interrupted: Callable[[], bool]) -> float:
+    """The seconds left of a `StopCheck`; infinite for any other function, which does not know them."""
+    return interrupted.left() if isinstance(interrupted, StopCheck) else math.inf
 
 
 class Watch:
@@ -76,6 +102,11 @@ class Watch:
     def left(self) -> float:
         """Seconds that are left; infinitely many where no time was set."""
         return math.inf if self.deadline is None else max(self.deadline - time.perf_counter(), 0.0)
+
+    @property
+    def check(self) -> StopCheck:
+        """`interrupted`, with the time that is left."""
+        return StopCheck(self.interrupted, self.left)
 
     def affords(self, seconds: float) -> bool:
         """Is there time for what takes so long?"""

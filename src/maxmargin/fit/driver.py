@@ -31,7 +31,7 @@ from ..numerics.norms import norm
 from ..numerics.sums import MORE_DIGITS, Compensated, Plain
 from ..problem.problem import CROSSED, Problem, contradict
 from ..problem.status import Status
-from .deadline import Watch
+from .deadline import StopCheck, Watch
 from .line_search import intercept
 from .run import Run
 from .schedules import SCHEDULES
@@ -471,7 +471,7 @@ def _solve(
         return run.presentations >= enough or watch.interrupted()
 
     with np.errstate(over="ignore", invalid="ignore"):  # what is begun with may be of other data
-        run = Run(task, algorithm, tol, rng, enough_said)
+        run = Run(task, algorithm, tol, rng, StopCheck(enough_said, watch.left))
         run.look_for_zero_rows()
         run.count_start()
 

@@ -72,7 +72,7 @@ def proposals(rows: ExactRows, watch: Watch) -> Iterator[Proposal]:
             return
     intercept = "free" if rows.bias else "none"
     program = Problem("hinge", np.inf, p=np.inf, intercept=intercept)
-    for w, b, alpha in linear_points(program, X, y, np.ones(y.size), watch.interrupted):
+    for w, b, alpha in linear_points(program, X, y, np.ones(y.size), watch.check):
         yield Proposal(w / spread, alpha, "a linear program")
         if float((y * (X @ w + b)).min()) > 0.0:
             return  # no proof of it in float64: a program in smaller units would take HiGHS long, at times minutes

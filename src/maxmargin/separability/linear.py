@@ -223,7 +223,7 @@ class LinearSearch:
     def _margin(self) -> tuple[np.ndarray, float, Certificate, str] | None:
         """What the fit of a hard margin finds, in this norm."""
         task = Task(self.problem, Patterns(self.X), self.y, np.ones(self.y.size))
-        algorithm, reason = choose(self.problem, task.patterns, self.y, self.watch.interrupted)
+        algorithm, reason = choose(self.problem, task.patterns, self.y, self.watch.check)
         terms = Terms(self.tol, ROUNDS, self.watch, reason=reason)
         try:
             found = solve(task, algorithm, terms, np.random.default_rng(0), self.sample)

@@ -72,9 +72,10 @@ def separate(
         Relative width of the interval around the largest margin at which it is narrow enough; ``inf`` ends with the
         verdict. Margins that are tiny beside the data may keep a wider one.
     max_time : float, default=None
-        Seconds, after which the verdict is Undecided, or the interval as wide as it is. It is looked at between linear
-        programs, working sets and exact solutions, each of which is ended first. With a kernel, a separator is looked
-        for as long as there is time; None gives it up after as many working sets as take some seconds.
+        Seconds, after which the verdict is Undecided, or the interval as wide as it is. It is looked at within linear
+        programs, and between working sets and exact solutions, each of which is ended first. With a kernel, a
+        separator is looked for as long as there is time; None gives it up after as many working sets as take some
+        seconds.
 
     Returns
     -------

@@ -61,7 +61,7 @@ def linear_points(
     weights : ndarray of shape (n,)
         Sample weights, all positive.
     interrupted : callable
-        Is it time to stop? Asked between masters.
+        True where it is time to stop. Asked between masters, and while HiGHS is at work.
     start : ndarray of shape (n,), default=None
         Dual weights that say which columns come first.
 
@@ -72,7 +72,7 @@ def linear_points(
         dual weights show it by |sum alpha_i y_i x_i| = 0.
     """
     whole = program(problem, X, y, weights)
-    for w, b, alpha in _Search(problem, whole, weights).points(start):
+    for w, b, alpha in _Search(problem, whole, weights, interrupted).points(start):
         yield Point(*whole.primal(w, b), whole.dual(alpha))
         if interrupted():
             return
@@ -81,8 +81,10 @@ def linear_points(
 class _Search:
     """The masters of one program, and the best of their points."""
 
-    def __init__(self, problem: Problem, whole: Program, weights: np.ndarray) -> None:
-        self.problem, self.whole, self.weights = problem, whole, weights
+    def __init__(
+        self, problem: Problem, whole: Program, weights: np.ndarray, interrupted: Callable[[], bool]
+    ) -> None:
+        self.problem, self.whole, self.weights, self.interrupted = problem, whole, weights, interrupted
         self.n, self.d = whole.A.shape
         self.transposed = whole.A.T.tocsr() if sp.issparse(whole.A) else whole.A.T
         self.w, self.b, self.alpha = np.zeros(self.d), 0.0, self.uniform()
@@ -102,8 +104,10 @@ class _Search:
         rows, columns = self.first(v)
         size = 1.0
         while True:
-            found = solve_program(whole.part(rows, columns), size, -self.primal)
+            found = solve_program(whole.part(rows, columns), size, -self.primal, self.interrupted)
             if found is None:
+                if not self.w.any() and self.interrupted():
+                    yield self.without_time(v)
                 return
             w = np.zeros(self.d)
             w[columns] = found.w
@@ -122,6 +126,12 @@ class _Search:
                 rows = self.needed(rows, alpha, scores + whole.y * found.b)
             rows = np.sort(np.concatenate([rows, more_rows]))
             columns = np.sort(np.concatenate([columns, more_columns]))
+
+    def without_time(self, v: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+        """A point where time ended within the first master: the direction of the class means, or w = 0 if better."""
+        w = self.direction(v)
+        self.keep(w, self.whole.A @ w, self.alpha, self.transposed @ self.alpha)
+        return self.w, self.b, self.alpha
 
     def needed(self, rows: np.ndarray, alpha: np.ndarray, margins: np.ndarray) -> np.ndarray:
         """The rows of a master without those that are far from having a say."""

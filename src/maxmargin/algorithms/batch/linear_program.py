@@ -17,14 +17,15 @@ hinge 0 <= alpha <= c with |sum alpha_i a_i|_p <= 1. A free intercept balances t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linprog
 
 from ...problem.problem import Problem
+from .highs import solve_linear
 
 ATTEMPTS = (
     ("highs-ds", 1e-10),
@@ -119,8 +120,13 @@ def program(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Pro
     return Program(A / unit, y, costs, bool(np.isinf(problem.p)), problem.free, unit, problem.rho)
 
 
-def solve_program(part: Program, size: float = 1.0, theta: float = 1.0) -> Solved | None:
-    """The optimum by HiGHS; None where it finds none.
+def solve_program(
+    part: Program,
+    size: float = 1.0,
+    theta: float = 1.0,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Solved | None:
+    """The optimum by HiGHS; None where it finds none, or none in time.
 
     Parameters
     ----------
@@ -129,6 +135,8 @@ def solve_program(part: Program, size: float = 1.0, theta: float = 1.0) -> Solve
         Of the hard margin: about its size, which becomes the unit.
     theta : float, default=1
         Of the hinge at p = 1: the best objective so far. The dual weights are feasible once it is the optimum.
+    interrupted : callable
+        True where it is time to stop. Asked while HiGHS is at work.
     """
     n, d = part.A.shape
     A = part.A if size == 1.0 else part.A / size
@@ -155,8 +163,9 @@ def solve_program(part: Program, size: float = 1.0, theta: float = 1.0) -> Solve
         one = np.append(np.ones(2 * d), np.zeros(G.shape[1] - 2 * d))[None]
         G, h = (sp.vstack([G, one]) if sp.issparse(G) else np.vstack([G, one])), np.append(h, 1.0)
     for method, tolerance in ATTEMPTS:
-        options = {"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance}
-        result = linprog(np.concatenate(cost), G, h, bounds=bounds, method=method, options=options)
+        result = solve_linear(np.concatenate(cost), G, h, bounds, method, tolerance, interrupted)
+        if result is None:  # it is time to stop
+            return None
         if result.status == 0:
             break
     else:

@@ -54,14 +54,14 @@ def interior_points(
     weights : ndarray of shape (n,), positive
         Sample weights.
     interrupted : callable
-        Is it time to stop? Asked before every step.
+        True where it is time to stop. Asked before every step, and within products and factors of large matrices.
     """
-    yield from (point for _, point in shown(Path(problem, X, y, weights), interrupted))
+    yield from (point for _, point in shown(Path(problem, X, y, weights, interrupted), interrupted))
 
 
 def shown(path: Path, interrupted: Callable[[], bool], tol: float = 0.0) -> Iterator[tuple[float, Point]]:
     """The points of a path that are worth a look or within `tol`, and the last, each with its gap."""
-    seen, least, idle, near = WORTH, np.inf, 0, False
+    seen, least, idle, near, gap = WORTH, np.inf, 0, False, np.inf
     for _ in range(MOST):
         gap, idle, stop = path.look(), idle + 1, interrupted()
         if gap > WORSE * least and least < SHARP:  # digits are lost
@@ -74,6 +74,9 @@ def shown(path: Path, interrupted: Callable[[], bool], tol: float = 0.0) -> Iter
             return
         if not path.advance():
             break
+    if interrupted():  # within a factor: what the last look saw stands
+        yield gap, path.point()
+        return
     yield path.look(), path.point()
 
 
@@ -85,6 +88,7 @@ class Path:
     problem : Problem
     X : ndarray or CSR matrix of shape (n, d)
     y, weights : ndarray of shape (n,)
+    interrupted : callable
 
     Attributes
     ----------
@@ -94,8 +98,15 @@ class Path:
         Dual weights, their distance from the cap, and the multipliers of both bounds.
     """
 
-    def __init__(self, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
-        self.blocks, self.y = blocks_of(problem, X), y
+    def __init__(
+        self,
+        problem: Problem,
+        X: Any,
+        y: np.ndarray,
+        weights: np.ndarray,
+        interrupted: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.blocks, self.y, self.interrupted = blocks_of(problem, X), y, interrupted
         n, self.unit2 = y.size, self.blocks.unit**2
         self.own, self.cap = problem.delta2(weights) / self.unit2, problem.caps(weights) * self.unit2
         self.capped = self.cap < np.inf
@@ -109,6 +120,10 @@ class Path:
         self.z, self.regular = np.zeros(self.blocks.size), self.blocks.regular
         self._pairs = n + int(np.count_nonzero(self.capped))
         self._lack, self._share, self._before, self._step = np.empty((4, n))
+        self._matrix: np.ndarray | None = None
+        self._made: np.ndarray | None = (
+            None  # what the dual weights combine the rows to, once the rows were passed
+        )
 
     def point(self) -> Point:
         """(w, b, alpha) of the problem's own units; weights on their way to a bound are put there where that helps.
@@ -117,21 +132,27 @@ class Path:
         dual, and costs half the square of what it moves: early on, more than it adds.
         """
         a, room = self.a, self.room
+        if self._made is None:
+            return *self.blocks.primal(self.z), a / self.unit2
         whole = np.where(self.capped, a + room, a.max())
         ends = np.where(self.u * whole > a, 0.0, np.where(self.capped & (self.v * whole > room), whole, a))
-        alpha = ends if self._gains(ends - a) > 0.0 else a
+        alpha = ends if self._gains(ends - a, self._made) > 0.0 else a
         return *self.blocks.primal(self.z), alpha / self.unit2
 
-    def _gains(self, da: np.ndarray) -> float:
+    def _gains(self, da: np.ndarray, made: np.ndarray) -> float:
         """What this change of the dual weights adds to the dual, less what is uneven then where they are to balance."""
-        signed, made = (da * self.y)[None, :], self._made
+        signed = (da * self.y)[None, :]
         move = sum(self.blocks.combine(signed[:, places], places)[0] for places in self.blocks.parts())
         bent = made + 0.5 * move
         added = float(da.sum() - (self.regular * bent) @ move - (self.own * da) @ (self.a + 0.5 * da))
         return added - float((1.0 - self.regular) @ (np.abs(made + move) - np.abs(made)))
 
     def look(self) -> float:
-        """Pass over all rows for what the next step takes; the relative gap, inf where dual weights prove nothing."""
+        """Pass over all rows for what the next step takes; the relative gap, inf where dual weights prove nothing.
+
+        Where it is time to stop within the pass, the gap is not known: inf, and no step can follow.
+        """
+        self._matrix = self._made = None
         blocks, y, size = self.blocks, self.y, self.blocks.size
         matrix, right, made, sums = np.zeros((size, size)), np.zeros(size), np.zeros(size), np.zeros(4)
         for places in blocks.parts():
@@ -144,6 +165,8 @@ class Path:
             both = blocks.combine(np.stack([lack * share, a]) * y[places], places)
             right, made = right + both[0], made + both[1]
             matrix += blocks.products(share, places)
+            if self.interrupted():
+                return np.inf
         self._matrix = blocks.regularised(matrix)
         self._made = made
         self._right = right - (self.regular * self.z - made)
@@ -152,7 +175,9 @@ class Path:
 
     def advance(self) -> bool:
         """A predictor, and the step that it corrects; False where numbers lead no further."""
-        solve = factor(self._matrix) if 0.0 < self._products < np.inf else None
+        if self._matrix is None or not 0.0 < self._products < np.inf:
+            return False
+        solve = factor(self._matrix, self.interrupted)
         if solve is None:
             return False
         first, again, longest, centred, bent = self._predict(solve(self._right))

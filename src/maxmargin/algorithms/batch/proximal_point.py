@@ -82,7 +82,7 @@ def proximal_points(
     tol : float, default=0
         A gap at which a point is shown as soon as there is one.
     """
-    search = _Search(problem, X, y, weights)
+    search = _Search(problem, X, y, weights, interrupted)
     search.place(start if start is not None else search.first())
     seen, least, idle, inside = WORTH / FEWER, np.inf, 0, None
     near = False
@@ -131,8 +131,15 @@ def steepest(cap: np.ndarray) -> float:
 class _Search:
     """A point w with its slacks, and the dual weights that it makes, in the units of the blocks."""
 
-    def __init__(self, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
-        self.blocks, self.y = blocks_of(problem, X), y
+    def __init__(
+        self,
+        problem: Problem,
+        X: Any,
+        y: np.ndarray,
+        weights: np.ndarray,
+        interrupted: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.blocks, self.y, self.interrupted = blocks_of(problem, X), y, interrupted
         self.cap = problem.caps(weights) * self.blocks.unit**2
         self._signed = self.cap * y
         self.regular, self.problem = self.blocks.regular, problem
@@ -184,7 +191,7 @@ class _Search:
 
     def advance(self) -> bool:
         """A step of Newton's method, to the least point of its line; False where numbers lead no further."""
-        solve = factor(self._matrix())
+        solve = factor(self._matrix(), self.interrupted)
         if solve is None:
             return False
         dz = -solve(self._gradient)
@@ -200,7 +207,9 @@ class _Search:
 
     def _matrix(self) -> np.ndarray:
         """The second derivative: of the patterns inside, and of the weights that are regularised."""
-        matrix = self.blocks.regularised(self.sigma * self.blocks.all_products(self.cap, self.inside))
+        matrix = self.blocks.regularised(
+            self.sigma * self.blocks.all_products(self.cap, self.inside, self.interrupted)
+        )
         if self.problem.free and not self.inside.size:
             matrix[-1, -1] += LOOSE * self.sigma * float(self.cap.sum())
         return matrix
