@@ -1,0 +1,282 @@
+"""Time limits and Ctrl-C are heard within linear programs, and within products and factors of large matrices."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import threading
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.optimize import linprog
+
+from maxmargin import InteriorPoint, MaxMarginClassifier, Status, verify
+from maxmargin.algorithms.batch import highs
+from maxmargin.algorithms.batch.primal_dual import interior_points
+from maxmargin.algorithms.batch.scaled_cholesky import factor
+from maxmargin.algorithms.batch.sifting import narrowed_points
+from maxmargin.fit.deadline import StopCheck, Watch, seconds_left
+from maxmargin.problem.problem import Problem
+
+LONG = 30.0  # seconds after which a call that should have been left ends by itself, and its test fails
+
+
+def half_at_the_margin(margin: float, n: int = 1000, d: int = 20) -> tuple[np.ndarray, np.ndarray]:
+    """Separable rows, every second of which has this margin: HiGHS's simplex cycles on them at margins near 1e-9."""
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((n, d)), rng.standard_normal(d)
+    w /= np.linalg.norm(w)
+    scores = X @ w
+    y = np.where(scores > 0.0, 1, -1)
+    X[::2] += (y * margin - scores)[::2, None] * w
+    return X, y
+
+
+def separable(n: int = 60, d: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    return half_at_the_margin(0.5, n, d)
+
+
+class EndlessSolver:
+    """Stands for a HiGHS that does not end, not even at its time limit, until it is released."""
+
+    def __init__(self, at_work=lambda: None) -> None:
+        self.release, self.limits, self.at_work = threading.Event(), [], at_work
+
+    def __call__(self, *program, options, **others):
+        self.limits.append(options["time_limit"])
+        self.at_work()
+        self.release.wait(LONG)
+        return linprog(*program, options=options, **others)
+
+
+@pytest.fixture
+def endless(monkeypatch):
+    """The solver in HiGHS's place; its threads have ended when the test has."""
+    solver = EndlessSolver()
+    monkeypatch.setattr(highs, "linprog", solver)
+    yield solver
+    solver.release.set()
+    for thread in threading.enumerate():
+        if thread.name == "HiGHS":
+            thread.join()
+
+
+LINEAR = [
+    {"C": np.inf, "p": 1},
+    {"C": np.inf, "p": np.inf},
+    {"C": 1.0, "p": 1, "loss": "hinge", "norm_power": 1},
+    {"C": 1.0, "p": np.inf, "loss": "hinge", "norm_power": 1},
+]
+
+
+@pytest.mark.parametrize("p", [1.5, 3])
+def test_a_program_that_cycles_ends_at_max_time(p):
+    """Such a fit ran for more than 400 s; the bound is that generous for slow machines."""
+    MaxMarginClassifier(C=np.inf, p=p, max_time=5.0).fit(*half_at_the_margin(0.1))  # compiled code is there
+    X, y = half_at_the_margin(1e-9)
+    begun = time.perf_counter()
+    model = MaxMarginClassifier(C=np.inf, p=p, max_time=0.5).fit(X, y)
+    assert time.perf_counter() - begun < 10.0
+    assert np.isfinite(model.coef_).all()
+    assert model.status_ is not Status.INTERRUPTED
+
+
+@pytest.mark.parametrize("asked", LINEAR)
+def test_a_fit_leaves_highs_at_its_deadline(endless, asked):
+    """And has a model, of which the certificate is right."""
+    X, y = separable()
+    model = MaxMarginClassifier(**asked, max_time=0.2).fit(X, y)
+    assert not endless.release.is_set()
+    assert model.status_ is Status.MAX_TIME
+    assert len(endless.limits) == 1
+    assert 0.0 < endless.limits[0] <= 0.2
+    assert np.isfinite(model.coef_).all()
+    assert verify(model, X, y).gap == pytest.approx(model.certificate_.gap)
+
+
+@pytest.mark.parametrize("asked", LINEAR)
+def test_a_fit_hears_ctrl_c_while_highs_is_at_work(endless, asked):
+    endless.at_work = lambda: os.kill(os.getpid(), signal.SIGINT)
+    before = signal.getsignal(signal.SIGINT)
+    model = MaxMarginClassifier(**asked).fit(*separable())
+    assert not endless.release.is_set()
+    assert model.status_ is Status.INTERRUPTED
+    assert np.isfinite(model.coef_).all()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_thread_that_was_left_solves_no_further_slice(endless):
+    """Its time limit is finite where the fit has none."""
+    endless.at_work = lambda: os.kill(os.getpid(), signal.SIGINT)
+    MaxMarginClassifier(C=np.inf, p=np.inf).fit(*separable())
+    endless.release.set()
+    for thread in threading.enumerate():
+        if thread.name == "HiGHS":
+            thread.join()
+    assert len(endless.limits) == 1
+    assert endless.limits[0] < np.inf
+
+
+@pytest.mark.parametrize("asked", LINEAR)
+def test_a_time_limit_that_is_not_reached_changes_nothing(asked):
+    X, y = separable(200, 10)
+    free, limited = (MaxMarginClassifier(**asked, max_time=limit).fit(X, y) for limit in (None, 1e4))
+    assert np.array_equal(free.coef_, limited.coef_)
+    assert np.array_equal(free.intercept_, limited.intercept_)
+    assert free.status_ is limited.status_
+
+
+def random_program() -> tuple[np.ndarray, np.ndarray, np.ndarray, list[tuple[float, float]]]:
+    rng = np.random.default_rng(0)
+    G = rng.standard_normal((40, 6))
+    return rng.standard_normal(6), G, np.ones(40), [(-1.0, 1.0)] * 6
+
+
+def test_slices_grow_until_the_program_is_solved(monkeypatch):
+    """And the solution is that of HiGHS in one piece."""
+    limits = []
+
+    def slow(*program, options, **others):
+        limits.append(options["time_limit"])
+        if len(limits) < 3:
+            time.sleep(options["time_limit"])
+            return highs.OptimizeResult(status=highs.TIME_OR_ITERATIONS)
+        return linprog(*program, options=options, **others)
+
+    monkeypatch.setattr(highs, "linprog", slow)
+    monkeypatch.setattr(highs, "FIRST", 0.01)
+    cost, G, h, bounds = random_program()
+    found = highs.solve_linear(cost, G, h, bounds, "highs-ds", 1e-9, lambda: False)
+    assert limits == sorted(set(limits))
+    assert len(limits) == 3
+    whole = linprog(cost, G, h, bounds=bounds, method="highs-ds")
+    np.testing.assert_allclose(found.x, whole.x, rtol=1e-9)
+
+
+def test_a_program_that_cycles_ends_without_a_time_limit(monkeypatch):
+    """The iteration limit is a multiple of rows and columns, and what it ends is not begun anew."""
+    limits = []
+
+    def cycling(*program, options, **others):
+        limits.append(options["maxiter"])
+        return highs.OptimizeResult(status=highs.TIME_OR_ITERATIONS)
+
+    monkeypatch.setattr(highs, "linprog", cycling)
+    cost, G, h, bounds = random_program()
+    found = highs.solve_linear(cost, G, h, bounds, "highs-ds", 1e-9, lambda: False)
+    assert found.status == highs.TIME_OR_ITERATIONS
+    assert limits == [highs.ITERATIONS * 46]
+
+
+def test_errors_of_highs_are_raised_where_it_was_called(monkeypatch):
+    def broken(*program, **others):
+        raise ZeroDivisionError("within HiGHS")
+
+    monkeypatch.setattr(highs, "linprog", broken)
+    with pytest.raises(ZeroDivisionError, match="within HiGHS"):
+        highs.solve_linear(*random_program(), "highs-ds", 1e-9, lambda: False)
+
+
+def test_numpy_is_as_strict_within_highs_as_where_it_was_called(monkeypatch):
+    seen = []
+
+    def looking(*program, options, **others):
+        seen.append(np.geterr()["over"])
+        return linprog(*program, options=options, **others)
+
+    monkeypatch.setattr(highs, "linprog", looking)
+    with np.errstate(over="ignore"):
+        highs.solve_linear(*random_program(), "highs-ds", 1e-9, lambda: False)
+    assert seen == ["ignore"]
+
+
+def test_a_check_knows_the_time_that_is_left():
+    assert seconds_left(lambda: False) == np.inf
+    assert seconds_left(Watch().check) == np.inf
+    assert 0.0 < seconds_left(Watch(100.0).check) <= 100.0
+    stopped = Watch()
+    stopped.stop()
+    assert stopped.check()
+    assert not StopCheck(lambda: False, lambda: 1.0)()
+
+
+def wide_clouds(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 2, 1, -1)
+    return rng.standard_normal((n, d)) + 0.1 * y[:, None], y
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "equal rows", "far off"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_interior_points_of_wide_rows_make_no_matrix_of_the_columns(kind, loss):
+    """The work of a step is n^3 then, and the memory n d."""
+    X, y = wide_clouds(20, 3000)
+    if kind == "equal rows":
+        X[3], X[5] = X[1], X[1]
+    X = X + 50.0 if kind == "far off" else X
+    rows = sp.csr_matrix(np.where(X > 0.0, X, 0.0)) if kind == "sparse" else X
+    ones = np.ones(y.size)
+    tracemalloc.start()
+    problem = Problem(loss, 1.0)
+    *_, last = narrowed_points(problem, rows, y.astype(float), ones)
+    w, b, alpha = last[:3]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 3000**2 / 4
+    margins = y * (rows @ w + b)
+    combined = rows.T @ (alpha * y)
+    primal = problem.primal(0.5 * float(w @ w), margins, ones)
+    dual = problem.dual(float(combined @ combined), alpha, ones)
+    assert abs(float(alpha @ y)) <= 1e-9 * float(alpha.sum())
+    assert primal - dual <= 1e-7 * primal
+
+
+def test_interior_points_of_wide_rows_certify_the_optimum():
+    X, y = wide_clouds(30, 2000)
+    model = MaxMarginClassifier(C=1.0, loss="hinge", algorithm=InteriorPoint(), tol=1e-6).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+
+
+@pytest.mark.parametrize("after", [1, 2, 5, 9, 14, 30])
+def test_interior_points_that_are_left_within_a_step_are_feasible(after):
+    """Wherever time ends, the last point has dual weights within their bounds."""
+    X, y = wide_clouds(1200, 300)
+    asked = itertools.count()
+    problem, signs, ones = Problem("hinge", 1.0), y.astype(float), np.ones(y.size)
+    points = list(interior_points(problem, X, signs, ones, lambda: next(asked) >= after))
+    w, b, alpha = points[-1]
+    assert np.isfinite(w).all()
+    assert np.isfinite(b)
+    assert ((alpha >= 0.0) & (alpha <= 1.0)).all()
+
+
+@pytest.fixture(scope="module")
+def large() -> np.ndarray:
+    """A positive definite matrix beyond what is factored in one call."""
+    A = np.random.default_rng(0).standard_normal((1600, 300))
+    return A @ A.T + np.diag(np.linspace(1.0, 1e6, 1600))
+
+
+def test_a_large_factor_solves(large):
+    right = np.ones(len(large))
+    solve = factor(large)
+    assert solve is not None
+    expected = scipy.linalg.solve(large, right, assume_a="pos")
+    np.testing.assert_allclose(solve(right), expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
+
+
+def test_a_large_indefinite_matrix_has_no_factor(large):
+    broken = large.copy()
+    broken[1200, 1300] = broken[1300, 1200] = 1e9
+    assert factor(broken) is None
+
+
+def test_a_large_factor_is_left_when_it_is_time_to_stop(large):
+    asked = itertools.count()
+    assert factor(large, lambda: next(asked) >= 3) is None
+    assert next(asked) <= 6
