@@ -152,6 +152,7 @@ def test_slices_grow_until_the_program_is_solved(monkeypatch):
     monkeypatch.setattr(highs, "FIRST", 0.01)
     cost, G, h, bounds = random_program()
     found = highs.solve_linear(cost, G, h, bounds, "highs-ds", 1e-9, lambda: False)
+    assert found is not None
     assert limits == sorted(set(limits))
     assert len(limits) == 3
     whole = linprog(cost, G, h, bounds=bounds, method="highs-ds")
@@ -169,6 +170,7 @@ def test_a_program_that_cycles_ends_without_a_time_limit(monkeypatch):
     monkeypatch.setattr(highs, "linprog", cycling)
     cost, G, h, bounds = random_program()
     found = highs.solve_linear(cost, G, h, bounds, "highs-ds", 1e-9, lambda: False)
+    assert found is not None
     assert found.status == highs.TIME_OR_ITERATIONS
     assert limits == [highs.ITERATIONS * 46]
 

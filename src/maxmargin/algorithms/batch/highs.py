@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ def solve_linear(
     cost: np.ndarray,
     G: Any,
     h: np.ndarray,
-    bounds: list[tuple[float | None, float | None]],
+    bounds: Sequence[tuple[float | None, float | None]],
     method: str,
     tolerance: float,
     interrupted: Callable[[], bool],
@@ -58,7 +58,8 @@ def solve_linear(
     cost : ndarray of shape (k,)
     G : ndarray or sparse matrix of shape (m, k)
     h : ndarray of shape (m,)
-    bounds : list of k pairs
+    bounds : sequence of k pairs
+        None where there is none.
     method : {"highs-ds", "highs-ipm"}
     tolerance : float
         Of primal and dual feasibility.
