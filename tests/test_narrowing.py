@@ -167,9 +167,9 @@ def test_few_rows_are_solved_for(monkeypatch):
     sizes = []
 
     class Path(narrowing.Path):
-        def __init__(self, problem, X, y, weights):
+        def __init__(self, problem, X, y, weights, *others):
             sizes.append(y.size)
-            super().__init__(problem, X, y, weights)
+            super().__init__(problem, X, y, weights, *others)
 
     monkeypatch.setattr(narrowing, "Path", Path)
     problem = Problem("hinge", 1.0)
