@@ -20,7 +20,8 @@ from maxmargin.algorithms.batch import highs
 from maxmargin.algorithms.batch.primal_dual import interior_points
 from maxmargin.algorithms.batch.scaled_cholesky import factor
 from maxmargin.algorithms.batch.sifting import narrowed_points
-from maxmargin.fit.deadline import StopCheck, Watch, seconds_left
+from maxmargin.fit.deadline import Watch
+from maxmargin.numerics.stop_check import StopCheck, seconds_left
 from maxmargin.problem.problem import Problem
 
 LONG = 30.0  # seconds after which a call that should have been left ends by itself, and its test fails

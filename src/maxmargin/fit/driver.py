@@ -28,10 +28,11 @@ from ..data.task import Task
 from ..data.units import Units, attempts, in_users_units
 from ..engine.order import Source
 from ..numerics.norms import norm
+from ..numerics.stop_check import StopCheck
 from ..numerics.sums import MORE_DIGITS, Compensated, Plain
 from ..problem.problem import CROSSED, Problem, contradict
 from ..problem.status import Status
-from .deadline import StopCheck, Watch
+from .deadline import Watch
 from .line_search import intercept
 from .run import Run
 from .schedules import SCHEDULES

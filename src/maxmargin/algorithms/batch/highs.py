@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import OptimizeResult, linprog
 
-from ...fit.deadline import seconds_left
+from ...numerics.stop_check import seconds_left
 
 # Seconds between two questions whether to stop: an interrupt is to be heard within half a second, and a solved program
 # is returned at once, however long this is.

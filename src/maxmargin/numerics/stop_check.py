@@ -1,0 +1,31 @@
+"""A check whether to stop, as solvers receive it: they ask it between steps and know nothing of clocks or signals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class StopCheck:
+    """A check whether to stop that knows the seconds left: the limit of a solver that cannot ask on its way.
+
+    Attributes
+    ----------
+    stop : callable
+        True where it is time to stop.
+    left : callable
+        Seconds that are left; infinite where no time was set.
+    """
+
+    stop: Callable[[], bool]
+    left: Callable[[], float]
+
+    def __call__(self) -> bool:
+        return self.stop()
+
+
+def seconds_left(interrupted: Callable[[], bool]) -> float:
+    """The seconds left of a `StopCheck`; infinite for any other function, which does not know them."""
+    return interrupted.left() if isinstance(interrupted, StopCheck) else math.inf
