@@ -8,7 +8,9 @@ from .jit import compiled
 from .state import HALT, MADE, settle
 
 
-@compiled(forceinline=True)
+# inlined by Numba into each caller: forceinline, by which LLVM inlines, leaves a compiled function of its own for each
+# signature as well, half as much again to compile
+@compiled(inline="always")
 def sweep(rule, h, order, size, scores, moved):
     """Present the first `size` rows of order in turn; note every score, and list the rows that made a step.
 
@@ -34,7 +36,7 @@ def sweep(rule, h, order, size, scores, moved):
     return steps
 
 
-@compiled(forceinline=True)
+@compiled(inline="always")
 def resumed(h):
     """Where a halted sweep goes on, and the steps that it has made."""
     first = max(int(h.number[HALT]) - 1, 0)
