@@ -21,7 +21,7 @@ test: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 test-slow: $(VENV)/.ready-dev
-	$(BIN)/python -m pytest -m slow
+	MAXMARGIN_THOROUGH=1 $(BIN)/python -m pytest -m "slow or thorough"
 
 test-interpreted: $(VENV)/.ready-dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow" $(INTERPRETED)

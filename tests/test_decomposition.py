@@ -7,6 +7,7 @@ from itertools import islice, product
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from effort import examples, thorough
 from oracle import optimum
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
@@ -107,6 +108,7 @@ def test_kernels_are_those_of_scikit_learn(kernel, dtype, store):
     )
 
 
+@thorough
 @pytest.mark.parametrize(("size", "tol"), [(16, 1e-3), (2048, 1e-7)])
 @pytest.mark.parametrize("intercept", ["free", "none", "augmented"])
 @pytest.mark.parametrize(
@@ -115,7 +117,7 @@ def test_kernels_are_those_of_scikit_learn(kernel, dtype, store):
 def test_the_optimum_lies_between_the_bounds(monkeypatch, loss, C, intercept, size, tol):
     monkeypatch.setattr(decomposition, "SET", size)
     problem = Problem(loss, C, intercept=intercept, intercept_scaling=0.7)
-    for seed in range(2):
+    for seed in range(examples(1, 2)):
         X, y, weights = rings(60, seed, noise=0.0 if problem.hard else 0.3)
         for kernel in (Gaussian(0.4), Polynomial(0.5, 2, 1.0)):
             K = kernel.block(X, X)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from effort import ON_ALL, compiled_for, selected
 from presenting import (
     BUSY,
     ONE_BY_ONE,
@@ -92,6 +94,11 @@ STORAGES = {
 }
 
 
+RULE_AND_STORAGE = selected(
+    product(ONE_BY_ONE, (False, True)), lambda name, sparse: compiled_for(name, "csr" if sparse else "dense")
+)
+
+
 def outcome(rule, h, turns):
     """Everything that a run leaves behind."""
     opened(rule, h, turns[0])
@@ -109,8 +116,21 @@ def agree(name, a, b):
             np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-12 * np.abs(other).max())
 
 
-@pytest.mark.parametrize("name", ONE_BY_ONE)
-@pytest.mark.parametrize("storage", STORAGES)
+# storages that are stored as they come; the others are one of float64, dense or CSR, once they are read
+KINDS = {
+    "csr": "csr",
+    "csr, 64-bit indices": "csr",
+    "csr array": "csr",
+    "csc": "csr",
+    "float32": "float32",
+    "float32 csr": "float32 csr",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "storage"),
+    selected(product(ONE_BY_ONE, STORAGES), lambda name, s: compiled_for(name, KINDS.get(s, "dense"))),
+)
 def test_every_storage_gives_the_same_bits(name, storage):
     rng = np.random.default_rng(3)
     problem = problem_for(name)
@@ -127,7 +147,7 @@ def test_every_storage_gives_the_same_bits(name, storage):
         assert len(expected[0]) > len(X) // 2  # something happened
 
 
-@pytest.mark.parametrize("name", ONE_BY_ONE)
+@pytest.mark.parametrize("name", selected(ONE_BY_ONE, lambda name: name in ON_ALL))
 def test_binary_rows_give_the_same_bits(name):
     rng = np.random.default_rng(4)
     problem = problem_for(name)
@@ -143,7 +163,7 @@ def test_binary_rows_give_the_same_bits(name):
     agree(name, outcome(p.rule, dense, turns), outcome(p.rule, h, turns))
 
 
-@pytest.mark.parametrize("name", ONE_BY_ONE)
+@pytest.mark.parametrize("name", selected(ONE_BY_ONE, lambda name: name in ON_ALL))
 def test_64_bit_index_path(name, monkeypatch):
     rng = np.random.default_rng(5)
     problem = problem_for(name)
@@ -164,8 +184,7 @@ def test_64_bit_index_path(name, monkeypatch):
     agree(name, (some[0][0], weight(narrow)), (some[1][0], weight(wide)))
 
 
-@pytest.mark.parametrize("name", ONE_BY_ONE)
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("name", "sparse"), RULE_AND_STORAGE)
 def test_packed_rows_give_the_same_bits(name, sparse):
     rng = np.random.default_rng(6)
     problem = problem_for(name)
@@ -188,8 +207,7 @@ def test_packed_rows_give_the_same_bits(name, sparse):
     agree(name, *((*present(p.rule, h, [range(n)]), weight(h), dual(h), scored(h)) for h in (loose, tight)))
 
 
-@pytest.mark.parametrize("name", ONE_BY_ONE)
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("name", "sparse"), RULE_AND_STORAGE)
 def test_biased_is_an_explicit_column(name, sparse):
     rng = np.random.default_rng(7)
     problem = problem_for(name, "augmented")
@@ -209,8 +227,7 @@ def test_biased_is_an_explicit_column(name, sparse):
     agree(name, ([], scored(packed(biased, rows), 6)), ([], scored(packed(explicit, rows), 6)))
 
 
-@pytest.mark.parametrize("name", ONE_BY_ONE)
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("name", "sparse"), RULE_AND_STORAGE)
 def test_elastic_is_explicit_columns(name, sparse):
     """The pattern's own coordinate is delta, here a power of two: 1 / (2 C s) = delta^2."""
     rng = np.random.default_rng(8)
@@ -369,11 +386,14 @@ def test_read_only_arrays_need_no_compilation_of_their_own():
     assert len(repeat.signatures) == known
 
 
-@pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize(
-    "intercept", ["none", "free", pytest.param("augmented", marks=pytest.mark.slow)]
-)  # a constant feature is a row like others, and compiled once more
-@pytest.mark.parametrize("name", ALGORITHMS)
+    ("name", "intercept", "sparse"),
+    selected(
+        product(ALGORITHMS, ("none", "free", "augmented"), (False, True)),
+        # a constant feature is a column like others, and compiled once more
+        lambda name, intercept, sparse: intercept == ("none" if sparse else "free") or name in ON_ALL,
+    ),
+)
 def test_fit_never_writes_to_the_callers_data(name, intercept, sparse):
     rng = np.random.default_rng(11)
     X = rng.integers(-2, 3, (30, 4)).astype(float)

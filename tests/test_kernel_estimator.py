@@ -84,13 +84,13 @@ def gram(model, X):
     return rbf_kernel(X, gamma=model.gamma_)
 
 
+@pytest.mark.parametrize("exact", [True, False], ids=["exact", "decomposed"])
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
 @pytest.mark.parametrize("intercept", ["free", "none", "augmented"])
 @pytest.mark.parametrize(
     ("loss", "C"),
     [("hinge", 1.0), ("hinge", 30.0), ("squared_hinge", 1.0), ("squared_hinge", 30.0), ("hinge", np.inf)],
 )
-@pytest.mark.parametrize("exact", [True, False], ids=["exact", "decomposed"])
 def test_the_optimum_lies_within_the_certificate(kernel, intercept, loss, C, exact):
     """By Clarabel on a factor of scikit-learn's kernel matrix; with and without weights, some of them 0."""
     X, y, weights = rings(40, 0, noise=0.0)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from effort import COMPILED, THOROUGH, thorough
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import alma_p, fmp, inverse_link, p_norm, pumma_p
@@ -64,6 +65,12 @@ def state(algorithm, X, y, problem: Problem, order):
     return rule, opened(rule, h, order)
 
 
+def stores(k: int) -> list:
+    """Dense and CSR; `make test` compiles one of them for each kind of weight, in turn."""
+    both = [np.asarray, sp.csr_matrix]
+    return both if THOROUGH or not COMPILED else [both[k % 2]]
+
+
 def weight(h) -> np.ndarray:
     return h.number[FACTOR] * h.space.vector.w
 
@@ -106,6 +113,7 @@ def same(found, h, moved: list[int]) -> None:
     np.testing.assert_allclose(dual(h), found.dual, rtol=0.0, atol=1e-11 * np.abs(found.dual).max())
 
 
+@thorough
 @pytest.mark.parametrize("p", LINKED)
 @pytest.mark.parametrize(("name", "soft"), SOFT)
 def test_alma_takes_the_steps_of_its_formula(name, soft, p):
@@ -116,24 +124,26 @@ def test_alma_takes_the_steps_of_its_formula(name, soft, p):
         y[:, None] * X, kind.delta2(np.ones(40)), list(range(40)) * 12, 0.63 * 8.0**0.5 / 0.37, 2.0**0.5,
         facts(kind, X).R, p,
     )  # fmt: skip
-    for store in (np.asarray, sp.csr_matrix):
+    for store in stores(int(soft)):
         _, moved, h = journey(algorithm, store(X), y, kind)
         same(found, h, moved)
 
 
+@thorough
 @pytest.mark.parametrize("p", LINKED)
 @pytest.mark.parametrize(("name", "soft"), SOFT)
 def test_pumma_takes_the_steps_of_its_formula(name, soft, p):
     X, y = sets()[name]
     kind = problem(p, soft, "free")
     found = pumma_p(y[:, None] * X, kind.delta2(np.ones(40)), list(range(40)) * 12, 0.17, y, p)
-    for store in (np.asarray, sp.csr_matrix):
+    for store in stores(int(soft)):
         _, moved, h = journey(PUMMA(delta=0.17, halving=False), store(X), y, kind)
         same(found, h, moved)
         assert h.number[BIAS] == pytest.approx(found.bias, rel=1e-11, abs=1e-11 * found.trail[-1] ** 0.5)
         assert h.number[NORM2] == pytest.approx(found.trail[-1], rel=1e-11)
 
 
+@thorough
 @pytest.mark.parametrize("p", EVERY)
 @pytest.mark.parametrize("form", ["hard", "soft", "flexible"])
 @pytest.mark.parametrize(("name", "intercept"), INTERCEPTS)
@@ -144,7 +154,8 @@ def test_fmp_takes_the_steps_of_its_formula(name, intercept, form, p):
     rule = FMP(gamma=0.06).plan(facts(kind, X)).rule
     found = fmp(y[:, None] * X, delta2, order, rule.gamma, 1.0, rule.lift, y, p, form == "flexible")
     motion = Motion.FLEXIBLE if form == "flexible" else Motion.SUBGRADIENT
-    for store in (np.asarray, sp.csr_matrix):
+    forms = ["hard", "soft", "flexible"]
+    for store in stores(1 if name == "binary" else forms.index(form) + (intercept == "none")):
         h = Patterns(store(X)).weight(kind, y, np.ones(40), 1.0, 0.0, FMP.scale, True, motion=motion)
         moved, _ = present(rule, h, [range(40)] * 12)
         assert found.nearest > 1e-9

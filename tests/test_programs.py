@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from effort import THOROUGH, examples, thorough
 from oracle import Interval, optimum_in_norm
 
 from maxmargin import Problem
@@ -38,6 +39,11 @@ def sample(n, d, kind, seed):
     else:
         X += 0.5 * y[:, None]
     return X, y, rng.choice([0.5, 1.0, 2.0], n)
+
+
+def some_of(combinations: list, turn: int, k: int) -> list:
+    """Every k-th of them, the next ones with the next turn; all in a thorough run."""
+    return combinations if THOROUGH else combinations[turn % k :: k]
 
 
 def size(x, r):
@@ -100,12 +106,13 @@ def linear(hard: bool, intercept: str, p: float, C: float = 1.0) -> Problem:
     return Problem("hinge", np.inf if hard else C, p=p, intercept=intercept, intercept_scaling=1.5, power=1)
 
 
+@thorough
 @pytest.mark.parametrize("intercept", ["none", "free", "augmented"])
 @pytest.mark.parametrize("p", [1.0, np.inf])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("hard", [True, False])
 def test_linear_programs(hard, kind, p, intercept):
-    for seed, (n, d), C in product(range(2), ((30, 5), (20, 60)), (0.1, 10.0)):
+    for seed, (n, d), C in product(range(examples(1, 2)), ((30, 5), (20, 60)), (0.1, 10.0)):
         if hard and C > 1.0:
             continue
         data = sample(n, d, kind, seed)
@@ -156,6 +163,7 @@ def test_only_linear_problems():
 # every norm
 
 
+@thorough
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, 4.0, 10.0, np.inf])
 def test_every_norm_against_the_oracle(p, kind):
@@ -164,15 +172,21 @@ def test_every_norm_against_the_oracle(p, kind):
     for loss, C, power in SOFT:
         name = ("none", "free", "augmented")[rng.integers(3)]
         problems.append(Problem(loss, C, p=p, intercept=name, intercept_scaling=1.5, power=power))
-    for problem, (n, d) in product(problems, ((20, 5), (12, 20))):
+    every = list(product(problems, ((20, 5), (12, 20))))
+    for problem, (n, d) in some_of(every, KINDS.index(kind), 5):
         data = sample(n, d, kind, 1)
         check(problem, data, best_of(path_points, problem, *data), 1e-6)
 
 
-@pytest.mark.parametrize("p", [1.0, 1.02, 1.2, 1.5, 3.0, 10.0, 30.0, 100.0, np.inf])
+NORMS = [1.0, 1.02, 1.2, 1.5, 3.0, 10.0, 30.0, 100.0, np.inf]
+
+
+@thorough
+@pytest.mark.parametrize("p", NORMS)
 def test_bounds_meet(p):
     """Larger than the oracle is for: the certificate is a proof of its own."""
-    for kind, (n, d) in product(KINDS, ((30, 5), (20, 60), (200, 30))):
+    every = list(product(KINDS, ((30, 5), (20, 60), (200, 30))))
+    for kind, (n, d) in some_of(every, NORMS.index(p), 3):
         X, y, s = sample(n, d, kind, 2)
         for problem in (
             Problem("hinge", np.inf, p=p),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from effort import COMPILED, THOROUGH, compiled_for, examples, selected, thorough
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from naive import NAIVE, dual_descent, replay
@@ -61,6 +63,12 @@ COVERED = [
 ]
 
 
+STORED = selected(
+    [(name, problem, storage) for (name, problem), storage in product(COVERED, STORES)],
+    lambda name, problem, storage: compiled_for(name, storage),
+)
+
+
 def cloud(rng, n, d, shift=0.5, whole=False):
     """Rows of two overlapping classes."""
     y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
@@ -87,8 +95,7 @@ def test_every_rule_has_a_naive_twin():
     assert set(ALGORITHMS) - set(NAIVE) == one_by_one | programs
 
 
-@pytest.mark.parametrize("storage", STORES)
-@pytest.mark.parametrize(("name", "problem"), COVERED)
+@pytest.mark.parametrize(("name", "problem", "storage"), STORED)
 def test_trajectory_is_the_naive_one(name, problem, storage):
     """The same rows make a step in the same order, and w and the dual weights agree to rounding.
 
@@ -155,8 +162,7 @@ def test_trajectory_is_the_naive_one_exactly(name, storage, problem):
     assert ties  # the case that this test is for occurred
 
 
-@pytest.mark.parametrize("storage", STORES)
-@pytest.mark.parametrize(("name", "problem"), COVERED)
+@pytest.mark.parametrize(("name", "problem", "storage"), STORED)
 def test_packed_rows_follow_the_same_trajectory(name, problem, storage):
     rng = np.random.default_rng(17)
     X, y = cloud(rng, 30, 6)
@@ -181,8 +187,9 @@ NARROW = {
 }
 
 
+@thorough
 @pytest.mark.parametrize("name", NAIVE)
-@settings(max_examples=40)
+@settings(max_examples=examples(20, 40))
 @given(
     seed=st.integers(0, 2**20),
     n=st.integers(4, 24),
@@ -202,6 +209,8 @@ def test_whole_numbers_lead_every_storage_the_naive_way(name, seed, n, d, storag
         kind = Problem("hinge", np.inf, intercept="free" if own else "none")
     if storage in NARROW and (kind.rho or not kind.hard):
         storage = "csr"  # what is compiled for these is compiled for the others in test_engine.py
+    if COMPILED and not THOROUGH and not compiled_for(name, storage):
+        storage = "dense"
     X, y = cloud(rng, n, d, whole=True)
     X = (X > 0.0).astype(float) if storage == "0/1" else X
     p = plan(name, kind, X, rho=kind.rho, **BUSY.get(name, {}))

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import COMPILED, THOROUGH, compiled_for, examples, thorough
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle import Optimum, optimum
+from presenting import ONE_BY_ONE
 from problems import BASES, Case, Spec, case, cases, drawn
 
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
@@ -48,13 +50,13 @@ def bracketed(certificate, truth: Optimum) -> None:
 
 
 settings.register_profile("truth", parent=settings.default, suppress_health_check=[HealthCheck.too_slow])
-LONG = {"dcd": 200, "mpu": 200, "perceptron": 200}  # examples of the others are fewer
+LONG = {name: examples(30, 200) for name in ("dcd", "mpu", "perceptron")}  # examples of the others are fewer
 ROUNDS = {"perceptron": 20}  # and so are their rounds: what is asserted holds after any number of them
 
 
 def on_many(name: str, strategy: st.SearchStrategy[Case], body: Callable[[Case], None]) -> None:
     """The body on as many problems as this rule's share of the time is."""
-    profile = settings(settings.get_profile("truth"), max_examples=LONG.get(name, 15))
+    profile = settings(settings.get_profile("truth"), max_examples=LONG.get(name, examples(8, 15)))
     profile(given(strategy)(body))()
 
 
@@ -76,9 +78,12 @@ def solvable(name: str, c: Case) -> Case:
         if ALGORITHMS[name]().refuses(c.problem):
             c = replace(c, problem=replace(c.problem, **change), spec=replace(c.spec, **change))
     assert ALGORITHMS[name]().refuses(c.problem) is None
+    if COMPILED and not THOROUGH and name in ONE_BY_ONE and not compiled_for(name, "csr"):
+        c = replace(c, spec=replace(c.spec, sparse=False))
     return c
 
 
+@thorough
 @pytest.mark.parametrize(("name", "tol"), tolerances(FOR_SOFT))
 def test_soft_problems(name, tol):
     def body(c):
@@ -103,6 +108,7 @@ def test_soft_problems(name, tol):
     on_many(name, cases(), body)
 
 
+@thorough
 @pytest.mark.parametrize(
     ("name", "loss"),
     [
@@ -119,6 +125,8 @@ def test_nearly_collinear_columns_from_1e_6_to_1e6(name, loss):
     for seed in (*range(40), 84, 106, 256, 286, 318):
         C = float(10.0 ** rng.integers(-4, 5)) if seed < 40 else 1e4
         n, d = int(rng.integers(10, 60)), int(rng.integers(2, 10))
+        if seed < 40 and seed % examples(4, 1):
+            continue
         c = case(
             Spec(n, d, seed, "collinear", loss=loss, C=C, intercept=("none", "free", "augmented")[seed % 3])
         )
@@ -130,6 +138,7 @@ def test_nearly_collinear_columns_from_1e_6_to_1e6(name, loss):
         bracketed(verify(model, c.X, c.y), truth)
 
 
+@thorough
 @pytest.mark.parametrize(("name", "tol"), tolerances(FOR_HARD))
 def test_hard_margin(name, tol):
     """Separable: certified. Not separable: an end, and the word for it; never a margin that is not there."""
@@ -155,8 +164,9 @@ def test_hard_margin(name, tol):
     on_many(name, cases(hard=True), body)
 
 
+@thorough
 @pytest.mark.parametrize("name", FOR_ALL)
-@settings(max_examples=40)
+@settings(max_examples=examples(10, 40))
 @given(
     c=st.sampled_from((60, 300, 1500)).flatmap(
         lambda n: st.booleans().flatmap(lambda hard: cases(hard=hard, n=n))
@@ -214,7 +224,8 @@ def settled(model) -> bool:
     return model.status_ is Status.CERTIFIED
 
 
-@settings(max_examples=150)
+@thorough
+@settings(max_examples=examples(37, 150))
 @given(unique, st.integers(0, 2**20))
 def test_row_order_and_seed_do_not_matter(c, seed):
     rng = np.random.default_rng(seed)
@@ -226,8 +237,9 @@ def test_row_order_and_seed_do_not_matter(c, seed):
     same(c, first, fit(other, seed=seed % 1000))
 
 
+@thorough
 @pytest.mark.parametrize("name", FOR_ALL)
-@settings(max_examples=80)
+@settings(max_examples=examples(20, 80))
 @given(c=unique, loose=st.booleans())
 def test_the_rule_does_not_matter(name, c, loose):
     first = fit(c)
@@ -235,7 +247,8 @@ def test_the_rule_does_not_matter(name, c, loose):
         same(c, first, fit(c, name, tol=1e-3 if loose else 1e-8))
 
 
-@settings(max_examples=150)
+@thorough
+@settings(max_examples=examples(37, 150))
 @given(unique.filter(lambda c: c.spec.weights in ("whole", "some_zero")), st.integers(0, 2**20))
 def test_weight_k_is_k_copies(c, seed):
     first = fit(c)
@@ -249,7 +262,8 @@ def test_weight_k_is_k_copies(c, seed):
     verify(second, copies.stored, copies.y)
 
 
-@settings(max_examples=80)
+@thorough
+@settings(max_examples=examples(20, 80))
 @given(unique)
 def test_labels_exchanged_turn_the_model_round(c):
     first = fit(c)
@@ -259,7 +273,8 @@ def test_labels_exchanged_turn_the_model_round(c):
         same(c, first, turned)
 
 
-@settings(max_examples=80)
+@thorough
+@settings(max_examples=examples(20, 80))
 @given(cases(), st.sampled_from((0.25, 4.0)))
 def test_patterns_scaled_by_k_and_C_by_one_over_k_squared(c, k):
     """w of k x with C / k^2 is w / k: the same separator; a power of two, so no rounding comes in."""
@@ -270,7 +285,8 @@ def test_patterns_scaled_by_k_and_C_by_one_over_k_squared(c, k):
     same(c, first, second)
 
 
-@settings(max_examples=80)
+@thorough
+@settings(max_examples=examples(20, 80))
 @given(unique)
 def test_storage_does_not_matter(c):
     first = fit(c)
@@ -278,7 +294,8 @@ def test_storage_does_not_matter(c):
         same(c, first, fit(replace(c, spec=replace(c.spec, sparse=not c.spec.sparse))))
 
 
-@settings(max_examples=80)
+@thorough
+@settings(max_examples=examples(20, 80))
 @given(
     unique.filter(lambda c: c.problem.intercept == "free" and c.spec.base != "scaled"),
     st.sampled_from((-8.0, 3.0)),

@@ -1,0 +1,40 @@
+"""How much of a test is run: a selection by `make test`, all of it by `make test-slow`.
+
+Most of the time of a first run is compilation: one object for each combination of a rule, a storage, a scale, a slack
+and a type of numbers. So `make test` compiles every rule on dense rows and every storage, slack and type with some
+rule. The full products are slow tests; where nothing is compiled (`make test-interpreted`) they are run in any case.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+THOROUGH = os.environ.get("MAXMARGIN_THOROUGH") == "1"  # set by `make test-slow`
+COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+# rules compiled for sparse rows as well: whole arithmetic, and one of each other scale and of each way to an intercept
+ON_SPARSE = ("perceptron", "mpu", "dcd", "alma", "pumma")
+ON_ALL = ("perceptron", "mpu")  # and for rows of float32, of zeros and ones, and with 64-bit indices
+
+thorough = pytest.mark.thorough  # of tests that try more examples with MAXMARGIN_THOROUGH=1
+
+
+def examples(quick: int, all_of_them: int) -> int:
+    """The number of examples of a test marked `thorough`."""
+    return all_of_them if THOROUGH else quick
+
+
+def selected(combinations: Iterable[Any], quick: Callable[..., bool]) -> list[Any]:
+    """Parameters of a test: combinations that are not `quick` are slow tests, unless nothing is compiled."""
+    every = [c if isinstance(c, tuple) else (c,) for c in combinations]
+    return [
+        pytest.param(*c, marks=() if not COMPILED or quick(*c) else pytest.mark.slow, id=None) for c in every
+    ]
+
+
+def compiled_for(name: str, storage: str) -> bool:
+    """Is this rule compiled by `make test` for this storage: dense, csr, or others?"""
+    return storage == "dense" or name in (ON_SPARSE if storage == "csr" else ON_ALL)
