@@ -29,10 +29,12 @@ def examples(quick: int, all_of_them: int) -> int:
 
 def selected(combinations: Iterable[Any], quick: Callable[..., bool]) -> list[Any]:
     """Parameters of a test: combinations that are not `quick` are slow tests, unless nothing is compiled."""
-    every = [c if isinstance(c, tuple) else (c,) for c in combinations]
-    return [
-        pytest.param(*c, marks=() if not COMPILED or quick(*c) else pytest.mark.slow, id=None) for c in every
-    ]
+    out = []
+    for c in combinations:
+        values = c if isinstance(c, tuple) else (c,)
+        slow = COMPILED and not quick(*values)
+        out.append(pytest.param(*values, marks=pytest.mark.slow if slow else ()))
+    return out
 
 
 def compiled_for(name: str, storage: str) -> bool:

@@ -43,7 +43,7 @@ PROBLEMS = [
     )
 ]
 SOLVED = [(name, p) for name in KERNELISED for p in PROBLEMS if ALGORITHMS[name]().refuses(p) is None]
-SOLVED_BY = {name: dict(enumerate(p for n, p in SOLVED if n == name)) for name in KERNELISED}
+SOLVED_BY = {name: [p for other, p in SOLVED if other == name] for name in KERNELISED}
 TOL = 0.02
 
 
