@@ -145,7 +145,7 @@ class Whole:
     """Dense rows about columns that are far off: what the programs of several classes have in common is made once.
 
     Wide rows are so only once their products are made. Sparse rows whose dense copy would be far larger than their
-    entries stay sparse, and their columns where they are; these are wide, as all rows of an exact step with so many
+    entries stay sparse; these are wide, as all rows of an exact step with so many
     columns are, and only products of rows and combinations of rows are asked of them.
 
     Parameters
@@ -157,11 +157,9 @@ class Whole:
     """
 
     def __init__(self, problem: Problem, X: Any, square: np.ndarray | None = None) -> None:
-        X = (
-            X.astype(float)
-            if not may_be_dense(X)
-            else np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
-        )
+        if sp.issparse(X) and may_be_dense(X):
+            X = X.toarray()
+        X = X.astype(float) if sp.issparse(X) else np.asarray(X, dtype=float)
         self.shift = np.zeros(X.shape[1])
         self.problem, self.X, self.n = problem, X, X.shape[0]
         self._given, self._square = X, square
@@ -175,6 +173,9 @@ class Whole:
     def _centre(self) -> None:
         """Columns that are far off: balanced dual weights do not see a shift of them, but numbers do."""
         X = self._given  # two threads may come here: both find the same
+        if sp.issparse(X):
+            self._centre_sparse(X)
+            return
         columns, (top, bottom) = np.empty(X.shape[1], np.uint32), np.empty((2, X.shape[1]))
         left = far_off(writable(X), FAR, columns, top, bottom)
         far, top, bottom = columns[:left], top[:left], bottom[:left]
@@ -183,6 +184,19 @@ class Whole:
         if off.any():
             self.shift[far[off]] = mean[off]
             self._square, self.X = None, X - self.shift
+
+    def _centre_sparse(self, X: Any) -> None:
+        """The same of CSR rows: a column that is far off has an entry in every row, and keeps these when shifted."""
+        full = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) == self.n)
+        if not full.size:
+            return
+        some = X[:, full].toarray()
+        top, bottom, mean = some.max(axis=0), some.min(axis=0), some.mean(axis=0)
+        off = np.maximum(top - mean, mean - bottom) <= FAR * np.maximum(top, -bottom)
+        if off.any():
+            self.shift[full[off]] = mean[off]
+            self._square, self.X = None, X.copy()
+            self.X.data -= self.shift[X.indices]
 
     @property
     def wide(self) -> bool:
@@ -216,7 +230,7 @@ class Whole:
             found = _products(self.X, interrupted)
             total = np.trace(found)  # or it is more than float64 holds
             lost = not total - self.n * found.mean() >= SPREAD * total
-            if self.problem.free and lost and not sp.issparse(self.X):
+            if self.problem.free and lost:
                 self._centre()
                 found = _products(self.X, interrupted) if self.shift.any() else found
             self._products = found

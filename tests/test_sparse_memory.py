@@ -1,0 +1,260 @@
+"""Sparse data of far more columns than entries: memory is that of the entries and of the weights, and results are those
+of the columns with entries."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from maxmargin import (
+    CertificateError,
+    Inseparable,
+    KernelMaxMarginClassifier,
+    LinearSeparator,
+    MaxMarginClassifier,
+    Status,
+    separate,
+    verify,
+)
+
+# rows, columns, entries a row and the type of the indices
+SHAPES = [
+    (61, 3_000_000, 4, np.int32),
+    (300, 1_000_000, 20, np.int32),
+    (20, 100_000_000, 20, np.int32),
+    (20, 100_000_000, 20, np.int64),
+    (500, 2_000_000, 60, np.int64),
+]
+# bytes beside the weights: of a solver, whatever the data are (small dense copies among them), and for each entry.
+# A dense copy of the first of these data takes 1.5 GB, of the last one 8 GB, on the columns with entries alone 0.1 GB.
+ANYWAY, PER_ENTRY = 2**26, 500
+PROBLEMS = [
+    {"C": 1.0},
+    {"C": 1.0, "loss": "hinge"},
+    {"C": float("inf")},
+    {"C": 1.0, "intercept": "augmented"},
+]
+NORMS = [
+    {"p": 1.0},
+    {"p": 1.5, "loss": "hinge"},
+    {"p": 3.0, "C": float("inf")},
+    {"p": float("inf")},
+    {"p": float("inf"), "loss": "hinge", "norm_power": 1},
+    {"p": "log"},
+]
+
+
+@cache
+def rows(n: int, d: int, k: int, index: type = np.int32, seed: int = 0) -> tuple[sp.csr_matrix, np.ndarray]:
+    """n rows of k entries anywhere among d columns, of two classes that can be separated."""
+    rng = np.random.default_rng(seed)
+    columns = np.concatenate([np.sort(rng.choice(2**40, k, replace=False) % d) for _ in range(n)])
+    pointers = np.arange(0, n * k + 1, k)
+    X = sp.csr_matrix(
+        (rng.standard_normal(n * k), columns.astype(index), pointers.astype(index)), shape=(n, d)
+    )
+    X.sum_duplicates()
+    return X, np.arange(n) % 2
+
+
+def used_columns(X: Any) -> np.ndarray:
+    return np.unique(X.indices)
+
+
+def on_used_columns(X: Any) -> sp.csr_matrix:
+    places = used_columns(X)
+    return sp.csr_matrix((X.data, np.searchsorted(places, X.indices), X.indptr), (X.shape[0], places.size))
+
+
+def peak(call: Callable[[], Any]) -> tuple[Any, int]:
+    """The result of a call, and the most memory that it had in use at once, in bytes."""
+    tracemalloc.start()
+    try:
+        return call(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def room(X: Any, weights: int = 1) -> int:
+    """What a call that returns so many dense vectors of weights may take."""
+    return ANYWAY + PER_ENTRY * X.nnz + 8 * weights * X.shape[1]
+
+
+def warm(model: Any) -> None:
+    """Have compiled loops at hand, whose making takes memory of its own."""
+    X, y = rows(30, 60, 4)
+    verify(model.fit(X, y), X, y)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_fit_takes_memory_of_the_entries_and_the_weights(shape, problem):
+    X, y = rows(*shape)
+    model = MaxMarginClassifier(random_state=0, **problem)
+    warm(model)
+    _, taken = peak(lambda: model.fit(X, y))
+    assert model.status_ is Status.CERTIFIED
+    assert taken <= room(X)
+
+
+@pytest.mark.parametrize("problem", NORMS, ids=str)
+def test_a_fit_takes_memory_of_the_entries_in_every_norm(problem):
+    X, y = rows(*SHAPES[0])
+    model = MaxMarginClassifier(random_state=0, **problem)
+    warm(model)
+    _, taken = peak(lambda: model.fit(X, y))
+    assert model.status_ is Status.CERTIFIED
+    assert taken <= room(X)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_verification_takes_memory_of_the_entries(shape):
+    X, y = rows(*shape)
+    model = MaxMarginClassifier(random_state=0).fit(X, y)
+    found, taken = peak(lambda: verify(model, X, y))
+    assert found.gap <= 1e-3
+    assert taken <= room(X)
+
+
+@pytest.mark.parametrize("algorithm", ["dcd", "mpu", "newton", "fmp", "ima"])
+def test_named_algorithms_take_memory_of_the_entries(algorithm):
+    X, y = rows(*SHAPES[0])
+    model = MaxMarginClassifier(random_state=0, algorithm=algorithm, tol=1e-2)
+    warm(model)
+    _, taken = peak(lambda: model.fit(X, y))
+    assert verify(model, X, y).gap <= 1e-2
+    assert taken <= room(X)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS + NORMS[:-1], ids=str)
+def test_the_model_is_that_of_the_columns_with_entries(problem):
+    X, y = rows(*SHAPES[0])
+    few, places = on_used_columns(X), used_columns(X)
+    model = MaxMarginClassifier(random_state=0, **problem).fit(X, y)
+    other = MaxMarginClassifier(random_state=0, **problem).fit(few, y)
+    assert model.coef_.shape == (1, X.shape[1])
+    assert np.count_nonzero(model.coef_) == np.count_nonzero(other.coef_)
+    np.testing.assert_allclose(model.coef_[:, places], other.coef_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.intercept_, other.intercept_, rtol=1e-9, atol=1e-12)
+    found, same = verify(model, X, y), verify(other, few, y)
+    assert (found.lower, found.upper) == pytest.approx((same.lower, same.upper), rel=1e-9)
+    assert (model.predict(X) == other.predict(few)).all()
+
+
+def test_every_class_has_its_weights_on_all_columns():
+    X, y = rows(60, 200_000, 5)
+    labels = np.arange(60) % 3
+    model = MaxMarginClassifier(random_state=0).fit(X, labels)
+    other = MaxMarginClassifier(random_state=0).fit(on_used_columns(X), labels)
+    assert model.coef_.shape == (3, X.shape[1])
+    np.testing.assert_allclose(model.coef_[:, used_columns(X)], other.coef_, rtol=1e-9, atol=1e-12)
+    assert verify(model, X, labels).gap <= 1e-3
+
+
+def test_p_log_counts_all_columns():
+    X, y = rows(40, 100_000, 4)
+    model = MaxMarginClassifier(p="log", random_state=0).fit(X, y)
+    assert model.certificate_.problem.p == pytest.approx(2.0 * np.log(X.shape[1]))
+
+
+def test_a_warm_start_goes_on_from_weights_on_all_columns():
+    X, y = rows(61, 300_000, 4)
+    model = MaxMarginClassifier(algorithm="fmp", warm_start=True, random_state=0, tol=1e-2).fit(X, y)
+    before = model.certificate_.upper
+    model.fit(X, y)
+    assert verify(model, X, y).gap <= 1e-2
+    assert model.certificate_.upper <= before * (1.0 + 1e-9)
+
+
+def test_certificates_do_not_depend_on_the_storage_of_empty_columns():
+    X, y = rows(30, 200, 2)
+    for made, told in ((X, X.toarray()), (X.toarray(), X)):
+        model = MaxMarginClassifier(random_state=0).fit(made, y)
+        found, other = verify(model, told, y), verify(model, made, y)
+        assert (found.lower, found.upper) == pytest.approx((other.lower, other.upper), rel=1e-12)
+
+
+def test_weights_of_empty_columns_count_in_the_norm():
+    X, y = rows(30, 10_000, 2)
+    model = MaxMarginClassifier(random_state=0).fit(X, y)
+    empty = np.setdiff1d(np.arange(100), used_columns(X))[0]
+    model.coef_[0, empty] = 1.0
+    with pytest.raises(CertificateError, match="upper bound fails"):
+        verify(model, X, y)
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, float("inf")])
+def test_separate_takes_memory_of_the_entries(p):
+    X, y = rows(*SHAPES[0])
+    separate(*rows(30, 60, 4), p=p)
+    verdict, taken = peak(lambda: separate(X, y, p=p))
+    assert isinstance(verdict, LinearSeparator)
+    assert verdict.w.shape == (X.shape[1],)
+    assert taken <= room(X)
+    _, taken = peak(lambda: verdict.verify(X, y))
+    assert taken <= room(X)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_proof_of_inseparable_rows_is_about_all_columns(bias):
+    X, y = rows(*SHAPES[0])
+    both = sp.vstack([X, X[:1] + X[2:3], X[:1] + X[2:3]], format="csr")
+    labels = np.append(y, [y[0], 1 - y[0]])
+    verdict, taken = peak(lambda: separate(both, labels, bias=bias))
+    assert isinstance(verdict, Inseparable)
+    assert verdict.features == X.shape[1]
+    assert verdict.radius == 0.0
+    assert taken <= room(X)
+    assert not verdict.verify(both, labels).separable
+    model = MaxMarginClassifier(C=float("inf"), fit_intercept=bias, random_state=0).fit(both, labels)
+    assert model.status_ is Status.INSEPARABLE
+    assert not model.verdict_.verify(both, labels).separable
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+def test_kernel_fits_take_memory_of_the_entries_and_of_kernel_rows(kernel):
+    X, y = rows(*SHAPES[1])
+    model = KernelMaxMarginClassifier(kernel=kernel, random_state=0)
+    warm(model)
+    _, taken = peak(lambda: model.fit(X, y))
+    assert taken <= room(X)
+    found, taken = peak(lambda: verify(model, X, y))
+    assert found.gap <= model.tol
+    assert taken <= room(X)
+
+
+@pytest.mark.parametrize("problem", [*PROBLEMS, {"p": 1.5}, {"p": 3.0, "loss": "hinge"}], ids=str)
+@pytest.mark.parametrize("dependent", [False, True])
+def test_wide_sparse_rows_have_the_model_of_dense_ones(problem, dependent):
+    X, y = rows(150, 20_000, 150)
+    if dependent:  # rows that are sums of others, some with the other label
+        X = sp.vstack([X, X[:10] + X[10:20]], format="csr")
+        y = np.append(y, np.arange(10) % 2)
+    if dependent and problem.get("C") == float("inf"):
+        y = np.append(y[:150], y[:10])
+        y[10:20] = y[:10]
+    tol = 1e-6 if "p" in problem else 1e-3
+    model = MaxMarginClassifier(random_state=0, tol=tol, **problem).fit(X, y)
+    other = MaxMarginClassifier(random_state=0, tol=tol, **problem).fit(X.toarray(), y)
+    assert model.history_[-1].stage == other.history_[-1].stage
+    assert verify(model, X, y).gap <= tol
+    size = np.abs(other.coef_).max()
+    near = (
+        1e-8 if "p" not in problem else 1e-3
+    )  # of norms whose curvature is small, tol tells less of the weights
+    np.testing.assert_allclose(model.coef_, other.coef_, atol=near * size, rtol=0.0)
+
+
+def test_a_wide_column_far_off_loses_no_digits():
+    X, y = rows(150, 20_000, 150)
+    far = 1e6 + np.random.default_rng(1).random((150, 1))
+    X = sp.hstack([X, far], format="csr")
+    model = MaxMarginClassifier(random_state=0).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    assert verify(model, X, y).gap <= 1e-9
