@@ -96,7 +96,7 @@ def warm(model: Any) -> None:
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_a_fit_takes_memory_of_the_entries_and_the_weights(shape, problem):
     X, y = rows(*shape)
-    model = MaxMarginClassifier(random_state=0, **problem)
+    model: Any = MaxMarginClassifier(random_state=0, **problem)
     warm(model)
     _, taken = peak(lambda: model.fit(X, y))
     assert model.status_ is Status.CERTIFIED
@@ -106,7 +106,7 @@ def test_a_fit_takes_memory_of_the_entries_and_the_weights(shape, problem):
 @pytest.mark.parametrize("problem", NORMS, ids=str)
 def test_a_fit_takes_memory_of_the_entries_in_every_norm(problem):
     X, y = rows(*SHAPES[0])
-    model = MaxMarginClassifier(random_state=0, **problem)
+    model: Any = MaxMarginClassifier(random_state=0, **problem)
     warm(model)
     _, taken = peak(lambda: model.fit(X, y))
     assert model.status_ is Status.CERTIFIED
@@ -116,7 +116,7 @@ def test_a_fit_takes_memory_of_the_entries_in_every_norm(problem):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_verification_takes_memory_of_the_entries(shape):
     X, y = rows(*shape)
-    model = MaxMarginClassifier(random_state=0).fit(X, y)
+    model: Any = MaxMarginClassifier(random_state=0).fit(X, y)
     found, taken = peak(lambda: verify(model, X, y))
     assert found.gap <= 1e-3
     assert taken <= room(X)
@@ -125,7 +125,7 @@ def test_verification_takes_memory_of_the_entries(shape):
 @pytest.mark.parametrize("algorithm", ["dcd", "mpu", "newton"])
 def test_named_algorithms_take_memory_of_the_entries(algorithm):
     X, y = rows(*SHAPES[0])
-    model = MaxMarginClassifier(random_state=0, algorithm=algorithm, tol=1e-2)
+    model: Any = MaxMarginClassifier(random_state=0, algorithm=algorithm, tol=1e-2)
     warm(model)
     _, taken = peak(lambda: model.fit(X, y))
     assert verify(model, X, y).gap <= 1e-2
@@ -136,13 +136,14 @@ def test_named_algorithms_take_memory_of_the_entries(algorithm):
 def test_the_model_is_that_of_the_columns_with_entries(problem):
     X, y = rows(*SHAPES[0])
     few, places = on_used_columns(X), used_columns(X)
-    model = MaxMarginClassifier(random_state=0, **problem).fit(X, y)
-    other = MaxMarginClassifier(random_state=0, **problem).fit(few, y)
+    model: Any = MaxMarginClassifier(random_state=0, **problem).fit(X, y)
+    other: Any = MaxMarginClassifier(random_state=0, **problem).fit(few, y)
     assert model.coef_.shape == (1, X.shape[1])
     assert np.count_nonzero(model.coef_) == np.count_nonzero(other.coef_)
     np.testing.assert_allclose(model.coef_[:, places], other.coef_, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(model.intercept_, other.intercept_, rtol=1e-9, atol=1e-12)
-    found, same = verify(model, X, y), verify(other, few, y)
+    found: Any = verify(model, X, y)
+    same: Any = verify(other, few, y)
     assert (found.lower, found.upper) == pytest.approx((same.lower, same.upper), rel=1e-9)
     assert (model.predict(X) == other.predict(few)).all()
 
@@ -150,8 +151,8 @@ def test_the_model_is_that_of_the_columns_with_entries(problem):
 def test_every_class_has_its_weights_on_all_columns():
     X, _ = rows(60, 200_000, 5)
     labels = np.arange(60) % 3
-    model = MaxMarginClassifier(random_state=0).fit(X, labels)
-    other = MaxMarginClassifier(random_state=0).fit(on_used_columns(X), labels)
+    model: Any = MaxMarginClassifier(random_state=0).fit(X, labels)
+    other: Any = MaxMarginClassifier(random_state=0).fit(on_used_columns(X), labels)
     assert model.coef_.shape == (3, X.shape[1])
     np.testing.assert_allclose(model.coef_[:, used_columns(X)], other.coef_, rtol=1e-9, atol=1e-12)
     assert verify(model, X, labels).gap <= 1e-3
@@ -159,30 +160,31 @@ def test_every_class_has_its_weights_on_all_columns():
 
 def test_p_log_counts_all_columns():
     X, y = rows(40, 100_000, 4)
-    model = MaxMarginClassifier(p="log", random_state=0).fit(X, y)
+    model: Any = MaxMarginClassifier(p="log", random_state=0).fit(X, y)
     assert model.certificate_.problem.p == pytest.approx(2.0 * np.log(X.shape[1]))
 
 
 def test_a_warm_start_goes_on_from_weights_on_all_columns():
-    X, y = rows(20, 300_000, 4)
-    model = MaxMarginClassifier(algorithm="ima", p=3.0, warm_start=True, random_state=0, tol=1e-1).fit(X, y)
+    X, y = rows(61, 300_000, 4)
+    model: Any = MaxMarginClassifier(algorithm="fmp", warm_start=True, max_iter=3, random_state=0).fit(X, y)
     before = model.certificate_.upper
     model.fit(X, y)
-    assert verify(model, X, y).gap <= 1e-1
+    assert verify(model, X, y).gap == pytest.approx(model.certificate_.gap, rel=1e-9)
     assert model.certificate_.upper <= before * (1.0 + 1e-9)
 
 
 def test_certificates_do_not_depend_on_the_storage_of_empty_columns():
     X, y = rows(30, 200, 2)
     for made, told in ((X, X.toarray()), (X.toarray(), X)):
-        model = MaxMarginClassifier(random_state=0).fit(made, y)
-        found, other = verify(model, told, y), verify(model, made, y)
+        model: Any = MaxMarginClassifier(random_state=0).fit(made, y)
+        found: Any = verify(model, told, y)
+        other: Any = verify(model, made, y)
         assert (found.lower, found.upper) == pytest.approx((other.lower, other.upper), rel=1e-12)
 
 
 def test_weights_of_empty_columns_count_in_the_norm():
     X, y = rows(30, 10_000, 2)
-    model = MaxMarginClassifier(random_state=0).fit(X, y)
+    model: Any = MaxMarginClassifier(random_state=0).fit(X, y)
     empty = np.setdiff1d(np.arange(100), used_columns(X))[0]
     model.coef_[0, empty] = 1.0
     with pytest.raises(CertificateError, match="upper bound fails"):
@@ -212,7 +214,7 @@ def test_a_proof_of_inseparable_rows_is_about_all_columns(bias):
     assert verdict.radius == 0.0
     assert taken <= room(X)
     assert not verdict.verify(both, labels).separable
-    model = MaxMarginClassifier(C=float("inf"), fit_intercept=bias, random_state=0).fit(both, labels)
+    model: Any = MaxMarginClassifier(C=float("inf"), fit_intercept=bias, random_state=0).fit(both, labels)
     assert model.status_ is Status.INSEPARABLE
     assert not model.verdict_.verify(both, labels).separable
 
@@ -220,7 +222,7 @@ def test_a_proof_of_inseparable_rows_is_about_all_columns(bias):
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
 def test_kernel_fits_take_memory_of_the_entries_and_of_kernel_rows(kernel):
     X, y = rows(*SHAPES[1])
-    model = KernelMaxMarginClassifier(kernel=kernel, random_state=0)
+    model: Any = KernelMaxMarginClassifier(kernel=kernel, random_state=0)
     warm(model)
     _, taken = peak(lambda: model.fit(X, y))
     assert taken <= room(X)
@@ -239,8 +241,8 @@ def test_wide_sparse_rows_have_the_model_of_dense_ones(problem, dependent):
     if dependent and problem.get("C") == float("inf"):
         y = np.append(y[:150], y[:10])
         y[10:20] = y[:10]
-    model = MaxMarginClassifier(random_state=0, **problem).fit(X, y)
-    other = MaxMarginClassifier(random_state=0, **problem).fit(X.toarray(), y)
+    model: Any = MaxMarginClassifier(random_state=0, **problem).fit(X, y)
+    other: Any = MaxMarginClassifier(random_state=0, **problem).fit(X.toarray(), y)
     assert model.history_[-1].stage == other.history_[-1].stage
     assert verify(model, X, y).gap <= 1e-3
     size = np.abs(other.coef_).max()
@@ -251,12 +253,12 @@ def test_wide_sparse_rows_have_the_model_of_dense_ones(problem, dependent):
     "problem", [{"p": 1.5, "loss": "hinge"}, {"p": 3.0}, {"p": 1.3, "C": float("inf")}], ids=str
 )
 def test_wide_sparse_rows_are_solved_in_every_norm(problem):
-    X, y = rows(110, 40_000, 200)
-    model = MaxMarginClassifier(random_state=0, intercept="augmented", **problem)
+    X, y = rows(60, 200_000, 700)
+    model: Any = MaxMarginClassifier(random_state=0, tol=1e-1, intercept="augmented", **problem)
     warm(model)
     _, taken = peak(lambda: model.fit(X, y))
     assert model.status_ is Status.CERTIFIED
-    assert verify(model, X, y).gap <= 1e-3
+    assert verify(model, X, y).gap <= 1e-1
     assert taken <= room(X)
 
 
@@ -264,6 +266,6 @@ def test_a_wide_column_far_off_loses_no_digits():
     X, y = rows(150, 20_000, 150)
     far = 1e6 + np.random.default_rng(1).random((150, 1))
     X = sp.hstack([X, far], format="csr")
-    model = MaxMarginClassifier(random_state=0).fit(X, y)
+    model: Any = MaxMarginClassifier(random_state=0).fit(X, y)
     assert model.status_ is Status.CERTIFIED
     assert verify(model, X, y).gap <= 1e-9
