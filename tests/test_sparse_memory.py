@@ -253,7 +253,7 @@ def test_wide_sparse_rows_have_the_model_of_dense_ones(problem, dependent):
     "problem", [{"p": 1.5, "loss": "hinge"}, {"p": 3.0}, {"p": 1.3, "C": float("inf")}], ids=str
 )
 def test_wide_sparse_rows_are_solved_in_every_norm(problem):
-    X, y = rows(60, 200_000, 700)
+    X, y = rows(40, 400_000, 1500)
     model: Any = MaxMarginClassifier(random_state=0, tol=1e-1, intercept="augmented", **problem)
     warm(model)
     _, taken = peak(lambda: model.fit(X, y))
