@@ -18,7 +18,7 @@ import scipy.sparse as sp
 KEPT = 0.5
 # Numbers of a dense copy that is made whatever the share of entries is: 2^21 float64 take 16 MiB, of which a solver
 # makes up to seven, together less than the libraries themselves take. Every problem of the exact step that is not wide
-# has fewer than 2^20 (`solve.is_small`), so that only wide rows need a sparse path there.
+# has fewer than 2^20 (`fit.exact.is_small`), so that only wide rows need a sparse path there.
 SMALL = 2**21
 # Numbers of a larger dense copy for each entry: an entry takes 12 to 16 bytes in CSR, and 8 numbers take 64, so that a
 # dense copy is at most about five times the data.
