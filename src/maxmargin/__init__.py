@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .estimators.online import OnlineMarginClassifier
     from .estimators.path import MarginPath, margin_path
     from .estimators.selection import MarginRFE
-    from .fit.driver import Report
+    from .fit.report import Report
     from .inspection.compare import Comparison, compare
     from .inspection.support_report import support_report
     from .io.json import from_dict, from_json, to_dict, to_json
@@ -160,7 +160,7 @@ _HOMES = {
         "ProximalPoint",
     ),
     "separability.separate": ("separate",),
-    "fit.driver": ("Report",),
+    "fit.report": ("Report",),
     "problem.status": ("Status",),
     "certificates.verification": ("verify",),
     "certificates.verdicts": ("Inseparable", "LinearSeparator", "Separable", "Undecided"),

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..fit.driver import Report
+    from ..fit.report import Report
 
 
 class Progress:

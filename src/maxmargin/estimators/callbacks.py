@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from math import ceil, isfinite, log10
 from typing import Any
 
-from ..fit.driver import Report
+from ..fit.report import Report
 from ..problem.status import Status
 
 try:

@@ -13,7 +13,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _check_sample_weight
 
 from ..algorithms import Algorithm
-from ..fit.driver import Report
+from ..fit.report import Report
 from ..numerics.representable import refuse_rounded
 from ..numerics.threads import jobs
 from ..problem.status import Status

@@ -26,8 +26,8 @@ from ..data.duplicates import apart, merge
 from ..data.rows import canonical
 from ..data.units import check_constant
 from ..fit.deadline import Watch
-from ..fit.driver import Report, Terms
 from ..fit.kernel_solve import KERNEL_ALGORITHMS, Decomposition, KernelSolution, Part, solve_kernel
+from ..fit.report import Report, Stopping
 from ..kernels.functions import Kernel, Precomputed
 from ..kernels.names import kernel_named, width
 from ..numerics.representable import refuse_rounded
@@ -337,6 +337,7 @@ default="rbf"
                     reason,
                     int(drawn[k]),
                     labels[k],
+                    exact=self._exact,
                     inseparable=lambda k=k: question(k).inseparable(),
                 )
                 for k in group
@@ -344,8 +345,8 @@ default="rbf"
             ]
             # groups that are left share the time that is left
             part = watch.part(-(-(len(groups) - groups.index(group)) // side_by_side))
-            terms = Terms(self.tol, max_iter, part, heard, self._exact, reason)
-            found = iter(solve_kernel(sample.part(places), parts, terms, self.cache_size) if parts else [])
+            stopping = Stopping(self.tol, max_iter, part, heard)
+            found = iter(solve_kernel(sample.part(places), parts, stopping, self.cache_size) if parts else [])
             return [
                 (KernelSolution.open(places.size) if k in contradicted else next(found), places)
                 for k in group

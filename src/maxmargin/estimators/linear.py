@@ -5,34 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache, partial
 from numbers import Integral, Real
-from threading import Lock
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ..algorithms import ALGORITHMS, Algorithm
-from ..certificates.bounds import INTERCEPT, Certificate, Certificates, Sample
-from ..certificates.verdicts import Verdict
+from ..certificates.bounds import INTERCEPT, Certificate, Certificates
 from ..data.rows import Patterns
-from ..data.task import Task
-from ..fit.deadline import Watch
-from ..fit.driver import Distinct, Relay, Report, Solution, Terms, few_rows, shared, solve
-from ..fit.policy import choose, gains_by_threads, relay
-from ..numerics.draws import Draws
+from ..fit.report import Report, Solution
 from ..numerics.representable import refuse_rounded
 from ..numerics.sparse_columns import Columns, without_empty_columns
-from ..numerics.threads import jobs, one_thread
+from ..numerics.threads import one_thread
 from ..problem.problem import Problem
 from ..problem.status import worst
-from ..separability.linear import linear_verdict, on_all_columns
+from ..separability.linear import on_all_columns
 from .callbacks import CallbackSupportMixin, round_tasks, with_callbacks
-from .hard_margin import item, keep_verdicts
+from .hard_margin import keep_verdicts
 from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
-from .parameters import check_parameters, check_seed, require_boolean, require_number, seeds
+from .one_vs_rest import OneVsRest, TrainingData
+from .parameters import check_parameters, check_seed, require_boolean, require_number
 from .prediction import LinearDecision
 from .progress import Hearing
 from .robustness import Robust
@@ -220,119 +213,41 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
 
     @with_callbacks
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> MaxMarginClassifier:
-        problem = self._problem()
-        named = self._named()
+        """Validate, encode the labels, solve one binary task per class, store the solutions."""
+        problem, named = self._problem(), self._named()
         if self.p != "log":
             _solved_by(named, problem)
         if problem.hard:
             refuse_rounded(X)
+        data = self._training_data(problem, X, y, sample_weight)
+        if self.p == "log":
+            problem = replace(problem, p=max(2.0, 2.0 * np.log(data.columns.count)))
+            _solved_by(named, problem)
+        check_seed(self.random_state)
+        classes = OneVsRest(self, problem, named, data, self._last_dual(data), self._last_points(data))
+        tasks = round_tasks(
+            self, data.given, data.y, sample_weight, data.labels, classes.workers == 1, data.model
+        )
+        solutions = classes.solve(tasks, Hearing(self.verbose, self.callback, tasks))
+        self._keep(data, solutions)
+        tasks.done()
+        return self
+
+    def _training_data(self, problem: Problem, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+        """Validate the data, drop columns without entries, encode the labels and weight the rows."""
         given, patterns, X, y, columns = self._patterns(X, y)
         weights = row_weights(X, sample_weight)
-        everything = sample_weight is None or bool((weights > 0.0).all())
-        classes = class_names(y if everything else y[weights > 0.0])
+        keeps_all = sample_weight is None or bool((weights > 0.0).all())
+        classes = class_names(y if keeps_all else y[weights > 0.0])
         factors = class_factors(self.class_weight, classes, y, weights)
         if self.class_weight is not None:
             weights = times_classes(weights, y, classes, factors)
-            everything = bool((weights > 0.0).all())
+            keeps_all = bool((weights > 0.0).all())
         check_costs(problem, weights)
-        whole, rows = X, None
-        if not everything:
-            rows = np.flatnonzero(weights > 0.0)
-            patterns = patterns.some(rows)
+        rows = None if keeps_all else np.flatnonzero(weights > 0.0)
+        if rows is not None:
             check_sides(classes, y, weights, problem.hard)
-        if self.p == "log":
-            problem = replace(problem, p=max(2.0, 2.0 * np.log(columns.count)))
-            _solved_by(named, problem)
-        norms = np.sqrt(patterns.square) if rows is None else None
-        sample = Sample(
-            whole, np.zeros(y.size), weights, norms, columns=columns
-        )  # of all labels, and of none
-        check_seed(self.random_state)
-        labels: list[Any] = [None] if classes.size == 2 else list(classes)
-        last, points = self._last_dual(y.size, classes), self._last_points(columns, classes)
-        lock, drawing = Lock(), Lock()
-        gains = named is not None or gains_by_threads(problem, patterns, len(labels))
-        # what n_jobs says may be wrong, gain or no gain
-        at_once = jobs(self.n_jobs, len(labels)) if gains or self.n_jobs is not None else 1
-        at_once = at_once if gains else 1
-        kept = slice(None) if rows is None else rows
-        shares = weights[kept]
-
-        def model(points: list[tuple[np.ndarray, float]]) -> dict[str, Any]:
-            w, b = zip(*points, strict=True)
-            return {"classes_": classes, "coef_": columns.restore(np.vstack(w)), "intercept_": np.array(b)}
-
-        tasks = round_tasks(self, given, y, sample_weight, labels, at_once == 1, model)
-        hearing = Hearing(self.verbose, self.callback, tasks)
-
-        @cache
-        def known() -> Distinct | None:
-            """The distinct rows of all classes."""
-            if len(labels) == 1:
-                return None
-            return shared(patterns, np.searchsorted(classes, y[kept]), shares)
-
-        few = cache(lambda: few_rows(problem, patterns, shares))
-        drawn = cache(lambda: seeds(self.random_state, classes.size))
-
-        def seed(k: int) -> int:
-            """Drawn with those of all classes, by the first that asks for one."""
-            with drawing:
-                return int(drawn()[k])
-
-        # of a hard margin each class has its own
-        plan: tuple[Algorithm, str] | None = None
-        if named is not None:
-            plan = named, "asked for"
-        elif not problem.hard:
-            plan = choose(problem, patterns)
-
-        def then() -> Relay | None:
-            """Who takes over from the algorithm that was chosen."""
-            return None if named is not None else relay(problem, patterns)
-
-        def one(k: int, watch: Watch) -> Solution:
-            # classes that are left share the time that is left
-            watch = watch.part(-(-(len(labels) - k) // at_once))
-            positive = 1 if classes.size == 2 else k
-            signs = 2.0 * (y == classes[positive])
-            signs -= 1.0
-            start = None if last is None else last[k][kept]
-
-            def heard(report: Report, point: Callable[[], Any]) -> None:
-                with lock:
-                    hearing(report, point, watch)
-
-            algorithm, reason = plan or choose(problem, patterns, signs[kept], watch.check)
-            like = sample if len(labels) > 1 else None
-            seen = Sample(whole, signs, weights, sample.norms, like, columns)
-            names = (item(classes[0]), item(classes[1])) if classes.size == 2 else (False, True)
-
-            @cache
-            def question() -> Verdict:
-                every = np.arange(y.size) if rows is None else rows
-                return linear_verdict(problem, patterns.X, signs[kept], names, watch, every, y.size, columns)
-
-            point = None if points is None else points[k]
-            task = Task(problem, patterns, signs[kept], shares, start, point, labels[k])
-            terms = Terms(
-                self.tol, self.max_iter, watch, heard, self._exact, reason, question, then, named is None, known,
-                few,
-            )  # fmt: skip
-            solution = solve(task, algorithm, terms, Draws(partial(seed, k)), seen, rows)
-            with lock:
-                tasks.ended(labels[k], solution.status)
-            return solution
-
-        with Watch(self.max_time) as watch:
-            if at_once > 1:
-                parallel: Any = Parallel(n_jobs=at_once, require="sharedmem")
-                solutions = list(parallel(delayed(one)(k, watch) for k in range(len(labels))))
-            else:
-                solutions = [one(k, watch) for k in range(len(labels))]
-        self._keep(classes, factors, labels, solutions, columns)
-        tasks.done()
-        return self
+        return TrainingData(given, X, columns, patterns, y, weights, rows, classes, factors)
 
     def _patterns(self, X: Any, y: Any) -> tuple[Any, Patterns, Any, np.ndarray, Columns]:
         """The rows, checked; these on the columns with entries, for the engine and for certificates; the labels."""
@@ -397,34 +312,31 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             )
         return algorithm
 
-    def _last_dual(self, n: int, classes: np.ndarray) -> list[np.ndarray] | None:
+    def _last_dual(self, data: TrainingData) -> list[np.ndarray] | None:
+        """Return the dual variables of the last fit, where a warm start may use them."""
         if not (self.warm_start and hasattr(self, "certificate_")):
             return None
-        if not np.array_equal(classes, self.classes_):
+        if not np.array_equal(data.classes, self.classes_):
             return None
         parts = self.certificate_.certificates
-        return [part.alpha for part in parts] if parts[0].rows == n else None
+        return [part.alpha for part in parts] if parts[0].rows == data.y.size else None
 
-    def _last_points(self, columns: Columns, classes: np.ndarray) -> list[tuple[np.ndarray, float]] | None:
-        """(w, b) of the last fit on these columns, where they may be begun with."""
+    def _last_points(self, data: TrainingData) -> list[tuple[np.ndarray, float]] | None:
+        """Return (w, b) of the last fit on these columns, where a warm start may use them."""
         if not (self.warm_start and hasattr(self, "certificate_")):
             return None
-        if self.coef_.shape[1] != columns.count or not np.array_equal(classes, self.classes_):
+        same = self.coef_.shape[1] == data.columns.count and np.array_equal(data.classes, self.classes_)
+        if not same:
             return None
-        coef = columns.restrict(self.coef_)
+        coef = data.columns.restrict(self.coef_)
         return [(w, float(b)) for w, b in zip(coef, self.intercept_, strict=True)]
 
-    # reports and results
+    # results
 
-    def _keep(
-        self,
-        classes: np.ndarray,
-        factors: np.ndarray,
-        labels: list[Any],
-        solutions: list[Solution],
-        columns: Columns,
-    ) -> None:
-        self.classes_, self.class_weight_ = classes, factors
+    def _keep(self, data: TrainingData, solutions: list[Solution]) -> None:
+        """Set the fitted attributes."""
+        labels, columns = data.labels, data.columns
+        self.classes_, self.class_weight_ = data.classes, data.class_weights
         self.coef_ = columns.restore(np.array([solution.w for solution in solutions]))
         self.intercept_ = np.array([solution.b for solution in solutions])
         self.n_iter_ = max(solution.rounds for solution in solutions)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..fit.deadline import Watch
-from ..fit.driver import Report
+from ..fit.report import Report
 from .callbacks import RoundTasks
 
 

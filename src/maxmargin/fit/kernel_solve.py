@@ -22,22 +22,15 @@ from ..certificates.kernel import KernelBounds, KernelPoint, KernelSample, all_b
 from ..kernels.functions import Precomputed, WholeNumbers, plain
 from ..problem.problem import Problem
 from ..problem.status import Status
+from .attempt import UNFINISHED
 from .deadline import Watch
-from .driver import (
-    EXACT,
-    FEW_FLOPS,
-    MANY_ROWS,
-    NEAR_ENOUGH,
-    NEARLY,
-    NEXT_TO_NONE,
-    PATIENCE,
-    UNFINISHED,
-    Report,
-    Terms,
-)
-from .driver import FEW_ROWS as LINEAR_FEW
+from .exact import FEW_FLOPS, MANY_ROWS, NEAR_ENOUGH, NEARLY, NEXT_TO_NONE
+from .exact import FEW_ROWS as LINEAR_FEW
+from .incumbent import ROUNDING as EXACT
 from .kernel_run import KernelRun
 from .kernel_task import KernelPoints, KernelTask
+from .policy import MIN_ROUNDS as PATIENCE
+from .report import Report, Stopping
 from .schedules import SCHEDULES
 
 FEW_ROWS = 500  # rows up to which the exact step has the eigenvalues of the whole Gram matrix
@@ -94,6 +87,8 @@ class Part:
         What the reports call it; None where there is only one problem.
     start : ndarray of shape (n,), default=None
         Dual weights to begin with.
+    exact : bool, default=True
+        Whether small problems end with the exact stage.
     inseparable : callable
         Asked once, of a hard margin: is there a proof that no separator exists?
     """
@@ -106,6 +101,7 @@ class Part:
     seed: int
     label: Any = None
     start: np.ndarray | None = None
+    exact: bool = True
     inseparable: Callable[[], bool] = lambda: False
 
 
@@ -146,7 +142,7 @@ class KernelSolution:
 
 
 def solve_kernel(
-    sample: KernelSample, parts: Sequence[Part], terms: Terms, megabytes: float
+    sample: KernelSample, parts: Sequence[Part], stopping: Stopping, megabytes: float
 ) -> list[KernelSolution]:
     """Solve problems on the same rows, each until its certified gap is at most `tol` or something else ends it.
 
@@ -157,19 +153,19 @@ def solve_kernel(
     ----------
     sample : KernelSample
     parts : sequence of Part
-    terms : Terms
+    stopping : Stopping
     megabytes : float
         Budget of the rows of the kernel.
     """
     solutions: dict[int, KernelSolution] = {}
     best: dict[int, KernelBounds] = {}
-    left, goals = list(range(len(parts))), [terms.tol] * len(parts)
-    for dtype in _precisions(sample, terms.tol, megabytes):
+    left, goals = list(range(len(parts))), [stopping.tol] * len(parts)
+    for dtype in _precisions(sample, stopping.tol, megabytes):
         X = sample.X if dtype == np.float64 else plain(sample.X).astype(dtype)
         rows = KernelRows(sample.kernel, X, megabytes)
-        watches = [terms.watch.part(1) for _ in left]
+        watches = [stopping.watch.part(1) for _ in left]
         walks = [
-            _walk(parts[k], rows, sample, replace(terms, tol=goals[k], watch=watch), solutions.get(k))
+            _walk(parts[k], rows, sample, replace(stopping, tol=goals[k], watch=watch), solutions.get(k))
             for k, watch in zip(left, watches, strict=True)
         ]
         waiting = all(
@@ -188,15 +184,15 @@ def solve_kernel(
                 [part.y for part in some],
                 [part.weights for part in some],
                 [solution.point for solution in walked],
-                [_enough(solution, part, terms.tol) for solution, part in zip(walked, some, strict=True)],
+                [_enough(solution, part, stopping.tol) for solution, part in zip(walked, some, strict=True)],
             )
         for k, solution, proof in zip(left, walked, proofs, strict=True):
             problem = parts[k].problem
             best[k] = better(problem, [best[k], proof]) if k in best else proof
-            solutions[k] = _proved(problem, solution, best[k], terms.tol)
-            goals[k] = _goal(parts[k].problem, solution, proof.bounds, terms.tol)
-        left = [k for k in left if _to_go_on(parts[k], solutions[k], terms.tol)]
-        if not left or terms.watch.interrupted():
+            solutions[k] = _proved(problem, solution, best[k], stopping.tol)
+            goals[k] = _goal(parts[k].problem, solution, proof.bounds, stopping.tol)
+        left = [k for k in left if _to_go_on(parts[k], solutions[k], stopping.tol)]
+        if not left or stopping.watch.interrupted():
             break
     return [solutions[k] for k in range(len(parts))]
 
@@ -304,10 +300,10 @@ class _Decomposed:
 
 
 def _walk(
-    part: Part, rows: KernelRows, sample: KernelSample, terms: Terms, last: KernelSolution | None
+    part: Part, rows: KernelRows, sample: KernelSample, stopping: Stopping, last: KernelSolution | None
 ) -> Generator[None, None, _Walked]:
     """The rounds of one problem; bounds are as good as the rows. It waits where it expects rows."""
-    watch, tol, problem = terms.watch, terms.tol, part.problem
+    watch, tol, problem = stopping.watch, stopping.tol, part.problem
     start = part.start if last is None else last.point.alpha
     task = KernelTask(problem, rows, part.y, part.weights, start)
     if isinstance(part.algorithm, Decomposition):
@@ -320,7 +316,7 @@ def _walk(
     history = [] if last is None else last.history
     rounds = 0 if last is None else last.rounds
     least = HOPELESS * np.finfo(rows.diagonal.dtype).eps * float(rows.diagonal.max(initial=0.0)) ** 0.5
-    small = terms.exact and part.algorithm.convergent and rows.n <= MANY_ROWS
+    small = part.exact and part.algorithm.convergent and rows.n <= MANY_ROWS
     few = rows.n <= FEW_ROWS
     patience = PATIENCE if few else LONG
 
@@ -335,7 +331,7 @@ def _walk(
             )
         )  # fmt: skip
         alpha, primal = run.points.alpha, run.points.primal
-        terms.on_report(history[-1], lambda: KernelPoint(alpha, primal.coefficients, primal.b))
+        stopping.on_report(history[-1], lambda: KernelPoint(alpha, primal.coefficients, primal.b))
 
     status = Status.STALLED
     for whole in steps:
@@ -348,7 +344,7 @@ def _walk(
         rounds += 1
         report(part.algorithm.name, part.reason)
         ended = _ended(run, problem, watch, tol, least)
-        last_round = ended is not None or rounds >= terms.max_iter
+        last_round = ended is not None or rounds >= stopping.max_iter
         near = rounds >= patience or (few and run.gap <= NEAR_ENOUGH)
         if small and near and ended not in (Status.MAX_TIME, Status.INTERRUPTED):
             small = False

@@ -1,9 +1,13 @@
-"""`algorithm="auto"`: which algorithm a problem gets, and why."""
+"""The policy of `algorithm="auto"`: which algorithm a problem gets, and the stages a fit goes through.
+
+The rules follow measurements (docs/choice.md). Work is compared in row visits, so that budgets do not depend on the
+machine.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,25 +27,137 @@ from ..algorithms.batch.generation import linear_points
 from ..algorithms.batch.sifting import PROXIMAL
 from ..algorithms.programs import NoSeparator
 from ..data.rows import Patterns
+from ..data.task import Task
 from ..problem.problem import Problem
-from .driver import Relay, is_small
+from .exact import is_small
 
-FEW = 4e9  # rows x columns x smaller side up to which Newton's method is the fastest
-NARROW = 1000  # columns up to which Newton's method makes a matrix of their size,
-WIDE = 3000  # and interior points and proximal points
-# nanoseconds, rough: of a presentation, and of one of its entries; of a row by proximal points, and of its entries, or
-# of pairs of them where these begin as interior points, dense and sparse
-ROW, ENTRY, OWN = 20.0, 1.5, 300.0
+# Rows x columns x smaller side up to which the barrier path was the fastest for p other than 2.
+MAX_BARRIER_FLOPS = 4e9
+# Columns up to which Newton's method factorises a matrix of their size, and up to which interior points and proximal
+# points do; beyond, the factorisation takes longer than passes over the rows.
+MAX_NEWTON_COLUMNS, MAX_PROXIMAL_COLUMNS = 1000, 3000
+# Rough costs in nanoseconds: of a row visit, of one of its entries, and of a row in a proximal point step; of a row
+# entry there, and of a pair of entries where proximal points begin as interior points (dense and sparse rows).
+ROW, ENTRY, PROXIMAL_ROW = 20.0, 1.5, 300.0
 DENSE, SPARSE = (25.0, 0.9), (400.0, 15.0)
-SHARE = 0.5  # of the work of proximal points, after which they take over
-TOGETHER = 2e6  # entries, of all classes, below which exact steps end sooner than another thread begins
-PASSES = 50  # over sparse rows of many columns, after which Newton's method takes over
+# Share of the estimated work of proximal points that is spent on coordinate descent before they take over: both
+# together then cost at most half as much again as proximal points alone.
+FALLBACK_SHARE = 0.5
+# Entries of all classes below which exact stages end sooner than another thread begins.
+MIN_THREADED_ENTRIES = 2e6
+# Full passes of coordinate descent over sparse rows of many columns, after which Newton's method always won.
+PATIENCE_PASSES = 50
+# Rounds that a convergent algorithm has at least before the exact stage of a small problem.
+MIN_ROUNDS = 3
+# Row visits before the exact stage: this share of its floating-point operations, in entries visited, and 5 passes.
+EXACT_SHARE, MIN_PASSES = 0.4, 5.0
+EXACT = "exact"  # the name of the exact stage in reports
+CONDITIONS = "p = 2, a small problem: the optimality conditions on the support"
+PROVES = "p = 2, a small problem: the first point that proves tol"
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """An algorithm that takes over from the first.
+
+    Attributes
+    ----------
+    algorithm : Algorithm
+    reason : str
+    presentations : float
+        Row visits of the first algorithm before.
+    """
+
+    algorithm: Algorithm
+    reason: str
+    presentations: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The algorithm for a problem.
+
+    Attributes
+    ----------
+    algorithm : Algorithm
+    reason : str
+    automatic : bool, default=False
+        Whether the policy chose it: small problems then begin with the exact stage, and a fallback takes over where the
+        algorithm converges slowly.
+    exact : bool, default=True
+        Whether small problems end with the exact stage.
+    fallback : Fallback, default=None
+    """
+
+    algorithm: Algorithm
+    reason: str = ""
+    automatic: bool = False
+    exact: bool = True
+    fallback: Fallback | None = None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A solver with its budget.
+
+    Attributes
+    ----------
+    algorithm : Algorithm or None
+        None for the exact stage (the active-set method).
+    reason : str
+    max_row_visits : float, default=inf
+        Row visits of the whole attempt after which the next stage begins.
+    min_rounds : int, default=0
+        Rounds that the stage has in any case.
+    """
+
+    algorithm: Algorithm | None
+    reason: str
+    max_row_visits: float = np.inf
+    min_rounds: int = 0
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether this is the exact stage."""
+        return self.algorithm is None
+
+
+def stages(task: Task, choice: Choice, small: bool) -> list[Stage]:
+    """Return the stages of a presolved task, in the order in which they are run.
+
+    Parameters
+    ----------
+    task : Task
+    choice : Choice
+    small : bool
+        Whether the exact stage is affordable, and no order of rows has to be kept.
+    """
+    fallback, algorithm = choice.fallback, choice.algorithm
+    budget = np.inf if fallback is None else fallback.presentations
+    main = Stage(algorithm, choice.reason, budget)
+    last = [] if fallback is None else [Stage(fallback.algorithm, fallback.reason)]
+    exact = Stage(None, CONDITIONS)
+    # Without a separator the exact stage leaves no w; hard margins of more columns than rows always have one.
+    wide = task.patterns.d >= task.patterns.n
+    if small and choice.automatic and (wide or not task.problem.hard):
+        return [exact, main, *last]
+    if small and algorithm.convergent:
+        before = Stage(algorithm, choice.reason, fair_share(task.patterns), MIN_ROUNDS)
+        return [before, exact, main, *last]
+    return [main, *last]
+
+
+def fair_share(patterns: Patterns) -> float:
+    """Return the row visits that cost a share of the exact stage: the algorithm may come near by itself."""
+    side = min(patterns.n, patterns.d + 1)
+    entries = patterns.entries / max(patterns.n, 1)
+    return EXACT_SHARE * patterns.n * side * side / max(entries, 1.0) + MIN_PASSES * patterns.n
 
 
 def gains_by_threads(problem: Problem, patterns: Patterns, classes: int) -> bool:
-    """Are several classes of chosen algorithms solved sooner at the same time than one after the other?"""
+    """Return whether several classes are solved sooner in threads than one after the other."""
     exact = problem.euclidean and is_small(problem, patterns)
-    return not exact or patterns.entries * classes >= TOGETHER
+    return not exact or patterns.entries * classes >= MIN_THREADED_ENTRIES
 
 
 def choose(
@@ -50,16 +166,16 @@ def choose(
     y: np.ndarray | None = None,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> tuple[Algorithm, str]:
-    """The algorithm for a problem on these patterns, and the reason in a few words.
+    """Choose the algorithm for a problem on these rows, with the reason in a few words.
 
     Parameters
     ----------
     problem : Problem
     patterns : Patterns
     y : ndarray of shape (n,), entries -1.0 and 1.0, default=None
-        Looked at for a hard margin only, and only if given: can these be separated?
+        Used for hard margins only: decides which algorithms can end.
     interrupted : callable
-        Is it time to stop? Whether large classes can be separated is then left open.
+        Returns whether to stop; separability of large classes is then left open.
     """
     p, n, d = problem.p, patterns.n, patterns.d
     if _by_newton(problem, patterns):
@@ -74,7 +190,7 @@ def choose(
         return BarrierPath(), "p = inf: Newton's method, on the columns that matter"
     size, work = f"p = {p:g}, {n} x {d}", float(n) * d * min(n, d)
     pairs = PUMMA().refuses(problem) is None
-    if work <= FEW:
+    if work <= MAX_BARRIER_FLOPS:
         return BarrierPath(), f"{size}: small enough for Newton's method, which takes any p"
     separable, alpha = None, None
     if problem.hard and y is not None:
@@ -92,12 +208,12 @@ def choose(
     return BarrierPath(), f'{size}: nothing else takes this loss and norm (loss="squared_hinge" is faster)'
 
 
-def relay(problem: Problem, patterns: Patterns) -> Relay | None:
-    """Who takes over from the algorithm that is chosen, and after how much work.
+def fallback(problem: Problem, patterns: Patterns) -> Fallback | None:
+    """Return the algorithm that takes over from the chosen one, and after how much work; None where there is none.
 
-    Some data keep dual coordinate descent busy for ever. After half of what proximal points take themselves, both
-    together take half as long again as these at most, and three times as long as the first alone where it would
-    be the faster, but for the rough estimate. Newton's method ends soon, or loses its digits.
+    Coordinate descent converges slowly on some data. After half of the work that proximal points would take, both
+    together take half as long again as these at most, and three times as long as the first alone where it would have
+    been the faster, but for the rough estimate. Newton's method ends soon, or loses its digits.
 
     Parameters
     ----------
@@ -107,28 +223,31 @@ def relay(problem: Problem, patterns: Patterns) -> Relay | None:
     n, d = patterns.n, patterns.d + (problem.intercept != "none")
     size = f"{n} x {patterns.d}"
     if _by_newton(problem, patterns):
-        return Relay(InteriorPoint(), f"{size}: Newton's method has lost its digits", np.inf)
+        return Fallback(InteriorPoint(), f"{size}: Newton's method has lost its digits", np.inf)
     if Newton().refuses(problem) is None:
-        then = Relay(Newton(), f"{size}: Newton's method minds neither C nor scales", PASSES * n)
-        return then if d <= n else None
-    second = ProximalPoint()
-    if second.refuses(problem) is not None or d > min(n, WIDE) or _by_proximal_points(problem, patterns):
+        second = Fallback(
+            Newton(), f"{size}: Newton's method minds neither C nor scales", PATIENCE_PASSES * n
+        )
+        return second if d <= n else None
+    refused = ProximalPoint().refuses(problem) is not None
+    if refused or d > min(n, MAX_PROXIMAL_COLUMNS) or _by_proximal_points(problem, patterns):
         return None
     each, (entry, pair) = patterns.entries / n, SPARSE if sp.issparse(patterns.X) else DENSE
-    work = n * (OWN + (entry * each if n >= PROXIMAL * d * d else pair * each * each))
-    presentations = SHARE * work / (ROW + ENTRY * each)
-    return Relay(second, f"{size}: proximal points cost about twice what was spent", presentations)
+    work = n * (PROXIMAL_ROW + (entry * each if n >= PROXIMAL * d * d else pair * each * each))
+    presentations = FALLBACK_SHARE * work / (ROW + ENTRY * each)
+    reason = f"{size}: proximal points cost about twice what was spent"
+    return Fallback(ProximalPoint(), reason, presentations)
 
 
 def _by_newton(problem: Problem, patterns: Patterns) -> bool:
-    """Does Newton's method, on a matrix of the columns' products, begin?"""
-    return Newton().refuses(problem) is None and patterns.d <= NARROW
+    """Return whether Newton's method with a d x d matrix comes first."""
+    return Newton().refuses(problem) is None and patterns.d <= MAX_NEWTON_COLUMNS
 
 
 def _by_proximal_points(problem: Problem, patterns: Patterns) -> bool:
-    """Are there so many dense rows that proximal points are as soon there, whatever C and the scales are?
+    """Return whether proximal points come first: many dense rows, so that C and the scales do not matter.
 
-    Where the exact step was made of them and led nowhere, another algorithm has its turn before they have.
+    Not on small problems: where their exact stage failed, another algorithm comes before proximal points.
     """
     many = patterns.n >= patterns.d**2 and not sp.issparse(patterns.X)
     return many and ProximalPoint().refuses(problem) is None and not is_small(problem, patterns)
@@ -137,9 +256,14 @@ def _by_proximal_points(problem: Problem, patterns: Patterns) -> bool:
 def is_separable(
     problem: Problem, patterns: Patterns, y: np.ndarray, interrupted: Callable[[], bool]
 ) -> tuple[bool | None, np.ndarray]:
-    """Has some w a positive margin? (None where time is up before that is known; dual weights that say no.)
+    """Decide separability by the linear program of p = inf, the fastest; the norm does not matter.
 
-    It does not depend on the norm, and p = inf is the fastest to tell.
+    Returns
+    -------
+    separable : bool or None
+        None where time was up before.
+    alpha : ndarray of shape (n,)
+        Dual variables; where there is no separator, sum alpha_i y_i x_i = 0.
     """
     X, alpha = patterns.X, np.ones(patterns.n)
     for w, b, alpha in linear_points(replace(problem, p=np.inf), X, y, np.ones(patterns.n), interrupted):

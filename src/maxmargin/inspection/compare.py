@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state, check_X_y
 
 from ..algorithms import ALGORITHMS, Algorithm
 from ..estimators.linear import MaxMarginClassifier, WithoutExactStep
-from ..fit.driver import Report
+from ..fit.report import Report
 from ..numerics.files import written_whole
 from ..numerics.representable import refuse_rounded
 from ..problem.problem import Problem

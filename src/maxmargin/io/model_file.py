@@ -27,8 +27,8 @@ from ..estimators.imported import Imported, ImportedKernelClassifier, ImportedLi
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
 from ..estimators.online import OnlineMarginClassifier
-from ..fit.driver import Report
 from ..fit.kernel_solve import Decomposition
+from ..fit.report import Report
 from ..kernels.functions import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
 from ..numerics.files import written_whole
 from ..problem.multiclass import named_parts, parts_of

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..certificates.verdicts import Inseparable
 from ..certificates.verification import verdicts_of
-from ..fit.driver import Report
+from ..fit.report import Report
 from .style import GOAL, GRID, INK, LOWER, SHADE, UPPER, entitle, figure, no_ticks
 
 

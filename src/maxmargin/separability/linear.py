@@ -31,8 +31,9 @@ from ..certificates.verdicts import (
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..fit.deadline import Watch
-from ..fit.driver import Terms, solve
-from ..fit.policy import choose
+from ..fit.driver import solve
+from ..fit.policy import Choice, choose
+from ..fit.report import Stopping
 from ..numerics.rational import BeyondReachError, IntegerRows
 from ..numerics.sparse_columns import Columns
 from ..numerics.sums import Compensated
@@ -224,9 +225,9 @@ class LinearSearch:
         """What the fit of a hard margin finds, in this norm."""
         task = Task(self.problem, Patterns(self.X), self.y, np.ones(self.y.size))
         algorithm, reason = choose(self.problem, task.patterns, self.y, self.watch.check)
-        terms = Terms(self.tol, ROUNDS, self.watch, reason=reason)
+        stopping = Stopping(self.tol, ROUNDS, self.watch)
         try:
-            found = solve(task, algorithm, terms, np.random.default_rng(0), self.sample)
+            found = solve(task, Choice(algorithm, reason), stopping, np.random.default_rng(0), self.sample)
         except ValueError:  # numbers whose squares leave float64: the verdict stands, and its bounds
             return None
         stage = found.history[-1].stage if found.history else algorithm.name

@@ -1,0 +1,138 @@
+"""Small dense problems at p = 2, solved in one compiled call before any other stage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from itertools import chain
+
+import numpy as np
+
+from ..algorithms.batch.chunks import Few
+from ..algorithms.batch.small_dense import optimum
+from ..certificates.bounds import Sample
+from ..certificates.one_pass import certify
+from ..data.rows import Patterns
+from ..data.task import Task
+from ..data.units import in_users_units
+from ..problem.problem import Problem
+from .certifier import lacks_time_for_digits, rounding_gap
+from .exact import FEW_ROWS, NEARLY, is_small, tight_points
+from .incumbent import CertifiedPoint
+from .presolve import Point, PresolveStep
+from .report import Stopping
+
+# Columns of a problem solved in one call, and rows where squared losses are not small: copying more rows takes longer
+# than the calls between steps, which one call saves.
+MAX_COLUMNS, MAX_ROWS = 100, 30_000
+# Share of `tol` at which points of more than FEW_ROWS rows are certified first: enough for most, at fewer steps.
+FIRST_GOAL = 0.5
+
+
+def small_dense_rows(problem: Problem, patterns: Patterns, weights: np.ndarray) -> Few | None:
+    """Return the centred rows of a small dense problem, or None for any other.
+
+    Parameters
+    ----------
+    problem : Problem
+    patterns : Patterns
+    weights : ndarray of shape (n,), positive
+    """
+    if problem.hard or not problem.euclidean or patterns.d + 1 > MAX_COLUMNS:
+        return None
+    many = problem.loss == "squared_hinge" and patterns.n <= MAX_ROWS and not patterns.sparse
+    if not (many or is_small(problem, patterns)):
+        return None
+    if not in_users_units(problem, patterns, weights):
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        X = patterns.X.toarray() if patterns.sparse else patterns.X
+        return Few(problem, X, square=float(patterns.square.sum()))
+
+
+def solve_in_one_call(
+    task: Task, rows: Few, stopping: Stopping, sample: Sample, selected: PresolveStep | None
+) -> tuple[CertifiedPoint | None, bool, bool]:
+    """Solve a small dense problem, to `tol` first where it has many rows, else to the optimum.
+
+    Parameters
+    ----------
+    task : Task
+        In the caller's units.
+    rows : Few
+        `small_dense_rows`.
+    stopping : Stopping
+    sample : Sample
+        The caller's data.
+    selected : PresolveStep or None
+        The rows of the task among those of the sample; None for all.
+
+    Returns
+    -------
+    point : CertifiedPoint or None
+    done : bool
+        Whether it is as good as asked for.
+    optimal : bool
+        Whether the optimum was asked for, not only `tol`.
+    """
+    interrupted, best, done, goal = stopping.watch.interrupted, None, False, 0.0
+    goals = (FIRST_GOAL * stopping.tol, 0.0) if task.patterns.n > FEW_ROWS else (0.0,)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for goal in goals:
+            if interrupted():
+                break
+            found = optimum(task.problem, rows, task.y, task.weights, goal, interrupted)
+            if found is None or not _is_finite(*found):
+                break
+            certified, done = _certify(task, Point(*found), stopping, sample, selected, goal > 0.0)
+            if best is None or certified.certificate.gap <= best.certificate.gap:
+                best = certified
+            if done:
+                break
+    return best, done, goal == 0.0
+
+
+def _is_finite(w: np.ndarray, b: float, alpha: np.ndarray) -> bool:
+    return math.isfinite(float(w.sum()) + b + float(alpha.sum()))
+
+
+def _certify(
+    task: Task, found: Point, stopping: Stopping, sample: Sample, selected: PresolveStep | None, near: bool
+) -> tuple[CertifiedPoint, bool]:
+    """Certify a point and, for the hinge, its multiples with tight margins above one.
+
+    Parameters
+    ----------
+    near : bool
+        Whether `tol` is enough; else the gap is to be rounding.
+
+    Returns
+    -------
+    best : CertifiedPoint
+    done : bool
+        Whether it is as good as asked for.
+    """
+    problem, (w, b, alpha) = task.problem, found
+    exact = rounding_gap(sample.entries, task.patterns.d, stopping.tol)
+    affords: Callable[[float], bool] = stopping.watch.affords
+    asked = stopping.tol if near or lacks_time_for_digits(affords, sample.entries) else exact
+    points: Iterable[tuple[np.ndarray, float]] = [(w, b)]
+    if problem.loss == "hinge" and not near:
+        points = chain(points, tight_points(problem, task.patterns, task.y, task.weights, (w, b), exact))
+        affords = _never  # of the first point: a multiple may need no more digits
+    alpha = alpha if selected is None else selected.restore(found).alpha
+    best, done = None, False
+    for w, b in points:
+        certificate = certify(problem, sample, w, b, alpha, max(asked, 10.0 * exact), affords)
+        affords = stopping.watch.affords
+        if best is None or certificate.gap <= best.certificate.gap:
+            best = CertifiedPoint(w, b, alpha, certificate)
+        done = certificate.gap <= min(asked, NEARLY * stopping.tol)
+        if done:
+            break
+    assert best is not None
+    return best, done
+
+
+def _never(seconds: float) -> bool:
+    return False

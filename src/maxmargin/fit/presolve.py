@@ -1,0 +1,183 @@
+"""Presolve: reduce a task before solvers see it, and restore their points to the caller's data.
+
+Three steps, each with the map back of a point (w, b, alpha):
+
+* rows of weight 0 are left out (by the estimator, which knows them): their dual variables are 0;
+* copies of a row with the same label are merged into one of their total weight: each gets its share of alpha;
+* entries of extreme scale are divided by powers of two, of all columns or of each column (`data.units`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from ..algorithms.batch.chunks import Few
+from ..algorithms.batch.quadratic_program import Whole, is_wide
+from ..data.duplicates import Merged, apart, merge
+from ..data.rows import Patterns
+from ..data.task import Task
+from ..data.units import Units
+from ..problem.problem import Problem
+
+
+class Point(NamedTuple):
+    """A primal-dual point of a task."""
+
+    w: np.ndarray
+    b: float
+    alpha: np.ndarray
+
+
+class PresolveStep(Protocol):
+    """A reduction of a task, with the map of its points back."""
+
+    def apply(self, task: Task) -> Task:
+        """Return the reduced task."""
+        ...
+
+    def restore(self, point: Point) -> Point:
+        """Return the point of the original task that corresponds to a point of the reduced one."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class SelectedRows:
+    """Rows of positive weight; the task holds only these already.
+
+    Attributes
+    ----------
+    places : ndarray of int
+    n : int
+        Rows of the caller's data.
+    """
+
+    places: np.ndarray
+    n: int
+
+    def apply(self, task: Task) -> Task:
+        """Return the task, which has these rows only."""
+        return task
+
+    def restore(self, point: Point) -> Point:
+        """Set the dual variables of the other rows to 0."""
+        alpha = np.zeros(self.n)
+        alpha[self.places] = point.alpha
+        return point._replace(alpha=alpha)
+
+
+@dataclass(eq=False)
+class DistinctRows:
+    """Distinct rows of a task, with the label-independent part of the active-set method cached for all classes.
+
+    Attributes
+    ----------
+    merged : Merged
+    patterns : Patterns
+        The distinct rows.
+    """
+
+    merged: Merged
+    patterns: Patterns
+    _whole: Whole | None = None
+
+    def apply(self, task: Task) -> Task:
+        """Merge copies into one row of their total weight."""
+        merged = self.merged
+        return replace(
+            task,
+            patterns=self.patterns,
+            y=task.y[merged.places],
+            weights=merged.weights,
+            start=None if task.start is None else merged.gather(task.start),
+        )
+
+    def restore(self, point: Point) -> Point:
+        """Split each dual variable among the copies by their weights, which keeps it feasible."""
+        return point._replace(alpha=self.merged.scatter(point.alpha))
+
+    def whole(self, problem: Problem) -> Whole:
+        """Return the rows as the quadratic programs of all classes share them."""
+        if self._whole is None:
+            self._whole = Whole(problem, self.patterns.X, self.patterns.square)
+        return self._whole
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledUnits:
+    """Columns divided by powers of two.
+
+    Attributes
+    ----------
+    units : Units
+    problem : Problem
+        Of the original task.
+    """
+
+    units: Units
+    problem: Problem
+
+    def apply(self, task: Task) -> Task:
+        """Return the task in these units."""
+        return self.units.task(task)
+
+    def restore(self, point: Point) -> Point:
+        """Return the point in the caller's units."""
+        return point._replace(w=self.units.primal(point.w), alpha=self.units.dual(self.problem, point.alpha))
+
+
+@dataclass(frozen=True, eq=False)
+class SharedRows:
+    """Rows as several classes of one data set share them; each is computed at the first call.
+
+    Attributes
+    ----------
+    distinct : callable
+        Returns the `DistinctRows` that all classes share, or None.
+    small_dense : callable
+        Returns the centred rows of a small dense problem, or None.
+    """
+
+    distinct: Callable[[], DistinctRows | None]
+    small_dense: Callable[[], Few | None]
+
+
+def distinct_rows(patterns: Patterns, labels: np.ndarray, weights: np.ndarray) -> DistinctRows:
+    """Merge rows that agree in all entries and in their label.
+
+    Parameters
+    ----------
+    patterns : Patterns
+    labels : ndarray of shape (n,)
+        -1.0 and 1.0, or class numbers.
+    weights : ndarray of shape (n,), positive
+    """
+    lengths = patterns.square
+    if is_wide(patterns.n, patterns.d) and np.unique(lengths).size == lengths.size:
+        # Equal rows have equal lengths: wide rows, whose sorting takes a copy, need none where all lengths differ.
+        return DistinctRows(apart(labels, weights), patterns)
+    merged = merge(patterns.X, labels, weights)
+    return DistinctRows(merged, patterns.some(merged.places))
+
+
+def distinct_rows_of_classes(
+    patterns: Patterns, classes: np.ndarray, weights: np.ndarray
+) -> DistinctRows | None:
+    """Merge rows once for all one-vs-rest problems.
+
+    Returns None where equal rows belong to several classes: against a third class they are one row.
+
+    Parameters
+    ----------
+    patterns : Patterns
+    classes : ndarray of int of shape (n,)
+    weights : ndarray of shape (n,), positive
+    """
+    found = distinct_rows(patterns, classes, weights)
+    if found.patterns is patterns:  # no two rows are equal
+        return found
+    rows, ones = found.patterns, np.ones(found.patterns.n)
+    return found if merge(rows.X, ones, ones).y.size == rows.n else None
