@@ -41,6 +41,6 @@ def data_folder() -> Path:
 @pytest.fixture
 def rules_alone(monkeypatch):
     """No problem is small enough for the exact step: the rules have to get there by themselves."""
-    monkeypatch.setattr("maxmargin.fit.driver.FEW_ROWS", 0)
-    monkeypatch.setattr("maxmargin.fit.driver.MANY_ROWS", 0)
-    monkeypatch.setattr("maxmargin.fit.driver.ONE_CALL", 0)
+    monkeypatch.setattr("maxmargin.fit.exact.FEW_ROWS", 0)
+    monkeypatch.setattr("maxmargin.fit.exact.MANY_ROWS", 0)
+    monkeypatch.setattr("maxmargin.fit.one_call.MAX_ROWS", 0)

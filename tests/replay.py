@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import maxmargin
-import maxmargin.fit.driver
+import maxmargin.fit.exact
 from maxmargin import MaxMarginClassifier, Perceptron, Problem
 from maxmargin.algorithms import ALGORITHMS, Bias, Facts
 from maxmargin.algorithms.online.dual_coordinate_descent import Descend
@@ -164,7 +164,7 @@ def two() -> dict:
 
 def fits() -> dict:
     """Whole fits by every schedule, the exact step left out: sets that grow and shrink."""
-    maxmargin.fit.driver.FEW_ROWS = maxmargin.fit.driver.MANY_ROWS = 0
+    maxmargin.fit.exact.FEW_ROWS = maxmargin.fit.exact.MANY_ROWS = 0
     rng = np.random.default_rng(3)
     n = int(sys.argv[2])
     y = rng.integers(0, 2, n)

@@ -28,7 +28,7 @@ from maxmargin.cli.app import app
 from maxmargin.cli.fit import fit
 from maxmargin.cli.progress import Progress
 from maxmargin.cli.summary import as_json
-from maxmargin.fit.driver import Report
+from maxmargin.fit.report import Report
 from maxmargin.io.model_file import load, save
 from maxmargin.io.readers import DataError, svmlight
 

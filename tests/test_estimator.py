@@ -959,8 +959,8 @@ CTRL_C = """
     sys.path.insert(0, {tests!r})
     from test_estimator import ENDLESS, best_so_far, slow_problem
     from maxmargin import MaxMarginClassifier, Status
-    import maxmargin.fit.driver
-    maxmargin.fit.driver.FEW_ROWS = maxmargin.fit.driver.MANY_ROWS = 0  # no exact step
+    import maxmargin.fit.exact
+    maxmargin.fit.exact.FEW_ROWS = maxmargin.fit.exact.MANY_ROWS = 0  # no exact step
     X, y = slow_problem()
     times = {times}
 

@@ -12,7 +12,10 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import PolynomialFeatures
 
-import maxmargin.fit.driver
+import maxmargin.fit.attempt
+import maxmargin.fit.exact
+import maxmargin.fit.one_call
+import maxmargin.fit.presolve
 from maxmargin import DualCoordinateDescent, MaxMarginClassifier, Problem, Status, verify
 from maxmargin.algorithms.batch import active_set, newton
 from maxmargin.algorithms.batch import quadratic_program as programs
@@ -23,7 +26,7 @@ from maxmargin.algorithms.batch.quadratic_program import OutOfTime, Whole, _Basi
 from maxmargin.certificates.bounds import Sample, certify
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
-from maxmargin.fit.driver import distinct
+from maxmargin.fit.presolve import distinct_rows
 from maxmargin.fit.run import Run
 from maxmargin.numerics.sums import MORE_DIGITS, Compensated
 from maxmargin.problem.intercept import best_intercept
@@ -152,12 +155,12 @@ class TestWideRows:
     def test_rows_of_different_lengths_stay_where_they_are(self):
         X, y = wide(20, 900), np.where(np.arange(20) % 2, -1.0, 1.0)
         patterns = Patterns(X)
-        assert distinct(patterns, y, np.ones(20)).patterns is patterns
+        assert distinct_rows(patterns, y, np.ones(20)).patterns is patterns
 
     def test_twins_are_merged(self):
         X, y = wide(20, 900), np.where(np.arange(20) % 2, -1.0, 1.0)
         X[4] = X[2]
-        found = distinct(Patterns(X), y, np.ones(20))
+        found = distinct_rows(Patterns(X), y, np.ones(20))
         assert found.patterns.n == 19
         assert sorted(found.merged.weights) == [1.0] * 18 + [2.0]
 
@@ -336,7 +339,7 @@ class TestOnTheWay:
         """The one that the step was judged by is the user's."""
         made = []
         monkeypatch.setattr(
-            maxmargin.fit.driver, "certify", lambda *task: made.append(certify(*task)) or made[-1]
+            maxmargin.fit.one_call, "certify", lambda *task: made.append(certify(*task)) or made[-1]
         )
         X, y = noisy(200, 5)
         model = MaxMarginClassifier(1.0).fit(X, y)
@@ -372,8 +375,8 @@ class TestNearEnough:
             asked.append(enough)
             return candidates(qp, start, interrupted, enough)
 
-        monkeypatch.setattr(maxmargin.fit.driver, "candidates", noted)
-        monkeypatch.setattr(maxmargin.fit.driver, "NARROW", 0)  # step by step
+        monkeypatch.setattr(maxmargin.fit.exact, "candidates", noted)
+        monkeypatch.setattr(maxmargin.fit.one_call, "MAX_COLUMNS", 0)  # step by step
         X, y = noisy(2100, 4)
         many = MaxMarginClassifier(10.0, loss=loss).fit(X, y)
         X[100:200], y[100:200] = X[:100], y[:100]
@@ -388,7 +391,7 @@ class TestNearEnough:
         X, y = noisy(3000, 6)
         model = MaxMarginClassifier(1.0, loss=loss, warm_start=True).fit(X, y)
         first = model.certificate_
-        monkeypatch.setattr(maxmargin.fit.driver, "candidates", None)
+        monkeypatch.setattr(maxmargin.fit.exact, "candidates", None)
         assert model.fit(X, y).status_ is Status.CERTIFIED
         assert model.certificate_.gap <= first.gap * (1.0 + 1e-6)
         assert verify(model, X, y).gap <= 1e-3
@@ -407,7 +410,7 @@ class TestNearEnough:
                 yield point
 
         monkeypatch.setattr(active_set, name, boasting)
-        monkeypatch.setattr(maxmargin.fit.driver, "NARROW", 0)  # step by step
+        monkeypatch.setattr(maxmargin.fit.one_call, "MAX_COLUMNS", 0)  # step by step
         X, y = noisy(3000, 6)
         model = MaxMarginClassifier(1.0, loss=loss).fit(X, y)
         assert model.status_ is Status.CERTIFIED
@@ -432,9 +435,9 @@ class TestClasses:
             np.testing.assert_allclose(model.intercept_[k], alone.intercept_[0], rtol=1e-9, atol=1e-12)
 
     def test_distinct_rows_are_looked_for_once(self, monkeypatch):
-        seen, usual = [], maxmargin.fit.driver.merge
-        monkeypatch.setattr(maxmargin.fit.driver, "merge", lambda *task: seen.append(1) or usual(*task))
-        monkeypatch.setattr(maxmargin.fit.driver, "NARROW", 0)  # step by step
+        seen, usual = [], maxmargin.fit.presolve.merge
+        monkeypatch.setattr(maxmargin.fit.presolve, "merge", lambda *task: seen.append(1) or usual(*task))
+        monkeypatch.setattr(maxmargin.fit.one_call, "MAX_COLUMNS", 0)  # step by step
         X, _ = noisy(120, 3)
         MaxMarginClassifier().fit(X, np.arange(120) % 5)
         assert len(seen) == 2  # told apart by class, and looked at whether any is of two classes
@@ -547,7 +550,7 @@ class TestStopped:
         def cut_off(run, X, certified, watch, exact, enough):
             watch.stop()
 
-        monkeypatch.setattr(maxmargin.fit.driver, "_finish", cut_off)
+        monkeypatch.setattr(maxmargin.fit.attempt, "finish", cut_off)
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(300, 3)), np.where(rng.random(300) < 0.5, 1.0, -1.0)
         X[:, 0] += 4.0 * y
@@ -580,7 +583,7 @@ class TestStopped:
 
         X, y = noisy(200, 5)
         best = MaxMarginClassifier(1.0, loss="hinge").fit(X, y)
-        monkeypatch.setattr(maxmargin.fit.driver, "certify", noted)
+        monkeypatch.setattr(maxmargin.fit.one_call, "certify", noted)
         monkeypatch.setattr(Compensated, "SECONDS", 1.0)
         model = MaxMarginClassifier(1.0, loss="hinge", max_time=60.0).fit(X, y)
         assert asked == [1e-3]

@@ -14,6 +14,8 @@ from oracle import optimum as truth
 from problems import case, cases, drawn
 
 import maxmargin.fit.driver
+import maxmargin.fit.exact
+import maxmargin.fit.one_call
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
 from maxmargin.algorithms.batch import small_dense as one_call
 from maxmargin.algorithms.batch.chunks import Few
@@ -51,14 +53,14 @@ def calls(monkeypatch):
         found.append(optimum(*args))
         return found[-1]
 
-    monkeypatch.setattr(maxmargin.fit.driver, "optimum", heard)
+    monkeypatch.setattr(maxmargin.fit.one_call, "optimum", heard)
     return found
 
 
 @pytest.fixture
 def step_by_step(monkeypatch):
     """As if one call found nothing."""
-    monkeypatch.setattr(maxmargin.fit.driver, "optimum", Mock(return_value=None))
+    monkeypatch.setattr(maxmargin.fit.one_call, "optimum", Mock(return_value=None))
 
 
 # the optimum
@@ -122,7 +124,7 @@ def test_awkward_problems_have_one_optimum(seed, calls, monkeypatch):
     assert Fraction(bounds.lower) <= best.upper
     assert Fraction(bounds.upper) >= best.lower
     nothing = 1e-12 * float(bounds.dual.sum()) * float(np.abs(problem.X).max())  # what cancels in w
-    monkeypatch.setattr(maxmargin.fit.driver, "optimum", Mock(return_value=None))
+    monkeypatch.setattr(maxmargin.fit.one_call, "optimum", Mock(return_value=None))
     model.fit(problem.X, problem.y, sample_weight=problem.weights)
     assert model.status_ is Status.CERTIFIED
     assert model.coef_[0] == pytest.approx(w, rel=1e-6, abs=1e-6 * np.abs(w).max() + nothing)
@@ -147,7 +149,7 @@ def test_most_awkward_problems_are_solved_so(calls):
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_one_call_is_all_there_is(loss, intercept, calls, monkeypatch):
     monkeypatch.setattr(
-        maxmargin.fit.driver, "_solve", Mock(side_effect=AssertionError("one call is enough"))
+        maxmargin.fit.driver, "run_stages", Mock(side_effect=AssertionError("one call is enough"))
     )
     X, y, weights = toy(80, 4)
     options = {
@@ -194,7 +196,7 @@ def test_copies_weights_and_orders_make_no_difference(loss, calls):
 
 def test_classes_share_their_rows(monkeypatch):
     made = Mock(wraps=Few)
-    monkeypatch.setattr(maxmargin.fit.driver, "Few", made)
+    monkeypatch.setattr(maxmargin.fit.one_call, "Few", made)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(90, 4)), np.arange(90) % 3
     X[:, 0] += y
@@ -227,8 +229,8 @@ def test_a_few_sparse_rows_are_dense_ones(loss, dtype, calls, monkeypatch):
     assert sparse.coef_ == pytest.approx(dense.coef_, rel=1e-9)
     assert sparse.intercept_ == pytest.approx(dense.intercept_, rel=1e-9)
     assert verify(sparse, sp.csr_matrix(X), y, weights).gap <= 1e-9
-    monkeypatch.setattr(maxmargin.fit.driver, "MANY_ROWS", 0)
-    X, y, _ = toy(maxmargin.fit.driver.FEW_ROWS + 1, 3)
+    monkeypatch.setattr(maxmargin.fit.exact, "MANY_ROWS", 0)
+    X, y, _ = toy(maxmargin.fit.exact.FEW_ROWS + 1, 3)
     MaxMarginClassifier(loss=loss).fit(sp.csr_matrix(X), y)
     assert len(calls) == 2
 
@@ -237,17 +239,17 @@ def test_nor_are_wide_many_or_huge_rows(calls, monkeypatch):
     X, y, _ = toy(60, 3)
     MaxMarginClassifier().fit(np.random.default_rng(0).normal(size=(60, 300)), y)
     MaxMarginClassifier().fit(1e100 * X, y)
-    monkeypatch.setattr(maxmargin.fit.driver, "MANY_ROWS", 0)
-    X, y, _ = toy(maxmargin.fit.driver.FEW_ROWS + 1, 3)
+    monkeypatch.setattr(maxmargin.fit.exact, "MANY_ROWS", 0)
+    X, y, _ = toy(maxmargin.fit.exact.FEW_ROWS + 1, 3)
     MaxMarginClassifier(loss="hinge").fit(X, y)
-    monkeypatch.setattr(maxmargin.fit.driver, "ONE_CALL", maxmargin.fit.driver.FEW_ROWS)
+    monkeypatch.setattr(maxmargin.fit.one_call, "MAX_ROWS", maxmargin.fit.exact.FEW_ROWS)
     MaxMarginClassifier().fit(X, y)
     assert not calls
 
 
 def test_more_rows_are_newtons_where_losses_are_squared(calls, monkeypatch):
-    monkeypatch.setattr(maxmargin.fit.driver, "MANY_ROWS", 0)
-    X, y, _ = toy(maxmargin.fit.driver.FEW_ROWS + 1, 3)
+    monkeypatch.setattr(maxmargin.fit.exact, "MANY_ROWS", 0)
+    X, y, _ = toy(maxmargin.fit.exact.FEW_ROWS + 1, 3)
     model = MaxMarginClassifier().fit(X, y)
     assert len(calls) == 1
     (report,) = model.history_
@@ -351,7 +353,7 @@ def test_a_claim_that_is_not_proved_is_followed_by_the_optimum(loss, monkeypatch
         w, b, alpha = optimum(problem, few, y, weights, enough, interrupted)
         return (0.9 * w, b, alpha) if enough else (w, b, alpha)
 
-    monkeypatch.setattr(maxmargin.fit.driver, "optimum", boasting)
+    monkeypatch.setattr(maxmargin.fit.one_call, "optimum", boasting)
     X, y, _ = toy(3000, 5)
     model = MaxMarginClassifier(10.0, loss=loss).fit(X, y)
     assert asked == [0.5e-3, 0.0]
@@ -384,7 +386,7 @@ def test_a_wrong_point_is_not_believed(loss, monkeypatch):
         w, b, alpha = optimum(*args)
         return w * 1.001, b, alpha
 
-    monkeypatch.setattr(maxmargin.fit.driver, "optimum", wrong_point)
+    monkeypatch.setattr(maxmargin.fit.one_call, "optimum", wrong_point)
     model = MaxMarginClassifier(loss=loss).fit(X, y, sample_weight=weights)
     assert model.coef_ == pytest.approx(right.coef_, rel=1e-9)
 
@@ -403,7 +405,7 @@ def test_what_proves_less_than_was_asked_for_is_kept(loss, n, monkeypatch):
     monkeypatch.setattr(
         maxmargin.estimators.linear.Watch, "__enter__", lambda watch: watches.append(watch) or usual(watch)
     )
-    monkeypatch.setattr(maxmargin.fit.driver, "optimum", wrong_point)
+    monkeypatch.setattr(maxmargin.fit.one_call, "optimum", wrong_point)
     X, y, weights = toy(n, 4)
     model = MaxMarginClassifier(loss=loss, max_time=100.0).fit(X, y, sample_weight=weights)
     assert model.status_ is Status.INTERRUPTED

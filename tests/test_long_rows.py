@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
 from maxmargin.algorithms.batch.chunks import blocks_of
 from maxmargin.algorithms.batch.quadratic_program import quadratic
-from maxmargin.fit.driver import MANY_ROWS
+from maxmargin.fit.exact import MANY_ROWS
 
 LOSSES = ("hinge", "squared_hinge")
 

@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 from oracle import optimum
 
 import maxmargin.fit.driver
+import maxmargin.fit.certifier
+import maxmargin.fit.exact
+import maxmargin.fit.one_call
 import maxmargin.fit.run
 from maxmargin import MaxMarginClassifier, Newton, Problem, Status, verify
 from maxmargin.algorithms.batch import chunks as rows_in_blocks
@@ -247,8 +250,8 @@ def test_a_sample_lends_its_curvature(intercept, storage, monkeypatch):
 def test_a_point_is_foreseen_and_proved_without_a_look(intercept, weighted, monkeypatch):
     """A pass less, and the certificate is that of the dual weights that its margins imply."""
     monkeypatch.setattr(newton, "LARGE", 2000)
-    monkeypatch.setattr(maxmargin.fit.driver, "MANY_ROWS", 0)
-    monkeypatch.setattr(maxmargin.fit.driver, "ONE_CALL", 0)
+    monkeypatch.setattr(maxmargin.fit.exact, "MANY_ROWS", 0)
+    monkeypatch.setattr(maxmargin.fit.one_call, "MAX_ROWS", 0)
     X, y, weights = toy(8000, 6, seed=3)
     weights = np.where(np.arange(8000) % 5, weights, 0.0) if weighted else None
     looks, move_to, proved, certify = [], _Descent._move_to, [], maxmargin.fit.driver.certify_implied
@@ -285,8 +288,8 @@ def test_a_point_is_foreseen_and_proved_without_a_look(intercept, weighted, monk
 
 def test_what_is_foreseen_too_early_is_found_a_step_later(monkeypatch):
     monkeypatch.setattr(newton, "LARGE", 2000)
-    monkeypatch.setattr(maxmargin.fit.driver, "MANY_ROWS", 0)
-    monkeypatch.setattr(maxmargin.fit.driver, "ONE_CALL", 0)
+    monkeypatch.setattr(maxmargin.fit.exact, "MANY_ROWS", 0)
+    monkeypatch.setattr(maxmargin.fit.one_call, "MAX_ROWS", 0)
     X, y, _ = toy(8000, 6, seed=3)
     monkeypatch.setattr(_Descent, "foresees", lambda self, tol: not self.blocks.sparse and self._leads())
     model = MaxMarginClassifier(10.0, tol=1e-9, algorithm="newton").fit(X, y)
@@ -303,8 +306,8 @@ def test_what_is_foreseen_too_early_is_found_a_step_later(monkeypatch):
 def test_what_is_foreseen_may_be_no_number(value, monkeypatch):
     """What is known stays, and so does what is found later."""
     monkeypatch.setattr(newton, "LARGE", 2000)
-    monkeypatch.setattr(maxmargin.fit.driver, "MANY_ROWS", 0)
-    monkeypatch.setattr(maxmargin.fit.driver, "ONE_CALL", 0)
+    monkeypatch.setattr(maxmargin.fit.exact, "MANY_ROWS", 0)
+    monkeypatch.setattr(maxmargin.fit.one_call, "MAX_ROWS", 0)
     X, y, _ = toy(8000, 6, seed=3)
     way = _Lent.way
 
@@ -346,8 +349,8 @@ def test_points_are_foreseen_of_sparse_rows_never(monkeypatch):
 
 def test_classes_share_blocks_and_what_is_known_of_them(monkeypatch):
     """Mean, units and long rows are looked for once."""
-    monkeypatch.setattr(maxmargin.fit.driver, "MANY_ROWS", 0)
-    monkeypatch.setattr(maxmargin.fit.driver, "ONE_CALL", 0)
+    monkeypatch.setattr(maxmargin.fit.exact, "MANY_ROWS", 0)
+    monkeypatch.setattr(maxmargin.fit.one_call, "MAX_ROWS", 0)
     rng, made = np.random.default_rng(0), []
     X, y = rng.normal(size=(4000, 5)) + 3.0, rng.integers(4, size=4000)
     blocks, squares = rows_in_blocks.Blocks.__init__, rows_in_blocks._square
@@ -602,8 +605,8 @@ def test_who_says_too_much_is_corrected_and_goes_on(monkeypatch):
 def test_a_point_that_is_near_enough_is_valued_once(monkeypatch):
     """By its certificate alone: two passes over the rows that nobody else makes again."""
     X, y, weights = toy(2500, 100)
-    counted = Mock(wraps=maxmargin.fit.driver.certify)
-    monkeypatch.setattr(maxmargin.fit.driver, "certify", counted)
+    counted = Mock(wraps=maxmargin.fit.certifier.certify)
+    monkeypatch.setattr(maxmargin.fit.certifier, "certify", counted)
     monkeypatch.setattr(maxmargin.fit.run.Run, "value", None)
     model = MaxMarginClassifier(1.0, loss="squared_hinge", tol=1e-6).fit(X, y, weights)
     assert model.status_ is Status.CERTIFIED

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from oracle import _solve, optimum
 from scipy.optimize import minimize_scalar
 
-import maxmargin.fit.driver
+import maxmargin.fit.certifier
 from maxmargin import MaxMarginClassifier, Problem, ProximalPoint, Status, verify
 from maxmargin.algorithms.batch import proximal_point as proximal
 from maxmargin.algorithms.batch import sifting as narrowing
@@ -261,8 +261,8 @@ class TestAlgorithm:
     def test_the_point_that_is_near_enough_is_proved_and_not_valued(self, rules_alone, monkeypatch):
         X, y, weights = toy(3000, 5, seed=9)
         valued, value = [], Run.value
-        certified = Mock(wraps=maxmargin.fit.driver.certify)
-        monkeypatch.setattr(maxmargin.fit.driver, "certify", certified)
+        certified = Mock(wraps=maxmargin.fit.certifier.certify)
+        monkeypatch.setattr(maxmargin.fit.certifier, "certify", certified)
         monkeypatch.setattr(Run, "value", lambda run, *point: valued.append(point[0]) or value(run, *point))
         model = MaxMarginClassifier(1.0, loss="hinge", algorithm="proximal-point", tol=1e-3)
         model.fit(X, y, sample_weight=weights)

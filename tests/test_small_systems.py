@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
-import maxmargin.fit.driver
+import maxmargin.fit.one_call
+import maxmargin.fit.presolve
 from maxmargin import MaxMarginClassifier, Problem
 from maxmargin.algorithms.batch import scaled_cholesky
 from maxmargin.algorithms.batch.chunks import blocks_of
@@ -254,9 +255,9 @@ class TestBlocksOfSeveralClasses:
                 made.append(task)
                 super().__init__(*task)
 
-        monkeypatch.setattr(maxmargin.fit.driver, "Whole", Counted)
+        monkeypatch.setattr(maxmargin.fit.presolve, "Whole", Counted)
         X, y = load_iris(return_X_y=True)
-        monkeypatch.setattr(maxmargin.fit.driver, "NARROW", 0)  # step by step: one call needs none
+        monkeypatch.setattr(maxmargin.fit.one_call, "MAX_COLUMNS", 0)  # step by step: one call needs none
         whole = MaxMarginClassifier(random_state=0).fit(X, y)
         assert len(made) == 1
         # and each class has what it would have alone

@@ -16,7 +16,7 @@ from ..numerics.stop_check import StopCheck
 from ..numerics.sums import Plain
 from ..problem.status import Status
 from .certifier import Certifier
-from .exact import FEW_ROWS, NEARLY, finish
+from .exact import NEARLY, ends_at_tol, finish
 from .incumbent import ROUNDING, Incumbent
 from .policy import CONDITIONS, EXACT, PROVES, Stage, fair_share
 from .presolve import DistinctRows, Point, PresolveStep, ScaledUnits
@@ -175,7 +175,7 @@ class Attempt:
         With columns in other units the gap of this task may be less than the caller's.
         """
         scaled = any(isinstance(step, ScaledUnits) and step.units.columns is not None for step in self.steps)
-        return NEARLY * self.stopping.tol if self.task.patterns.n > FEW_ROWS and not scaled else 0.0
+        return NEARLY * self.stopping.tol if ends_at_tol(self.task.patterns) and not scaled else 0.0
 
     def _status_of_exact(self) -> Status | None:
         """Return why to end after the exact stage, None where the algorithm goes on."""

@@ -39,6 +39,11 @@ def is_small(problem: Problem, patterns: Patterns) -> bool:
     )
 
 
+def ends_at_tol(patterns: Patterns) -> bool:
+    """Return whether the exact stage ends at `tol`, as the optimum of so many rows takes many more steps."""
+    return patterns.n > FEW_ROWS
+
+
 def finish(run: Run, X: Any, certifier: Certifier, exact: float, enough: float) -> None:
     """Run the active-set method until its gap is `exact` (rounding), or `enough` on the way there.
 

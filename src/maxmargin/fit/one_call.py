@@ -17,7 +17,7 @@ from ..data.task import Task
 from ..data.units import in_users_units
 from ..problem.problem import Problem
 from .certifier import lacks_time_for_digits, rounding_gap
-from .exact import FEW_ROWS, NEARLY, is_small, tight_points
+from .exact import NEARLY, ends_at_tol, is_small, tight_points
 from .incumbent import CertifiedPoint
 from .presolve import Point, PresolveStep
 from .report import Stopping
@@ -25,7 +25,7 @@ from .report import Stopping
 # Columns of a problem solved in one call, and rows where squared losses are not small: copying more rows takes longer
 # than the calls between steps, which one call saves.
 MAX_COLUMNS, MAX_ROWS = 100, 30_000
-# Share of `tol` at which points of more than FEW_ROWS rows are certified first: enough for most, at fewer steps.
+# Share of `tol` at which points of many rows (`ends_at_tol`) are certified first: enough for most, at fewer steps.
 FIRST_GOAL = 0.5
 
 
@@ -76,7 +76,7 @@ def solve_in_one_call(
         Whether the optimum was asked for, not only `tol`.
     """
     interrupted, best, done, goal = stopping.watch.interrupted, None, False, 0.0
-    goals = (FIRST_GOAL * stopping.tol, 0.0) if task.patterns.n > FEW_ROWS else (0.0,)
+    goals = (FIRST_GOAL * stopping.tol, 0.0) if ends_at_tol(task.patterns) else (0.0,)
     with np.errstate(over="ignore", invalid="ignore"):
         for goal in goals:
             if interrupted():
