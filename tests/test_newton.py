@@ -14,21 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import optimum
 
-import maxmargin.fit.driver
 import maxmargin.fit.certifier
+import maxmargin.fit.driver
 import maxmargin.fit.exact
 import maxmargin.fit.one_call
 import maxmargin.fit.run
 from maxmargin import MaxMarginClassifier, Newton, Problem, Status, verify
 from maxmargin.algorithms.batch import chunks as rows_in_blocks
 from maxmargin.algorithms.batch import newton
-from maxmargin.algorithms.batch.iterate import Foreseen, Reached
 from maxmargin.algorithms.batch.newton import (
     _Descent,
     _Gradients,
     _Lent,
     _Products,
-    foreseen_points,
     newton_points,
 )
 from maxmargin.certificates.bounds import Sample
@@ -245,84 +243,6 @@ def test_a_sample_lends_its_curvature(intercept, storage, monkeypatch):
     assert certify(problem, sample, *points[-1][:3]).gap <= 1e-10
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_a_point_is_foreseen_and_proved_without_a_look(intercept, weighted, monkeypatch):
-    """A pass less, and the certificate is that of the dual weights that its margins imply."""
-    monkeypatch.setattr(newton, "LARGE", 2000)
-    monkeypatch.setattr(maxmargin.fit.exact, "MANY_ROWS", 0)
-    monkeypatch.setattr(maxmargin.fit.one_call, "MAX_ROWS", 0)
-    X, y, weights = toy(8000, 6, seed=3)
-    weights = np.where(np.arange(8000) % 5, weights, 0.0) if weighted else None
-    looks, move_to, proved, certify = [], _Descent._move_to, [], maxmargin.fit.driver.certify_implied
-
-    def looked(self, z):
-        looks.append(self.y.size)
-        move_to(self, z)
-
-    def noted(*args):
-        proved.append(certify(*args))
-        return proved[-1]
-
-    monkeypatch.setattr(_Descent, "_move_to", looked)
-    monkeypatch.setattr(maxmargin.fit.driver, "certify_implied", noted)
-    options = {"C": 10.0, "loss": "squared_hinge", "tol": 2e-6, "algorithm": "newton"}
-    options |= {"fit_intercept": False} if intercept == "none" else {"intercept": intercept}
-    model = MaxMarginClassifier(**options).fit(X, y, weights)
-    ((alpha, certificate),) = proved
-    assert model.certificate_ is certificate
-    assert model.status_ is Status.CERTIFIED
-    (report,) = model.history_
-    assert (report.lower, report.upper) == (certificate.lower, certificate.upper)
-    w, b = model.coef_[0], model.intercept_[0]
-    implied = 20.0 * (1.0 if weights is None else weights) * np.maximum(1.0 - y * (X @ w + b), 0.0)
-    assert alpha == pytest.approx(implied, rel=1e-3)
-    assert verify(model, X, y, sample_weight=weights).gap <= 2e-6
-    seen = looks.count(max(looks))
-    looks.clear()
-    monkeypatch.setattr(_Descent, "foresees", lambda self, tol: False)
-    again = MaxMarginClassifier(**options).fit(X, y, weights)
-    assert again.certificate_.gap <= 2e-6
-    assert looks.count(max(looks)) == seen + 1
-
-
-def test_what_is_foreseen_too_early_is_found_a_step_later(monkeypatch):
-    monkeypatch.setattr(newton, "LARGE", 2000)
-    monkeypatch.setattr(maxmargin.fit.exact, "MANY_ROWS", 0)
-    monkeypatch.setattr(maxmargin.fit.one_call, "MAX_ROWS", 0)
-    X, y, _ = toy(8000, 6, seed=3)
-    monkeypatch.setattr(_Descent, "foresees", lambda self, tol: not self.blocks.sparse and self._leads())
-    model = MaxMarginClassifier(10.0, tol=1e-9, algorithm="newton").fit(X, y)
-    assert model.status_ is Status.CERTIFIED
-    assert len(model.history_) > 1
-    lower, upper = bounds_of(Problem("squared_hinge", 10.0), X, y, np.ones(8000))
-    for report in model.history_:
-        assert report.lower <= upper * (1 + 1e-12)
-        assert report.upper >= lower * (1 - 1e-12)
-    assert verify(model, X, y).gap <= 1e-9
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
-def test_what_is_foreseen_may_be_no_number(value, monkeypatch):
-    """What is known stays, and so does what is found later."""
-    monkeypatch.setattr(newton, "LARGE", 2000)
-    monkeypatch.setattr(maxmargin.fit.exact, "MANY_ROWS", 0)
-    monkeypatch.setattr(maxmargin.fit.one_call, "MAX_ROWS", 0)
-    X, y, _ = toy(8000, 6, seed=3)
-    way = _Lent.way
-
-    def astray(self, z, gradient):
-        found = way(self, z, gradient)
-        return np.full_like(z, value) if self.steps == 2 else found
-
-    monkeypatch.setattr(_Lent, "way", astray)
-    monkeypatch.setattr(_Descent, "foresees", lambda self, tol: not self.blocks.sparse and self._leads())
-    model = MaxMarginClassifier(10.0, tol=1e-6, algorithm="newton").fit(X, y)
-    assert model.status_ is Status.CERTIFIED
-    assert verify(model, X, y).gap <= 1e-6
-    assert np.isfinite([(report.lower, report.upper) for report in model.history_[1:]]).all()
-
-
 def test_threads_that_share_blocks_have_room_of_their_own():
     """What one gathers is not overwritten by another."""
     blocks = rows_in_blocks.Blocks(Problem("squared_hinge", 1.0), np.ones((100, 3)))
@@ -335,16 +255,6 @@ def test_threads_that_share_blocks_have_room_of_their_own():
     one, two = (MaxMarginClassifier(**options, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
     assert one.coef_.tobytes() == two.coef_.tobytes()
     assert one.status_ is two.status_ is Status.CERTIFIED
-
-
-def test_points_are_foreseen_of_sparse_rows_never(monkeypatch):
-    monkeypatch.setattr(newton, "LARGE", 2000)
-    X, y, weights = toy(8000, 6, seed=3)
-    task = y, weights, never, 1e-6
-    for stored, kinds in ((X, {Foreseen, Reached}), (sp.csr_array(X), {Reached})):
-        problem = Problem("squared_hinge", 10.0)
-        assert {type(point) for point in foreseen_points(problem, stored, *task)} == kinds
-        assert {type(point) for point in newton_points(problem, stored, *task)} == {Reached}
 
 
 def test_classes_share_blocks_and_what_is_known_of_them(monkeypatch):

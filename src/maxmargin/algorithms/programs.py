@@ -15,8 +15,8 @@ from .batch.barrier import path_points
 from .batch.chunks import blocks_of
 from .batch.column_generation import column_points
 from .batch.generation import linear_points
-from .batch.iterate import Foreseen, Reached
-from .batch.newton import foreseen_points
+from .batch.iterate import Reached
+from .batch.newton import newton_points
 from .batch.sifting import by_proximal_points, narrowed_points
 
 if TYPE_CHECKING:
@@ -59,11 +59,9 @@ class Points(NamedTuple):
         run.value(*point)
 
 
-def _hear(run: Run, point: Reached | Foreseen) -> None:
+def _hear(run: Run, point: Reached) -> None:
     """What is near enough is proved by passes over the rows that need not be made twice."""
-    if isinstance(point, Foreseen):
-        run.heard = point.w, point.b, None
-    elif point.near:
+    if point.near:
         run.heard = point[:3]
     else:
         run.value(*point[:3])
@@ -83,12 +81,12 @@ class NewtonPoints(NamedTuple):
     tol: float
     start: tuple[np.ndarray, float] | None
 
-    def made(self, run: Run) -> Iterator[Reached | Foreseen]:
+    def made(self, run: Run) -> Iterator[Reached]:
         """The points, of blocks that all classes share."""
         patterns, problem = run.patterns, run.problem
         square = float(patterns.square.sum())
         blocks = patterns.shared(("chunks", problem), lambda: blocks_of(problem, patterns.X, square=square))
-        return foreseen_points(run.problem, blocks, run.y, run.weights, run.interrupted, self.tol, self.start)
+        return newton_points(run.problem, blocks, run.y, run.weights, run.interrupted, self.tol, self.start)
 
     show = staticmethod(_hear)
 

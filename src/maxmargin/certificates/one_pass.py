@@ -37,7 +37,6 @@ _EPS, _LEAST = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnor
 UNEVEN = 1e-13
 # a sum of dual weights whose products may have lost digits, and a multiple that would show it
 SMALL, GROWN = 1e-200, 1e40
-ROUNDINGS = 8  # of dual weights and of v, where classes are made equal after the pass
 
 
 def certify(
@@ -60,32 +59,11 @@ def certify(
     return proved(problem, sample, *with_more_digits(problem, sample, w, b, *started, tol, affords))
 
 
-def certify_implied(
-    problem: Problem,
-    sample: Sample,
-    w: np.ndarray,
-    b: float,
-    tol: float = 0.0,
-    affords: Callable[[float], bool] = lambda seconds: True,
-) -> tuple[np.ndarray, Certificate] | None:
-    """The same of the dual weights that the margins of (w, b) imply, under squared losses; and these dual weights.
-
-    A margin m_i implies alpha_i = 2 C s_i max(0, 1 - m_i). One pass over the rows finds them, and proves what they are
-    worth; None where it takes more than that.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        started = _implied_in_one_pass(problem, sample, w, b)
-    if started is None:
-        return None
-    alpha, found = with_more_digits(problem, sample, w, b, *started, tol, affords)
-    return alpha, proved(problem, sample, alpha, found)
-
-
 class _Pass(NamedTuple):
-    """What `compiled.bounds.one_pass` has found: its sums, and v, of the negative and the positive class or of both.
+    """The sums that `engine.bounds.one_pass` returns, and v = sum alpha y x.
 
-    Sums of a class are never got by subtraction: they may be next to nothing beside those of the other one.
-    `roundings` is how often dual weights and v have been multiplied since.
+    The sums of alpha over the positive and the negative class are computed separately, never by subtraction: one may
+    be next to nothing beside the other.
     """
 
     least: float
@@ -93,11 +71,9 @@ class _Pass(NamedTuple):
     plus: float
     minus: float
     own: float
-    others: float
     spread: float
     used: int
     v: np.ndarray
-    roundings: int = 0
 
 
 def _is_simple(problem: Problem, sample: Sample) -> bool:
@@ -120,67 +96,45 @@ def _in_one_pass(
     y, weights, cap = sample.y, sample.weights, float(problem.cap)
     alpha, alone = np.ascontiguousarray(alpha, dtype=float), np.empty(sample.y.size)
     plus, minus = capped(alpha, weights, cap, y, alone)
-    if problem.free and _balanced(sample, cap, alone, plus, minus) is None:
+    if problem.free and not _balance(sample, cap, alone, plus, minus):
         return None
-    return _bounded(problem, sample, w, b, alone, _pass(problem, sample, w, b, alone, False))
+    return _bounded(problem, sample, w, b, alone, _pass(problem, sample, w, b, alone))
 
 
-def _implied_in_one_pass(
-    problem: Problem, sample: Sample, w: np.ndarray, b: float
-) -> tuple[np.ndarray, Bounds] | None:
-    """The same of the dual weights that margins imply."""
-    if problem.loss == "hinge" or not _is_simple(problem, sample):
-        return None
-    alone = np.empty(sample.y.size)
-    found = _pass(problem, sample, w, b, alone, True)
-    if problem.free:  # each class is made as heavy as the other one after the pass
-        factors = _balanced(sample, np.inf, alone, found.plus, found.minus)
-        if factors is None:
-            return None
-        f, g = factors
-        found = found._replace(
-            plus=f * found.plus, minus=g * found.minus, own=f * f * found.own, others=g * g * found.others,
-            v=(f * found.v[1] + g * found.v[0])[None], roundings=ROUNDINGS,
-        )  # fmt: skip
-    return _bounded(problem, sample, w, b, alone, found)
+def _balance(sample: Sample, cap: float, alone: np.ndarray, plus: float, minus: float) -> bool:
+    """Scale down the dual weights of the heavier class, in place, until both classes sum to the same.
 
-
-def _balanced(
-    sample: Sample, cap: float, alone: np.ndarray, plus: float, minus: float
-) -> tuple[float, float] | None:
-    """Multiply the dual weights of the heavier class, where they are; the factors of both. None of one class alone."""
+    False where one class has no dual weight. `plus` and `minus` are the sums of the classes.
+    """
     if not (plus > 0.0 and minus > 0.0):
-        return None
+        return False
     y, weights, side = sample.y, sample.weights, min(plus, minus)
-    factors = side / plus, side / minus
-    left = sum(shrink(alone, y, weights, cap, *factors))
+    left = sum(shrink(alone, y, weights, cap, side / plus, side / minus))
     if abs(left) > BALANCED * side:  # long sums of equal numbers are off in one direction
-        more = 1.0 - max(left, 0.0) / side, 1.0 - max(-left, 0.0) / side
-        shrink(alone, y, weights, cap, *more)
-        factors = factors[0] * more[0], factors[1] * more[1]
-    return factors
+        shrink(alone, y, weights, cap, 1.0 - max(left, 0.0) / side, 1.0 - max(-left, 0.0) / side)
+    return True
 
 
-def _pass(problem: Problem, sample: Sample, w: np.ndarray, b: float, alone: np.ndarray, imply: bool) -> _Pass:
+def _pass(problem: Problem, sample: Sample, w: np.ndarray, b: float, alone: np.ndarray) -> _Pass:
     """The pass itself; the sample remembers its fingerprint."""
     X, n = sample.X, sample.y.size
     w = np.ascontiguousarray(w, dtype=float)
     terms = w.size + 1
     each = Plain.error(0.0, 1.01 * Plain.norm(w), terms)
     constant = Plain.error(0.0, abs(b), terms) + terms * 2.0 * _LEAST
-    v = np.zeros((3 if imply and problem.free else 2, w.size))
+    v = np.zeros((2, w.size))
     desk = np.empty((2, min(n, TERMS)))
     told, shares = sample.told_marks, np.empty(0)
     marks = np.empty(n if sample.like is not None else 0) if told is None else told
     if told is None and sample.unmarked:
         shares = column_shares(w.size)
-    least, nominal, plus, minus, own, others, spread, used, checksum, scale = one_pass(
+    least, nominal, plus, minus, own, spread, used, checksum, scale = one_pass(
         writable(X), sample.y, sample.weights, sample.norms, alone, w, b, float(problem.C), problem.loss != "hinge",
-        imply, each, constant, shares, marks, desk, np.empty(desk.shape[1], np.uint32), v,
+        each, constant, shares, marks, desk, np.empty(desk.shape[1], np.uint32), v,
     )  # fmt: skip
     if sample.unmarked:
         sample.remember(checksum, scale, marks)
-    return _Pass(least, nominal, plus, minus, own, others, spread, used, v)
+    return _Pass(least, nominal, plus, minus, own, spread, used, v[0])
 
 
 def _bounded(
@@ -189,8 +143,8 @@ def _bounded(
     """The best multiple of these dual weights, and the bounds."""
     y, weights, n = sample.y, sample.weights, sample.y.size
     cap, free, rho = float(problem.cap), problem.free, problem.rho
-    total, own, spread = found.plus + found.minus, found.own + found.others, found.spread
-    v = np.append(found.v[0], rho * (found.plus - found.minus)) if rho else found.v[0]
+    total, own, spread = found.plus + found.minus, found.own, found.spread
+    v = np.append(found.v, rho * (found.plus - found.minus)) if rho else found.v
     v2 = Plain.square(v)
     multiple = best_multiple(total, v2 + 2.0 * own, np.inf) if total > 0.0 else 1.0
     if multiple > 1.0 and math.isfinite(cap):
@@ -208,7 +162,7 @@ def _bounded(
         v[-1] = rho * (whole + rest)
     # two sums of n terms, the second of what the first has lost
     uneven = (1.0 + _EPS) * abs(whole + rest) + (n * _EPS) ** 2 * total if free else 0.0
-    terms = in_a_row(found.used, n) + found.roundings
+    terms = in_a_row(found.used, n)
     dual = rounded(problem, sample, Plain, v, spread + rho * total, terms, uneven)
     sums = Sums(n, found.used, total - own, total + own, found.least, found.nominal, terms, in_a_row(n, n))
     bounds = soft_bounds(problem, Plain, (w, b), sums, dual)

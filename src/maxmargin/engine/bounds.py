@@ -98,35 +98,22 @@ def checksums(marks, y, weights):
 
 
 @compiled(fastmath={"reassoc", "contract"})
-def implied(score, b, side, weights, C, alpha):
-    """alpha = 2 C s_i max(0, 1 - m_i), as the margins of these scores imply for squared losses."""
-    for k in range(alpha.size):
-        alpha[k] = 2.0 * C * weights[k] * max(0.0, 1.0 - side[k] * (score[k] + b))
+def one_pass(X, y, weights, norms, alpha, w, b, C, squared, each, constant, shares, marks, desk, some, v):
+    """v[0] = sum alpha y x, and sums of the losses of (w, b) and of alpha; `v[1]` and `desk` are room for parts.
 
-
-@compiled(fastmath={"reassoc", "contract"})
-def one_pass(
-    X, y, weights, norms, alpha, w, b, C, squared, imply, each, constant, shares, marks, desk, some, v
-):
-    """v[0] = sum alpha y x, and sums of the losses of (w, b) and of alpha; `v[-1]` and `desk` are room for parts.
-
-    Where v has three rows, v[1] is what the positive class adds, and v[0] what the negative one does. A score is off by
-    no more than each |x_i| + constant. `imply`: alpha is made here, as margins `implied` it. (The losses of margins
-    that are as small as they may be; of margins as they seem; sum alpha of the positive and of the negative class; of
-    squared losses sum alpha^2 / (4 C s_i), where v has three rows of the positive class and of the negative one, else
-    of none and of all; sum alpha |x_i|; how many alpha are not 0; `checksums` of the marks: where there are `shares`
-    of columns they are made here, and kept if there is room.)
+    A score is off by no more than each |x_i| + constant. (The losses of margins that are as small as they may be; of
+    margins as they seem; sum alpha of the positive and of the negative class; of squared losses
+    sum alpha^2 / (4 C s_i); sum alpha |x_i|; how many alpha are not 0; `checksums` of the marks: where there are
+    `shares` of columns they are made here, and kept if there is room.)
     """
-    least = nominal = plus = minus = own = others = spread = checksum = scale = 0.0
+    least = nominal = plus = minus = own = spread = checksum = scale = 0.0
     score, signed, step = desk[0], desk[1], desk.shape[1]
-    count, more = 0, v[v.shape[0] - 1]
+    count = 0
     for first in range(0, alpha.size, step):
         last = min(first + step, alpha.size)
         rows, a, s = X[first:last], alpha[first:last], weights[first:last]
         length, side = norms[first:last], y[first:last]
         scores(rows, w, score[: a.size])
-        if imply:
-            implied(score, b, side, s, C, a)
         small, seeming, positive, negative, sizes = 0.0, 0.0, 0.0, 0.0, 0.0
         for k in range(a.size):
             signed[k] = side[k] * a[k]
@@ -153,13 +140,6 @@ def one_pass(
         plus += positive
         minus += negative
         spread += sizes
-        if v.shape[0] > 2:
-            for k in range(a.size):
-                signed[k] = max(side[k] * a[k], 0.0)
-            own += quotients(signed[: a.size], s, 4.0 * C) if squared else 0.0
-            add_combined(rows, signed[: a.size], some, more, v[1])
-            for k in range(a.size):
-                signed[k] = min(side[k] * a[k], 0.0)
-        others += quotients(signed[: a.size], s, 4.0 * C) if squared else 0.0
-        add_combined(rows, signed[: a.size], some, more, v[0])
-    return least, nominal, plus, minus, own, others, spread, count, checksum, scale
+        own += quotients(signed[: a.size], s, 4.0 * C) if squared else 0.0
+        add_combined(rows, signed[: a.size], some, v[1], v[0])
+    return least, nominal, plus, minus, own, spread, count, checksum, scale

@@ -13,7 +13,6 @@ from ..certificates.bounds import Sample
 from ..data.task import Task
 from ..engine.order import Source
 from ..numerics.stop_check import StopCheck
-from ..numerics.sums import Plain
 from ..problem.status import Status
 from .certifier import Certifier
 from .exact import NEARLY, ends_at_tol, finish
@@ -193,14 +192,10 @@ class Attempt:
         if run.heard is None:
             return
         (w, b, alpha), run.heard = run.heard, None
-        predicted = alpha is None
-        if alpha is None:  # a predicted point: its margins imply the dual variables of squared losses
-            slack = 1.0 - run.y * Plain.scores(run.patterns.X, w, b)
-            alpha = 2.0 * run.problem.C * run.weights * np.maximum(slack, 0.0)
         certificate = self.certifier.certify_and_keep(Point(w, b, alpha), tol)
-        if certificate.gap <= NEARLY * tol or (predicted and certificate.gap < np.inf):
+        if certificate.gap <= NEARLY * tol:
             run.adopt(w, b, alpha, certificate.lower, certificate.upper, 0.0)
-        elif not predicted:
+        else:
             run.value(w, b, alpha)
 
     # reports

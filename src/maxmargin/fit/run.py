@@ -318,9 +318,8 @@ class Run(State):
     Attributes
     ----------
     w, b, alpha : the points that prove the bounds.
-    heard : (ndarray of shape (d,), float, ndarray of shape (n,) or None) or None
-        A point of which a solver says that it is near enough; nobody has looked at the rows for it. Without dual
-        weights, those that its margins imply are meant.
+    heard : (ndarray of shape (d,), float, ndarray of shape (n,)) or None
+        A point (w, b, alpha) of which a solver says that it is near enough; no bounds of it have been computed.
     """
 
     patterns: Patterns
@@ -343,7 +342,7 @@ class Run(State):
         plan = self._plan
         self._extrapolation = Extrapolation() if plan.real else None
         self.w, self.b, self.alpha = np.zeros(patterns.d), 0.0, np.broadcast_to(0.0, self.n)
-        self.heard: tuple[np.ndarray, float, np.ndarray | None] | None = None
+        self.heard: tuple[np.ndarray, float, np.ndarray] | None = None
         if task.start is not None and algorithm.convergent:
             self._begin_at(task.start)
         elif task.start is not None and plan.clock is not None:

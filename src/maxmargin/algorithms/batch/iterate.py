@@ -9,13 +9,6 @@ import numpy as np
 Point = tuple[np.ndarray, float, np.ndarray]  # w, b and dual weights
 
 
-class Foreseen(NamedTuple):
-    """A point (w, b) that nobody has looked at: its margins imply dual weights whose bounds should be near enough."""
-
-    w: np.ndarray
-    b: float
-
-
 class Reached(NamedTuple):
     """A point (w, b, alpha), its relative gap as the solver has it, and whether its bounds are near enough."""
 

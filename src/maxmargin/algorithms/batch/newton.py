@@ -28,7 +28,7 @@ from ...engine.storage import Dense, Sparse
 from ...engine.vectors import Plain as Vector
 from ...problem.problem import Problem
 from .chunks import Blocks, blocks_of, unsigned
-from .iterate import Foreseen, Reached
+from .iterate import Reached
 from .scaled_cholesky import Solve, factor
 
 MOST = 200  # steps
@@ -47,20 +47,13 @@ RISE, CLOSE = 10.0, 0.5  # of the costs from stage to stage; a gap at which the 
 # costly patterns of a sample, for each column, that know the curvature well; share of a gap that a step must leave less
 # of for it to do once more; and how often it may
 RICH, LENT, FAR = 40, 0.1, 8
-# the share of the gap that the next step may leave: so many times that of the last one, and no less than this
-TIMES, NO_LESS = 10.0, 1e-3
 EASY = 2  # steps of a stage, after which costs may rise by more
 TURNS = 2000  # of conjugate gradients
 ROUGH, FINE = 0.03, 1e-3  # what they may leave of the gradient, far away and nearby,
 FINER = 1e-2  # and less of it with each repeat
 
 
-def newton_points(*task: Any, **options: Any) -> Iterator[Reached]:
-    """The points of `foreseen_points`, whose parameters these are, that have been looked at."""
-    return (point for point in foreseen_points(*task, **options) if isinstance(point, Reached))
-
-
-def foreseen_points(
+def newton_points(
     problem: Problem,
     X: Any,
     y: np.ndarray,
@@ -68,11 +61,8 @@ def foreseen_points(
     interrupted: Callable[[], bool] = lambda: False,
     tol: float = 0.0,
     start: tuple[np.ndarray, float] | None = None,
-) -> Iterator[Reached | Foreseen]:
+) -> Iterator[Reached]:
     """Points of the squared hinge at p = 2, nearer and nearer to the optimum.
-
-    Those of dense rows are shown before they are looked at, where their bounds should be near enough: whoever proves
-    these has to pass over the rows anyhow.
 
     Parameters
     ----------
@@ -102,8 +92,6 @@ def foreseen_points(
             yield descent.point(tol)
         if stop:
             return
-        if descent.foresees(tol):
-            yield descent.ahead()
         if not descent.advance():
             break
     descent.look()
@@ -254,18 +242,6 @@ class _Descent:
     def ended(self) -> bool:
         """Does nothing change any more?"""
         return self._gap <= EXACT or (self._again > STILL and 0.5 * self._last <= self._gap < np.inf)
-
-    def foresees(self, tol: float) -> bool:
-        """Will the next point do, even if it leaves a larger share of the gap than this one has?"""
-        if self.blocks.sparse or not self._last < np.inf or not self._leads():
-            return False
-        left = max(TIMES * self._gap / self._last, NO_LESS)
-        # what classes lack of their balance falls like the gradient, of which the gap is the square
-        return left * self._gap + left**0.5 * max(self._apart - self._gap, 0.0) <= tol
-
-    def ahead(self) -> Foreseen:
-        """That point."""
-        return Foreseen(*self.blocks.primal(self._next()))
 
     def _leads(self) -> bool:
         """Is there something lent that leads on?"""
