@@ -1,0 +1,69 @@
+"""The structure of the package: layers, sizes, and how much of it a call enters.
+
+The limits are what has been reached; they are lowered as the code gets simpler, never raised. GOALS are what the design
+asks for.
+"""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+structure = pytest.importorskip("structure", reason="the tools are not part of an installed package")
+import visited  # noqa: E402
+
+GOALS = {
+    "files in the package root": 2,
+    "files in the fullest folder": 20,
+    "lines of the longest file": 450,
+    "files above 450 lines": 0,
+    "code lines": 16_500,
+    "modules in the longest chain of imports": 16,
+    "import circles": 0,
+}
+LIMITS = GOALS | {
+    "files in the fullest folder": 22,
+    "lines of the longest file": 960,
+    "files above 450 lines": 13,
+    "code lines": 24_300,
+    "modules in the longest chain of imports": 27,
+    "import circles": 1,
+}
+# functions, files
+VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (45, 12)}
+VISITED_LIMITS = {"linear fit": (196, 41), "kernel fit": (250, 40), "separate": (85, 19)}
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return structure.measure()
+
+
+@pytest.mark.parametrize("what", LIMITS)
+def test_structure_stays_within_its_limits(what, measured):
+    assert measured[what] <= LIMITS[what]
+
+
+@pytest.mark.parametrize("what", LIMITS)
+def test_no_limit_is_below_its_goal(what):
+    assert LIMITS[what] >= GOALS[what]
+
+
+def test_every_folder_is_a_layer():
+    """The layers contract of pyproject.toml names each folder, so that none escapes it."""
+    import tomllib
+
+    settings = tomllib.loads((structure.ROOT.parents[1] / "pyproject.toml").read_text())
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
+    named = {name.strip() for line in layers for name in line.split("|")}
+    folders = {path.name for path in structure.ROOT.iterdir() if (path / "__init__.py").exists()}
+    assert folders == named
+
+
+def test_calls_enter_few_functions_and_files():
+    for what, (functions, files) in visited.measure().items():
+        most_functions, most_files = VISITED_LIMITS[what]
+        assert functions <= most_functions, what
+        assert files <= most_files, what
