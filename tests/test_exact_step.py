@@ -547,8 +547,8 @@ class TestStopped:
     def test_nobody_takes_over(self, monkeypatch):
         """Not the rule either that began."""
 
-        def cut_off(run, X, certified, watch, exact, enough):
-            watch.stop()
+        def cut_off(run, X, certifier, exact, enough):
+            certifier.watch.stop()
 
         monkeypatch.setattr(maxmargin.fit.attempt, "finish", cut_off)
         rng = np.random.default_rng(0)

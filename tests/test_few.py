@@ -401,9 +401,11 @@ def test_what_proves_less_than_was_asked_for_is_kept(loss, n, monkeypatch):
         watches[-1].stop()
         return w * 1.05, b, alpha
 
-    watches, usual = [], maxmargin.estimators.linear.Watch.__enter__
+    watches, usual = [], maxmargin.estimators.one_vs_rest.Watch.__enter__
     monkeypatch.setattr(
-        maxmargin.estimators.linear.Watch, "__enter__", lambda watch: watches.append(watch) or usual(watch)
+        maxmargin.estimators.one_vs_rest.Watch,
+        "__enter__",
+        lambda watch: watches.append(watch) or usual(watch),
     )
     monkeypatch.setattr(maxmargin.fit.one_call, "optimum", wrong_point)
     X, y, weights = toy(n, 4)

@@ -9,6 +9,7 @@ import pytest
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Separable, Status, separate, verify
 from maxmargin.certificates.bounds import Sample, certify
+from maxmargin.numerics.norms import norm
 from maxmargin.problem.problem import Problem
 
 INF = np.inf
@@ -103,7 +104,7 @@ def test_certificates_prove_what_a_separator_of_uneven_columns_attains(p, free):
     X, y = exact * scale, np.sign(exact @ w)  # scores are whole numbers, and exact
     problem = Problem("hinge", INF, p=p, intercept="free" if free else "none")
     found = certify(problem, Sample(X, y, np.ones(y.size)), w / scale, 0.0, np.ones(y.size))
-    attained = float(np.abs(exact @ w).min()) / problem.length(w / scale, 0.0)
+    attained = float(np.abs(exact @ w).min()) / norm(w / scale, problem.q)
     assert found.lower == pytest.approx(attained, rel=1e-9)
     assert found.lower <= attained
     assert found.lower <= found.upper

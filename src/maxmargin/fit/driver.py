@@ -127,15 +127,17 @@ def run_stages(attempt: Attempt, planned: list[Stage], question: Question) -> St
         stopped = attempt.stopping.watch.status()
         if status in STOPPED or (status is None and stopped is not None):
             return status or stopped or Status.STALLED
-        if status is None or following is None:
-            pass
-        elif following.is_exact or (
-            status is Status.CONVERGED and following.algorithm is not stage.algorithm
-        ):
-            continue
-        if status is not None:
+        if status is not None and not _leads_on(status, stage, following):
             return status
     return Status.STALLED
+
+
+def _leads_on(status: Status, stage: Stage, following: Stage | None) -> bool:
+    """Return whether the next stage begins although this one ended with a status."""
+    if following is None:
+        return False
+    other = following.algorithm is not stage.algorithm
+    return following.is_exact or (status is Status.CONVERGED and not stage.is_exact and other)
 
 
 def _attempt(
