@@ -72,11 +72,11 @@ def _module(name: str, path: Path, known: frozenset[str]) -> Module:
 
 def _docstring_lines(tree: ast.Module) -> Iterator[int]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if node.body and ast.get_docstring(node, clean=False) is not None:
             first = node.body[0]
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                if isinstance(first.value.value, str):
-                    yield from range(first.lineno, (first.end_lineno or first.lineno) + 1)
+            yield from range(first.lineno, (first.end_lineno or first.lineno) + 1)
 
 
 def _imports(name: str, tree: ast.Module, package: bool, known: frozenset[str]) -> Iterator[str]:
