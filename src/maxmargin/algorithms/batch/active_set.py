@@ -21,7 +21,7 @@ import scipy.linalg
 from scipy.optimize import lsq_linear
 
 from ...engine.kkt import lost, sides
-from .interior_point import BY_ORTHOGONAL_FACTORS, Iterate, interior_point, solver_of
+from .interior_point import Iterate, interior_point, solver_of
 from .iterate import Reached
 from .newton import newton_points
 from .orthogonal import Disjoint, Pivoted, shortest
@@ -38,8 +38,6 @@ INSEPARABLE = 1e-6  # a margin, R = 1, that may be zero
 NEAR = 1e-3  # a gap at which two points may agree about which patterns are free
 SOLVED = 1e-20  # a gap, in its square root, that is rounding
 PLENTY, NEXT_TO_NONE = 2000, 1e-10  # patterns for which so small a gap is as good as none
-# (rows + columns) x columns^2 up to which steps by orthogonal factors are a last resort, and a gap that does without
-ROOM, GOOD = 1e8, 1e-8
 # most free dual weights in one linear system; and more than columns, where these bind them
 MANY, SPARE = 1200, 200
 APART = 1e3  # times its rounding, a slack that is none of a tight pattern
@@ -116,11 +114,6 @@ def candidates(
         cancelled = _cancel(qp, a)
         yield Point(cancelled, qp.A.T @ cancelled, inner.beta)
     yield from _settle(qp, *_sets(qp, inner), inner.beta, TURNS, known)
-    n, d = qp.shape
-    if not qp.problem.hard and (n + d) * d * d <= ROOM and not _gap(qp, rough) <= GOOD:
-        inner = interior_point(qp, interrupted, BY_ORTHOGONAL_FACTORS)
-        yield Point(np.clip(inner.a, 0.0, qp.c), inner.w, inner.beta)
-        yield from _settle(qp, *_sets(qp, inner), inner.beta, TURNS, known)
 
 
 def _by_products(
