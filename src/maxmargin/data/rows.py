@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-MOST_PRODUCTS = 2000  # rows whose inner products are kept
 LARGE_DATA, LARGE_SET = 32e6, 0.5  # of data of so many bytes, no set of more than this share is copied
 SIDE_BY_SIDE = 32  # rows of large data: memory is slow where nothing is next to what came before
 _SMALL_INDEX = 2**32 - 1  # above, indices take 64 bits
@@ -157,16 +156,6 @@ class Patterns:
             return self._shared[key]
 
     @property
-    def few(self) -> bool:
-        """Are inner products cheaper than the rows themselves?"""
-        return self.n <= MOST_PRODUCTS and self.entries >= self.n * self.n
-
-    def inner_products(self) -> np.ndarray:
-        """x_i . x_j for all i and j, in float64."""
-        X = self.X.astype(np.float64)
-        return np.ascontiguousarray((X @ X.T).toarray() if self.sparse else X @ X.T)
-
-    @property
     def large(self) -> bool:
         """Are these more than caches hold?"""
         return self.entries * self.X.dtype.itemsize >= LARGE_DATA
@@ -189,7 +178,6 @@ class Patterns:
         rho: float,
         scale: Any = None,
         holds: bool = False,
-        gram: np.ndarray | None = None,
         motion: Motion = Motion.LINK,
     ) -> Weight:
         """The engine's one state for a problem, at w = 0.
@@ -209,28 +197,18 @@ class Patterns:
             What the rule does to w as a whole; None for one that only adds.
         holds : bool, default=False
             Does the rule hold a pattern of each class?
-        gram : ndarray of shape (n, n), default=None
-            `inner_products()`, to score by look-up where p = 2.
         motion : Motion, default=Motion.LINK
         """
-        plain = problem.p == 2 and motion is not Motion.FLEXIBLE
-        gram = gram if plain else None
-        size = self.n + 1 if gram is not None else self.d + (1 if rho else 0)
-        vector = _vector(size, problem, motion)
-        if gram is not None:
-            line = np.arange(self.n)
-            space: Any = Gram(
-                gram, line, np.zeros(self.n, np.uint8), line.astype(np.uint32), vector, float(rho)
-            )
-        elif not self.sparse:
-            space = Dense(self._dense, vector)
+        vector = _vector(self.d + (1 if rho else 0), problem, motion)
+        if not self.sparse:
+            space: Any = Dense(self._dense, vector)
         elif self._binary:
             space = Binary(self._indptr, self._indices, vector)
         else:
             space = Sparse(self._indptr, self._indices, self._data, vector)
         square = self.squares(problem.p, rho)
         if rho:
-            space = space if gram is not None else Biased(space, vector, float(rho))
+            space = Biased(space, vector, float(rho))
         return _weight(space, square, problem, y, weights, unit, scale, holds, motion)
 
 

@@ -17,7 +17,6 @@ from ..data.rows import Patterns, Room
 from ..data.task import Task
 from ..engine.order import Source, shuffled
 from ..engine.state import BIAS, FACTOR, NORM2, TIME, Fixed, Motion, Weight, settle
-from ..engine.storage import Gram
 from ..engine.sweep import batches, begin, excess, look, narrow, repeat, restore, unsettled
 from ..numerics.norms import norm
 from ..numerics.sums import Plain as Sums
@@ -354,9 +353,7 @@ class Run(State):
             self.begun = self._begin_with(*task.point, task.start)
 
     def _weight(self, scale: Any, holds: bool) -> Weight:
-        patterns = self.patterns
-        few = patterns.few and self.problem.p == 2 and not self.algorithm.convergent
-        return patterns.weight(
+        return self.patterns.weight(
             self.problem,
             self.y,
             self.weights,
@@ -364,7 +361,6 @@ class Run(State):
             self.rho,
             scale,
             holds=holds,
-            gram=patterns.inner_products() if few else None,
             motion=self.algorithm.motion,
         )
 
@@ -525,9 +521,6 @@ class Run(State):
     def _point(self) -> tuple[np.ndarray, float]:
         """w without its constant coordinate, and the bias, in the engine's units."""
         h, bias = self.h, float(self.h.number[BIAS])
-        if isinstance(h.space, Gram):
-            c = h.alpha * self.y
-            return Sums.combine(self.patterns.X, c), bias + self.rho**2 * float(c.sum())
         full = h.space.vector.w if self.problem.p == 2 else h.number[FACTOR] * h.space.vector.w
         if self.rho:
             return full[:-1], bias + self.rho * full[-1]

@@ -27,7 +27,7 @@ FEW_COLUMNS = 100  # up to so many columns, columns are eliminated even where ro
 MAX_STEPS = (
     200  # 15 to 30 are usual; columns that nearly depend on each other, of very different scales, take more
 )
-# Corrections of each solution of the linear system, at most: they end where the residual no longer halves. Free patterns
+# Corrections of each solution of the linear system, at most: they end where the residual no longer halves. Free rows
 # have tiny T, and products of nearly dependent columns lose digits. Each costs n d, beside n d^2 of the factor. With 5
 # of them 190 of the 192 fits of docs/harsh.md are certified; with 2, 3 or 10 as many or fewer.
 REFINEMENTS = 5
