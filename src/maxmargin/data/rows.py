@@ -27,7 +27,7 @@ from ..engine.state import (
     Weight,
     pack,
 )
-from ..engine.storage import Biased, Binary, Dense, Gram, Sparse
+from ..engine.storage import Biased, Dense, Gram, Sparse
 from ..engine.vectors import (
     Absolute,
     Largest,
@@ -52,7 +52,6 @@ LARGE_DATA, LARGE_SET = 32e6, 0.5  # of data of so many bytes, no set of more th
 SIDE_BY_SIDE = 32  # rows of large data: memory is slow where nothing is next to what came before
 _SMALL_INDEX = 2**32 - 1  # above, indices take 64 bits
 _SHORT, _ALIKE, _BLOCK = 32, 1.0, 512  # entries of short rows; spread of like lengths; rows sorted by length
-_FEW = 64  # entries that tell nearly always whether all are one
 
 
 class Patterns:
@@ -81,7 +80,6 @@ class Patterns:
             index = np.uint32 if max(X.nnz, self.d) <= _SMALL_INDEX else np.uint64
             self._indptr, self._indices = _unsigned(X.indptr, index), _unsigned(X.indices, index)
             self._data = writable(X.data)
-            self._binary = bool(X.nnz and (X.data[:_FEW] == 1.0).all() and (X.data == 1.0).all())
         else:
             self._dense = writable(X)
         self.square = self._square() if square is None else square
@@ -93,8 +91,6 @@ class Patterns:
         out = np.empty(self.n)
         if not self.sparse:
             squares_dense(self._dense, out)
-        elif self._binary:
-            out[:] = np.diff(self.X.indptr)
         else:
             squares_sparse(self._indptr, self._data, out)
         return out
@@ -136,8 +132,6 @@ class Patterns:
             out = np.empty(self.n)
             if not self.sparse:
                 squares_p_dense(self._dense, p, out)
-            elif self._binary:
-                out[:] = np.diff(self.X.indptr) > 0 if np.isinf(p) else self.square ** (2.0 / p)
             else:
                 squares_p_sparse(self._indptr, self._data, p, out)
             self._squares[p] = out
@@ -202,8 +196,6 @@ class Patterns:
         vector = _vector(self.d + (1 if rho else 0), problem, motion)
         if not self.sparse:
             space: Any = Dense(self._dense, vector)
-        elif self._binary:
-            space = Binary(self._indptr, self._indices, vector)
         else:
             space = Sparse(self._indptr, self._indices, self._data, vector)
         square = self.squares(problem.p, rho)
@@ -416,13 +408,11 @@ def _like(space: Any, rows: int) -> Any:
         return space._replace(rows=np.empty(rows, np.uint32))
     if isinstance(space, Dense):
         return space._replace(X=np.empty((rows, space.X.shape[1]), space.X.dtype))
-    index = {
-        "indptr": np.zeros(rows + 1, space.indptr.dtype),
-        "indices": np.empty_like(space.indices),
-    }
-    if isinstance(space, Binary):
-        return space._replace(**index)
-    return space._replace(**index, data=np.empty_like(space.data))
+    return space._replace(
+        indptr=np.zeros(rows + 1, space.indptr.dtype),
+        indices=np.empty_like(space.indices),
+        data=np.empty_like(space.data),
+    )
 
 
 def _by_lengths(lengths: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How a pattern is scored and added: dense, sparse and binary rows; inner products; and a constant coordinate.
+"""How a pattern is scored and added: dense and sparse rows; inner products; and a constant coordinate.
 
 ``put`` takes the vector as an argument, so that one row loop serves w and any scratch vector.
 """
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .jit import record
-from .vectors import ONE, dot, dot_binary, dot_row, dot_sparse, product_binary, product_sparse
+from .vectors import ONE, dot, dot_row, dot_sparse, product_sparse
 
 
 @record
@@ -71,38 +71,6 @@ class Sparse(NamedTuple):
         for j in range(np.uint64(source.indptr[i]), np.uint64(source.indptr[i + 1])):
             self.indices[end] = source.indices[j]
             self.data[end] = source.data[j]
-            end += ONE
-        self.indptr[k + 1] = end
-
-
-@record
-class Binary(NamedTuple):
-    """Rows of a CSR matrix whose stored values are all 1."""
-
-    indptr: Any
-    indices: Any
-    vector: Any
-
-    def dot(self, i):
-        return dot_binary(self.indptr, self.indices, i, self.vector.w)
-
-    def put(self, i, c, vector):
-        for j in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
-            vector.move(self.indices[j], c)
-
-    def product(self, i, j):
-        return product_binary(self.indptr, self.indices, i, j)
-
-    def at_hand(self, i):
-        return True
-
-    def squared(self, h):
-        return self.vector.measure()
-
-    def copy(self, k, source, i):
-        end = np.uint64(self.indptr[k])
-        for j in range(np.uint64(source.indptr[i]), np.uint64(source.indptr[i + 1])):
-            self.indices[end] = source.indices[j]
             end += ONE
         self.indptr[k + 1] = end
 

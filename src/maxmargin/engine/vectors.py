@@ -408,20 +408,6 @@ def dot_sparse(indptr, indices, data, i, w):
     return even + odd
 
 
-@compiled(forceinline=True)
-def dot_binary(indptr, indices, i, w):
-    """As dot_sparse, for rows whose values are all 1."""
-    begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-    even = odd = 0.0
-    if (end - begin) & ONE:
-        end -= ONE
-        even = w[indices[end]]
-    for j in range(begin, end, TWO):
-        even += w[indices[j]]
-        odd += w[indices[j + ONE]]
-    return even + odd
-
-
 @compiled()
 def squares_sparse(indptr, data, out):
     """out[i] = |row i|^2."""
@@ -487,28 +473,6 @@ def product_sparse(indptr, indices, data, i, j):
     while a < end and b < stop:
         if indices[a] == indices[b]:
             total += np.float64(data[a]) * np.float64(data[b])
-            a += ONE
-            b += ONE
-        elif indices[a] < indices[b]:
-            a += ONE
-        else:
-            b += ONE
-    return total
-
-
-@compiled(forceinline=True)
-def product_binary(indptr, indices, i, j):
-    """As product_sparse, for rows whose values are all 1."""
-    a, b, end, stop = (
-        np.uint64(indptr[i]),
-        np.uint64(indptr[j]),
-        np.uint64(indptr[i + 1]),
-        np.uint64(indptr[j + 1]),
-    )
-    total = 0.0
-    while a < end and b < stop:
-        if indices[a] == indices[b]:
-            total += 1.0
             a += ONE
             b += ONE
         elif indices[a] < indices[b]:
