@@ -32,7 +32,7 @@ from maxmargin import (
     verify,
 )
 from maxmargin.certificates.bounds import Sample, bounds, certify, feasible, fingerprint
-from maxmargin.numerics.sums import MORE_DIGITS, Compensated, Plain
+from maxmargin.numerics.sums import Compensated, Plain
 
 EPS = float(np.finfo(float).eps)
 
@@ -556,22 +556,20 @@ def test_sums_that_take_longer_than_there_is_time_are_not_begun(monkeypatch):
         lambda *task: used.append(task[5]) or bounds(*task),
     )
     found = {}
-    enough = MORE_DIGITS[0].SECONDS * sample.X.size
+    enough = Compensated.SECONDS * sample.X.size
     for left in (0.5 * enough, enough):
         used.clear()
         found[left] = certify(problem, sample, *points, 0.0, left.__ge__)
-        assert used == ([Plain] if left < enough else [Plain, MORE_DIGITS[0]])
+        assert used == ([Plain] if left < enough else [Plain, Compensated])
     wide, narrow = found.values()
     assert wide.lower < narrow.lower <= narrow.upper < wide.upper
     assert wide.gap < 1e-9
 
 
-@pytest.mark.parametrize("digits", MORE_DIGITS)
 @pytest.mark.parametrize("stored", [np.asarray, sp.csr_matrix])
-def test_sums_that_are_told_to_stop_do(stored, digits, monkeypatch):
+def test_sums_that_are_told_to_stop_do(stored, monkeypatch):
     """Before the next block of rows, with the bounds that there were; and later sums are made to their end."""
     monkeypatch.setattr(maxmargin.numerics.sums, "_BLOCK", 16)
-    monkeypatch.setattr(maxmargin.certificates.bounds, "MORE_DIGITS", (digits,))
     problem, sample, *points = solved(stored)
     asked, most = [], np.inf
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -25,7 +26,6 @@ import scipy.sparse as sp
 from ..kernels.functions import Kernel, Linear
 from ..numerics.sparse_columns import Columns, without_empty_columns
 from ..numerics.sums import (
-    MORE_DIGITS,
     PART,
     Arithmetic,
     Compensated,
@@ -41,8 +41,7 @@ from .huge_columns import exact_bound, huge_columns, inside
 INTERCEPT = {"none": "no intercept", "free": "free intercept", "augmented": "augmented intercept"}
 _EPS, _LEAST = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
 SEEN = 3e-3  # rounding that takes more than this share of the gap is avoided,
-REACHED = 3e-2  # or of the gap that is asked for, where it is reached nevertheless,
-TOO_SMALL = 1e-13  # or so small a share of any, once sums have more digits than float64,
+REACHED = 3e-2  # or of the gap that is asked for, where it is reached nevertheless;
 NEGLIGIBLE, FEW = 1e-10, 20_000  # unless it is this share of a bound of a sample with more entries than that
 ONE_BY_ONE = 2000  # dual weights up to which nothing at all may be left between the classes
 BALANCED = 1e-14  # share of more of them that may be left, where it is not seen
@@ -381,7 +380,7 @@ def _even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
         few, nothing = signed[signed != 0.0].tolist(), 0.0
     for attempt in range(4):
         # exactly, or of a large sample to many digits
-        excess = math.fsum(few) if few is not None else MORE_DIGITS[0].summed(np.multiply, alpha, y)
+        excess = math.fsum(few) if few is not None else Compensated.summed(np.multiply, alpha, y)
         if abs(excess) <= nothing:
             return
         heavy, r = y * excess > 0.0, abs(excess)
@@ -497,14 +496,9 @@ def with_more_digits(
         _is_seen(problem, found, negligible) and problem.free
     ):  # the multiple has rounded the dual weights once more
         _even_out(alpha, sample.y, problem.caps(sample.weights))
-    for arithmetic in MORE_DIGITS:
-        if _is_seen(problem, found, negligible) and affords(arithmetic.SECONDS * sample.entries):
-            try:
-                with cut_short_unless(lambda: affords(0.0)):
-                    found = bounds(problem, sample, w, b, alpha, arithmetic)
-            except CutShortError:
-                break
-            negligible = max(negligible, TOO_SMALL)
+    if _is_seen(problem, found, negligible) and affords(Compensated.SECONDS * sample.entries):
+        with suppress(CutShortError), cut_short_unless(lambda: affords(0.0)):
+            found = bounds(problem, sample, w, b, alpha, Compensated)
     return alpha, found
 
 
@@ -575,7 +569,7 @@ def _dual_point(
     spread = float(alpha @ sample.norms) + problem.rho * float(alpha.sum())
     if problem.free:
         # an uneven rest moves v by so many radii of the data: more digits, whatever the others have
-        finer = MORE_DIGITS[0] if arithmetic is Plain else arithmetic
+        finer = Compensated if arithmetic is Plain else arithmetic
         uneven = abs(finer.summed(np.multiply, *_few(alpha > 0.0, alpha, sample.y)))
         uneven += finer.error(uneven, float(alpha.sum()), finer.terms(alpha, count, 0))
     terms = arithmetic.terms(sample.X, count, 0)

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..kernels.functions import Kernel, Linear, Precomputed, Products
 from ..kernels.gram import BLOCK, gram_product
-from ..numerics.sums import MORE_DIGITS, Plain
+from ..numerics.sums import Compensated, Plain
 from ..problem.intercept import best_intercept, best_multiple_and_intercept
 from ..problem.multiclass import parts_of
 from ..problem.problem import Problem
@@ -185,7 +185,7 @@ class KernelSample:
 
     def _summed(self, c: np.ndarray) -> Combination:
         """By features."""
-        more, X, d, used = MORE_DIGITS[0], self.features, self.features.shape[1], np.flatnonzero(c)
+        more, X, d, used = Compensated, self.features, self.features.shape[1], np.flatnonzero(c)
         digits = more if X.shape[0] * d <= FEW else Plain
         w = more.combine(X[used], c[used])
         scores = digits.scores(X, w)

@@ -10,7 +10,7 @@ import numpy as np
 from ..certificates.bounds import FEW, NEGLIGIBLE, Certificate, Sample
 from ..certificates.one_pass import certify
 from ..data.task import Task
-from ..numerics.sums import MORE_DIGITS
+from ..numerics.sums import Compensated
 from ..problem.problem import Problem
 from .deadline import Watch
 from .incumbent import ROUNDING, CertifiedPoint, Incumbent, rank
@@ -114,7 +114,7 @@ def rounding_gap(entries: int, columns: int, tol: float) -> float:
 
 def lacks_time_for_digits(affords: Callable[[float], bool], entries: int) -> bool:
     """Return whether the deadline leaves no time to certify in extended precision."""
-    return not affords(sum(one.SECONDS for one in MORE_DIGITS) * entries)
+    return not affords(Compensated.SECONDS * entries)
 
 
 def _is_same(one: Point, other: Point) -> bool:

@@ -1,14 +1,14 @@
-"""Sums over data, plain, extended and compensated, for dense and CSR matrices of any float type.
+"""Sums over dense and CSR data of any float type in two arithmetics, with bounds of their rounding errors.
 
-The classes answer the same questions, and know by how much their answers may be off, so that a bound is
-one formula with three arithmetics: `Plain` is as fast as BLAS; `Extended` has eleven bits more, where the processor's
-long doubles have them; `Compensated` is as accurate as if every sum had been carried in several times the working
-precision (error-free transformation of the products, then extraction of high-order parts whose sums are exact in any
-order: Rump, Ogita, Oishi, "Accurate floating-point summation", 2008).
+`Plain` and `Compensated` have the same methods, so that a bound is one formula for both. `Plain` sums are as fast as
+BLAS. `Compensated` sums take ten to thirty times as long, and are as accurate as if they had been carried in a multiple
+of the working precision: products are split without error, and high-order parts, whose sums are exact in any order, are
+extracted (Rump, Ogita, Oishi, "Accurate floating-point summation", 2008).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -136,13 +136,13 @@ def in_a_row(terms: int, size: int) -> int:
     return min(terms, TERMS + -(-size // TERMS))
 
 
-def _in_parts(v: np.ndarray, dtype: type = np.float64) -> Any:
+def _in_parts(v: np.ndarray) -> Any:
     """The sum of the entries of v, of those of its parts."""
     if v.size <= TERMS:
-        return v.sum(dtype=dtype)
+        return v.sum()
     whole = v.size - v.size % TERMS
-    parts = v[:whole].reshape(-1, TERMS).sum(axis=1, dtype=dtype)
-    return parts.sum() + v[whole:].sum(dtype=dtype)
+    parts = v[:whole].reshape(-1, TERMS).sum(axis=1)
+    return parts.sum() + v[whole:].sum()
 
 
 def _scores(block: Any, w: np.ndarray) -> np.ndarray:
@@ -167,72 +167,6 @@ def _combined(block: Any, c: np.ndarray) -> np.ndarray:
     count = whole // TERMS
     parts = c[:whole].reshape(count, 1, TERMS) @ block[:whole].reshape(count, TERMS, block.shape[1])
     return parts.sum(axis=(0, 1)) + c[whole:] @ block[whole:]
-
-
-class Extended:
-    """Sums of long doubles, ten times as long as plain ones take, a third of what compensated ones do."""
-
-    SECONDS = 4e-8  # rough, what a stored entry of the data takes of a certificate
-    EPS = float(np.finfo(np.longdouble).eps)
-
-    @staticmethod
-    def available() -> bool:
-        """Are long doubles IEEE numbers of more digits than doubles? (What a platform claims is put to the test.)"""
-        one, last = np.longdouble(1.0), np.longdouble(Extended.EPS)
-        return np.finfo(np.longdouble).nmant in (63, 112) and bool((one + last) - one == last)
-
-    @staticmethod
-    def error(result: Any, size: Any, terms: float) -> Any:
-        """By how much a sum of so many terms may be off at most; `size` is the sum of their absolute values."""
-        return 2.0 * _EPS * np.abs(result) + (terms + 8.0) * Extended.EPS * size
-
-    @staticmethod
-    def terms(X: Any, terms: int, axis: int) -> int:
-        """How many terms of a sum over rows (axis 0) or columns (1) are added one after the other, at most."""
-        return in_a_row(terms, X.size) if X.ndim == 1 else terms
-
-    @staticmethod
-    def scores(X: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
-        """X w + b, in which w.x and b may cancel."""
-        out, w = np.empty(X.shape[0]), w.astype(np.longdouble)
-        for rows, block in _small_blocks(X):
-            out[rows] = block.astype(np.longdouble) @ w + b
-        return out
-
-    @staticmethod
-    def combine(X: Any, c: np.ndarray) -> np.ndarray:
-        """X^T c."""
-        out, c = np.zeros(X.shape[1], np.longdouble), c.astype(np.longdouble)
-        for rows, block in _small_blocks(X):
-            out += c[rows] @ block.astype(np.longdouble)
-        return out.astype(float)
-
-    @staticmethod
-    def total(v: np.ndarray) -> float:
-        """The sum of the entries of v."""
-        return float(_in_parts(np.asarray(v), np.longdouble))
-
-    @staticmethod
-    def summed(each: Callable[..., np.ndarray], *vectors: np.ndarray) -> float:
-        """The sum of the entries of each(*vectors), which has one for each of theirs."""
-        return Extended.total(each(*vectors))
-
-    @staticmethod
-    def square(v: np.ndarray, p: float = 2.0) -> float:
-        """|v|_p^2; extended at p = 2 only."""
-        if p != 2.0:
-            size = any_norm(v, p)
-            return size * size
-        v = v.astype(np.longdouble)
-        return float(v @ v)
-
-    @staticmethod
-    def norm(v: np.ndarray, p: float = 2.0) -> float:
-        """|v|_p, also where powers would over- or underflow; extended at p = 2 only."""
-        if p != 2.0:
-            return any_norm(v, p)
-        v = v.astype(np.longdouble)
-        return float(np.sqrt(v @ v))
 
 
 class Compensated:
@@ -278,7 +212,12 @@ class Compensated:
     @staticmethod
     def total(v: np.ndarray) -> float:
         """The sum of the entries of v."""
-        return float(_grouped(np.asarray(v, float), np.ones(len(v)), np.zeros(len(v), np.intp), 1)[0])
+        rest, sums = np.asarray(v, float), []
+        for _ in range(2):
+            part = _high_part(rest)
+            sums.append(part.sum())
+            rest = rest - part
+        return math.fsum((*sums, rest.sum())) if np.isfinite(sums[0]) else float(sums[0])
 
     @staticmethod
     def summed(each: Callable[..., np.ndarray], *vectors: np.ndarray) -> float:
@@ -306,10 +245,7 @@ class Compensated:
         return float(np.sqrt(Compensated.square(v / scale))) * scale
 
 
-Arithmetic = type[Plain] | type[Extended] | type[Compensated]
-MORE_DIGITS: tuple[type[Extended] | type[Compensated], ...] = (
-    (Extended, Compensated) if Extended.available() else (Compensated,)
-)
+Arithmetic = type[Plain] | type[Compensated]
 
 
 def powers_error(p: float, terms: int) -> float:
@@ -393,17 +329,23 @@ def _exact_sums(
     """Two sums of high-order parts, each without any rounding error, and what is left of v."""
     sums = []
     for _ in range(2):
-        top = np.abs(v).max(initial=0.0)
-        if top == 0.0 or not np.isfinite(top):
-            sums.append(np.bincount(groups, weights=v, minlength=size) if top else np.zeros(size))
-            v = np.zeros_like(v)
-            continue
-        # multiples of ulp(sigma), fewer than 2^53 of them in any partial sum: additions are exact
-        sigma = 2.0 ** min(np.ceil(np.log2(top)) + np.ceil(np.log2(v.size + 2.0)), 1023.0)
-        part = (sigma + v) - sigma
+        part = _high_part(v)
         sums.append(np.bincount(groups, weights=part, minlength=size))
-        v = v - part
+        v = v - part if np.isfinite(part).all() else np.zeros_like(v)
     return (sums[0], sums[1]), v
+
+
+def _high_part(v: np.ndarray) -> np.ndarray:
+    """The leading digits of all entries, multiples of one power of two such that every sum of them is exact.
+
+    v itself where it is 0 or not finite.
+    """
+    top = np.abs(v).max(initial=0.0)
+    if top == 0.0 or not np.isfinite(top):
+        return v
+    # multiples of ulp(sigma), fewer than 2^53 of them in any partial sum
+    sigma = 2.0 ** min(np.ceil(np.log2(top)) + np.ceil(np.log2(v.size + 2.0)), 1023.0)
+    return (sigma + v) - sigma
 
 
 def _two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
