@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import json
 import os
-import pkgutil
 import shutil
 import subprocess
 import sys
@@ -16,6 +14,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 import pytest
+from compiled_functions import all_compiled
 from numba.core.errors import NumbaError
 from presenting import ONE_BY_ONE, plan, start
 
@@ -117,10 +116,7 @@ def test_methods_of_records_cannot_allocate_either():
 
 @needs_jit
 def test_every_compiled_function_runs_without_reference_counts():
-    dispatchers = []
-    for info in pkgutil.iter_modules(maxmargin.engine.__path__):
-        module = importlib.import_module(f"maxmargin.engine.{info.name}")
-        dispatchers += [f for f in vars(module).values() if hasattr(f, "targetoptions")]
+    dispatchers = all_compiled()
     assert len(dispatchers) >= 10
     for function in dispatchers:
         assert function.targetoptions["_nrt"] is False, function
@@ -382,3 +378,54 @@ def test_a_rule_of_ones_own_leaves_the_cache_of_others_alone(tmp_path):
     assert hits("yours") == ["3.0", "0"]
     assert hits("mine") == ["2.0", "1"]
     assert hits("yours") == ["3.0", "1"]
+
+
+@needs_jit
+def test_an_edit_recompiles_a_function_and_its_callers_and_nothing_else(tmp_path):
+    """Called directly, through another function, or by a method of a record that is passed in."""
+    head = "from typing import NamedTuple\n\nfrom maxmargin.engine.jit import compiled, record\n"
+    function = "\n\n@compiled()\ndef {}(x):\n    return {}\n"
+    files = {
+        "leaf": function.format("leaf", "x + 1.0"),
+        "direct": "from leaf import leaf\n" + function.format("direct", "leaf(x) * 2.0"),
+        "indirect": "from direct import direct\n" + function.format("indirect", "direct(x) * 3.0"),
+        "rule": "from leaf import leaf\n\n\n@record\nclass Rule(NamedTuple):\n    a: float\n\n"
+        "    def threshold(self, h):\n        return leaf(self.a)\n",
+        "by_record": function.format("by_record", "x.threshold(x)"),
+        "other": function.format("other", "x + 7.0"),
+    }
+    for name, text in files.items():
+        (tmp_path / f"{name}.py").write_text(head + text)
+    script = """
+import importlib, json
+from rule import Rule
+out = {}
+for name in ("leaf", "direct", "indirect", "by_record", "other"):
+    function = getattr(importlib.import_module(name), name)
+    value = function(Rule(1.0) if name == "by_record" else 1.0)
+    out[name] = [value, sum(function.stats.cache_misses.values())]
+print(json.dumps(out))
+"""
+
+    def run() -> dict:
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join([str(SOURCE.parent), str(tmp_path)]),
+                "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+                "NUMBA_DISABLE_JIT": "0",
+            },
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return json.loads(done.stdout)
+
+    values = {"leaf": 2.0, "direct": 4.0, "indirect": 12.0, "by_record": 2.0, "other": 8.0}
+    assert run() == {name: [value, 1] for name, value in values.items()}
+    assert run() == {name: [value, 0] for name, value in values.items()}
+    leaf = tmp_path / "leaf.py"
+    leaf.write_text(leaf.read_text().replace("x + 1.0", "x + 2.0"))
+    values = {"leaf": 3.0, "direct": 6.0, "indirect": 18.0, "by_record": 3.0, "other": 8.0}
+    assert run() == {name: [value, int(name != "other")] for name, value in values.items()}

@@ -1,8 +1,12 @@
 """The only module that knows Numba: compiled functions, and records with compiled methods.
 
 A *record* is a ``NamedTuple`` whose ordinary Python methods compiled code may call; a method compiled and
-the same method interpreted (``NUMBA_DISABLE_JIT=1``) are one source. Compiled code is kept on disk, and the
-cache watches every file it depends on: this package, and the files of the records passed in.
+the same method interpreted (``NUMBA_DISABLE_JIT=1``) are one source. Compiled code is kept on disk. The key of a
+compiled function holds digests of every file that its code comes from: its own file, all files of this folder, the
+files of the records it is called with, and the files of the compiled functions that it, or a method of these records,
+calls.
+So an edit of a loop in an algorithm's file recompiles that file and its callers, an edit of this folder everything.
+Constants are compiled in: a compiled function takes them from its own file or from this folder.
 
 Private parts of Numba, all of them here: ``_nrt``, ``_index_key``, ``load_overload``, ``BaseNamedTuple``,
 ``IndexDataCacheFile``, ``CompileResultCacheImpl`` with its locators, ``NullCache``.
@@ -55,6 +59,7 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         if config.DISABLE_JIT:  # type: ignore[attr-defined]
             return function
+        _digest(inspect.getfile(function))  # of what is run, not of what the file may say later
         dispatcher: Any = numba.njit(nogil=True, **(_OPTIONS | options))(function)
         try:
             dispatcher._cache = _SourceAwareCache(function)
@@ -186,7 +191,7 @@ def _warn_not_saved(reason: object) -> None:
 
 
 class _SourceAwareCache(FunctionCache):
-    """Numba's cache watches one file; this one watches the kernels and the records used.
+    """Numba's cache watches one file; this one watches every file that the compiled code comes from.
 
     What is compiled for records of other files than this package's has an index of its own, one for each set of such
     files: an index can be read only where all of its records can be imported, and a rule in somebody's script can be
@@ -204,7 +209,8 @@ class _SourceAwareCache(FunctionCache):
     def _turn_to(self, sig: Any) -> None:
         """To the index of what such a signature asks for; Numba compiles and loads one signature at a time."""
         found = self._impl
-        others = sorted({file for file in _record_files(sig) if not Path(file).is_relative_to(_PACKAGE)})
+        files = map(inspect.getfile, _records(sig))
+        others = sorted({file for file in files if not Path(file).is_relative_to(_PACKAGE)})
         base = found.filename_base
         if others:
             base += "-" + hashlib.sha256("\n".join(others).encode()).hexdigest()[:12]
@@ -236,16 +242,38 @@ class _SourceAwareCache(FunctionCache):
             super().save_overload(sig, data)
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        files = sorted({*_KERNELS, *_record_files(sig)})
-        return (*super()._index_key(sig, codegen), *map(_digest, files))
+        files = {*_KERNELS, *_source_files(self._py_func)}
+        for record_class in _records(sig):
+            files.add(inspect.getfile(record_class))
+            for method in getattr(record_class, "_compiled", {}).values():
+                files |= _source_files(method)
+        return (*super()._index_key(sig, codegen), *map(_digest, sorted(files)))
 
 
-def _record_files(signature: Any) -> Iterator[str]:
+@cache
+def _source_files(function: Callable[..., Any]) -> frozenset[str]:
+    """Return the files of a function and of all compiled functions that it calls, directly or not.
+
+    A compiled function is found by its name among the globals of the caller, as Numba finds it.
+    """
+    found, pending = {function}, [function]
+    while pending:
+        caller: Any = pending.pop()
+        for name in caller.__code__.co_names:
+            called = getattr(caller.__globals__.get(name), "py_func", None)
+            if called is not None and called not in found:
+                found.add(called)
+                pending.append(called)
+    return frozenset(map(inspect.getfile, found))
+
+
+def _records(signature: Any) -> Iterator[type]:
+    """Yield the classes of the records in a signature, and of the records that they hold."""
     for kind in signature:
         if isinstance(kind, types.BaseNamedTuple):
             named: Any = kind
-            yield inspect.getfile(named.instance_class)
-            yield from _record_files(named.types)
+            yield named.instance_class
+            yield from _records(named.types)
 
 
 @cache
