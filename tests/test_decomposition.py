@@ -13,9 +13,9 @@ from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
 from maxmargin import Problem
 from maxmargin.algorithms.batch import decomposition, kernel_rows
-from maxmargin.algorithms.batch.decomposition import decomposed_points
+from maxmargin.algorithms.batch.decomposition import decomposed_points, mark
 from maxmargin.algorithms.batch.kernel_rows import BLOCK, RATIO, KernelRows
-from maxmargin.engine.decomposition import first_of, mark, pairs, singles
+from maxmargin.algorithms.batch.smo import first_of, pairs, singles
 from maxmargin.fit.kernel_task import KernelPoints
 from maxmargin.kernels import functions as kernels
 from maxmargin.kernels.functions import (

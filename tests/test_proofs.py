@@ -14,8 +14,7 @@ import maxmargin.certificates.bounds
 import maxmargin.certificates.one_pass
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
 from maxmargin.certificates.bounds import CertificateError, Sample, bounds, column_shares, fingerprint
-from maxmargin.certificates.one_pass import certify
-from maxmargin.engine.bounds import capped, one_pass, quotients, room, shrink
+from maxmargin.certificates.one_pass import capped, certify, one_pass, quotients, room, shrink
 from maxmargin.numerics.sums import Plain
 
 KINDS = list(product(["hinge", "squared_hinge"], ["free", "none", "augmented"]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import threading
 import time
 
@@ -11,6 +10,7 @@ import joblib
 import numba
 import numpy as np
 import pytest
+from compiled_functions import all_compiled
 from joblib.externals.loky.backend import context as loky
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
@@ -222,10 +222,7 @@ def test_within_a_parallel_loop_there_is_one_thread():
 
 @COMPILED
 def test_all_compiled_code_runs_without_the_lock_and_starts_no_threads():
-    found = []
-    for one in pkgutil.iter_modules(maxmargin.engine.__path__):
-        module = importlib.import_module(f"maxmargin.engine.{one.name}")
-        found += [value.targetoptions for value in vars(module).values() if hasattr(value, "targetoptions")]
+    found = [function.targetoptions for function in all_compiled()]
     assert len(found) > 20
     assert all(options["nogil"] and not options.get("parallel") for options in found)
 

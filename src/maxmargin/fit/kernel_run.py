@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..algorithms import Algorithm
+from ..algorithms.batch.kernel_rows import add_rows
 from ..data.rows import KernelPatterns
-from ..engine.decomposition import add_rows
 from ..engine.order import Source
 from ..engine.state import HALT, TIME, Weight, settle
 from ..engine.sweep import look

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..algorithms.batch.kernel_rows import KernelRows
-from ..engine.decomposition import glance, hinge_loss
+from ..engine.jit import compiled
 from ..problem.intercept import best_intercept, best_multiple_and_intercept
 from ..problem.problem import Problem, best_multiple
 from .line_search import intercept
@@ -183,3 +183,29 @@ class KernelPoints:
         # |sum of what is cut|^2 by the triangle inequality
         size = float(cut @ self._lengths)
         return balanced, max(square - 2.0 * float((cut * self.y) @ scores) + size * size, 0.0)
+
+
+@compiled()
+def glance(y, cap, alpha, scores):
+    """Of the hinge: sum alpha, sum y alpha, |w|^2, the loss, and its intercept: the mean that free rows ask for."""
+    total = uneven = square = asked = 0.0
+    count = 0
+    for k in range(y.size):
+        if alpha[k] > 0.0:
+            total += alpha[k]
+            uneven += y[k] * alpha[k]
+            square += y[k] * alpha[k] * scores[k]
+            if alpha[k] < cap[k]:
+                asked += y[k] - scores[k]
+                count += 1
+    b = asked / count if count else 0.0
+    return total, uneven, square, hinge_loss(y, cap, scores, b), b
+
+
+@compiled()
+def hinge_loss(y, cap, scores, b):
+    """sum cap_k max(0, 1 - y_k (scores_k + b))"""
+    loss = 0.0
+    for k in range(y.size):
+        loss += cap[k] * max(0.0, 1.0 - y[k] * (scores[k] + b))
+    return loss

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.linalg
 from scipy.optimize import lsq_linear
 
-from ...engine.kkt import lost, sides
+from ...engine.jit import compiled
 from .interior_point import Iterate, interior_point, solver_of
 from .iterate import Reached
 from .newton import newton_points
@@ -368,3 +368,29 @@ def _redistribute(qp: Quadratic, a: np.ndarray, free: np.ndarray, capped: np.nda
     out = np.where(capped, qp.c, 0.0)
     out[free] = found.x
     return out
+
+
+# The optimality conditions of a dual program with caps, row by row: `a` are dual weights, `slack` the gradient of the
+# Lagrangian, `cap` the largest dual weights.
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def lost(a, slack, cap):
+    """The sum of a slack where slack is positive, of (cap - a) |slack| where it is negative; every cap is finite."""
+    total = 0.0
+    for k in range(a.size):
+        s = slack[k]
+        total += a[k] * max(s, 0.0) + (cap[k] - a[k]) * max(-s, 0.0)
+    return total
+
+
+@compiled()
+def sides(a, slack, cap, top, free, capped):
+    """Which patterns are free, and which are capped; dual weights are measured by their caps, or by `top`.
+
+    A product of two numbers is small: the smaller of them is.
+    """
+    for k in range(a.size):
+        natural, s = min(cap[k], top), slack[k]
+        free[k] = a[k] / natural > max(s, 0.0) and (cap[k] - a[k]) / natural > max(-s, 0.0)
+        capped[k] = not free[k] and s < 0.0 and cap[k] < np.inf

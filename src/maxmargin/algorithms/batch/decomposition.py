@@ -17,9 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...engine.decomposition import add_rows, mark, mark_inside, pairs, singles, standing
+from ...engine.breakpoints import median
+from ...engine.jit import compiled
 from ...problem.problem import Problem
-from .kernel_rows import KernelRows
+from .kernel_rows import KernelRows, add_rows
+from .smo import pairs, singles
 
 SET = 2048  # rows of a working set
 NEW = 0.25  # share of it that is new, at most; and half as many as rows are free, but not
@@ -273,3 +275,86 @@ def working_set(
         mark(lack, LITTLE, new, room, among)
     mark_inside(kept, caps, alpha, size, among)
     return np.flatnonzero(among), violation
+
+
+@compiled()
+def standing(y, cap, alpha, gradient, rising, falling):
+    """rising = -y g of the rows that may go up, falling = y g of those that may go down, -inf of others.
+
+    (The sum of -y g between the bounds, and of how many.)
+    """
+    for k in range(y.size):  # without a branch or a sum, which vectors could not do
+        value = -y[k] * gradient[k]
+        high, low, positive = alpha[k] < cap[k], alpha[k] > 0.0, y[k] > 0.0
+        up = high if positive else low
+        down = low if positive else high
+        rising[k] = value if up else -np.inf
+        falling[k] = -value if down else -np.inf
+    total = 0.0
+    count = 0
+    for k in range(y.size):
+        if 0.0 < alpha[k] < cap[k]:
+            total -= y[k] * gradient[k]
+            count += 1
+    return total, count
+
+
+@compiled()
+def last_of(value, most):
+    """The `most`-th largest of more values, by quickselect: they are put into another order."""
+    first, last = 0, value.size
+    while True:
+        pivot = median(value[first], value[(first + last) // 2], value[last - 1])
+        more, k, less = first, first, last
+        while k < less:
+            one = value[k]
+            if one > pivot:
+                value[k], value[more] = value[more], one
+                more += 1
+                k += 1
+            elif one < pivot:
+                less -= 1
+                value[k], value[less] = value[less], one
+            else:
+                k += 1
+        if most <= more:
+            last = more
+        elif most <= less:
+            return pivot
+        else:
+            first = less
+
+
+@compiled()
+def mark(value, least, most, room, marked):
+    """Mark the largest values of at least so much, `most` at most; of equal ones the first."""
+    count = 0
+    for k in range(value.size):
+        room[count] = value[k]
+        count += value[k] >= least
+    spare = count
+    if count > most:
+        least = last_of(room[:count], most)
+        spare = most
+        for k in range(count):
+            spare -= room[k] > least
+    for k in range(value.size):
+        if value[k] > least:
+            marked[k] = True
+        elif value[k] == least and spare > 0:
+            marked[k] = True
+            spare -= 1
+
+
+@compiled()
+def mark_inside(some, cap, alpha, most, marked):
+    """Mark those of these rows that are between their bounds, `most` of all rows at most."""
+    count = 0
+    for k in range(marked.size):
+        count += marked[k]
+    for k in some:
+        if count >= most:
+            return
+        if not marked[k] and 0.0 < alpha[k] < cap[k]:
+            marked[k] = True
+            count += 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.decomposition import add_rows, gather
+from ...engine.jit import compiled
 from ...kernels.functions import Kernel
 from ...kernels.gram import gram_product
 
@@ -16,6 +16,8 @@ OLD = 100  # turns after which a row is replaced sooner than memory is touched f
 FAIR = 0.25  # of all rows, to be kept for several problems at once
 RATIO = 4  # rows for one of the sample
 MEGABYTE = 2**20
+EDGE = 32  # rows and columns of a square that is turned at a time: it stays in the first cache
+STRETCH = 4096  # numbers of a sum at a time: 32 kB, which stay in the first cache while rows are added
 
 
 class KernelRows:
@@ -152,3 +154,45 @@ class KernelRows:
                 self.rows[into, columns] = tile
         self._slot[some], self._row[places], self._asked[places] = places, some, self._turn
         self.computed += some.size
+
+
+@compiled()
+def gather(rows, slots, columns, out, places, others, among):
+    """out[places[a], b] = rows[slots[a], columns[b]], and the same turned: a symmetric matrix.
+
+    Its other rows have `among` in their columns.
+    """
+    for a in range(others.size):
+        row = among[a]
+        line = out[others[a]]
+        for b in range(others.size):
+            line[others[b]] = row[b]
+    for a in range(slots.size):
+        row = rows[slots[a]]
+        line = out[places[a]]
+        for b in range(columns.size):
+            line[b] = row[columns[b]]
+    for first in range(0, columns.size, EDGE):  # so much of it at a time that it stays in the cache
+        for place in places:
+            for b in range(first, min(first + EDGE, columns.size)):
+                out[b, place] = out[place, b]
+
+
+@compiled()
+def add_rows(rows, slots, c, out):
+    """out += sum of c_k rows[slots[k]], one row after the other."""
+    fours = slots.size - slots.size % 4
+    for first in range(0, out.size, STRETCH):
+        last = first + STRETCH
+        part = out[first:last]
+        # four at a time: sums are loaded and stored once, and are the same numbers
+        for k in range(0, fours, 4):
+            one, two = rows[slots[k]][first:last], rows[slots[k + 1]][first:last]
+            three, four = rows[slots[k + 2]][first:last], rows[slots[k + 3]][first:last]
+            a, b, d, e = c[k], c[k + 1], c[k + 2], c[k + 3]
+            for j in range(part.size):
+                part[j] = (((part[j] + a * one[j]) + b * two[j]) + d * three[j]) + e * four[j]
+        for k in range(fours, slots.size):
+            row = rows[slots[k]][first:last]
+            for j in range(part.size):
+                part[j] += c[k] * row[j]
