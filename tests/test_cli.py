@@ -25,9 +25,9 @@ from typer.testing import CliRunner
 import maxmargin
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, OnlineMarginClassifier, Status, verify
 from maxmargin.cli.app import app
+from maxmargin.cli.display import Progress
 from maxmargin.cli.fit import fit
-from maxmargin.cli.progress import Progress
-from maxmargin.cli.summary import as_json
+from maxmargin.cli.words import json_text
 from maxmargin.fit.report import Report
 from maxmargin.io.model_file import load, save
 from maxmargin.io.readers import DataError, svmlight
@@ -217,7 +217,7 @@ class TestFit:
             "bounds": [{"lower": -np.inf, "upper": np.float64("nan"), "rows": np.int64(3)}],
         }
         plain = {"gap": "inf", "bounds": [{"lower": "-inf", "upper": "nan", "rows": 3}]}
-        assert json.loads(as_json(facts), parse_constant=pytest.fail) == plain
+        assert json.loads(json_text(facts), parse_constant=pytest.fail) == plain
 
     def test_quiet(self, data, tmp_path):
         result = run("fit", data, "-o", tmp_path / "m", "--quiet")

@@ -187,7 +187,7 @@ class TestLiblinear:
         def full(numbers):
             raise OSError("no space left on the disk")
 
-        monkeypatch.setattr("maxmargin.io.liblinear.digits", full)
+        monkeypatch.setattr("maxmargin.io.text_models.digits", full)
         with pytest.raises(OSError, match="no space"):
             to_liblinear(linear["two"], path)
         assert path.read_text() == "old"

@@ -16,7 +16,7 @@ from maxmargin.algorithms.batch import newton as newtons_method
 from maxmargin.algorithms.batch import primal_dual
 from maxmargin.algorithms.batch.chunks import Blocks
 from maxmargin.algorithms.batch.primal_dual import interior_points
-from maxmargin.cli.summary import solved_by
+from maxmargin.cli.words import stages_line
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
 from maxmargin.fit.policy import choose, relay
@@ -212,7 +212,7 @@ def test_dual_descent_hands_over(rules_alone, capsys):
     shown = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("round ")]
     told = list(dict.fromkeys(f"{report.stage}: {report.reason}" for report in model.history_))
     assert shown == told
-    assert solved_by(model) == f"solved by {told[0]}, then {told[1]}"
+    assert stages_line(model) == f"solved by {told[0]}, then {told[1]}"
     assert stages[0] == "dcd"
     assert stages[-1] == "proximal-point"
     first = stages.index("proximal-point")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import errno
-import json
 import os
 import stat
 import sys
@@ -18,8 +17,8 @@ from sklearn.exceptions import NotFittedError
 
 from maxmargin import MPU, KernelMaxMarginClassifier, MaxMarginClassifier, Perceptron, verify
 from maxmargin.fit.kernel_solve import Decomposition
-from maxmargin.io import model_file as persistence
-from maxmargin.io.model_file import FORMAT, ModelFileError, load, save
+from maxmargin.io.model_file import load, save
+from maxmargin.io.sealed_file import FORMAT, ModelFileError, pack, unpack
 from maxmargin.numerics.files import check_place, written_whole
 
 RNG = np.random.default_rng(0)
@@ -303,17 +302,12 @@ class TestDamage:
         ],
     )
     def test_forged_but_well_sealed(self, model, path, change):
-        arrays = {}
-        record = {
-            "class": "MaxMarginClassifier",
-            "parameters": persistence.parameters_of(model),
-            "fitted": persistence._fitted(model, arrays),
-        }
-        path.write_bytes(persistence._sealed(arrays, record))
+        save(model, path)
+        record, arrays = unpack(path, path.read_bytes())
+        path.write_bytes(pack(arrays, record))
         load(path)
-        record = json.loads(json.dumps(record))
         change(record)
-        path.write_bytes(persistence._sealed(arrays, record))
+        path.write_bytes(pack(arrays, record))
         with pytest.raises(
             ModelFileError, match=r"this is no complete model|models of class 'Popen' are not known"
         ):
@@ -436,10 +430,9 @@ class TestKernelMachines:
         """Had the scheme among the parameters alone."""
         model = KernelMaxMarginClassifier(multi_class="ovo").fit(X, THREE)
         save(model, path)
-        content = path.read_bytes()
-        record = persistence._record_of(path, content)["model"]
+        record, arrays = unpack(path, path.read_bytes())
         del record["fitted"]["multi_class"]
-        path.write_bytes(persistence._sealed(load_arrays(content), record))
+        path.write_bytes(pack(arrays, record))
         assert load(path).multi_class_ == "ovo"
 
     def test_a_precomputed_matrix(self, path):

@@ -30,7 +30,7 @@ from maxmargin import (
 )
 from maxmargin.cli.app import app
 from maxmargin.io.json import to_json
-from maxmargin.io.liblinear import to_liblinear
+from maxmargin.io.text_models import to_liblinear
 from maxmargin.report import Outcome, write_report
 
 RNG = np.random.default_rng(0)

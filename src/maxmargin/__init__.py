@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from .inspection.compare import Comparison, compare
     from .inspection.support_report import support_report
     from .io.json import from_dict, from_json, to_dict, to_json
-    from .io.liblinear import from_liblinear, to_liblinear
-    from .io.libsvm import from_libsvm, to_libsvm
-    from .io.model_file import ModelFileError, load, save
+    from .io.model_file import load, save
     from .io.onnx import to_onnx
+    from .io.sealed_file import ModelFileError
+    from .io.text_models import from_liblinear, from_libsvm, to_liblinear, to_libsvm
     from .problem.problem import Problem
     from .problem.status import Status
     from .separability.separate import separate
@@ -130,11 +130,11 @@ _HOMES = {
     "estimators.explanation": ("SupportReport",),
     "inspection.support_report": ("support_report",),
     "io.json": ("from_dict", "from_json", "to_dict", "to_json"),
-    "io.liblinear": ("from_liblinear", "to_liblinear"),
-    "io.libsvm": ("from_libsvm", "to_libsvm"),
+    "io.text_models": ("from_liblinear", "from_libsvm", "to_liblinear", "to_libsvm"),
     "io.onnx": ("to_onnx",),
     "certificates.kernel_verdicts": ("KernelSeparator", "PolynomialSeparator"),
-    "io.model_file": ("ModelFileError", "load", "save"),
+    "io.model_file": ("load", "save"),
+    "io.sealed_file": ("ModelFileError",),
     "problem.problem": ("Problem",),
     "algorithms": (
         "ALMA",

@@ -1,4 +1,4 @@
-"""The commands, put together. Their modules import only typer; the rest is loaded when it is needed."""
+"""The application of all commands. Their modules import only typer, so that help is fast."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ for command in (fit, predict, check, report, compare, select, separate, export, 
 app.command("import")(import_model)
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def _show_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"maxmargin {__version__}")
         raise typer.Exit
 
@@ -45,5 +45,5 @@ def maxmargin(
 
 
 def main() -> None:
-    """Run the command that the shell asks for."""
+    """Run the command that the arguments of the process name."""
     app()

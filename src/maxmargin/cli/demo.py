@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer import Option
 
-from .exits import STOPPED, one_sentence
-from .options import AsJson, picture_kind
+from .options import STOPPED, AsJson, errors_in_one_sentence, picture_format
 
 
 def demo(
@@ -18,55 +17,57 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Fit real data that ship with scikit-learn; prove the result, check the proof, and draw it."""
-    with one_sentence():
-        from ..certificates.bounds import verify
+    with errors_in_one_sentence():
         from ..numerics.files import check_place
-        from ..problem.status import Status
-        from .summary import as_json as to_json
-        from .summary import summary
 
         check_place(picture)
-        kind = picture_kind(picture)
-        say = (lambda line: None) if as_json else typer.echo
+        kind = picture_format(picture)
+
+        from ..certificates.bounds import verify
+        from ..estimators.linear import MaxMarginClassifier
+        from ..problem.status import Status
+        from .words import fit_facts, json_text
+
         figure = _figure()
         if figure is None:
             typer.echo("There will be no picture: it needs pip install 'maxmargin[plot]'.\n", err=True)
         X, y, X_test, y_test = _data()
-        say(f"Breast cancer (Wisconsin, diagnostic): {X.shape[1]} standardised measurements of cell nuclei,")
-        say(f"malignant or benign; {len(y)} patients to learn from, {len(y_test)} to test.\n")
-        compiling = _compile(X, y)
-        if compiling > 2.0:
-            say(f"(compiled for this machine in {compiling:.1f} s; the next start takes it from the cache)\n")
-        begin = time.perf_counter()
-        model = _classifier().fit(X, y)
-        seconds = time.perf_counter() - begin
-        say("   round    seconds     lower bound     upper bound        gap")
-        for report in model.history_:
-            stage = "  exact finish" if report.stage == "exact" else ""
-            say(
-                f"{report.round:8d} {report.seconds:10.4f} {report.lower:15.9g} {report.upper:15.9g} "
-                f"{report.gap:10.2g}{stage}"
+        if not as_json:
+            _print_introduction(X, len(y_test))
+        # a fit of a few rows first, so that times and picture show the algorithm and not the compiler
+        compile_seconds = _timed_fit(MaxMarginClassifier(random_state=0), X[:60], y[:60])
+        if compile_seconds > 2.0 and not as_json:
+            typer.echo(
+                f"(compiled for this machine in {compile_seconds:.1f} s; the next start takes it from the cache)\n"
             )
+        model = MaxMarginClassifier(random_state=0)
+        seconds = _timed_fit(model, X, y)
         accuracy = float(model.score(X_test, y_test))
+        if not as_json:
+            _print_history(model)
         certificate = verify(model, X, y)
         if figure is not None:
             _draw(model, figure, picture, kind)
-        say(f"\n{model.status_.value} in {seconds:.2g} s: a gap of at most {model.tol:g} was asked for.")
-        say(f"{model.certificate_}\n")
-        say("verified: recomputed from the data in compensated sums, both bounds hold.")
-        say(f"test accuracy: {accuracy:.4f}")
-        if figure is not None:
-            say(f"picture: {picture}")
         if as_json:
-            facts = summary(model, certificate)
-            facts |= {"seconds": seconds, "compile_seconds": compiling, "verified": True}
+            facts = fit_facts(model, certificate)
+            facts |= {"seconds": seconds, "compile_seconds": compile_seconds, "verified": True}
             facts |= {"test_accuracy": accuracy, "picture": None if figure is None else str(picture)}
-            typer.echo(to_json(facts))
+            typer.echo(json_text(facts))
+        else:
+            typer.echo(
+                f"\n{model.status_.value} in {seconds:.2g} s: a gap of at most {model.tol:g} was asked for."
+            )
+            typer.echo(f"{model.certificate_}\n")
+            typer.echo("verified: recomputed from the data in compensated sums, both bounds hold.")
+            typer.echo(f"test accuracy: {accuracy:.4f}")
+            if figure is not None:
+                typer.echo(f"picture: {picture}")
     if model.status_ is not Status.CERTIFIED:
         raise typer.Exit(STOPPED)
 
 
 def _data() -> tuple[Any, Any, Any, Any]:
+    """Return standardised rows and labels to learn from, and others to test."""
     from sklearn.datasets import load_breast_cancer
     from sklearn.model_selection import train_test_split
     from sklearn.preprocessing import StandardScaler
@@ -78,32 +79,42 @@ def _data() -> tuple[Any, Any, Any, Any]:
     return scaler.transform(X), y, scaler.transform(X_test), y_test
 
 
-def _classifier() -> Any:
-    from ..estimators.linear import MaxMarginClassifier
-
-    return MaxMarginClassifier(random_state=0)
-
-
-def _compile(X: Any, y: Any) -> float:
-    """Fit a few rows, so that the picture shows the algorithm and not the compiler."""
+def _timed_fit(model: Any, X: Any, y: Any) -> float:
     begin = time.perf_counter()
-    _classifier().fit(X[:60], y[:60])
+    model.fit(X, y)
     return time.perf_counter() - begin
 
 
+def _print_introduction(X: Any, test_rows: int) -> None:
+    typer.echo(
+        f"Breast cancer (Wisconsin, diagnostic): {X.shape[1]} standardised measurements of cell nuclei,"
+    )
+    typer.echo(f"malignant or benign; {X.shape[0]} patients to learn from, {test_rows} to test.\n")
+
+
+def _print_history(model: Any) -> None:
+    typer.echo("   round    seconds     lower bound     upper bound        gap")
+    for report in model.history_:
+        stage = "  exact finish" if report.stage == "exact" else ""
+        typer.echo(
+            f"{report.round:8d} {report.seconds:10.4f} {report.lower:15.9g} {report.upper:15.9g} "
+            f"{report.gap:10.2g}{stage}"
+        )
+
+
 def _figure() -> Any:
-    """An empty figure that needs no screen; None where matplotlib is not there."""
+    """Return an empty figure, None where matplotlib is not installed."""
+    from .display import new_figure
+
     try:
-        from matplotlib.figure import Figure
-    except ImportError:
+        return new_figure(7.2, 4.6)
+    except ValueError:
         return None
-    return Figure(figsize=(7.2, 4.6), layout="constrained")
 
 
 def _draw(model: Any, figure: Any, path: Path, kind: str) -> None:
-    from ..numerics.files import written_whole
-    from ..plots import BoundsDisplay
+    from ..plots import BoundsDisplay  # matplotlib is optional
+    from .display import save_figure
 
     BoundsDisplay.from_estimator(model, ax=figure.subplots())
-    with written_whole(path) as file:
-        figure.savefig(file, format=kind, dpi=150)
+    save_figure(figure, path, kind)

@@ -1,4 +1,4 @@
-"""maxmargin export and import: models for other programs, and theirs for us."""
+"""maxmargin export and import: models for other programs, and models of other programs."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from .exits import one_sentence
+from .options import Model, errors_in_one_sentence
 
-ENDS = {".onnx": "onnx", ".json": "json"}  # of names that say what a file holds
-NAMES = ("onnx", "liblinear", "libsvm", "json")
+SUFFIXES = {".onnx": "onnx", ".json": "json"}  # that name a format
+FORMATS = ("onnx", "liblinear", "libsvm", "json")
+OPENINGS = {"liblinear": b"solver_type", "libsvm": b"svm_type", "json": b"{"}  # first words of the files
 
 
 def export(
-    model: Annotated[Path, Argument(help="A file that `maxmargin fit` wrote.")],
+    model: Model,
     output: Annotated[Path, Option("--output", "-o", help="The file to write.")],
     to: Annotated[
         str | None,
@@ -29,11 +30,15 @@ def export(
     ] = False,
 ) -> None:
     """Write a model for another program: an ONNX graph, a model file of liblinear or libsvm, or readable JSON."""
-    with one_sentence():
-        from ..io.readers.files import look
+    with errors_in_one_sentence():
+        from ..io.readers.files import check_file
         from ..numerics.files import check_place
 
-        kind = _kind(output, to, "--to")
+        kind = to or SUFFIXES.get(output.suffix.lower())
+        if kind not in FORMATS:
+            raise ValueError(
+                f"--to must be one of {', '.join(FORMATS)}; {'got ' + kind if kind else 'none is named'}"
+            )
         if labels is not None and kind in ("onnx", "json"):
             raise ValueError(
                 f"--labels is for liblinear and libsvm; {kind} holds classes of any name: leave it out"
@@ -42,31 +47,25 @@ def export(
             raise ValueError(
                 f"--single is for onnx; numbers in a file of {kind} have all their digits: leave it out"
             )
-        look(model)
+        check_file(model)
         check_place(output, model)
 
+        from ..io.json import to_json
         from ..io.model_file import load
+        from ..io.onnx import to_onnx
+        from ..io.text_models import to_liblinear, to_libsvm
 
         fitted = load(model)
-        try:
-            if kind == "onnx":
-                from ..io.onnx import to_onnx
-
+        if kind == "onnx":
+            try:
                 to_onnx(fitted, output, dtype="float32" if single else "float64")
-            elif kind == "json":
-                from ..io.json import to_json
-
-                to_json(fitted, output)
-            elif kind == "liblinear":
-                from ..io.liblinear import to_liblinear
-
-                to_liblinear(fitted, output, labels=_numbers(labels))
-            else:
-                from ..io.libsvm import to_libsvm
-
-                to_libsvm(fitted, output, labels=_numbers(labels))
-        except ImportError as error:
-            raise ValueError(str(error)) from None
+            except ImportError as error:
+                raise ValueError(str(error)) from None
+        elif kind == "json":
+            to_json(fitted, output)
+        else:
+            write = to_liblinear if kind == "liblinear" else to_libsvm
+            write(fitted, output, labels=_whole_numbers(labels))
 
 
 def import_model(
@@ -87,55 +86,41 @@ def import_model(
 
     It has no certificate: no such file holds a proof.
     """
-    with one_sentence():
-        from ..io.readers.files import look
+    with errors_in_one_sentence():
+        from ..io.readers.files import check_file
         from ..numerics.files import check_place
 
-        look(file)
+        check_file(file)
         check_place(output, file)
-        kind = of or _found(file)
-        if kind not in NAMES[1:]:
+        kind = of or _format_of(file)
+        if kind not in OPENINGS:
             raise ValueError(f"--from must be liblinear, libsvm or json; got {kind}")
         if n_features is not None and kind != "libsvm":
             raise ValueError(
                 f"--n-features is for libsvm; a file of {kind} says how many there are: leave it out"
             )
 
+        from ..io.json import from_json
         from ..io.model_file import save
+        from ..io.text_models import from_liblinear, from_libsvm
 
         model: Any
         if kind == "json":
-            from ..io.json import from_json
-
             model = from_json(file)
-        elif kind == "liblinear":
-            from ..io.liblinear import from_liblinear
-
-            model = from_liblinear(file)
         else:
-            from ..io.libsvm import from_libsvm
-
-            model = from_libsvm(file, n_features=n_features)
-        if kind != "json":
-            model.source_ = {"label": None, "first_index": 1}  # from what svmlight indices count
+            model = from_liblinear(file) if kind == "liblinear" else from_libsvm(file, n_features=n_features)
+            model.source_ = {
+                "label": None,
+                "first_index": 1,
+            }  # svmlight indices of both programs count from 1
         save(model, output)
 
 
-def _kind(path: Path, named: str | None, option: str) -> str:
-    """The kind of a file, as it is asked for or by the end of its name."""
-    kind = named or ENDS.get(path.suffix.lower())
-    if kind not in NAMES:
-        raise ValueError(
-            f"{option} must be one of {', '.join(NAMES)}; {'got ' + kind if kind else 'none is named'}"
-        )
-    return kind
-
-
-def _found(path: Path) -> str:
-    """The kind of a model file by its first bytes."""
+def _format_of(path: Path) -> str:
+    """Return the format of a model file by its first bytes."""
     with open(path, "rb") as file:
         begin = file.read(32).lstrip()
-    for kind, word in (("liblinear", b"solver_type"), ("libsvm", b"svm_type"), ("json", b"{")):
+    for kind, word in OPENINGS.items():
         if begin.startswith(word):
             return kind
     raise ValueError(
@@ -144,7 +129,7 @@ def _found(path: Path) -> str:
     )
 
 
-def _numbers(labels: str | None) -> list[int] | None:
+def _whole_numbers(labels: str | None) -> list[int] | None:
     if labels is None:
         return None
     try:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,71 +12,35 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
-from .exits import STOPPED, one_sentence
 from .options import (
+    ESTIMATOR_OPTIONS,
+    INTERRUPTED,
+    STOPPED,
     AsJson,
-    ClassWeight,
-    Coef0,
     Columns,
-    Cost,
     Data,
-    Degree,
     Drop,
-    FitIntercept,
-    Gamma,
-    Intercept,
-    InterceptScaling,
-    KernelName,
     Label,
-    NormPower,
-    P,
-    Seed,
-    Selection,
     Use,
-    given_by,
+    errors_in_one_sentence,
+    given_options,
+    takes,
 )
-
-# options of the command that are no parameters of a classifier
-NO_PARAMETERS = (
-    "data", "output", "n_features", "label", "columns", "drop", "as_json", "quiet", "online", "classes", "hashing",
-    "trail",
-)  # fmt: skip
 
 if TYPE_CHECKING:
     from ..io.readers import Table
-    from .progress import Progress
+    from .display import Progress
 
 
+@takes(*ESTIMATOR_OPTIONS)
 def fit(
     ctx: typer.Context,
     data: Data,
     output: Annotated[Path, Option("--output", "-o", help="The model file to write.")],
-    C: Cost = 1.0,
     loss: Annotated[
         str, Option(help="squared_hinge or hinge.", show_default="squared_hinge; with --kernel hinge")
     ] = "squared_hinge",
-    p: P = 2,
-    norm_power: NormPower = 2,
-    tol: Annotated[float, Option(help="Certified relative gap at which the fit ends.")] = 1e-3,
-    kernel: KernelName = None,
-    gamma: Gamma = "scale",
-    degree: Degree = 3,
-    coef0: Coef0 = 0.0,
-    multi_class: Annotated[
-        str, Option(help="With --kernel: ovr, each class against the rest, or ovo, against each other.")
-    ] = "ovr",
-    cache_size: Annotated[float, Option(help="With --kernel: megabytes for its rows.")] = 200,
-    algorithm: Annotated[
-        str, Option(help="auto, or a name: dcd, mpu, pumma, perceptron and others.")
-    ] = "auto",
-    fit_intercept: FitIntercept = True,
-    intercept: Intercept = "free",
-    intercept_scaling: InterceptScaling = 1.0,
-    class_weight: ClassWeight = None,
     max_iter: Annotated[int, Option(help="Most rounds.", show_default="1000; with --kernel no limit")] = 1000,
-    max_time: Annotated[float | None, Option(help="Seconds; then the best model so far is kept.")] = None,
-    seed: Seed = None,
-    n_jobs: Annotated[int | None, Option(help="Classes solved at the same time.")] = None,
     n_features: Columns = None,
     label: Label = None,
     columns: Use = None,
@@ -93,89 +60,83 @@ def fit(
     trail: Annotated[
         str | None, Option(help="With --online: average, vote or last; which weights predict.")
     ] = None,
+    **parameters: Any,
 ) -> None:
     """Learn a classifier, prove how good it is, and write both to a file.
 
     Ctrl-C ends the fit with the best model so far, which is written; a second Ctrl-C gives up.
     """
+    given = given_options(ctx)
     if online:
-        from .online import fit_online
+        with errors_in_one_sentence(), _interrupted_without_model():
+            from .online import fit_online
 
-        fit_online(data, output, ctx)
+            fit_online(data, output, given)
         return
-    with one_sentence():
+    with errors_in_one_sentence():
         from ..numerics.files import check_place
-        from .labelled import check_options, read_labelled, refuse_rounded
+        from .data import ColumnOptions, read_labelled, refuse_rounded
 
         check_place(output, data)
         if classes is not None or hashing is not None or trail is not None:
             raise ValueError("--classes, --hashing and --trail belong to --online: add it, or leave them out")
-        which = Selection(label, columns, drop)
-        check_options(data, n_features, which)
-        table = read_labelled(data, n_features, which)
+        table = read_labelled(data, n_features, ColumnOptions(label, columns, drop))
 
         from ..io.model_file import save
         from ..problem.status import Status
-        from .progress import Progress
-        from .separability import in_all_words, inseparable
-        from .summary import as_json as to_json
-        from .summary import solved_by, summary, weights
+        from .display import Progress
+        from .words import fit_facts, json_text
 
-        model = chosen_model(ctx)
+        # only what is given: the two classifiers have different defaults
+        model = _classifier({name: given[name] for name in ESTIMATOR_OPTIONS if name in given})
         if isinf(model.C):
             refuse_rounded(data, table)
-        with Progress("margin" if isinf(model.C) else "objective", max_time, quiet) as progress:
+        with Progress("margin" if isinf(model.C) else "objective", model.max_time, quiet) as progress:
             seconds = _fit(model, table, progress)
         save(model, output)
         if as_json:
-            facts = {
-                **summary(model, model.certificate_, table.feature_names),
-                "seconds": seconds,
-                "model": str(output),
-            }
-            typer.echo(to_json(facts))
+            facts = fit_facts(model, model.certificate_, table.feature_names)
+            typer.echo(json_text({**facts, "seconds": seconds, "model": str(output)}))
         elif not quiet:
-            typer.echo(
-                f"{model.status_.value} in {model.n_iter_} round{'s' * (model.n_iter_ != 1)}, {seconds:.3g} s: {output}"
-            )
-            typer.echo(solved_by(model))
-            for words in in_all_words(model, table.y, model.certificate_):
-                typer.echo(words)
-            # without a separator, or a bound, there are no weights to speak of
-            without = inseparable(model) or model.certificate_.proves_nothing
-            for line in () if without else weights(model, table.feature_names):
-                typer.echo(line)
+            _print_report(model, table, seconds, output)
     if model.status_ is not Status.CERTIFIED:
         raise typer.Exit(STOPPED)
 
 
-def chosen_model(ctx: typer.Context) -> Any:
-    """The classifier that the options ask for, and what was given of its parameters; the rest are its defaults."""
+@contextmanager
+def _interrupted_without_model() -> Iterator[None]:
+    """Report Ctrl-C before a stream has a model, or a second one while it is written."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("maxmargin: stopped before anything was learnt and written; there is no model.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _classifier(parameters: dict[str, Any]) -> Any:
+    """Return the classifier with the parameters that the command line gives, and its own defaults for the others."""
     from ..estimators.kernel import KernelMaxMarginClassifier
     from ..estimators.linear import MaxMarginClassifier
 
-    given = {name: value for name, value in given_by(ctx).items() if name not in NO_PARAMETERS}
-    if "seed" in given:
-        given["random_state"] = given.pop("seed")
-    cls = MaxMarginClassifier if ctx.params["kernel"] is None else KernelMaxMarginClassifier
-    if given.get("kernel") == "precomputed":
+    if "seed" in parameters:
+        parameters["random_state"] = parameters.pop("seed")
+    if parameters.get("kernel") == "precomputed":
         raise ValueError("--kernel precomputed takes a matrix, which no file of rows is: ask in Python.")
-    known = cls().get_params()
-    for name in given:
+    classifier = KernelMaxMarginClassifier if "kernel" in parameters else MaxMarginClassifier
+    known = classifier().get_params()
+    for name in parameters:
         if name not in known:
             option = "--" + name.replace("_", "-")
             raise ValueError(
                 f"{option} belongs to --kernel: name a kernel, or leave it out"
-                if cls is MaxMarginClassifier
+                if classifier is MaxMarginClassifier
                 else f"{option} does not go with --kernel: leave it out"
             )
-    return cls(**given)
+    return classifier(**parameters)
 
 
 def _fit(model: Any, table: Table, progress: Progress) -> float:
-    """Fit; the model remembers the names of the columns, and how the file was written."""
-    import time
-
+    """Fit, and keep with the model what prediction needs to read its files; return the seconds of the fit."""
     import numpy as np
 
     begin = time.perf_counter()
@@ -186,3 +147,17 @@ def _fit(model: Any, table: Table, progress: Progress) -> float:
         model.feature_names_in_ = np.array(table.feature_names, dtype=object)
     model.source_ = {"label": table.label_name, "first_index": table.first_index}
     return seconds
+
+
+def _print_report(model: Any, table: Table, seconds: float, output: Path) -> None:
+    from .words import bound_lines, is_inseparable, stages_line, weight_lines
+
+    rounds = f"{model.n_iter_} round{'s' * (model.n_iter_ != 1)}"
+    typer.echo(f"{model.status_.value} in {rounds}, {seconds:.3g} s: {output}")
+    typer.echo(stages_line(model))
+    for line in bound_lines(model, table.y, model.certificate_):
+        typer.echo(line)
+    # without a separator, or a bound, there are no weights to speak of
+    if not is_inseparable(model) and not model.certificate_.proves_nothing:
+        for line in weight_lines(model, table.feature_names):
+            typer.echo(line)

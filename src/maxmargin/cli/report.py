@@ -8,14 +8,13 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from .exits import BAD, STOPPED, one_sentence
-from .options import AsJson, Drop, Label, Selection, Use
+from .options import BAD_INPUT, STOPPED, AsJson, Drop, Label, Model, Quiet, Use, errors_in_one_sentence
 
 PAGES = (".html", ".htm")
 
 
 def report(
-    model: Annotated[Path, Argument(help="A file that `maxmargin fit` wrote.")],
+    model: Model,
     data: Annotated[Path, Argument(help="The data that it was fitted to, or others with labels.")],
     output: Annotated[Path, Option("--output", "-o", help="Where to write the page, as .html.")] = Path(
         "report.html"
@@ -26,19 +25,15 @@ def report(
     columns: Use = None,
     drop: Drop = None,
     as_json: AsJson = False,
-    quiet: Annotated[bool, Option("--quiet", "-q", help="Nothing is printed.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write one page that stands by itself: verdict, certificate rechecked, pictures, decisive rows and features.
 
     The page is written in any case that data fit the model, and says what was found. Exit code 2 if a bound does not
     hold on the data of the fit, 3 if the bounds are farther apart than the tolerance of the fit, or nothing is proved.
     """
-    with one_sentence():
+    with errors_in_one_sentence():
         from ..numerics.files import check_place
-        from .compare import _figure
-        from .stored import certified_and_labelled
-        from .summary import as_json as to_json
-        from .summary import nothing_proved
 
         check_place(output, model, data)
         # a device or a pipe takes anything
@@ -47,10 +42,15 @@ def report(
                 f"{output}: a report is a page of HTML, for a browser, which can print it to PDF; name a file that "
                 f"ends in {PAGES[0]}."
             )
-        _figure()  # without matplotlib, to be told before the work
-        fitted, table = certified_and_labelled(model, data, Selection(label, columns, drop), "a report")
 
-        from ..report import Outcome, write_report
+        from .data import ColumnOptions, read_certified
+        from .display import new_figure
+        from .words import json_text, nothing_proved
+
+        new_figure(1.0, 1.0)  # a missing matplotlib is reported before the work
+        fitted, table = read_certified(model, data, ColumnOptions(label, columns, drop), "a report")
+
+        from ..report import Outcome, write_report  # needs matplotlib
 
         rows, names = table.X.shape[0], table.feature_names
         if names is None and table.first_index is not None:
@@ -61,19 +61,18 @@ def report(
         gap = float(found.certificate.gap)
         if as_json:
             facts = {"report": str(output), "outcome": found.outcome.value, "reason": found.words or None}
-            typer.echo(to_json({**facts, "status": fitted.status_.value, "gap": gap, "tol": fitted.tol}))
+            typer.echo(json_text({**facts, "status": fitted.status_.value, "gap": gap, "tol": fitted.tol}))
         elif not quiet:
-            typer.echo(f"report: {output}")
-            typer.echo(
-                {
-                    Outcome.NOTHING_PROVED: nothing_proved(fitted, found.certificate),
-                    Outcome.HOLDS: nothing_proved(fitted, found.certificate)
-                    or f"verified: recomputed from the {rows} rows of {data}, every bound holds",
-                    Outcome.OTHER_DATA: f"not verified: these are other data than those of the fit ({found.words})",
-                    Outcome.FAILS: f"the certificate does not hold: {found.words}",
-                }[found.outcome]
-            )
+            unproved = nothing_proved(fitted, found.certificate)
+            holds = f"verified: recomputed from the {rows} rows of {data}, every bound holds"
+            sentences = {
+                Outcome.NOTHING_PROVED: unproved,
+                Outcome.HOLDS: unproved or holds,  # of several classes, nothing may be proved about some
+                Outcome.OTHER_DATA: f"not verified: these are other data than those of the fit ({found.words})",
+                Outcome.FAILS: f"the certificate does not hold: {found.words}",
+            }
+            typer.echo(f"report: {output}\n{sentences[found.outcome]}")
     if found.outcome is Outcome.FAILS:
-        raise typer.Exit(BAD)
-    if gap > fitted.tol:
+        raise typer.Exit(BAD_INPUT)
+    if not gap <= fitted.tol:
         raise typer.Exit(STOPPED)

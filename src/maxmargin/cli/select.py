@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,22 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
-from .exits import STOPPED, one_sentence
 from .options import (
+    STOPPED,
     AsJson,
-    ClassWeight,
     Columns,
-    Cost,
     Data,
     Drop,
-    FitIntercept,
     Label,
-    Loss,
-    Seed,
-    Selection,
+    Quiet,
     Use,
-    exponent,
-    picture_kind,
+    errors_in_one_sentence,
+    parse_norm,
+    picture_format,
+    takes,
 )
 
 if TYPE_CHECKING:
@@ -32,13 +30,9 @@ if TYPE_CHECKING:
     from ..io.readers import Table
 
 
+@takes("C", "loss", "fit_intercept", "class_weight", "seed")
 def select(
     data: Data,
-    algorithm: Annotated[str, Option(help="auto, ima, alma or another: what ranks the features.")] = "auto",
-    p: Annotated[
-        Any,
-        Option(parser=exponent, metavar="NORM", help="1 to inf, or log: max(2, ln f) for f features left."),
-    ] = "log",
     keep: Annotated[
         int | None, Option(help="How many features; none takes the best in cross-validation.")
     ] = None,
@@ -46,17 +40,17 @@ def select(
         float, Option(help="Features that leave at a time; below 1 a share of those left.")
     ] = 0.1,
     folds: Annotated[int, Option(help="Of the cross-validation, with an elimination in each.")] = 5,
-    C: Cost = 1.0,
-    loss: Loss = "squared_hinge",
+    p: Annotated[
+        Any,
+        Option(parser=parse_norm, metavar="NORM", help="1 to inf, or log: max(2, ln f) for f features left."),
+    ] = "log",
     tol: Annotated[float, Option(help="Certified relative gap at which each fit ends.")] = 1e-2,
-    fit_intercept: FitIntercept = True,
-    class_weight: ClassWeight = None,
+    algorithm: Annotated[str, Option(help="auto, ima, alma or another: what ranks the features.")] = "auto",
     max_iter: Annotated[int, Option(help="Most rounds of each fit.")] = 1000,
+    n_jobs: Annotated[int | None, Option(help="Folds at the same time.")] = None,
     standardize: Annotated[
         bool, Option("--standardize", help="Bring all columns to one variance, that of all rows, before.")
     ] = False,
-    seed: Seed = None,
-    n_jobs: Annotated[int | None, Option(help="Folds at the same time.")] = None,
     n_features: Columns = None,
     label: Label = None,
     columns: Use = None,
@@ -67,38 +61,38 @@ def select(
         Option(help="Draw accuracy and bounds against the number of features, as .png, .pdf or .svg."),
     ] = None,
     as_json: AsJson = False,
-    quiet: Annotated[bool, Option("--quiet", "-q", help="Nothing is printed.")] = False,
+    quiet: Quiet = False,
+    **parameters: Any,
 ) -> None:
     """Rank features by elimination: train, delete those of the smallest weights, train again.
 
     The accuracy at each size is that of rows which had no say in the elimination. Weights can be compared only where
     features can: see --standardize. Exit code 3 if a fit stopped before the tolerance.
     """
-    with one_sentence():
-        from ..numerics.files import check_place, written_whole
-        from .compare import _figure
-        from .labelled import check_options, read_labelled, refuse_rounded
+    with errors_in_one_sentence():
+        from ..numerics.files import check_place
+        from .data import ColumnOptions, read_labelled, refuse_rounded
 
-        kind, figure = None, None
+        kind = None
         if picture is not None:
             check_place(picture, data)
-            kind, figure = picture_kind(picture), _figure()
+            kind = picture_format(picture)
+
+        from .display import new_figure, save_figure
+
+        figure = None if picture is None else new_figure(10.8, 4.6)  # a missing matplotlib is reported first
         if folds < 2:
             raise ValueError(f"--folds must be at least 2, to test on rows not learnt from; got {folds}.")
         if top < 0:
             raise ValueError(f"--top must be a whole number of at least 0; got {top}.")
-        which = Selection(label, columns, drop)
-        check_options(data, n_features, which)
-        table = read_labelled(data, n_features, which)
-        if isinf(C):
+        table = read_labelled(data, n_features, ColumnOptions(label, columns, drop))
+        if isinf(parameters["C"]):
             refuse_rounded(data, table)
         _check_folds(table, folds)
 
-        import time
-
         from ..estimators.selection import MarginRFE
         from ..problem.status import Status
-        from .summary import as_json as to_json
+        from .words import json_text
 
         selector = MarginRFE(
             algorithm,
@@ -106,28 +100,24 @@ def select(
             n_features_to_select="cv" if keep is None else keep,
             step=int(step) if step >= 1 and step.is_integer() else step,
             cv=folds,
-            C=C,
-            loss=loss,
             tol=tol,
-            fit_intercept=fit_intercept,
-            class_weight=class_weight,
             max_iter=max_iter,
             n_jobs=n_jobs,
-            random_state=seed,
+            random_state=parameters.pop("seed"),
+            **parameters,
         )
         begin = time.perf_counter()
         selector.fit(_standardized(table.X) if standardize else table.X, table.y)
         seconds = time.perf_counter() - begin
         if picture is not None and figure is not None:
-            from ..plots import EliminationDisplay
+            from ..plots import EliminationDisplay  # matplotlib is optional
 
             EliminationDisplay.from_estimator(selector, axes=figure.subplots(1, 2))
-            with written_whole(picture) as file:
-                figure.savefig(file, format=str(kind), dpi=150)
-        names = _names(table, selector)
+            save_figure(figure, picture, str(kind))
+        names = _ranked_names(table, selector)
         if as_json:
             facts = _facts(selector, names) | {"seconds": seconds}
-            typer.echo(to_json(facts | {"picture": None if picture is None else str(picture)}))
+            typer.echo(json_text(facts | {"picture": None if picture is None else str(picture)}))
         elif not quiet:
             typer.echo(_report(selector, names, top))
     if any(stage.status is not Status.CERTIFIED for stage in selector.path_):
@@ -135,7 +125,7 @@ def select(
 
 
 def _check_folds(table: Table, folds: int) -> None:
-    """Every class must be in every fold."""
+    """Raise ValueError where a class has too few rows to be in every fold."""
     import numpy as np
 
     classes, counts = np.unique(np.asarray(table.y), return_counts=True)
@@ -151,14 +141,14 @@ def _check_folds(table: Table, folds: int) -> None:
 
 
 def _standardized(X: Any) -> Any:
-    """Columns of variance one; dense ones of mean zero, too. Labels have no part in it."""
+    """Scale columns to variance one, dense ones also to mean zero, without a look at the labels."""
     from sklearn.preprocessing import StandardScaler
 
     return StandardScaler(with_mean=not hasattr(X, "tocsr")).fit_transform(X)
 
 
-def _names(table: Table, selector: MarginRFE) -> list[str]:
-    """The features, best first, as the file calls them."""
+def _ranked_names(table: Table, selector: MarginRFE) -> list[str]:
+    """Return the names of the features in the file, best first."""
     if table.feature_names is not None:
         return [table.feature_names[j] for j in selector.order_]
     first = table.first_index or 0
@@ -166,7 +156,7 @@ def _names(table: Table, selector: MarginRFE) -> list[str]:
 
 
 def _facts(selector: MarginRFE, names: list[str]) -> dict[str, Any]:
-    """What was found, as plain values."""
+    """Return the result of an elimination as plain values."""
     return {
         "kept": selector.n_features_,
         "reason": selector.reason_,
@@ -188,7 +178,7 @@ def _facts(selector: MarginRFE, names: list[str]) -> dict[str, Any]:
 
 
 def _report(selector: MarginRFE, names: list[str], top: int) -> str:
-    """What was found, in words."""
+    """Return the result of an elimination as lines of text; `top` features of the ranking are listed."""
     bounded = "margin" if selector.path_[0].hard else "objective"
     lines = [
         f"{selector.n_features_} of {selector.order_.size} features are kept: {selector.reason_}",
@@ -196,7 +186,7 @@ def _report(selector: MarginRFE, names: list[str], top: int) -> str:
         f"{'features':>8}  {'accuracy':>8}  {'+-':>6}  {'p':>5}  certified bounds on the best {bounded}",
     ]
     for stage in selector.path_:
-        unknown = stage.accuracy != stage.accuracy  # a fold came to an end before
+        unknown = stage.accuracy != stage.accuracy  # a fold ended with more features than these
         score = f"{'-':>8}  {'-':>6}" if unknown else f"{stage.accuracy:8.4f}  {stage.accuracy_std:6.4f}"
         ended = "" if stage.status == "CERTIFIED" else f"  {stage.status}"
         lines.append(

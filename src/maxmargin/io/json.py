@@ -15,8 +15,9 @@ from .. import __version__
 from ..estimators.cv import MaxMarginClassifierCV
 from ..estimators.imported import ImportedLinearClassifier
 from ..numerics.files import written_whole
-from .model_file import ModelFileError, parameters_of
+from .model_file import parameters_of
 from .models import LinearModel, check_numbers
+from .sealed_file import ModelFileError
 
 FORMAT, VERSION = "maxmargin linear model", 1  # the latter is raised when older versions could not read it
 _LARGEST = float(np.finfo(float).max)

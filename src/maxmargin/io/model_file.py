@@ -1,21 +1,16 @@
-"""Model files: arrays and plain JSON in the safetensors format. Loading one can run no code."""
+"""Model files: classifiers as arrays and plain JSON in the safetensors format. Loading one can run no code."""
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-import json
-import math
 import os
-import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from safetensors import SafetensorError
-from safetensors import numpy as safetensors
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils.validation import check_is_fitted
 
@@ -34,15 +29,7 @@ from ..numerics.files import written_whole
 from ..problem.multiclass import named_parts, parts_of
 from ..problem.problem import Problem
 from ..problem.status import Status
-
-FORMAT = 1  # raised when older versions of maxmargin could not read the file
-_NO_SEAL = "0" * 64  # stands where the seal goes while it is computed
-_SEAL = re.compile(rb'\\"seal\\":\\"([0-9a-f]{64})\\"')  # JSON text within JSON: quotes are escaped
-
-
-class ModelFileError(ValueError):
-    """A model file that cannot be read, or a model that cannot be written; the message says why."""
-
+from .sealed_file import ModelFileError, pack, plain, unpack
 
 Model = (
     MaxMarginClassifier
@@ -51,7 +38,8 @@ Model = (
     | ImportedLinearClassifier
     | ImportedKernelClassifier
 )
-_CLASSES: dict[str, type[Model]] = {cls.__name__: cls for cls in get_args(Model)}
+Record = dict[str, Any]  # plain values for JSON
+Arrays = dict[str, np.ndarray]
 _KERNELS = {
     kernel.__name__: kernel for kernel in (Linear, Polynomial, Gaussian, Sigmoid, Pairwise, Precomputed)
 }
@@ -80,16 +68,17 @@ def save(model: Model | MaxMarginClassifierCV, path: str | os.PathLike[str]) -> 
     if isinstance(model, MaxMarginClassifierCV):
         check_is_fitted(model)
         model = model.best_estimator_
-    if type(model) not in _CLASSES.values():
-        raise ModelFileError(f"save writes models of {', '.join(_CLASSES)}; got {type(model).__name__}.")
+    if type(model) not in _LAYOUTS:
+        names = ", ".join(cls.__name__ for cls in _LAYOUTS)
+        raise ModelFileError(f"save writes models of {names}; got {type(model).__name__}.")
     check_is_fitted(model)
-    arrays: dict[str, np.ndarray] = {}
-    record = {
-        "class": type(model).__name__,
-        "parameters": parameters_of(model),
-        "fitted": _WRITERS[type(model).__name__](model, arrays),
-    }
-    content = _sealed({name: np.ascontiguousarray(a) for name, a in arrays.items()}, record)
+    layout, fitted, arrays = _LAYOUTS[type(model)], {}, {}
+    for name in layout.arrays:
+        arrays[name] = getattr(model, f"{name}_")
+    for write, _ in layout.parts:
+        write(model, fitted, arrays)
+    record = {"class": type(model).__name__, "parameters": parameters_of(model), "fitted": fitted}
+    content = pack(arrays, record)
     with written_whole(path) as file:
         file.write(content)
 
@@ -113,149 +102,72 @@ def load(path: str | os.PathLike[str]) -> Model:
     OSError
         If there is no such file, or it cannot be read.
     """
-    content = Path(path).read_bytes()
+    record, arrays = unpack(path, Path(path).read_bytes())
     try:
-        record = _record_of(path, content)["model"]
-        if record["class"] not in _CLASSES:
+        classes = {cls.__name__: cls for cls in _LAYOUTS}
+        if record["class"] not in classes:
             raise ModelFileError(
                 f"{path}: models of class {record['class']!r} are not known to this version."
             )
-        arrays = {name: a.copy() for name, a in safetensors.load(content).items()}  # writable
-        cls = _CLASSES[record["class"]]
-        model = cls(**_decoded_parameters(cls, record["parameters"]))
-        _READERS[cls.__name__](model, record["fitted"], arrays)
+        cls = classes[record["class"]]
+        model = cls(**_parameters_from(cls, record["parameters"]))
+        for name in _LAYOUTS[cls].arrays:
+            setattr(model, f"{name}_", arrays[name])
+        for _, read in _LAYOUTS[cls].parts:
+            read(model, record["fitted"], arrays)
     except ModelFileError:
         raise
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError, SafetensorError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         raise ModelFileError(f"{path}: this is no complete model ({error!r}).") from None
     return model
 
 
-# the file
+# parameters
 
 
-def _sealed(arrays: dict[str, np.ndarray], record: dict[str, Any]) -> bytes:
-    """The bytes of a file; the seal is the SHA-256 of all of them, with zeros in its own place."""
-    text = json.dumps(
-        {"format": FORMAT, "seal": _NO_SEAL, "model": record}, allow_nan=False, separators=(",", ":")
-    )
-    content = safetensors.save(arrays, {"maxmargin": text})
-    place = _SEAL.search(content)
-    assert place is not None
-    at = place.start(1)
-    return content[:at] + _digest(content, at).encode() + content[at + 64 :]
-
-
-def _digest(content: bytes, at: int) -> str:
-    view = memoryview(content)
-    digest = hashlib.sha256(view[:at])
-    digest.update(_NO_SEAL.encode())
-    digest.update(view[at + 64 :])
-    return digest.hexdigest()
-
-
-def _record_of(path: Any, content: bytes) -> dict[str, Any]:
-    """What the header says of the model, if the file is whole and as it was written."""
-    if not content:
-        raise ModelFileError(f"{path}: the file is empty.")
-    end = 8 + int.from_bytes(content[:8], "little")
-    if not content[8:].startswith(b'{"__metadata__":{"maxmargin":"'):
-        raise ModelFileError(
-            f"{path}: this is no model file of maxmargin, or its beginning is damaged; "
-            "name one that `save` or `maxmargin fit` wrote."
-        )
-    if len(content) < end:
-        raise ModelFileError(f"{path}: the file is cut short; save or copy it again.")
-    try:
-        header = json.loads(content[8:end])
-        record = json.loads(header.pop("__metadata__")["maxmargin"], object_hook=_decoded)
-        number = int(record["format"])
-        size = max(array["data_offsets"][1] for array in header.values())
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise ModelFileError(
-            f"{path}: the file was altered after it was saved; its header cannot be read."
-        ) from None
-    if number > FORMAT:
-        raise ModelFileError(
-            f"{path}: the file has format {number}, and this version of maxmargin reads up to {FORMAT}; "
-            "install a newer maxmargin."
-        )
-    if len(content) < end + size:
-        raise ModelFileError(f"{path}: the file is cut short; save or copy it again.")
-    seal = _SEAL.search(content, 0, end)
-    if seal is None or seal[1].decode() != _digest(content, seal.start(1)):
-        raise ModelFileError(f"{path}: the file was altered after it was saved; its seal does not fit.")
-    return record
-
-
-# the model, to JSON and back; numbers that JSON does not know are written as {"float": "inf"}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"float": str(value)}
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if callable(value):
-        raise ModelFileError(
-            f"a model file holds no code, and the kernel is the function {value!r}: use a kernel by name, or "
-            'kernel="precomputed" with the matrix that the function makes.'
-        )
-    raise ModelFileError(f"a model file holds numbers and strings; {value!r} is neither.")
-
-
-def _decoded(value: dict[str, Any]) -> Any:
-    return float(value["float"]) if value.keys() == {"float"} else value
-
-
-def _record(instance: Any) -> dict[str, Any]:
-    """The fields of a dataclass."""
-    return {field.name: _plain(getattr(instance, field.name)) for field in dataclasses.fields(instance)}
-
-
-def parameters_of(model: Any) -> dict[str, Any]:
-    """The parameters of a classifier as JSON has them; those that hold code or state are left out."""
+def parameters_of(model: Any) -> Record:
+    """Return the parameters of a classifier as JSON has them, without those that hold code or state."""
     parameters = model.get_params(deep=False)
     if isinstance(model, Imported):
-        return {name: _plain(value) for name, value in parameters.items()}
+        return {name: plain(value) for name, value in parameters.items()}
     parameters.pop("callback", None)
     algorithm, seed = (parameters.pop(name) for name in ("algorithm", "random_state"))
     weights, hasher = parameters.pop("class_weight", None), parameters.pop("hasher", None)
-    record = {name: _plain(value) for name, value in parameters.items()}
-    record["random_state"] = _plain(seed) if isinstance(seed, int | np.integer) else None
-    record["algorithm"] = algorithm
-    if isinstance(algorithm, Algorithm):
-        if ALGORITHMS.get(algorithm.name) is not type(algorithm):
-            raise ModelFileError(
-                f"a model file cannot name the algorithm {type(algorithm).__name__}, which is not one of "
-                f'{", ".join(ALGORITHMS)}; call model.set_params(algorithm="auto") before it is saved.'
-            )
-        record["algorithm"] = {"name": algorithm.name, "fields": _record(algorithm)}
-    if isinstance(algorithm, Decomposition):
-        record["algorithm"] = algorithm.name
+    record = {name: plain(value) for name, value in parameters.items()}
+    record["random_state"] = plain(seed) if isinstance(seed, int | np.integer) else None
+    record["algorithm"] = _algorithm_record(algorithm)
     if isinstance(model, OnlineMarginClassifier):
-        record["hasher"] = _hasher(hasher)
+        record["hasher"] = plain(hasher) if not isinstance(hasher, FeatureHasher) else _hasher_record(hasher)
         return record
     record["class_weight"] = weights
     if isinstance(weights, dict):  # keys of JSON objects could only be strings
-        record["class_weight"] = [[_plain(key), _plain(value)] for key, value in weights.items()]
+        record["class_weight"] = [[plain(key), plain(value)] for key, value in weights.items()]
     return record
 
 
-def _hasher(hasher: Any) -> Any:
-    if not isinstance(hasher, FeatureHasher):
-        return _plain(hasher)
+def _algorithm_record(algorithm: Any) -> Any:
+    if isinstance(algorithm, Decomposition):
+        return algorithm.name
+    if not isinstance(algorithm, Algorithm):
+        return algorithm
+    if ALGORITHMS.get(algorithm.name) is not type(algorithm):
+        raise ModelFileError(
+            f"a model file cannot name the algorithm {type(algorithm).__name__}, which is not one of "
+            f'{", ".join(ALGORITHMS)}; call model.set_params(algorithm="auto") before it is saved.'
+        )
+    return {"name": algorithm.name, "fields": _fields(algorithm)}
+
+
+def _hasher_record(hasher: FeatureHasher) -> Record:
     return {**hasher.get_params(deep=False), "dtype": np.dtype(hasher.dtype).str}
 
 
-def _decoded_parameters(cls: type[Any], record: dict[str, Any]) -> dict[str, Any]:
+def _parameters_from(cls: type[Any], record: Record) -> Record:
+    """Return the parameters that `parameters_of` wrote."""
     if issubclass(cls, Imported):
         return record
-    missing = (
-        cls().get_params(deep=False).keys() - record.keys() - {"callback", "norm_power"}
-    )  # the latter is new
+    # files of early versions have no norm_power
+    missing = cls().get_params(deep=False).keys() - record.keys() - {"callback", "norm_power"}
     if missing:
         raise KeyError(*sorted(missing))
     algorithm, weights, hasher = record["algorithm"], record.get("class_weight"), record.get("hasher")
@@ -268,55 +180,143 @@ def _decoded_parameters(cls: type[Any], record: dict[str, Any]) -> dict[str, Any
     return record
 
 
-def _fitted(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    arrays["coef"] = model.coef_
-    return _certified(model, arrays)
+def _fields(instance: Any) -> Record:
+    """Return the fields of a dataclass."""
+    return {field.name: plain(getattr(instance, field.name)) for field in fields(instance)}
 
 
-def _certified(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """What classifiers with a certificate have in common."""
+# names of classes and features, and where the command line had the data from
+
+
+def _write_names(model: Any, record: Record, arrays: Arrays) -> None:
+    classes = model.classes_
+    if classes.dtype.kind in "biuf":
+        arrays["classes"] = classes
+    else:
+        if not all(isinstance(name, str) for name in classes):
+            raise ModelFileError("a model file holds classes that are numbers, booleans or strings.")
+        kind = classes.dtype.str if classes.dtype.kind == "U" else "O"
+        record["classes"] = {"dtype": kind, "names": [str(name) for name in classes]}
+    if hasattr(model, "feature_names_in_"):
+        record["feature_names_in"] = [str(name) for name in model.feature_names_in_]
+    record["source"] = getattr(model, "source_", None)
+
+
+def _read_names(model: Any, record: Record, arrays: Arrays) -> None:
+    if "classes" in record:
+        model.classes_ = np.array(record["classes"]["names"], dtype=record["classes"]["dtype"])
+    else:
+        model.classes_ = arrays["classes"]
+    if "feature_names_in" in record:
+        model.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
+    if record["source"] is not None:
+        model.source_ = record["source"]
+
+
+# kernel expansions
+
+
+def _write_expansion(model: Any, record: Record, arrays: Arrays) -> None:
+    vectors, kernel = model.support_vectors_, model.kernel_
+    if sp.issparse(vectors):
+        for name in ("data", "indices", "indptr"):
+            arrays[f"vectors.{name}"] = getattr(vectors, name)
+    else:
+        arrays["vectors"] = vectors
+    values = {field.name: getattr(kernel, field.name) for field in fields(kernel)}
+    # the parameters of a pairwise kernel are pairs
+    values = {name: dict(value) if name == "parameters" else plain(value) for name, value in values.items()}
+    record["kernel"] = {"class": type(kernel).__name__, "fields": values}
+    record["multi_class"] = model.multi_class_
+
+
+def _read_expansion(model: Any, record: Record, arrays: Arrays) -> None:
+    values = record["kernel"]["fields"]
+    if "parameters" in values:
+        values["parameters"] = tuple(values["parameters"].items())
+    # files of early versions have the scheme among the parameters only
+    model.multi_class_ = record.get("multi_class") or model.multi_class
+    count = int(model.n_support_.sum())
+    if "vectors" in arrays:
+        model.support_vectors_ = arrays["vectors"]
+    else:
+        parts = tuple(arrays[f"vectors.{name}"] for name in ("data", "indices", "indptr"))
+        model.support_vectors_ = sp.csr_matrix(parts, shape=(count, record["n_features_in"]))
+    if model.dual_coef_.shape[1] != count:
+        raise ValueError(f"dual coefficients have shape {model.dual_coef_.shape}")
+    model.make_machine(_KERNELS[record["kernel"]["class"]](**values))
+
+
+def _write_kernel_fit(model: Any, record: Record, arrays: Arrays) -> None:
+    record["gamma"] = plain(float(model.gamma_))
+    record["shape"] = [int(size) for size in model.shape_fit_]
+
+
+def _read_kernel_fit(model: Any, record: Record, arrays: Arrays) -> None:
+    model.gamma_, model.shape_fit_ = float(record["gamma"]), tuple(record["shape"])
+    if model.n_support_.sum() != model.support_.size:
+        raise ValueError(f"there are {model.support_.size} support vectors")
+
+
+# certificates, verdicts and history
+
+
+def _write_certificates(model: Any, record: Record, arrays: Arrays) -> None:
     certificate = model.certificate_
-    arrays["intercept"], arrays["class_weight"] = model.intercept_, model.class_weight_
-    record: dict[str, Any] = {
-        "n_features_in": model.n_features_in_,
-        "n_iter": int(model.n_iter_),
-        "status": model.status_.value,
-        "source": getattr(model, "source_", None),  # where the command line had the data from
-    }
-    _name_things(model, record, arrays)
-    parts = certificate.certificates
+    record["n_features_in"], record["n_iter"] = model.n_features_in_, int(model.n_iter_)
+    record["status"] = model.status_.value
     record["one_vs_rest"] = isinstance(certificate, Certificates)
-    record["certificates"] = [_certificate(part, f"certificate.{k}", arrays) for k, part in enumerate(parts)]
-    # reports and verdicts name a problem by its place
+    record["certificates"] = [
+        _certificate_record(part, f"certificate.{k}", arrays)
+        for k, part in enumerate(certificate.certificates)
+    ]
+    # reports and verdicts name a problem by its place among the certificates
     place: dict[Any, Any] = {None: None}
     if isinstance(certificate, Certificates):
-        place |= {name: k for k, name in enumerate(certificate.classes)}
+        place |= {label: k for k, label in enumerate(certificate.classes)}
     found = getattr(model, "verdict_", {})
     verdicts = found if isinstance(found, dict) else {None: found}
+    # a separator is the model itself
     proofs = {label: one for label, one in verdicts.items() if isinstance(one, Inseparable | Undecided)}
     record["verdicts"] = [
-        {"class": place[label], **_verdict(one, f"verdict.{k}", arrays)}
-        for k, (label, one) in enumerate(proofs.items())
+        {"class": place[label], **_verdict_record(verdict, f"verdict.{k}", arrays)}
+        for k, (label, verdict) in enumerate(proofs.items())
     ]
-    record["history"] = [
-        _record(dataclasses.replace(report, label=place[report.label])) for report in model.history_
-    ]
-    return record
+    record["history"] = [_fields(replace(report, label=place[report.label])) for report in model.history_]
 
 
-def _certificate(part: Certificate, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def _read_certificates(model: Any, record: Record, arrays: Arrays) -> None:
+    model.n_features_in_, model.n_iter_ = record["n_features_in"], record["n_iter"]
+    model.status_ = Status(record["status"])
+    kernel = getattr(model, "kernel_", Linear())
+    parts = tuple(
+        _certificate_from(part, f"certificate.{k}", arrays, kernel)
+        for k, part in enumerate(record["certificates"])
+    )
+    labels = named_parts(parts_of(getattr(model, "multi_class_", "ovr"), len(model.classes_)), model.classes_)
+    model.certificate_ = Certificates(tuple(labels), parts) if record["one_vs_rest"] else parts[0]
+    names: dict[Any, Any] = {None: None} | dict(enumerate(labels))
+    reports = [Report(**report) for report in record["history"]]
+    model.history_ = [replace(report, label=names[report.label]) for report in reports]
+    verdicts = {  # files of early versions have none
+        names[verdict["class"]]: _verdict_from(verdict, f"verdict.{k}", arrays)
+        for k, verdict in enumerate(record.get("verdicts", []))
+    }
+    if verdicts:
+        model.verdict_ = verdicts if record["one_vs_rest"] else verdicts[None]
+
+
+def _certificate_record(part: Certificate, name: str, arrays: Arrays) -> Record:
     arrays[f"{name}.support"], arrays[f"{name}.dual"] = part.support, part.dual
     return {
-        "problem": _record(part.problem),
-        "lower": _plain(part.lower),
-        "upper": _plain(part.upper),
-        "fingerprint": _record(part.fingerprint),
+        "problem": _fields(part.problem),
+        "lower": plain(part.lower),
+        "upper": plain(part.upper),
+        "fingerprint": _fields(part.fingerprint),
     }
 
 
-def _certificate_of(
-    record: dict[str, Any], name: str, arrays: dict[str, np.ndarray], kernel: Kernel
-) -> Certificate:
+def _certificate_from(record: Record, name: str, arrays: Arrays, kernel: Kernel) -> Certificate:
     return Certificate(
         Problem(**record["problem"]),
         float(record["lower"]),
@@ -328,98 +328,43 @@ def _certificate_of(
     )
 
 
-_VERDICT = ("bias", "features", "method", "seconds", "p")  # what both kinds have, besides their classes
+_VERDICT_FIELDS = ("bias", "features", "method", "seconds", "p")  # of both kinds, besides their classes
 
 
-def _verdict(verdict: Inseparable | Undecided, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """A hard margin's verdict; fractions as text."""
-    record = {field: _plain(getattr(verdict, field)) for field in _VERDICT}
-    record["classes"] = [_plain(label) for label in verdict.classes]
+def _verdict_record(verdict: Inseparable | Undecided, name: str, arrays: Arrays) -> Record:
+    """Return the verdict on a hard margin; fractions are text, which holds all their digits."""
+    record = {field: plain(getattr(verdict, field)) for field in _VERDICT_FIELDS}
+    record["classes"] = [plain(label) for label in verdict.classes]
     if isinstance(verdict, Undecided):
-        bounds = {"lo": _plain(verdict.lo), "hi": _plain(verdict.hi), "reason": verdict.reason}
-        return record | bounds | {"certificate": _certificate(verdict.certificate, name, arrays)}
+        bounds = {"lo": plain(verdict.lo), "hi": plain(verdict.hi), "reason": verdict.reason}
+        return record | bounds | {"certificate": _certificate_record(verdict.certificate, name, arrays)}
     arrays[f"{name}.support"] = verdict.support
     weights = [str(weight) for weight in verdict.weights]
-    return record | {"rows": verdict.rows, "radius": _plain(verdict.radius), "weights": weights}
+    return record | {"rows": verdict.rows, "radius": plain(verdict.radius), "weights": weights}
 
 
-def _verdict_of(record: dict[str, Any], name: str, arrays: dict[str, np.ndarray]) -> Inseparable | Undecided:
-    known: dict[str, Any] = {field: record[field] for field in _VERDICT}
-    known["classes"] = tuple(record["classes"])
+def _verdict_from(record: Record, name: str, arrays: Arrays) -> Inseparable | Undecided:
+    shared: Record = {field: record[field] for field in _VERDICT_FIELDS}
+    shared["classes"] = tuple(record["classes"])
     if "certificate" in record:
-        certificate = _certificate_of(record["certificate"], name, arrays, Linear())
-        return Undecided(record["lo"], record["hi"], certificate, reason=record["reason"], **known)
+        certificate = _certificate_from(record["certificate"], name, arrays, Linear())
+        return Undecided(record["lo"], record["hi"], certificate, reason=record["reason"], **shared)
     weights = tuple(map(Fraction, record["weights"]))
     return Inseparable(
-        arrays[f"{name}.support"], weights, rows=record["rows"], radius=record["radius"], **known
+        arrays[f"{name}.support"], weights, rows=record["rows"], radius=record["radius"], **shared
     )
 
 
-def _kernel_machine(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    arrays["support"] = model.support_
-    return {
-        **_certified(model, arrays),
-        **_sums(model, arrays),
-        "gamma": _plain(float(model.gamma_)),
-        "shape": [int(size) for size in model.shape_fit_],
-    }
+# streams
 
 
-def _sums(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """What machines of kernels have in common."""
-    arrays["dual_coef"], arrays["n_support"] = model.dual_coef_, model.n_support_
-    vectors = model.support_vectors_
-    if sp.issparse(vectors):
-        arrays["vectors.data"], arrays["vectors.indices"] = vectors.data, vectors.indices
-        arrays["vectors.indptr"] = vectors.indptr
-    else:
-        arrays["vectors"] = vectors
-    kernel: Any = model.kernel_
-    fields = {field.name: getattr(kernel, field.name) for field in dataclasses.fields(kernel)}
-    fields = {name: dict(value) if name == "parameters" else _plain(value) for name, value in fields.items()}
-    return {"kernel": {"class": type(kernel).__name__, "fields": fields}, "multi_class": model.multi_class_}
-
-
-def _name_things(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Names of classes and features."""
-    classes = model.classes_
-    if classes.dtype.kind in "biuf":
-        arrays["classes"] = classes
-    else:
-        if not all(isinstance(name, str) for name in classes):
-            raise ModelFileError("a model file holds classes that are numbers, booleans or strings.")
-        kind = classes.dtype.str if classes.dtype.kind == "U" else "O"
-        record["classes"] = {"dtype": kind, "names": [str(name) for name in classes]}
-    if hasattr(model, "feature_names_in_"):
-        record["feature_names_in"] = [str(name) for name in model.feature_names_in_]
-
-
-def _names_restored(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    if "classes" in record:
-        model.classes_ = np.array(record["classes"]["names"], dtype=record["classes"]["dtype"])
-    else:
-        model.classes_ = arrays["classes"]
-    if "feature_names_in" in record:
-        model.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
-    if record["source"] is not None:
-        model.source_ = record["source"]
-
-
-def _streamed(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """The state of every stream, whole."""
-    record = {
-        "width": model.coef_.shape[1],
-        "n_iter": int(model.n_iter_),
-        "source": getattr(model, "source_", None),
-    }
-    _name_things(model, record, arrays)
+def _write_stream(model: Any, record: Record, arrays: Arrays) -> None:
+    record["width"], record["n_iter"] = model.coef_.shape[1], int(model.n_iter_)
     for k, state in enumerate(model.state()):
         arrays |= {f"stream.{k}.{name}": a for name, a in state.items()}
-    return record
 
 
-def _resume(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    _names_restored(model, record, arrays)
+def _read_stream(model: Any, record: Record, arrays: Arrays) -> None:
     model.begin(model.classes_, record["width"])
     model.n_iter_ = record["n_iter"]
     if model.hasher is None:
@@ -429,118 +374,61 @@ def _resume(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -
             a[...] = arrays[f"stream.{k}.{name}"]
 
 
-def _restore(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    model.coef_ = arrays["coef"]
-    _recertify(model, record, arrays, Linear())
-    rows = len(model.classes_) if record["one_vs_rest"] else 1
+# models of other programs
+
+
+def _write_import(model: Any, record: Record, arrays: Arrays) -> None:
+    record["n_features_in"], record["origin"] = model.n_features_in_, model.origin_
+    arrays["order"] = np.searchsorted(model.classes_, model.labels_)
+
+
+def _read_import(model: Any, record: Record, arrays: Arrays) -> None:
+    model.keep(model.classes_[arrays["order"]], record["n_features_in"], record["origin"])
+
+
+def _write_nothing(model: Any, record: Record, arrays: Arrays) -> None:
+    """Write nothing: the part only checks what is read."""
+
+
+def _check_weights(model: Any, record: Record, arrays: Arrays) -> None:
+    """Raise ValueError where the weights do not fit the classes and features."""
+    rows = len(model.classes_) if len(model.classes_) > 2 else 1
     if model.coef_.shape != (rows, record["n_features_in"]) or model.intercept_.shape != (rows,):
         raise ValueError(f"coefficients have shape {model.coef_.shape}")
 
 
-def _recertify(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray], kernel: Kernel) -> None:
-    """What classifiers with a certificate have in common; the labels of several problems from their number."""
-    _names_restored(model, record, arrays)
-    model.intercept_, model.class_weight_ = arrays["intercept"], arrays["class_weight"]
-    model.n_features_in_, model.n_iter_ = record["n_features_in"], record["n_iter"]
-    model.status_ = Status(record["status"])
-    parts = tuple(
-        _certificate_of(part, f"certificate.{k}", arrays, kernel)
-        for k, part in enumerate(record["certificates"])
-    )
-    labels = named_parts(parts_of(getattr(model, "multi_class_", "ovr"), len(model.classes_)), model.classes_)
-    model.certificate_ = Certificates(tuple(labels), parts) if record["one_vs_rest"] else parts[0]
-    model.history_ = [Report(**report) for report in record["history"]]
-    for k, report in enumerate(model.history_):
-        if report.label is not None:
-            model.history_[k] = dataclasses.replace(report, label=labels[report.label])
-    names: dict[Any, Any] = {None: None} | dict(enumerate(labels))
-    verdicts = {  # files of old have none
-        names[verdict["class"]]: _verdict_of(verdict, f"verdict.{k}", arrays)
-        for k, verdict in enumerate(record.get("verdicts", []))
-    }
-    if verdicts:
-        model.verdict_ = verdicts if record["one_vs_rest"] else verdicts[None]
+Part = Callable[[Any, Record, Arrays], None]
 
 
-def _restore_kernel(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    model.gamma_, model.shape_fit_ = float(record["gamma"]), tuple(record["shape"])
-    model.support_ = arrays["support"]
-    kernel = _restore_sums(model, record, arrays)
-    _recertify(model, record, arrays, kernel)
-    if model.n_support_.sum() != model.support_.size:
-        raise ValueError(f"there are {model.support_.size} support vectors")
-    model.make_machine(kernel)
+@dataclass(frozen=True)
+class _Layout:
+    """The content of the files of one class.
+
+    Attributes
+    ----------
+    arrays : tuple of str
+        Fitted arrays, without the underscore at their ends.
+    parts : tuple of pairs of functions
+        Each writes a part of a model to the record and the arrays, and reads it; in the order of reading.
+    """
+
+    arrays: tuple[str, ...]
+    parts: tuple[tuple[Part, Part], ...]
 
 
-def _restore_sums(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> Kernel:
-    """What machines of kernels have in common; the kernel."""
-    fields = record["kernel"]["fields"]
-    if "parameters" in fields:
-        fields["parameters"] = tuple(fields["parameters"].items())
-    # files of old have the parameter alone
-    model.multi_class_ = record.get("multi_class") or model.multi_class
-    model.n_support_, model.dual_coef_ = arrays["n_support"], arrays["dual_coef"]
-    count = int(model.n_support_.sum())
-    if "vectors" in arrays:
-        model.support_vectors_ = arrays["vectors"]
-    else:
-        data = tuple(arrays[f"vectors.{name}"] for name in ("data", "indices", "indptr"))
-        model.support_vectors_ = sp.csr_matrix(data, shape=(count, record["n_features_in"]))
-    if model.dual_coef_.shape[1] != count:
-        raise ValueError(f"dual coefficients have shape {model.dual_coef_.shape}")
-    return _KERNELS[record["kernel"]["class"]](**fields)
+_NAMES = (_write_names, _read_names)
+_WEIGHTS = (_write_nothing, _check_weights)
+_EXPANSION = (_write_expansion, _read_expansion)
+_CERTIFICATES = (_write_certificates, _read_certificates)
+_IMPORT = (_write_import, _read_import)
 
-
-def _imported(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """What models of other programs have in common."""
-    arrays["intercept"], arrays["order"] = model.intercept_, np.searchsorted(model.classes_, model.labels_)
-    record: dict[str, Any] = {
-        "n_features_in": model.n_features_in_,
-        "origin": model.origin_,
-        "source": getattr(model, "source_", None),
-    }
-    _name_things(model, record, arrays)
-    return record
-
-
-def _restore_imported(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    _names_restored(model, record, arrays)
-    model.keep(model.classes_[arrays["order"]], record["n_features_in"], record["origin"])
-    model.intercept_ = arrays["intercept"]
-
-
-def _imported_linear(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    arrays["coef"] = model.coef_
-    return _imported(model, arrays)
-
-
-def _restore_imported_linear(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    _restore_imported(model, record, arrays)
-    model.coef_ = arrays["coef"]
-    if model.coef_.shape != (model.intercept_.size, record["n_features_in"]):
-        raise ValueError(f"coefficients have shape {model.coef_.shape}")
-
-
-def _imported_kernel(model: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    return {**_imported(model, arrays), **_sums(model, arrays)}
-
-
-def _restore_imported_kernel(model: Any, record: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    _restore_imported(model, record, arrays)
-    model.make_machine(_restore_sums(model, record, arrays))
-
-
-_WRITERS = {
-    "MaxMarginClassifier": _fitted,
-    "KernelMaxMarginClassifier": _kernel_machine,
-    "OnlineMarginClassifier": _streamed,
-    "ImportedLinearClassifier": _imported_linear,
-    "ImportedKernelClassifier": _imported_kernel,
-}
-_READERS = {
-    "MaxMarginClassifier": _restore,
-    "KernelMaxMarginClassifier": _restore_kernel,
-    "OnlineMarginClassifier": _resume,
-    "ImportedLinearClassifier": _restore_imported_linear,
-    "ImportedKernelClassifier": _restore_imported_kernel,
+_LAYOUTS: dict[type[Any], _Layout] = {
+    MaxMarginClassifier: _Layout(("coef", "intercept", "class_weight"), (_NAMES, _CERTIFICATES, _WEIGHTS)),
+    KernelMaxMarginClassifier: _Layout(
+        ("intercept", "class_weight", "support", "dual_coef", "n_support"),
+        (_NAMES, (_write_kernel_fit, _read_kernel_fit), _EXPANSION, _CERTIFICATES),
+    ),
+    OnlineMarginClassifier: _Layout((), (_NAMES, (_write_stream, _read_stream))),
+    ImportedLinearClassifier: _Layout(("coef", "intercept"), (_NAMES, _IMPORT, _WEIGHTS)),
+    ImportedKernelClassifier: _Layout(("intercept", "dual_coef", "n_support"), (_NAMES, _IMPORT, _EXPANSION)),
 }

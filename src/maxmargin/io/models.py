@@ -1,4 +1,4 @@
-"""What a file for another program is made of, whatever the classifier is; what no such file can hold is refused."""
+"""The parts of a model that files for other programs hold, from any classifier."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
 from ..estimators.online import OnlineMarginClassifier
 from ..estimators.selection import MarginRFE
-from ..kernels.functions import Kernel, Linear
-from .model_file import ModelFileError
+from ..kernels.functions import Kernel, Linear, Pairwise, Precomputed
+from .sealed_file import ModelFileError
 
 C_INT = 2**31 - 1  # the largest int of C, of which such files are made
 
 
 @dataclass(frozen=True)
 class LinearModel:
-    """w_k . x + b_k of every class, or of two the second against the first.
+    """The scores w_k . x + b_k of all classes, or of two classes that of the second against the first.
 
     Attributes
     ----------
     labels : ndarray of shape (n_classes,)
-        Of classes that come out even, the first of these is predicted.
+        Of classes with equal scores, the first of these is predicted.
     coef : ndarray of shape (1, n_features) or (n_classes, n_features)
         In the order of `labels`.
     intercept : ndarray of shape (1,) or (n_classes,)
@@ -39,12 +39,12 @@ class LinearModel:
 
     @staticmethod
     def of(model: Any) -> LinearModel:
-        """The weights of a fitted classifier.
+        """Return the weights of a fitted classifier.
 
         Raises
         ------
         ModelFileError
-            If it has none, or the columns that they belong to are made by hashing.
+            If it has none, or its columns are hashed.
         """
         _check_kind(model, "weights of features")
         if isinstance(model, OnlineMarginClassifier):
@@ -76,7 +76,7 @@ class LinearModel:
 
 
 def _reordered(model: Any, coef: np.ndarray, intercept: np.ndarray) -> LinearModel:
-    """The weights in the order of `labels_`."""
+    """Return the weights of an imported model in the order of its `labels_`."""
     places = np.searchsorted(model.classes_, model.labels_)
     if len(places) > 2:
         return LinearModel(model.labels_, coef[places], intercept[places])
@@ -86,17 +86,17 @@ def _reordered(model: Any, coef: np.ndarray, intercept: np.ndarray) -> LinearMod
 
 @dataclass(frozen=True)
 class KernelModel:
-    """Sums of kernel functions, in the layout of SVC.
+    """A kernel expansion, in the layout of scikit-learn's SVC.
 
     Attributes
     ----------
     kernel : Kernel
     labels : ndarray of shape (n_classes,)
-        Of classes that come out even, the first of these is predicted.
+        Of classes with equal scores, the first of these is predicted.
     vectors : ndarray or CSR matrix of shape (n_SV, n_features)
-        Those of the first label first.
+        Ordered by `labels`.
     counts : ndarray of shape (n_classes,)
-        How many of each.
+        Number of support vectors of each class.
     dual_coef : ndarray of shape (n, n_SV)
     intercept : ndarray of shape (n_problems,)
     """
@@ -110,7 +110,7 @@ class KernelModel:
 
     @staticmethod
     def of(model: Any) -> KernelModel:
-        """The support vectors of a fitted classifier.
+        """Return the support vectors of a fitted classifier.
 
         Raises
         ------
@@ -143,6 +143,7 @@ KINDS = (
 
 
 def _check_kind(model: Any, what: str) -> None:
+    """Raise ModelFileError where a model is no fitted classifier; `what` names the content of the file."""
     if not isinstance(model, KINDS):
         remedy = ""
         if hasattr(model, "steps"):
@@ -157,13 +158,14 @@ def _check_kind(model: Any, what: str) -> None:
 
 
 def whole_labels(names: np.ndarray, classes: np.ndarray, labels: Sequence[int] | None) -> np.ndarray:
-    """The whole number that stands for each of these classes.
+    """Return the whole number that stands for each of the classes.
 
     Parameters
     ----------
     names : ndarray of shape (n_classes,)
+        The classes in the order of the result.
     classes : ndarray of shape (n_classes,)
-        The same, sorted.
+        The classes sorted.
     labels : sequence of int or None
         A number for each of `classes`; None where they are numbers.
     """
@@ -171,8 +173,8 @@ def whole_labels(names: np.ndarray, classes: np.ndarray, labels: Sequence[int] |
         given = classes if labels is None else np.asarray(labels)
     except ValueError:  # lists of different lengths
         given = np.empty((), dtype=object)
-    sound = given.shape == classes.shape and given.dtype.kind in "biufUS"
-    if labels is not None and not (sound and np.unique(given).size == given.size):
+    one_each = given.shape == classes.shape and given.dtype.kind in "biufUS"
+    if labels is not None and not (one_each and np.unique(given).size == given.size):
         raise ModelFileError(
             f"labels must be {classes.size} different whole numbers, one for each of the classes "
             f"{classes.tolist()!r} in this order; got {str(labels)[:60]}."
@@ -200,3 +202,17 @@ def check_numbers(**arrays: np.ndarray) -> None:
             raise ModelFileError(
                 f"{name} of the model holds numbers that are not finite: nothing is written."
             )
+
+
+def kernel_error(kernel: Kernel, precomputed: str, named: str) -> ModelFileError:
+    """Return the error of a format that cannot hold a kernel.
+
+    `precomputed` completes "the kernel matrix was precomputed, and ...", `named` "the kernel <name> ...".
+    """
+    if isinstance(kernel, Precomputed):
+        reason = f"the kernel matrix was precomputed, and {precomputed}"
+    elif isinstance(kernel, Pairwise) and callable(kernel.function):
+        reason = "the kernel is a function of Python's"
+    else:
+        reason = f"the kernel {getattr(kernel, 'function', kernel)!s} {named}"
+    return ModelFileError(f'{reason}: fit with kernel="linear", "poly", "rbf" or "sigmoid".')

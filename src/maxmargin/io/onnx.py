@@ -1,13 +1,13 @@
-"""Models as ONNX graphs, by converters that skl2onnx is told of.
+"""Models as ONNX graphs, by converters registered with skl2onnx.
 
-A graph has two outputs: the label, and what `decision_function` returns. Labels are made of exactly the scores that the
-graph gives out, so that neither can contradict the other.
+A graph has two outputs: the label, and the scores of `decision_function`. Labels are computed from exactly the scores
+that the graph returns, so that neither can contradict the other.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,16 +18,16 @@ from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassi
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
 from ..estimators.online import OnlineMarginClassifier
-from ..kernels.functions import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
+from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Sigmoid
 from ..numerics.files import written_whole
 from ..problem.multiclass import AgainstEachOther, Parts, parts_of
-from .model_file import ModelFileError
-from .models import KernelModel, LinearModel, check_numbers
+from .models import KernelModel, LinearModel, check_numbers, kernel_error
+from .sealed_file import ModelFileError
 
 LINEAR = (MaxMarginClassifier, MaxMarginClassifierCV, OnlineMarginClassifier, ImportedLinearClassifier)
 MACHINES = (KernelMaxMarginClassifier, ImportedKernelClassifier)
-DOUBLE = "double"  # the option of the converters
-COLUMNS = "raw_scores"  # asked for by classifiers around ours: a column for each of two classes
+# options of the converters: arithmetic in float64; a column for each of two classes, for classifiers around ours
+DOUBLE, COLUMNS = "double", "raw_scores"
 
 
 def to_onnx(
@@ -49,8 +49,8 @@ def to_onnx(
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
         Of the input ``X`` (n_samples, n_features), and of the scores.
     double : bool, default=True
-        Is the arithmetic of the graph that of float64 numbers, as that of `decision_function` is? With float32 input,
-        False leaves it in float32, for devices that know no other.
+        Compute in float64, as `decision_function` does. With float32 input, False computes in float32, for devices
+        that have no other arithmetic.
     target_opset : int, default=None
         Of the ONNX operators; None is the newest that skl2onnx knows.
 
@@ -82,7 +82,7 @@ def to_onnx(
             "the graph needs a fixed number of columns, and the model does not know any: learn without a hasher (on "
             "the command line, with --n-features)."
         )
-    last = _last(model)
+    last = _final_classifier(model)
     _check_around(last)
     # by their types: classifiers of ours may be anywhere in the model
     options: dict[Any, dict[str, bool]] = {kind: {DOUBLE: double} for kind in LINEAR + MACHINES}
@@ -99,8 +99,8 @@ def to_onnx(
         file.write(graph.SerializeToString())
 
 
-def _last(model: Any) -> Any:
-    """The classifier inside of pipelines and searches."""
+def _final_classifier(model: Any) -> Any:
+    """Return the classifier inside pipelines and searches."""
     while not isinstance(model, LINEAR + MACHINES):
         if hasattr(model, "best_estimator_"):
             model = model.best_estimator_
@@ -112,7 +112,7 @@ def _last(model: Any) -> Any:
 
 
 def _check_around(last: Any) -> None:
-    """Raise ModelFileError where skl2onnx would write a graph that has not the answers of the model, or is none."""
+    """Raise ModelFileError where skl2onnx would write no graph, or one with other answers than the model's."""
     if isinstance(last, LINEAR + MACHINES):
         return
     if not any(isinstance(part, LINEAR + MACHINES) for part in last.get_params().values()):
@@ -137,7 +137,7 @@ def _check_around(last: Any) -> None:
 
 
 def _maps_probabilities(model: Any) -> bool:
-    """Can the converter of this classifier be told to give out probabilities as an array?"""
+    """Return whether the converter of a classifier has the option to return probabilities as an array."""
     from skl2onnx._supported_operators import sklearn_operator_name_map
     from skl2onnx.common._registration import get_converter
 
@@ -147,7 +147,7 @@ def _maps_probabilities(model: Any) -> bool:
 
 
 def _remedy(error: RuntimeError) -> str:
-    """What skl2onnx cannot convert, and what can be done."""
+    """Return an error of skl2onnx as a sentence with a remedy."""
     words = " ".join(str(error).split())
     if "column name" in words:
         return (
@@ -162,7 +162,7 @@ def _remedy(error: RuntimeError) -> str:
 
 
 def register() -> None:
-    """Tell skl2onnx of the classifiers, so that it converts them, alone and in pipelines.
+    """Register the classifiers with skl2onnx, which then converts them, alone and in pipelines.
 
     Outputs are ``label`` and ``scores``, the latter as `decision_function` returns them. The option ``double`` of the
     converters is that of `to_onnx`, for instance ``skl2onnx.to_onnx(pipe, X, options={id(clf): {"double": False}})``.
@@ -187,7 +187,7 @@ def register() -> None:
                 convert,
                 overwrite=True,
                 parser=_outputs,
-                # zipmap is about probabilities, and is told to every classifier in pipelines of pipelines
+                # zipmap is about probabilities, but skl2onnx passes it to every classifier in nested pipelines
                 options={DOUBLE: [True, False], COLUMNS: [True, False], "zipmap": [True, False, "columns"]},
             )
 
@@ -200,11 +200,11 @@ def _skl2onnx() -> Any:
     return skl2onnx
 
 
-# what skl2onnx asks for
+# the functions that skl2onnx calls
 
 
 def _outputs(scope: Any, model: Any, inputs: Sequence[Any], custom_parsers: Any = None) -> Any:
-    """The node of the classifier, and its two outputs."""
+    """Declare the node of a classifier and its two outputs."""
     from skl2onnx._supported_operators import _get_sklearn_operator_name
 
     node = scope.declare_local_operator(_get_sklearn_operator_name(type(model)), model)
@@ -215,7 +215,7 @@ def _outputs(scope: Any, model: Any, inputs: Sequence[Any], custom_parsers: Any 
 
 
 def _shapes(operator: Any) -> None:
-    """What the outputs are."""
+    """Set the types of the two outputs."""
     model = operator.raw_operator
     label, scores = operator.outputs
     label.type, scores.type = _label_type(model), _score_type(operator.inputs[0], model)
@@ -243,19 +243,19 @@ def _score_type(variable: Any, model: Any) -> Any:
 
 
 class _Graph:
-    """The nodes of one classifier, made one after the other.
+    """Builder of the nodes of one classifier; its methods add nodes and return the names of their outputs.
 
     Parameters
     ----------
     scope, operator, container
-        As skl2onnx has them.
+        Of skl2onnx.
 
     Attributes
     ----------
     X : str
         The rows, in the arithmetic of the graph.
     columns_of_two : bool
-        Have two classes a column of scores each?
+        Whether two classes have a column of scores each, instead of one for both.
     """
 
     def __init__(self, scope: Any, operator: Any, container: Any) -> None:
@@ -266,16 +266,16 @@ class _Graph:
         self.name, self.scores = (output.full_name for output in operator.outputs)
         given = operator.inputs[0]
         doubles = isinstance(given.type, data_types.DoubleTensorType)
-        asked = container.get_options(operator.raw_operator, {DOUBLE: True, COLUMNS: False})
-        self.columns_of_two, wanted = asked[COLUMNS], doubles or asked[DOUBLE]
-        self.type = TensorProto.DOUBLE if wanted else TensorProto.FLOAT
-        self.dtype = np.float64 if wanted else np.float32
+        options = container.get_options(operator.raw_operator, {DOUBLE: True, COLUMNS: False})
+        self.columns_of_two, float64 = options[COLUMNS], doubles or options[DOUBLE]
+        self.type = TensorProto.DOUBLE if float64 else TensorProto.FLOAT
+        self.dtype = np.float64 if float64 else np.float32
         self.index = TensorProto.INT64
-        self.outside = TensorProto.DOUBLE if doubles else TensorProto.FLOAT
+        self.score_type = TensorProto.DOUBLE if doubles else TensorProto.FLOAT
         self.X = self.node("Cast", given.full_name, to=self.type)
 
     def node(self, kind: str, *inputs: Any, output: str | None = None, **attributes: Any) -> str:
-        """The output of a node; arrays among its inputs are constants in the arithmetic of the graph."""
+        """Add a node; inputs that are no names are constants in the arithmetic of the graph."""
         names = [
             one if isinstance(one, str) else self.constant(np.asarray(one, self.dtype)) for one in inputs
         ]
@@ -286,7 +286,7 @@ class _Graph:
         return name
 
     def constant(self, values: np.ndarray) -> str:
-        """The name of an array that belongs to the graph."""
+        """Add an array to the graph."""
         from onnx import TensorProto, helper
 
         name = str(self.scope.get_unique_variable_name("constant"))
@@ -297,30 +297,32 @@ class _Graph:
         self.container.add_initializer(name, kind, values.shape, entries)
         return name
 
-    def given_out(self, scores: str) -> str:
-        """Give the scores out, and go on with what was given out."""
-        if self.type == self.outside:
+    def output_scores(self, scores: str) -> str:
+        """Make scores the output; return them as they are rounded there, for the labels to agree with them."""
+        if self.type == self.score_type:
             return self.node("Identity", scores, output=self.scores)
-        return self.node("Cast", self.node("Cast", scores, output=self.scores, to=self.outside), to=self.type)
+        return self.node(
+            "Cast", self.node("Cast", scores, output=self.scores, to=self.score_type), to=self.type
+        )
 
     def columns(self, scores: str, order: np.ndarray) -> str:
-        """The columns in this order."""
+        """Reorder columns."""
         if np.array_equal(order, np.arange(order.size)):
             return scores
         return self.node("Gather", scores, self.constant(order.astype(np.int64)), axis=1)
 
-    def label(self, labels: np.ndarray, places: str) -> None:
-        """Give out the label of each row, from its place among `labels`."""
+    def output_labels(self, labels: np.ndarray, places: str) -> None:
+        """Make labels the output; `places` are their indices in `labels`."""
         wide = {"i": np.int64, "u": np.int64, "f": np.float64}.get(labels.dtype.kind, labels.dtype)
         self.node("Gather", self.constant(labels.astype(wide)), places, output=self.name, axis=0)
 
-    def largest(self, values: str, labels: np.ndarray) -> None:
-        """Give out the label of the largest value; of equal ones the first."""
-        self.label(labels, self.node("ArgMax", values, axis=1, keepdims=0))
+    def output_largest(self, values: str, labels: np.ndarray) -> None:
+        """Make the label of the largest value the output; of equal values the first."""
+        self.output_labels(labels, self.node("ArgMax", values, axis=1, keepdims=0))
 
 
 def _convert_linear(scope: Any, operator: Any, container: Any) -> None:
-    """The nodes of a linear model."""
+    """Add the nodes of a linear model."""
     linear = LinearModel.of(operator.raw_operator)
     check_numbers(coef_=linear.coef, intercept_=linear.intercept)
     graph = _Graph(scope, operator, container)
@@ -333,7 +335,7 @@ def _convert_linear(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _convert_machine(scope: Any, operator: Any, container: Any) -> None:
-    """The nodes of a kernel machine."""
+    """Add the nodes of a kernel machine."""
     model = operator.raw_operator
     machine = KernelModel.of(model)
     vectors = (
@@ -349,64 +351,67 @@ def _convert_machine(scope: Any, operator: Any, container: Any) -> None:
         _compare_two(graph, graph.node("Add", sums, machine.intercept), machine.labels)
         return
     sums = graph.node("MatMul", values, coefficients.T)
-    compare = _compare_pairs(model, parts) if isinstance(parts, AgainstEachOther) else _compare_all
-    compare(graph, graph.node("Add", sums, machine.intercept), machine.labels)
+    scores = graph.node("Add", sums, machine.intercept)
+    if isinstance(parts, AgainstEachOther):
+        _compare_pairs(graph, scores, machine.labels, model, parts)
+    else:
+        _compare_all(graph, scores, machine.labels)
 
 
 def _places(labels: np.ndarray) -> np.ndarray:
-    """Where each of these is among them sorted."""
+    """Return the place of each label in sorted order."""
     return np.argsort(np.argsort(labels))
 
 
 def _compare_two(graph: _Graph, scores: str, labels: np.ndarray) -> None:
-    """Give out the score of the larger label; the second of `labels` is named where its own score is positive."""
-    turned = bool(_places(labels)[0])
-    scores = graph.node("Neg", scores) if turned else scores
+    """Output the score of the larger label; the second of `labels` is predicted where its own score is positive."""
+    negated = bool(_places(labels)[0])
+    scores = graph.node("Neg", scores) if negated else scores
     if graph.columns_of_two:
         column = graph.node("Reshape", scores, graph.constant(np.array([-1, 1])))
-        both = graph.given_out(graph.node("Concat", graph.node("Neg", column), column, axis=1))
+        both = graph.output_scores(graph.node("Concat", graph.node("Neg", column), column, axis=1))
         scores = graph.node("Gather", both, graph.constant(np.array(1)), axis=1)
     else:
-        scores = graph.given_out(scores)
-    positive = graph.node("Less" if turned else "Greater", scores, 0.0)
-    graph.label(labels, graph.node("Cast", positive, to=graph.index))
+        scores = graph.output_scores(scores)
+    positive = graph.node("Less" if negated else "Greater", scores, 0.0)
+    graph.output_labels(labels, graph.node("Cast", positive, to=graph.index))
 
 
 def _compare_all(graph: _Graph, scores: str, labels: np.ndarray) -> None:
-    """Give out one score a class, in sorted order; of `labels`, the first of the largest score is named."""
+    """Output one score a class, in sorted order; of equal largest scores, the first of `labels` is predicted."""
     places = _places(labels)
-    scores = graph.given_out(graph.columns(scores, np.argsort(places)))
-    graph.largest(graph.columns(scores, places), labels)
+    scores = graph.output_scores(graph.columns(scores, np.argsort(places)))
+    graph.output_largest(graph.columns(scores, places), labels)
 
 
-def _compare_pairs(model: Any, parts: Parts) -> Callable[[_Graph, str, np.ndarray], None]:
-    """Give out scores of pairs, or what they come to for each class; the votes name the label."""
-    pairs = np.array(parts.labels)
-    first, second = (np.eye(parts.count)[of] for of in pairs.T)
+def _compare_pairs(graph: _Graph, scores: str, labels: np.ndarray, model: Any, parts: Parts) -> None:
+    """Output the scores of pairs or of classes, and the label by votes, as scikit-learn's SVC has them.
 
-    def compare(graph: _Graph, scores: str, labels: np.ndarray) -> None:
-        places = _places(labels)
-        if model.decision_function_shape == "ovo":
-            there = np.sort(places[pairs], axis=1)
-            signs, order = np.where(places[pairs[:, 0]] == there[:, 0], 1.0, -1.0), np.lexsort(there.T[::-1])
-            scores = graph.given_out(graph.columns(graph.node("Mul", scores, signs), order))
-            scores = graph.node("Mul", graph.columns(scores, np.argsort(order)), signs)
-        won = graph.node("Cast", graph.node("Greater", scores, 0.0), to=graph.type)
-        votes = graph.node("Add", graph.node("MatMul", won, first - second), second.sum(axis=0))
-        if model.decision_function_shape == "ovo":
-            graph.largest(votes, labels)
-            return
-        sums = graph.node("MatMul", scores, first - second)
-        room = graph.node("Mul", graph.node("Add", graph.node("Abs", sums), 1.0), 3.0)
-        values = graph.node("Add", votes, graph.node("Div", sums, room))
-        values = graph.columns(graph.given_out(graph.columns(values, np.argsort(places))), places)
-        graph.largest(values if model.break_ties else votes, labels)
-
-    return compare
+    The score of a class is its votes plus sum / (3 (|sum| + 1)), less than half a vote, where sum adds up its scores.
+    """
+    pairs, by_pairs = np.array(parts.labels), model.decision_function_shape == "ovo"
+    first, second = (np.eye(parts.count)[side] for side in pairs.T)
+    places = _places(labels)
+    if by_pairs:  # in sorted order of the classes; votes are counted from the rounded scores
+        ordered = np.sort(places[pairs], axis=1)
+        signs = np.where(places[pairs[:, 0]] == ordered[:, 0], 1.0, -1.0)
+        order = np.lexsort(ordered.T[::-1])
+        scores = graph.output_scores(graph.columns(graph.node("Mul", scores, signs), order))
+        scores = graph.node("Mul", graph.columns(scores, np.argsort(order)), signs)
+    won = graph.node("Cast", graph.node("Greater", scores, 0.0), to=graph.type)
+    votes = graph.node("Add", graph.node("MatMul", won, first - second), second.sum(axis=0))
+    if by_pairs:
+        graph.output_largest(votes, labels)
+        return
+    sums = graph.node("MatMul", scores, first - second)
+    divisor = graph.node("Mul", graph.node("Add", graph.node("Abs", sums), 1.0), 3.0)
+    values = graph.node("Add", votes, graph.node("Div", sums, divisor))
+    values = graph.columns(graph.output_scores(graph.columns(values, np.argsort(places))), places)
+    graph.output_largest(values if model.break_ties else votes, labels)
 
 
 def _kernel_values(graph: _Graph, kernel: Kernel, vectors: np.ndarray) -> str:
-    """k(z, x) of all rows z and support vectors x."""
+    """Add the nodes of k(z, x) for all rows z and support vectors x."""
     if isinstance(kernel, Linear):
         return graph.node("MatMul", graph.X, vectors.T)
     if isinstance(kernel, Gaussian):
@@ -421,10 +426,4 @@ def _kernel_values(graph: _Graph, kernel: Kernel, vectors: np.ndarray) -> str:
         if isinstance(kernel, Sigmoid):
             return graph.node("Tanh", shifted)
         return graph.node("Pow", shifted, float(kernel.degree))
-    if isinstance(kernel, Precomputed):
-        what = "the kernel matrix was precomputed, and the graph has rows to begin with"
-    elif isinstance(kernel, Pairwise) and callable(kernel.function):
-        what = "the kernel is a function of Python's"
-    else:
-        what = f"the kernel {getattr(kernel, 'function', kernel)!s} has no graph"
-    raise ModelFileError(f'{what}: fit with kernel="linear", "poly", "rbf" or "sigmoid".')
+    raise kernel_error(kernel, "the graph has rows to begin with", "has no graph")

@@ -9,7 +9,7 @@ from pathlib import Path
 from .arrays import read_npz
 from .columnar import read_arrow, read_parquet
 from .delimited import read_delimited
-from .files import COMPRESSED, look, plain_sentences
+from .files import COMPRESSED, check_file, plain_sentences
 from .svmlight import read_svmlight
 from .table import DataError, Expected, Table
 
@@ -71,7 +71,7 @@ def read(
     path = Path(path)
     expected = Expected(n_features, label, features, first_index, tuple(use), tuple(drop))
     with plain_sentences(path):
-        look(path)
+        check_file(path)
         if not path.is_file():
             raise DataError(
                 f"{path}: a pipe or device can be read only once; write the data to a file first."

@@ -31,7 +31,7 @@ _MAGIC = {
 _SAMPLE = 1 << 20
 
 
-def look(path: Path) -> None:
+def check_file(path: Path) -> None:
     """Raise DataError where there is no file to read."""
     if path.is_dir():
         raise DataError(f"{path}: this is a folder; name a file in it.")

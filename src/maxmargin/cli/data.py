@@ -1,0 +1,138 @@
+"""Reading data and model files as a command line names them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..io.readers import DataError, Table, names_columns, read
+from ..io.readers.files import check_file
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """Columns that a command line names.
+
+    Attributes
+    ----------
+    label : str or None
+        ``--label``, the column of the labels.
+    use, drop : list of str or None
+        ``--columns`` and ``--drop``, feature columns that are kept or left out.
+    """
+
+    label: str | None
+    use: list[str] | None
+    drop: list[str] | None
+
+    def check(self, data: Path) -> None:
+        """Raise DataError where columns are named, and this kind of file has no names of columns."""
+        if names_columns(data):
+            return
+        for option, value in (("--label", self.label), ("--columns", self.use), ("--drop", self.drop)):
+            if value:
+                place = "a fixed place for labels" if option == "--label" else "no names for columns"
+                raise DataError(
+                    f"{data}: {option} names a column of a .csv, .parquet or .arrow file, and this kind of file has "
+                    f"{place}; leave {option} out."
+                )
+
+
+def check_data_options(data: Path, n_features: int | None, columns: ColumnOptions) -> None:
+    """Raise DataError where an option does not apply to this kind of data file."""
+    columns.check(data)
+    if n_features is not None and n_features < 1:
+        raise DataError(
+            f"--n-features must be at least 1, got {n_features}; leave it out to count those that occur."
+        )
+    if n_features is not None and names_columns(data):
+        raise DataError(f"{data}: the header says which features there are; leave --n-features out.")
+
+
+def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions) -> Table:
+    """Read rows with labels that are classes.
+
+    Raises
+    ------
+    DataError
+        If an option does not apply to the file, or its labels are missing or no classes.
+    """
+    check_data_options(data, n_features, columns)
+    table = read(data, n_features, label=columns.label, use=columns.use or (), drop=columns.drop or ())
+    if table.y is None:
+        raise DataError(f"{data}: there are no labels to learn from.")
+    if table.y.dtype.kind in "mM":
+        raise DataError(
+            f"{data}: the labels (column {table.label_name!r}) are dates or times, not classes; name another column "
+            "with --label."
+        )
+    if table.y.dtype.kind == "f":
+        remedy = "number the classes"
+        if table.label_name is not None:
+            remedy = f"name another column than {table.label_name!r} with --label"
+        raise DataError(f"{data}: the labels are fractions, not classes; {remedy}.")
+    return table
+
+
+def refuse_rounded(data: Path, table: Table) -> None:
+    """Raise DataError where reading rounded a number: a proof about the rows would not be one about the file."""
+    if table.rounded is not None:
+        raise DataError(
+            f"{data} holds {table.rounded}, which no float64 is, and proofs are about float64 numbers: rows that "
+            "differ could be taken for equal ones. Subtract a constant from its column, or divide, so that float64 "
+            "holds every number; or, if rounding is meant, write it with a decimal point."
+        )
+
+
+def read_model_and_data(model_path: Path, data: Path, columns: ColumnOptions) -> tuple[Any, Table]:
+    """Read a model and data for it; columns with names are put in the model's order."""
+    check_file(model_path)
+    columns.check(data)
+
+    from ..io.model_file import load  # slow: faults of a data file are reported without it
+
+    model: Any = load(model_path)
+    source = getattr(model, "source_", {})
+    names = getattr(model, "feature_names_in_", None)
+    table = read(
+        data,
+        getattr(model, "n_features_in_", None),  # a model that hashes its columns has none
+        label=columns.label or source.get("label"),
+        features=None if names is None else names.tolist(),
+        first_index=source.get("first_index"),
+        use=columns.use or (),
+        drop=columns.drop or (),
+    )
+    if columns.label is not None and columns.label in (table.feature_names or ()):
+        raise DataError(
+            f"{data}: the column {columns.label!r} is a feature of the model; name the column of the labels with "
+            "--label."
+        )
+    if columns.label is not None and table.label_name != columns.label:
+        raise DataError(f"{data}: there is no column {columns.label!r} for the labels.")
+    if table.y is not None:
+        table = replace(table, y=_labels_as_classes(table.y, model.classes_))
+    if names is not None:
+        # X has no names, but its columns are in order: scikit-learn's warning about missing names would be wrong
+        del model.feature_names_in_
+    return model, table
+
+
+def read_certified(model_path: Path, data: Path, columns: ColumnOptions, purpose: str) -> tuple[Any, Table]:
+    """Read a model that has a certificate, and data with labels; `purpose` names what needs both."""
+    model, table = read_model_and_data(model_path, data, columns)
+    if not hasattr(model, "certificate_"):
+        raise DataError(f"{model_path}: {model.uncertified_}")
+    if table.y is None:
+        raise DataError(f"{data}: {purpose} is about labels too, and the file holds none.")
+    return model, table
+
+
+def _labels_as_classes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Convert labels True and False between text, as in a CSV file, and booleans, as in an Arrow file."""
+    if classes.dtype.kind == "b" and y.dtype.kind == "U" and np.isin(y, ["True", "False"]).all():
+        return y == "True"
+    return y.astype(str) if y.dtype.kind == "b" and classes.dtype.kind in "UO" else y

@@ -1,0 +1,209 @@
+"""Results of fits, checks and separations as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from ..certificates.kernel_verdicts import KernelSeparator
+from ..certificates.verdicts import Inseparable, LinearSeparator, Separable, Verdict
+from ..certificates.verification import verdicts_of
+from ..kernels.functions import Linear
+
+LONGEST_FRACTION = 24  # characters of an exact weight that is printed: longer ones break the table
+SHOWN_WEIGHTS = 5  # of a linear model: as many as fit on a line of a terminal
+
+
+# labels and numbers
+
+
+def json_text(facts: dict[str, Any]) -> str:
+    """Return one JSON object; numbers that JSON does not know are the strings "inf", "-inf" and "nan"."""
+    return json.dumps(_plain(facts), allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    if hasattr(value, "item"):  # a NumPy scalar
+        value = value.item()
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def label_text(label: Any) -> str:
+    """Return a label as it was written: 1 rather than 1.0."""
+    value = label.item() if hasattr(label, "item") else label
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+# fits
+
+
+def fit_facts(model: Any, certificate: Any, names: list[str] | None = None) -> dict[str, Any]:
+    """Return a model and its certificate as plain values; `names` are those of the features."""
+    parts = list(certificate.certificates)
+    labels = list(getattr(certificate, "classes", [None]))
+    problem = parts[0].problem
+    verdicts = [{"class": label, **verdict_facts(verdict)} for label, verdict in verdicts_of(model).items()]
+    return {
+        "status": model.status_.value,
+        "gap": certificate.gap,
+        "tol": model.tol,
+        "rounds": model.n_iter_,
+        "stages": [{"algorithm": name, "reason": reason} for name, reason in _stages(model)],
+        "rows": parts[0].rows,
+        "features": model.n_features_in_,
+        "feature_names": names,
+        "classes": list(model.classes_),
+        "problem": {
+            **{name: getattr(problem, name) for name in ("loss", "C", "p", "power", "intercept")},
+            "kernel": str(parts[0].kernel),
+        },
+        "bounds": [
+            {
+                "class": label,
+                "lower": part.lower,
+                "upper": part.upper,
+                "gap": part.gap,
+                "proved_by_rows": part.support.size,
+            }
+            for label, part in zip(labels, parts, strict=True)
+        ],
+        **({"verdicts": verdicts} if verdicts else {}),
+        **({"nothing_proved": unproved} if (unproved := nothing_proved(model, certificate)) else {}),
+    }
+
+
+def nothing_proved(model: Any, certificate: Any) -> str | None:
+    """Say about which problems nothing is proved; None where each has a bound or the proof of no separator."""
+    from ..estimators.decisions import text_of
+
+    verdicts = verdicts_of(model)
+    labels = getattr(certificate, "classes", [None])
+    unproved = [
+        label
+        for label, part in zip(labels, certificate.certificates, strict=True)
+        if part.proves_nothing and not isinstance(verdicts.get(label), Inseparable)
+    ]
+    if not unproved:
+        return None
+    about = "" if unproved == [None] else f" about {', '.join(map(text_of, unproved))}"
+    return f"nothing is proved{about}: the fit ended before it found a bound"
+
+
+def _stages(model: Any) -> list[tuple[str, str]]:
+    """Return the distinct algorithms of a fit in order, each with the reason why it was chosen."""
+    return list(dict.fromkeys((report.stage, report.reason) for report in model.history_))
+
+
+def stages_line(model: Any) -> str:
+    """Return a line with the algorithms of a fit, in order, and the reasons why they were chosen."""
+    return "solved by " + ", then ".join(f"{name}: {reason}" for name, reason in _stages(model))
+
+
+def weight_lines(model: Any, names: list[str] | None) -> Iterator[str]:
+    """Yield a line a class with the largest weights of a linear model whose features have names."""
+    if names is None or not hasattr(model, "coef_"):
+        return
+    classes = list(model.classes_)
+    for label, row in zip(classes if len(classes) > 2 else classes[1:], model.coef_, strict=True):
+        largest = sorted(range(len(names)), key=lambda j: -abs(row[j]))[:SHOWN_WEIGHTS]
+        shown = ", ".join(f"{names[j]} {row[j]:.4g}" for j in largest)
+        more = ", ..." if len(names) > SHOWN_WEIGHTS else ""
+        yield f"weights for {label_text(label)}: {shown}{more}"
+
+
+def bound_lines(model: Any, labels: Any, certificate: Any) -> Iterator[str]:
+    """Yield the verdicts and the bounds of a model; `labels` are those of the rows."""
+    for label, verdict in verdicts_of(model).items():
+        against_rest = label is not None and not isinstance(label, tuple)
+        yield verdict_text(verdict, labels, ("the rest", label_text(label)) if against_rest else None)
+    # a hard margin of two classes without a separator has no bounds
+    if not is_inseparable(model) or len(model.classes_) > 2:
+        yield str(certificate)
+
+
+# verdicts on separability
+
+
+def is_inseparable(model: Any) -> bool:
+    """Return whether one of the problems of a model, at least, is proved to have no separator."""
+    return any(isinstance(verdict, Inseparable) for verdict in verdicts_of(model).values())
+
+
+def verdict_facts(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as plain values; rows are counted from 1, as in `verdict_text`."""
+    facts: dict[str, Any] = {
+        "separable": verdict.separable,
+        "classes": list(verdict.classes),
+        "p": verdict.p,
+        "bias": verdict.bias,
+        "method": verdict.method,
+        "seconds": verdict.seconds,
+    }
+    if isinstance(verdict, Separable):
+        facts |= {"lower": verdict.lo, "upper": verdict.hi}
+        if isinstance(verdict, LinearSeparator):
+            facts |= {"coef": verdict.w.tolist(), "intercept": verdict.b}
+        if isinstance(verdict, KernelSeparator):
+            facts |= {"dual_coef": verdict.coefficients.tolist(), "intercept": verdict.b}
+        return facts
+    rows = [
+        {"row": i + 1, "weight": value}
+        for i, value in zip(verdict.support.tolist(), verdict.alpha.tolist(), strict=True)
+    ]
+    if isinstance(verdict, Inseparable):
+        for row, weight in zip(rows, verdict.weights, strict=True):
+            row["exact"] = str(weight)
+        return facts | {"reason": verdict.words(1), "radius": verdict.radius, "proof": rows}
+    return facts | {"lower": verdict.lo, "upper": verdict.hi, "reason": verdict.reason, "weights": rows}
+
+
+def verdict_text(verdict: Verdict, labels: Any, sides: tuple[str, str] | None = None) -> str:
+    """Return a verdict as lines of text; rows of data are counted from 1, header lines apart.
+
+    `sides` names the negative and the positive side, where they are not the two classes.
+    """
+    negative, positive = sides or map(label_text, verdict.classes)
+    through = "" if verdict.bias else " through the origin"
+    separator = (
+        "hyperplane"
+        if isinstance(verdict.kernel, Linear)
+        else f"function of the {verdict.kernel.name} kernel"
+    )
+    claim = f"{separator}{through} has {negative} on one side and {positive} on the other"
+    found = f"({verdict.method}, {verdict.seconds:.2g} s)"
+    if isinstance(verdict, Inseparable):
+        return "\n".join([f"NOT SEPARABLE: no {claim} {found}", *_proof_lines(verdict, labels)])
+    if isinstance(verdict, Separable):
+        bounds = f"{verdict.lo:.9g} <= largest margin <= {verdict.hi:.9g} (p = {verdict.p:g})"
+        digits = f"\n{verdict.digits}" if verdict.digits else ""
+        return f"SEPARABLE: a {claim} {found}\n{bounds}{digits}"
+    return (
+        f"UNDECIDED: {verdict.reason} {found}\n"
+        f"largest margin <= {verdict.hi:.9g} (p = {verdict.p:g}), as weights on {verdict.support.size} rows show"
+    )
+
+
+def _proof_lines(verdict: Inseparable, labels: Any) -> list[str]:
+    """Return the table of rows and weights that prove inseparability, and the reason why they do."""
+    lines = [verdict.words(1), "", f"{'row':>8}  {'class':>10}  weight"]
+    for i, weight in zip(verdict.support.tolist(), verdict.weights, strict=True):
+        exact = f" = {weight}" if len(str(weight)) <= LONGEST_FRACTION else ""
+        lines.append(f"{i + 1:8d}  {label_text(labels[i]):>10}  {float(weight):.6g}{exact}")
+    signs = ", and so does weight x sign" if verdict.bias else ""
+    rows = "row" if isinstance(verdict.kernel, Linear) else "feature of a row"
+    lines += [
+        "",
+        f"with -1 and 1 as the signs of the classes, weight x sign x {rows} adds up to exactly 0{signs}:",
+        "a separator with every row on its side would make that sum positive",
+    ]
+    if verdict.radius:
+        lines.append(
+            f"whatever the hyperplane, the margin of some row is at most -{verdict.radius:.6g} (p = {verdict.p:g})"
+        )
+    return lines

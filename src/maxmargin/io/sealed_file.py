@@ -1,0 +1,118 @@
+"""The container of model files: arrays and a JSON record in the safetensors format, sealed against changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors import numpy as safetensors
+
+FORMAT = 1  # raised when older versions of maxmargin could not read the file
+_OPENING = b'{"__metadata__":{"maxmargin":"'  # of the header, which the eight bytes of its length precede
+_NO_SEAL = "0" * 64  # in the place of the seal while it is computed
+_SEAL = re.compile(rb'\\"seal\\":\\"([0-9a-f]{64})\\"')  # JSON text within JSON: quotes are escaped
+
+
+class ModelFileError(ValueError):
+    """A model file that cannot be read, or a model that cannot be written; the message says why."""
+
+
+def pack(arrays: dict[str, np.ndarray], model: dict[str, Any]) -> bytes:
+    """Return the bytes of a file; the seal is the SHA-256 of all of them, with zeros in its own place."""
+    text = json.dumps(
+        {"format": FORMAT, "seal": _NO_SEAL, "model": model}, allow_nan=False, separators=(",", ":")
+    )
+    content = safetensors.save(
+        {name: np.ascontiguousarray(a) for name, a in arrays.items()}, {"maxmargin": text}
+    )
+    place = _SEAL.search(content)
+    assert place is not None
+    start = place.start(1)
+    return content[:start] + _digest(content, start).encode() + content[start + 64 :]
+
+
+def unpack(path: Any, content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the record of a model and its arrays from the bytes of a file.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is cut short, altered, of a newer version, or no model file; `path` is for the message.
+    """
+    if not content:
+        raise ModelFileError(f"{path}: the file is empty.")
+    end = 8 + int.from_bytes(content[:8], "little")
+    if not content[8:].startswith(_OPENING):
+        raise ModelFileError(
+            f"{path}: this is no model file of maxmargin, or its beginning is damaged; "
+            "name one that `save` or `maxmargin fit` wrote."
+        )
+    if len(content) < end:
+        raise ModelFileError(f"{path}: the file is cut short; save or copy it again.")
+    try:
+        header = json.loads(content[8:end])
+        record = json.loads(header.pop("__metadata__")["maxmargin"], object_hook=_number)
+        number = int(record["format"])
+        size = max(array["data_offsets"][1] for array in header.values())
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ModelFileError(
+            f"{path}: the file was altered after it was saved; its header cannot be read."
+        ) from None
+    if number > FORMAT:
+        raise ModelFileError(
+            f"{path}: the file has format {number}, and this version of maxmargin reads up to {FORMAT}; "
+            "install a newer maxmargin."
+        )
+    if len(content) < end + size:
+        raise ModelFileError(f"{path}: the file is cut short; save or copy it again.")
+    seal = _SEAL.search(content, 0, end)
+    if seal is None or seal[1].decode() != _digest(content, seal.start(1)):
+        raise ModelFileError(f"{path}: the file was altered after it was saved; its seal does not fit.")
+    try:
+        arrays = safetensors.load(content)
+        return record["model"], {name: a.copy() for name, a in arrays.items()}  # writable
+    except (KeyError, SafetensorError) as error:
+        raise ModelFileError(f"{path}: this is no complete model ({error!r}).") from None
+
+
+def _digest(content: bytes, seal: int) -> str:
+    """Return the SHA-256 of a file with zeros instead of the 64 characters that begin at `seal`."""
+    view = memoryview(content)
+    digest = hashlib.sha256(view[:seal])
+    digest.update(_NO_SEAL.encode())
+    digest.update(view[seal + 64 :])
+    return digest.hexdigest()
+
+
+# numbers that JSON does not know are written as {"float": "inf"}
+
+
+def plain(value: Any) -> Any:
+    """Return a scalar as JSON has it.
+
+    Raises
+    ------
+    ModelFileError
+        If it is none of numbers, strings, booleans and None.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if callable(value):
+        raise ModelFileError(
+            f"a model file holds no code, and the kernel is the function {value!r}: use a kernel by name, or "
+            'kernel="precomputed" with the matrix that the function makes.'
+        )
+    raise ModelFileError(f"a model file holds numbers and strings; {value!r} is neither.")
+
+
+def _number(value: dict[str, Any]) -> Any:
+    return float(value["float"]) if value.keys() == {"float"} else value
