@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import json
 import math
 import sys
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 from maxmargin import PUMMA, MaxMarginClassifier, Perceptron, Problem, Status, compare
 from maxmargin.algorithms import ALGORITHMS
 from maxmargin.cli.app import app
+from maxmargin.cli.compare import compare as command
 from maxmargin.inspection.compare import COLUMNS
 
 RNG = np.random.default_rng(0)
@@ -259,6 +261,14 @@ class TestPicture:
 
 
 class TestCommand:
+    def test_defaults_are_those_of_the_estimator(self):
+        estimator = MaxMarginClassifier().get_params()
+        options = inspect.signature(command).parameters
+        shared = set(options) & set(estimator)
+        assert shared >= {"C", "loss", "p", "norm_power", "tol", "fit_intercept", "intercept", "max_iter"}
+        for name in shared:
+            assert options[name].default == estimator[name], name
+
     @pytest.fixture
     def data(self, tmp_path):
         path = tmp_path / "train.svm"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from dataclasses import replace
 from fractions import Fraction
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 from maxmargin import separate
 from maxmargin.cli.app import app
+from maxmargin.cli.separate import separate as command
 from maxmargin.io.model_file import load, save
 
 
@@ -21,6 +23,15 @@ def run(*arguments):
     result = CliRunner().invoke(app, ["separate", *map(str, arguments)])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
+
+
+def test_defaults_are_those_of_the_function():
+    parameters = inspect.signature(separate).parameters
+    options = inspect.signature(command).parameters
+    shared = set(options) & set(parameters)
+    assert shared >= {"kernel", "gamma", "degree", "coef0", "p", "bias", "tol", "max_time"}
+    for name in shared:
+        assert options[name].default == parameters[name].default, name
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The command line: thin; every option of a fit is a field of the estimator."""
+"""The command line: every option of a fit is a parameter of the estimator."""
 
 from .app import main
 

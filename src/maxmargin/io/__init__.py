@@ -1,1 +1,1 @@
-"""Models for other programs, and theirs for us: ONNX, the text files of liblinear and libsvm, and readable JSON."""
+"""Model files, models for other programs (ONNX, liblinear, libsvm, JSON), and readers of data files."""

@@ -1,4 +1,4 @@
-"""Linear models as plain values, and as JSON that people can read."""
+"""Linear models as plain values, and as readable JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LARGEST = float(np.finfo(float).max)
 
 
 def to_dict(model: Any) -> dict[str, Any]:
-    """A linear classifier as plain values: numbers, strings, lists and dicts, which any JSON writer takes.
+    """Return a linear classifier as plain values: numbers, strings, lists and dicts, which any JSON writer takes.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def to_dict(model: Any) -> dict[str, Any]:
 
 
 def from_dict(record: dict[str, Any]) -> ImportedLinearClassifier:
-    """The classifier that `to_dict` made this of; nothing in it is run.
+    """Return the classifier of a record that `to_dict` made; no code in it is run.
 
     Parameters
     ----------
@@ -88,19 +88,19 @@ def from_dict(record: dict[str, Any]) -> ImportedLinearClassifier:
     Returns
     -------
     ImportedLinearClassifier
-        Its weights are those of the model, to the last digit. It has no certificate: bounds are among what the record
-        claims (`origin_`), but the dual weights that prove them are only in the files of `save`.
+        With exactly the weights of the model. It has no certificate: its `origin_` holds the bounds of the record, but
+        the dual weights that prove them are only in the files of `save`.
 
     Raises
     ------
     ModelFileError
         If something is missing or is not what it should be; the message says what.
     """
-    return _model("the record", record)
+    return _Reader("the record").model(record)
 
 
 def to_json(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write `to_dict` to a file of JSON.
+    """Write the record of `to_dict` to a file of JSON.
 
     Parameters
     ----------
@@ -141,11 +141,11 @@ def from_json(path: str | os.PathLike[str]) -> ImportedLinearClassifier:
         If there is no such file, or it cannot be read.
     """
 
-    def strange(word: str) -> NoReturn:
+    def refuse(word: str) -> NoReturn:
         raise ModelFileError(f"{path}: {word} is no number that JSON knows.")
 
     try:
-        record = json.loads(Path(path).read_bytes(), parse_constant=strange)
+        record = json.loads(Path(path).read_bytes(), parse_constant=refuse)
     except json.JSONDecodeError as error:
         raise ModelFileError(
             f"{path}, line {error.lineno}: this is no JSON, or it is cut short ({error.msg}); copy or write it again."
@@ -156,7 +156,7 @@ def from_json(path: str | os.PathLike[str]) -> ImportedLinearClassifier:
         raise
     except ValueError:  # of Python, for whole numbers of thousands of digits
         raise ModelFileError(f"{path}: a whole number is too long to be one of a model.") from None
-    return _model(str(path), record)
+    return _Reader(str(path)).model(record)
 
 
 # from the model
@@ -169,7 +169,7 @@ def _labels(labels: np.ndarray) -> list[Any]:
 
 
 def _readable(value: Any) -> Any:
-    """Numbers that JSON does not know as strings, wherever they are."""
+    """Return a value with the numbers that JSON does not know as strings, at any depth."""
     if isinstance(value, dict):
         if value.keys() == {"float"}:
             return value["float"]
@@ -180,7 +180,7 @@ def _readable(value: Any) -> Any:
 
 
 def _bounds(model: Any) -> list[dict[str, Any]] | None:
-    """What is certain about the best objective, or margin, of each decision."""
+    """Return the bounds on the best objective, or margin, of each decision; None where there are none."""
     if isinstance(model, ImportedLinearClassifier):
         return model.origin_.get("bounds")
     if hasattr(model, "bounds_"):  # of a stream
@@ -188,8 +188,6 @@ def _bounds(model: Any) -> list[dict[str, Any]] | None:
         of = "margin" if math.isinf(model.C) else "objective"
         pairs = zip(lower, upper, strict=True)
         return [{"of": of, "lower": _readable(lo), "upper": _readable(hi)} for lo, hi in pairs]
-    found = model.certificate_
-    parts = found.certificates
     return [
         {
             "of": "margin" if part.problem.hard else "objective",
@@ -199,116 +197,127 @@ def _bounds(model: Any) -> list[dict[str, Any]] | None:
             "proved_by_rows": int(part.support.size),
             **({"nothing_proved": True} if part.proves_nothing else {}),
         }
-        for part in parts
+        for part in model.certificate_.certificates
     ]
 
 
 # to the model
 
 
-def _model(place: str, record: Any) -> ImportedLinearClassifier:
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise ModelFileError(
-            f'{place}: this is no model that to_json wrote: there is no "format": "{FORMAT}".'
+class _Reader:
+    """Reader of records, whose errors begin with the place of the record."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    def error(self, message: str) -> ModelFileError:
+        return ModelFileError(f"{self.place}: {message}")
+
+    def model(self, record: Any) -> ImportedLinearClassifier:
+        """Return the classifier of a record; raise ModelFileError where something is missing or not as it must be."""
+        self._check_format(record)
+        labels = self._classes(self._entry(record, "classes", list))
+        count, width = labels.size, self._entry(record, "n_features", int)
+        if count < 2 or np.unique(labels).size < count or width < 1:
+            raise self.error("two classes, all of them different, and a feature are the least of a model.")
+        names = record.get("features")
+        if names is not None and not (_texts(names) and len(names) == width):
+            raise self.error(f'"features" must be {width} names, or null.')
+        decisions = self._decisions(record, labels)
+        coef = np.array([self._weights(k, one, names, width) for k, one in enumerate(decisions)])
+        intercept = np.array(
+            [
+                self._finite(f"the intercept of decision {k}", one.get("intercept"))
+                for k, one in enumerate(decisions)
+            ]
         )
-    version = _entry(place, record, "version", int)
-    if version < 1:
-        raise ModelFileError(f'{place}: "version" must be 1 at least, and is {version}.')
-    if version > VERSION:
-        raise ModelFileError(
-            f"{place}: the record has version {version}, and this version of maxmargin reads up to {VERSION}; install "
-            "a newer maxmargin."
-        )
-    labels = _classes(place, _entry(place, record, "classes", list))
-    count, width = labels.size, _entry(place, record, "n_features", int)
-    if count < 2 or np.unique(labels).size < count or width < 1:
-        raise ModelFileError(
-            f"{place}: two classes, all of them different, and a feature are the least of a model."
-        )
-    names, decisions = record.get("features"), _entry(place, record, "decisions", list)
-    if names is not None and not (_texts(names) and len(names) == width):
-        raise ModelFileError(f'{place}: "features" must be {width} names, or null.')
-    rows = 1 if count == 2 else count
-    if len(decisions) != rows or not all(isinstance(one, dict) for one in decisions):
-        raise ModelFileError(f'{place}: {count} classes have {rows} "decisions"; there are {len(decisions)}.')
-    for k, (one, label) in enumerate(zip(decisions, labels.tolist()[-rows:], strict=True)):
-        named = one.get("class")
-        if _kind(named) != _kind(label) or named != label:
-            raise ModelFileError(
-                f"{place}: decision {k} must be that of the class {label!r}, for decisions have the order of "
-                f'"classes"; its "class" is {str(named)[:40]!r}.'
+        model = ImportedLinearClassifier()
+        origin = {"format": "JSON", "model": record.get("model"), "parameters": record.get("parameters")}
+        if all("bounds" in one for one in decisions):
+            origin["bounds"] = [one["bounds"] for one in decisions]
+        model.keep(labels, width, origin)
+        # from the order of the record to sorted classes; of two, the second is positive
+        order = np.argsort(labels)
+        sign = 1.0 if count > 2 or order[0] == 0 else -1.0
+        order = order if count > 2 else np.arange(1)
+        model.coef_, model.intercept_ = sign * coef[order], sign * intercept[order]
+        if names is not None:
+            model.feature_names_in_ = np.array(names, dtype=object)
+        return model
+
+    def _check_format(self, record: Any) -> None:
+        if not isinstance(record, dict) or record.get("format") != FORMAT:
+            raise self.error(f'this is no model that to_json wrote: there is no "format": "{FORMAT}".')
+        version = self._entry(record, "version", int)
+        if version < 1:
+            raise self.error(f'"version" must be 1 at least, and is {version}.')
+        if version > VERSION:
+            raise self.error(
+                f"the record has version {version}, and this version of maxmargin reads up to {VERSION}; install "
+                "a newer maxmargin."
             )
-    coef = np.array([_weights(place, k, one, names, width) for k, one in enumerate(decisions)])
-    intercept = np.array(
-        [
-            _finite(place, f"the intercept of decision {k}", one.get("intercept"))
-            for k, one in enumerate(decisions)
-        ]
-    )
-    model = ImportedLinearClassifier()
-    origin = {"format": "JSON", "model": record.get("model"), "parameters": record.get("parameters")}
-    if all("bounds" in one for one in decisions):
-        origin["bounds"] = [one["bounds"] for one in decisions]
-    model.keep(labels, width, origin)
-    order = np.argsort(labels)
-    sign = 1.0 if count > 2 or order[0] == 0 else -1.0
-    order = order if count > 2 else np.arange(1)
-    model.coef_, model.intercept_ = sign * coef[order], sign * intercept[order]
-    if names is not None:
-        model.feature_names_in_ = np.array(names, dtype=object)
-    return model
 
+    def _entry(self, record: dict[str, Any], name: str, kind: type) -> Any:
+        value = record.get(name)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            found = "is missing" if name not in record else f"is {str(value)[:40]!r}"
+            what = {int: "a whole number", list: "a list"}[kind]
+            raise self.error(f'"{name}" must be {what}, and {found}.')
+        return value
 
-def _classes(place: str, classes: list[Any]) -> np.ndarray:
-    """Classes as an array that holds exactly these values."""
-    kinds = {_kind(label) for label in classes}
-    if None in kinds or len(kinds) > 1:
-        raise ModelFileError(f'{place}: "classes" must be all numbers, all strings, or all true and false.')
-    try:
-        labels = np.array(classes)
-    except OverflowError:
-        labels = np.array(classes, dtype=object)
-    # numbers that are too long for 64 bits, or not finite
-    if labels.dtype.kind == "O" or labels.tolist() != classes or np.isin(labels, [np.inf, -np.inf]).any():
-        raise ModelFileError(f'{place}: "classes" holds a class that cannot be one of an array of NumPy.')
-    return labels
+    def _classes(self, classes: list[Any]) -> np.ndarray:
+        """Return classes as an array that holds exactly these values."""
+        kinds = {_kind(label) for label in classes}
+        if None in kinds or len(kinds) > 1:
+            raise self.error('"classes" must be all numbers, all strings, or all true and false.')
+        try:
+            labels = np.array(classes)
+        except OverflowError:
+            labels = np.array(classes, dtype=object)
+        # numbers that are too long for 64 bits, or not finite
+        if labels.dtype.kind == "O" or labels.tolist() != classes or np.isin(labels, [np.inf, -np.inf]).any():
+            raise self.error('"classes" holds a class that cannot be one of an array of NumPy.')
+        return labels
+
+    def _decisions(self, record: dict[str, Any], labels: np.ndarray) -> list[dict[str, Any]]:
+        """Return the decisions, which must be one for each class, of two classes one for the second."""
+        decisions = self._entry(record, "decisions", list)
+        rows = 1 if labels.size == 2 else labels.size
+        if len(decisions) != rows or not all(isinstance(one, dict) for one in decisions):
+            raise self.error(f'{labels.size} classes have {rows} "decisions"; there are {len(decisions)}.')
+        for k, (one, label) in enumerate(zip(decisions, labels.tolist()[-rows:], strict=True)):
+            named = one.get("class")
+            if _kind(named) != _kind(label) or named != label:
+                raise self.error(
+                    f"decision {k} must be that of the class {label!r}, for decisions have the order of "
+                    f'"classes"; its "class" is {str(named)[:40]!r}.'
+                )
+        return decisions
+
+    def _weights(self, k: int, decision: dict[str, Any], names: list[str] | None, width: int) -> list[float]:
+        """Return the weights of decision `k` in the order of the features."""
+        coef = decision.get("coef")
+        if isinstance(coef, dict):
+            if names is None or coef.keys() != set(names) or len(coef) != width:
+                raise self.error(f'the names in "coef" of decision {k} must be those of "features".')
+            coef = [coef[name] for name in names]
+        if not isinstance(coef, list) or len(coef) != width:
+            raise self.error(f'"coef" of decision {k} must be {width} numbers.')
+        return [self._finite(f"weight {j} of decision {k}", value) for j, value in enumerate(coef)]
+
+    def _finite(self, name: str, value: Any) -> float:
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST:
+            return float(value)
+        raise self.error(f"{name} must be a finite number; got {str(value)[:40]!r}.")
 
 
 def _kind(label: Any) -> type | None:
-    """What kind of class this is; JSON has one kind of numbers. None of what is no class."""
+    """Return the kind of a class: bool, str, or float for all numbers of JSON; None where it is no class."""
     return next(
         (kind for kind in (bool, str) if isinstance(label, kind)),
         float if isinstance(label, int | float) else None,
     )
 
 
-def _entry(place: str, record: dict[str, Any], name: str, kind: type) -> Any:
-    value = record.get(name)
-    if not isinstance(value, kind) or isinstance(value, bool):
-        found = "is missing" if name not in record else f"is {str(value)[:40]!r}"
-        what = {int: "a whole number", list: "a list"}[kind]
-        raise ModelFileError(f'{place}: "{name}" must be {what}, and {found}.')
-    return value
-
-
 def _texts(names: Any) -> bool:
     return isinstance(names, list) and all(isinstance(name, str) for name in names)
-
-
-def _weights(
-    place: str, k: int, decision: dict[str, Any], names: list[str] | None, width: int
-) -> list[float]:
-    coef = decision.get("coef")
-    if isinstance(coef, dict):
-        if names is None or coef.keys() != set(names) or len(coef) != width:
-            raise ModelFileError(f'{place}: the names in "coef" of decision {k} must be those of "features".')
-        coef = [coef[name] for name in names]
-    if not isinstance(coef, list) or len(coef) != width:
-        raise ModelFileError(f'{place}: "coef" of decision {k} must be {width} numbers.')
-    return [_finite(place, f"weight {j} of decision {k}", value) for j, value in enumerate(coef)]
-
-
-def _finite(place: str, what: str, value: Any) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST:
-        return float(value)
-    raise ModelFileError(f"{place}: {what} must be a finite number; got {str(value)[:40]!r}.")

@@ -1,4 +1,4 @@
-"""Data files: svmlight text, CSV, .npz, Parquet and Arrow, each with a clear sentence for what it cannot read."""
+"""Data files: svmlight text, CSV, .npz, Parquet and Arrow; errors name the place, the fault and the remedy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from .arrays import read_npz
 from .columnar import read_arrow, read_parquet
 from .delimited import read_delimited
-from .files import COMPRESSED, check_file, plain_sentences
+from .files import COMPRESSED, check_file, data_errors
 from .svmlight import read_svmlight
 from .table import DataError, Expected, Table
 
@@ -29,7 +29,7 @@ def read(
     use: Sequence[str] = (),
     drop: Sequence[str] = (),
 ) -> Table:
-    """Read a data set; the end of the name says how.
+    """Read a data set in the format that the end of its name says.
 
     ``.csv`` and ``.tsv`` have a header, and a feature that is True or False in all rows is 1 and 0; ``.npz`` holds
     ``X`` and ``y``, or the CSR arrays ``data``, ``indices``, ``indptr``, ``shape`` and ``y``; ``.parquet``, and
@@ -44,7 +44,7 @@ def read(
     ----------
     path : str or path-like
     n_features : int, default=None
-        How many features the model knows. A sparse file may then hold fewer columns, and a table need not
+        Number of features of the model. A sparse file may then hold fewer columns, and a table need not
         have labels; more columns are an error.
     label : str, default=None
         The label column of a CSV, Parquet or Arrow file. None takes a column named label, target, class or y, else
@@ -52,7 +52,7 @@ def read(
     features : list of str, default=None
         The feature columns that the model knows; a file whose columns have names may hold others, in any order.
     first_index : {0, 1}, default=None
-        From what svmlight indices count; None finds out.
+        The first index of svmlight text; None takes the rule above.
     use : sequence of str, default=()
         Names of the feature columns, in this order, one at a time or with commas between; none takes all.
     drop : sequence of str, default=()
@@ -70,7 +70,7 @@ def read(
     """
     path = Path(path)
     expected = Expected(n_features, label, features, first_index, tuple(use), tuple(drop))
-    with plain_sentences(path):
+    with data_errors(path):
         check_file(path)
         if not path.is_file():
             raise DataError(
@@ -91,11 +91,11 @@ def read(
 
 
 def names_columns(path: str | os.PathLike[str]) -> bool:
-    """Have the columns of this kind of file names?"""
+    """Return whether the columns of this kind of file have names."""
     return _kind(Path(path))[0] in (*_DELIMITED, ".parquet", *_ARROW)
 
 
 def _kind(path: Path) -> tuple[str, bool]:
-    """The end of the name that says what the file holds, and whether that is compressed."""
+    """Return the end of the name that says the format of a file, and whether the file is compressed."""
     compressed = path.suffix.lower() in COMPRESSED
     return (path.with_suffix("") if compressed else path).suffix.lower(), compressed

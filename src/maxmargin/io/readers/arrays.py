@@ -30,7 +30,7 @@ def read_npz(path: Path, expected: Expected) -> Table:
     require_memory(path, sum(_bytes(shape, dtype) for shape, dtype in headers.values()))
     with np.load(path, allow_pickle=False) as archive:
         y = archive["y"] if "y" in headers else None
-        changed = next((first_rounded(archive[name]) for name in ("X", "data") if name in headers), None)
+        rounded = next((first_rounded(archive[name]) for name in ("X", "data") if name in headers), None)
         if "X" in headers:
             X = _dense(path, archive["X"], expected)
         elif all(name in headers for name in _SPARSE):
@@ -44,40 +44,43 @@ def read_npz(path: Path, expected: Expected) -> Table:
         raise DataError(f"{path}: there is no array 'y' with the labels; save them beside X.")
     if X.shape[0] == 0 or X.shape[1] == 0:
         raise DataError(f"{path}: X is empty: {X.shape[0]} rows, {X.shape[1]} features.")
-    if y is not None:
-        y = y.ravel() if y.ndim == 2 and 1 in y.shape else y
-        if y.shape != (X.shape[0],):
-            raise DataError(
-                f"{path}: y must hold one label for each of the {X.shape[0]} rows; got {y.shape}."
-            )
-        check_labels(path, y)
-        y = whole(y)
-    return Table(X, y, rounded=None if changed is None else str(changed))
+    y = None if y is None else _labels(path, y, X.shape[0])
+    return Table(X, y, rounded=None if rounded is None else str(rounded))
+
+
+def _labels(path: Path, y: np.ndarray, rows: int) -> np.ndarray:
+    y = y.ravel() if y.ndim == 2 and 1 in y.shape else y
+    if y.shape != (rows,):
+        raise DataError(f"{path}: y must hold one label for each of the {rows} rows; got {y.shape}.")
+    check_labels(path, y)
+    return whole(y)
 
 
 def _headers(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
-    """Shape and type of every array, without the arrays."""
-    found = {}
+    """Return shape and type of every array, without reading the arrays."""
+    headers = {}
     with zipfile.ZipFile(path) as archive:
         for member in archive.namelist():
             if not member.endswith(".npy"):
                 continue
             with archive.open(member) as file:
                 try:
-                    version = np.lib.format.read_magic(file)
-                    read = np.lib.format.read_array_header_1_0
-                    shape, _, dtype = (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(
-                        file
+                    first_version = np.lib.format.read_magic(file) == (1, 0)
+                    read = (
+                        np.lib.format.read_array_header_1_0
+                        if first_version
+                        else np.lib.format.read_array_header_2_0
                     )
+                    shape, _, dtype = read(file)
                 except (ValueError, SyntaxError) as error:
                     raise DataError(f"{path}: the array {member!r} is damaged ({error}).") from None
-            found[member.removesuffix(".npy")] = (shape, dtype)
-    return found
+            headers[member.removesuffix(".npy")] = (shape, dtype)
+    return headers
 
 
 def _bytes(shape: tuple[int, ...], dtype: np.dtype) -> float:
+    """Return the memory that an array takes; numbers of other types are copied to float64."""
     entries = float(np.prod(np.array(shape, dtype=float)))
-    # numbers of other types are copied to float64
     return entries * dtype.itemsize + (0.0 if dtype.kind in "fUS" else 8.0 * entries)
 
 
@@ -101,9 +104,9 @@ def _sparse(path: Path, archive: Any, headers: dict[str, Any], expected: Expecte
     if len(shape) != 2 or not np.isfinite(data).all():
         what = "'data' holds NaN or infinity" if len(shape) == 2 else f"the shape is {shape}"
         raise DataError(f"{path}: {what}; save a sparse matrix of finite numbers with two dimensions.")
-    make = sp.csr_matrix if kind == "csr" else sp.csc_matrix
+    matrix = sp.csr_matrix if kind == "csr" else sp.csc_matrix
     try:
-        X: Any = make((data, archive["indices"], archive["indptr"]), shape)
+        X: Any = matrix((data, archive["indices"], archive["indptr"]), shape)
         X.check_format(full_check=True)
     except ValueError as error:
         raise DataError(f"{path}: the arrays are no sound {kind.upper()} matrix: {error}.") from None

@@ -6,8 +6,9 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from math import isfinite, isinf, isnan
@@ -22,14 +23,94 @@ from .table import DataError, Expected, Table, columns, labels_of, listed
 
 _END = "end"  # stands after the last line
 # as pandas, polars, R and spreadsheets write them
-_TRUTH = {word: float(word.lower() == "true") for word in ("True", "False", "true", "false", "TRUE", "FALSE")}
+_BOOLEANS = {
+    word: float(word.lower() == "true") for word in ("True", "False", "true", "false", "TRUE", "FALSE")
+}
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9.]*,[0-9]+([eE][+-]?[0-9]+)?")
 
 
-def read_delimited(path: Path, expected: Expected) -> Table:
-    """Read a text table; the line number of the first fault is found by a second, slower look.
+@dataclass(frozen=True)
+class _Layout:
+    """The columns of a file.
 
-    Features that are True or False in the first row have to be so in all, and are 1 and 0.
+    Attributes
+    ----------
+    path : Path
+    delimiter : str
+    names : list of str
+        Of all columns.
+    features : list of int
+        Places of the features.
+    label : int or None
+        Place of the labels.
+    booleans : set of int
+        Places of features that are True or False in the first row: they have to be so in all, and are 1 and 0.
+    """
+
+    path: Path
+    delimiter: str
+    names: list[str]
+    features: list[int]
+    label: int | None
+    booleans: set[int]
+
+    @property
+    def feature_names(self) -> list[str]:
+        return [self.names[k] for k in self.features]
+
+    def rows(self) -> Generator[tuple[int, list[str]], None, None]:
+        """Yield the fields of the rows below the header, each with the number of its last line."""
+        with _opened(self.path) as file:
+            reader = csv.reader(file, delimiter=self.delimiter)
+            next(reader)
+            for row in reader:
+                if row:
+                    yield reader.line_num, row
+
+
+class _LabelCodes(dict[str, int]):
+    """Numbers of the labels, in the order of their first occurrence."""
+
+    def code(self, text: str) -> int:
+        if not text.strip() or "\n" in text:
+            raise ValueError("no label, or one of several lines")
+        return self.setdefault(text.strip(), len(self))
+
+
+def read_delimited(path: Path, expected: Expected) -> Table:
+    """Read a text table.
+
+    NumPy reads the numbers; where it fails, a second, slower pass finds the line and the column of the first fault.
+    """
+    layout = _layout(path, expected)
+    codes = _LabelCodes()
+    try:
+        X, label_codes = _numbers(layout, codes)
+        y = None
+        if label_codes is not None:
+            _refuse_row_as_header(layout, codes, expected)
+            y = labels_of(list(codes))[label_codes]
+        if not (np.isfinite(X).all() and (y is None or y.dtype.kind != "f" or np.isfinite(y).all())):
+            raise ValueError("a value is not finite")
+        _check_quotes(layout)
+    except (DataError, UnicodeDecodeError):
+        raise
+    except ValueError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # pressed in the middle of a number
+            raise KeyboardInterrupt from None
+        raise DataError(_first_fault(layout) or f"{path}: {str(error).rstrip('.')}.") from None
+    label_name = None if layout.label is None else layout.names[layout.label]
+    rounded = _first_rounded(layout) if (np.abs(X) >= WHOLE).any() else None
+    return Table(X, y, layout.feature_names, label_name, rounded=rounded)
+
+
+def _layout(path: Path, expected: Expected) -> _Layout:
+    """Read the header and the first row.
+
+    Raises
+    ------
+    DataError
+        If the header is missing or does not fit what is expected, or the data do not fit the memory.
     """
     start = sample(path)
     if b"\r" in start.text.strip() and b"\n" not in start.text:
@@ -43,114 +124,13 @@ def read_delimited(path: Path, expected: Expected) -> Table:
     # numbers of 8 bytes each, an array that grows, and a copy of its features
     rows = start.ratio * start.text.count(b"\n")
     require_memory(path, rows * (30.0 * len(names) + 16.0))
-    features, at = columns(path, names, expected)
-    codes: dict[str, int] = {}
-
-    def code(text: str) -> int:
-        if not text.strip() or "\n" in text:
-            raise ValueError("no label, or one of several lines")
-        return codes.setdefault(text.strip(), len(codes))
-
-    truths = _truths(path, delimiter, features)
-    converters: dict[int | str, Callable[[str], float]] = dict.fromkeys(truths, _truth)
-    if at is not None:
-        converters[at] = code
-    used = features if at is None else [*features, at]
-    every = len(used) == len(names)
-    try:
-        with _opened(path) as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # a table without rows is refused below
-            next(csv.reader(file, delimiter=delimiter))
-            values = np.loadtxt(
-                file,
-                delimiter=delimiter,
-                quotechar='"',
-                comments=None,
-                ndmin=2,
-                encoding="utf-8",
-                usecols=None if every else used,  # with None, a short or long line is an error
-                converters=converters or None,
-            )
-        if not values.size:
-            raise DataError(f"{path}: the file holds a header, but no rows.")
-        if every and values.shape[1] != len(names):
-            raise ValueError("lines and header have different numbers of columns")
-        X = np.ascontiguousarray(values[:, features] if every else values[:, : len(features)])
-        y = None
-        if at is not None:
-            if names[at] in codes and all(_number(names[k]) is not None for k in features):
-                raise DataError(
-                    f"{path}, line 1: the file needs a header with the names of the columns, and begins with a "
-                    f"row, whose label {names[at]!r} occurs again."
-                )
-            if (
-                len(codes) == 1
-                and not expected.for_model
-                and all(_number(names[k]) is not None for k in features)
-            ):
-                raise DataError(
-                    f"{path}, line 1: all rows are of class {next(iter(codes))!r}, and the names of the features, "
-                    f"{listed([names[k] for k in features])}, are numbers: if this line is a row, write a header with "
-                    "the names of the columns above it."
-                )
-            y = labels_of(list(codes))[values[:, at if every else -1].astype(np.intp)]
-        if not (np.isfinite(X).all() and (y is None or y.dtype.kind != "f" or np.isfinite(y).all())):
-            raise ValueError("a value is not finite")
-        _check_quotes(path, delimiter)
-    except DataError:
-        raise
-    except UnicodeDecodeError:
-        raise
-    except ValueError as error:
-        if isinstance(error.__cause__, KeyboardInterrupt):  # pressed in the middle of a number
-            raise KeyboardInterrupt from None
-        fault = _first_fault(path, delimiter, names, features, at, truths)
-        raise DataError(fault or f"{path}: {str(error).rstrip('.')}.") from None
-    rounded = _first_rounded(path, delimiter, features) if (np.abs(X) >= WHOLE).any() else None
-    return Table(
-        X, y, [names[k] for k in features], None if at is None else names[at], rounded=rounded
-    )  # fmt: skip
-
-
-def _truths(path: Path, delimiter: str, features: list[int]) -> set[int]:
-    """Which features are True or False in the first row."""
-    with _opened(path) as file, suppress(csv.Error):
-        reader = csv.reader(file, delimiter=delimiter)
-        next(reader)
-        first: list[str] = next((row for row in reader if row), [])
-        return {k for k in features if k < len(first) and first[k].strip() in _TRUTH}
-    return set()
-
-
-def _truth(text: str) -> float:
-    try:
-        return _TRUTH[text.strip()]
-    except KeyError:
-        raise ValueError("neither True nor False") from None
-
-
-def _check_quotes(path: Path, delimiter: str) -> None:
-    """Raise DataError where a quote is still open at the end: the last row may be cut short."""
-    with open_data(path) as raw:
-        if not any(b'"' in some for some in iter(partial(raw.read, 1 << 20), b"")):
-            return
-    begin, end, last = 0, 0, [_END]
-    with _opened(path) as file, suppress(csv.Error):  # a value too long for csv is no row that is cut short
-        # an open quote takes the line that follows with it, however irregular those before are
-        reader = csv.reader(chain(file, ["\n", _END]), delimiter=delimiter)
-        for row in reader:
-            begin, end, last = end, reader.line_num, row
-    if last != [_END]:
-        raise DataError(
-            f"{path}, line {begin + 1}: a quote is opened and never closed; the file may be cut short: "
-            "copy or write it again."
-        )
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[TextIO]:
-    with open_data(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
-        yield file
+    features, label = columns(path, names, expected)
+    first: list[str] = []
+    rows_below = _Layout(path, delimiter, names, features, label, set()).rows()
+    with closing(rows_below), suppress(csv.Error):
+        _, first = next(rows_below, (0, first))
+    booleans = {k for k in features if k < len(first) and first[k].strip() in _BOOLEANS}
+    return _Layout(path, delimiter, names, features, label, booleans)
 
 
 def _check_header(path: Path, names: list[str], expected: Expected) -> None:
@@ -175,65 +155,150 @@ def _check_header(path: Path, names: list[str], expected: Expected) -> None:
             )
 
 
-def _first_rounded(path: Path, delimiter: str, features: list[int]) -> str | None:
-    """The first whole number of these columns that float64 does not hold."""
-    with _opened(path) as file:
-        reader = csv.reader(file, delimiter=delimiter)
-        next(reader)
-        return first_rounded_text(row[k] for row in reader if row for k in features)
+def _numbers(layout: _Layout, codes: _LabelCodes) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the features, and the codes of the labels where there are any.
+
+    Raises
+    ------
+    ValueError
+        If a line or a field cannot be read.
+    """
+    features, label = layout.features, layout.label
+    converters: dict[int | str, Callable[[str], float]] = dict.fromkeys(layout.booleans, _boolean)
+    if label is not None:
+        converters[label] = codes.code
+    used = features if label is None else [*features, label]
+    all_used = len(used) == len(layout.names)
+    with _opened(layout.path) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a table without rows is refused below
+        next(csv.reader(file, delimiter=layout.delimiter))
+        values = np.loadtxt(
+            file,
+            delimiter=layout.delimiter,
+            quotechar='"',
+            comments=None,
+            ndmin=2,
+            encoding="utf-8",
+            usecols=None if all_used else used,  # with None, a short or long line is an error
+            converters=converters or None,
+        )
+    if not values.size:
+        raise DataError(f"{layout.path}: the file holds a header, but no rows.")
+    if all_used and values.shape[1] != len(layout.names):
+        raise ValueError("lines and header have different numbers of columns")
+    X = np.ascontiguousarray(values[:, features] if all_used else values[:, : len(features)])
+    return X, None if label is None else values[:, label if all_used else -1].astype(np.intp)
 
 
-def _first_fault(
-    path: Path, delimiter: str, names: list[str], features: list[int], at: int | None, truths: set[int]
-) -> str | None:
-    """The first line that cannot be read, and why."""
-    with _opened(path) as file:
-        reader = csv.reader(file, delimiter=delimiter)
-        next(reader)
+def _boolean(text: str) -> float:
+    try:
+        return _BOOLEANS[text.strip()]
+    except KeyError:
+        raise ValueError("neither True nor False") from None
+
+
+def _refuse_row_as_header(layout: _Layout, codes: _LabelCodes, expected: Expected) -> None:
+    """Raise DataError where the header seems to be a row: features named by numbers, and a class as the label's name.
+
+    Where a model knows the columns, all rows may be of one class.
+    """
+    assert layout.label is not None
+    if not all(_number(name) is not None for name in layout.feature_names):
+        return
+    if layout.names[layout.label] in codes:
+        raise DataError(
+            f"{layout.path}, line 1: the file needs a header with the names of the columns, and begins with a "
+            f"row, whose label {layout.names[layout.label]!r} occurs again."
+        )
+    if len(codes) == 1 and not expected.for_model:
+        raise DataError(
+            f"{layout.path}, line 1: all rows are of class {next(iter(codes))!r}, and the names of the features, "
+            f"{listed(layout.feature_names)}, are numbers: if this line is a row, write a header with "
+            "the names of the columns above it."
+        )
+
+
+def _check_quotes(layout: _Layout) -> None:
+    """Raise DataError where a quote is still open at the end: the last row may be cut short."""
+    with open_data(layout.path) as raw:
+        if not any(b'"' in block for block in iter(partial(raw.read, 1 << 20), b"")):
+            return
+    begin, end, last = 0, 0, [_END]
+    with _opened(layout.path) as file, suppress(csv.Error):  # a value too long for csv is no row cut short
+        # an open quote takes the line that follows with it, however irregular those before are
+        reader = csv.reader(chain(file, ["\n", _END]), delimiter=layout.delimiter)
         for row in reader:
-            fault = _fault(row, names, features, at, truths) if row else None
-            if fault is not None:
-                return f"{path}, line {reader.line_num}: {fault}."
+            begin, end, last = end, reader.line_num, row
+    if last != [_END]:
+        raise DataError(
+            f"{layout.path}, line {begin + 1}: a quote is opened and never closed; the file may be cut short: "
+            "copy or write it again."
+        )
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[TextIO]:
+    with open_data(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
+        yield file
+
+
+def _first_rounded(layout: _Layout) -> str | None:
+    """Return the first whole number among the features that float64 does not hold."""
+    return first_rounded_text(row[k] for _, row in layout.rows() for k in layout.features)
+
+
+def _first_fault(layout: _Layout) -> str | None:
+    """Return the first line that cannot be read, and the reason."""
+    for line, row in layout.rows():
+        fault = _row_fault(row, layout) or next(
+            (found for k in layout.features if (found := _feature_fault(row[k].strip(), k, layout))), None
+        )
+        if fault is not None:
+            return f"{layout.path}, line {line}: {fault}."
     return None
 
 
-def _fault(
-    row: list[str], names: list[str], features: list[int], at: int | None, truths: set[int]
-) -> str | None:
-    if len(row) != len(names):
-        return f"{len(row)} columns, but the header has {len(names)}"
-    if at is not None and not row[at].strip():
-        return f"the label (column {names[at]!r}) is empty; leave the row out"
-    if at is not None and (label := _number(row[at])) is not None and not isfinite(label):
-        return f"the label (column {names[at]!r}) is {row[at].strip()!r}; leave the row out"
-    if at is not None and "\n" in row[at]:
+def _row_fault(row: list[str], layout: _Layout) -> str | None:
+    """Return what is wrong with the number of columns, or with the label."""
+    if len(row) != len(layout.names):
+        return f"{len(row)} columns, but the header has {len(layout.names)}"
+    if layout.label is None:
+        return None
+    text, name = row[layout.label], layout.names[layout.label]
+    if not text.strip():
+        return f"the label (column {name!r}) is empty; leave the row out"
+    if (number := _number(text)) is not None and not isfinite(number):
+        return f"the label (column {name!r}) is {text.strip()!r}; leave the row out"
+    if "\n" in text:
         return (
-            f"the label (column {names[at]!r}) that ends here has several lines, {row[at][:20]!r} and so on; close "
+            f"the label (column {name!r}) that ends here has several lines, {text[:20]!r} and so on; close "
             "or remove the quote that it begins with"
         )
-    for k in features:
-        text = row[k].strip()
-        number = _TRUTH.get(text) if k in truths else _number(text)
-        if not text:
-            return f"column {names[k]!r} is empty; fill it in or leave the row out"
-        if number is None and k in truths:
-            return (
-                f"column {names[k]!r} begins with True or False, and {text[:40]!r} is neither; write 1 and 0"
-            )
-        if number is None and _DECIMAL_COMMA.fullmatch(text):
-            return (
-                f"column {names[k]!r}: {text[:40]!r} has a decimal comma; write numbers with a decimal point (pandas "
-                "reads such a file with read_csv(..., decimal=',') and writes points)"
-            )
-        if number is None:
-            return (
-                f"column {names[k]!r}: {text[:40]!r} is not a number; write numbers, leave the "
-                "column out with --drop, or name the label column with --label"
-            )
-        if isnan(number):
-            return f"column {names[k]!r} is {text!r}; fill it in or leave the row out"
-        if isinf(number):
-            return f"column {names[k]!r} is {text[:40]!r}, no finite number of 64 bits; correct it or leave the row out"
+    return None
+
+
+def _feature_fault(text: str, k: int, layout: _Layout) -> str | None:
+    """Return what is wrong with a value of column `k`."""
+    column, shown = f"column {layout.names[k]!r}", repr(text[:40])
+    number = _BOOLEANS.get(text) if k in layout.booleans else _number(text)
+    if not text:
+        return f"{column} is empty; fill it in or leave the row out"
+    if number is None and k in layout.booleans:
+        return f"{column} begins with True or False, and {shown} is neither; write 1 and 0"
+    if number is None and _DECIMAL_COMMA.fullmatch(text):
+        return (
+            f"{column}: {shown} has a decimal comma; write numbers with a decimal point (pandas "
+            "reads such a file with read_csv(..., decimal=',') and writes points)"
+        )
+    if number is None:
+        return (
+            f"{column}: {shown} is not a number; write numbers, leave the "
+            "column out with --drop, or name the label column with --label"
+        )
+    if isnan(number):
+        return f"{column} is {text!r}; fill it in or leave the row out"
+    if isinf(number):
+        return f"{column} is {shown}, no finite number of 64 bits; correct it or leave the row out"
     return None
 
 

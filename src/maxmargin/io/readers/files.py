@@ -1,4 +1,4 @@
-"""Opening files, compressed or not; what is wrong with them in words; how much memory they will take."""
+"""Opening files, compressed or not; errors of reading in one sentence; the memory that data take."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _MAGIC = {
     b"ARROW1": ".arrow",
     b"FEA1": ".feather",
 }
-_SAMPLE = 1 << 20
+_SAMPLE = 1 << 20  # bytes: enough to estimate the memory that a file takes, and read in a millisecond
 
 
 def check_file(path: Path) -> None:
-    """Raise DataError where there is no file to read."""
+    """Raise DataError where a file is missing, empty, or a folder."""
     if path.is_dir():
         raise DataError(f"{path}: this is a folder; name a file in it.")
     if not path.exists():
@@ -42,8 +42,8 @@ def check_file(path: Path) -> None:
 
 
 @contextmanager
-def plain_sentences(path: Path) -> Iterator[None]:
-    """Say in a sentence what the system, or a decompressor, says in its own words."""
+def data_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the system and of decompressors into a DataError of one sentence."""
     try:
         yield
     except EOFError:
@@ -70,21 +70,21 @@ def plain_sentences(path: Path) -> Iterator[None]:
 
 
 def open_data(path: Path) -> IO[bytes]:
-    """The bytes of a file, decompressed."""
+    """Open a file for reading bytes, decompressed."""
     opener = COMPRESSED.get(path.suffix.lower())
     return opener(path, "rb") if opener else open(path, "rb")
 
 
 @dataclass(frozen=True)
 class Sample:
-    """The beginning of a text, and how many times as long the whole is (estimated where compressed)."""
+    """The beginning of a text, and the length of the whole over it (an estimate where it is compressed)."""
 
     text: bytes
     ratio: float
 
 
 def sample(path: Path) -> Sample:
-    """Look at the first megabyte of a text file.
+    """Read the first megabyte of a text file.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def sample(path: Path) -> Sample:
     with open(path, "rb") as raw:
         opener = COMPRESSED.get(path.suffix.lower())
         text = (opener(raw, "rb") if opener else raw).read(_SAMPLE)
-        used = max(raw.tell(), 1)
+        bytes_read = max(raw.tell(), 1)
     for magic, suffix in _MAGIC.items():
         if text.startswith(magic):
             raise DataError(f"{path}: this is a {suffix} file by its content; give it a name that ends so.")
@@ -108,14 +108,14 @@ def sample(path: Path) -> Sample:
         if len(text) < _SAMPLE:
             raise DataError(f"{path}: the file is empty.")
         text = b"\n"
-    return Sample(text, 1.0 if len(text) < _SAMPLE else max(path.stat().st_size / used, 1.0))
+    return Sample(text, 1.0 if len(text) < _SAMPLE else max(path.stat().st_size / bytes_read, 1.0))
 
 
 _REMEDY = "use fewer rows, sparse data (svmlight text, .npz with CSR arrays), or a machine with more memory"
 
 
 def require_memory(path: Path, needed: float) -> None:
-    """Raise DataError where `needed` bytes are more than there are."""
+    """Raise DataError where `needed` bytes are more than the memory that is free."""
     available = available_memory()
     if needed > available:
         raise DataError(
@@ -125,7 +125,7 @@ def require_memory(path: Path, needed: float) -> None:
 
 
 def available_memory() -> float:
-    """Bytes that can be had without swapping; the limit of a container counts."""
+    """Return the bytes that can be allocated without swapping, within the limit of a container."""
     try:
         available = float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -137,7 +137,7 @@ def available_memory() -> float:
 
 
 def _memory_lines() -> Iterator[tuple[str, float]]:
-    """What Linux says; nothing elsewhere. SC_AVPHYS_PAGES leaves out the page cache, which can be had."""
+    """Yield the memory that Linux reports, nothing elsewhere; SC_AVPHYS_PAGES would leave out the page cache."""
     try:
         with open("/proc/meminfo") as file:
             for line in file:

@@ -1,4 +1,4 @@
-"""What a reader returns, what it may expect, and how it says no."""
+"""The table that a reader returns, and the choice of its columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class DataError(ValueError):
 
 @dataclass(frozen=True)
 class Expected:
-    """What is known of a file before it is read; see `maxmargin.io.readers.read`."""
+    """Requirements on a file; see the parameters of `maxmargin.io.readers.read`."""
 
     n_features: int | None = None
     label: str | None = None
@@ -29,13 +29,13 @@ class Expected:
 
     @property
     def for_model(self) -> bool:
-        """Is there a model that the columns have to fit? Then labels are not needed."""
+        """Whether the columns have to fit a model; labels are not needed then."""
         return self.n_features is not None or self.features is not None
 
 
 @dataclass(frozen=True)
 class Table:
-    """A data set as it was read.
+    """A data set.
 
     Attributes
     ----------
@@ -47,9 +47,9 @@ class Table:
     label_name : str or None
         The column that the labels were in.
     first_index : {0, 1} or None
-        From what the indices of svmlight text count.
+        The first index of svmlight text.
     rounded : str or None
-        A whole number of the file, or one of a wider type, that float64 does not hold: no proof may rest on X then.
+        A whole number of the file, or one of a wider type, that float64 does not hold: X is not the data of the file.
     """
 
     X: Any
@@ -61,14 +61,14 @@ class Table:
 
 
 def whole(labels: np.ndarray) -> np.ndarray:
-    """Labels such as -1.0 and 3.0 as integers, which print as they were written; others as they are."""
+    """Return labels such as -1.0 and 3.0 as integers, which print as they were written, and others unchanged."""
     if labels.dtype.kind == "f" and np.all(labels == np.trunc(labels)) and np.all(np.abs(labels) < 2.0**53):
         return labels.astype(np.int64)
     return labels
 
 
 def labels_of(texts: list[str]) -> np.ndarray:
-    """Labels as numbers where all of them are numbers, else as strings."""
+    """Return labels as numbers where all of them are numbers, else as strings."""
     if any("_" in text for text in texts):  # 1_000 is a number in Python only
         return np.array(texts)
     try:
@@ -87,7 +87,7 @@ def labels_of(texts: list[str]) -> np.ndarray:
 def columns(
     path: Any, names: list[str], expected: Expected, row_names: Collection[str] = ()
 ) -> tuple[list[int], int | None]:
-    """Where the features are, and where the label is (None if there is none).
+    """Return the places of the features and of the label (None if there is none).
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def columns(
     names : list of str
     expected : Expected
     row_names : collection of str, default=()
-        Columns that are no features unless they are asked for.
+        Columns that are no features unless `expected` names them.
 
     Raises
     ------
@@ -117,39 +117,46 @@ def columns(
     lower = {names[k].lower(): k for k in reversed(left) if k not in used}
     usual = next((lower[name] for name in LABEL_NAMES if name in lower), None)
     if expected.features is not None:
-        return _of_model(path, names, expected, used or left, usual)
-    if expected.label is not None and expected.label in names:
-        at = names.index(expected.label)
-        if at in used:
-            raise DataError(f"{path}: the column {expected.label!r} cannot be both the label and a feature.")
-    elif expected.label is not None and not expected.for_model:
-        raise DataError(f"{path}: there is no column {expected.label!r}; the columns are {listed(names)}.")
-    elif expected.n_features is not None and len(used or left) == expected.n_features:
-        at = usual if used else None  # a table without labels
-    else:
-        others = [k for k in left if k not in used]
-        at = usual if usual is not None or not others else others[-1]
-    chosen = used or [k for k in left if k != at]
-    if at is None and not expected.for_model:
+        return _columns_of_model(path, names, expected, used or left, usual)
+    label = _label_place(path, names, expected, used, left, usual)
+    features = used or [k for k in left if k != label]
+    if label is None and not expected.for_model:
         raise DataError(
             f"{path}: every column is a feature by --columns; name the label column with --label."
         )
-    if expected.n_features is not None and len(chosen) != expected.n_features:
+    if expected.n_features is not None and len(features) != expected.n_features:
         raise DataError(
-            f"{path}: the model has {expected.n_features} features, the file holds {len(chosen)}"
-            + ("." if at is None else f" (and the label column {names[at]!r}).")
+            f"{path}: the model has {expected.n_features} features, the file holds {len(features)}"
+            + ("." if label is None else f" (and the label column {names[label]!r}).")
         )
-    if not chosen:
+    if not features:
         raise DataError(
-            f"{path}: the only column is the label {names[at or 0]!r}; a classifier needs features."
+            f"{path}: the only column is the label {names[label or 0]!r}; a classifier needs features."
         )
-    return chosen, at
+    return features, label
 
 
-def _of_model(
+def _label_place(
+    path: Any, names: list[str], expected: Expected, used: list[int], left: list[int], usual: int | None
+) -> int | None:
+    """Return the place of the label: named, else one with a usual name, else the last; None in a table without."""
+    if expected.label is not None and expected.label in names:
+        label = names.index(expected.label)
+        if label in used:
+            raise DataError(f"{path}: the column {expected.label!r} cannot be both the label and a feature.")
+        return label
+    if expected.label is not None and not expected.for_model:
+        raise DataError(f"{path}: there is no column {expected.label!r}; the columns are {listed(names)}.")
+    if expected.n_features is not None and len(used or left) == expected.n_features:
+        return usual if used else None  # all columns are features of the model
+    others = [k for k in left if k not in used]
+    return usual if usual is not None or not others else others[-1]
+
+
+def _columns_of_model(
     path: Any, names: list[str], expected: Expected, left: list[int], usual: int | None
 ) -> tuple[list[int], int | None]:
-    """The same for a model that knows its columns by name, of which all must be among those left."""
+    """Return the places for a model that knows its columns by name; `left` are the columns that options leave."""
     features: Any = expected.features
     missing = [name for name in features if name not in names]
     if missing:
@@ -159,17 +166,17 @@ def _of_model(
             + f", which the file does not hold; its columns are {listed(names)}."
         )
     places = {name: k for k, name in enumerate(names)}
-    chosen, left_over = [places[name] for name in features], set(left)
+    chosen, allowed = [places[name] for name in features], set(left)
     for k in chosen:
-        if k not in left_over:
+        if k not in allowed:
             option = "--columns" if expected.use else "--drop"
             raise DataError(f"{path}: the model needs the column {names[k]!r}, which {option} leaves out.")
-    at = names.index(expected.label) if expected.label in names else usual
-    return chosen, None if at in chosen else at
+    label = names.index(expected.label) if expected.label in names else usual
+    return chosen, None if label in chosen else label
 
 
 def named(path: Any, option: str, words: tuple[str, ...], names: list[str]) -> list[int]:
-    """Places of columns that an option names, with commas between or one at a time, in this order.
+    """Return the places of columns that an option names, with commas between or one at a time, in this order.
 
     Raises
     ------
@@ -190,14 +197,14 @@ def named(path: Any, option: str, words: tuple[str, ...], names: list[str]) -> l
 
 
 def listed(names: list[str]) -> str:
-    """The first few names."""
+    """Return the first eight names as text."""
     return ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
 
 
 def check_finite(path: Any, X: np.ndarray, names: list[str] | None = None) -> None:
     """Raise DataError at the first entry of a dense array that is NaN or infinite."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(X.sum(dtype=np.float64)):  # one pass, no copy; a mere overflow is looked into below
+        if np.isfinite(X.sum(dtype=np.float64)):  # one pass, no copy; a sum that overflows is examined below
             return
     for i in range(X.shape[0]):
         bad = np.flatnonzero(~np.isfinite(X[i]))
