@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from maxmargin import separate
 from maxmargin.cli.app import app
-from maxmargin.cli.separate import separate as command
+from maxmargin.cli.separate import separate as separate_command
 from maxmargin.io.model_file import load, save
 
 
@@ -27,7 +27,7 @@ def run(*arguments):
 
 def test_defaults_are_those_of_the_function():
     parameters = inspect.signature(separate).parameters
-    options = inspect.signature(command).parameters
+    options = inspect.signature(separate_command).parameters
     shared = set(options) & set(parameters)
     assert shared >= {"kernel", "gamma", "degree", "coef0", "p", "bias", "tol", "max_time"}
     for name in shared:

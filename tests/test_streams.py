@@ -148,12 +148,13 @@ def present(self, *arguments):
         os.kill(os.getpid(), signal.SIGINT)
     original(self, *arguments)
 stream.Stream.present = present
-parsed = svmlight._parsed
-def read(*arguments):
+import sklearn.datasets
+parsed = sklearn.datasets.load_svmlight_file
+def read(*arguments, **options):
     if at == 0:
         os.kill(os.getpid(), signal.SIGINT)
-    return parsed(*arguments)
-svmlight._parsed = read
+    return parsed(*arguments, **options)
+sklearn.datasets.load_svmlight_file = read
 """
 MAIN = "from maxmargin.cli import main; main()"
 PEAK = """
