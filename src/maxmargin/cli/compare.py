@@ -19,7 +19,6 @@ from .options import (
     Label,
     Use,
     errors_in_one_sentence,
-    picture_format,
     takes,
 )
 
@@ -58,19 +57,15 @@ def compare(
     with errors_in_one_sentence():
         from ..numerics.files import check_place
         from .data import ColumnOptions, read_labelled, refuse_rounded
+        from .display import PictureFile, Progress
 
         if csv is not None:
             check_place(csv, data)
-        kind = None
+        drawn = None
         if picture is not None:
-            check_place(picture, data, *([] if csv is None else [csv]))
-            kind = picture_format(picture)
+            drawn = PictureFile(picture, (10.8, 4.6), data, *([] if csv is None else [csv]))
             if csv is not None and csv.absolute() == picture.absolute():
                 raise ValueError(f"{picture}: --csv and --picture name the same file; give each its own")
-
-        from .display import Progress, new_figure, save_figure
-
-        figure = None if picture is None else new_figure(10.8, 4.6)  # a missing matplotlib is reported first
         table = read_labelled(data, n_features, ColumnOptions(label, columns, drop))
         hard = isinf(parameters["C"])
         if hard:
@@ -93,9 +88,9 @@ def compare(
             )
         if csv is not None:
             comparison.to_csv(csv)
-        if picture is not None and figure is not None:
-            comparison.plot(figure.subplots(1, 2))
-            save_figure(figure, picture, str(kind))
+        if drawn is not None:
+            comparison.plot(drawn.figure.subplots(1, 2))
+            drawn.save()
         if as_json:
             files = {"csv": csv, "picture": picture}
             names = {name: None if path is None else str(path) for name, path in files.items()}

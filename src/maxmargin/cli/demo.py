@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer import Option
 
-from .options import STOPPED, AsJson, errors_in_one_sentence, picture_format
+from .options import STOPPED, AsJson, errors_in_one_sentence
 
 
 def demo(
@@ -18,19 +18,19 @@ def demo(
 ) -> None:
     """Fit real data that ship with scikit-learn; prove the result, check the proof, and draw it."""
     with errors_in_one_sentence():
-        from ..numerics.files import check_place
+        from .display import MissingMatplotlib, PictureFile
 
-        check_place(picture)
-        kind = picture_format(picture)
+        drawn = None
+        try:
+            drawn = PictureFile(picture, (7.2, 4.6))
+        except MissingMatplotlib:
+            typer.echo("There will be no picture: it needs pip install 'maxmargin[plot]'.\n", err=True)
 
         from ..certificates.bounds import verify
         from ..estimators.linear import MaxMarginClassifier
         from ..problem.status import Status
         from .words import fit_facts, json_text
 
-        figure = _figure()
-        if figure is None:
-            typer.echo("There will be no picture: it needs pip install 'maxmargin[plot]'.\n", err=True)
         X, y, X_test, y_test = _data()
         if not as_json:
             _print_introduction(X, len(y_test))
@@ -46,12 +46,15 @@ def demo(
         if not as_json:
             _print_history(model)
         certificate = verify(model, X, y)
-        if figure is not None:
-            _draw(model, figure, picture, kind)
+        if drawn is not None:
+            from ..plots import BoundsDisplay  # matplotlib is optional
+
+            BoundsDisplay.from_estimator(model, ax=drawn.figure.subplots())
+            drawn.save()
         if as_json:
             facts = fit_facts(model, certificate)
             facts |= {"seconds": seconds, "compile_seconds": compile_seconds, "verified": True}
-            facts |= {"test_accuracy": accuracy, "picture": None if figure is None else str(picture)}
+            facts |= {"test_accuracy": accuracy, "picture": None if drawn is None else str(picture)}
             typer.echo(json_text(facts))
         else:
             typer.echo(
@@ -60,7 +63,7 @@ def demo(
             typer.echo(f"{model.certificate_}\n")
             typer.echo("verified: recomputed from the data in compensated sums, both bounds hold.")
             typer.echo(f"test accuracy: {accuracy:.4f}")
-            if figure is not None:
+            if drawn is not None:
                 typer.echo(f"picture: {picture}")
     if model.status_ is not Status.CERTIFIED:
         raise typer.Exit(STOPPED)
@@ -100,21 +103,3 @@ def _print_history(model: Any) -> None:
             f"{report.round:8d} {report.seconds:10.4f} {report.lower:15.9g} {report.upper:15.9g} "
             f"{report.gap:10.2g}{stage}"
         )
-
-
-def _figure() -> Any:
-    """Return an empty figure, None where matplotlib is not installed."""
-    from .display import new_figure
-
-    try:
-        return new_figure(7.2, 4.6)
-    except ValueError:
-        return None
-
-
-def _draw(model: Any, figure: Any, path: Path, kind: str) -> None:
-    from ..plots import BoundsDisplay  # matplotlib is optional
-    from .display import save_figure
-
-    BoundsDisplay.from_estimator(model, ax=figure.subplots())
-    save_figure(figure, path, kind)

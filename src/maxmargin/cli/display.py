@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.live import Live
@@ -14,8 +14,12 @@ from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn, Transf
 from rich.progress import Progress as ProgressBar
 from rich.text import Text
 
-from ..fit.report import Report
-from ..numerics.files import written_whole
+from ..numerics.files import check_place, written_whole
+
+if TYPE_CHECKING:
+    from ..fit.report import Report  # slow to import
+
+PICTURE_FORMATS = ("png", "pdf", "svg")
 
 
 class Progress:
@@ -84,22 +88,47 @@ def reading_bar(data: Path, quiet: bool) -> Iterator[Callable[[int], None]]:
         yield lambda read: bar.update(task, completed=read)
 
 
-def new_figure(width: float, height: float) -> Any:
-    """Return an empty figure, in inches, that needs no screen.
+class PictureFile:
+    """A figure of matplotlib, and the file that it is saved to; faults are reported before there is anything to draw.
+
+    Parameters
+    ----------
+    path : Path
+        Its end says the format; without an end it is png.
+    size : tuple of float
+        Width and height in inches.
+    *inputs : Path
+        Files that are read from, and must not be overwritten.
 
     Raises
     ------
+    OSError
+        If the file cannot be written.
     ValueError
-        If matplotlib is not installed.
+        If there is no such format, or as MissingMatplotlib.
     """
+
+    def __init__(self, path: Path, size: tuple[float, float], *inputs: Path) -> None:
+        check_place(path, *inputs)
+        self.path, self.format = path, path.suffix.lower().removeprefix(".") or "png"
+        if self.format not in PICTURE_FORMATS:
+            raise ValueError(f"{path}: a picture is a .png, .pdf or .svg; give it a name that ends so")
+        self.figure = new_figure(size)
+
+    def save(self) -> None:
+        """Write the figure; the file appears whole or not at all."""
+        with written_whole(self.path) as file:
+            self.figure.savefig(file, format=self.format, dpi=150)
+
+
+class MissingMatplotlib(ValueError):
+    """Pictures cannot be drawn, since matplotlib is not installed."""
+
+
+def new_figure(size: tuple[float, float]) -> Any:
+    """Return an empty figure that needs no screen; raise MissingMatplotlib where it cannot be drawn."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ValueError("Pictures need matplotlib: pip install 'maxmargin[plot]'.") from None
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def save_figure(figure: Any, path: Path, kind: str) -> None:
-    """Write a figure to a file that appears whole or not at all."""
-    with written_whole(path) as file:
-        figure.savefig(file, format=kind, dpi=150)
+        raise MissingMatplotlib("Pictures need matplotlib: pip install 'maxmargin[plot]'.") from None
+    return Figure(figsize=size, layout="constrained")

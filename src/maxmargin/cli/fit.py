@@ -150,6 +150,7 @@ def _fit(model: Any, table: Table, progress: Progress) -> float:
 
 
 def _print_report(model: Any, table: Table, seconds: float, output: Path) -> None:
+    """Print status, algorithms, bounds and the largest weights of a model."""
     from .words import bound_lines, is_inseparable, stages_line, weight_lines
 
     rounds = f"{model.n_iter_} round{'s' * (model.n_iter_ != 1)}"

@@ -13,7 +13,6 @@ from typer import Argument, BadParameter, Context, Option
 
 # exit codes: stopped before the tolerance; bad input or a failed check; Ctrl-C, 128 + SIGINT as shells have it
 STOPPED, BAD_INPUT, INTERRUPTED = 3, 2, 130
-PICTURE_FORMATS = ("png", "pdf", "svg")
 Command = TypeVar("Command", bound=Callable[..., None])
 
 
@@ -154,14 +153,6 @@ def given_options(context: Context) -> dict[str, Any]:
         for name, value in context.params.items()
         if (source := sources[name]) is not None and source.name == "COMMANDLINE"
     }
-
-
-def picture_format(path: Path) -> str:
-    """Return the format that the name of a picture ends in; without an end, png."""
-    kind = path.suffix.lower().removeprefix(".") or "png"
-    if kind not in PICTURE_FORMATS:
-        raise ValueError(f"{path}: a picture is a .png, .pdf or .svg; give it a name that ends so")
-    return kind
 
 
 @contextmanager

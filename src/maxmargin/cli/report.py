@@ -47,7 +47,7 @@ def report(
         from .display import new_figure
         from .words import json_text, nothing_proved
 
-        new_figure(1.0, 1.0)  # a missing matplotlib is reported before the work
+        new_figure((1.0, 1.0))  # a missing matplotlib is reported before the work
         fitted, table = read_certified(model, data, ColumnOptions(label, columns, drop), "a report")
 
         from ..report import Outcome, write_report  # needs matplotlib

@@ -21,7 +21,6 @@ from .options import (
     Use,
     errors_in_one_sentence,
     parse_norm,
-    picture_format,
     takes,
 )
 
@@ -70,17 +69,10 @@ def select(
     features can: see --standardize. Exit code 3 if a fit stopped before the tolerance.
     """
     with errors_in_one_sentence():
-        from ..numerics.files import check_place
         from .data import ColumnOptions, read_labelled, refuse_rounded
+        from .display import PictureFile
 
-        kind = None
-        if picture is not None:
-            check_place(picture, data)
-            kind = picture_format(picture)
-
-        from .display import new_figure, save_figure
-
-        figure = None if picture is None else new_figure(10.8, 4.6)  # a missing matplotlib is reported first
+        drawn = None if picture is None else PictureFile(picture, (10.8, 4.6), data)
         if folds < 2:
             raise ValueError(f"--folds must be at least 2, to test on rows not learnt from; got {folds}.")
         if top < 0:
@@ -109,11 +101,11 @@ def select(
         begin = time.perf_counter()
         selector.fit(_standardized(table.X) if standardize else table.X, table.y)
         seconds = time.perf_counter() - begin
-        if picture is not None and figure is not None:
+        if drawn is not None:
             from ..plots import EliminationDisplay  # matplotlib is optional
 
-            EliminationDisplay.from_estimator(selector, axes=figure.subplots(1, 2))
-            save_figure(figure, picture, str(kind))
+            EliminationDisplay.from_estimator(selector, axes=drawn.figure.subplots(1, 2))
+            drawn.save()
         names = _ranked_names(table, selector)
         if as_json:
             facts = _facts(selector, names) | {"seconds": seconds}

@@ -246,6 +246,7 @@ class _Reader:
         return model
 
     def _check_format(self, record: Any) -> None:
+        """Raise ModelFileError where a record is another one, or of a newer version."""
         if not isinstance(record, dict) or record.get("format") != FORMAT:
             raise self.error(f'this is no model that to_json wrote: there is no "format": "{FORMAT}".')
         version = self._entry(record, "version", int)

@@ -146,6 +146,7 @@ def parameters_of(model: Any) -> Record:
 
 
 def _algorithm_record(algorithm: Any) -> Any:
+    """Return the name of an algorithm, or the name and the fields of an object of the registry."""
     if isinstance(algorithm, Decomposition):
         return algorithm.name
     if not isinstance(algorithm, Algorithm):
@@ -185,10 +186,11 @@ def _fields(instance: Any) -> Record:
     return {field.name: plain(getattr(instance, field.name)) for field in fields(instance)}
 
 
-# names of classes and features, and where the command line had the data from
+# names of classes and features, and the columns of the data that the command line read
 
 
 def _write_names(model: Any, record: Record, arrays: Arrays) -> None:
+    """Write the classes, the names of the features, and the columns of the command line's data."""
     classes = model.classes_
     if classes.dtype.kind in "biuf":
         arrays["classes"] = classes
@@ -217,6 +219,7 @@ def _read_names(model: Any, record: Record, arrays: Arrays) -> None:
 
 
 def _write_expansion(model: Any, record: Record, arrays: Arrays) -> None:
+    """Write the support vectors, the kernel, and the scheme of several classes."""
     vectors, kernel = model.support_vectors_, model.kernel_
     if sp.issparse(vectors):
         for name in ("data", "indices", "indptr"):
@@ -231,6 +234,7 @@ def _write_expansion(model: Any, record: Record, arrays: Arrays) -> None:
 
 
 def _read_expansion(model: Any, record: Record, arrays: Arrays) -> None:
+    """Read the support vectors and the kernel, and make the machine that predicts with them."""
     values = record["kernel"]["fields"]
     if "parameters" in values:
         values["parameters"] = tuple(values["parameters"].items())
@@ -262,6 +266,7 @@ def _read_kernel_fit(model: Any, record: Record, arrays: Arrays) -> None:
 
 
 def _write_certificates(model: Any, record: Record, arrays: Arrays) -> None:
+    """Write the bounds with their dual weights, the proofs about hard margins, and the reports of the fit."""
     certificate = model.certificate_
     record["n_features_in"], record["n_iter"] = model.n_features_in_, int(model.n_iter_)
     record["status"] = model.status_.value
@@ -286,6 +291,7 @@ def _write_certificates(model: Any, record: Record, arrays: Arrays) -> None:
 
 
 def _read_certificates(model: Any, record: Record, arrays: Arrays) -> None:
+    """Read certificates, verdicts and reports, with the names of their problems."""
     model.n_features_in_, model.n_iter_ = record["n_features_in"], record["n_iter"]
     model.status_ = Status(record["status"])
     kernel = getattr(model, "kernel_", Linear())

@@ -95,6 +95,7 @@ def _dense(path: Path, X: np.ndarray, expected: Expected) -> np.ndarray:
 
 
 def _sparse(path: Path, archive: Any, headers: dict[str, Any], expected: Expected) -> Any:
+    """Return the CSR matrix of the arrays of an archive, as wide as the model where one is known."""
     kind = archive["format"].item() if "format" in headers else b"csr"
     kind = kind.decode() if isinstance(kind, bytes) else str(kind)
     if kind not in ("csr", "csc"):

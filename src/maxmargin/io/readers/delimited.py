@@ -134,6 +134,7 @@ def _layout(path: Path, expected: Expected) -> _Layout:
 
 
 def _check_header(path: Path, names: list[str], expected: Expected) -> None:
+    """Raise DataError where the first line is no header, or its names are not distinct."""
     if names and all(_number(name) is not None for name in names):
         raise DataError(
             f"{path}, line 1: the file needs a header with the names of the columns, and begins with numbers."

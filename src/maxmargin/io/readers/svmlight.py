@@ -206,6 +206,7 @@ def _label_fault(word: bytes) -> str | None:
 
 
 def _index_fault(indices: list[int], expected: Expected) -> str | None:
+    """Return what is wrong with the indices of a row: their range, or their order."""
     base = expected.first_index or 0
     for index in indices:
         if index < base:
