@@ -1,7 +1,8 @@
-"""The binary decisions of a fitted classifier: which sides, which scores, which dual weights."""
+"""Binary decisions of a fitted classifier: sides, scores and dual variables of each."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -11,28 +12,29 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..certificates.bounds import Certificate, CertificateError, Sample, fingerprint, training_data
 from ..problem.multiclass import AgainstEachOther, Parts, named_parts, parts_of
+from .hard_margin import item
 from .rows import checked_rows
 
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """One binary decision: the only one of two classes, a class against the rest, or a pair of classes.
+    """One binary decision: of two classes, of a class against the rest, or of a pair of classes.
 
     Attributes
     ----------
     model : object
-        The classifier, without the names of its features: arrays need not have any.
-    place : int
-        Which of its scores.
+        The classifier, without the names of its features, so that it takes plain arrays.
+    index : int
+        Column of the scores.
     label : object
-        None of two classes, else the class or the pair.
+        None for two classes, else the class or the pair of classes.
     positive, negative : str
-        The sides, as they are called.
+        Names of the sides.
     certificate : Certificate or None
     """
 
     model: Any
-    place: int
+    index: int
     label: Any
     positive: str
     negative: str
@@ -44,68 +46,65 @@ class Decision:
         return f"{self.positive} against {self.negative}"
 
     def scores(self, X: Any) -> np.ndarray:
-        """f(x) of every row, shape (n,)."""
-        return scores(self.model, X)[:, self.place]
+        """Return f(x) of every row, shape (n,)."""
+        return scores(self.model, X)[:, self.index]
 
     def signs(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The side of each row, 1 or -1, and whether it takes part at all; both of shape (n,)."""
-        return _scheme(self.model).signs(self.place, _codes(self.model, y))
+        """Return the side of each row, 1 or -1, and whether it takes part in the decision; both of shape (n,)."""
+        return scheme_of(self.model).signs(self.index, class_codes(self.model, y))
 
     def difference(self, X: Any, y: Any, sample_weight: Any = None) -> str | None:
-        """What tells these data from those that the certificate is about, in words; None where nothing does."""
+        """Return the difference between these data and those of the certificate in words; None if they are the same."""
         if self.certificate is None:
             return "the model has no certificate"
         try:
             X, labels, weights = training_data(self.model, X, y, sample_weight)
         except CertificateError as error:
             return str(error)
-        if X.shape[1] != self.certificate.fingerprint.features:
-            return f"{self.certificate.fingerprint.features} features then, {X.shape[1]} now"
-        signs, among = self.signs(labels)
+        features = self.certificate.fingerprint.features
+        if X.shape[1] != features:
+            return f"{features} features then, {X.shape[1]} now"
+        signs, takes_part = self.signs(labels)
+        # other data than those of the fit may overflow in the sums of the fingerprint
         with np.errstate(over="ignore", invalid="ignore"):
-            sample = Sample(X, signs, np.where(among, weights, 0.0))
+            sample = Sample(X, signs, np.where(takes_part, weights, 0.0))
             return self.certificate.fingerprint.difference(fingerprint(sample))
 
     def dual(self) -> np.ndarray:
-        """The certificate's dual weight of every row of the fit, shape (n,)."""
+        """Return the certificate's dual variable of every row of the fit, shape (n,)."""
         if self.certificate is None:
             raise ValueError("the model has no certificate, and so no dual weights.")
         return self.certificate.alpha
 
+    def support(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray | None:
+        """Return which rows have a positive dual variable, shape (n,); None unless the data are those of the fit."""
+        return self.dual() > 0.0 if self.difference(X, y, sample_weight) is None else None
+
 
 def decisions(model: Any) -> list[Decision]:
-    """All binary decisions of a fitted classifier.
+    """Return all binary decisions of a fitted classifier.
 
     Parameters
     ----------
     model : MaxMarginClassifier, KernelMaxMarginClassifier or OnlineMarginClassifier
-        Or another fitted classifier with `classes_` and one score a class, of which there is no certificate.
+        Or another fitted classifier with `classes_` and one score a class, which then has no certificate.
 
     Raises
     ------
     NotFittedError
     """
-    check_is_fitted(model)
-    alone = copy(model)
-    if hasattr(alone, "feature_names_in_"):
-        del alone.feature_names_in_
+    unnamed = _without_feature_names(model)
     classes = np.asarray(model.classes_)
     certificate = getattr(model, "certificate_", None)
     found = []
-    for k, label in enumerate(named_parts(_scheme(model), classes)):
-        if label is None:
-            negative, positive = (f"class {text_of(name)}" for name in classes)
-        elif isinstance(label, tuple):
-            positive, negative = (f"class {text_of(name)}" for name in label)
-        else:
-            positive, negative = f"class {text_of(label)}", "the rest"
+    for k, label in enumerate(named_parts(scheme_of(model), classes)):
         part = certificate if isinstance(certificate, Certificate) or certificate is None else certificate[k]
-        found.append(Decision(alone, k, label, positive, negative, part))
+        found.append(Decision(unnamed, k, label, *_sides(label, classes), part))
     return found
 
 
 def decision(model: Any, label: Any = None) -> Decision:
-    """The decision about this class, or pair of classes; None takes the first.
+    """Return the decision about this class, or pair of classes; None takes the first.
 
     Raises
     ------
@@ -120,20 +119,19 @@ def decision(model: Any, label: Any = None) -> Decision:
     for one in found:
         if one.label == label:
             return one
-    known = [one.label.item() if isinstance(one.label, np.generic) else one.label for one in found]
-    raise ValueError(f"label must be one of {known}; got {label!r}.")
+    raise ValueError(f"label must be one of {[item(one.label) for one in found]}; got {label!r}.")
 
 
 def scores(model: Any, X: Any) -> np.ndarray:
-    """The scores of all decisions, shape (n, n_decisions), whatever values a classifier makes of them."""
-    alone = copy(model)
-    if hasattr(alone, "decision_function_shape"):
-        alone.decision_function_shape = "ovo"  # one value a problem, as it is
-    return np.asarray(alone.decision_function(X)).reshape(X.shape[0], -1)
+    """Return the scores of all decisions, shape (n, n_decisions), whatever the shape of `decision_function`."""
+    model = copy(model)
+    if hasattr(model, "decision_function_shape"):
+        model.decision_function_shape = "ovo"  # one column a binary problem
+    return np.asarray(model.decision_function(X)).reshape(X.shape[0], -1)
 
 
 def text_of(label: Any) -> str:
-    """A class, or a pair of them, as it was written: 1 rather than 1.0."""
+    """Return a class, or a pair of classes, as text: 1 rather than 1.0."""
     if isinstance(label, tuple):
         return " and ".join(text_of(one) for one in label)
     value = label.item() if hasattr(label, "item") else label
@@ -141,51 +139,88 @@ def text_of(label: Any) -> str:
 
 
 def rows_of(model: Any, X: Any) -> Any:
-    """Rows as an array or a CSR matrix, of the features that the model knows.
+    """Return the rows as an array or a CSR matrix of the model's features.
 
     Raises
     ------
     ValueError
-        If there are more or fewer features, if columns have names that are not those of the fit, in their order, or
-        if entries are missing or no numbers; of these the message names the column.
+        If the number of features differs, if the names of columns are not those of the fit, in their order, or if
+        entries are missing or no numbers; the message names the column.
     """
-    named = hasattr(X, "columns") and hasattr(model, "feature_names_in_")
-    return checked_rows(
-        model if named else decisions(model)[0].model,
-        X if named or not hasattr(X, "columns") else np.asarray(X),
-        accept_sparse="csr",
-        reset=False,
-    )
+    is_frame = hasattr(X, "columns")
+    if not (is_frame and hasattr(model, "feature_names_in_")):
+        model, X = _without_feature_names(model), np.asarray(X) if is_frame else X
+    return checked_rows(model, X, accept_sparse="csr", reset=False)
+
+
+def feature_names_of(model: Any, X: Any, names: Sequence[str] | None = None) -> list[str]:
+    """Return names of the columns of X: those given, else those of the fit, else numbers.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many names as columns.
+    """
+    count = int(np.shape(X)[1])
+    if names is None:
+        names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        names = [f"feature {j}" for j in range(count)]
+    if len(names) != count:
+        raise ValueError(f"there must be a name for each of {count} features; got {len(names)}.")
+    return [str(name) for name in names]
 
 
 def class_values(model: Any, X: Any) -> np.ndarray:
-    """One value a class, shape (n, n_classes), the largest of which belongs to the class that is predicted.
+    """Return one value a class, shape (n, n_classes), the largest of which is that of the predicted class.
 
-    Of several pairs the value is the lowest score of a class against any other, which is continuous, unlike votes. A
-    class that wins all its pairs has the only positive one; where there is none, the class predicted is given one.
+    For pairs of classes the value is the lowest score of a class against any other, which is continuous, unlike votes.
+    A class that wins all its pairs has the only positive value. Where no class does, the predicted class gets a
+    positive value.
     """
-    scheme, found = _scheme(model), scores(model, X)
+    scheme, found = scheme_of(model), scores(model, X)
     if not isinstance(scheme, AgainstEachOther):
         return scheme.values(found)
     values = np.full((found.shape[0], scheme.count), np.inf)
     for k, (i, j) in enumerate(scheme.pairs):
         values[:, i] = np.minimum(values[:, i], found[:, k])
         values[:, j] = np.minimum(values[:, j], -found[:, k])
-    drawn = np.flatnonzero(values.max(axis=1) <= 0.0)
-    if drawn.size:
-        predicted = np.searchsorted(model.classes_, model.predict(X[drawn]))
-        values[drawn, predicted] = np.maximum(np.abs(values[drawn]).min(axis=1), np.finfo(float).tiny)
+    tied = np.flatnonzero(values.max(axis=1) <= 0.0)
+    if tied.size:
+        predicted = np.searchsorted(model.classes_, model.predict(X[tied]))
+        values[tied, predicted] = np.maximum(np.abs(values[tied]).min(axis=1), np.finfo(float).tiny)
     return values
 
 
-def _scheme(model: Any) -> Parts:
+def scheme_of(model: Any) -> Parts:
+    """Return the binary problems into which a classifier divides its classes."""
     return parts_of(getattr(model, "multi_class_", "ovr"), len(model.classes_))
 
 
-def _codes(model: Any, y: Any) -> np.ndarray:
-    """The number of each label's class; -1 of one that the model does not know."""
+def class_codes(model: Any, y: Any) -> np.ndarray:
+    """Return the number of each label's class, shape (n,); -1 for labels that the model does not know."""
     y, classes = np.asarray(y), np.asarray(model.classes_)
     known = np.isin(y, classes)
     codes = np.full(y.shape, -1)
     codes[known] = np.searchsorted(classes, y[known])
     return codes
+
+
+def _sides(label: Any, classes: np.ndarray) -> tuple[str, str]:
+    """Return the names of the positive and of the negative side."""
+    if label is None:
+        negative, positive = classes
+    elif isinstance(label, tuple):
+        positive, negative = label
+    else:
+        return f"class {text_of(label)}", "the rest"
+    return f"class {text_of(positive)}", f"class {text_of(negative)}"
+
+
+def _without_feature_names(model: Any) -> Any:
+    """Return a copy of a fitted model that takes arrays without a warning about names."""
+    check_is_fitted(model)
+    model = copy(model)
+    if hasattr(model, "feature_names_in_"):
+        del model.feature_names_in_
+    return model

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
-from .style import CYCLE, GOAL, INK, MARKERS, entitle, figure, label_decades, legend, plain
+from .base import PanelDisplay, problem_name
+from .style import CYCLE, GOAL, INK, LEGEND_BESIDE, MARKERS, label_decades, legend, light_grid
 
 
-class AlgorithmComparisonDisplay:
-    """Algorithms against each other: what they reached, after so many updates and after so much time.
+@dataclass(eq=False, repr=False)
+class AlgorithmComparisonDisplay(PanelDisplay):
+    """Algorithms against each other: margin or objective against updates and against time.
 
-    Hard margin: the margin, with the least bound on any margin as a dashed line. Soft problems: how far the
-    objective is above the best lower bound of all algorithms, as a share of it.
+    Hard margin: the margin, with the least bound on any margin as a dashed line. Soft problems: the distance of the
+    objective from the best lower bound of all algorithms, as a share of it.
 
     It is recommended to use :func:`AlgorithmComparisonDisplay.from_comparison`.
 
     Parameters
     ----------
     updates, seconds, values : dict of str to array-like
-        For each algorithm: how many updates, how long, and the margin or the objective then.
+        For each algorithm: the number of updates, the time, and the margin or the objective then.
     best : float
         The least upper bound of a margin, or the largest lower bound of an objective.
     hard : bool
-        Are the values margins?
+        True for margins, False for objectives.
     tol : float, default=None
         The certified gap that was asked for.
     name : str, default=None
@@ -49,28 +52,25 @@ class AlgorithmComparisonDisplay:
     ['dcd', 'mpu']
     """
 
-    def __init__(
-        self,
-        updates: Any,
-        seconds: Any,
-        values: Any,
-        *,
-        best: float,
-        hard: bool = False,
-        tol: float | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.updates, self.seconds, self.values = (
-            {key: np.asarray(value, dtype=float) for key, value in parts.items()}
-            for parts in (updates, seconds, values)
-        )
-        self.best, self.hard, self.tol, self.name = best, hard, tol, name
+    updates: Any
+    seconds: Any
+    values: Any
+    _: KW_ONLY
+    best: float
+    hard: bool = False
+    tol: float | None = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        for part in ("updates", "seconds", "values"):
+            arrays = {key: np.asarray(value, dtype=float) for key, value in getattr(self, part).items()}
+            setattr(self, part, arrays)
 
     @classmethod
     def from_comparison(
         cls, comparison: Any, *, label: Any = None, name: str | None = None, axes: Any = None
     ) -> AlgorithmComparisonDisplay:
-        """Draw what `compare` found.
+        """Draw the result of `compare`.
 
         Parameters
         ----------
@@ -91,64 +91,36 @@ class AlgorithmComparisonDisplay:
         if label is None:
             label = classes[0]
         elif label not in classes:
-            what = f"one of the classes {classes}" if None not in classes else "None for two classes"
-            raise ValueError(f"label must be {what}; got {label!r}.")
+            allowed = f"one of the classes {classes}" if None not in classes else "None for two classes"
+            raise ValueError(f"label must be {allowed}; got {label!r}.")
         entries = [entry for entry in comparison.entries if entry.label == label]
-        if name is None:
-            name = "hard margin" if problem.hard else f"{problem.loss.replace('_', ' ')}, C = {problem.C:g}"
-            name += "" if label is None else f", class {label} against the rest"
-        known = [entry.upper if problem.hard else entry.lower for entry in entries]
-        display = cls(
-            {entry.algorithm: [report.steps for report in entry.history] for entry in entries},
-            {entry.algorithm: [report.seconds for report in entry.history] for entry in entries},
-            {
-                entry.algorithm: [report.lower if problem.hard else report.upper for report in entry.history]
-                for entry in entries
-            },
-            best=min(known) if problem.hard else max(known),
-            hard=problem.hard,
-            tol=comparison.tol,
-            name=name,
+        # margins grow from below, objectives fall from above; the other bound holds for every algorithm
+        reached, proved = ("lower", "upper") if problem.hard else ("upper", "lower")
+        best = (min if problem.hard else max)(getattr(entry, proved) for entry in entries)
+        updates, seconds, values = (
+            {entry.algorithm: [getattr(report, field) for report in entry.history] for entry in entries}
+            for field in ("steps", "seconds", reached)
         )
+        name = problem_name(problem, label) if name is None else name
+        display = cls(updates, seconds, values, best=best, hard=problem.hard, tol=comparison.tol, name=name)
         return display.plot(axes=axes)
 
-    def plot(self, axes: Any = None, *, name: str | None = None) -> AlgorithmComparisonDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        axes : pair of matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        name : str, default=None
-            The title, if it is to be another one.
-
-        Returns
-        -------
-        display : AlgorithmComparisonDisplay
-        """
-        if axes is None:
-            axes = figure(1, 2)
+    def _draw(self, *axes: Any) -> None:
         left, right = axes
-        self.axes_, self.figure_ = (left, right), left.figure
         self.lines_ = {}
         for k, key in enumerate(self.values):
             shown = self._shown(key)
             style: dict[str, Any] = {
-                "drawstyle": "steps-post",
-                "lw": 1.6,
-                "marker": MARKERS[k % len(MARKERS)],
-                "markevery": max(1, shown.size // 8),
-                "ms": 4,
-                "color": CYCLE[k % len(CYCLE)],
-                "label": key,
-            }
+                "drawstyle": "steps-post", "lw": 1.6, "marker": MARKERS[k % len(MARKERS)], "ms": 4,
+                "markevery": max(1, shown.size // 8), "color": CYCLE[k % len(CYCLE)], "label": key,
+            }  # fmt: skip
             self.lines_[key] = tuple(
                 ax.plot(np.where(x > 0.0, x, np.nan), shown, **style)[0]
                 for ax, x in ((left, self.updates[key]), (right, self.seconds[key]))
             )
-        for ax in self.axes_:
+        for ax in axes:
             ax.set_xscale("log")
-            plain(ax)
+            light_grid(ax)
             label_decades(ax.xaxis)
             if self.hard:
                 ax.axhline(self.best, color=INK, lw=0.9, ls="--")
@@ -156,26 +128,21 @@ class AlgorithmComparisonDisplay:
                 ax.set_yscale("log")
                 if self.tol is not None:
                     ax.axhline(self.tol, color=GOAL, lw=0.9, ls="--")
-        left.set(
-            xlabel="updates",
-            ylabel="margin" if self.hard else "objective above the best lower bound, as a share",
-        )
+        ylabel = "margin" if self.hard else "objective above the best lower bound, as a share"
+        left.set(xlabel="updates", ylabel=ylabel)
         right.set(xlabel="time (s)")
-        title = self.name if name is None else name
-        if title:
-            bound = (
-                f"no margin is above {self.best:.6g}"
-                if self.hard
-                else f"no objective is below {self.best:.6g}"
-            )
-            entitle(left, f"{title}: {bound}")
-        legend(right, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-        return self
+        legend(right, **LEGEND_BESIDE)
 
     def _shown(self, key: str) -> np.ndarray:
-        """Margins as they are, where there is one; objectives as distances."""
+        """Return positive margins, or positive relative distances of objectives from the best bound; else NaN."""
         values = self.values[key]
-        if self.hard:
-            return np.where(values > 0.0, values, np.nan)
-        share = (values - self.best) / (abs(self.best) or 1.0)
-        return np.where(np.isfinite(share) & (share > 0.0), share, np.nan)
+        if not self.hard:
+            values = (values - self.best) / (abs(self.best) or 1.0)
+            values = np.where(np.isfinite(values), values, np.nan)
+        return np.where(values > 0.0, values, np.nan)
+
+    def _title(self, name: str | None) -> str | None:
+        if not name:
+            return None
+        side = "no margin is above" if self.hard else "no objective is below"
+        return f"{name}: {side} {self.best:.6g}"

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.selection import MarginRFE
-from .style import GOAL, INK, LOWER, SHADE, UPPER, entitle, figure, no_ticks, plain
+from .base import LINE, PanelDisplay, draw_interval
+from .style import GOAL, INK, hide_minor_ticks, light_grid
+
+# Ratio of numbers of features up to which ticks stand at 1, 2, 5 and not at powers of ten only: more would overlap.
+_FEW_DECADES = 500
+_APART = 1.4  # ratio of the largest number to the next tick, below which their labels would overlap
 
 
-class EliminationDisplay:
+@dataclass(eq=False, repr=False)
+class EliminationDisplay(PanelDisplay):
     """Feature elimination: accuracy and certified bounds against the number of features.
 
     It is recommended to use :func:`EliminationDisplay.from_estimator`.
@@ -24,9 +31,9 @@ class EliminationDisplay:
     accuracy, accuracy_std : array-like of shape (n_stages,), default=None
         Mean score in cross-validation, and its standard deviation over the folds.
     kept : int, default=None
-        How many features are kept.
+        The number of features that are kept.
     hard : bool, default=False
-        Are the bounds about the margin?
+        True for bounds on the margin, False for bounds on the objective.
     name : str, default=None
         The title.
 
@@ -48,24 +55,24 @@ class EliminationDisplay:
     [4, 3, 2, 1]
     """
 
-    def __init__(
-        self,
-        n_features: Any,
-        lower: Any,
-        upper: Any,
-        *,
-        accuracy: Any = None,
-        accuracy_std: Any = None,
-        kept: int | None = None,
-        hard: bool = False,
-        name: str | None = None,
-    ) -> None:
-        self.n_features = np.asarray(n_features)
-        self.lower, self.upper = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+    n_features: Any
+    lower: Any
+    upper: Any
+    _: KW_ONLY
+    accuracy: Any = None
+    accuracy_std: Any = None
+    kept: int | None = None
+    hard: bool = False
+    name: str | None = None
+
+    _all_panels = False  # the first of too few axes are used
+
+    def __post_init__(self) -> None:
+        self._convert("n_features", dtype=None)
+        self._convert("lower", "upper", "accuracy", "accuracy_std")
         unknown = np.full(self.n_features.size, np.nan)
-        self.accuracy = unknown if accuracy is None else np.asarray(accuracy, dtype=float)
-        self.accuracy_std = unknown if accuracy_std is None else np.asarray(accuracy_std, dtype=float)
-        self.kept, self.hard, self.name = kept, hard, name
+        self.accuracy = unknown if self.accuracy is None else self.accuracy
+        self.accuracy_std = unknown if self.accuracy_std is None else self.accuracy_std
 
     @classmethod
     def from_estimator(
@@ -78,7 +85,7 @@ class EliminationDisplay:
         selector : MarginRFE
             Fitted.
         name : str, default=None
-            The title. None says how many features are kept.
+            The title. None gives the number of features that are kept.
         axes : sequence of matplotlib Axes, default=None
             Where to draw: one each for the accuracy and the bounds, as far as they are known. None makes a figure.
 
@@ -106,68 +113,47 @@ class EliminationDisplay:
 
     @property
     def panels(self) -> int:
-        """How many axes the picture takes: one each for accuracy and bounds, where they are known."""
-        return int(np.isfinite(self.accuracy).any()) + int(np.isfinite(self.lower + self.upper).any())
+        """The number of axes of the picture: one each for accuracy and bounds, where they are known."""
+        return int(self._has_accuracy) + int(np.isfinite(self.lower + self.upper).any())
 
-    def plot(self, axes: Any = None, *, name: str | None = None) -> EliminationDisplay:
-        """Draw.
+    @property
+    def _has_accuracy(self) -> bool:
+        return bool(np.isfinite(self.accuracy).any())
 
-        Parameters
-        ----------
-        axes : sequence of matplotlib Axes, default=None
-            Where to draw: one each for the accuracy and the bounds, as far as they are known. None makes a figure.
-        name : str, default=None
-            The title, if it is to be another one.
-
-        Returns
-        -------
-        display : EliminationDisplay
-        """
+    def _check(self) -> None:
         if not self.panels:
             raise ValueError(
                 "there is nothing to draw: the classifier gives no certificate, and there is no accuracy without "
                 "cross-validation; fit the selector with cv=5."
             )
-        axes = np.atleast_1d(figure(1, self.panels) if axes is None else axes)
-        self.axes_, self.figure_ = tuple(axes[: self.panels]), axes[0].figure
-        left = list(self.axes_)
+
+    def _draw(self, *axes: Any) -> None:
         self.accuracy_line_ = self.lower_line_ = self.upper_line_ = None
-        style: dict[str, Any] = {"lw": 1.6, "ms": 5}
-        if np.isfinite(self.accuracy).any():
-            ax = left.pop(0)
-            (self.accuracy_line_,) = ax.plot(self.n_features, self.accuracy, "o-", color=GOAL, **style)
+        if self._has_accuracy:
+            ax, axes = axes[0], axes[1:]
+            (self.accuracy_line_,) = ax.plot(self.n_features, self.accuracy, "o-", color=GOAL, **LINE)
             band = self.accuracy - self.accuracy_std, self.accuracy + self.accuracy_std
             ax.fill_between(self.n_features, *band, color=GOAL, alpha=0.14, lw=0)
             ax.set_ylabel("accuracy in cross-validation")
-        if left:
-            ax = left.pop(0)
-            (self.upper_line_,) = ax.plot(
-                self.n_features, self.upper, "v-", color=UPPER, label="upper bound", **style
+        if axes:
+            self.upper_line_, self.lower_line_ = draw_interval(
+                axes[0], self.n_features, self.lower, self.upper, log_if_wide=False
             )
-            (self.lower_line_,) = ax.plot(
-                self.n_features, self.lower, "^-", color=LOWER, label="lower bound", **style
-            )
-            ax.fill_between(self.n_features, self.lower, self.upper, color=SHADE, alpha=0.22, lw=0)
-            ax.set_ylabel("largest margin" if self.hard else "least objective")
-            ax.legend(frameon=False)
+            axes[0].set_ylabel("largest margin" if self.hard else "least objective")
         for ax in self.axes_:
             ax.set_xscale("log")
-            ticks = _counts(self.n_features)
+            ticks = _ticks(self.n_features)
             ax.set_xticks(ticks, labels=[str(tick) for tick in ticks])
-            ax.xaxis.set_minor_locator(no_ticks())
+            hide_minor_ticks(ax.xaxis)
             ax.set_xlabel("features")
-            plain(ax)
+            light_grid(ax)
             if self.kept is not None:
                 ax.axvline(self.kept, color=INK, lw=0.9, ls="--")
-        title = self.name if name is None else name
-        entitle(self.axes_[0], title)
-        return self
 
 
-def _counts(n_features: np.ndarray) -> list[int]:
-    """1, 2, 5, 10, ... as far as the numbers of features go, or powers of ten over many decades; and the largest."""
+def _ticks(n_features: np.ndarray) -> list[int]:
+    """Return 1, 2, 5, 10, ... within the numbers of features, or powers of ten, and the largest number."""
     low, high = int(n_features.min()), int(n_features.max())
-    steps = (1, 2, 5) if high <= 500 * low else (1,)
+    steps = (1, 2, 5) if high <= _FEW_DECADES * low else (1,)
     marks = [step * 10**power for power in range(len(str(high))) for step in steps]
-    # nothing so near the largest that the two would overlap
-    return [mark for mark in marks if low <= mark < high / 1.4] + [high]
+    return [mark for mark in marks if low <= mark < high / _APART] + [high]

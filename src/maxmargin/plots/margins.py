@@ -1,24 +1,35 @@
-"""The margins of all rows of both sides."""
+"""Margins of all rows of both sides."""
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from ..estimators.decisions import decision
-from .rows import checked_rows
-from .style import INK, NEGATIVE, POSITIVE, SHADE, TINTS, entitle, figure, legend, plain
+from .base import AxesDisplay, checked_rows
+from .style import INK, LEGEND_ABOVE, NEGATIVE, POSITIVE, SHADE, TINTS, legend, light_grid
 
-_BINS = 40  # at most, roughly
-_ROUNDING = 1e-9  # of a margin of one, which many support vectors have: they stand to the right of that line
+_BINS = (
+    40  # at most: more bins would hold few rows each in samples of some hundred, fewer would hide the shape
+)
+# Distance from a margin of one below which a row counts as on it: support vectors have this margin up to rounding, and
+# would otherwise fall into the bins on both sides of the line.
+_ROUNDING = 1e-9
+_INSIDE = 1e-3  # what a margin lacks of one to be counted as below it: about the default tolerance of a fit
+_LEFT, _TOP = (
+    0.18,
+    0.1,
+)  # room for the labels of the lines, as a share of the largest margin and of all heights
 
 
-class MarginDisplay:
-    """How many rows have which margin y f(x): the positive side upwards, the negative one downwards.
+@dataclass(eq=False, repr=False)
+class MarginDisplay(AxesDisplay):
+    """Histogram of the margins y f(x) of rows: the positive side upwards, the negative side downwards.
 
-    Rows on the wrong side of the surface have a margin below zero; a soft problem charges every row whose margin is
-    below one. Support vectors, the rows with a dual weight, are drawn dark.
+    Rows on the wrong side of the surface have a margin below zero; rows below a margin of one have a loss in a soft
+    problem. Support vectors, the rows with a positive dual variable, are drawn dark.
 
     It is recommended to use :func:`MarginDisplay.from_estimator`.
 
@@ -27,13 +38,13 @@ class MarginDisplay:
     margins : array-like of shape (n_samples,)
         y f(x) of each row.
     positive : array-like of bool of shape (n_samples,)
-        Is it a row of the positive side?
+        True for rows of the positive side.
     support : array-like of bool of shape (n_samples,), default=None
-        Has it a dual weight? None where that is not known.
+        True for rows with a positive dual variable; None where this is not known.
     sides : pair of str, default=("positive", "negative")
-        What the sides are called.
+        Names of the sides.
     name : str, default=None
-        The title. None says how many rows are on the wrong side.
+        The title. None gives the number of rows on the wrong side.
 
     Attributes
     ----------
@@ -45,7 +56,7 @@ class MarginDisplay:
     margin_line_, boundary_line_ : matplotlib Line2D
         At 1 and at 0.
     edges_ : ndarray
-        Of the bins. 0 is one, and 1 is one unless the bins are wider.
+        Edges of the bins; 0 is an edge, and so is 1 unless the bins are wider.
 
     Examples
     --------
@@ -59,18 +70,18 @@ class MarginDisplay:
     2
     """
 
-    def __init__(
-        self,
-        margins: Any,
-        positive: Any,
-        *,
-        support: Any = None,
-        sides: tuple[str, str] = ("positive", "negative"),
-        name: str | None = None,
-    ) -> None:
-        self.margins, self.positive = np.asarray(margins, dtype=float), np.asarray(positive, dtype=bool)
-        self.support = None if support is None else np.asarray(support, dtype=bool)
-        self.sides, self.name = sides, name
+    margins: Any
+    positive: Any
+    _: KW_ONLY
+    support: Any = None
+    sides: tuple[str, str] = ("positive", "negative")
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        self._convert("margins")
+        self._convert("positive", "support", dtype=bool)
+        # room for a legend of two lines, or of one
+        self._title_pad = 30.0 if self.support is None else 46.0
 
     @classmethod
     def from_estimator(
@@ -97,7 +108,7 @@ class MarginDisplay:
         label : object, default=None
             The class against the rest, or the pair of classes, where there are several; None takes the first.
         name : str, default=None
-            The title. None says how many rows are on the wrong side.
+            The title. None gives the number of rows on the wrong side.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
 
@@ -107,34 +118,23 @@ class MarginDisplay:
         """
         which = decision(estimator, label)
         X, y = checked_rows(estimator, which, X, y, sample_weight)
-        signs, among = which.signs(y)
-        margins = (signs * which.scores(X))[among]
-        support = None
-        if which.difference(X, y, sample_weight) is None:
-            support = (which.dual() > 0.0)[among]
-        sides = (which.positive, which.negative)
-        display = cls(margins, signs[among] > 0.0, support=support, sides=sides, name=name)
+        signs, takes_part = which.signs(y)
+        support = which.support(X, y, sample_weight)
+        display = cls(
+            (signs * which.scores(X))[takes_part],
+            signs[takes_part] > 0.0,
+            support=None if support is None else support[takes_part],
+            sides=(which.positive, which.negative),
+            name=name,
+        )
         return display.plot(ax=ax)
 
     @property
     def errors(self) -> int:
-        """Rows on the wrong side. On the surface itself the negative side is predicted."""
+        """The number of rows on the wrong side; the negative side is predicted where f = 0."""
         return int(np.sum(np.where(self.positive, self.margins <= 0.0, self.margins < 0.0)))
 
-    def plot(self, ax: Any = None, *, name: str | None = None) -> MarginDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        name : str, default=None
-            The title, if it is to be another one.
-
-        Returns
-        -------
-        display : MarginDisplay
-        """
+    def _check(self) -> None:
         shapes = {a.shape for a in (self.margins, self.positive, self.support) if a is not None}
         if len(shapes) > 1 or self.margins.ndim != 1 or not self.margins.size:
             raise ValueError(
@@ -143,63 +143,56 @@ class MarginDisplay:
             )
         if not np.isfinite(self.margins).all():
             raise ValueError("margins must be finite numbers: the scores of some rows overflow.")
-        if ax is None:
-            ax = figure()
-        self.ax_, self.figure_ = ax, ax.figure
+
+    def _draw(self, ax: Any) -> None:
         self.edges_ = self._edges()
         self.bars_ = {}
-        tallest = []
-        for key, here, sign, dark, light, side in (
-            ("positive", self.positive, 1.0, POSITIVE, TINTS[0], self.sides[0]),
-            ("negative", ~self.positive, -1.0, NEGATIVE, TINTS[1], self.sides[1]),
-        ):
-            tallest.append(self._bars(ax, key, here, sign, light, dark, side))
-            if self.support is not None:
-                words = f"{side}, support vectors"
-                self._bars(ax, f"{key} support", here & self.support, sign, dark, dark, words)
-        left = min(self.edges_[0], -0.18 * self.edges_[-1])  # room for words
+        up = self._side(ax, "positive", self.positive, 1.0, POSITIVE, TINTS[0], self.sides[0])
+        down = self._side(ax, "negative", ~self.positive, -1.0, NEGATIVE, TINTS[1], self.sides[1])
+        left = min(self.edges_[0], -_LEFT * self.edges_[-1])
         ax.axvspan(left, 0.0, color=SHADE, alpha=0.13, lw=0, zorder=0)
         ax.axhline(0.0, color=INK, lw=0.8)
         self.boundary_line_ = ax.axvline(0.0, color=INK, lw=1.0)
         self.margin_line_ = ax.axvline(1.0, color=INK, lw=1.0, ls="--")
-        words = 0.1 * sum(tallest)  # room for a line of them
-        ax.set_ylim(-1.04 * tallest[1] - 0.5, tallest[0] + words + 0.5)
+        ax.set_ylim(-1.04 * down - 0.5, up + _TOP * (up + down) + 0.5)
         ax.set_xlim(left, self.edges_[-1])
-        self._words(ax)
-        plain(ax)
-        ax.yaxis.set_major_formatter(_sizes())
-        ax.yaxis.get_major_locator().set_params(integer=True)
+        self._label_lines(ax)
+        light_grid(ax)
+        _label_counts(ax.yaxis)
         ax.set(xlabel="margin y f(x)", ylabel="rows")
-        two_lines = self.support is not None
-        legend(
-            ax, loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=2, frameon=False, borderaxespad=0.2,
-            columnspacing=1.4, handlelength=1.4,
-        )  # fmt: skip
-        title = self.name if name is None else name
-        entitle(ax, self._finding() if title is None else title, pad=46 if two_lines else 30)
-        return self
+        legend(ax, ncols=2, columnspacing=1.4, handlelength=1.4, **LEGEND_ABOVE)
+
+    def _side(
+        self, ax: Any, key: str, rows: np.ndarray, sign: float, dark: str, light: str, side: str
+    ) -> float:
+        """Draw the bars of one side, and those of its support vectors over them; return the height of the highest."""
+        highest = self._bars(ax, key, rows, sign, light, dark, side)
+        if self.support is not None:
+            label = f"{side}, support vectors"
+            self._bars(ax, f"{key} support", rows & self.support, sign, dark, dark, label)
+        return highest
 
     def _bars(
-        self, ax: Any, key: str, here: np.ndarray, sign: float, face: str, edge: str, label: str
+        self, ax: Any, key: str, rows: np.ndarray, sign: float, face: str, edge: str, label: str
     ) -> float:
-        margins = self.margins[here]
+        margins = self.margins[rows]
         margins = np.where(np.abs(margins - 1.0) <= _ROUNDING, 1.0, margins)
         counts = np.histogram(margins, self.edges_)[0]
-        widths = np.diff(self.edges_)
         self.bars_[key] = ax.bar(
-            self.edges_[:-1], sign * counts, widths, align="edge", color=face, edgecolor=edge, lw=0.8, label=label
+            self.edges_[:-1], sign * counts, np.diff(self.edges_), align="edge", color=face, edgecolor=edge, lw=0.8,
+            label=label,
         )  # fmt: skip
         return float(counts.max(initial=0))
 
     def _edges(self) -> np.ndarray:
-        """Edges of bins whose width is a power of two, so that 0 is among them."""
+        """Return edges of bins whose width is a power of two, so that 0 is one of them."""
         low, high = min(self.margins.min(), -0.25), max(self.margins.max(), 1.25)
         width = 2.0 ** np.ceil(np.log2((high - low) / _BINS))
         first, last = np.floor(low / width), np.floor(high / width) + 1.0
         return width * np.arange(first, last + 1.0)
 
-    def _words(self, ax: Any) -> None:
-        """What the lines are, beside them."""
+    def _label_lines(self, ax: Any) -> None:
+        """Label the lines at 0 and at 1."""
         style: dict[str, Any] = {
             "transform": ax.get_xaxis_transform(), "va": "top", "color": INK, "fontsize": 9,
         }  # fmt: skip
@@ -207,16 +200,19 @@ class MarginDisplay:
         ax.text(-pad, 0.99, "wrong side", ha="right", **style)
         ax.text(1.0 + pad, 0.99, "margin of one", ha="left", **style)
 
-    def _finding(self) -> str:
+    def _title(self, name: str | None) -> str | None:
+        if name is not None:
+            return name
         wrong = "no row" if self.errors == 0 else f"{self.errors} of {self.margins.size} rows"
         verb = "is" if self.errors in (0, 1) else "are"
-        inside = int(np.sum(self.margins < 1.0 - 1e-3))
+        inside = int(np.sum(self.margins < 1.0 - _INSIDE))
         sides = " against ".join(self.sides)
         return f"{sides}: {wrong} {verb} on the wrong side, {inside} below a margin of one"
 
 
-def _sizes() -> Any:
-    """Numbers of rows have no sign, whichever way they are drawn."""
+def _label_counts(axis: Any) -> None:
+    """Label an axis of counts with whole numbers, without the sign of those that are drawn downwards."""
     from matplotlib.ticker import FuncFormatter
 
-    return FuncFormatter(lambda value, _: f"{abs(value):g}")
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{abs(value):g}"))
+    axis.get_major_locator().set_params(integer=True)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
-from .intervals import interval
-from .style import CYCLE, GREEN, MARKERS, SHADE, entitle, figure, legend, plain
+from .base import LINE, PanelDisplay, draw_interval, label_norms
+from .style import CYCLE, GREEN, LEGEND_BESIDE, MARKERS, SHADE, legend, light_grid
 
-_NAMED = 6  # weights with a name and a colour; the others are grey
+_NAMED = 6  # weights with a colour and a name: more would not fit into the legend, nor into the palette
 
 
-class PathDisplay:
-    """How the weights change with C or with p, between which bounds the best objective lies, and the score.
+@dataclass(eq=False, repr=False)
+class PathDisplay(PanelDisplay):
+    """Weights along a path of C or of p, with certified bounds on the best objective and the score.
 
     The features whose weights are the largest somewhere on the path have a colour and a name.
 
@@ -31,13 +33,13 @@ class PathDisplay:
     feature_names : sequence of str, default=None
         None numbers them.
     parameter : {"C", "p"}, default="C"
-        What `values` are. C stands on a logarithmic scale, with C = inf beyond the largest of the others; the values
-        of p side by side in their order.
+        The parameter of `values`. C is drawn on a logarithmic scale, with C = inf beyond the largest of the others; the
+        values of p side by side in their order.
     bounded : str, default="least objective"
-        What the bounds are about, as their axis says it. Those of C = inf are about the widest margin, and are left out
+        The bounded quantity, for the label of the axis. Bounds at C = inf are on the widest margin, and are left out
         beside others.
     name : str, default=None
-        The title. None says how far apart the bounds are at most.
+        The title. None gives the largest distance of the bounds.
 
     Attributes
     ----------
@@ -58,24 +60,19 @@ class PathDisplay:
     'bounds at most 10 % apart along C'
     """
 
-    def __init__(
-        self,
-        values: Any,
-        coefs: Any,
-        lower: Any,
-        upper: Any,
-        *,
-        scores: Any = None,
-        feature_names: Sequence[str] | None = None,
-        parameter: str = "C",
-        bounded: str = "least objective",
-        name: str | None = None,
-    ) -> None:
-        self.values, self.coefs = np.asarray(values, dtype=float), np.asarray(coefs, dtype=float)
-        self.lower, self.upper = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
-        self.scores = None if scores is None else np.asarray(scores, dtype=float)
-        self.feature_names = feature_names
-        self.parameter, self.bounded, self.name = parameter, bounded, name
+    values: Any
+    coefs: Any
+    lower: Any
+    upper: Any
+    _: KW_ONLY
+    scores: Any = None
+    feature_names: Sequence[str] | None = None
+    parameter: str = "C"
+    bounded: str = "least objective"
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        self._convert("values", "coefs", "lower", "upper", "scores")
 
     @classmethod
     def from_path(
@@ -87,7 +84,7 @@ class PathDisplay:
         name: str | None = None,
         axes: Any = None,
     ) -> PathDisplay:
-        """Draw what `margin_path` found.
+        """Draw a path of `margin_path`.
 
         Parameters
         ----------
@@ -107,7 +104,7 @@ class PathDisplay:
         Raises
         ------
         ValueError
-            If it is no path, if it is one of several classes, or if both C and p change.
+            If `path` is no path, or a path of several classes, or if both C and p change.
         """
         if not all(hasattr(path, part) for part in ("Cs", "ps", "coefs_", "lower_", "upper_")):
             raise ValueError(f"A path that margin_path found is drawn here; got {type(path).__name__}.")
@@ -123,81 +120,17 @@ class PathDisplay:
             )
         which = changing[0] if changing else "Cs"
         values = np.broadcast_to(getattr(path, which), np.shape(path.lower_))
+        bounded = "widest margin" if np.isinf(path.Cs).all() else "least objective"
         display = cls(
-            values,
-            path.coefs_,
-            path.lower_,
-            path.upper_,
-            scores=scores,
-            feature_names=feature_names,
-            parameter=which[0],
-            bounded="widest margin" if np.isinf(path.Cs).all() else "least objective",
-            name=name,
-        )
+            values, path.coefs_, path.lower_, path.upper_, scores=scores, feature_names=feature_names,
+            parameter=which[0], bounded=bounded, name=name,
+        )  # fmt: skip
         return display.plot(axes=axes)
 
     @property
     def panels(self) -> int:
-        """How many axes the picture takes."""
+        """The number of axes of the picture."""
         return 2 + (self.scores is not None)
-
-    def plot(self, axes: Any = None, *, name: str | None = None) -> PathDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        axes : sequence of matplotlib Axes, default=None
-            Where to draw: for the weights, the bounds, and the scores where they are known. None makes a figure.
-        name : str, default=None
-            The title, if it is to be another one.
-
-        Returns
-        -------
-        display : PathDisplay
-        """
-        self._check()
-        axes = np.atleast_1d(figure(1, self.panels) if axes is None else axes)
-        if axes.size < self.panels:
-            raise ValueError(f"the picture takes {self.panels} axes; got {axes.size}.")
-        self.axes_, self.figure_ = tuple(axes[: self.panels]), axes[0].figure
-        order = np.argsort(self.values, kind="stable")
-        x = self._places()[order] if self.parameter == "C" else np.arange(self.values.size)
-        self._weights(self.axes_[0], x, self.coefs[order])
-        bounds, (lower, upper) = self.axes_[1], (limits[order] for limits in self._comparable())
-        self.interval_ = interval(bounds, x, lower, upper)
-        bounds.set_ylabel(self.bounded)
-        bounds.legend(frameon=False)
-        self.score_line_ = None
-        if self.scores is not None:
-            (self.score_line_,) = self.axes_[2].plot(x, self.scores[order], "s-", color=GREEN, lw=1.6, ms=5)
-            self.axes_[2].set_ylabel("score")
-        for ax in self.axes_:
-            if self.parameter == "C":
-                ax.set_xscale("log")
-                ax.set_xlabel("C")
-                if np.isinf(self.values).any():
-                    ax.axvline(x[-1], color=SHADE, lw=0.8, ls=":")
-                    ax.annotate(
-                        "∞", (x[-1], 1.0), xycoords=("data", "axes fraction"), ha="center", va="bottom"
-                    )
-            else:
-                ax.set_xticks(x, labels=["∞" if np.isinf(p) else f"{p:.3g}" for p in self.values[order]])
-                ax.set_xlabel("p, the norm of distances")
-            plain(ax)
-        title = self.name if name is None else name
-        entitle(self.axes_[0], self._finding() if title is None else title)
-        return self
-
-    def _places(self) -> np.ndarray:
-        """Where each C stands: C = inf a decade beyond the others."""
-        finite = self.values[np.isfinite(self.values)]
-        return np.where(np.isinf(self.values), 10.0 * finite.max(initial=0.1), self.values)
-
-    def _comparable(self) -> tuple[np.ndarray, np.ndarray]:
-        """The bounds that are about one and the same: not those of a margin beside those of objectives."""
-        hard = np.isinf(self.values) if self.parameter == "C" else np.zeros(self.values.size, dtype=bool)
-        beside = hard & (not hard.all())
-        return np.where(beside, np.nan, self.lower), np.where(beside, np.nan, self.upper)
 
     def _check(self) -> None:
         n = self.values.size
@@ -214,11 +147,47 @@ class PathDisplay:
                 f"there must be a name for each of {self.coefs.shape[1]} features; got {len(self.feature_names)}."
             )
 
-    def _weights(self, ax: Any, x: np.ndarray, coefs: np.ndarray) -> None:
-        """A line a feature; the largest in colour."""
+    def _draw(self, *axes: Any) -> None:
+        order = np.argsort(self.values, kind="stable")
+        x = self._finite_places()[order] if self.parameter == "C" else np.arange(self.values.size)
+        self._draw_weights(axes[0], x, self.coefs[order])
+        lower, upper = self._comparable_bounds()
+        self.interval_ = draw_interval(axes[1], x, lower[order], upper[order])
+        axes[1].set_ylabel(self.bounded)
+        self.score_line_ = None
+        if self.scores is not None:
+            (self.score_line_,) = axes[2].plot(x, self.scores[order], "s-", color=GREEN, **LINE)
+            axes[2].set_ylabel("score")
+        for ax in axes:
+            if self.parameter == "C":
+                self._label_C(ax, x[-1])
+            else:
+                label_norms(ax, x, self.values[order])
+            light_grid(ax)
+
+    def _label_C(self, ax: Any, last: float) -> None:
+        ax.set_xscale("log")
+        ax.set_xlabel("C")
+        if np.isinf(self.values).any():
+            ax.axvline(last, color=SHADE, lw=0.8, ls=":")
+            ax.annotate("∞", (last, 1.0), xycoords=("data", "axes fraction"), ha="center", va="bottom")
+
+    def _finite_places(self) -> np.ndarray:
+        """Return the place of each C on the axis: C = inf a decade beyond the others."""
+        finite = self.values[np.isfinite(self.values)]
+        return np.where(np.isinf(self.values), 10.0 * finite.max(initial=0.1), self.values)
+
+    def _comparable_bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the bounds, without those on a hard margin beside those on objectives."""
+        hard = np.isinf(self.values) if self.parameter == "C" else np.zeros(self.values.size, dtype=bool)
+        left_out = hard & (not hard.all())
+        return np.where(left_out, np.nan, self.lower), np.where(left_out, np.nan, self.upper)
+
+    def _draw_weights(self, ax: Any, x: np.ndarray, coefs: np.ndarray) -> None:
+        """Draw a line for each feature; the largest have a colour and a name."""
         d = coefs.shape[1]
         names = self.feature_names or [f"feature {j}" for j in range(d)]
-        # at each point in units of its largest weight, as weights grow with C
+        # relative to the largest weight of each point, as weights grow with C
         sizes = np.abs(coefs)
         shares = (sizes / np.maximum(sizes.max(axis=1, keepdims=True), np.finfo(float).tiny)).max(axis=0)
         largest = np.argsort(-shares, kind="stable")[:_NAMED].tolist()
@@ -226,27 +195,19 @@ class PathDisplay:
         for j in [j for j in range(d) if j not in largest]:
             (lines[j],) = ax.plot(x, coefs[:, j], color=SHADE, lw=0.8, alpha=0.6)
         for k, j in enumerate(largest):
-            (lines[j],) = ax.plot(
-                x, coefs[:, j], color=CYCLE[k], marker=MARKERS[k], ms=4, lw=1.6, label=str(names[j])
-            )
+            style: dict[str, Any] = {"color": CYCLE[k], "marker": MARKERS[k], "ms": 4, "lw": 1.6}
+            (lines[j],) = ax.plot(x, coefs[:, j], label=str(names[j]), **style)
         self.weight_lines_ = [lines[j] for j in range(d)]
         ax.axhline(0.0, color=SHADE, lw=0.8)
         ax.set_ylabel("weight")
         rest = f"{d - len(largest)} more in grey" if d > len(largest) else None
-        legend(
-            ax,
-            loc="center left",
-            bbox_to_anchor=(1.0, 0.5),
-            frameon=False,
-            fontsize=9,
-            title=rest,
-            title_fontsize=9,
-            alignment="left",
-        )
+        legend(ax, fontsize=9, title=rest, title_fontsize=9, alignment="left", **LEGEND_BESIDE)
 
-    def _finding(self) -> str:
+    def _title(self, name: str | None) -> str | None:
+        if name is not None:
+            return name
         with np.errstate(invalid="ignore", divide="ignore"):
-            lower, upper = self._comparable()
+            lower, upper = self._comparable_bounds()
             apart = (upper - lower) / np.abs(lower)
         known = apart[np.isfinite(apart)]
         if not known.size:

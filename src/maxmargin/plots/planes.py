@@ -1,4 +1,4 @@
-"""Planes in the space of the features, on which a function of all features can be drawn."""
+"""Planes in the space of the features, for pictures of functions of all features."""
 
 from __future__ import annotations
 
@@ -15,20 +15,24 @@ from sklearn.utils.sparsefuncs import csc_median_axis_0
 
 from .style import percent
 
-_ENTRIES = 2**22  # of the rows that are scored at once
-_ROUNDING = 1e-24  # share of the sum of all squares: what rounding leaves of directions that cancel
+_ENTRIES = (
+    2**22
+)  # numbers of the rows that are scored at once: 32 MiB, beyond which larger blocks save no time
+# Share of the sum of all squares below which a direction has no variance: rounding leaves about the square of 2^-52 of
+# directions that cancel, and the bound is 20 times as large.
+_ROUNDING = 1e-24
 
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """The rows origin + s first + t second.
+    """The points origin + s first + t second.
 
     Parameters
     ----------
     origin, first, second : ndarray of shape (n_features,)
-        The latter two orthonormal.
+        `first` and `second` are orthonormal.
     words : pair of str
-        What s and t are, for the titles of axes.
+        Labels of the axes s and t.
     """
 
     origin: np.ndarray
@@ -37,32 +41,82 @@ class Plane:
     words: tuple[str, str]
 
     def places(self, X: Any) -> np.ndarray:
-        """(s, t) of the point of the plane that is nearest to each row, shape (n, 2)."""
+        """Return (s, t) of the point of the plane that is nearest to each row, shape (n, 2)."""
         axes = np.column_stack([self.first, self.second])
         return safe_sparse_dot(X, axes, dense_output=True) - self.origin @ axes
 
-    def section(self, f: Callable[[np.ndarray], np.ndarray], s: np.ndarray, t: np.ndarray) -> np.ndarray:
-        """f, which has one or several values a row, on the grid of these coordinates: shape (t, s, n_values)."""
+    def values(self, f: Callable[[np.ndarray], np.ndarray], s: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """Return f, which has one or several values a row, on the grid s x t: shape (t, s, n_values)."""
         across = self.origin + np.outer(s, self.first)
         lines = max(1, _ENTRIES // max(across.size, 1))
         found = []
         for start in range(0, t.size, lines):
-            some = t[start : start + lines]
-            rows = (across[None] + (some[:, None] * self.second)[:, None]).reshape(-1, self.origin.size)
-            found.append(np.asarray(f(rows)).reshape(some.size, s.size, -1))
+            block = t[start : start + lines]
+            rows = (across[None] + (block[:, None] * self.second)[:, None]).reshape(-1, self.origin.size)
+            found.append(np.asarray(f(rows)).reshape(block.size, s.size, -1))
         return np.concatenate(found)
 
-    def affine_section(
+    def affine_values(
         self, f: Callable[[np.ndarray], np.ndarray], s: np.ndarray, t: np.ndarray
     ) -> np.ndarray:
-        """The same for an affine f, which three of its points determine, however many features there are."""
+        """Return `values` of an affine f, from three points of the plane, whatever the number of features."""
         rows = np.array([self.origin, self.origin + self.first, self.origin + self.second])
-        here, along, across = np.asarray(f(rows)).reshape(3, -1)
-        return here + s[None, :, None] * (along - here) + t[:, None, None] * (across - here)
+        at_origin, at_first, at_second = np.asarray(f(rows)).reshape(3, -1)
+        along_s, along_t = at_first - at_origin, at_second - at_origin
+        return at_origin + s[None, :, None] * along_s + t[:, None, None] * along_t
 
 
-def center_of(X: Any, center: str) -> np.ndarray:
-    """The mean or the median of every feature."""
+def choose_plane(asked: Any, center: str, X: Any, names: Sequence[str], weights: np.ndarray | None) -> Plane:
+    """Return the plane that a user asks for.
+
+    Parameters
+    ----------
+    asked : pair of int or str, "components", "weights" or None
+        None takes the only two features, else the principal components.
+    center : {"mean", "median"}
+        The point of the rows through which the plane goes.
+    X : array or CSR matrix of shape (n, d)
+    names : sequence of str
+        Of the features.
+    weights : ndarray of shape (d,) or None
+        Of the linear function that is drawn, if it is one.
+
+    Raises
+    ------
+    ValueError
+        If there is no such plane.
+    """
+    point = _center(X, center)
+    if asked is None:
+        asked = (0, 1) if X.shape[1] == 2 else "components"
+    if isinstance(asked, str) and asked == "components":
+        return _plane_of_components(point, X, center)
+    if isinstance(asked, str) and asked == "weights":
+        if weights is None:
+            raise ValueError(
+                'plane="weights" takes one linear function: a linear model, and label= where there are several classes.'
+            )
+        return _plane_of_weights(point, X, weights, center)
+    if isinstance(asked, str) or len(asked) != 2:
+        raise ValueError(f'plane must be a pair of features, "components" or "weights"; got {asked!r}.')
+    i, j = (_feature_index(feature, names) for feature in asked)
+    if i == j:
+        raise ValueError(f"plane takes two different features; got {asked!r}.")
+    return _plane_of_features(point, i, j, names, center)
+
+
+def _feature_index(feature: Any, names: Sequence[str]) -> int:
+    if isinstance(feature, str):
+        if feature not in names:
+            raise ValueError(f"there is no feature called {feature!r}.")
+        return names.index(feature)
+    if not (isinstance(feature, int | np.integer) and 0 <= feature < len(names)):
+        raise ValueError(f"a feature is a name, or a number from 0 to {len(names) - 1}; got {feature!r}.")
+    return int(feature)
+
+
+def _center(X: Any, center: str) -> np.ndarray:
+    """Return the mean or the median of every feature."""
     if center not in ("mean", "median"):
         raise ValueError(f'center must be "mean" or "median"; got {center!r}.')
     if center == "mean":
@@ -72,9 +126,8 @@ def center_of(X: Any, center: str) -> np.ndarray:
     return np.median(X, axis=0).astype(float)
 
 
-def of_features(center: np.ndarray, pair: Sequence[int], names: Sequence[str], at: str) -> Plane:
-    """Two features, the others at their mean or median."""
-    i, j = pair
+def _plane_of_features(center: np.ndarray, i: int, j: int, names: Sequence[str], at: str) -> Plane:
+    """Return the plane of two features, the others fixed at their mean or median."""
     first, second = np.zeros((2, center.size))
     first[i], second[j] = 1.0, 1.0
     origin = center.copy()
@@ -83,9 +136,9 @@ def of_features(center: np.ndarray, pair: Sequence[int], names: Sequence[str], a
     return Plane(origin, first, second, (f"{names[i]}{fixed}", names[j]))
 
 
-def of_components(center: np.ndarray, X: Any, at: str) -> Plane:
-    """The two directions in which the rows vary most, through their mean or median."""
-    # rows that are all the same have no variance to share
+def _plane_of_components(center: np.ndarray, X: Any, at: str) -> Plane:
+    """Return the plane of the first two principal components through the mean or median."""
+    # the shares of the variance are 0 / 0 if all rows are equal
     with np.errstate(divide="ignore", invalid="ignore"):
         found = PCA(2, random_state=0).fit(X)
     shares = [percent(float(share)) for share in np.nan_to_num(found.explained_variance_ratio_)]
@@ -97,10 +150,10 @@ def of_components(center: np.ndarray, X: Any, at: str) -> Plane:
     return Plane(center, first, second, words)
 
 
-def of_weights(center: np.ndarray, X: Any, w: np.ndarray, at: str) -> Plane:
-    """Along the weights of a linear function, and in the direction across them in which the rows vary most.
+def _plane_of_weights(center: np.ndarray, X: Any, w: np.ndarray, at: str) -> Plane:
+    """Return the plane of the weights of a linear function and of the widest direction across them.
 
-    The function is the same at a row and at its place in the plane.
+    The function has the same value at a row and at its place in the plane.
     """
     length = float(np.linalg.norm(w))
     if not length > 0.0:
@@ -111,26 +164,28 @@ def of_weights(center: np.ndarray, X: Any, w: np.ndarray, at: str) -> Plane:
 
 
 def _widest_across(X: Any, first: np.ndarray) -> np.ndarray:
-    """The unit vector orthogonal to this one along which the rows vary most."""
+    """Return the unit vector orthogonal to `first` along which the rows vary most.
+
+    It is the leading eigenvector of P S P, with S the scatter matrix of the rows and P the projection orthogonal to
+    `first`, from products with S alone.
+    """
     mean = np.asarray(X.mean(axis=0), dtype=float).ravel()
 
-    def across(v: np.ndarray) -> np.ndarray:
+    def project(v: np.ndarray) -> np.ndarray:
         return v - first * (first @ v)
 
-    def centred(v: np.ndarray) -> np.ndarray:
-        v = across(np.ravel(v))
-        return X @ v - mean @ v
+    def scatter(v: np.ndarray) -> np.ndarray:
+        v = project(np.ravel(v))
+        u = X @ v - mean @ v
+        return project(X.T @ u - mean * u.sum())
 
-    def back(u: np.ndarray) -> np.ndarray:
-        u = np.ravel(u)
-        return across(X.T @ u - mean * u.sum())
-
-    start = across(np.eye(first.size)[np.argmin(np.abs(first))])
-    values = X.data if sp.issparse(X) else X
-    nothing = _ROUNDING * float(np.vdot(values, values))  # where all rows are in one direction
-    if first.size > 2 and np.abs(back(centred(start + 1.0))).max() > nothing:
+    direction = project(np.eye(first.size)[np.argmin(np.abs(first))])
+    numbers = X.data if sp.issparse(X) else X
+    negligible = _ROUNDING * float(np.vdot(numbers, numbers))
+    # with two features there is one direction; with all rows on a line along `first`, any will do
+    if first.size > 2 and np.abs(scatter(direction + 1.0)).max() > negligible:
         operator: Any = LinearOperator
-        square = operator((first.size, first.size), matvec=lambda v: back(centred(v)), dtype=float)
-        start = across(eigsh(square, 1, v0=across(start + 1.0))[1][:, 0])
-        start *= np.sign(start[np.argmax(np.abs(start))])
-    return start / np.linalg.norm(start)
+        matrix = operator((first.size, first.size), matvec=scatter, dtype=float)
+        direction = project(eigsh(matrix, 1, v0=project(direction + 1.0))[1][:, 0])
+        direction *= np.sign(direction[np.argmax(np.abs(direction))])
+    return direction / np.linalg.norm(direction)

@@ -1,18 +1,20 @@
-"""How many weights matter, against the norm in which the margin is measured."""
+"""Number of weights that matter against the norm in which the margin is measured."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .intervals import interval
-from .style import BLUE, GREEN, entitle, figure, plain
+from .base import LINE, PanelDisplay, draw_interval, label_norms
+from .style import BLUE, GREEN, light_grid, norm_text
 
 
-class SparsityDisplay:
+@dataclass(eq=False, repr=False)
+class SparsityDisplay(PanelDisplay):
     """The number of weights that matter against p, with the accuracy and the certified objective where they are known.
 
     A weight matters if it is larger than `threshold` times the largest one of its function; of several classes a
@@ -25,17 +27,17 @@ class SparsityDisplay:
     ps : array-like of shape (n_fits,)
         The norms in which the margin was measured, 1 to inf.
     counts : array-like of int of shape (n_fits,)
-        How many weights matter.
+        Number of weights that matter.
     n_features : int
     lower, upper : array-like of shape (n_fits,), default=None
         Certified bounds on the best objective, or on the largest margin, in the norm of each fit.
     accuracy : array-like of shape (n_fits,), default=None
     hard : bool, default=False
-        Are the bounds about the margin?
+        True for bounds on the margin, False for bounds on the objective.
     threshold : float, default=1e-3
-        What the counts were made with; goes into the title of the axis.
+        Threshold of the counts, for the label of the axis.
     name : str, default=None
-        The title. None says where the fewest weights matter.
+        The title. None gives the p at which the fewest weights matter.
 
     Attributes
     ----------
@@ -60,26 +62,25 @@ class SparsityDisplay:
     True
     """
 
-    def __init__(
-        self,
-        ps: Any,
-        counts: Any,
-        n_features: int,
-        *,
-        lower: Any = None,
-        upper: Any = None,
-        accuracy: Any = None,
-        hard: bool = False,
-        threshold: float = 1e-3,
-        name: str | None = None,
-    ) -> None:
-        self.ps, self.counts = np.asarray(ps, dtype=float), np.asarray(counts)
+    ps: Any
+    counts: Any
+    n_features: int
+    _: KW_ONLY
+    lower: Any = None
+    upper: Any = None
+    accuracy: Any = None
+    hard: bool = False
+    threshold: float = 1e-3
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        self._convert("ps", "lower", "upper", "accuracy")
+        self._convert("counts", dtype=None)
+        self.n_features = int(self.n_features)
         order = np.argsort(self.ps, kind="stable")
-        self.ps, self.counts, self.n_features = self.ps[order], self.counts[order], int(n_features)
-        self.lower, self.upper, self.accuracy = (
-            None if a is None else np.asarray(a, dtype=float)[order] for a in (lower, upper, accuracy)
-        )
-        self.hard, self.threshold, self.name = hard, threshold, name
+        for field in ("ps", "counts", "lower", "upper", "accuracy"):
+            values = getattr(self, field)
+            setattr(self, field, None if values is None else values[order])
 
     @classmethod
     def from_data(
@@ -105,7 +106,7 @@ class SparsityDisplay:
             A weight matters if it is larger than this share of the largest one of its function.
         lower, upper, accuracy : array-like of shape (n_fits,), default=None
         hard : bool, default=False
-            Are the bounds about the margin?
+            True for bounds on the margin, False for bounds on the objective.
         name : str, default=None
         axes : sequence of matplotlib Axes, default=None
             Where to draw: one for the counts, and one each for accuracy and bounds that are given. None makes a figure.
@@ -128,16 +129,9 @@ class SparsityDisplay:
         if coefs.ndim == 3:
             matters = matters.any(axis=1)
         display = cls(
-            ps,
-            matters.sum(axis=-1),
-            coefs.shape[-1],
-            lower=lower,
-            upper=upper,
-            accuracy=accuracy,
-            hard=hard,
-            threshold=threshold,
-            name=name,
-        )
+            ps, matters.sum(axis=-1), coefs.shape[-1], lower=lower, upper=upper, accuracy=accuracy, hard=hard,
+            threshold=threshold, name=name,
+        )  # fmt: skip
         return display.plot(axes=axes)
 
     @classmethod
@@ -160,7 +154,7 @@ class SparsityDisplay:
         estimators : sequence of MaxMarginClassifier
             Fitted to the same data.
         X, y : array-like, default=None
-            Rows and labels for the accuracy, best such as were not learnt from; None draws none.
+            Rows and labels for the accuracy, preferably not those of the fit; None draws none.
         threshold : float in [0, 1), default=1e-3
             A weight matters if it is larger than this share of the largest one of its function.
         name : str, default=None
@@ -191,59 +185,41 @@ class SparsityDisplay:
 
     @property
     def panels(self) -> int:
-        """How many axes the picture takes."""
-        return 1 + (self.accuracy is not None) + (self.lower is not None and self.upper is not None)
+        """The number of axes of the picture."""
+        return 1 + (self.accuracy is not None) + self._has_bounds
 
-    def plot(self, axes: Any = None, *, name: str | None = None) -> SparsityDisplay:
-        """Draw.
+    @property
+    def _has_bounds(self) -> bool:
+        return self.lower is not None and self.upper is not None
 
-        Parameters
-        ----------
-        axes : sequence of matplotlib Axes, default=None
-            Where to draw: one for the counts, and one each for accuracy and bounds that are known. None makes a figure.
-        name : str, default=None
-            The title, if it is to be another one.
-
-        Returns
-        -------
-        display : SparsityDisplay
-        """
-        axes = np.atleast_1d(figure(1, self.panels) if axes is None else axes)
-        if axes.size < self.panels:
-            raise ValueError(f"the picture takes {self.panels} axes; got {axes.size}.")
-        self.axes_, self.figure_ = tuple(axes[: self.panels]), axes[0].figure
+    def _draw(self, *axes: Any) -> None:
         place = np.arange(self.ps.size)
-        style: dict[str, Any] = {"lw": 1.6, "ms": 5}
-        first, *left = self.axes_
-        (self.count_line_,) = first.plot(place, self.counts, "o-", color=BLUE, **style)
-        for x, count in zip(place, self.counts, strict=True):
-            first.annotate(
-                f"{count}", (x, count), (4, 4), textcoords="offset points", ha="left", fontsize=9, color=BLUE
-            )
-        first.set_ylim(0.0, 1.12 * max(1, int(self.counts.max())))
-        first.set_ylabel(f"weights above {self.threshold:g} of the largest, of {self.n_features}")
+        self._draw_counts(axes[0], place)
         self.accuracy_line_, self.interval_ = None, None
         if self.accuracy is not None:
-            ax = left.pop(0)
-            (self.accuracy_line_,) = ax.plot(place, self.accuracy, "s-", color=GREEN, **style)
-            ax.set_ylabel("accuracy")
-        if self.lower is not None and self.upper is not None:
-            ax = left.pop(0)
-            self.interval_ = interval(ax, place, self.lower, self.upper)
-            ax.set_ylabel(
-                "largest margin, in the norm of p" if self.hard else "least objective, in the norm of p"
-            )
-            ax.legend(frameon=False)
-        for ax in self.axes_:
-            ax.set_xticks(place, labels=["∞" if np.isinf(p) else f"{p:.3g}" for p in self.ps])
-            ax.set_xlabel("p, the norm of distances")
+            (self.accuracy_line_,) = axes[1].plot(place, self.accuracy, "s-", color=GREEN, **LINE)
+            axes[1].set_ylabel("accuracy")
+        if self._has_bounds:
+            self.interval_ = draw_interval(axes[-1], place, self.lower, self.upper)
+            quantity = "largest margin" if self.hard else "least objective"
+            axes[-1].set_ylabel(f"{quantity}, in the norm of p")
+        for ax in axes:
+            label_norms(ax, place, self.ps)
             ax.margins(x=0.08)
-            plain(ax)
-        title = self.name if name is None else name
-        entitle(first, self._finding() if title is None else title)
-        return self
+            light_grid(ax)
 
-    def _finding(self) -> str:
+    def _draw_counts(self, ax: Any, place: np.ndarray) -> None:
+        (self.count_line_,) = ax.plot(place, self.counts, "o-", color=BLUE, **LINE)
+        for x, count in zip(place, self.counts, strict=True):
+            ax.annotate(
+                f"{count}", (x, count), (4, 4), textcoords="offset points", ha="left", fontsize=9, color=BLUE
+            )
+        ax.set_ylim(0.0, 1.12 * max(1, int(self.counts.max())))
+        ax.set_ylabel(f"weights above {self.threshold:g} of the largest, of {self.n_features}")
+
+    def _title(self, name: str | None) -> str | None:
+        if name is not None:
+            return name
         least = int(np.argmin(self.counts))
-        p = "∞" if np.isinf(self.ps[least]) else f"{self.ps[least]:.3g}"
+        p = norm_text(self.ps[least])
         return f"fewest weights at p = {p}: {self.counts[least]} of {self.n_features} matter"

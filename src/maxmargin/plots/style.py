@@ -1,55 +1,65 @@
-"""What all pictures have in common: colours that colour-blind readers can tell apart, axes, titles."""
+"""Common style of the pictures: colours that colour-blind readers can tell apart, axes, legends, titles."""
 
 from __future__ import annotations
 
 import textwrap
 from typing import Any
 
-# the palette of Okabe and Ito, without its yellow, which white paper swallows
+import numpy as np
+
+# the palette of Okabe and Ito, without its yellow, which is hard to see on white paper
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"
 INK, SHADE, GRID, PAPER = "#1f2933", "#94a3b8", "#e2e8f0", "#ffffff"
 UPPER, LOWER, GOAL = VERMILION, BLUE, GREEN
 POSITIVE, NEGATIVE = BLUE, VERMILION
 CYCLE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK)
-TINTS = (
-    "#d3e5f2",
-    "#f8ddc9",
-    "#cdebe1",
-    "#f3dfe9",
-    "#faead0",
-    "#dbeefa",
-    "#dcdfe3",
-)  # of the cycle, for areas
-FAINT = ("#e9f2f8", "#fceee4")  # of the first two, for what is inside the margin
+# pale colours of the cycle, for areas
+TINTS = ("#d3e5f2", "#f8ddc9", "#cdebe1", "#f3dfe9", "#faead0", "#dbeefa", "#dcdfe3")
+FAINT = ("#e9f2f8", "#fceee4")  # paler still, of the first two, for areas inside the margin
 MARKERS = "os^vD<>phXP*"
 
+LEGEND_ABOVE: dict[str, Any] = {
+    "loc": "lower left", "bbox_to_anchor": (-0.01, 1.0), "frameon": False, "borderaxespad": 0.2,
+}  # fmt: skip
+LEGEND_BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
 
-def figure(rows: int = 1, columns: int = 1) -> Any:
-    """The axes of a new figure."""
+# Mean width of a letter of a title, 12 points high, in points: a smaller value lets titles run out of the figure, a
+# larger one breaks them too early. That of DejaVu Sans.
+_LETTER = 6.6
+_SHORTEST = 24  # letters of a line of a title at least: narrow figures would have one word a line
+
+
+def new_axes(panels: int = 1) -> Any:
+    """Return the axes of a new figure, side by side."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         raise ImportError("Pictures need matplotlib: pip install 'maxmargin[plot]'.") from None
-    return plt.subplots(rows, columns, figsize=(3.6 * (columns + 1), 4.6), layout="constrained")[1]
+    return plt.subplots(1, panels, figsize=(3.6 * (panels + 1), 4.6), layout="constrained")[1]
 
 
-def plain(ax: Any) -> None:
-    """A light grid behind the lines, and no frame where there is no scale."""
-    ax.grid(color=GRID, lw=0.6)
-    ax.set_axisbelow(True)
+def hide_frame(ax: Any) -> None:
+    """Hide the sides of the frame that have no scale."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
 
 
-def no_ticks() -> Any:
-    """A locator of none, for the small ticks of a logarithmic scale."""
+def light_grid(ax: Any, axis: str = "both") -> None:
+    """Draw a light grid behind the lines, without a frame."""
+    ax.grid(axis=axis, color=GRID, lw=0.6)
+    ax.set_axisbelow(True)
+    hide_frame(ax)
+
+
+def hide_minor_ticks(axis: Any) -> None:
+    """Hide the minor ticks of a logarithmic axis."""
     from matplotlib.ticker import NullLocator
 
-    return NullLocator()
+    axis.set_minor_locator(NullLocator())
 
 
 def literal(text: Any) -> Any:
-    """A matplotlib text, drawn letter by letter: names that users give hold dollars, and are no formulas.
+    """Draw a matplotlib text letter by letter: names from the user may hold dollar signs and are no formulas.
 
     Half a surrogate pair, which no file can hold, becomes a question mark.
     """
@@ -59,40 +69,47 @@ def literal(text: Any) -> Any:
 
 
 def legend(ax: Any, **options: Any) -> None:
-    """A legend whose labels are drawn as they were given."""
+    """Draw a legend whose labels are taken literally."""
     for text in ax.legend(**options).get_texts():
         literal(text)
 
 
-def entitle(ax: Any, title: str | None, *, pad: float | None = None) -> None:
-    """A title of lines that end before the figure does, all about as long: layouts do not know matplotlib's own."""
+def set_title(ax: Any, title: str | None, *, pad: float | None = None) -> None:
+    """Set a title in lines of about equal length that fit into the figure: its layout ignores the width of titles."""
     if not title:
         return
     inches = ax.figure.get_figwidth() * (1.0 - ax.get_position().x0)
-    most = max(24, int(inches * 72.0 / 6.6))  # letters at 12 points, on the average
-    lines = textwrap.wrap(title, most, break_long_words=False)
-    while most > 24 and len(narrower := textwrap.wrap(title, most - 1, break_long_words=False)) == len(lines):
-        most, lines = most - 1, narrower
+    width = max(_SHORTEST, int(inches * 72.0 / _LETTER))
+    lines = textwrap.wrap(title, width, break_long_words=False)
+    while width > _SHORTEST:
+        narrower = textwrap.wrap(title, width - 1, break_long_words=False)
+        if len(narrower) > len(lines):
+            break
+        width, lines = width - 1, narrower
     literal(ax.set_title("\n".join(lines), loc="left", pad=pad))
 
 
 def label_decades(axis: Any) -> None:
-    """Numbers at 1, 2 and 5 on a logarithmic axis of few decades, where powers of ten would be too few to read."""
+    """Label 1, 2 and 5 times powers of ten on a logarithmic axis of few decades, where powers alone are too few."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     low, high = sorted(axis.get_view_interval())
-    if not low > 0.0 or high > 50.0 * low:
-        axis.set_minor_formatter(NullFormatter())
-        return
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    # beyond 50 (1.7 decades) the labels 2 and 5 would overlap
+    if low > 0.0 and high <= 50.0 * low:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
 def percent(share: float) -> str:
-    """A share in words that do not say all where it is not all."""
+    """Return a share as text; only 0 and 1 become 0 % and 100 %."""
     if 0.0 < share < 0.001:
         return "less than 0.1 %"
     if 0.999 < share < 1.0:
         return "more than 99.9 %"
     return f"{100.0 * share:.3g} %"
+
+
+def norm_text(p: float, digits: int = 3) -> str:
+    """Return the exponent of a norm as text."""
+    return "∞" if np.isinf(p) else f"{p:.{digits}g}"

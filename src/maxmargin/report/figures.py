@@ -1,4 +1,4 @@
-"""Pictures of a report: drawings that stand in the page itself, for light and dark paper."""
+"""Pictures of a report, as part of its page, for light and dark paper."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..plots.style import BLUE, FAINT, GREEN, GRID, INK, PAPER, TINTS, VERMILION
 from .markup import Markup, element, void
 from .subject import Outcome, Subject
 
-MOST = 6  # decisions that are drawn and listed
+MOST_DECISIONS = 6  # decisions that are drawn and listed: more would make the page long and slow to write
 _DARK = {
     INK: "#e5e9ef",
     GRID: "#323b47",
@@ -32,15 +32,11 @@ _DARK = {
     ),
     **dict(zip(FAINT, ("#14242f", "#2e1f14"), strict=True)),
 }
+_INKED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color", "hatch.color")
 _STYLE: dict[Any, Any] = {
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": INK,
+    **dict.fromkeys(_INKED, INK),
     "axes.facecolor": PAPER,
     "figure.facecolor": PAPER,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "hatch.color": INK,
     "svg.fonttype": "path",
     "svg.hashsalt": "maxmargin",  # the same picture is the same text
     "font.family": "DejaVu Sans",
@@ -48,7 +44,7 @@ _STYLE: dict[Any, Any] = {
 
 
 def empty_figure() -> Any:
-    """A figure that needs no screen.
+    """Return a figure that needs no screen.
 
     Raises
     ------
@@ -65,7 +61,7 @@ def empty_figure() -> Any:
 
 
 def figures(subject: Subject) -> Iterator[Markup]:
-    """All pictures that there are for this model and these data."""
+    """Draw all pictures that there are for this model and these data."""
     yield from _history(subject)
     if subject.known.any():
         yield from _margins(subject)
@@ -91,74 +87,58 @@ def _history(subject: Subject) -> Iterator[Markup]:
 
 
 def _margins(subject: Subject) -> Iterator[Markup]:
-    X, y, weights = _known_rows(subject)
+    X, y, weights = subject.known_rows
     fitted = subject.recheck.outcome is not Outcome.OTHER_DATA
     support = "; those in full colour are the support vectors" if fitted else ""
-    for one in subject.decisions[:MOST]:
-        if not one.signs(y)[1].any():
-            continue
-        yield _figure(
-            lambda ax, one=one: MarginDisplay.from_estimator(
-                one.model, X, y, sample_weight=weights, label=one.label, ax=ax
-            ),
-            f"Margins y f(x) of the rows, {one.positive} upwards and {one.negative} downwards. Rows left of 0 are on "
-            f"the wrong side{support}.",
-        )
+    for one in subject.decisions[:MOST_DECISIONS]:
+        if one.signs(y)[1].any():
+            yield _figure(
+                lambda ax, one=one: MarginDisplay.from_estimator(
+                    one.model, X, y, sample_weight=weights, label=one.label, ax=ax
+                ),
+                f"Margins y f(x) of the rows, {one.positive} upwards and {one.negative} downwards. Rows left of 0 are "
+                f"on the wrong side{support}.",
+            )
 
 
 def _surface(subject: Subject) -> Iterator[Markup]:
-    first = subject.decisions[0]
-    if (
-        first.certificate is None
-        or isinstance(first.certificate.kernel, Precomputed)
-        or subject.X.shape[1] < 2
-    ):
+    first, features = subject.decisions[0], subject.X.shape[1]
+    if first.certificate is None or isinstance(first.certificate.kernel, Precomputed) or features < 2:
         return
-    X, y, weights = _known_rows(subject)
     alone = len(subject.decisions) == 1
-    plane, words = None, "The decision surface in its two features"
-    if X.shape[1] > 2 and alone and subject.is_linear and np.any(subject.model.coef_):
-        plane, words = (
-            "weights",
-            "The decision surface seen from the side: every row is drawn at its true score",
-        )
-    elif X.shape[1] > 2:
+    if features == 2:
+        plane, words = None, "The decision surface in its two features"
+    elif alone and subject.is_linear and np.any(subject.model.coef_):
+        plane = "weights"
+        words = "The decision surface seen from the side: every row is drawn at its true score"
+    else:
+        plane = "components"
         words = (
             "An exact section of the decision surface, along the two principal components. Rows lie before and behind "
             "it; crosses mark those that are really on the wrong side"
         )
-        plane = "components"
+    areas = "Dashed lines are the margin, f = ±1." if alone else "Areas show which class is predicted."
+    X, y, weights = subject.known_rows
     yield _figure(
         lambda ax: DecisionSurfaceDisplay.from_estimator(
             first.model, X, y, sample_weight=weights, plane=plane, feature_names=subject.names, ax=ax
         ),
-        f"{words}. "
-        + ("Dashed lines are the margin, f = ±1." if alone else "Areas show which class is predicted."),
+        f"{words}. {areas}",
     )
 
 
 def _robustness(subject: Subject) -> Iterator[Markup]:
-    if not hasattr(subject.model, "certified_radius"):
-        return
-    X, y, _ = _known_rows(subject)
-    yield _figure(
-        lambda ax: RobustnessDisplay.from_estimator(subject.decisions[0].model, X, y, ax=ax),
-        "The share of rows that stay correct whatever perturbation of at most some size they suffer: proved, not "
-        "sampled.",
-    )
-
-
-def _known_rows(subject: Subject) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """Rows whose labels the model knows."""
-    known = subject.known
-    if known.all():
-        return subject.X, subject.y, subject.sample_weight
-    weights = subject.sample_weight
-    return subject.X[known], subject.y[known], None if weights is None else weights[known]
+    if hasattr(subject.model, "certified_radius"):
+        X, y, _ = subject.known_rows
+        yield _figure(
+            lambda ax: RobustnessDisplay.from_estimator(subject.decisions[0].model, X, y, ax=ax),
+            "The share of rows that stay correct whatever perturbation of at most some size they suffer: proved, not "
+            "sampled.",
+        )
 
 
 def _figure(draw: Callable[[Any], Any], words: str) -> Markup:
-    """A picture with its words; its title is what a reader hears who does not see it."""
+    """Return a picture with its words; its title is the alternative text, for readers who do not see it."""
     from matplotlib import rc_context
 
     with rc_context(_STYLE), warnings.catch_warnings():
@@ -167,27 +147,17 @@ def _figure(draw: Callable[[Any], Any], words: str) -> Markup:
         ax = empty_figure().subplots()
         draw(ax)
         title = " ".join(ax.get_title(loc="left").split())
-        text = io.StringIO()
-        ax.figure.savefig(
-            text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
-        )
+        text, unsigned = io.StringIO(), dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        ax.figure.savefig(text, format="svg", metadata=unsigned)
         width, height = (round(72.0 * inches) for inches in ax.figure.get_size_inches())
     picture = b64encode(_for_both_papers(text.getvalue()).encode()).decode()
-    return element(
-        "figure",
-        void(
-            "img",
-            src=f"data:image/svg+xml;base64,{picture}",
-            alt=f"{title}. {words}" if title else words,
-            width=width,
-            height=height,
-        ),
-        element("figcaption", words),
-    )
+    source, alt = f"data:image/svg+xml;base64,{picture}", f"{title}. {words}" if title else words
+    image = void("img", src=source, alt=alt, width=width, height=height)
+    return element("figure", image, element("figcaption", words))
 
 
 def _for_both_papers(svg: str) -> str:
-    """Colours by name, with other values where the reader asks for a dark page."""
+    """Return a picture with colours by name, which have other values where the reader asks for a dark page."""
     svg = svg[svg.index("<svg") :]  # without the reference to a document type elsewhere
     light, dark = [], []
     for k, (colour, instead) in enumerate(_DARK.items()):

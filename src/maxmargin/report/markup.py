@@ -1,4 +1,4 @@
-"""HTML of elements, with every text escaped."""
+"""HTML elements, with every text escaped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Markup(str):
 
 
 def element(name: str, /, *content: Any, **attributes: Any) -> Markup:
-    """An element; what it contains is escaped unless it is Markup, lists are joined, None is left out.
+    """Return an element; its content is escaped unless it is Markup, lists are joined, None is left out.
 
     Attributes are given as keywords, with an underscore at the end where Python has a word of that name; inner
     underscores are hyphens. True stands for an attribute without a value, None for no attribute.
@@ -22,42 +22,39 @@ def element(name: str, /, *content: Any, **attributes: Any) -> Markup:
     return Markup(f"<{name}{_attributes(attributes)}>{joined(content)}</{name}>")
 
 
+def paragraph(*content: Any, **attributes: Any) -> Markup:
+    """Return an element p."""
+    return element("p", *content, **attributes)
+
+
 def void(name: str, /, **attributes: Any) -> Markup:
-    """An element without content."""
+    """Return an element without content."""
     return Markup(f"<{name}{_attributes(attributes)}>")
 
 
 def joined(content: Iterable[Any]) -> Markup:
-    """Several pieces, one after the other."""
+    """Return several pieces, one after the other."""
     return Markup("".join(_text(piece) for piece in content))
 
 
 def table(
     caption: str, head: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Sequence[int] = ()
 ) -> Markup:
-    """A table whose first cell of each row is its header; columns in `numbers` are aligned at the right."""
+    """Return a table whose first cell of each row is its header; columns in `numbers` are aligned at the right."""
 
-    def align(k: int) -> str | None:
-        return "number" if k in numbers else None
+    def cell(name: str, k: int, content: Any, scope: str | None = None) -> Markup:
+        return element(name, content, scope=scope, class_="number" if k in numbers else None)
 
-    titles = [element("th", title, scope="col", class_=align(k)) for k, title in enumerate(head)]
-    body = [
-        element(
-            "tr",
-            *(
-                element("th", cell, scope="row", class_=align(k))
-                if k == 0
-                else element("td", cell, class_=align(k))
-                for k, cell in enumerate(row)
-            ),
-        )
-        for row in rows
-    ]
+    titles = [cell("th", k, title, "col") for k, title in enumerate(head)]
+    lines = []
+    for first, *others in rows:
+        cells = [cell("td", k, content) for k, content in enumerate(others, 1)]
+        lines.append(element("tr", cell("th", 0, first, "row"), *cells))
     whole = element(
         "table",
         element("caption", caption),
         element("thead", element("tr", *titles)),
-        element("tbody", *body),
+        element("tbody", *lines),
     )
     # wide tables scroll by themselves, by keyboard too
     return element("div", whole, class_="wide", tabindex="0", role="region", aria_label=caption)

@@ -1,4 +1,4 @@
-"""What a report is about: a model and data, and what rechecking its certificate says."""
+"""Subject of a report: a model and data, and the result of rechecking its certificate."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from ..certificates.bounds import Certificate, CertificateError, Certificates
 from ..certificates.verdicts import Inseparable
 from ..certificates.verification import verdicts_of, verify, verify_verdicts
-from ..estimators.decisions import Decision, decisions, rows_of
+from ..estimators.decisions import Decision, decisions, feature_names_of, rows_of
 from ..estimators.explanation import SupportReport, explained
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
 
 
 class Outcome(StrEnum):
-    """What recomputing a certificate from data says."""
+    """Result of recomputing a certificate from data."""
 
     HOLDS = "HOLDS"  #: every bound was recomputed from the data, and holds
     NOTHING_PROVED = "NOTHING_PROVED"  #: the data are those of the fit, which ended before it found a bound
@@ -30,14 +30,14 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Recheck:
-    """What recomputing a certificate from data says.
+    """Result of recomputing a certificate from data, with the reason.
 
     Attributes
     ----------
     outcome : Outcome
     words : str
-        Why it does not hold, that nothing is proved, or what tells the data from those of the fit; empty where it
-        holds.
+        The bound that does not hold, that nothing is proved, or the difference between the data and those of the fit;
+        empty where it holds.
     certificate : Certificate or Certificates
         The recomputed one where it holds, else that of the fit.
     """
@@ -74,7 +74,14 @@ class Subject:
     def of(
         cls, model: Any, X: Any, y: Any, sample_weight: Any = None, feature_names: Any = None, top: int = 10
     ) -> Subject:
-        """The same, with everything checked."""
+        """Check a model and data.
+
+        Raises
+        ------
+        NotFittedError
+        ValueError
+            If the model has no certificate, or the data do not fit it.
+        """
         if not isinstance(model, MaxMarginClassifier | KernelMaxMarginClassifier):
             raise ValueError(
                 "a report is about a certificate, which MaxMarginClassifier and KernelMaxMarginClassifier have; got "
@@ -83,27 +90,19 @@ class Subject:
         check_is_fitted(model)
         if not (isinstance(top, int) and not isinstance(top, bool) and top >= 1):
             raise ValueError(f"top must be a whole number of at least 1; got {top!r}.")
-        if feature_names is None:
-            feature_names = getattr(model, "feature_names_in_", None)
         X, y = rows_of(model, X), column_or_1d(y)
         check_consistent_length(X, y, sample_weight)
-        if feature_names is None:
-            feature_names = [f"feature {j}" for j in range(X.shape[1])]
-        if len(feature_names) != X.shape[1]:
-            raise ValueError(
-                f"there must be a name for each of {X.shape[1]} features; got {len(feature_names)}."
-            )
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        return cls(model, X, y, weights, [str(name) for name in feature_names], top)
+        return cls(model, X, y, weights, feature_names_of(model, X, feature_names), top)
 
     @cached_property
     def decisions(self) -> list[Decision]:
-        """The binary decisions of the model, which takes arrays without names."""
+        """The binary decisions of the model; they take arrays without names."""
         return decisions(self.model)
 
     @cached_property
     def recheck(self) -> Recheck:
-        """Does the certificate hold?"""
+        """The result of recomputing the certificate from the data."""
         claim = self.model.certificate_
         for one in self.decisions:
             difference = one.difference(self.X, self.y, self.sample_weight)
@@ -114,33 +113,39 @@ class Subject:
             verify_verdicts(self.model, self.X, self.y)
         except CertificateError as error:
             return Recheck(Outcome.FAILS, str(error), claim)
-        verdicts = verdicts_of(self.model)
-        if found.proves_nothing and not any(isinstance(one, Inseparable) for one in verdicts.values()):
-            return Recheck(
-                Outcome.NOTHING_PROVED, "nothing is proved: the fit ended before it found a bound", found
-            )
+        inseparable = any(isinstance(proof, Inseparable) for proof in verdicts_of(self.model).values())
+        if found.proves_nothing and not inseparable:
+            words = "nothing is proved: the fit ended before it found a bound"
+            return Recheck(Outcome.NOTHING_PROVED, words, found)
         return Recheck(Outcome.HOLDS, "", found)
 
     @cached_property
     def support(self) -> SupportReport:
-        """What is certain of each row, where the certificate holds."""
+        """Certain facts about each row, where the certificate holds."""
         return explained(self.model, self.X, self.y, self.sample_weight, self.recheck.certificate)
 
     @cached_property
     def known(self) -> np.ndarray:
-        """Which rows have labels that the model knows, shape (n,)."""
+        """Rows whose labels the model knows, a mask of shape (n,)."""
         return np.isin(self.y, self.model.classes_)
+
+    @property
+    def known_rows(self) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        """X, y and sample weights of the rows whose labels the model knows."""
+        known, weights = self.known, self.sample_weight
+        if known.all():
+            return self.X, self.y, weights
+        return self.X[known], self.y[known], None if weights is None else weights[known]
 
     @cached_property
     def predicted(self) -> np.ndarray:
-        """The class of each row, as the model has it."""
+        """The predicted class of each row."""
         return self.decisions[0].model.predict(self.X)
 
     @property
     def parts(self) -> list[tuple[Decision, Certificate]]:
-        """Every decision with its certificate, rechecked if it holds."""
-        found = self.recheck.certificate
-        return list(zip(self.decisions, found.certificates, strict=True))
+        """Every decision with its certificate, recomputed if it holds."""
+        return list(zip(self.decisions, self.recheck.certificate.certificates, strict=True))
 
     @property
     def gap(self) -> float:
@@ -149,5 +154,5 @@ class Subject:
 
     @property
     def is_linear(self) -> bool:
-        """Has every feature a weight?"""
+        """True if every feature has a weight."""
         return hasattr(self.model, "coef_")
