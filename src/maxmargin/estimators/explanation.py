@@ -17,13 +17,19 @@ from ..certificates.verification import verdicts_of
 from ..data.duplicates import merge
 from ..kernels.gram import gram_product
 from ..numerics.sums import Plain
-from ..problem.multiclass import Parts, named_parts, parts_of
+from ..problem.multiclass import Parts, named_parts
 from ..problem.problem import Problem
+from .decisions import class_codes, scheme_of
 from .hard_margin import item
 
-LEAST, MOST = 1e-9, 1e-2  # of the share of a cap that a gap is said to leave open
-DUST = 1e-6  # share of the largest dual weight below which one does not count, where there are no caps
-SHOWN = 5  # rows of a list that are named in the text
+# Limits of `left_open`, a share of a cap: below the least one rounding of dual variables would count; above the largest
+# a model of a large gap would have no row at 0 or at its cap.
+LEAST_OPEN, MOST_OPEN = 1e-9, 1e-2
+# Share of the largest dual variable below which another one does not count, where there are no caps: interior points
+# leave less than that on rows without a dual variable at the optimum.
+NEGLIGIBLE = 1e-6
+SHOWN = 5  # rows of a list that the text names: as many as fit on a line
+_UP = 1e-12  # relative rounding errors of margins, by which those that are given to theorems are enlarged
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,21 +41,21 @@ class PartReport:
     name : object
         The class, or the pair; None for two classes.
     certificate : Certificate
-        As the data at hand prove it.
+        As recomputed from the data.
     takes_part : ndarray of bool of shape (n,)
         Rows of this problem.
     dual, cap : ndarray of shape (n,)
-        Dual weights, and the largest that each may be; of the hard margin dual weights sum to one.
+        Dual variables, and their upper bounds; dual variables of the hard margin sum to one.
     margin : ndarray of shape (n,)
-        y_i (w.x_i + b); of the hard margin in units of the smallest.
+        y_i (w.x_i + b); for the hard margin in units of the smallest.
     optimum : Margins or None
-        Between what the margins lie at the optimum; None where no theorem tells.
+        Bounds on the margins at the optimum; None where no theorem gives any.
     without : LeftOut or None
-        What is certain of rows that are left out; None for p other than 2.
+        Certain leave-one-out labels; None for p other than 2.
     xi_alpha : ndarray of bool of shape (n,) or None
-        An estimate, not a bound: rows of which Joachims' xi-alpha says that they may be wrong if left out (hinge).
+        An estimate, not a bound: rows that may be wrong if left out by Joachims' xi-alpha (hinge).
     verdict : Inseparable, Undecided, LinearSeparator or None
-        Of a hard margin for which no separator was found: the proof that there is none, or what is known.
+        Of a hard margin for which no separator was found: the proof that there is none, or the result of the search.
     """
 
     name: Any
@@ -65,7 +71,7 @@ class PartReport:
 
     @property
     def capped(self) -> bool:
-        """Have dual weights caps (hinge)?"""
+        """True if dual variables have upper bounds (hinge)."""
         return bool(np.isfinite(self.cap[self.takes_part]).any())
 
     @property
@@ -75,63 +81,61 @@ class PartReport:
 
     @property
     def carries(self) -> np.ndarray:
-        """Rows with a dual weight above what the gap leaves open; without caps, above 1e-6 of the largest.
-
-        Interior points leave less than that on rows that have none at the optimum.
-        """
-        least = self.open * self.cap if self.capped else DUST * self.dual.max(initial=0.0)
+        """Rows whose dual variable is above what the gap leaves open; without caps, above 1e-6 of the largest."""
+        least = self.open * self.cap if self.capped else NEGLIGIBLE * self.dual.max(initial=0.0)
         return self.dual > least
 
     @property
     def full(self) -> np.ndarray:
-        """Rows whose dual weight is at its cap, as near as the gap tells."""
+        """Rows whose dual variable is at its cap, to the accuracy of the gap."""
         return at_cap(self.dual, self.cap, self.open)
 
     @property
     def suspects(self) -> np.ndarray:
-        """Rows on the wrong side with a dual weight; the farthest first.
+        """Rows on the wrong side with a dual variable, by increasing margin.
 
-        At the optimum of the hinge each has all of its cap. What one of margin m lacks of it here is a matter of the
-        gap alone: the sum of (cap - dual) (1 - m) over such rows is at most the gap (complementary slackness).
+        At the optimum of the hinge the dual variable of each is at its cap. Its distance from the cap here depends on
+        the gap alone: the sum of (cap - dual) (1 - m) over rows of margin m < 1 is at most the gap (complementary
+        slackness).
         """
         rows = np.flatnonzero(self.carries & (self.margin < 0.0))
         return rows[np.argsort(self.margin[rows], kind="stable")]
 
     @property
     def misplaced(self) -> np.ndarray | None:
-        """Rows on the wrong side at every optimum, by proof; None where no theorem tells."""
+        """Rows on the wrong side at every optimum, by proof; None where no theorem gives bounds."""
         return None if self.optimum is None else self.takes_part & (self.optimum.most < 0.0)
 
     @property
     def decisive(self) -> np.ndarray:
-        """Rows with a dual weight, in the order of `by_weight`."""
+        """Rows with a dual variable, in the order of `by_weight`."""
         rows = np.flatnonzero(self.carries)
         return rows[by_weight(self.dual[rows], self.cap[rows], self.margin[rows], self.open)]
 
 
 def left_open(certificate: Certificate) -> float:
-    """Share of its cap by which a dual weight may miss 0 or the cap and still be there at the optimum: an estimate.
+    """Estimate the share of its cap by which a dual variable may be off 0 or the cap and be there at the optimum.
 
-    What a row lacks of its cap, times what its margin lacks of one, is at most the gap (complementary slackness), so
-    that one of the two is at most its square root; 1 % at most.
+    The distance of a dual variable from its cap times the distance of the margin from one is at most the gap
+    (complementary slackness), so that one of the two is at most its square root.
     """
-    return float(np.clip(np.sqrt(max(certificate.gap, 0.0)), LEAST, MOST))
+    return float(np.clip(np.sqrt(max(certificate.gap, 0.0)), LEAST_OPEN, MOST_OPEN))
 
 
 def at_cap(dual: np.ndarray, cap: np.ndarray, share: float) -> np.ndarray:
-    """Which dual weights are at their caps, to this share of them."""
+    """Return which dual variables are at their caps, to this share of them."""
     return (dual > 0.0) & (dual >= cap * (1.0 - share))
 
 
 def by_weight(dual: np.ndarray, cap: np.ndarray, margin: np.ndarray, share: float) -> np.ndarray:
-    """The order of rows by falling dual weight; of equal ones, as at a common cap, the lowest margin is first."""
+    """Return the order of rows by falling dual variable; equal ones, as at a common cap, by rising margin."""
     weight = np.where(at_cap(dual, cap, share), cap, dual)
     return np.lexsort((margin, -np.round(weight / weight.max(initial=1e-300), 9)))
 
 
 @dataclass(frozen=True, eq=False)
 class SupportReport:
-    """What is certain of each row of the data that a classifier was learnt from.
+    """Certain facts about each row of the training data.
 
     Attributes
     ----------
@@ -158,20 +162,20 @@ class SupportReport:
         return int((self.wrong & used).sum()), int((~self.right & used).sum())
 
     def table(self, part: int = 0) -> dict[str, np.ndarray]:
-        """A row for each row of the data, of one binary problem.
+        """Return one binary problem as columns with an entry for each row of the data.
 
         Parameters
         ----------
         part : int, default=0
-            Which class, or pair of classes.
+            Index of the class, or of the pair of classes.
 
         Returns
         -------
         columns : dict of ndarray of shape (n,)
-            row, label, dual, cap, margin, margin_least, margin_most, role ("weightless": in no optimum has it a dual
-            weight; "full": in every optimum it has all that its cap allows (hinge) or some (squared hinge);
-            "open"; "not here"), left_out ("right", "wrong", "open"). ``pandas.DataFrame(report.table())`` makes a
-            frame of them.
+            row, label, dual, cap, margin, margin_least, margin_most, role ("weightless": the dual variable is 0 in
+            every optimum; "full": in every optimum it is at its cap (hinge) or positive (squared hinge); "open";
+            "not here"), left_out ("right", "wrong", "open"). ``pandas.DataFrame(report.table())`` makes a frame of
+            them.
         """
         one = self.parts[part]
         n = self.labels.size
@@ -196,59 +200,67 @@ class SupportReport:
     def _lines(self) -> Iterator[str]:
         yield f"{self.labels.size} rows, {np.unique(self.labels).size} classes"
         for part in self.parts:
-            yield from self._part(part)
+            yield from _part_lines(part)
         for rows in self.contradictory[:SHOWN]:
-            yield f"rows {_few(rows)} are equal and have different labels: no classifier is right on all"
+            yield f"rows {_numbers(rows)} are equal and have different labels: no classifier is right on all"
         if len(self.contradictory) > SHOWN:
             yield f"... and {len(self.contradictory) - SHOWN} more such sets"
-        between = self.leave_one_out
-        if between is not None:
-            total = self.labels.size
+        if self.leave_one_out is not None:
+            least, most = self.leave_one_out
             yield (
-                f"left out one by one, between {between[0]} and {between[1]} of {total} rows are labelled wrongly "
+                f"left out one by one, between {least} and {most} of {self.labels.size} rows are labelled wrongly "
                 "(certain)"
             )
 
-    def _part(self, part: PartReport) -> Iterator[str]:
-        if part.name is not None:
-            yield ""
-            yield f"{_named(part.name)}:"
-        if part.verdict is not None:
-            yield str(part.verdict)
-        # its bounds tell no more then, and there is no optimum to speak of
-        if isinstance(part.verdict, Inseparable):
-            yield "  nothing is certain of the optimum: there is none"
-            return
-        yield str(part.certificate)
-        count, some = int(part.takes_part.sum()), int(part.carries.sum())
-        yield f"  {some} of {count} rows have a dual weight" + (
+
+def _part_lines(part: PartReport) -> Iterator[str]:
+    """Describe one binary problem, a line for each fact."""
+    if part.name is not None:
+        yield ""
+        yield f"{_part_name(part.name)}:"
+    if part.verdict is not None:
+        yield str(part.verdict)
+    if isinstance(part.verdict, Inseparable):
+        yield "  nothing is certain of the optimum: there is none"
+        return
+    yield str(part.certificate)
+    line = f"  {int(part.carries.sum())} of {int(part.takes_part.sum())} rows have a dual weight"
+    if part.capped:
+        line += (
             f", {int(part.full.sum())} of them all that they may have (to {part.open:.2g} of it, by the gap)"
-            if part.capped
-            else ""
         )
-        if part.optimum is None:
-            problem = part.certificate.problem
-            why = (
-                "the bounds at hand tell nothing of it"
-                if modulus(problem) > 0.0
-                else "no theorem does, for this norm"
-            )
-            yield f"  nothing is certain of the optimum: {why}"
-        else:
-            idle, below, wrong = (
-                int((some & part.takes_part).sum())
-                for some in (part.optimum.weightless, part.optimum.inside, part.optimum.most < 0.0)
-            )
-            yield (
-                f"  certain of every optimum: {idle} rows have no dual weight, {below} have margins below one, {wrong} "
-                "are on the wrong side"
-            )
-        if part.decisive.size:
-            yield f"  most decisive: rows {_few(part.decisive)}"
-        if part.suspects.size:
-            yield f"  on the wrong side, and perhaps mislabelled: rows {_few(part.suspects)}"
-        if part.xi_alpha is not None:
-            yield f"  estimated, not proved: {int(part.xi_alpha.sum())} rows wrong if left out (xi-alpha)"
+    yield line
+    yield _optimum_line(part)
+    if part.decisive.size:
+        yield f"  most decisive: rows {_numbers(part.decisive)}"
+    if part.suspects.size:
+        yield f"  on the wrong side, and perhaps mislabelled: rows {_numbers(part.suspects)}"
+    if part.xi_alpha is not None:
+        yield f"  estimated, not proved: {int(part.xi_alpha.sum())} rows wrong if left out (xi-alpha)"
+
+
+def _optimum_line(part: PartReport) -> str:
+    if part.optimum is None:
+        theorem = modulus(part.certificate.problem) > 0.0
+        reason = "the bounds at hand tell nothing of it" if theorem else "no theorem does, for this norm"
+        return f"  nothing is certain of the optimum: {reason}"
+    idle, below, wrong = (
+        int((rows & part.takes_part).sum())
+        for rows in (part.optimum.weightless, part.optimum.inside, part.optimum.most < 0.0)
+    )
+    return (
+        f"  certain of every optimum: {idle} rows have no dual weight, {below} have margins below one, {wrong} "
+        "are on the wrong side"
+    )
+
+
+def _part_name(name: Any) -> str:
+    return f"{name[0]!r} against {name[1]!r}" if isinstance(name, tuple) else f"{name!r} against the rest"
+
+
+def _numbers(rows: np.ndarray) -> str:
+    shown = ", ".join(str(row) for row in rows[:SHOWN])
+    return shown if rows.size <= SHOWN else f"{shown} and {rows.size - SHOWN} more"
 
 
 def explained(
@@ -256,160 +268,172 @@ def explained(
 ) -> SupportReport:
     """Compute the support report of a model from the certificates that these data prove."""
     X, labels, weights = training_data(model, X, y, sample_weight)
-    scheme = parts_of(getattr(model, "multi_class_", "ovr"), len(model.classes_))
-    codes = np.searchsorted(model.classes_, labels)
-    codes = np.where(np.isin(labels, model.classes_), codes, -1)
-    told = _kernel if hasattr(model, "dual_coef_") else _linear
-    verdicts = verdicts_of(model)
-    parts = tuple(
-        replace(part, verdict=verdicts.get(part.name))
-        for part in told(model, X, codes, weights, scheme, proved.certificates)
-    )
-    right, wrong = _altogether(parts, scheme, codes)
+    scheme, codes = scheme_of(model), class_codes(model, labels)
+    names = [item(name) for name in named_parts(scheme, model.classes_)]
+    certificates, verdicts = proved.certificates, verdicts_of(model)
+    whole, samples = Sample(X, np.zeros(codes.size), weights), []
+    for k in range(len(certificates)):
+        signs, takes_part = scheme.signs(k, codes)
+        samples.append(replace(whole, y=signs, weights=np.where(takes_part, weights, 0.0), like=whole))
+    functions_of = _kernel_functions if hasattr(model, "dual_coef_") else _linear_functions
+    functions = functions_of(model, samples, certificates)
+    parts = tuple(_part(name, verdicts.get(name), f) for name, f in zip(names, functions, strict=True))
+    right, wrong = _combined_labels(parts, scheme, codes)
     return SupportReport(parts, labels, _contradictory(X, labels, weights), right, wrong)
 
 
-def _linear(
-    model: Any,
-    X: Any,
-    codes: np.ndarray,
-    weights: np.ndarray,
-    scheme: Parts,
-    certificates: tuple[Certificate, ...],
-) -> Iterator[PartReport]:
-    whole, names = Sample(X, np.zeros(codes.size), weights), _names(model, scheme)
-    for k, certificate in enumerate(certificates):
-        y, among = scheme.signs(k, codes)
-        sample = replace(whole, y=y, weights=np.where(among, weights, 0.0), like=whole)
+@dataclass(frozen=True, eq=False)
+class _Function:
+    """The function f of one binary problem and its data, in a form that linear and kernel models share.
+
+    `scores` are f(x_i) - b. `products` are the inner products of rows, without the constant coordinate of an augmented
+    intercept; None unless p = 2. `optimum` bounds the margins at the optimum; None where no theorem does.
+    """
+
+    certificate: Certificate
+    sample: Sample
+    scores: np.ndarray
+    b: float
+    products: InnerProducts | None
+    optimum: Margins | None
+
+
+def _linear_functions(
+    model: Any, samples: list[Sample], certificates: tuple[Certificate, ...]
+) -> Iterator[_Function]:
+    X = samples[0].X
+
+    def products(c: np.ndarray) -> np.ndarray:
+        return np.array([Plain.scores(X, Plain.combine(X, one)) for one in c])
+
+    for k, (sample, certificate) in enumerate(zip(samples, certificates, strict=True)):
         w, b = np.asarray(model.coef_[k], float), float(model.intercept_[k])
-        problem, rho = certificate.problem, certificate.problem.rho
-        scores = Plain.scores(X, w)
-        rows = InnerProducts(
-            lambda c, rho=rho: np.array([Plain.scores(X, Plain.combine(X, one)) + rho * rho * one.sum() for one in c]),
-            sample.norms**2 + rho * rho, 0.0, certificate.support.size + sample.width + 2,
-        )  # fmt: skip
+        terms = certificate.support.size + sample.width + 2
+        rows = InnerProducts(products, sample.norms**2, 0.0, terms) if certificate.problem.p == 2 else None
         optimum = certain_margins(sample, w, b, certificate)
-        yield _part(names[k], certificate, sample, scores, b, optimum, rows if problem.p == 2 else None)
+        yield _Function(certificate, sample, Plain.scores(X, w), b, rows, optimum)
 
 
-def _kernel(
-    model: Any,
-    X: Any,
-    codes: np.ndarray,
-    weights: np.ndarray,
-    scheme: Parts,
-    certificates: tuple[Certificate, ...],
-) -> Iterator[PartReport]:
-    kernel = KernelSample(certificates[0].kernel, X)
-    whole, names = Sample(X, np.zeros(codes.size), weights), _names(model, scheme)
-    coefficients = scheme.unpacked(np.asarray(model.dual_coef_, float), np.asarray(model.n_support_))
-    c = np.zeros((len(certificates), codes.size))
-    c[:, np.asarray(model.support_)] = coefficients
+def _kernel_functions(
+    model: Any, samples: list[Sample], certificates: tuple[Certificate, ...]
+) -> Iterator[_Function]:
+    kernel = KernelSample(certificates[0].kernel, samples[0].X)
+    n = kernel.diagonal.size
+    c = np.zeros((len(certificates), n))
+    dual_coef, counts = np.asarray(model.dual_coef_, float), np.asarray(model.n_support_)
+    c[:, np.asarray(model.support_)] = scheme_of(model).unpacked(dual_coef, counts)
     scores = gram_product(kernel.kernel, kernel.X, c)
-    for k, certificate in enumerate(certificates):
-        y, among = scheme.signs(k, codes)
-        sample = replace(whole, y=y, weights=np.where(among, weights, 0.0), like=whole)
-        problem, b = certificate.problem, float(np.ravel(model.intercept_)[k])
-        rho = problem.rho
-        rows = InnerProducts(
-            lambda c, rho=rho: kernel.scores(c) + rho * rho * c.sum(axis=1, keepdims=True),
-            kernel.diagonal + rho * rho, kernel.error, codes.size,
-        )  # fmt: skip
-        gap, z = excess(problem, certificate.lower, certificate.upper), scores[k] + (b if rho else 0.0)
-        optimum = None
-        if modulus(problem) > 0.0 and np.isfinite(gap):
-            size = float(np.abs(c[k]).sum())
-            off = size * (kernel.error + (codes.size + 8.0) * np.finfo(float).eps * float(kernel.most))
-            if problem.hard:  # as long as its least margin asks
-                unit = certificate.lower * float(np.sqrt(problem.norm2(max(c[k] @ scores[k], 0.0), b)))
-                z, off = z / unit, off / unit
-            away = (
-                np.sqrt(np.maximum(rows.squares, 0.0)) * float(np.sqrt(2.0 * gap)) * (1.0 + 1e-12) + 2.0 * off
-            )
-            optimum = margins_within(problem, z, away, y, sample.weights)
-        yield _part(names[k], certificate, sample, scores[k], b, optimum, rows)
+    rows = InnerProducts(kernel.scores, kernel.diagonal, kernel.error, n)
+    for k, (sample, certificate) in enumerate(zip(samples, certificates, strict=True)):
+        b = float(np.ravel(model.intercept_)[k])
+        optimum = _kernel_margins(kernel, sample, certificate, c[k], scores[k], b)
+        yield _Function(certificate, sample, scores[k], b, rows, optimum)
 
 
-def _part(
-    name: Any,
-    certificate: Certificate,
+def _kernel_margins(
+    kernel: KernelSample,
     sample: Sample,
+    certificate: Certificate,
+    c: np.ndarray,
     scores: np.ndarray,
     b: float,
-    optimum: Margins | None,
-    rows: InnerProducts | None,
-) -> PartReport:
-    problem, y, weights = certificate.problem, sample.y, sample.weights
-    here = weights > 0.0
-    dual = certificate.alpha
+) -> Margins | None:
+    """Bound the margins at the optimum by |w - w*| <= sqrt(2 gap) and the lengths of rows; None without a bound.
+
+    The theorem is that of `certificates.screening`, with w = sum_i c_i phi(x_i).
+    """
+    problem = certificate.problem
+    gap = excess(problem, certificate.lower, certificate.upper)
+    if modulus(problem) == 0.0 or not np.isfinite(gap):
+        return None
+    z = scores + (b if problem.rho else 0.0)
+    # errors of kernel values, and of sums of n of them
+    rounding = (c.size + 8.0) * np.finfo(float).eps * float(kernel.most)
+    error = float(np.abs(c).sum()) * (kernel.error + rounding)
+    if problem.hard:
+        # in the problem min |w|^2 / 2 with margins of at least one, w is divided by its least margin
+        unit = certificate.lower * float(np.sqrt(problem.norm2(max(float(c @ scores), 0.0), b)))
+        z, error = z / unit, error / unit
+    lengths = np.sqrt(np.maximum(kernel.diagonal + problem.rho * problem.rho, 0.0))
+    away = lengths * float(np.sqrt(2.0 * gap)) * (1.0 + _UP) + 2.0 * error
+    return margins_within(problem, z, away, sample.y, sample.weights)
+
+
+def _augmented(products: InnerProducts, rho: float) -> InnerProducts:
+    """Return the inner products of rows with one more coordinate, the constant rho of an augmented intercept."""
+    return replace(
+        products,
+        scores=lambda c: products.scores(c) + rho * rho * c.sum(axis=1, keepdims=True),
+        squares=products.squares + rho * rho,
+    )
+
+
+def _part(name: Any, verdict: Verdict | None, f: _Function) -> PartReport:
+    """Report on one binary problem."""
+    certificate, scores, b = f.certificate, f.scores, f.b
+    problem, y, weights = certificate.problem, f.sample.y, f.sample.weights
+    products = None if f.products is None else _augmented(f.products, problem.rho)
+    here, dual = weights > 0.0, certificate.alpha
     margin = np.where(here, y * (scores + b), np.nan)
     alpha, upper = dual, certificate.upper
     if problem.hard:
+        # as the problem min |w|^2 / 2 with margins of at least one, whose optimum is 1 / (2 margin^2)
         upper = 0.5 / certificate.lower**2 * (1.0 + 1e-14) if certificate.lower > 0.0 else np.inf
         margin = margin / np.nanmin(margin) if np.nanmin(margin) > 0.0 else margin
-        if rows is not None and dual.any():
-            square = float(dual * y @ rows.scores((dual * y)[None])[0])
+        if products is not None and dual.any():
+            square = float(dual * y @ products.scores((dual * y)[None])[0])
             alpha = dual / square if square > 0.0 else dual
-    without = None
-    if rows is not None and np.isfinite(upper) and np.isfinite(alpha).all():
-        up = np.abs(margin) * 1e-12 + 1e-12 * (np.abs(scores) + abs(b))
-        margins = np.where(here, margin + up, 2.0)
-        without = left_out(problem, y, weights, alpha, margins, upper, rows)
-    caps = np.where(here, problem.caps(weights), 0.0)
-    estimate = _xi_alpha(problem, alpha, margin, rows, here) if rows is not None else None
-    return PartReport(name, certificate, here, dual, caps, margin, optimum, without, estimate)
+    without, estimate = None, None
+    if products is not None:
+        estimate = _xi_alpha(problem, alpha, margin, products, here)
+        if np.isfinite(upper) and np.isfinite(alpha).all():
+            rounding = _UP * np.abs(margin) + _UP * (np.abs(scores) + abs(b))
+            margins = np.where(here, margin + rounding, 2.0)  # above one, so that other rows have no loss
+            without = left_out(problem, y, weights, alpha, margins, upper, products)
+    cap = np.where(here, problem.caps(weights), 0.0)
+    return PartReport(name, certificate, here, dual, cap, margin, f.optimum, without, estimate, verdict)
 
 
 def _xi_alpha(
-    problem: Problem, alpha: np.ndarray, margin: np.ndarray, rows: InnerProducts, here: np.ndarray
+    problem: Problem, alpha: np.ndarray, margin: np.ndarray, products: InnerProducts, here: np.ndarray
 ) -> np.ndarray | None:
-    """Rows with 2 alpha_i R^2 + xi_i >= 1 (Joachims, 2000), R^2 the largest |x_i|^2."""
+    """Return the rows with 2 alpha_i R^2 + xi_i >= 1 (Joachims, 2000), R^2 the largest |x_i|^2; hinge only."""
     if problem.hard or problem.loss != "hinge":
         return None
-    radius2 = float(rows.squares[here].max(initial=0.0))
+    radius2 = float(products.squares[here].max(initial=0.0))
     return here & (2.0 * alpha * radius2 + np.maximum(1.0 - margin, 0.0) >= 1.0) & (alpha > 0.0)
 
 
-def _altogether(
+def _combined_labels(
     parts: tuple[PartReport, ...], scheme: Parts, codes: np.ndarray
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """What the parts say of the label: right where all that matter are, wrong where two contradict the right one."""
-    withouts = [part.without for part in parts if part.without is not None]
-    if len(withouts) < len(parts):
+    """Combine the leave-one-out labels of all parts; return rows that are right, and rows that are wrong.
+
+    A row is right if all parts of its class are right. It is wrong, of classes against the rest, if its own class says
+    no and another one says yes.
+    """
+    left = [part.without for part in parts if part.without is not None]
+    if len(left) < len(parts):
         return None, None
     if len(parts) == 1:
-        return withouts[0].right, withouts[0].wrong
+        return left[0].right, left[0].wrong
     right, wrong = np.zeros(codes.size, bool), np.zeros(codes.size, bool)
-    against_rest = not isinstance(scheme.labels[0], tuple)
+    is_pairs = isinstance(scheme.labels[0], tuple)
     for code in range(int(codes.max()) + 1):
         mine = codes == code
-        its = [withouts[k] for k in scheme.problems(code)] if not against_rest else withouts
-        right[mine] = np.all([one.right for one in its], axis=0)[mine]
-        if against_rest:  # another class says yes, and its own says no
-            others = [one.wrong for k, one in enumerate(withouts) if k != code]
-            wrong[mine] = (withouts[code].wrong & np.any(others, axis=0))[mine]
+        relevant = [left[k] for k in scheme.problems(code)] if is_pairs else left
+        right[mine] = np.all([one.right for one in relevant], axis=0)[mine]
+        if not is_pairs:
+            others = [one.wrong for k, one in enumerate(left) if k != code]
+            wrong[mine] = (left[code].wrong & np.any(others, axis=0))[mine]
     return right, wrong
 
 
 def _contradictory(X: Any, labels: np.ndarray, weights: np.ndarray) -> list[np.ndarray]:
-    """Sets of equal rows whose labels differ."""
+    """Return sets of equal rows whose labels differ."""
     rows = np.flatnonzero(weights > 0.0)
     ones = np.ones(rows.size)
     groups = merge(X[rows], ones, ones).groups
     order = np.argsort(groups, kind="stable")
     sets = np.split(rows[order], np.flatnonzero(np.diff(groups[order])) + 1)
-    return [some for some in sets if some.size > 1 and np.unique(labels[some]).size > 1]
-
-
-def _names(model: Any, scheme: Parts) -> list[Any]:
-    """What the parts are called, as Python prints it."""
-    return [item(name) for name in named_parts(scheme, model.classes_)]
-
-
-def _named(name: Any) -> str:
-    return f"{name[0]!r} against {name[1]!r}" if isinstance(name, tuple) else f"{name!r} against the rest"
-
-
-def _few(rows: np.ndarray) -> str:
-    shown = ", ".join(str(row) for row in rows[:SHOWN])
-    return shown if rows.size <= SHOWN else f"{shown} and {rows.size - SHOWN} more"
+    return [rows for rows in sets if rows.size > 1 and np.unique(labels[rows]).size > 1]

@@ -22,16 +22,20 @@ from ..problem.status import Status
 
 _check: Any = check_X_y  # its annotations are those of its defaults
 
-FEW = 30  # rows of a class that are fitted first, so that no clock counts the compiler
+WARM_UP_ROWS = 30  # of a class, for the fit that compiles before the clock runs: few rows cost little time
+WARM_UP_ROUNDS = 4  # of that fit: enough to reach every compiled function
 COLUMNS: tuple[str, ...] = (
     "algorithm", "class", "round", "seconds", "presentations", "updates", "margin", "objective", "lower", "upper",
     "gap",
+)  # fmt: skip
+TABLE = (
+    "algorithm", "class", "status", "margin", "at most", "objective", "at least", "gap", "updates", "seconds",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Entry:
-    """How one algorithm did on one problem (one class against the rest, where there are several).
+    """Result of one algorithm on one problem (one class against the rest, where there are several).
 
     Attributes
     ----------
@@ -69,7 +73,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` found.
+    """Result of `compare`.
 
     Attributes
     ----------
@@ -78,7 +82,7 @@ class Comparison:
     entries : list of Entry
         In the order in which the algorithms were named.
     refused : dict of str to str
-        Why the others did not run.
+        For the algorithms that did not run, the reason.
     """
 
     problem: Problem
@@ -88,54 +92,39 @@ class Comparison:
 
     @property
     def certified(self) -> bool:
-        """Did every algorithm that ran come to the tolerance?"""
+        """True if every algorithm that ran reached the tolerance."""
         return all(entry.status is Status.CERTIFIED for entry in self.entries)
 
     def records(self) -> list[dict[str, Any]]:
-        """Every report of every algorithm, as plain values under the names of `COLUMNS`."""
-        return [
-            dict(
-                zip(
-                    COLUMNS,
-                    (
-                        entry.algorithm, entry.label, report.round, report.seconds, report.presentations,
-                        report.steps, report.margin, objective(self.problem, report.lower, report.upper),
-                        report.lower, report.upper, report.gap,
-                    ),
-                    strict=True,
-                )
-            )
-            for entry in self.entries
-            for report in entry.history
-        ]  # fmt: skip
+        """Return every report of every algorithm, as plain values under the names of `COLUMNS`."""
+        found = []
+        for entry in self.entries:
+            for report in entry.history:
+                values = (
+                    entry.algorithm, entry.label, report.round, report.seconds, report.presentations, report.steps,
+                    report.margin, objective(self.problem, report.lower, report.upper), report.lower, report.upper,
+                    report.gap,
+                )  # fmt: skip
+                found.append(dict(zip(COLUMNS, values, strict=True)))
+        return found
 
     def table(self) -> str:
-        """One line for each algorithm (and class), and one for each that did not run.
+        """Return a text with a line for each algorithm (and class), and one for each that did not run.
 
-        What is proved of the best possible stands beside what was reached: at most this margin, or at least this
-        objective.
+        The proved bound on the best possible value stands beside the value that was reached: at most this margin, or
+        at least this objective.
         """
         hard = self.problem.hard
-        several = any(entry.label is not None for entry in self.entries)
-        head = ["algorithm", *(["class"] if several else []), "status", "margin"]
-        head += ["at most", "objective"] if hard else ["objective", "at least"]
-        head += ["gap", "updates", "seconds"]
-        lines = [head]
+        lines: list[Sequence[str]] = [TABLE]
         for entry in self.entries:
-            bound = [f"{entry.upper:.7g}"] if hard else [f"{entry.lower:.7g}"]
-            line = [entry.algorithm, *([str(entry.label)] if several else []), entry.status.value]
-            line += [f"{entry.margin:.6g}", *(bound if hard else []), f"{entry.objective:.7g}"]
-            line += [*([] if hard else bound), f"{entry.gap:.2g}", str(entry.updates), f"{entry.seconds:.3g}"]
-            lines.append(line)
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        left = 3 if several else 2
-        text = [
-            "  ".join(
-                cell.ljust(width) if k < left else cell.rjust(width)
-                for k, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in lines
-        ]
+            bounds = (f"{entry.upper:.7g}", f"{entry.objective:.7g}", f"{entry.lower:.7g}")
+            effort = (f"{entry.gap:.2g}", str(entry.updates), f"{entry.seconds:.3g}")
+            named = (entry.algorithm, str(entry.label), entry.status.value)
+            lines.append((*named, f"{entry.margin:.6g}", *bounds, *effort))
+        several = any(entry.label is not None for entry in self.entries)
+        shown = {"class": several, "at most": hard, "at least": not hard}
+        columns = [_padded(column) for column in zip(*lines, strict=True) if shown.get(column[0], True)]
+        text = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
         return "\n".join([*text, *(f"{name}: {reason}" for name, reason in self.refused.items())])
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
@@ -181,10 +170,10 @@ def compare(
     random_state: Any = None,
     **parameters: Any,
 ) -> Comparison:
-    """Run algorithms on the same problem, data and seed, and set what they reach against each other.
+    """Run algorithms on the same problem, data and seed, and compare their results.
 
-    Small problems do not end with the exact step here: every algorithm has to get there by itself. Before its
-    clock runs, each fits a few of the rows, so that it is compiled.
+    Small problems do not end with the exact step here: every algorithm has to reach the tolerance by itself. Before
+    its clock runs, each fits a few of the rows, so that it is compiled.
 
     Parameters
     ----------
@@ -195,7 +184,7 @@ def compare(
         Those that do not solve the problem are listed with the reason.
     sample_weight : array-like of shape (n_samples,), default=None
     callback : callable, default=None
-        Called with every `Report`; a true answer ends the comparison with what is known.
+        Called with every `Report`; a true answer ends the comparison with the results so far.
     random_state : int, RandomState instance or None, default=None
         One seed is drawn from it, and is that of every algorithm.
     **parameters
@@ -213,7 +202,7 @@ def compare(
 
     Notes
     -----
-    Ctrl-C ends the comparison with what is known; the algorithms that have not begun are listed as not run.
+    Ctrl-C ends the comparison with the results so far; algorithms that have not begun are listed as not run.
 
     Examples
     --------
@@ -226,23 +215,19 @@ def compare(
     >>> result.refused["perceptron"]
     'it does not solve this problem; it does with loss="squared_hinge" or C=inf'
     """
-    named = _named(ALGORITHMS if algorithms is None else algorithms)
-    seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    named = _by_name(ALGORITHMS if algorithms is None else algorithms)
     for name in ("algorithm", "warm_start", "n_jobs", "verbose"):
         if name in parameters:
             raise TypeError(
                 f"compare() has no use for {name!r}: algorithms run one after another, each from zero."
             )
+    seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     models = {
         name: WithoutExactStep(algorithm=algorithm, random_state=seed, callback=callback, **parameters)
         for name, algorithm in named.items()
     }
     problem = next(iter(models.values()))._problem()
-    refused: dict[str, str] = {}
-    for name, model in models.items():
-        instead = _instead(model, problem)
-        if instead is not None:
-            refused[name] = f"it does not solve this problem; it does with {instead}"
+    refused = _refusals(models, problem)
     running = [name for name in models if name not in refused]
     if not running:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
@@ -252,31 +237,37 @@ def compare(
     X, y = _check(
         X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", accept_large_sparse=True
     )
-    some = np.concatenate([np.flatnonzero(y == label)[:FEW] for label in np.unique(y)])
+    some = np.concatenate([np.flatnonzero(y == label)[:WARM_UP_ROWS] for label in np.unique(y)])
+    warm_up = {**parameters, "max_iter": WARM_UP_ROUNDS, "max_time": None}
     entries: list[Entry] = []
     for k, name in enumerate(running):
-        first = WithoutExactStep(algorithm=named[name], **{**parameters, "max_iter": 4, "max_time": None})
+        model = WithoutExactStep(algorithm=named[name], **warm_up).fit(X[some], y[some])
         left = running[k:]
-        stopped = first.fit(X[some], y[some]).status_ is Status.INTERRUPTED
-        if not stopped:
+        if model.status_ is not Status.INTERRUPTED:
             model, left = models[name].fit(X, y, sample_weight), running[k + 1 :]
             entries += _entries(name, model, problem)
-            stopped = model.status_ is Status.INTERRUPTED
-        if stopped:
+        if model.status_ is Status.INTERRUPTED:
             refused |= dict.fromkeys(left, "not run: the comparison was interrupted")
             break
     return Comparison(problem, models[running[0]].tol, entries, refused)
 
 
 def objective(problem: Problem, lower: float, upper: float) -> float:
-    """The best objective so far, from bounds on it, or on the hard margin."""
+    """Return the best objective so far, from bounds on it, or on the hard margin."""
     if not problem.hard:
         return upper
     return 0.5 / lower**2 if lower > 0.0 else np.inf
 
 
-def _named(algorithms: Any) -> dict[str, Any]:
-    """The algorithms by the names that they go by here."""
+def _padded(column: Sequence[str]) -> list[str]:
+    """Return the cells of a column, the title first, equally wide: words at the left, numbers at the right."""
+    width = max(map(len, column))
+    words = column[0] in ("algorithm", "class", "status")
+    return [cell.ljust(width) if words else cell.rjust(width) for cell in column]
+
+
+def _by_name(algorithms: Any) -> dict[str, Any]:
+    """Return the algorithms by their names in the table."""
     algorithms = [algorithms] if isinstance(algorithms, str | Algorithm) else list(algorithms)
     if not algorithms:
         raise ValueError("algorithms must hold at least one name or rule object.")
@@ -290,25 +281,35 @@ def _named(algorithms: Any) -> dict[str, Any]:
 
 
 def _name(algorithm: Any) -> str:
-    """Its name, and the parameters that are not as usual."""
+    """Return the name of an algorithm, with the parameters that are not the defaults."""
     if not isinstance(algorithm, Algorithm):
         return str(algorithm)
-    changed = []
-    if is_dataclass(algorithm):
-        for field in fields(algorithm):
-            value = getattr(algorithm, field.name)
-            if field.default is MISSING or value != field.default:
-                changed.append(f"{field.name}={value!r}")
+    values = (
+        {field: getattr(algorithm, field.name) for field in fields(algorithm)}
+        if is_dataclass(algorithm)
+        else {}
+    )
+    changed = [
+        f"{field.name}={value!r}"
+        for field, value in values.items()
+        if field.default is MISSING or value != field.default
+    ]
     return f"{algorithm.name}({', '.join(changed)})" if changed else algorithm.name
 
 
-def _instead(model: MaxMarginClassifier, problem: Problem) -> str | None:
-    """What to ask for instead where the algorithm does not solve the problem."""
-    algorithm = model._named()  # unknown names and schedules are errors
-    return None if algorithm is None else algorithm.refuses(problem)
+def _refusals(models: dict[str, Any], problem: Problem) -> dict[str, str]:
+    """Return the reasons of the algorithms that do not solve the problem."""
+    refused = {}
+    for name, model in models.items():
+        algorithm = model._named()  # raises for unknown names and schedules
+        instead = None if algorithm is None else algorithm.refuses(problem)
+        if instead is not None:
+            refused[name] = f"it does not solve this problem; it does with {instead}"
+    return refused
 
 
 def _entries(name: str, model: MaxMarginClassifier, problem: Problem) -> list[Entry]:
+    """Return the entry of each binary problem of a fitted model."""
     certificate: Any = model.certificate_
     parts = {None: certificate}
     if hasattr(certificate, "parts"):
@@ -317,16 +318,15 @@ def _entries(name: str, model: MaxMarginClassifier, problem: Problem) -> list[En
     for label, part in parts.items():
         history = [report for report in model.history_ if report.label == label]
         last = history[-1]
+        # a model of several classes has the worst status of its parts only
+        certified = len(parts) > 1 and part.gap <= model.tol
+        status = Status.CERTIFIED if certified else model.status_
+        margin = part.lower if problem.hard else last.margin
         entries.append(
             Entry(
-                name, label, _status(model, part.gap, len(parts)), part.lower, part.upper, part.gap,
-                part.lower if problem.hard else last.margin, objective(problem, part.lower, part.upper),
-                last.steps, last.presentations, len(history), last.seconds, history,
+                name, label, status, part.lower, part.upper, part.gap, margin,
+                objective(problem, part.lower, part.upper), last.steps, last.presentations, len(history),
+                last.seconds, history,
             )
         )  # fmt: skip
     return entries
-
-
-def _status(model: MaxMarginClassifier, gap: float, classes: int) -> Status:
-    """How this part ended; a model of several classes knows the worst status of its parts only."""
-    return Status.CERTIFIED if classes > 1 and gap <= model.tol else model.status_

@@ -12,10 +12,11 @@ from ..estimators.explanation import SupportReport, explained
 def support_report(model: Any, X: Any, y: Any, sample_weight: Any = None) -> SupportReport:
     """Report which rows are support vectors, and which rows a leave-one-out fit may misclassify, each with its proof.
 
-    The certificate is recomputed from the data first (`verify`). What is then called certain holds for the optimum
-    itself, which the model need not have reached: it follows from the certified gap
-    (`maxmargin.certificates.screening`, `maxmargin.certificates.leave_one_out` have the theorems), and more of it the
-    smaller the gap. A row that is left out takes its whole weight with it; weights of classes stay those of the fit.
+    The certificate is recomputed from the data first (`verify`). Facts that are called certain hold for the optimum
+    itself, which the model need not have reached: they follow from the certified gap
+    (`maxmargin.certificates.screening`, `maxmargin.certificates.leave_one_out` have the theorems), and the smaller the
+    gap, the more of them. A row that is left out takes its whole weight with it; weights of classes stay those of the
+    fit.
 
     Parameters
     ----------
