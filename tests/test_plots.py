@@ -98,6 +98,8 @@ def test_one_class_of_several():
     BoundsDisplay.from_estimator(model)  # the one with the largest gap
     with pytest.raises(ValueError, match=r"label must be one of the classes .*got 7"):
         BoundsDisplay.from_estimator(model, label=7)
+    with pytest.raises(ValueError, match=r"label must be one of the classes .*got \(0, 1\)"):
+        BoundsDisplay.from_estimator(model, label=(0, 1))
 
 
 def test_a_single_look_has_time_around_it():

@@ -36,9 +36,13 @@ class Display:
     def _check(self) -> None:
         """Raise ValueError for numbers that cannot be drawn."""
 
+    def _finding(self) -> str | None:
+        """Return the title of a picture without a name."""
+        return None
+
     def _title(self, name: str | None) -> str | None:
         """Return the title of a picture of this name."""
-        return name
+        return self._finding() if name is None else name
 
     def _set_title(self, ax: Any, name: str | None) -> None:
         set_title(ax, self._title(self.name if name is None else name), pad=self._title_pad)

@@ -6,10 +6,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from ..certificates.verdicts import Inseparable
 from ..certificates.verification import verdicts_of
+from ..estimators.decisions import decisions
 from .base import AxesDisplay, problem_name
 from .style import GOAL, INK, LEGEND_ABOVE, LOWER, SHADE, UPPER, hide_minor_ticks, light_grid
 
@@ -103,19 +103,15 @@ class BoundsDisplay(AxesDisplay):
         -------
         display : BoundsDisplay
         """
-        check_is_fitted(estimator)
-        history, certificate = estimator.history_, estimator.certificate_
-        if hasattr(certificate, "parts"):
-            classes = list(certificate.classes)
-            if label is None:
-                label = classes[int(np.argmax([part.gap for part in certificate]))]
-            elif label not in classes:
-                raise ValueError(f"label must be one of the classes {classes}; got {label!r}.")
-            certificate = certificate[classes.index(label)]
-            history = [report for report in history if report.label == label]
-        elif label is not None:
+        problems: dict[Any, Any] = {one.label: one.certificate for one in decisions(estimator)}
+        if label is None:
+            label = max(problems, key=lambda label: problems[label].gap)
+        elif None in problems:
             raise ValueError(f"label must be None for two classes, which are one problem; got {label!r}.")
-        problem, proof = certificate.problem, verdicts_of(estimator).get(label)
+        elif label not in problems:
+            raise ValueError(f"label must be one of the classes {list(problems)}; got {label!r}.")
+        history = [report for report in estimator.history_ if report.label == label]
+        problem, proof = problems[label].problem, verdicts_of(estimator).get(label)
         display = cls(
             [report.seconds for report in history],
             [report.lower for report in history],

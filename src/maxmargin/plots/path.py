@@ -203,9 +203,7 @@ class PathDisplay(PanelDisplay):
         rest = f"{d - len(largest)} more in grey" if d > len(largest) else None
         legend(ax, fontsize=9, title=rest, title_fontsize=9, alignment="left", **LEGEND_BESIDE)
 
-    def _title(self, name: str | None) -> str | None:
-        if name is not None:
-            return name
+    def _finding(self) -> str:
         with np.errstate(invalid="ignore", divide="ignore"):
             lower, upper = self._comparable_bounds()
             apart = (upper - lower) / np.abs(lower)

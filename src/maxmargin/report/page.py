@@ -1,4 +1,4 @@
-"""The page of a report, whole and by itself."""
+"""Page of a report, in one file without references to others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .markup import Markup, element, joined, void
 from .sections import body
 from .subject import Recheck, Subject
 
-# nothing may be fetched or run, whoever opens the page
+# forbids browsers to fetch or run anything
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
@@ -34,16 +34,15 @@ def write_report(
 ) -> Recheck:
     """Write one page about a fitted model and data: verdict, certificate, pictures and tables.
 
-    The page stands by itself: pictures are part of it, nothing is fetched from anywhere, and nothing in it runs. The
-    certificate is recomputed from the data, as `verify` does; where the data are not those of the fit, or a bound does
-    not hold, the page says so first.
+    Pictures are part of the page; it fetches nothing and runs no script. The certificate is recomputed from the data,
+    as `verify` does; if the data are not those of the fit, or a bound does not hold, the page says so first.
 
     Parameters
     ----------
     model : MaxMarginClassifier or KernelMaxMarginClassifier
         Fitted, or as `load` returned it.
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        Best the data of the fit; the kernel matrix where it was precomputed.
+        Preferably the data of the fit; the kernel matrix where it was precomputed.
     y : array-like of shape (n_samples,)
     path : str or path-like
         The file; it appears whole or not at all.
@@ -52,14 +51,14 @@ def write_report(
     feature_names : sequence of str, default=None
         None takes those of the fit, or numbers.
     name : str, default=None
-        What the data are called; goes into the title.
+        Name of the data, for the title.
     top : int, default=10
-        Rows and features that tables have at most.
+        Largest number of rows and features in tables.
 
     Returns
     -------
     recheck : Recheck
-        What recomputing the certificate said.
+        Result of recomputing the certificate.
 
     Raises
     ------
@@ -86,7 +85,7 @@ def write_report(
     <Outcome.HOLDS: 'HOLDS'>
     """
     check_place(path)
-    empty_figure()  # without matplotlib, to be told before the work
+    empty_figure()  # raises before the work if matplotlib is missing
     subject = Subject.of(model, X, y, sample_weight, feature_names, top)
     page = _page(subject, name)
     with written_whole(path) as file:

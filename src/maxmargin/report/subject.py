@@ -60,7 +60,7 @@ class Subject:
     names : list of str
         Of the features.
     top : int
-        Rows and features that tables have.
+        Largest number of rows and features in tables.
     """
 
     model: Any
