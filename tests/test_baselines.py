@@ -1,4 +1,4 @@
-"""Pictures look as they did: `make baselines` draws the baselines anew, after a look at what has changed."""
+"""Pictures equal their baselines: `make baselines` draws the baselines anew, after a check of the changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOLERANCE = 1.0
 
 @pytest.fixture(scope="module")
 def picture(tmp_path_factory):
-    """The file of a picture, which is drawn once."""
+    """Return the file of a picture; each is drawn once."""
     folder = tmp_path_factory.mktemp("pictures")
 
     def find(name):

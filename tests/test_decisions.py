@@ -1,4 +1,4 @@
-"""Decisions of a classifier: sides, scores and dual weights of each."""
+"""Decisions of a classifier: sides, scores and dual variables of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures: what each of them draws, and what it refuses."""
+"""Displays: the lines, labels and titles of each picture, and the numbers that it refuses."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_hard_margin_bounds_the_margin():
     assert display.ax_.get_ylabel().endswith("the best margin")
 
 
-def test_one_class_of_several():
+def test_draws_one_class_of_several():
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     model = MaxMarginClassifier(random_state=0).fit(X, y)
     display = BoundsDisplay.from_estimator(model, label=1)
@@ -102,7 +102,7 @@ def test_one_class_of_several():
         BoundsDisplay.from_estimator(model, label=(0, 1))
 
 
-def test_a_single_look_has_time_around_it():
+def test_the_bounds_of_a_single_report_extend_in_time():
     display = BoundsDisplay([0.02], [1.0], [1.0 + 1e-9], tol=1e-3, name="one").plot()
     display.figure_.canvas.draw()
     ax = display.ax_
@@ -128,7 +128,7 @@ def test_unfinished_fit_shows_its_interval():
     display.figure_.canvas.draw()
 
 
-def test_bounds_hundreds_of_decades_apart():
+def test_draws_bounds_that_are_hundreds_of_decades_apart():
     display = BoundsDisplay([1, 2], [5e-10, 7.4e-301], [6e-10, 7.5e-301], tol=1e-3, name="tiny").plot()
     display.figure_.canvas.draw()
     low, high = display.ax_.get_ylim()
@@ -136,7 +136,7 @@ def test_bounds_hundreds_of_decades_apart():
     assert high >= display.upper_line_.get_ydata()[0] > 1e290
 
 
-def test_what_cannot_be_drawn(model):
+def test_refuses_numbers_and_models_that_cannot_be_drawn(model):
     with pytest.raises(NotFittedError):
         BoundsDisplay.from_estimator(MaxMarginClassifier())
     with pytest.raises(ValueError, match="label must be None for two classes"):
@@ -157,7 +157,7 @@ def test_long_titles_end_before_the_figure_does():
 
 
 class TestNames:
-    """What users call things is drawn as it is: dollars make no formula, whatever stands between them."""
+    """Names from the user are drawn literally: dollar signs make no formula."""
 
     ODD = (r"price in \$ $\foo$", "half \ud800 $_$", "over $50K", "under $5^{")
 
@@ -166,7 +166,7 @@ class TestNames:
         figure.savefig(io.BytesIO(), format="svg")  # fails on a formula that is none, and on half a pair
         return {text.get_text() for text in figure.findobj(matplotlib.text.Text)}
 
-    def test_of_classes_and_features(self):
+    def test_names_of_classes_and_features_are_literal(self):
         labels = np.array(self.ODD)[np.where(Y > 0, 2, 3)]
         model = MaxMarginClassifier(random_state=0).fit(X, labels)
         words = self.drawn(MarginDisplay.from_estimator(model, X, labels).figure_)
@@ -181,7 +181,7 @@ class TestNames:
         path = PathDisplay([1, 2], X[:2], [1, 2], [1, 2], feature_names=self.ODD[:3], name=self.ODD[0]).plot()
         assert {self.ODD[0], "half ? $_$", "over $50K"} <= self.drawn(path.figure_)
 
-    def test_of_pictures(self):
+    def test_titles_are_literal(self):
         name = " ".join(self.ODD)
         known = name.replace("\ud800", "?")
         figures = [
@@ -196,7 +196,7 @@ class TestNames:
         assert {self.ODD[0], "half ? $_$"} <= self.drawn(figure)
 
 
-def test_without_matplotlib(model, monkeypatch):
+def test_says_what_to_install_without_matplotlib(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"Pictures need matplotlib: pip install 'maxmargin\[plot\]'"):
         BoundsDisplay.from_estimator(model)
@@ -231,7 +231,7 @@ class TestElimination:
         assert [text.get_text() for text in ax.get_xticklabels()] == [str(tick) for tick in ticks]
         assert not any(text.get_text() for text in ax.get_xticklabels(minor=True))
 
-    def test_draws_what_is_known_into_given_axes(self):
+    def test_draws_known_numbers_only_into_given_axes(self):
         y = np.where(X[:, 0] > 0.0, 1, -1)
         selector = MarginRFE("auto", p=2, C=np.inf, n_features_to_select=1, step=1).fit(X, y)
         figure, axes = plt.subplots(1, 2)
@@ -246,7 +246,7 @@ class TestElimination:
         assert only.upper_line_ is None
         assert only.panels == 1
 
-    def test_what_cannot_be_drawn(self):
+    def test_refuses_numbers_and_models_that_cannot_be_drawn(self):
         with pytest.raises(NotFittedError):
             EliminationDisplay.from_estimator(MarginRFE())
         with pytest.raises(ValueError, match="there is nothing to draw"):
@@ -267,7 +267,7 @@ class TestRobustness:
         assert display.ax_.get_xlabel() == "size of the perturbation, 2-norm"
         assert display.ax_.get_title(loc="left") == "mine"
 
-    def test_streams_and_rows_that_nothing_changes(self):
+    def test_takes_streams_and_infinite_radii(self):
         stream = OnlineMarginClassifier(random_state=0).fit(X, Y)
         _, ax = plt.subplots()
         assert RobustnessDisplay.from_estimator(stream, X, Y, ax=ax).ax_ is ax
@@ -289,7 +289,7 @@ class TestRobustness:
         assert display.ax_.get_xlabel() == "size of the perturbation, ∞-norm"
         assert RobustnessDisplay([np.inf], [True]).plot(name="all").line_.get_ydata().tolist() == [1.0, 1.0]
 
-    def test_what_cannot_be_drawn(self):
+    def test_refuses_numbers_and_models_that_cannot_be_drawn(self):
         with pytest.raises(NotFittedError):
             RobustnessDisplay.from_estimator(MaxMarginClassifier(), X, Y)
         with pytest.raises(ValueError, match="one radius for every row"):
@@ -297,7 +297,7 @@ class TestRobustness:
 
 
 class TestMargins:
-    def test_margins_of_one_stand_right_of_the_line_whatever_rounding_made_of_them(self):
+    def test_margins_of_one_up_to_rounding_are_right_of_the_line(self):
         margins = np.array([1.0 - 1e-13, 1.0, 1.0 + 1e-13, 0.5, 2.0])
         display = MarginDisplay(margins, np.ones(5, bool)).plot()
         heights = [bar.get_height() for bar in display.bars_["positive"]]
@@ -325,7 +325,7 @@ class TestMargins:
             f"class 1 against class -1: {display.errors} of 80 rows are on the wrong side"
         )
 
-    def test_one_of_several_classes_and_pairs(self):
+    def test_draws_one_of_several_classes_or_pairs(self):
         for scheme, label, rows in (("ovr", 1, 80), ("ovo", (0, 2), int(np.sum(THREE != 1)))):
             model = KernelMaxMarginClassifier(multi_class=scheme).fit(X, THREE)
             display = MarginDisplay.from_estimator(model, X, THREE, label=label)
@@ -348,7 +348,7 @@ class TestMargins:
         )
         assert found.support.sum() == weighted.certificate_.support.size
 
-    def test_what_cannot_be_drawn(self, model):
+    def test_refuses_numbers_and_models_that_cannot_be_drawn(self, model):
         with pytest.raises(NotFittedError):
             MarginDisplay.from_estimator(MaxMarginClassifier(), X, Y)
         with pytest.raises(ValueError, match="knows no class 7"):
@@ -400,7 +400,7 @@ class TestSurface:
         variances = display.places.var(axis=0)
         assert variances == pytest.approx(np.sort(np.linalg.eigvalsh(np.cov(X.T, bias=True)))[:0:-1])
 
-    def test_kernel_bands_and_rows(self):
+    def test_draws_the_margin_and_the_rows_of_a_kernel_model(self):
         model = KernelMaxMarginClassifier().fit(X, Y)
         display = DecisionSurfaceDisplay.from_estimator(model, X, Y, plane=(0, 1))
         j, i = 31, 77
@@ -418,7 +418,7 @@ class TestSurface:
         assert display.ax_.get_title(loc="left") == f"{right:.3g} % of 80 rows are classified as labelled"
 
     @pytest.mark.parametrize("scheme", ["ovr", "ovo"])
-    def test_areas_of_several_classes(self, scheme):
+    def test_areas_of_several_classes_are_those_of_the_predictions(self, scheme):
         model = KernelMaxMarginClassifier(multi_class=scheme).fit(X[:, :2], THREE)
         display = DecisionSurfaceDisplay.from_estimator(model, X[:, :2], THREE, grid_resolution=21)
         grid = np.stack(np.meshgrid(display.first, display.second), axis=-1).reshape(-1, 2)
@@ -433,7 +433,7 @@ class TestSurface:
         )
         assert one.contours_ is not None
 
-    def test_sparse_rows_are_the_same(self):
+    def test_sparse_rows_give_the_same_picture(self):
         several = MaxMarginClassifier(random_state=0).fit(X, THREE)
         for plane in ("components", "weights"):
             for center in ("mean", "median"):
@@ -447,7 +447,7 @@ class TestSurface:
                 # a component may be turned round
                 assert np.abs(sparse.places) == pytest.approx(np.abs(dense.places), abs=1e-6)
 
-    def test_names_of_features(self, model):
+    def test_axes_have_the_names_of_features(self, model):
         names = ["height", "width", "depth"]
         display = DecisionSurfaceDisplay.from_estimator(
             model, X, Y, plane=("depth", "height"), feature_names=names, grid_resolution=5
@@ -456,7 +456,7 @@ class TestSurface:
         assert display.ax_.get_ylabel() == "height"
         assert display.ax_.get_legend().get_title().get_text() == ""
 
-    def test_a_part_of_many_rows(self):
+    def test_draws_a_part_of_many_rows_of_each_class(self):
         places = np.column_stack([np.arange(4001), np.arange(4001)]) / 4000.0
         codes = (np.arange(4001) >= 4000).astype(int)  # one row of the second class
         wrong = np.arange(4001) < 30
@@ -470,14 +470,14 @@ class TestSurface:
         assert many.contours_ is None  # no line is in the picture
         many.figure_.canvas.draw()
 
-    def test_rows_that_are_all_the_same(self):
+    def test_draws_rows_that_are_all_equal(self):
         y = np.arange(20) % 2
         model = MaxMarginClassifier(random_state=0).fit(np.ones((20, 3)), y)
         display = DecisionSurfaceDisplay.from_estimator(model, np.ones((20, 3)), y, grid_resolution=5)
         assert display.places == pytest.approx(np.zeros((20, 2)), abs=1e-12)
         assert "(0 % of the variance)" in display.ax_.get_xlabel()
 
-    def test_all_rows_in_one_direction(self):
+    def test_draws_rows_on_one_line(self):
         line = np.outer(np.linspace(-1.0, 1.0, 20), [1.0, 2.0, 2.0])
         y = (line[:, 0] > 0.1).astype(int)
         model = MaxMarginClassifier(fit_intercept=False, random_state=0).fit(line, y)
@@ -485,7 +485,7 @@ class TestSurface:
         assert np.isfinite(display.places).all()
         assert display.places[:, 1] == pytest.approx(np.zeros(20), abs=1e-12)
 
-    def test_what_cannot_be_drawn(self, model):
+    def test_refuses_numbers_and_models_that_cannot_be_drawn(self, model):
         draw = DecisionSurfaceDisplay.from_estimator
         with pytest.raises(NotFittedError):
             draw(MaxMarginClassifier(), X, Y)
@@ -533,7 +533,7 @@ class TestSparsity:
         # of several classes a feature matters where one class uses it
         assert SparsityDisplay.from_data([2], [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]).counts.tolist() == [2]
 
-    def test_draws_fits(self):
+    def test_draws_bounds_and_accuracy_of_fits_in_the_order_of_p(self):
         fits = [MaxMarginClassifier(p=p, random_state=0).fit(X, Y) for p in (np.inf, 2)]
         display = SparsityDisplay.from_estimators(fits, X, Y)
         assert display.ps.tolist() == [2.0, np.inf]
@@ -548,7 +548,7 @@ class TestSparsity:
         assert alone.axes_ == (ax,)
         assert alone.interval_ is None
 
-    def test_what_cannot_be_drawn(self):
+    def test_refuses_numbers_and_models_that_cannot_be_drawn(self):
         with pytest.raises(ValueError, match="no fit is given"):
             SparsityDisplay.from_estimators([])
         with pytest.raises(NotFittedError):
@@ -585,7 +585,7 @@ class TestPath:
         assert legend.get_title().get_text() == "2 more in grey"
         assert display.axes_[0].get_title(loc="left") == "bounds at most 10 % apart along C"
 
-    def test_reads_paths(self):
+    def test_finds_the_parameter_that_changes_along_a_path(self):
         path = SimpleNamespace(
             Cs=np.array([0.1, 1.0, 10.0]),
             ps=np.array([2.0, 2.0, 2.0]),
@@ -611,7 +611,7 @@ class TestPath:
         ("parameter", "grid"),
         [("C", {"Cs": [10.0, 0.1, 1.0]}), ("p", {"Cs": [1.0], "ps": [2.0, np.inf, 1.5]})],
     )
-    def test_draws_what_margin_path_finds(self, parameter, grid):
+    def test_draws_the_models_of_margin_path(self, parameter, grid):
         path = margin_path(X, Y, random_state=0, **grid)
         display = PathDisplay.from_path(path, feature_names=["a", "b", "c"])
         assert display.parameter == parameter
@@ -626,7 +626,7 @@ class TestPath:
         assert below.get_ydata().tolist() == [path[k].certificate_.lower for k in order]
         display.figure_.canvas.draw()
 
-    def test_a_hard_margin_stands_beyond_the_others_and_its_bounds_are_not_among_theirs(self):
+    def test_a_hard_margin_stands_beyond_the_other_points_without_its_bounds(self):
         display = PathDisplay.from_path(margin_path(X, Y, Cs=[np.inf, 1.0, 0.1], random_state=0))
         place = display.weight_lines_[0].get_xdata()
         assert place.tolist() == [0.1, 1.0, 10.0]
@@ -645,13 +645,13 @@ class TestPath:
         path = margin_path(X, Y, Cs=[np.inf], random_state=0)
         assert PathDisplay.from_path(path).weight_lines_[0].get_xdata().tolist() == [1.0]
 
-    def test_what_is_no_path_of_two_classes(self, model):
+    def test_refuses_paths_of_several_classes(self, model):
         with pytest.raises(ValueError, match=r"A path that margin_path found .*; got MaxMarginClassifier"):
             PathDisplay.from_path(model)
         with pytest.raises(ValueError, match="a path of two classes is drawn; got one of 3"):
             PathDisplay.from_path(margin_path(X, THREE, Cs=[0.1, 1.0], random_state=0))
 
-    def test_what_cannot_be_drawn(self):
+    def test_refuses_numbers_and_models_that_cannot_be_drawn(self):
         with pytest.raises(ValueError, match="for each of 2 points"):
             PathDisplay([1, 2], [[1.0]], [1, 2], [1, 2]).plot()
         with pytest.raises(ValueError, match="a name for each of 1 features; got 2"):

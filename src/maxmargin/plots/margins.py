@@ -18,6 +18,7 @@ _BINS = (
 # would otherwise fall into the bins on both sides of the line.
 _ROUNDING = 1e-9
 _INSIDE = 1e-3  # what a margin lacks of one to be counted as below it: about the default tolerance of a fit
+_SIDES = (("positive", 1.0, POSITIVE, TINTS[0]), ("negative", -1.0, NEGATIVE, TINTS[1]))
 _LEFT, _TOP = (
     0.18,
     0.1,
@@ -146,9 +147,7 @@ class MarginDisplay(AxesDisplay):
 
     def _draw(self, ax: Any) -> None:
         self.edges_ = self._edges()
-        self.bars_ = {}
-        up = self._side(ax, "positive", self.positive, 1.0, POSITIVE, TINTS[0], self.sides[0])
-        down = self._side(ax, "negative", ~self.positive, -1.0, NEGATIVE, TINTS[1], self.sides[1])
+        up, down = self._draw_sides(ax)
         left = min(self.edges_[0], -_LEFT * self.edges_[-1])
         ax.axvspan(left, 0.0, color=SHADE, alpha=0.13, lw=0, zorder=0)
         ax.axhline(0.0, color=INK, lw=0.8)
@@ -162,27 +161,28 @@ class MarginDisplay(AxesDisplay):
         ax.set(xlabel="margin y f(x)", ylabel="rows")
         legend(ax, ncols=2, columnspacing=1.4, handlelength=1.4, **LEGEND_ABOVE)
 
-    def _side(
-        self, ax: Any, key: str, rows: np.ndarray, sign: float, dark: str, light: str, side: str
-    ) -> float:
-        """Draw the bars of one side, and those of its support vectors over them; return the height of the highest."""
-        highest = self._bars(ax, key, rows, sign, light, dark, side)
-        if self.support is not None:
-            label = f"{side}, support vectors"
-            self._bars(ax, f"{key} support", rows & self.support, sign, dark, dark, label)
+    def _draw_sides(self, ax: Any) -> list[float]:
+        """Draw the bars of both sides, with those of support vectors over them; return the heights of the highest."""
+        self.bars_, highest = {}, []
+        for rows, side, style in zip((self.positive, ~self.positive), self.sides, _SIDES, strict=True):
+            key, sign, dark, light = style
+            counts = self._counts(rows)
+            self.bars_[key] = self._bars(ax, sign * counts, color=light, edgecolor=dark, label=side)
+            if self.support is not None:
+                heights, label = sign * self._counts(rows & self.support), f"{side}, support vectors"
+                self.bars_[f"{key} support"] = self._bars(
+                    ax, heights, color=dark, edgecolor=dark, label=label
+                )
+            highest.append(float(counts.max(initial=0)))
         return highest
 
-    def _bars(
-        self, ax: Any, key: str, rows: np.ndarray, sign: float, face: str, edge: str, label: str
-    ) -> float:
+    def _counts(self, rows: np.ndarray) -> np.ndarray:
         margins = self.margins[rows]
         margins = np.where(np.abs(margins - 1.0) <= _ROUNDING, 1.0, margins)
-        counts = np.histogram(margins, self.edges_)[0]
-        self.bars_[key] = ax.bar(
-            self.edges_[:-1], sign * counts, np.diff(self.edges_), align="edge", color=face, edgecolor=edge, lw=0.8,
-            label=label,
-        )  # fmt: skip
-        return float(counts.max(initial=0))
+        return np.histogram(margins, self.edges_)[0]
+
+    def _bars(self, ax: Any, heights: np.ndarray, **style: Any) -> Any:
+        return ax.bar(self.edges_[:-1], heights, np.diff(self.edges_), align="edge", lw=0.8, **style)
 
     def _edges(self) -> np.ndarray:
         """Return edges of bins whose width is a power of two, so that 0 is one of them."""

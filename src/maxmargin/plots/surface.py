@@ -155,14 +155,12 @@ class DecisionSurfaceDisplay(AxesDisplay):
             raise ValueError("a plane takes two features, and there is one: draw a MarginDisplay.")
         if not (isinstance(grid_resolution, int | np.integer) and grid_resolution > 1):
             raise ValueError(f"grid_resolution must be a whole number above 1; got {grid_resolution!r}.")
-        supports = [part.support(X, y, sample_weight) for part in (every if one is None else [one])]
+        support = _support(every if one is None else [one], X, y, sample_weight)
         section = choose_plane(plane, center, X, names, _weights(one))
         if one is None:
             f, classes, rows, codes, wrong = _by_class(which.model, X, y)
         else:
             f, classes, rows, codes, wrong = _by_side(one, X, y)
-        known = [support for support in supports if support is not None]
-        support = np.any(known, axis=0)[rows] if len(known) == len(supports) else None
         places = section.places(X[rows])
         first, second = (_grid(places[:, k], grid_resolution) for k in range(2))
         values = (section.affine_values if _is_affine(which) else section.values)(f, first, second)
@@ -172,7 +170,7 @@ class DecisionSurfaceDisplay(AxesDisplay):
             name = f"{sides}{right} of {len(wrong)} rows are classified as labelled"
         display = cls(
             first, second, values if one is None else values[:, :, 0], places=places, codes=codes, classes=classes,
-            support=support, wrong=wrong, words=section.words, name=name,
+            support=None if support is None else support[rows], wrong=wrong, words=section.words, name=name,
         )  # fmt: skip
         return display.plot(ax=ax)
 
@@ -268,6 +266,13 @@ class DecisionSurfaceDisplay(AxesDisplay):
             alignment="left",
             **style.LEGEND_BESIDE,
         )
+
+
+def _support(parts: list[Decision], X: Any, y: Any, sample_weight: Any) -> np.ndarray | None:
+    """Return the rows that are support vectors of one of the decisions; None where one of them does not know."""
+    supports = [part.support(X, y, sample_weight) for part in parts]
+    known = [support for support in supports if support is not None]
+    return np.any(known, axis=0) if len(known) == len(supports) else None
 
 
 def _weights(one: Decision | None) -> np.ndarray | None:
