@@ -23,7 +23,7 @@ from ..problem.status import Status
 _check: Any = check_X_y  # its annotations are those of its defaults
 
 WARM_UP_ROWS = 30  # of a class, for the fit that compiles before the clock runs: few rows cost little time
-WARM_UP_ROUNDS = 4  # of that fit: enough to reach every compiled function
+WARM_UP_ROUNDS = 4  # of that fit: it need not end at the tolerance, only enter the compiled functions
 COLUMNS: tuple[str, ...] = (
     "algorithm", "class", "round", "seconds", "presentations", "updates", "margin", "objective", "lower", "upper",
     "gap",

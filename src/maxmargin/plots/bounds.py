@@ -13,7 +13,7 @@ from ..estimators.decisions import decisions
 from .base import AxesDisplay, problem_name
 from .style import GOAL, INK, LEGEND_ABOVE, LOWER, SHADE, UPPER, hide_minor_ticks, light_grid
 
-# Relative distance of the last bounds below which the title gives one value: eight digits of both are then equal.
+# Relative distance of the last bounds below which the title gives their middle: its eight digits would hardly differ.
 _EQUAL = 1e-7
 # Distance beyond which the margin of the axis, a share of its decades, would end beyond float64.
 _HUGE = 1e200

@@ -24,7 +24,7 @@ LEGEND_ABOVE: dict[str, Any] = {
 LEGEND_BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
 
 # Mean width of a letter of a title, 12 points high, in points: a smaller value lets titles run out of the figure, a
-# larger one breaks them too early. That of DejaVu Sans.
+# larger one breaks them too early.
 _LETTER = 6.6
 _SHORTEST = 24  # letters of a line of a title at least: narrow figures would have one word a line
 
