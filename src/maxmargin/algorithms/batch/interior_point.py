@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ...engine.interior_point import aim, farthest, products_after
 from .quadratic_program import Quadratic
 
 CLOSE = 1e-13  # complementarity, relative, at which nothing more is to be had
@@ -76,21 +75,23 @@ class Iterate:
         )
 
     def longest(self, step: Step) -> float:
-        """How many steps, at most one, keep everything positive."""
-        return min(1.0, BACK * farthest(*self._pairs(), step.a, step.u, step.v, self.capped))
+        """The longest multiple of the step, at most one, that stays `BACK` of the way from the boundary."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            rates = [(-step.a / self.a).max(), (-step.u / self.u).max()]
+            if self.capped.any():
+                some = self.capped
+                rates += [(step.a[some] / self.room[some]).max(), (-step.v[some] / self.v[some]).max()]
+        return min(1.0, BACK / max(float(max(rates)), BACK))
 
     def complementarity_after(self, t: float, step: Step) -> float:
         """The same sum t steps on."""
-        return products_after(*self._pairs(), step.a, step.u, step.v, self.capped, t)
+        below = (self.a + t * step.a) @ (self.u + t * step.u)
+        return float(below + np.where(self.capped, self.room - t * step.a, 0.0) @ (self.v + t * step.v))
 
     def lacks(self, mu: float, before: Step) -> tuple[np.ndarray, np.ndarray]:
         """What the products lack to mu, the second order of the step `before` reckoned with."""
-        need, room = np.empty((2, self.a.size))
-        aim(*self._pairs(), before.a, before.u, before.v, self.capped, mu, need, room)
-        return need, room
-
-    def _pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        return self.a, self.u, self.room, self.v
+        above = np.where(self.capped, mu - self.room * self.v + before.a * before.v, 0.0)
+        return mu - self.a * self.u - before.a * before.u, above
 
 
 @dataclass(frozen=True)
