@@ -13,7 +13,7 @@ import numpy as np
 
 from ..algorithms import ALGORITHMS, Algorithm
 from ..algorithms.batch.active_set import candidates
-from ..algorithms.batch.cholesky import factor
+from ..algorithms.batch.cholesky import low_rank_factor
 from ..algorithms.batch.decomposition import decomposition
 from ..algorithms.batch.kernel_rows import MEGABYTE, KernelRows
 from ..algorithms.batch.quadratic_program import quadratic
@@ -426,7 +426,7 @@ def _factor(sample: KernelSample) -> Any:
     if sample.features is not None and sample.features.shape[1] <= most:
         return sample.features
     if n > FEW_ROWS:
-        return factor(sample.kernel, sample.X, most)
+        return low_rank_factor(sample.kernel, sample.X, most)
     K = sample.kernel.block(sample.X, sample.X)
     values, vectors = np.linalg.eigh(0.5 * (K + K.T))
     kept = values > n * np.finfo(float).eps * max(float(values[-1]), 0.0)

@@ -21,7 +21,8 @@ import scipy.linalg
 from scipy.optimize import lsq_linear
 
 from ...engine.jit import compiled
-from .interior_point import Iterate, interior_point, solver_of
+from .cholesky import factor
+from .interior_point import Iterate, interior_point
 from .iterate import Reached
 from .newton import newton_points
 from .orthogonal import Disjoint, Pivoted, shortest
@@ -131,9 +132,8 @@ def _by_products(
         if key in tried or not (some.size and E.any(axis=1).all()) or interrupted():
             return None
         tried.add(key)
-        try:
-            solved = solver_of(K[np.ix_(some, some)])
-        except np.linalg.LinAlgError:
+        solved = factor(K[np.ix_(some, some)])
+        if solved is None:
             return None
         a = np.where(capped, qp.c, 0.0)
         answers = solved(np.column_stack([(qp.q - K @ a)[some], E.T]))

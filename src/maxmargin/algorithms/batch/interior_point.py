@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import scipy.linalg
 
+from .cholesky import factor
 from .quadratic_program import Quadratic
 
 CLOSE = 1e-13  # complementarity, relative, at which nothing more is to be had
@@ -30,15 +29,10 @@ MAX_STEPS = (
 # have tiny T, and products of nearly dependent columns lose digits. Each costs n d, beside n d^2 of the factor. With 5
 # of them 190 of the 192 fits of docs/harsh.md are certified; with 2, 3 or 10 as many or fewer.
 REFINEMENTS = 5
-# shares of the diagonal that are added, one after the other, until there is a factor: larger ones make the corrections
-# converge slowly, without any the method ends where columns are twelve orders apart
-RIDGES = 0.0, 1e-15, 1e-14, 1e-13, 1e-12
 NOTHING = 1e-15  # a margin, R = 1, that is zero
 TINY = 1e-30  # a squared margin, R = 1, that is zero
 
 Solver = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
-
-_lapack: Any = scipy.linalg.lapack  # its annotations speak of every case at once
 
 
 @dataclass(frozen=True)
@@ -129,9 +123,8 @@ def interior_point(qp: Quadratic, interrupted: Callable[[], bool] = lambda: Fals
         if done or interrupted():
             break
         T = qp.D + point.u / point.a + point.v / point.room
-        try:
-            newton = _newton(qp, T)
-        except np.linalg.LinAlgError:
+        newton = _newton(qp, T)
+        if newton is None:
             break
         mu = point.complementarity() / pairs
         residuals = gradient, apart, broken
@@ -200,9 +193,11 @@ def _direction(
     return Step(a, w, beta, (ru - point.u * a) / point.a, v)
 
 
-def _newton(qp: Quadratic, T: np.ndarray) -> Solver:
+def _newton(qp: Quadratic, T: np.ndarray) -> Solver | None:
     """Solve A w + T a + E' beta = r, w - A' a = s, E a = t for (a, w, beta)."""
     rough = _by_products(qp, T)
+    if rough is None:
+        return None
 
     def solve(r: np.ndarray, s: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         a, w, beta = rough(r, s, t)
@@ -219,20 +214,22 @@ def _newton(qp: Quadratic, T: np.ndarray) -> Solver:
     return solve
 
 
-def _by_products(qp: Quadratic, T: np.ndarray) -> Solver:
+def _by_products(qp: Quadratic, T: np.ndarray) -> Solver | None:
     """By Cholesky's factor of products of columns or rows, whichever are fewer."""
     n, d = qp.shape
     return _by_columns(qp, T) if d <= max(n, FEW_COLUMNS) else _by_rows(qp, T)
 
 
-def _by_columns(qp: Quadratic, T: np.ndarray) -> Solver:
+def _by_columns(qp: Quadratic, T: np.ndarray) -> Solver | None:
     """Eliminate a: one equation a coordinate of w and one a multiplier."""
     d = qp.shape[1]
     B = np.hstack([qp.A, qp.E.T]) if len(qp.e) else qp.A
     S = B / np.sqrt(T)[:, None]
     M = S.T @ S
     M.flat[: d * (M.shape[0] + 1) : M.shape[0] + 1] += 1.0
-    solved = solver_of(M)
+    solved = factor(M)
+    if solved is None:
+        return None
 
     def rough(r: np.ndarray, s: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         z = solved(B.T @ (r / T) + np.concatenate([s, -t]))
@@ -241,11 +238,13 @@ def _by_columns(qp: Quadratic, T: np.ndarray) -> Solver:
     return rough
 
 
-def _by_rows(qp: Quadratic, T: np.ndarray) -> Solver:
+def _by_rows(qp: Quadratic, T: np.ndarray) -> Solver | None:
     """Eliminate w: one equation a pattern."""
     M = qp.A @ qp.A.T
     M.flat[:: len(M) + 1] += T
-    solved = solver_of(M)
+    solved = factor(M)
+    if solved is None:
+        return None
     F = solved(qp.E.T) if len(qp.e) else qp.E.T
     G = qp.E @ F
 
@@ -256,18 +255,3 @@ def _by_rows(qp: Quadratic, T: np.ndarray) -> Solver:
         return a, qp.A.T @ a + s, beta
 
     return rough
-
-
-def solver_of(M: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Factor a positive definite matrix by Cholesky; return the function that solves with it.
-
-    LAPACK itself is called: SciPy's wrappers take longer than the factor of a small matrix. Where rounding has made the
-    matrix indefinite, its diagonal is raised by a share from `RIDGES`.
-    """
-    for ridge in RIDGES:
-        raised = M.T.copy(order="F")  # LAPACK overwrites it
-        raised.flat[:: len(M) + 1] *= 1.0 + ridge
-        lower, failed = _lapack.dpotrf(raised, lower=1, overwrite_a=True)
-        if not failed:
-            return lambda right: _lapack.dpotrs(lower, right, lower=1)[0]
-    raise np.linalg.LinAlgError("not positive definite, even with a ridge")

@@ -27,9 +27,9 @@ from ...engine.newton import Squared, changes, descend, diagonal, follow, produc
 from ...engine.storage import Dense, Sparse
 from ...engine.vectors import Plain as Vector
 from ...problem.problem import Problem
+from .cholesky import Solve, factor
 from .chunks import Blocks, blocks_of, unsigned
 from .iterate import Reached
-from .scaled_cholesky import Solve, factor
 
 MOST = 200  # steps
 LEAST = 1e-300  # a squared own coordinate to divide by

@@ -21,9 +21,9 @@ import numpy as np
 
 from ...engine.jit import compiled
 from ...problem.problem import Problem
+from .cholesky import factor
 from .chunks import blocks_of
 from .iterate import Point
-from .scaled_cholesky import factor
 
 MOST = 400  # steps
 BACK = 0.995  # share of the way to the boundary

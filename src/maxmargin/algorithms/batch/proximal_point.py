@@ -28,9 +28,9 @@ import numpy as np
 from ...engine.line_search import subtract
 from ...engine.proximal_point import descend, follow, uncut
 from ...problem.problem import Problem
+from .cholesky import factor
 from .chunks import blocks_of
 from .iterate import Point
-from .scaled_cholesky import factor
 
 MOST = 200  # steps of Newton's method
 # the first sigma, and the sum of the first dual weights at a slack of one: whichever is less
