@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_limits
 
 from maxmargin import MaxMarginClassifier, Problem
 from maxmargin.algorithms.batch.chunks import blocks_of
-from maxmargin.certificates.bounds import Sample
 from maxmargin.certificates.one_pass import certify
+from maxmargin.certificates.sample import Sample
 from maxmargin.data.rows import Patterns
 
 from .regimes import COSTS, FAMILY, SOFT, STEPS, Soft

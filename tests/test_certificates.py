@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-import maxmargin.certificates.bounds
+import maxmargin.certificates.rows
 from maxmargin import (
     CertificateError,
     MarginRFE,
@@ -31,7 +31,9 @@ from maxmargin import (
     Problem,
     verify,
 )
-from maxmargin.certificates.bounds import Sample, bounds, certify, feasible, fingerprint
+from maxmargin.certificates.dual_variables import feasible
+from maxmargin.certificates.rows import bounds, certify
+from maxmargin.certificates.sample import Sample, fingerprint
 from maxmargin.numerics.sums import Compensated, Plain
 
 EPS = float(np.finfo(float).eps)
@@ -483,7 +485,8 @@ root = sys.argv[1]
 package = types.ModuleType("maxmargin"); package.__path__ = [root]
 sys.modules["maxmargin"] = package
 import numpy as np
-from maxmargin.certificates.bounds import Sample, certify
+from maxmargin.certificates.sample import Sample
+from maxmargin.certificates.rows import certify
 from maxmargin.problem.problem import Problem
 sample = Sample(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), np.ones(2))
 c = certify(Problem("hinge", 1.0), sample, np.array([1.0]), 0.0, np.array([0.5, 0.5]))
@@ -551,7 +554,7 @@ def test_sums_that_take_longer_than_there_is_time_are_not_begun(monkeypatch):
     problem, sample, *points = solved()
     used = []
     monkeypatch.setattr(
-        maxmargin.certificates.bounds,
+        maxmargin.certificates.rows,
         "bounds",
         lambda *task: used.append(task[5]) or bounds(*task),
     )

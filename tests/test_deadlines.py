@@ -17,8 +17,8 @@ from scipy.optimize import linprog
 
 from maxmargin import InteriorPoint, MaxMarginClassifier, Status, verify
 from maxmargin.algorithms.batch import highs
-from maxmargin.algorithms.batch.primal_dual import interior_points
 from maxmargin.algorithms.batch.cholesky import factor
+from maxmargin.algorithms.batch.primal_dual import interior_points
 from maxmargin.algorithms.batch.sifting import narrowed_points
 from maxmargin.fit.deadline import Watch
 from maxmargin.numerics.stop_check import StopCheck, seconds_left

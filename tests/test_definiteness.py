@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maxmargin.certificates.bounds import definiteness
+from maxmargin.certificates import definiteness
 from maxmargin.certificates.definiteness import check_gram, check_kernel, inner_product, least_eigenvalue
 from maxmargin.kernels.functions import Gaussian, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
 

@@ -22,7 +22,8 @@ from maxmargin.algorithms.batch import quadratic_program as programs
 from maxmargin.algorithms.batch.active_set import Point, candidates
 from maxmargin.algorithms.batch.iterate import Reached
 from maxmargin.algorithms.batch.quadratic_program import OutOfTime, Whole, _Basis, quadratic
-from maxmargin.certificates.bounds import Sample, certify
+from maxmargin.certificates.rows import certify
+from maxmargin.certificates.sample import Sample
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
 from maxmargin.fit.presolve import distinct_rows

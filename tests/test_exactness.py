@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from oracle import _solve
 
 from maxmargin import CertificateError, MaxMarginClassifier, Status, verify
-from maxmargin.certificates.bounds import Sample
 from maxmargin.certificates.huge_columns import exact_bound, huge_columns
+from maxmargin.certificates.sample import Sample
 from maxmargin.problem.problem import Problem
 
 LOSSES = ("hinge", "squared_hinge")

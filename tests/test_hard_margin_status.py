@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Separable, Status, separate, verify
-from maxmargin.certificates.bounds import Sample, certify
+from maxmargin.certificates.rows import certify
+from maxmargin.certificates.sample import Sample
 from maxmargin.numerics.norms import norm
 from maxmargin.problem.problem import Problem
 

@@ -20,7 +20,7 @@ from maxmargin import (
     save,
     verify,
 )
-from maxmargin.certificates.verdicts import LinearSeparator
+from maxmargin.certificates.separators import LinearSeparator
 
 INF = np.inf
 

@@ -14,18 +14,19 @@ from test_decomposition import rings
 from maxmargin import Problem
 from maxmargin.algorithms.batch.decomposition import decomposed_points
 from maxmargin.algorithms.batch.kernel_rows import KernelRows
-from maxmargin.certificates.bounds import Bounds, Sample, bounds
-from maxmargin.certificates.bounds import kernel as kernel_certificates
-from maxmargin.certificates.kernel import (
-    RANGE,
+from maxmargin.certificates import gram as kernel_certificates
+from maxmargin.certificates.bounds import Bounds
+from maxmargin.certificates.expansions import (
     KernelBounds,
     KernelPoint,
-    KernelSample,
     all_bounds,
     attained,
     better,
     kernel_bounds,
 )
+from maxmargin.certificates.gram import RANGE, KernelSample
+from maxmargin.certificates.rows import bounds
+from maxmargin.certificates.sample import Sample
 from maxmargin.kernels.functions import Gaussian, Linear, Polynomial, Precomputed, WholeNumbers
 
 PROBLEMS = [

@@ -31,7 +31,7 @@ from maxmargin import (
     Status,
     verify,
 )
-from maxmargin.certificates.bounds import Sample, fingerprint
+from maxmargin.certificates.sample import Sample, fingerprint
 from maxmargin.fit import kernel_solve
 from maxmargin.fit.kernel_solve import KERNEL_ALGORITHMS
 from maxmargin.kernels.functions import Gaussian

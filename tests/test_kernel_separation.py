@@ -14,9 +14,9 @@ from edge import cancels, simplex
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from maxmargin import CertificateError, Inseparable, KernelMaxMarginClassifier, Separable, Undecided, separate
-from maxmargin.certificates.bounds import feature_map as images
+from maxmargin.certificates import feature_map as images
 from maxmargin.certificates.feature_map import MonomialRows, dimension
-from maxmargin.certificates.kernel_verdicts import KernelSeparator, PolynomialSeparator
+from maxmargin.certificates.separators import KernelSeparator, PolynomialSeparator
 from maxmargin.kernels.functions import Gaussian, Linear, Polynomial
 from maxmargin.separability import kernel as kernel_separation
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, support_report
-from maxmargin.certificates.bounds import Sample, certify
 from maxmargin.certificates.leave_one_out import InnerProducts, left_out
+from maxmargin.certificates.rows import certify
+from maxmargin.certificates.sample import Sample
 from maxmargin.problem.problem import Problem
 from tests.test_screening import data, exact, near
 

@@ -22,7 +22,8 @@ from maxmargin.algorithms.batch.sifting import (
     by_proximal_points,
     narrowed_points,
 )
-from maxmargin.certificates.bounds import Sample, certify
+from maxmargin.certificates.rows import certify
+from maxmargin.certificates.sample import Sample
 
 INTERCEPTS = ("free", "augmented", "none")
 SOLVERS = (by_interior_points, by_proximal_points)

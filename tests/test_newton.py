@@ -29,8 +29,8 @@ from maxmargin.algorithms.batch.newton import (
     _Products,
     newton_points,
 )
-from maxmargin.certificates.bounds import Sample
 from maxmargin.certificates.one_pass import certify
+from maxmargin.certificates.sample import Sample
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
 from maxmargin.engine.newton import TOGETHER, changes, least_along

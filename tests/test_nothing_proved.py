@@ -18,7 +18,7 @@ from maxmargin import (
     to_json,
     verify,
 )
-from maxmargin.certificates.bounds import Certificates
+from maxmargin.certificates.certificate import Certificates
 from maxmargin.cli.app import app
 from maxmargin.plots import BoundsDisplay
 from maxmargin.problem.problem import LOSSES, Problem

@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import maxmargin.certificates.bounds
 import maxmargin.certificates.one_pass
+import maxmargin.certificates.rows
+import maxmargin.certificates.sample
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
-from maxmargin.certificates.bounds import CertificateError, Sample, bounds, column_shares, fingerprint
+from maxmargin.certificates.certificate import CertificateError
 from maxmargin.certificates.one_pass import capped, certify, one_pass, quotients, room, shrink
+from maxmargin.certificates.rows import bounds
+from maxmargin.certificates.sample import Sample, column_shares, fingerprint
 from maxmargin.numerics.sums import Plain
 
 KINDS = list(product(["hinge", "squared_hinge"], ["free", "none", "augmented"]))
@@ -79,7 +82,7 @@ def test_one_pass_proves_what_sums_one_by_one_prove(loss, intercept, dtype, n, d
     problem = Problem(loss, 2.0, intercept=intercept)
     sample, w, b, alpha = task(n + d, n, d, dtype=dtype)
     b = 0.0 if intercept == "none" else b
-    one_by_one = maxmargin.certificates.bounds.certify(problem, sample, w, b, alpha, 1e-3)
+    one_by_one = maxmargin.certificates.rows.certify(problem, sample, w, b, alpha, 1e-3)
     if n > 2:  # with a row in each class, and not all of weight 0
         monkeypatch.setattr(maxmargin.certificates.one_pass, "certify_any", None)
     found = certify(problem, replace(sample), w, b, alpha, 1e-3)
@@ -98,9 +101,9 @@ def test_one_pass_proves_what_sums_one_by_one_prove(loss, intercept, dtype, n, d
 
 def test_marks_are_made_on_the_way_or_once_for_all(monkeypatch):
     """Two classes: in the pass that proves the bounds, and again never; several: in that of the first."""
-    asked, marked = [], maxmargin.certificates.bounds.marked
+    asked, marked = [], maxmargin.certificates.sample.marked
     monkeypatch.setattr(
-        maxmargin.certificates.bounds, "marked", lambda X, *rest: asked.append(len(X)) or marked(X, *rest)
+        maxmargin.certificates.sample, "marked", lambda X, *rest: asked.append(len(X)) or marked(X, *rest)
     )
     X = np.random.default_rng(0).normal(size=(90, 3))
     MaxMarginClassifier().fit(X, X[:, 0] > 0.0)
@@ -249,7 +252,7 @@ def test_bounds_of_many_rows_are_checked_with_more_digits():
     sample, w, b, alpha = task(5, 30_000, 6)
     problem = Problem("squared_hinge", 0.3)
     found = certify(problem, sample, w, b, alpha, 1e-2)
-    exact = bounds(problem, sample, w, b, found.alpha, maxmargin.certificates.bounds.Compensated)
+    exact = bounds(problem, sample, w, b, found.alpha, maxmargin.certificates.rows.Compensated)
     assert found.lower <= exact.lower + exact.below
     assert exact.upper - exact.above <= found.upper
     assert exact.lower - found.lower < 1e-8 * exact.lower

@@ -19,7 +19,8 @@ from maxmargin.algorithms.batch import proximal_point as proximal
 from maxmargin.algorithms.batch import sifting as narrowing
 from maxmargin.algorithms.batch.proximal_point import Start, _Search, proximal_points
 from maxmargin.algorithms.batch.sifting import Rows, by_proximal_points
-from maxmargin.certificates.bounds import Sample, certify
+from maxmargin.certificates.rows import certify
+from maxmargin.certificates.sample import Sample
 from maxmargin.engine.proximal_point import follow, least_along, slopes, uncut
 from maxmargin.fit.run import Run
 

@@ -7,8 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin import MaxMarginClassifier
-from maxmargin.certificates.bounds import Sample, certify
 from maxmargin.certificates.intercept_interval import intercept_interval
+from maxmargin.certificates.rows import certify
+from maxmargin.certificates.sample import Sample
 from maxmargin.certificates.screening import certain_margins, columns_without_weight, modulus
 from maxmargin.problem.problem import Problem
 from tests import oracle

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
         Perceptron,
         ProximalPoint,
     )
-    from .certificates.bounds import Certificate, CertificateError, Certificates
-    from .certificates.kernel_verdicts import KernelSeparator, PolynomialSeparator
-    from .certificates.verdicts import Inseparable, LinearSeparator, Separable, Undecided
+    from .certificates.certificate import Certificate, CertificateError, Certificates
+    from .certificates.separators import KernelSeparator, LinearSeparator, PolynomialSeparator
+    from .certificates.verdicts import Inseparable, Separable, Undecided
     from .certificates.verification import verify
     from .estimators.cv import MaxMarginClassifierCV
     from .estimators.explanation import SupportReport
@@ -118,7 +118,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "certificates.bounds": ("Certificate", "CertificateError", "Certificates"),
+    "certificates.certificate": ("Certificate", "CertificateError", "Certificates"),
     "inspection.compare": ("Comparison", "compare"),
     "estimators.cv": ("MaxMarginClassifierCV",),
     "estimators.imported": ("ImportedKernelClassifier", "ImportedLinearClassifier"),
@@ -132,7 +132,6 @@ _HOMES = {
     "io.json": ("from_dict", "from_json", "to_dict", "to_json"),
     "io.text_models": ("from_liblinear", "from_libsvm", "to_liblinear", "to_libsvm"),
     "io.onnx": ("to_onnx",),
-    "certificates.kernel_verdicts": ("KernelSeparator", "PolynomialSeparator"),
     "io.model_file": ("load", "save"),
     "io.sealed_file": ("ModelFileError",),
     "problem.problem": ("Problem",),
@@ -163,7 +162,8 @@ _HOMES = {
     "fit.report": ("Report",),
     "problem.status": ("Status",),
     "certificates.verification": ("verify",),
-    "certificates.verdicts": ("Inseparable", "LinearSeparator", "Separable", "Undecided"),
+    "certificates.separators": ("KernelSeparator", "LinearSeparator", "PolynomialSeparator"),
+    "certificates.verdicts": ("Inseparable", "Separable", "Undecided"),
 }
 
 

@@ -18,7 +18,8 @@ import numpy as np
 
 from ..numerics.sums import Plain
 from ..problem.problem import Problem
-from .bounds import Certificate, Certificates, Sample, fingerprint
+from .certificate import Certificate, Certificates
+from .sample import Sample, fingerprint
 
 
 @dataclass(frozen=True)

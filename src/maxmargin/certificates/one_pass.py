@@ -17,20 +17,13 @@ from ..engine.jit import compiled, writable
 from ..engine.row_products import add_combined, scores, scores_near
 from ..numerics.sums import TERMS, Plain, in_a_row
 from ..problem.problem import Problem, best_multiple
-from .bounds import (
-    BALANCED,
-    Bounds,
-    Certificate,
-    Sample,
-    Sums,
-    column_shares,
-    proved,
-    rounded,
-    soft_bounds,
-    with_more_digits,
-)
-from .bounds import certify as certify_any
+from .bounds import Bounds, Sums, soft_bounds
+from .certificate import Certificate
+from .dual_variables import BALANCED
 from .huge_columns import is_ordinary
+from .rows import certify as certify_any
+from .rows import proved, rounded, with_more_digits
+from .sample import Sample, column_shares
 
 _EPS, _LEAST = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
 # share of all dual weights that may be left between the classes: `verify` allows ten times as much

@@ -39,9 +39,10 @@ import numpy as np
 from ..numerics.norms import norm, row_norms
 from ..numerics.sums import Plain
 from ..problem.problem import Problem
-from .bounds import Certificate, Sample
+from .certificate import Certificate
 from .huge_columns import huge_columns
 from .intercept_interval import intercept_interval
+from .sample import Sample
 
 _EPS = float(np.finfo(float).eps)
 _UP = 1.0 + 16.0 * _EPS

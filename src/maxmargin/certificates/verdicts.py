@@ -1,10 +1,4 @@
-"""What is said of separability, and its proof: each verdict is checked from the data alone, in rational numbers.
-
-References
-----------
-P. Gordan, "Ueber die Aufloesung linearer Gleichungen mit reellen Coefficienten", Mathematische Annalen 6, 1873: either
-some (w, b) has y_i (w.x_i + b) > 0 for all i, or some alpha >= 0, not zero, has sum alpha_i y_i (x_i, 1) = 0.
-"""
+"""XX"""
 
 from __future__ import annotations
 
@@ -19,13 +13,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels.functions import Kernel, Linear
-from ..numerics.norms import norm
 from ..numerics.representable import refuse_rounded
 from ..numerics.sparse_columns import without_empty_columns
-from ..numerics.sums import Compensated, Plain, powers_error
-from .bounds import Certificate, CertificateError, Sample, bounds
-from .feature_map import dimension, entries, image
-from .kernel import kernel_bounds
+from ..numerics.sums import Compensated
+from .certificate import Certificate, CertificateError
+from .expansions import kernel_bounds
+from .feature_map import dimension, image
+from .rows import bounds
+from .sample import Sample
 
 SHOWN = 6  # rows of a proof that are printed
 PLAIN = Linear()  # no kernel: phi(x) = x
@@ -104,54 +99,6 @@ class Separable(ABC):
         CertificateError
             If the data are others, or a bound does not hold.
         """
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LinearSeparator(Separable):
-    """A hyperplane between the classes.
-
-    Attributes
-    ----------
-    w : ndarray of shape (d,)
-    b : float
-    exact : tuple of Fraction, or None
-        (w, b) in rational numbers, where it takes more digits than float64 has; (w, b) is then its rounding, and lo,
-        which is 0.0 for margins below the smallest float64 number, speaks of the rational one.
-    """
-
-    w: np.ndarray
-    b: float
-    exact: tuple[Fraction, ...] | None = field(default=None, repr=False)
-
-    @property
-    def side(self) -> str:
-        """A hyperplane's."""
-        return "w.x + b"
-
-    @property
-    def digits(self) -> str:
-        """Does it take more than float64 has?"""
-        return "" if self.exact is None else "it takes more digits than float64 has: see `exact`"
-
-    def verify(self, X: Any, y: Any) -> LinearSeparator:
-        """By compensated sums, or in rational numbers."""
-        X, signs = data_of(X, y, self.classes, self.w.size)
-        certified_above(self.certificate, Linear(), X, signs, self.hi)
-        w = self.w
-        if self.exact is None:  # an exact weight may be so small that it is 0 in w
-            X, columns = without_empty_columns(X, w)
-            w = columns.restrict(w)
-        q = self.certificate.problem.q
-        lower = attained(X, signs, w, self.b, q)
-        if self.exact is not None or not 0.0 < self.lo <= lower:
-            point = (*map(Fraction, w.tolist()), Fraction(self.b)) if self.exact is None else self.exact
-            lower = max(lower, attained_exactly(X, signs, point, q))
-        # what is positive and smaller than every float64 number counts as 0.0, and needs an exact separator
-        if not (0.0 <= self.lo <= lower and (self.lo > 0.0 or self.exact is not None)):
-            raise CertificateError(
-                f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}."
-            )
-        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,53 +344,6 @@ def certified_above(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, hi
         )
 
 
-def attained(X: Any, y: np.ndarray, w: np.ndarray, b: float, q: float) -> float:
-    """What min y_i (w.x_i + b) / |w|_q is at least, rounded downwards.
-
-    Sums are compensated, and the error of each is told by the sizes of its own terms, so that columns of very different
-    sizes do no harm.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, d)
-    y : ndarray of shape (n,), entries -1.0 and 1.0
-    w : ndarray of shape (d,)
-    b : float
-    q : float
-        The exponent of the norm of w.
-    """
-    length = norm(w, q)
-    if not (0.0 < length < np.inf and np.isfinite(b)):
-        return -np.inf
-    eps, terms = float(np.finfo(float).eps), w.size + 2.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        margins = y * Compensated.scores(X, w, b)
-        size = Plain.scores(abs(X), np.abs(w)) + abs(b)
-        off = Compensated.error(margins, 1.01 * size, terms) + terms * float(
-            np.finfo(float).smallest_subnormal
-        )
-        least = float((margins - off).min())
-        inexact = powers_error(q, w.size) + 2.0 * terms * eps
-        bound = least / (length * (1.0 + inexact if least > 0.0 else 1.0 - inexact))
-    return float(np.nextafter(bound, -np.inf)) if np.isfinite(bound) else -np.inf
-
-
-def attained_exactly(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q: float) -> float:
-    """The same for (w, b) in rational numbers, whose margins are exact; -inf unless all are positive."""
-    *w, b = point
-    least = min(
-        int(y[i]) * (sum((value * w[j] for j, value in zip(*_row(X, i), strict=True)), Fraction(0)) + b)
-        for i in range(y.size)
-    )
-    unit = max(abs(value) for value in w)
-    length = norm(np.array([float(value / unit) for value in w]), q)
-    length *= 1.0 + powers_error(q, len(w)) + 1e-12 * (len(w) + 4.0)  # rounding, of so many terms at most
-    bound = least / unit / Fraction(length)
-    if bound <= 0:
-        return -np.inf
-    return max(float(np.nextafter(float(bound), 0.0)), 0.0)
-
-
 def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[Any, np.ndarray]:
     """Patterns in float64 and signs, of the classes that the verdict names.
 
@@ -473,9 +373,3 @@ def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[An
             f"the verdict is about the classes {classes[0]!r} and {classes[1]!r}; y holds others."
         )
     return X, np.where(positive, 1.0, -1.0)
-
-
-def _row(X: Any, i: int) -> tuple[list[int], list[Fraction]]:
-    """Places and values of the entries of row i, as rational numbers."""
-    at, values = entries(X, i)
-    return at, [Fraction(value) for value in values]

@@ -1,15 +1,27 @@
-"""The public `verify`: which proof a model has."""
+"""Verification of certificates and verdicts from the data alone."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ..kernels.functions import Precomputed
+from ..numerics.sparse_columns import without_empty_columns
+from ..numerics.sums import Compensated
 from ..numerics.threads import one_thread
-from .bounds import Certificate, CertificateError, Certificates
-from .bounds import verify as verify_linear
-from .kernel import verify_kernel
+from ..problem.multiclass import parts_of
+from .bounds import Bounds
+from .certificate import Certificate, CertificateError, Certificates
+from .definiteness import check_kernel
+from .expansions import _both, _dual_side, _primal_side
+from .gram import KernelSample
+from .rows import bounds
+from .sample import Sample, fingerprint
+from .training_data import plain_label, training_data
 from .verdicts import Inseparable, Verdict
 
 
@@ -81,3 +93,201 @@ def verify_verdicts(model: Any, X: Any, y: Any) -> dict[Any, Verdict]:
         # rows of other classes, and those that the fit left out, have no part in it
         verdict.verify(X, np.where(here, labels, verdict.classes[0]))
     return found
+
+
+def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
+    """`maxmargin.verify` for a model with weights of its own: sums are compensated."""
+    X, labels, weights = training_data(model, X, y, sample_weight)
+    coef, intercept, classes = np.asarray(model.coef_, float), np.ravel(model.intercept_), model.classes_
+    certificate, columns = model.certificate_, None
+    if coef.ndim == 2 and coef.shape[1] == X.shape[1]:
+        X, columns = without_empty_columns(X, coef)
+        coef = columns.restrict(coef)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sample = Sample(X, np.zeros(labels.size), weights, columns=columns)
+        return _recheck_all(certificate, sample, labels, coef, intercept, classes)
+
+
+def _recheck_all(
+    certificate: Certificate | Certificates,
+    sample: Sample,
+    labels: np.ndarray,
+    coef: np.ndarray,
+    intercept: np.ndarray,
+    classes: Any,
+) -> Certificate | Certificates:
+    def against_rest(name: Any) -> Sample:
+        return replace(sample, y=np.where(labels == name, 1.0, -1.0), like=sample)
+
+    binary = isinstance(certificate, Certificate)
+    count = 1 if binary else len(certificate)
+    expected = 1 if len(classes) == 2 else len(classes)
+    if count != expected or coef.shape[0] != count or intercept.shape != (count,):
+        raise CertificateError(
+            f"{len(classes)} classes need {expected} certificates, rows of coef_ and intercepts; there are {count}, "
+            f"{coef.shape[0]} and {intercept.size}."
+        )
+    if isinstance(certificate, Certificate):
+        return _recheck(certificate, against_rest(classes[1]), coef[0], intercept[0])
+    parts = []
+    for k, part in enumerate(certificate):
+        try:
+            parts.append(_recheck(part, against_rest(classes[k]), coef[k], intercept[k]))
+        except CertificateError as error:
+            raise CertificateError(f"class {plain_label(classes[k])!r}: {error}") from None
+    return Certificates(certificate.classes, tuple(parts))
+
+
+def _recheck(claim: Certificate, sample: Sample, w: np.ndarray, b: float) -> Certificate:
+    check_claim(claim, sample, b)
+    if w.shape != (sample.X.shape[1],):
+        raise CertificateError(
+            f"the model has {w.size} weights for {sample.X.shape[1]} features: they do not fit."
+        )
+    found = bounds(claim.problem, sample, w, b, claimed_weights(claim, sample), Compensated)
+    check_found(claim, found)
+    return replace(claim, lower=float(found.lower), upper=float(found.upper))
+
+
+def check_claim(claim: Certificate, sample: Sample, b: float) -> None:
+    """Does the certificate belong to these data, and its intercept to its problem?"""
+    difference = claim.fingerprint.difference(fingerprint(sample))
+    if difference is not None:
+        raise CertificateError(f"this certificate was made for other data: {difference}.")
+    if claim.problem.intercept == "none" and b != 0.0:
+        raise CertificateError("the upper bound fails: the model has an intercept, its problem has none.")
+
+
+def claimed_weights(claim: Certificate, sample: Sample) -> np.ndarray:
+    """The dual weights of a certificate, one a row, if they are such as its problem allows."""
+    problem, y, rows = claim.problem, sample.y, sample.y.size
+    side = "upper" if problem.hard else "lower"
+    support, dual = np.asarray(claim.support), np.asarray(claim.dual)
+    if support.shape != dual.shape or support.ndim != 1 or support.dtype.kind not in "iu":
+        raise CertificateError(
+            f"the {side} bound fails: there must be one dual weight for each row it names."
+        )
+    if support.size and not (support[0] >= 0 and support[-1] < rows and (np.diff(support) > 0).all()):
+        raise CertificateError(
+            f"the {side} bound fails: it names rows that the data do not have, or one twice."
+        )
+    alpha = np.zeros(rows)
+    alpha[support] = dual
+    if not np.all(alpha >= 0.0):
+        raise CertificateError(f"the {side} bound fails: a dual weight is negative or not a number.")
+    if np.any(alpha > problem.caps(sample.weights)):
+        raise CertificateError(f"the {side} bound fails: a dual weight is above its cap C s_i.")
+    total = Compensated.total(alpha)
+    if problem.free and abs(Compensated.total(alpha * y)) > 1e-12 * total:
+        raise CertificateError(f"the {side} bound fails: dual weights are not balanced between the classes.")
+    return alpha
+
+
+def check_found(claim: Certificate, found: Bounds) -> None:
+    """Do the bounds that the data give prove what is claimed?"""
+    if not found.lower >= claim.lower - found.below:
+        raise CertificateError(
+            f"the lower bound fails: {claim.lower:.17g} is claimed, the data give {found.lower:.17g}."
+        )
+    if not found.upper <= claim.upper + found.above:
+        raise CertificateError(
+            f"the upper bound fails: {claim.upper:.17g} is claimed, the data give {found.upper:.17g}."
+        )
+    if found.lower > found.upper:
+        raise CertificateError(
+            f"the bounds cross: the data give {found.lower:.17g} as lower, {found.upper:.17g} as upper bound."
+        )
+
+
+def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
+    """`verify` for a model that is a combination of kernel functions.
+
+    Every number is recomputed from the data by kernel values in float64. The kernel is that of the certificate; of
+    a matrix given as ``kernel="precomputed"``, X is the matrix.
+    """
+    X, labels, weights = training_data(model, X, y, sample_weight)
+    claim = model.certificate_
+    parts = claim.certificates
+    scheme = parts_of(model.multi_class_, len(model.classes_))
+    support = _support(model, X)
+    coefficients = scheme.unpacked(np.asarray(model.dual_coef_, float), np.asarray(model.n_support_))
+    intercepts = np.ravel(model.intercept_)
+    if not len(parts) == len(scheme.labels) == len(coefficients) == len(intercepts):
+        raise CertificateError(
+            f"{len(model.classes_)} classes need {len(scheme.labels)} certificates and intercepts; there are "
+            f"{len(parts)} and {intercepts.size}."
+        )
+    codes = np.searchsorted(model.classes_, labels)
+    codes = np.where(np.isin(labels, model.classes_), codes, -1)
+    data = Sample(X, np.zeros(labels.size), weights)
+    kernel = parts[0].kernel
+    if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
+        raise CertificateError(f"a precomputed kernel is a square matrix; got shape {X.shape}.")
+    if any(part.kernel != kernel for part in parts):
+        raise CertificateError("the certificates of this model are about different kernels.")
+    try:
+        check_kernel(kernel, X)
+    except ValueError as error:
+        raise CertificateError(f"no bound holds: {error}") from None
+    sample = KernelSample(kernel, X)
+    signs, shares, vectors = [], [], []
+    for k, part in enumerate(parts):
+        with _of(scheme.labels[k], model):
+            s, among = scheme.signs(k, codes)
+            signs.append(s)
+            shares.append(np.where(among, weights, 0.0))
+            here = replace(data, y=s, weights=shares[-1], like=data)
+            check_claim(part, here, float(intercepts[k]))
+            w = np.zeros(labels.size)
+            w[support] = coefficients[k]
+            vectors += [claimed_weights(part, here) * s, w]
+    if not np.array_equal(codes[support], np.repeat(np.arange(len(model.classes_)), model.n_support_)):
+        raise CertificateError("n_support_ does not fit the classes of the support vectors.")
+    if not isinstance(kernel, Precomputed):
+        rows = model.support_vectors_
+        if rows.shape != (support.size, X.shape[1]) or (rows != X[support]).sum():
+            raise CertificateError("support_vectors_ are not the rows that support_ names.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        combinations = sample.combinations(np.array(vectors))
+    found = []
+    for k, part in enumerate(parts):
+        with _of(scheme.labels[k], model):
+            alpha = vectors[2 * k] * signs[k]
+            dual, w = combinations[2 * k : 2 * k + 2]
+            dual_side = _dual_side(part.problem, sample, signs[k], shares[k], alpha, dual)
+            primal_side = _primal_side(part.problem, signs[k], shares[k], w, float(intercepts[k]))
+            now = _both(part.problem, dual_side, primal_side)
+            check_found(part, now)
+            found.append(replace(part, lower=float(now.lower), upper=float(now.upper)))
+    return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
+
+
+@contextmanager
+def _of(label: Any, model: Any) -> Iterator[None]:
+    """A failure names the problem, where there are several."""
+    try:
+        yield
+    except CertificateError as error:
+        if len(model.classes_) == 2:
+            raise
+        names = model.classes_[list(np.atleast_1d(label))].tolist()
+        what = f"class {names[0]!r}" if len(names) == 1 else f"classes {names[0]!r} and {names[1]!r}"
+        raise CertificateError(f"{what}: {error}") from None
+
+
+def _support(model: Any, X: Any) -> np.ndarray:
+    """The rows of the support vectors, if they and their coefficients belong together."""
+    support, counts = np.asarray(model.support_), np.asarray(model.n_support_)
+    dual_coef = np.asarray(model.dual_coef_)
+    if support.ndim != 1 or support.dtype.kind not in "iu" or np.unique(support).size != support.size:
+        raise CertificateError("support_ must name rows by their numbers, each once.")
+    if support.size and not (support.min() >= 0 and support.max() < X.shape[0]):
+        raise CertificateError("support_ names rows that the data do not have.")
+    if dual_coef.ndim != 2 or dual_coef.shape[1] != support.size or counts.sum() != support.size:
+        raise CertificateError(
+            f"{support.size} support vectors, dual_coef_ of shape {dual_coef.shape} and {counts.sum()} by class: they "
+            "do not fit."
+        )
+    if counts.shape != (len(model.classes_),):
+        raise CertificateError(f"n_support_ must hold a number for each of {len(model.classes_)} classes.")
+    return support

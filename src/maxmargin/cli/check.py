@@ -25,7 +25,7 @@ def check(
     are farther apart than the tolerance of the fit, or there is no separator, or nothing is proved.
     """
     with errors_in_one_sentence():
-        from ..certificates.bounds import CertificateError
+        from ..certificates.certificate import CertificateError
         from ..certificates.verification import verify, verify_verdicts
         from .data import ColumnOptions, read_certified
         from .words import bound_lines, fit_facts, is_inseparable, json_text, nothing_proved

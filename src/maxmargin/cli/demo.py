@@ -26,7 +26,7 @@ def demo(
         except MissingMatplotlib:
             typer.echo("There will be no picture: it needs pip install 'maxmargin[plot]'.\n", err=True)
 
-        from ..certificates.bounds import verify
+        from ..certificates.verification import verify
         from ..estimators.linear import MaxMarginClassifier
         from ..problem.status import Status
         from .words import fit_facts, json_text

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ..certificates.kernel_verdicts import KernelSeparator
-from ..certificates.verdicts import Inseparable, LinearSeparator, Separable, Verdict
+from ..certificates.separators import KernelSeparator, LinearSeparator
+from ..certificates.verdicts import Inseparable, Separable, Verdict
 from ..certificates.verification import verdicts_of
 from ..kernels.functions import Linear
 

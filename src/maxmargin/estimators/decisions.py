@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..certificates.bounds import Certificate, CertificateError, Sample, fingerprint, training_data
+from ..certificates.certificate import Certificate, CertificateError
+from ..certificates.sample import Sample, fingerprint
+from ..certificates.training_data import training_data
 from ..problem.multiclass import AgainstEachOther, Parts, named_parts, parts_of
 from .hard_margin import item
 from .rows import checked_rows

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..certificates.bounds import Certificate, Certificates, Sample, training_data
-from ..certificates.kernel import KernelSample
+from ..certificates.certificate import Certificate, Certificates
+from ..certificates.gram import KernelSample
 from ..certificates.leave_one_out import InnerProducts, LeftOut, left_out
+from ..certificates.sample import Sample
 from ..certificates.screening import Margins, certain_margins, excess, margins_within, modulus
+from ..certificates.training_data import training_data
 from ..certificates.verdicts import Inseparable, Verdict
 from ..certificates.verification import verdicts_of
 from ..data.duplicates import merge

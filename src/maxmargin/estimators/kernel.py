@@ -17,11 +17,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ..algorithms import Algorithm
 from ..algorithms.batch.kernel_rows import MEGABYTE
-from ..certificates.bounds import Certificate, Certificates, Sample
+from ..certificates.certificate import Certificate, Certificates
 from ..certificates.definiteness import check_kernel
-from ..certificates.kernel import KernelPoint, KernelSample, all_bounds, certificate
-from ..certificates.kernel_verdicts import KernelSeparator
-from ..certificates.verdicts import Inseparable, LinearSeparator, Separable, Verdict
+from ..certificates.expansions import KernelPoint, all_bounds, certificate
+from ..certificates.gram import KernelSample
+from ..certificates.sample import Sample
+from ..certificates.separators import KernelSeparator, LinearSeparator
+from ..certificates.verdicts import Inseparable, Separable, Verdict
 from ..data.duplicates import apart, merge
 from ..data.rows import canonical
 from ..data.units import check_constant

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ..algorithms import ALGORITHMS, Algorithm
-from ..certificates.bounds import INTERCEPT, Certificate, Certificates
+from ..certificates.certificate import INTERCEPT, Certificate, Certificates
 from ..data.rows import Patterns
 from ..fit.report import Report, Solution
 from ..numerics.representable import refuse_rounded

@@ -12,7 +12,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from ..algorithms import Algorithm
-from ..certificates.bounds import Sample
+from ..certificates.sample import Sample
 from ..certificates.verdicts import Verdict
 from ..data.rows import Patterns
 from ..data.task import Task

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..certificates.bounds import Sample, training_data
 from ..certificates.one_pass import certify
+from ..certificates.sample import Sample
 from ..certificates.screening import certain_margins, columns_without_weight, modulus
+from ..certificates.training_data import training_data
 from ..problem.status import Status
 from .linear import MaxMarginClassifier, WithoutExactStep
 

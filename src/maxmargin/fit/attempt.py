@@ -9,7 +9,7 @@ import numpy as np
 
 from ..algorithms import Algorithm, DualCoordinateDescent
 from ..algorithms.programs import Program
-from ..certificates.bounds import Sample
+from ..certificates.sample import Sample
 from ..data.task import Task
 from ..engine.order import Source
 from ..numerics.stop_check import StopCheck

@@ -7,8 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ..certificates.bounds import FEW, NEGLIGIBLE, Certificate, Sample
+from ..certificates.certificate import Certificate
 from ..certificates.one_pass import certify
+from ..certificates.rows import FEW, NEGLIGIBLE
+from ..certificates.sample import Sample
 from ..data.task import Task
 from ..numerics.sums import Compensated
 from ..problem.problem import Problem

@@ -12,8 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..certificates.bounds import Sample
-from ..certificates.verdicts import Inseparable, LinearSeparator, Undecided, Verdict
+from ..certificates.sample import Sample
+from ..certificates.separators import LinearSeparator
+from ..certificates.verdicts import Inseparable, Undecided, Verdict
 from ..data.task import Task
 from ..data.units import Units, attempts
 from ..engine.order import Source

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..certificates.bounds import Certificate
+from ..certificates.certificate import Certificate
 from ..certificates.verdicts import Verdict
 from ..numerics.norms import norm
 from ..problem.problem import CROSSED, Problem, contradict

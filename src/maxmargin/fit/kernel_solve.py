@@ -18,7 +18,8 @@ from ..algorithms.batch.decomposition import decomposition
 from ..algorithms.batch.kernel_rows import MEGABYTE, KernelRows
 from ..algorithms.batch.quadratic_program import quadratic
 from ..certificates.bounds import Bounds
-from ..certificates.kernel import KernelBounds, KernelPoint, KernelSample, all_bounds, better
+from ..certificates.expansions import KernelBounds, KernelPoint, all_bounds, better
+from ..certificates.gram import KernelSample
 from ..kernels.functions import Precomputed, WholeNumbers, plain
 from ..problem.problem import Problem
 from ..problem.status import Status

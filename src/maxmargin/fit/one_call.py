@@ -10,8 +10,8 @@ import numpy as np
 
 from ..algorithms.batch.chunks import Few
 from ..algorithms.batch.small_dense import optimum
-from ..certificates.bounds import Sample
 from ..certificates.one_pass import certify
+from ..certificates.sample import Sample
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..data.units import in_users_units

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..certificates.bounds import Certificate
+from ..certificates.certificate import Certificate
 from ..certificates.verdicts import Verdict
 from ..problem.status import Status
 from .deadline import Watch

@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..certificates.bounds import Sample, bounds, feasible, proved
+from ..certificates.dual_variables import feasible
 from ..certificates.one_pass import certify
-from ..certificates.verdicts import Inseparable, LinearSeparator, Verdict
+from ..certificates.rows import bounds, proved
+from ..certificates.sample import Sample
+from ..certificates.separators import LinearSeparator
+from ..certificates.verdicts import Inseparable, Verdict
 from ..data.task import Task
 from ..numerics.sums import Compensated
 from ..problem.status import Status

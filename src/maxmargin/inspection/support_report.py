@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..certificates.bounds import CertificateError, training_data
+from ..certificates.certificate import CertificateError
+from ..certificates.training_data import training_data
 from ..certificates.verification import verify, verify_verdicts
 from ..estimators.explanation import SupportReport, explained
 

@@ -15,7 +15,7 @@ from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils.validation import check_is_fitted
 
 from ..algorithms import ALGORITHMS, Algorithm
-from ..certificates.bounds import Certificate, Certificates, Fingerprint
+from ..certificates.certificate import Certificate, Certificates, Fingerprint
 from ..certificates.verdicts import Inseparable, Undecided
 from ..estimators.cv import MaxMarginClassifierCV
 from ..estimators.imported import Imported, ImportedKernelClassifier, ImportedLinearClassifier

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..certificates.bounds import INTERCEPT, Certificate, Certificates
+from ..certificates.certificate import INTERCEPT, Certificate, Certificates
 from ..certificates.verification import verdicts_of
 from ..estimators.decisions import Decision, text_of
 from ..estimators.explanation import at_cap, by_weight, left_open

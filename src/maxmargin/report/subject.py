@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from ..certificates.bounds import Certificate, CertificateError, Certificates
+from ..certificates.certificate import Certificate, CertificateError, Certificates
 from ..certificates.verdicts import Inseparable
 from ..certificates.verification import verdicts_of, verify, verify_verdicts
 from ..estimators.decisions import Decision, decisions, feature_names_of, rows_of

@@ -27,10 +27,12 @@ import numpy as np
 
 from ..algorithms.batch.decomposition import SET, decomposed_points
 from ..algorithms.batch.kernel_rows import KernelRows
-from ..certificates.bounds import Certificate, Sample, fingerprint
+from ..certificates.certificate import Certificate
+from ..certificates.expansions import KernelPoint, all_bounds, attained
 from ..certificates.feature_map import exact_rows
-from ..certificates.kernel import KernelPoint, KernelSample, all_bounds, attained
-from ..certificates.kernel_verdicts import KernelSeparator, PolynomialSeparator
+from ..certificates.gram import KernelSample
+from ..certificates.sample import Sample, fingerprint
+from ..certificates.separators import KernelSeparator, PolynomialSeparator
 from ..certificates.verdicts import Inseparable, Undecided, Verdict
 from ..fit.deadline import Watch
 from ..fit.kernel_solve import BETTER, FEW_ROWS, IDLE, finish

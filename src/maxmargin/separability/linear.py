@@ -19,15 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..certificates.bounds import Certificate, Sample, certify
-from ..certificates.verdicts import (
-    Inseparable,
-    LinearSeparator,
-    Undecided,
-    Verdict,
-    attained,
-    attained_exactly,
-)
+from ..certificates.certificate import Certificate
+from ..certificates.rows import certify
+from ..certificates.sample import Sample
+from ..certificates.separators import LinearSeparator, attained, attained_exactly
+from ..certificates.verdicts import Inseparable, Undecided, Verdict
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..fit.deadline import Watch

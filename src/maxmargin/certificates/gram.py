@@ -1,0 +1,161 @@
+"""Kernel rows as a certificate sees them: scores and lengths of combinations, with what these may be off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..kernels.functions import Kernel, Linear, Precomputed, Products
+from ..kernels.gram import BLOCK, gram_product
+from ..numerics.sums import Compensated, Plain
+
+EPS = float(np.finfo(float).eps)
+NORMAL, LEAST = float(np.finfo(float).smallest_normal), float(np.finfo(float).smallest_subnormal)
+RANGE = (
+    1e-250,
+    1e250,
+)  # of the largest kernel value: terms of sums neither overflow nor lose digits that count
+FEW = 2**17  # entries of rows, up to which their scores have more digits as well
+TINY = 1e-155  # no row whose square underflows is longer
+LOST = 0.1  # share of the largest kernel value by which one may be off
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSample:
+    """Rows and their kernel, as a certificate sees them.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Whose values, computed in float64, are off by no more than `kernel.error`.
+    X : ndarray or CSR matrix of shape (n, d)
+    rounded : float, default=0
+        By how much, relative to itself, a coefficient may be off where equal rows share it.
+
+    Attributes
+    ----------
+    features : ndarray or CSR matrix of shape (n, d), or None
+        The rows as they are, where the kernel is their inner product.
+    """
+
+    kernel: Kernel
+    X: Any
+    rounded: float = 0.0
+
+    error: float = 0.0
+    most: Any = None  # of the diagonal
+    diagonal: Any = None
+    features: Any = None
+    product: Callable[[np.ndarray], np.ndarray] | None = None  # by values that are at hand
+
+    def __post_init__(self) -> None:
+        if self.most is not None:
+            return
+        rows = self.X.astype(np.float64, copy=False)
+        object.__setattr__(self, "X", self.kernel.prepared(rows))
+        if isinstance(self.kernel, Linear):
+            object.__setattr__(self, "features", rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            diagonal = self.kernel.diagonal(self.X)
+            most = float(np.abs(diagonal).max(initial=0.0))
+            square = 1.0
+            if isinstance(self.kernel, Products):
+                square = float(Linear().diagonal(self.X).max(initial=0.0))
+        given = isinstance(self.kernel, Precomputed)
+        if not most <= RANGE[1]:
+            remedy = "scale the matrix" if given else "scale the features, or lower gamma or coef0"
+            raise ValueError(
+                f"The kernel overflows in sums, if not before: its values reach {most:.3g}, and bounds can be computed "
+                f"up to {RANGE[1]:g}; {remedy}."
+            )
+        if square < NORMAL and abs(rows).max() > 0.0:
+            raise ValueError(
+                "The squares of rows of this length underflow, and kernel values with them: scale the features."
+            )
+        if 0.0 < most < RANGE[0]:
+            raise ValueError(
+                f"The kernel underflows in sums, if not before: its values reach {most:.3g}, and bounds can be "
+                f"computed from {RANGE[0]:g} on; scale the {'matrix' if given else 'features'}."
+            )
+        error = self.kernel.error(self.X)
+        if not np.isfinite(error):
+            raise ValueError(
+                "The squares of rows of this length overflow, and kernel values with them: scale the features."
+            )
+        if error > LOST * most:
+            raise ValueError(
+                f"Kernel values are lost in rounding: they are {most:.3g} at most, and may be off by {error:.3g}. "
+                "Take the mean of each feature from it, and scale the features."
+            )
+        object.__setattr__(self, "most", most)
+        object.__setattr__(self, "diagonal", diagonal)
+        object.__setattr__(self, "error", error)
+
+    def scores(self, c: np.ndarray) -> np.ndarray:
+        """sum_i c_i k(x_i, x_j) of every row j; of several c, shape (m, n), at the price of one."""
+        if self.features is not None:
+            return np.reshape([self._summed(one).scores for one in np.atleast_2d(c)], c.shape)
+        return gram_product(self.kernel, self.X, c) if self.product is None else self.product(c)
+
+    def combinations(self, c: np.ndarray) -> list[Combination]:
+        """sum_i c_i phi(x_i) of several c, shape (m, n)."""
+        if self.features is not None:
+            return [self._summed(one) for one in c]
+        return [self._valued(one, scores) for one, scores in zip(c, self.scores(c), strict=True)]
+
+    def multiple(self, w: Combination, t: float, c: np.ndarray) -> Combination:
+        """t times this combination, whose coefficients `c` are t times its own but for rounding.
+
+        Where values of the kernel are off by as much, that rounding is nothing more; features see it.
+        """
+        if self.features is not None:
+            return w if np.array_equal(c, w.c) else self._summed(c)
+        return Combination(c, t * w.scores, t * (t * w.square), abs(t) * w.off, t * (t * w.uncertain))
+
+    def part(self, places: np.ndarray) -> KernelSample:
+        """These rows; nothing of theirs is larger than of all."""
+        if places.size == self.X.shape[0]:
+            return self
+        X, diagonal = self.kernel.part(self.X, places), self.diagonal[places]
+        features = None if self.features is None else self.features[places]
+        return replace(self, X=X, diagonal=diagonal, features=features, product=None)
+
+    def _valued(self, c: np.ndarray, scores: np.ndarray) -> Combination:
+        """By values of the kernel."""
+        total, terms = float(np.abs(c).sum()), int(np.count_nonzero(c)) + 4
+        square = float(c @ scores)
+        added = min(terms, BLOCK + c.size // BLOCK + 5)  # a block's sum, and the sum of the blocks
+        underflow = LEAST if self.most > 0.0 else 0.0
+        off = total * (self.error + (added + 2.0) * EPS * self.most) + terms * underflow
+        uncertain = total * off + terms * (EPS * float(np.abs(c * scores).sum()) + underflow)
+        return Combination(c, scores, max(square, 0.0), off, uncertain)
+
+    def _summed(self, c: np.ndarray) -> Combination:
+        """By features."""
+        more, X, d, used = Compensated, self.features, self.features.shape[1], np.flatnonzero(c)
+        digits = more if X.shape[0] * d <= FEW else Plain
+        w = more.combine(X[used], c[used])
+        scores = digits.scores(X, w)
+        underflow = LEAST if self.most > 0.0 else 0.0
+        lengths = 1.01 * np.sqrt(self.diagonal) + (TINY if self.most > 0.0 else 0.0)
+        size, length = float(np.abs(c) @ lengths), 1.01 * more.norm(w)
+        moved = more.error(length, size, more.terms(X, used.size, 0)) + self.rounded * size
+        moved += 8.0 * (used.size + 1.0) * d * underflow
+        off = digits.error(scores, lengths * length, digits.terms(X, d, 1)) + 1.01 * lengths * moved
+        off += (d + 2.0) * underflow
+        square = more.square(w)
+        uncertain = moved * (2.0 * length + moved) + more.error(square, square, d) + (d + 2.0) * underflow
+        return Combination(c, scores, square, off, 1.01 * uncertain)
+
+
+class Combination(NamedTuple):
+    """sum c_i phi(x_i): scores, squared length, and by how much these may be off."""
+
+    c: np.ndarray
+    scores: np.ndarray
+    square: float
+    off: Any  # of every score, or of any
+    uncertain: float

@@ -1,0 +1,198 @@
+"""Separators of both classes, checked from the data alone."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..kernels.functions import Linear
+from ..numerics.norms import norm
+from ..numerics.sparse_columns import without_empty_columns
+from ..numerics.sums import Compensated, Plain, powers_error
+from .certificate import CertificateError
+from .expansions import attained as attained_by_kernel
+from .feature_map import entries, image
+from .gram import KernelSample
+from .verdicts import Separable, certified_above, data_of
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LinearSeparator(Separable):
+    """A hyperplane between the classes.
+
+    Attributes
+    ----------
+    w : ndarray of shape (d,)
+    b : float
+    exact : tuple of Fraction, or None
+        (w, b) in rational numbers, where it takes more digits than float64 has; (w, b) is then its rounding, and lo,
+        which is 0.0 for margins below the smallest float64 number, speaks of the rational one.
+    """
+
+    w: np.ndarray
+    b: float
+    exact: tuple[Fraction, ...] | None = field(default=None, repr=False)
+
+    @property
+    def side(self) -> str:
+        """A hyperplane's."""
+        return "w.x + b"
+
+    @property
+    def digits(self) -> str:
+        """Does it take more than float64 has?"""
+        return "" if self.exact is None else "it takes more digits than float64 has: see `exact`"
+
+    def verify(self, X: Any, y: Any) -> LinearSeparator:
+        """By compensated sums, or in rational numbers."""
+        X, signs = data_of(X, y, self.classes, self.w.size)
+        certified_above(self.certificate, Linear(), X, signs, self.hi)
+        w = self.w
+        if self.exact is None:  # an exact weight may be so small that it is 0 in w
+            X, columns = without_empty_columns(X, w)
+            w = columns.restrict(w)
+        q = self.certificate.problem.q
+        lower = attained(X, signs, w, self.b, q)
+        if self.exact is not None or not 0.0 < self.lo <= lower:
+            point = (*map(Fraction, w.tolist()), Fraction(self.b)) if self.exact is None else self.exact
+            lower = max(lower, attained_exactly(X, signs, point, q))
+        # what is positive and smaller than every float64 number counts as 0.0, and needs an exact separator
+        if not (0.0 <= self.lo <= lower and (self.lo > 0.0 or self.exact is not None)):
+            raise CertificateError(
+                f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}."
+            )
+        return self
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KernelSeparator(Separable):
+    """f(x) = sum coefficients_i k(x_i, x) + b between the classes; lo > 0 is its margin in the kernel's own length.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (n,)
+    b : float
+    """
+
+    coefficients: np.ndarray = field(repr=False)
+    b: float
+
+    @property
+    def side(self) -> str:
+        """A function's."""
+        return f"sum c_i k(x_i, x) + b, of {np.count_nonzero(self.coefficients)} rows x_i,"
+
+    @property
+    def digits(self) -> str:
+        """Nothing: coefficients are float64 numbers."""
+        return ""
+
+    def verify(self, X: Any, y: Any) -> KernelSeparator:
+        """With kernel values in float64, and what these may be off."""
+        X, signs = data_of(X, y, self.classes, self.certificate.fingerprint.features)
+        certified_above(self.certificate, self.kernel, X, signs, self.hi)
+        sample = KernelSample(self.kernel, X)
+        lower = attained_by_kernel(self.certificate.problem, sample, signs, self.coefficients, self.b)
+        if not 0.0 < self.lo <= lower:
+            raise CertificateError(
+                f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}."
+            )
+        return self
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PolynomialSeparator(Separable):
+    """A polynomial in rational numbers between the classes, where float64 kernel values lose its margin: lo is 0.0.
+
+    Attributes
+    ----------
+    weights : dict
+        Of the monomials, each named by the tuple of its features, in which n_features stands for the constant.
+    b : Fraction
+    """
+
+    weights: dict[Hashable, Fraction] = field(repr=False)
+    b: Fraction
+
+    @property
+    def side(self) -> str:
+        """A polynomial's."""
+        return "the polynomial of `weights`, + b,"
+
+    @property
+    def digits(self) -> str:
+        """What lo = 0 means."""
+        return "it takes more digits than float64 has, and its margin is not known but to be positive"
+
+    def verify(self, X: Any, y: Any) -> PolynomialSeparator:
+        """In rational numbers."""
+        X, signs = data_of(X, y, self.classes, self.certificate.fingerprint.features)
+        certified_above(self.certificate, self.kernel, X, signs, self.hi)
+        for i in range(signs.size):
+            places, ratios = image(self.kernel, X, i)
+            score = self.b + sum(
+                (self.weights.get(place, Fraction(0)) * Fraction(*ratio))
+                for place, ratio in zip(places, ratios, strict=True)
+            )
+            if not int(signs[i]) * score > 0:
+                raise CertificateError(f"the separator fails: row {i} is not on its side.")
+        if self.lo != 0.0:
+            raise CertificateError(f"the margin fails: {self.lo:.17g} is claimed, and none is known.")
+        return self
+
+
+def attained(X: Any, y: np.ndarray, w: np.ndarray, b: float, q: float) -> float:
+    """What min y_i (w.x_i + b) / |w|_q is at least, rounded downwards.
+
+    Sums are compensated, and the error of each is told by the sizes of its own terms, so that columns of very different
+    sizes do no harm.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    w : ndarray of shape (d,)
+    b : float
+    q : float
+        The exponent of the norm of w.
+    """
+    length = norm(w, q)
+    if not (0.0 < length < np.inf and np.isfinite(b)):
+        return -np.inf
+    eps, terms = float(np.finfo(float).eps), w.size + 2.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        margins = y * Compensated.scores(X, w, b)
+        size = Plain.scores(abs(X), np.abs(w)) + abs(b)
+        off = Compensated.error(margins, 1.01 * size, terms) + terms * float(
+            np.finfo(float).smallest_subnormal
+        )
+        least = float((margins - off).min())
+        inexact = powers_error(q, w.size) + 2.0 * terms * eps
+        bound = least / (length * (1.0 + inexact if least > 0.0 else 1.0 - inexact))
+    return float(np.nextafter(bound, -np.inf)) if np.isfinite(bound) else -np.inf
+
+
+def attained_exactly(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q: float) -> float:
+    """The same for (w, b) in rational numbers, whose margins are exact; -inf unless all are positive."""
+    *w, b = point
+    least = min(
+        int(y[i]) * (sum((value * w[j] for j, value in zip(*_row(X, i), strict=True)), Fraction(0)) + b)
+        for i in range(y.size)
+    )
+    unit = max(abs(value) for value in w)
+    length = norm(np.array([float(value / unit) for value in w]), q)
+    length *= 1.0 + powers_error(q, len(w)) + 1e-12 * (len(w) + 4.0)  # rounding, of so many terms at most
+    bound = least / unit / Fraction(length)
+    if bound <= 0:
+        return -np.inf
+    return max(float(np.nextafter(float(bound), 0.0)), 0.0)
+
+
+def _row(X: Any, i: int) -> tuple[list[int], list[Fraction]]:
+    """Places and values of the entries of row i, as rational numbers."""
+    at, values = entries(X, i)
+    return at, [Fraction(value) for value in values]

@@ -1,0 +1,102 @@
+"""Data that a certificate is checked against: rows, labels and weights, validated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .certificate import CertificateError
+
+
+def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Data, labels, and the weight of every row with that of its class, as a certificate of the model needs them."""
+    if not hasattr(model, "certificate_"):
+        raise CertificateError(_nothing_to_verify(model))
+    names = getattr(X, "columns", None)
+    X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+    if X.ndim != 2:
+        raise CertificateError(f"X must have two dimensions, rows and features; got {X.ndim}.")
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()  # the caller's stays as it is
+        X.sum_duplicates()
+    _check_missing(X, names)
+    labels = np.asarray(y)
+    if labels.shape != (X.shape[0],):
+        raise CertificateError(
+            f"y must hold one label for each of the {X.shape[0]} rows; got shape {labels.shape}."
+        )
+    weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    if weights.ndim == 0:
+        weights = np.full(labels.shape, float(weights))
+    if weights.shape != labels.shape:
+        raise CertificateError(f"sample_weight must hold one number a row; got shape {weights.shape}.")
+    _check_labels(model, labels, weights)
+    weights = weights * _class_weights(model, labels)
+    return X, labels, weights
+
+
+def _nothing_to_verify(model: Any) -> str:
+    """Why there is no certificate, and what has one."""
+    if hasattr(model, "uncertified_"):
+        return str(model.uncertified_)
+    kind = type(model).__name__
+    if hasattr(model, "steps"):
+        return (
+            f"a certificate is of one classifier and the rows that it was fitted to, and this is a {kind}: with pipe "
+            "for it, verify(pipe[-1], pipe[:-1].transform(X), y)."
+        )
+    if hasattr(model, "best_estimator_"):
+        return (
+            f"a certificate is of one classifier, and this is a {kind}: with search for it, "
+            "verify(search.best_estimator_, X, y)."
+        )
+    if hasattr(model, "support_") and hasattr(model, "estimator_"):
+        return (
+            f"a certificate is of one classifier and the columns that it was fitted to, and this is a {kind}: with "
+            "selector for it, verify(selector.estimator_, selector.transform(X), y)."
+        )
+    if not hasattr(model, "fit") or any(name.endswith("_") for name in getattr(model, "__dict__", {})):
+        return f"{kind} has no certificate: fit a MaxMarginClassifier or a KernelMaxMarginClassifier, which have."
+    return "this model is not fitted, so that there is nothing to verify: call fit first."
+
+
+def _check_missing(X: Any, names: Any) -> None:
+    """Raise CertificateError where entries are missing, with the first column in which they are."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite((X.data if sp.issparse(X) else X).sum(dtype=np.float64)):  # one pass, no copy
+            return
+    if sp.issparse(X):
+        counts = np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
+    else:
+        counts = np.isnan(X).sum(axis=0)
+    columns = np.flatnonzero(counts)
+    if columns.size:
+        j = int(columns[0])
+        raise CertificateError(
+            f"Input X contains NaN: column {j if names is None else repr(names[j])} is missing in {counts[j]} of "
+            f"{X.shape[0]} rows; a certificate is about the data of the fit."
+        )
+
+
+def _class_weights(model: Any, labels: np.ndarray) -> np.ndarray:
+    factors = np.ones(labels.shape[0])
+    for name, factor in zip(model.classes_, model.class_weight_, strict=True):
+        factors[labels == name] = factor
+    return factors
+
+
+def _check_labels(model: Any, labels: np.ndarray, weights: np.ndarray) -> None:
+    strange = ~np.isin(labels, model.classes_) & (weights > 0.0)
+    if strange.any():
+        raise CertificateError(
+            f"y holds a label that the model does not know: {plain_label(labels[strange][0])!r}."
+        )
+
+
+def plain_label(label: Any) -> Any:
+    """A label as Python prints it."""
+    return label.item() if isinstance(label, np.generic) else label
