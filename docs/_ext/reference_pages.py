@@ -12,12 +12,20 @@ import maxmargin
 from maxmargin import plots
 from maxmargin.algorithms import ALGORITHMS
 
-# by the module that a name comes from
+# By the module that defines a name, or by a package for all its modules.
 SECTIONS = {
-    "Classifiers": ("estimators",),
-    "Proofs": ("verification", "separation", "certificates", "verdicts", "kernel_verdicts"),
-    "Running and comparing": ("comparison", "problems", "solve", "status"),
-    "Model files": ("persistence",),
+    "Classifiers": (
+        "estimators.linear",
+        "estimators.kernel",
+        "estimators.cv",
+        "estimators.imported",
+        "estimators.online",
+        "estimators.path",
+        "estimators.selection",
+    ),
+    "Proofs": ("certificates", "separability"),
+    "Running and comparing": ("fit", "inspection.compare", "problem"),
+    "Model files": ("io.model_file",),
 }
 
 
@@ -39,7 +47,7 @@ def page() -> str:
         "",
     ]
     for words, modules in SECTIONS.items():
-        found = [name for name in names if _home(name) in modules]
+        found = [name for name in names if _is_of(name, modules)]
         names = [name for name in names if name not in found]
         parts += [headed(words, "-"), *_summaries("maxmargin", found)]
     if names:
@@ -63,8 +71,10 @@ def page() -> str:
     return "\n".join(parts)
 
 
-def _home(name: str) -> str:
-    return getattr(maxmargin, name).__module__.split(".")[1]
+def _is_of(name: str, modules: tuple[str, ...]) -> bool:
+    """Return whether one of the modules, or a module inside one of them, defines the name."""
+    home = getattr(maxmargin, name).__module__.removeprefix("maxmargin.")
+    return any(f"{home}.".startswith(f"{module}.") for module in modules)
 
 
 def _summaries(module: str, names: list[str]) -> list[str]:

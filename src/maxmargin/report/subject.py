@@ -148,11 +148,6 @@ class Subject:
         return list(zip(self.decisions, self.recheck.certificate.certificates, strict=True))
 
     @property
-    def gap(self) -> float:
-        """The certified relative gap, the largest of all classes."""
-        return float(self.recheck.certificate.gap)
-
-    @property
     def is_linear(self) -> bool:
         """True if every feature has a weight."""
         return hasattr(self.model, "coef_")
