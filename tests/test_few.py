@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from unittest.mock import Mock
 
 import numpy as np
@@ -17,21 +18,12 @@ import maxmargin.fit.driver
 import maxmargin.fit.exact
 import maxmargin.fit.one_call
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
+from maxmargin.algorithms.batch import newton
 from maxmargin.algorithms.batch import small_dense as one_call
 from maxmargin.algorithms.batch.chunks import Few
 from maxmargin.algorithms.batch.small_dense import optimum
-from maxmargin.engine.row_products import scores
-from maxmargin.engine.small_dense import (
-    among,
-    carry,
-    combine,
-    gather,
-    lacking,
-    onward,
-    same,
-    scores_near,
-    towards,
-)
+from maxmargin.engine.row_products import combine, scores, scores_near
+from maxmargin.engine.small_dense import same, update_matrix, woodbury_step
 
 INTERCEPTS = ("free", "augmented", "none")
 
@@ -277,33 +269,6 @@ def test_an_exact_step_needs_no_look(intercept, C):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("t", [1.0, 0.7, 1.2])
-def test_sums_are_carried_along_an_exact_step(intercept, t):
-    """As if all patterns were summed anew, where fewer have changed than are costly."""
-    X, y, weights = toy(300, 5)
-    few = Few(Problem("squared_hinge", 1.0, intercept=intercept), X)
-    rows = one_call.Rows(few.rows, y, weights, few.regular, intercept == "free")
-    desk, rng, carried = one_call._empty(few.n, few.size), np.random.default_rng(0), []
-    wanted, slack = desk.marks[0], np.empty(few.n)
-    for far in (0.1, 0.3, 1.0, 3.0, 10.0):
-        z = far * rng.normal(size=few.size)
-        lacking(rows, z, slack)
-        wanted[:] = slack > 0.0
-        desk.vectors[4] = few.regular * z - few.rows.T @ (y * weights * np.maximum(slack, 0.0))
-        gather(rows, 1.0, desk)
-        assert towards(rows, 1.0, 0.0, desk)
-        z += t * desk.vectors[5]
-        lacking(rows, z, slack)
-        onward(rows, t, desk)
-        carried.append(carry(rows, z, slack, desk))
-        assert carried[-1] == (((slack > 0.0) != wanted).sum() < (slack > 0.0).sum())
-        if carried[-1]:
-            sums = few.rows.T @ (y * weights * np.maximum(slack, 0.0))
-            assert desk.vectors[3] == pytest.approx(sums, rel=1e-10, abs=1e-10 * np.abs(sums).max())
-    assert True in carried
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_a_step_that_a_factor_spoils_is_not_the_last(seed):
     """Columns that are hardly told apart: bounds are near enough, or nobody says so."""
@@ -364,9 +329,10 @@ def test_a_claim_that_is_not_proved_is_followed_by_the_optimum(loss, monkeypatch
 @pytest.mark.parametrize("C", [1e3, 1e6])
 def test_costs_rise_where_classes_are_far_apart(C, monkeypatch):
     """Newton's method alone would be long on its way."""
-    stages, usual = [], one_call._in_stages
-    monkeypatch.setattr(one_call, "_in_stages", lambda *task: stages.append(1) or usual(*task))
-    monkeypatch.setattr(one_call, "SHORT", 5)
+    stages, usual = [], newton._raise_costs
+    monkeypatch.setattr(newton, "_raise_costs", lambda state: stages.append(1) or usual(state))
+    short = partial(newton.newton_points, settings=newton.Settings(direct_steps=5))
+    monkeypatch.setattr(one_call, "newton_points", short)
     X, y, weights = toy(300, 20)
     y = np.where(X @ np.random.default_rng(3).normal(size=20) > 0.0, 1.0, -1.0)
     problem = Problem("squared_hinge", C)
@@ -438,15 +404,15 @@ def test_the_matrix_follows_the_patterns(problem, pick):
     """From set to set, as if it were made anew each time."""
     n, few = len(problem.y), Few(problem.problem, problem.X)
     weight = np.linspace(1.0, 2.0, n)
-    rows = one_call.Rows(few.rows, problem.y, weight, few.regular, problem.problem.free)
-    desk = one_call._desk(few, weight)
-    matrix, (wanted, inside) = desk.matrices[0], desk.marks
+    rows = one_call.SmallDense(few.rows, problem.y, weight, few.regular, problem.problem.free)
+    work = one_call._workspace(few, weight)
+    matrix, (wanted, inside) = work.matrices[0], work.marks
     size = float(np.abs(few.rows.T @ (weight[:, None] * few.rows)).max())
     for _ in range(5):
         share = pick.random()
         wanted[:] = [pick.random() < share for _ in range(n)]
         sigma = 10.0 ** pick.uniform(-3.0, 9.0)
-        gather(rows, sigma, desk)
+        update_matrix(rows, sigma, work)
         some = few.rows[wanted]
         made = some.T @ (weight[wanted, None] * some)
         off = np.abs(matrix - made)
@@ -461,15 +427,15 @@ def test_few_patterns_inside(intercept, count):
     """Newton's way is that of the matrix of columns, with the digits that one loses where sigma is large."""
     X, y, weights = toy(60, 20)
     few, rng = Few(Problem("hinge", 1.0, intercept=intercept), X), np.random.default_rng(count)
-    rows = one_call.Rows(few.rows, y, weights, few.regular, intercept == "free")
+    rows = one_call.SmallDense(few.rows, y, weights, few.regular, intercept == "free")
     for sigma in (1e-3, 1.0, 1e3, 1e9):
-        desk = one_call._empty(few.n, few.size)
-        wanted, inside = desk.marks
+        work = one_call._empty(few.n, few.size)
+        wanted, inside = work.marks
         wanted[rng.permutation(few.n)[:count]] = True
         gradient = rng.normal(size=few.size)
-        desk.vectors[4] = gradient
-        assert among(rows, sigma, count, desk)
-        some, dz = few.rows[wanted], desk.vectors[5]
+        work.vectors[4] = gradient
+        assert woodbury_step(rows, sigma, count, work)
+        some, dz = few.rows[wanted], work.vectors[5]
         # of dz, and of what the rows gain times sigma and their weights
         made = np.block([[np.diag(few.regular), some.T], [some, -np.diag(1.0 / (sigma * weights[wanted]))]])
         both = np.linalg.solve(made, np.concatenate([-gradient, np.zeros(count)]))
@@ -479,9 +445,9 @@ def test_few_patterns_inside(intercept, count):
         )
         assert same(inside, wanted)
         wanted[:] = rng.random(few.n) < 0.6  # the matrix is made anew
-        gather(rows, sigma, desk)
+        update_matrix(rows, sigma, work)
         some = few.rows[wanted]
-        assert desk.matrices[0] == pytest.approx(
+        assert work.matrices[0] == pytest.approx(
             some.T @ (weights[wanted, None] * some), rel=1e-12, abs=1e-12
         )
 
@@ -489,12 +455,12 @@ def test_few_patterns_inside(intercept, count):
 def test_rows_that_depend_on_each_other_are_left_to_columns():
     X, y, weights = toy(60, 20)
     few = Few(Problem("hinge", 1.0), np.repeat(X[:30], 2, axis=0))
-    rows = one_call.Rows(few.rows, y, weights, few.regular, True)
-    desk = one_call._empty(few.n, few.size)
-    desk.marks[0, :4] = True
-    desk.vectors[4] = 1.0
-    assert among(rows, 1.0, 4, desk)
-    assert not among(rows, 1e9, 4, desk)
+    rows = one_call.SmallDense(few.rows, y, weights, few.regular, True)
+    work = one_call._empty(few.n, few.size)
+    work.marks[0, :4] = True
+    work.vectors[4] = 1.0
+    assert woodbury_step(rows, 1.0, 4, work)
+    assert not woodbury_step(rows, 1e9, 4, work)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9])

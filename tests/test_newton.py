@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 from unittest.mock import Mock
 
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import optimum
 
+import maxmargin.algorithms.programs
 import maxmargin.fit.certifier
 import maxmargin.fit.driver
 import maxmargin.fit.exact
@@ -22,15 +24,14 @@ import maxmargin.fit.run
 from maxmargin import MaxMarginClassifier, Newton, Problem, Status, verify
 from maxmargin.algorithms.batch import chunks as rows_in_blocks
 from maxmargin.algorithms.batch import newton
+from maxmargin.algorithms.batch.active_hessian import ActiveHessian
 from maxmargin.algorithms.batch.newton import (
-    _Descent,
-    _Gradients,
-    _Lent,
-    _Products,
+    Settings,
+    _ConjugateGradients,
+    _Factorised,
+    _State,
     newton_points,
 )
-from maxmargin.certificates.one_pass import certify
-from maxmargin.certificates.sample import Sample
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
 from maxmargin.engine.newton import TOGETHER, changes, least_along
@@ -53,11 +54,11 @@ def toy(n: int, d: int, seed: int = 0, far: float = 1.0):
     return X, y, rng.integers(1, 4, size=n) / 2.0
 
 
-def bounds_of(problem: Problem, X, y, weights, points=newton_points) -> tuple[float, float]:
+def bounds_of(problem: Problem, X, y, weights, **settings) -> tuple[float, float]:
     """The best bounds of all points."""
     task = Task(problem, Patterns(X), y, weights)
     lower, upper = -np.inf, np.inf
-    for w, b, alpha, *_ in points(problem, X, y, weights):
+    for w, b, alpha, *_ in newton_points(problem, X, y, weights, settings=Settings(**settings)):
         assert (alpha >= 0.0).all()
         lower, upper = max(lower, dual_point(task, alpha)[1]), min(upper, primal_point(task, w, b)[2])
     return lower, upper
@@ -85,12 +86,12 @@ def test_the_direction_is_newtons(intercept, storage, monkeypatch):
     assert 0 < np.count_nonzero(costs) < 70
     expected = -np.linalg.solve(R + (full.T * costs) @ full, R @ v - full.T @ (costs * y * slack))
 
-    descent = _Descent(problem, STORES[storage](X), y, weights, never)
-    descent.place(w, b)
-    descent.look()
-    for solver in (_Products, _Gradients):
-        system = solver(descent.blocks, descent.share, never)
-        dz = system.solve(descent.slack > 0.0, descent._gradient, 1e-12)
+    descent = _State(problem, STORES[storage](X), y, weights, never)
+    descent.start_at(descent.blocks.coordinates(w, b))
+    descent.evaluate()
+    for solver in (_Factorised, _ConjugateGradients):
+        system = solver(descent.blocks, descent.costs, never)
+        dz = system.solve(descent.slack > 0.0, descent.gradient, 1e-12)
         dw, db = descent.blocks.primal(dz)
         assert dw == pytest.approx(expected[:5], rel=1e-7, abs=1e-9)
         assert db == pytest.approx(rho * expected[5:].sum(), rel=1e-7, abs=1e-9)
@@ -101,13 +102,14 @@ def test_the_matrix_follows_the_costly_patterns(storage):
     """Also where those that leave take nearly everything with them."""
     X, y, _ = toy(60, 4)
     weights = np.where(np.arange(60) < 5, 1e9, 1.0)
-    descent = _Descent(Problem("squared_hinge", 1.0), STORES[storage](X), y, weights, never)
-    system, rng = descent._solver(), np.random.default_rng(0)
+    descent = _State(Problem("squared_hinge", 1.0), STORES[storage](X), y, weights, never)
+    rng = np.random.default_rng(0)
+    system = ActiveHessian(descent.blocks, descent.costs, never)
     costly = np.ones(60, bool)
     for k in range(8):
-        system._follow(costly)
-        fresh = descent._solver()
-        fresh._follow(costly)
+        system.regularised(costly)
+        fresh = ActiveHessian(descent.blocks, descent.costs, never)
+        fresh.regularised(costly)
         size = np.sqrt(np.outer(np.diag(fresh._matrix), np.diag(fresh._matrix)))
         assert (np.abs(system._matrix - fresh._matrix) <= 1e-12 * size).all()
         costly = costly.copy()
@@ -133,9 +135,8 @@ def test_the_line_is_searched_to_its_least_point():
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("trouble", ["none", "scales", "collinear", "far", "sparse", "separable"])
-def test_it_ends_at_the_optimum(monkeypatch, trouble, intercept, C, wide):
+def test_it_ends_at_the_optimum(trouble, intercept, C, wide):
     """By Cholesky and by conjugate gradients: the truth lies between the bounds, and they meet."""
-    monkeypatch.setattr(newton, "WIDE", wide)
     X, y, weights = toy(60, 4, seed=1)
     if trouble == "scales":
         X = X * 10.0 ** np.array([-6.0, -1.0, 1.0, 3.0])
@@ -148,7 +149,9 @@ def test_it_ends_at_the_optimum(monkeypatch, trouble, intercept, C, wide):
     elif trouble == "separable":
         y = np.where(X[:, 0] > X[:, 0].mean(), 1.0, -1.0)
     problem = Problem("squared_hinge", C, intercept=intercept)
-    lower, upper = bounds_of(problem, sp.csr_matrix(X) if trouble == "sparse" else X, y, weights)
+    lower, upper = bounds_of(
+        problem, sp.csr_matrix(X) if trouble == "sparse" else X, y, weights, max_columns=wide
+    )
     truth = optimum(problem, X, y, weights)
     assert lower <= truth.upper * (1 + 1e-12)
     assert upper >= truth.lower * (1 - 1e-12)
@@ -187,60 +190,23 @@ def test_many_rows_begin_with_a_sample(monkeypatch):
     """Which changes the way, not the end."""
     X, y, weights = toy(3000, 6, seed=2)
     problem = Problem("squared_hinge", 1e3)
-    seen, look = [], _Descent.look
+    seen, look = [], _State.evaluate
 
     def noted(self):
         gap = look(self)
         seen.append((self.y.size, gap))
         return gap
 
-    monkeypatch.setattr(_Descent, "look", noted)
+    monkeypatch.setattr(_State, "evaluate", noted)
     found, begun = [], []
     for large in (10**9, 100):
-        monkeypatch.setattr(newton, "LARGE", large)
         seen.clear()
-        found.append(bounds_of(problem, X, y, weights))
+        found.append(bounds_of(problem, X, y, weights, sample_from=large))
         begun.append(next(gap for n, gap in seen if n == 3000))
     assert found[0] == pytest.approx(found[1], rel=1e-12)
     assert problem.gap(*found[1]) <= 1e-12
     assert {n for n, _ in seen} == {3000, 188, 12}
     assert begun[1] < 0.1 * begun[0]
-
-
-@pytest.mark.parametrize("storage", ["dense", "csr", "float32"])
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_a_sample_lends_its_curvature(intercept, storage, monkeypatch):
-    """Steps that need no matrix of all rows lead to the end."""
-    monkeypatch.setattr(newton, "LARGE", 2000)
-    X, y, weights = toy(8000, 6, seed=3)
-    ways, way, made, factored = [], _Lent.way, [], _Products.factored
-
-    def noted(self, z, gradient):
-        ways.append(gradient.copy())
-        return way(self, z, gradient)
-
-    def counted(self, costly):
-        made.append(costly.size)
-        return factored(self, costly)
-
-    monkeypatch.setattr(_Lent, "way", noted)
-    monkeypatch.setattr(_Products, "factored", counted)
-    problem, stored = Problem("squared_hinge", 10.0, intercept=intercept), STORES[storage](X)
-    points, near = [], None
-    for point in newton_points(problem, stored, y, weights, never, 1e-6):
-        points.append(point)
-        if point.near and near is None:
-            near = len(points) - 1
-            assert set(made) == {500}  # of whose rows alone there is a matrix
-    assert len(ways) >= 2
-    lower, upper = bounds_of(problem, stored, y, weights)
-    sample = Sample(stored, y, weights)
-    for point in points[near:]:
-        certificate = certify(problem, sample, *point[:3])
-        assert certificate.gap <= 1e-6
-        assert certificate.lower <= upper * (1 + 1e-12)
-        assert certificate.upper >= lower * (1 - 1e-12)
-    assert certify(problem, sample, *points[-1][:3]).gap <= 1e-10
 
 
 def test_threads_that_share_blocks_have_room_of_their_own():
@@ -280,8 +246,7 @@ def test_classes_share_blocks_and_what_is_known_of_them(monkeypatch):
 
 @pytest.mark.parametrize("trouble", ["one class", "sorted", "every 16th is longer", "outliers"])
 def test_a_sample_that_tells_little(trouble, monkeypatch):
-    """Where what it lends leads nowhere, it is soon let go."""
-    monkeypatch.setattr(newton, "LARGE", 1000)
+    """The way gets longer, not much, and its end is the same."""
     X, y, weights = toy(4000, 5, seed=8)
     every = np.arange(4000) % 16 == 0
     if trouble == "one class":
@@ -293,17 +258,16 @@ def test_a_sample_that_tells_little(trouble, monkeypatch):
         X[every] *= 1e3
     else:
         X[np.arange(4000) % 1000 == 1] *= 1e6
-    problem, looks, look = Problem("squared_hinge", 1.0), [], _Descent.look
+    problem, looks, look = Problem("squared_hinge", 1.0), [], _State.evaluate
 
     def noted(self):
         looks.append(self.y.size)
         return look(self)
 
-    monkeypatch.setattr(_Descent, "look", noted)
-    lower, upper = bounds_of(problem, X, y, weights)
+    monkeypatch.setattr(_State, "evaluate", noted)
+    lower, upper = bounds_of(problem, X, y, weights, sample_from=1000)
     assert problem.gap(lower, upper) <= 1e-10
     assert looks.count(4000) <= 40
-    monkeypatch.setattr(newton, "LARGE", 10**9)
     assert (lower, upper) == pytest.approx(bounds_of(problem, X, y, weights), rel=1e-10)
 
 
@@ -314,61 +278,16 @@ def test_one_pass_sees_what_several_see(intercept, storage):
     X, y, weights = toy(2500, 6, seed=5)
     problem = Problem("squared_hinge", 3.0, intercept=intercept)
     for rows in (rows_in_blocks.Blocks(problem, STORES[storage](X)), STORES[storage](X)):
-        once, often = (_Descent(problem, rows, y, weights, never) for _ in range(2))
+        once, often = (_State(problem, rows, y, weights, never) for _ in range(2))
         z = np.random.default_rng(0).normal(size=once.blocks.size)
-        once._begin_at(z)
-        often.start()
+        once.start_at(z)
+        often.start_at_zero()
         often.z, often.slack = z, 1.0 - y * often.blocks.all_scores(z)
-        assert once._looked
-        assert once.look() == pytest.approx(often.look(), rel=1e-12)
+        assert once._evaluated
+        assert once.evaluate() == pytest.approx(often.evaluate(), rel=1e-12)
         assert once.slack == pytest.approx(often.slack, rel=1e-12, abs=1e-12)
         assert once._signed == pytest.approx(often._signed, rel=1e-12, abs=1e-12)
-        assert once._gradient == pytest.approx(often._gradient, rel=1e-11)
-
-
-def test_a_step_that_leads_astray_is_taken_back(monkeypatch):
-    """What a sample lends is of no use: the point is where it was, and a matrix of all rows leads on."""
-    monkeypatch.setattr(newton, "LARGE", 1000)
-    monkeypatch.setattr(newton, "RICH", 1)
-    X, y, weights = toy(4000, 5, seed=8)
-    places, move_to = [], _Descent._move_to
-
-    def noted(self, z):
-        move_to(self, z)
-        if self.y.size == 4000:
-            places.append((z.copy(), self._gap))
-
-    monkeypatch.setattr(_Descent, "_move_to", noted)
-    monkeypatch.setattr(_Lent, "way", lambda self, z, gradient: _astray(self, z))
-    problem = Problem("squared_hinge", 1.0)
-    assert problem.gap(*bounds_of(problem, X, y, weights)) <= 1e-10
-    (first, gap), (there, wrong), (back, again), (_, left) = (
-        places  # the last one without what rounding has added up
-    )
-    assert not wrong < gap
-    assert not np.array_equal(first, there)
-    assert np.array_equal(first, back)
-    assert again == gap
-    assert left <= 1e-12
-
-
-def _astray(lent, z):
-    lent.steps += 1
-    return np.full_like(z, 1e100)
-
-
-def test_corrections_of_a_lent_factor_make_it_the_factor():
-    """Of a quadratic function of five numbers, after five steps, however wrong it was."""
-    rng = np.random.default_rng(0)
-    root = rng.normal(size=(5, 5))
-    H, least = root @ root.T + np.eye(5), rng.normal(size=5)
-    lent, z = _Lent(lambda right: 0.3 * right), np.zeros(5)
-    for _ in range(5):
-        gradient = H @ (z - least)
-        way = lent.way(z, gradient)
-        assert float(way @ gradient) < 0.0
-        z = z - float(way @ gradient) / float(way @ H @ way) * way
-    assert z == pytest.approx(least, abs=1e-9)
+        assert once.gradient == pytest.approx(often.gradient, rel=1e-11)
 
 
 def test_some_rows_are_like_all_of_them():
@@ -382,15 +301,14 @@ def test_some_rows_are_like_all_of_them():
         assert some.all_scores(z) == pytest.approx(blocks.all_scores(z)[::16])
 
 
-def test_costs_rise_where_it_is_far_from_zero_to_the_end(monkeypatch):
+def test_costs_rise_where_it_is_far_from_zero_to_the_end():
     """Separable classes and large C: by stages or not, the same end."""
     rng = np.random.default_rng(0)
     X = np.where(rng.random((300, 40)) < 0.2, 1.0, 0.0)
     y = np.where(X @ rng.normal(size=40) > 0.0, 1.0, -1.0)
     problem, ends = Problem("squared_hinge", 1e4), []
     for short in (1, 100):
-        monkeypatch.setattr(newton, "SHORT", short)
-        ends.append(bounds_of(problem, sp.csr_matrix(X), y, np.ones(300)))
+        ends.append(bounds_of(problem, sp.csr_matrix(X), y, np.ones(300), direct_steps=short))
         assert problem.gap(*ends[-1]) <= 1e-10
     assert ends[0] == pytest.approx(ends[1], rel=1e-9)
 
@@ -408,15 +326,14 @@ def test_estimator_is_certified(rules_alone, storage):
 
 
 @pytest.mark.parametrize(("wide", "storage"), [(1000, "dense"), (1000, "csr"), (0, "dense"), (0, "csr")])
-def test_nothing_of_the_size_of_the_data_is_made(monkeypatch, wide, storage):
+def test_nothing_of_the_size_of_the_data_is_made(wide, storage):
     """Memory: some vectors of n numbers, a sample, and rows of a megabyte."""
-    monkeypatch.setattr(newton, "WIDE", wide)
     X, y, weights = toy(40_000, 60)
     stored = STORES[storage](X)
     problem = Problem("squared_hinge", 1.0)
     next(newton_points(problem, stored[:100], y[:100], weights[:100]))  # compiled
     tracemalloc.start()
-    for _ in islice(newton_points(problem, stored, y, weights), 3):
+    for _ in islice(newton_points(problem, stored, y, weights, settings=Settings(max_columns=wide)), 3):
         pass
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -425,10 +342,9 @@ def test_nothing_of_the_size_of_the_data_is_made(monkeypatch, wide, storage):
 
 @pytest.mark.parametrize("wide", [0, 1000])
 @pytest.mark.parametrize("patience", [0, 1, 5, 20, 60])
-def test_it_stops_when_it_is_told_to(monkeypatch, patience, wide):
+def test_it_stops_when_it_is_told_to(patience, wide):
     """Wherever it is, with the point it has."""
-    monkeypatch.setattr(newton, "WIDE", wide)
-    monkeypatch.setattr(newton, "LARGE", 300)
+    settings = Settings(max_columns=wide, sample_from=300)
     X, y, weights = toy(500, 8)
     asked = []
 
@@ -436,7 +352,7 @@ def test_it_stops_when_it_is_told_to(monkeypatch, patience, wide):
         asked.append(None)
         return len(asked) > patience
 
-    made = list(newton_points(Problem("squared_hinge", 1e6), X, y, weights, told))
+    made = list(newton_points(Problem("squared_hinge", 1e6), X, y, weights, told, settings=settings))
     assert made
     assert np.isfinite(made[-1][0]).all()
     assert len(asked) <= patience + 10
@@ -453,18 +369,18 @@ def test_no_point_says_more_than_it_is_worth(intercept, C, trouble):
     elif trouble == "rare":  # an intercept of many units
         X, y = 30.0 * X, np.where(X[:, 0] + X[:, 1] > np.quantile(X[:, 0] + X[:, 1], 0.97), 1.0, -1.0)
     problem = Problem("squared_hinge", C, intercept=intercept)
-    task, descent = Task(problem, Patterns(X), y, weights), _Descent(problem, X, y, weights, never)
-    descent.start()
+    task, descent = Task(problem, Patterns(X), y, weights), _State(problem, X, y, weights, never)
+    descent.start_at_zero()
     near, rounding = [], []
     for _ in range(30):
-        descent.look()
-        w, b, alpha, _, _ = descent.point(0.0)
+        descent.evaluate()
+        w, b, alpha, _, _ = descent.iterate(0.0)
         rounding.append(balance_by_rounding(problem, X, weights, w, b, alpha))
         gap = problem.gap(dual_point(task, alpha)[1], primal_point(task, w, b)[2])
-        said = [tol for tol in 10.0 ** np.arange(-9.0, 4.0, 0.25) if descent.point(tol).near]
+        said = [tol for tol in 10.0 ** np.arange(-9.0, 4.0, 0.25) if descent.iterate(tol).near]
         assert gap <= min(said, default=np.inf) + 1e-10
         near.append(min(said, default=np.inf))
-        if descent.ended() or not descent.advance():
+        if descent.is_stationary() or not descent.step():
             break
     assert min(near) <= 1e-9 + 10.0**0.25 * rounding[np.argmin(near)]  # tolerances are a factor 10^0.25 apart
     assert max(near) > 1e-2
@@ -489,7 +405,7 @@ def balance_by_rounding(problem: Problem, X, weights, w, b, alpha) -> float:
 def test_who_says_too_much_is_corrected_and_goes_on(monkeypatch):
     """The certificate has the last word before anything is reported, and what was known before is not lost."""
     X, y, weights = toy(2500, 100)
-    honest, asked = _Descent.point, []
+    honest, asked = _State.iterate, []
 
     def boast(self, tol):
         asked.append(honest(self, tol).gap)
@@ -497,8 +413,9 @@ def test_who_says_too_much_is_corrected_and_goes_on(monkeypatch):
 
     truth = verify(MaxMarginClassifier(1.0, loss="squared_hinge", tol=1e-9).fit(X, y, weights), X, y, weights)
     assert truth.gap <= 1e-9
-    monkeypatch.setattr(_Descent, "point", boast)
-    monkeypatch.setattr(newton, "SELDOM", 1)
+    monkeypatch.setattr(_State, "iterate", boast)
+    often = partial(newton_points, settings=Settings(report_steps=1))
+    monkeypatch.setattr(maxmargin.algorithms.programs, "newton_points", often)
     model = MaxMarginClassifier(1.0, loss="squared_hinge", tol=1e-6).fit(X, y, weights)
     assert model.status_ is Status.CERTIFIED
     assert model.certificate_.gap <= 1e-6
@@ -543,17 +460,17 @@ def test_what_it_does_not_solve_is_refused():
 def test_a_stage_leaves_no_trace():
     """Steps at lower costs are Newton's for those; afterwards for the whole ones."""
     X, y, weights = toy(50, 3)
-    descent = _Descent(Problem("squared_hinge", 10.0), X, y, weights, never)
-    descent.start()
-    whole = descent.share.copy()
+    descent = _State(Problem("squared_hinge", 10.0), X, y, weights, never)
+    descent.start_at_zero()
+    whole = descent.costs.copy()
     for _ in range(2):
         with descent.costs_times(0.01):
-            assert descent.share == pytest.approx(0.01 * whole)
-            assert descent._system.share is descent.share
-            descent.look()
-            descent.advance()
-        assert (descent.share == whole).all()
-        assert descent._system.share is descent.share
+            assert descent.costs == pytest.approx(0.01 * whole)
+            assert descent._directions._hessian.weights is descent.costs
+            descent.evaluate()
+            descent.step()
+        assert (descent.costs == whole).all()
+        assert descent._directions._hessian.weights is descent.costs
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5 * TOGETHER), st.sampled_from([0.0, 0.01, 0.3, 1.0]))

@@ -1,11 +1,17 @@
-"""Newton's method for the squared hinge, whose gradient is piecewise linear: all costly patterns at once, exactly.
+"""Newton's method for the squared hinge at p = 2, whose gradient is piecewise linear.
 
-In the units of `Blocks`, with rows b_i = y_i (x_i, constant) and slacks 1 - b_i.z, the problem is to minimise
-1/2 z'Rz + 1/2 sum share_i max(0, slack_i)^2; R has a 1 for every weight, and a 0 for a free intercept. Where the costly
-patterns are those of A, its least point solves (R + B_A' D B_A) z = B_A' D 1. A step goes there from where the last one
-led, and along that line to the exact minimum; once A comes again the end is reached. On the way share_i max(0, slack_i)
-are dual weights, and the gap that they leave is half the squared gradient; at the end those of a free intercept
-balance. Where C is large and the classes are far apart, costs rise from stage to stage.
+In the units of `Blocks`, with rows b_i = (x_i, constant), labels y_i and slacks s_i = 1 - y_i b_i.z, the problem is ::
+
+    minimise f(z) = 1/2 z'Rz + 1/2 sum c_i max(0, s_i)^2
+
+where R has a 1 for every weight and a 0 for a free intercept, and c_i = 2 C (sample weight i), in these units. Rows
+with s_i > 0 are active. With the active set A fixed, the gradient is g = Rz - B_A'(y c s) and the Hessian
+H = R + B_A' diag(c) B_A; a step solves H dz = -g and goes to the exact minimum of f along dz. Once a full step leaves
+the active set as it is, z is the optimum. alpha_i = c_i max(0, s_i) are dual weights at every z, and half the squared
+gradient is their duality gap (at the optimum, those of a free intercept balance: sum y_i alpha_i = 0).
+
+Two devices shorten the way. Many rows begin at the solution for every 16th row. Where C is large and the classes are
+far apart, costs rise from stage to stage, each started where the one before ended (continuation).
 
 References
 ----------
@@ -17,40 +23,72 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ...engine.line_search import subtract
-from ...engine.newton import Squared, changes, descend, diagonal, follow, products, weigh
+from ...engine.newton import Squared, descend, diagonal, follow, products, weigh
 from ...engine.storage import Dense, Sparse
 from ...engine.vectors import Plain as Vector
 from ...problem.problem import Problem
-from .cholesky import Solve, factor
+from .active_hessian import ActiveHessian
+from .cholesky import factor
 from .chunks import Blocks, blocks_of, unsigned
 from .iterate import Reached
 
-MOST = 200  # steps
-LEAST = 1e-300  # a squared own coordinate to divide by
-FEWER = 0.2  # share of a gap that is worth another look
-SELDOM = 8  # steps from one look to the next, at most
-EXACT, STILL = 1e-15, 2  # a gap that is rounding; steps with the same costly patterns that may not lessen it
-FLAT = 1e-6  # share of a slope that is none, where it is followed by a step of Newton's
-WIDE = 1000  # columns, beyond which no matrix of their products is made
-ANEW = 0.5  # share of the costly patterns that may have changed for the matrix to be changed with them
-FALL = 1e-3  # share of its greatest diagonal below which a matrix has lost three digits
-LARGE, EVERY = 20_000, 16  # rows, of which every 16th are solved first
-NEAR, SHORT, LONG = 1e-2, 15, 100  # a gap to begin at; steps from 0 that may lead there, and those of a stage
-MIDDLE, LOW = 0.5, 1e6  # of the way, in digits, to their sum: where costs begin to rise, and no later
-RISE, CLOSE = 10.0, 0.5  # of the costs from stage to stage; a gap at which the next one begins
-# costly patterns of a sample, for each column, that know the curvature well; share of a gap that a step must leave less
-# of for it to do once more; and how often it may
-RICH, LENT, FAR = 40, 0.1, 8
-EASY = 2  # steps of a stage, after which costs may rise by more
-TURNS = 2000  # of conjugate gradients
-ROUGH, FINE = 0.03, 1e-3  # what they may leave of the gradient, far away and nearby,
-FINER = 1e-2  # and less of it with each repeat
+TINY = 1e-300  # the smallest divisor: avoids a division by 0 and is below every number that counts
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Numerical settings of Newton's method.
+
+    Values without a figure are those that the data sets of docs/regimes.md were solved with; they are no optimum.
+    """
+
+    max_steps: int = 200  # typical: 5 to 20; more means that digits are lost
+    # an iterate is yielded for a certificate (one or two passes over the rows) when its gap is this share of the last
+    # one that was, and after so many steps in any case
+    report_share: float = 0.2
+    report_steps: int = 8
+    # the end: a squared gradient that is rounding, with the same active set as before; one that is nearly so and no
+    # longer halves; or so many steps with the same active set of which the last did not halve the gap
+    rounding: float = 1e-20
+    nearly_rounding: float = 1e-15
+    same_active_set: int = 2
+    # share of the slope at its start at which a line search ends: each of its steps costs O(n), and the next Newton
+    # step corrects what it leaves
+    line_search: float = 1e-6
+    # columns beyond which conjugate gradients replace the matrix of d^2 entries: n d^2 flops a step, d^3 to factor it
+    max_columns: int = 1000
+    # rows from which on every `sample_every`-th is solved first: x1.9 at 100,000 x 40, a loss below some thousands
+    sample_from: int = 20_000
+    sample_every: int = 16
+    # gap at which the sample's solution is the start of the whole, and which `direct_steps` steps from 0 have to reach;
+    # where they do not, costs rise in stages of at most `stage_steps` steps
+    start_gap: float = 1e-2
+    direct_steps: int = 15
+    stage_steps: int = 100
+    # a start that the caller gives is used where its gap is no larger, and a stage ends at it
+    stage_gap: float = 0.5
+    # the first stage's sum of costs: this power of the sum of all costs, and no more than that
+    first_costs: float = 0.5
+    max_first_costs: float = 1e6
+    # growth of the costs from stage to stage, squared each time that a stage took no more than `easy_steps`
+    growth: float = 10.0
+    easy_steps: int = 2
+    # conjugate gradients: steps at most, and the share of the gradient that they may leave, between these bounds. It is
+    # the root of the gap (far away, rough directions do), and less by `sharpen` each time the active set stays the same
+    max_cg_steps: int = 2000
+    min_residual: float = 1e-3
+    max_residual: float = 0.03
+    sharpen: float = 1e-2
+
+
+SETTINGS = Settings()
 
 
 def newton_points(
@@ -61,8 +99,9 @@ def newton_points(
     interrupted: Callable[[], bool] = lambda: False,
     tol: float = 0.0,
     start: tuple[np.ndarray, float] | None = None,
+    settings: Settings = SETTINGS,
 ) -> Iterator[Reached]:
-    """Points of the squared hinge at p = 2, nearer and nearer to the optimum.
+    """Yield iterates for the squared hinge at p = 2 that converge to the optimum.
 
     Parameters
     ----------
@@ -72,330 +111,284 @@ def newton_points(
     weights : ndarray of shape (n,), positive
         Sample weights.
     interrupted : callable
-        Is it time to stop? Asked before every step, and while one is made.
+        Whether to stop. Called before every step, and while one is computed.
     tol : float, default=0
-        The gap that is asked for: every few steps are shown, and those that are as near.
+        The relative gap that is asked for: iterates are yielded every few steps, and when they are as near.
     start : (ndarray of shape (d,), float), default=None
-        (w, b) to begin with, where that is near enough.
+        (w, b) to begin with, used where its gap is small enough.
+    settings : Settings
     """
-    descent = _Descent(problem, X, y, weights, interrupted)
+    state = _State(problem, X, y, weights, interrupted, settings)
     if start is not None:
-        descent.place(*start)
-    if start is None or descent.look() > CLOSE:
-        _begin(descent, weights)
-    shown, idle = np.inf, 0
-    for _ in range(MOST):
-        gap, idle = descent.look(), idle + 1
-        stop = descent.ended() or interrupted()
-        if stop or idle == SELDOM or gap <= min(tol, FEWER * shown):
-            shown, idle = min(gap, shown), 0
-            yield descent.point(tol)
+        state.start_at(state.blocks.coordinates(*start))
+    if start is None or state.evaluate() > settings.stage_gap:
+        _find_start(state, weights)
+    yielded, since = np.inf, 0
+    for _ in range(settings.max_steps):
+        gap, since = state.evaluate(), since + 1
+        stop = state.is_stationary() or interrupted()
+        if stop or since == settings.report_steps or gap <= min(tol, settings.report_share * yielded):
+            yielded, since = min(gap, yielded), 0
+            yield state.iterate(tol)
         if stop:
             return
-        if not descent.advance():
+        if not state.step():
             break
-    descent.look()
-    yield descent.point(tol)
+    state.evaluate()
+    yield state.iterate(tol)
 
 
-def _begin(descent: _Descent, weights: np.ndarray) -> None:
-    """To where a sample of many rows leads; a few rows, from 0, or along costs that rise where that is too far."""
-    y = descent.y
-    if y.size >= LARGE:
-        descent.follow(*_sampled(descent, weights))
+def _find_start(state: _State, weights: np.ndarray) -> None:
+    """Go to the solution of a sample of many rows; with few rows, a few steps from 0, or stages of rising costs."""
+    settings = state.settings
+    if state.y.size >= settings.sample_from:
+        state.start_at(_solve_sample(state, weights))
         return
-    descent.start()
-    if _run(descent, NEAR, SHORT) == SHORT:
-        descent.start()
-        total, rise = float(descent.share.sum()), RISE
-        share = min(total**MIDDLE, LOW) / total
-        while 0.0 < share < 1.0 and not descent.interrupted():
-            with descent.costs_times(share):
-                steps = _run(descent, CLOSE, LONG)
-            if steps == LONG:  # costs beyond what digits can tell
-                break
-            rise = rise * rise if steps <= EASY else RISE
-            share *= rise
+    state.start_at_zero()
+    if _run(state, settings.start_gap, settings.direct_steps) == settings.direct_steps:
+        _raise_costs(state)
 
 
-def _sampled(descent: _Descent, weights: np.ndarray) -> tuple[np.ndarray, Solve | None]:
-    """Where some of these rows lead, and what solves the system there: what stood for them is gone."""
-    some = slice(None, None, EVERY)
-    signs, costs = np.ascontiguousarray(descent.y[some]), EVERY * weights[some]
-    sample = _Descent(descent.problem, descent.blocks.some(some), signs, costs, descent.interrupted)
-    _begin(sample, costs)
-    _run(sample, NEAR, LONG)
-    return sample.z, sample.solver()
+def _solve_sample(state: _State, weights: np.ndarray) -> np.ndarray:
+    """Return the z that solves every k-th row, with k times the costs."""
+    settings = state.settings
+    every = slice(None, None, settings.sample_every)
+    labels, costs = np.ascontiguousarray(state.y[every]), settings.sample_every * weights[every]
+    blocks = state.blocks.some(every)
+    sample = _State(state.problem, blocks, labels, costs, state.interrupted, settings)
+    _find_start(sample, costs)
+    _run(sample, settings.start_gap, settings.stage_steps)
+    return sample.z
 
 
-def _run(descent: _Descent, gap: float, most: int) -> int:
-    """Steps, so many at most, until the gap is as small as this, or as small as it gets; how many."""
-    for steps in range(most):
-        if descent.look() <= gap or descent.ended() or descent.interrupted() or not descent.advance():
+def _raise_costs(state: _State) -> None:
+    """Solve from 0 with a small share of the costs, then with larger and larger ones (continuation in C)."""
+    settings = state.settings
+    state.start_at_zero()
+    total, growth = float(state.costs.sum()), settings.growth
+    share = min(total**settings.first_costs, settings.max_first_costs) / total
+    while 0.0 < share < 1.0 and not state.interrupted():
+        with state.costs_times(share):
+            steps = _run(state, settings.stage_gap, settings.stage_steps)
+        if steps == settings.stage_steps:  # costs beyond what digits can tell
+            return
+        growth = growth * growth if steps <= settings.easy_steps else settings.growth
+        share *= growth
+
+
+def _run(state: _State, gap: float, max_steps: int) -> int:
+    """Step until the gap is at most `gap` or does not fall any more; return the number of steps."""
+    for steps in range(max_steps):
+        if state.evaluate() <= gap or state.is_stationary() or state.interrupted() or not state.step():
             return steps
-    return most
+    return max_steps
 
 
-class _Descent:
-    """A point, and the steps from it, in the units of the blocks.
+class _State:
+    """The current z with its slacks, in the units of the blocks.
 
     Attributes
     ----------
     z : ndarray of shape (size,)
         w, and the weight of the constant.
     slack : ndarray of shape (n,)
-        How much margins lack, which implies dual weights. Slacks follow z by what steps add to them: so dual weights
-        get exact even where a slack is less than the rounding of a margin.
+        1 - margin. Slacks follow z by what steps add to them, so that dual weights get exact even where a slack is less
+        than the rounding of a margin.
+    costs : ndarray of shape (n,)
+        c_i: a slack costs c_i max(0, s_i)^2 / 2.
     """
 
     def __init__(
-        self, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, interrupted: Callable[[], bool]
+        self,
+        problem: Problem,
+        X: Any,
+        y: np.ndarray,
+        weights: np.ndarray,
+        interrupted: Callable[[], bool],
+        settings: Settings = SETTINGS,
     ) -> None:
         self.problem, self.blocks, self.y, self.interrupted = problem, blocks_of(problem, X), y, interrupted
-        self.share = problem.delta2(weights)
-        np.maximum(self.share, LEAST, out=self.share)
-        np.divide(self.blocks.unit**2, self.share, out=self.share)
+        self.settings = settings
+        self.costs = problem.delta2(weights)
+        np.maximum(self.costs, TINY, out=self.costs)
+        np.divide(self.blocks.unit**2, self.costs, out=self.costs)
         self.regular = self.blocks.regular
-        self._signed, self._gradient = np.empty(y.size), np.empty(self.blocks.size)
-        self._system = self._solver()
+        self._signed, self.gradient = np.empty(y.size), np.empty(self.blocks.size)
+        self._directions = self._new_directions()
 
-    def _solver(self) -> _Products | _Gradients:
-        solver = _Products if self.blocks.size <= WIDE else _Gradients
-        return solver(self.blocks, self.share, self.interrupted)
+    def _new_directions(self) -> _Factorised | _ConjugateGradients:
+        """Return what computes Newton directions at the present costs."""
+        direct = self.blocks.size <= self.settings.max_columns
+        return (_Factorised if direct else _ConjugateGradients)(
+            self.blocks, self.costs, self.interrupted, self.settings
+        )
 
-    def start(self) -> None:
-        """Begin at 0."""
+    def start_at_zero(self) -> None:
+        """Begin at z = 0, where all slacks are 1."""
         self._forget()
         self.z, self.slack = np.zeros(self.blocks.size), np.ones(self.y.size)
 
-    def place(self, w: np.ndarray, b: float) -> None:
-        """Begin at this point."""
-        self._begin_at(self.blocks.coordinates(w, b))
-
-    def follow(self, z: np.ndarray, solve: Solve | None) -> None:
-        """Begin where a sample of these rows has led, with what solved its system there."""
-        self._begin_at(z)
-        self._lent = None if solve is None else _Lent(solve)
-
-    def solver(self) -> Solve | None:
-        """What solves the system here, where there are costly patterns enough to know it well."""
-        costly = self.slack > 0.0
-        if np.count_nonzero(costly) < RICH * self.blocks.size:
-            return None
-        return self._system.factored(costly)
-
-    def _begin_at(self, z: np.ndarray) -> None:
+    def start_at(self, z: np.ndarray) -> None:
+        """Begin at z."""
         self._forget()
-        self.slack = np.empty(self.y.size)
-        self._move_to(z)
+        self.z, self.slack = z, np.empty(self.y.size)
+        self._refresh()
 
     def _forget(self) -> None:
-        self._lent: _Lent | None = None
-        self._onward: np.ndarray | None = None
-        self._gap = self._last = np.inf
-        self._looked = False
-        self._apart = np.inf  # the bounds, as a share of the lower one
-        self._again = 0  # how often the same patterns were costly
+        self.gap = self._last_gap = np.inf
+        self._evaluated = False
+        self._bounds_gap = np.inf  # primal - dual of the bounds of this iterate, as a share of the dual one
+        self._unchanged = 0  # steps since the active set changed
 
     @contextmanager
     def costs_times(self, share: float) -> Iterator[None]:
-        """The problem with costs that are less."""
-        whole, self.share = self.share, share * self.share
-        self._system, self._again, self._looked = self._solver(), 0, False
+        """Multiply all costs by `share` within this context."""
+        whole, self.costs = self.costs, share * self.costs
+        self._directions, self._unchanged, self._evaluated = self._new_directions(), 0, False
         yield
-        self.share = whole
-        self._system, self._looked = self._solver(), False
+        self.costs = whole
+        self._directions, self._evaluated = self._new_directions(), False
 
-    def point(self, tol: float) -> Reached:
-        """The point in the problem's own units, as it was when it was looked at."""
+    def iterate(self, tol: float) -> Reached:
+        """Return the point in the problem's own units, as it was last evaluated."""
         alpha = self._signed * self.y
         alpha /= self.blocks.unit**2
-        return Reached(*self.blocks.primal(self.z), alpha, self._gap, tol > 0.0 and self._apart <= tol)
+        return Reached(*self.blocks.primal(self.z), alpha, self.gap, tol > 0.0 and self._bounds_gap <= tol)
 
-    def look(self) -> float:
-        """The gradient, and the relative gap that it leaves; once for every point."""
-        if self._looked:
-            return self._gap
-        total, square = weigh(self.slack, self.share, self.y, self._signed)
-        return self._measure(total, square, self.blocks.all_combined(self._signed))
+    def evaluate(self) -> float:
+        """Compute the gradient and the relative gap, unless this was done for this z; return the gap."""
+        if not self._evaluated:
+            total, square = weigh(self.slack, self.costs, self.y, self._signed)
+            self._set_gap(total, square, self.blocks.all_combined(self._signed))
+        return self.gap
 
-    def _move_to(self, z: np.ndarray) -> None:
-        """Be there, and look around: rows pass once."""
-        self.z, self._onward = z, None
-        self._measure(*self.blocks.weigh_at(z, self.y, self.share, self.slack, self._signed))
+    def _refresh(self) -> None:
+        """Compute slacks, gradient and gap from z alone, without accumulated rounding: one pass over the rows."""
+        self._set_gap(*self.blocks.weigh_at(self.z, self.y, self.costs, self.slack, self._signed))
 
-    def _measure(self, total: float, square: float, made: np.ndarray) -> float:
-        """The gradient, and the gap, of sums of alpha and of losses, and what y alpha combines the rows to."""
-        self._looked = True
-        _, left, size = subtract(self.regular, self.z, made, self._gradient)
-        curvature = size + square
+    def _set_gap(self, total: float, square: float, combined: np.ndarray) -> None:
+        """Set gradient and gaps.
+
+        Parameters
+        ----------
+        total : float
+            sum alpha_i.
+        square : float
+            sum c_i max(0, s_i)^2 = sum alpha_i^2 / c_i.
+        combined : ndarray of shape (size,)
+            v = sum alpha_i y_i b_i.
+        """
+        self._evaluated = True
+        _, gradient2, v2 = subtract(self.regular, self.z, combined, self.gradient)
+        # the best multiple of alpha: max_t t total - t^2 (v'Rv + square) / 2
+        curvature = v2 + square
         dual = 0.5 * total * total / curvature if curvature > 0.0 else 0.0
-        uneven = float(made[-1]) / total if self.problem.free and total > 0.0 else 0.0
-        self._last, self._gap = self._gap, 0.5 * left / dual + uneven * uneven if dual > 0.0 else np.inf
+        uneven = float(combined[-1]) / total if self.problem.free and total > 0.0 else 0.0
+        gap = 0.5 * gradient2 / dual + uneven * uneven if dual > 0.0 else np.inf
+        self._last_gap, self.gap = self.gap, gap
         primal = 0.5 * (float(self.regular @ (self.z * self.z)) + square)
-        # weights that balance are worth less by about so much for each unit of the intercept
+        # dual weights that are made to balance lose about so much for each unit of the intercept
         lost = abs(uneven) * total * (1.0 + abs(float(self.z[-1]))) if self.problem.free else 0.0
         lower = dual - lost
-        self._apart = (primal - lower) / lower if lower > 0.0 else np.inf
-        return self._gap
+        self._bounds_gap = (primal - lower) / lower if lower > 0.0 else np.inf
 
-    def ended(self) -> bool:
-        """Does nothing change any more?"""
-        return self._gap <= EXACT or (self._again > STILL and 0.5 * self._last <= self._gap < np.inf)
-
-    def _leads(self) -> bool:
-        """Is there something lent that leads on?"""
-        if self._onward is not None:
+    def is_stationary(self) -> bool:
+        """Return whether z is the optimum to rounding."""
+        settings = self.settings
+        if self._unchanged and self.gap <= settings.rounding:
             return True
-        if self._lent is None or not self._gap < np.inf:
-            return False
-        return self._lent.steps < FAR and self._gap <= LENT * self._last
+        no_progress = 0.5 * self._last_gap <= self.gap < np.inf
+        return no_progress and (
+            self.gap <= settings.nearly_rounding or self._unchanged > settings.same_active_set
+        )
 
-    def _next(self) -> np.ndarray:
-        """Where it leads; found once for every point."""
-        if self._onward is None:
-            assert self._lent is not None
-            self._onward = self.z + self._lent.way(self.z, self._gradient)
-        return self._onward
-
-    def advance(self) -> bool:
-        """A step, to the least point of its line or with what is lent all the way; False where there is none."""
-        if self._leads():
-            # nearly always as far as the least point of the line, which would take a pass more
-            before = self.z
-            self._move_to(self._next())
-            if not self._gap < self._last:
-                self._move_to(before)
-                self._lent = None
-            return True
-        self._lent = None
-        costly = self.slack > 0.0
-        rough = min(max(self._gap**0.5, FINE), ROUGH) * FINER**self._again
-        dz = self._system.solve(costly, self._gradient, rough)
-        step = self.blocks.all_scores(dz)
-        t = descend(self.slack, step, self.y, self.share, self.z, dz, self.regular, self._gradient, FLAT)
+    def step(self) -> bool:
+        """Take a Newton step to the minimum along its direction; return False where it leads nowhere."""
+        settings = self.settings
+        active = self.slack > 0.0
+        residual = min(max(self.gap**0.5, settings.min_residual), settings.max_residual)
+        dz = self._directions.solve(active, self.gradient, residual * settings.sharpen**self._unchanged)
+        change = self.blocks.all_scores(dz)
+        t = descend(
+            self.slack, change, self.y, self.costs, self.z, dz, self.regular, self.gradient, settings.line_search
+        )  # fmt: skip
         if not t > 0.0:
             return False
-        self._looked = False
-        self._again = 0 if follow(self.slack, step, t, costly) else self._again + 1
-        if self._again == 1:
-            self._move_to(self.z)  # without what rounding has added up
+        self._evaluated = False
+        self._unchanged = 0 if follow(self.slack, change, t, active) else self._unchanged + 1
+        if self._unchanged == 1:  # next to the end: the last digits count
+            self._refresh()
         return True
 
 
-class _Lent:
-    """What solves the system of a sample, corrected by what the `steps` so far have shown of the curvature (BFGS)."""
+class _Factorised:
+    """Newton directions by a Cholesky factor of the Hessian."""
 
-    def __init__(self, solve: Solve) -> None:
-        self._solve, self.steps = solve, 0
-        self._last: tuple[np.ndarray, np.ndarray] | None = None
-        self._seen: list[tuple[np.ndarray, np.ndarray, float]] = []
+    def __init__(
+        self,
+        blocks: Blocks,
+        costs: np.ndarray,
+        interrupted: Callable[[], bool],
+        settings: Settings = SETTINGS,
+    ) -> None:
+        self._hessian = ActiveHessian(blocks, costs, interrupted)
 
-    def way(self, z: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """To about the least point of the whole."""
-        if self._last is not None:
-            step, change = z - self._last[0], gradient - self._last[1]
-            if float(step @ change) > 0.0:
-                self._seen.append((step, change, 1.0 / float(step @ change)))
-        self._last, self.steps = (z.copy(), gradient.copy()), self.steps + 1
-        rest, shares = gradient.copy(), []
-        for step, change, inverse in reversed(self._seen):
-            shares.append(inverse * float(step @ rest))
-            rest -= shares[-1] * change
-        way = self._solve(rest)
-        for (step, change, inverse), share in zip(self._seen, reversed(shares), strict=True):
-            way += (share - inverse * float(change @ way)) * step
-        return -way
+    def solve(self, active: np.ndarray, gradient: np.ndarray, residual: float) -> np.ndarray:
+        """Return -H^-1 g for this active set; where H has lost its digits, -g divided by its diagonal."""
+        hessian = self._hessian.regularised(active)
+        solve = factor(hessian)
+        return -solve(gradient) if solve is not None else -gradient / np.maximum(np.diag(hessian), TINY)
 
 
-class _Products:
-    """The matrix of the products of columns, over the costly patterns: changed with them, and factored."""
+class _ConjugateGradients:
+    """Newton directions by conjugate gradients on products of the Hessian, preconditioned by its diagonal."""
 
-    def __init__(self, blocks: Blocks, share: np.ndarray, interrupted: Callable[[], bool]) -> None:
-        self.blocks, self.share, self.interrupted = blocks, share, interrupted
-        self._inside: np.ndarray | None = None  # the patterns whose matrix it is, if any
-        self._came, self._left = np.empty((2, share.size), np.uint32)
-        self._matrix = np.zeros((blocks.size, blocks.size))
-        self._top = np.zeros(blocks.size)
-
-    def factored(self, costly: np.ndarray) -> Solve | None:
-        """What solves the system of these patterns."""
-        self._follow(costly)
-        return factor(self.blocks.regularised(self._matrix))
-
-    def solve(self, costly: np.ndarray, gradient: np.ndarray, rough: float) -> np.ndarray:
-        """The way to the least point of these patterns' loss."""
-        solve = self.factored(costly)
-        if solve is not None:
-            return -solve(gradient)
-        return -gradient / np.maximum(np.diag(self.blocks.regularised(self._matrix)), LEAST)
-
-    def _follow(self, costly: np.ndarray) -> None:
-        """Add the patterns that came to the matrix, subtract those that left; or begin anew."""
-        inside = np.zeros_like(costly) if self._inside is None else self._inside
-        came, left, count = changes(costly, inside, self._came, self._left)
-        anew = came + left > ANEW * count
-        if came and not anew:
-            self._matrix += self._sum(self._came[:came])
-            np.maximum(self._top, np.diag(self._matrix), out=self._top)
-        if left and not anew:
-            self._matrix -= self._sum(self._left[:left])
-            anew = bool((np.diag(self._matrix) < FALL * self._top).any())
-        if anew:
-            if came < count:
-                changes(costly, np.zeros_like(costly), self._came, self._left)
-            self._matrix = self._sum(self._came[:count])
-            self._top = np.diag(self._matrix).copy()
-        self._inside = costly
-
-    def _sum(self, rows: np.ndarray) -> np.ndarray:
-        return self.blocks.all_products(self.share, rows, self.interrupted)
-
-
-class _Gradients:
-    """Conjugate gradients, which ask for products of the matrix with vectors alone; its diagonal before them."""
-
-    def __init__(self, blocks: Blocks, share: np.ndarray, interrupted: Callable[[], bool]) -> None:
-        self.blocks, self.share, self.interrupted = blocks, share, interrupted
+    def __init__(
+        self,
+        blocks: Blocks,
+        costs: np.ndarray,
+        interrupted: Callable[[], bool],
+        settings: Settings = SETTINGS,
+    ) -> None:
+        self.blocks, self.costs, self.interrupted, self.settings = blocks, costs, interrupted, settings
         X, self._w = blocks.X, np.zeros(blocks.d)
         if sp.issparse(X):
             self._space: Any = Sparse(unsigned(X.indptr), unsigned(X.indices), X.data, Vector(self._w))
         else:
             self._space = Dense(np.asarray(X), Vector(self._w))
 
-    def factored(self, costly: np.ndarray) -> None:
-        """Nothing that others could use."""
-
-    def solve(self, costly: np.ndarray, gradient: np.ndarray, rough: float) -> np.ndarray:
-        """The way to the least point of these patterns' loss, but for this share of the gradient."""
-        rows = np.flatnonzero(costly)
+    def solve(self, active: np.ndarray, gradient: np.ndarray, residual: float) -> np.ndarray:
+        """Return dz with |H dz + g| <= residual |g| on the regularised weights."""
+        rows, regular = np.flatnonzero(active), self.blocks.regular
         inverse = 1.0 / self._diagonal(rows)
         dz, rest = np.zeros(gradient.size), -gradient
-        other = inverse * rest
-        direction, square = other, float(rest @ other)
-        enough = rough * rough * float(self.blocks.regular @ (rest * rest))
-        for _ in range(TURNS):
-            if not float(self.blocks.regular @ (rest * rest)) > enough or self.interrupted():
+        scaled = inverse * rest
+        direction, square = scaled, float(rest @ scaled)
+        enough = residual * residual * float(regular @ (rest * rest))
+        for _ in range(self.settings.max_cg_steps):
+            if not float(regular @ (rest * rest)) > enough or self.interrupted():
                 break
             product = self._product(rows, direction)
             t = square / float(direction @ product)
             dz, rest = dz + t * direction, rest - t * product
-            other = inverse * rest
-            before, square = square, float(rest @ other)
-            direction = other + square / before * direction
+            scaled = inverse * rest
+            before, square = square, float(rest @ scaled)
+            direction = scaled + square / before * direction
         return dz
 
     def _product(self, rows: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Return H z for these active rows."""
         w, b = self.blocks.primal(z)
         self._w[:] = w
         made = np.zeros(self.blocks.d)
-        total = products(self._space, rows, self.share, b, Vector(made))
+        total = products(self._space, rows, self.costs, b, Vector(made))
         return self.blocks.regular * z + self.blocks.combined(made, total)
 
     def _diagonal(self, rows: np.ndarray) -> np.ndarray:
+        """Return the diagonal of H: sum c_i (x_ij - mean_j)^2 from the sums of c_i x_ij^2 and of c_i x_ij."""
         blocks, mean = self.blocks, self.blocks.mean
-        sums, both = np.zeros((2, blocks.d))
-        total = diagonal(self._space, rows, self.share, Vector(sums), Squared(both))
-        both += mean * (total * mean - 2.0 * sums)
-        found = np.append(np.maximum(both, 0.0), blocks.constant**2 * total)[: blocks.size]
-        return np.maximum(found / blocks.units**2 + self.blocks.regular, LEAST)
+        sums, squares = np.zeros((2, blocks.d))
+        total = diagonal(self._space, rows, self.costs, Vector(sums), Squared(squares))
+        squares += mean * (total * mean - 2.0 * sums)
+        found = np.append(np.maximum(squares, 0.0), blocks.constant**2 * total)[: blocks.size]
+        return np.maximum(found / blocks.units**2 + blocks.regular, TINY)
