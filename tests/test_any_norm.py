@@ -368,7 +368,7 @@ def test_time_is_heard_within_a_round():
 
 def test_time_is_heard_while_separability_is_asked(monkeypatch):
     """Nothing is then said of it, and nothing is concluded."""
-    monkeypatch.setattr("maxmargin.fit.policy.FEW", 0.0)
+    monkeypatch.setattr("maxmargin.fit.policy.MAX_BARRIER_FLOPS", 0.0)
     monkeypatch.setattr("maxmargin.algorithms.batch.generation.WHOLE", 0)
     monkeypatch.setattr("maxmargin.algorithms.batch.generation.ALL_ROWS", 0)
     monkeypatch.setattr("maxmargin.algorithms.batch.generation.ROWS", 1)
@@ -408,7 +408,7 @@ def test_log_p_is_what_an_algorithm_is_asked_for():
 
 
 def test_a_large_hard_margin_is_asked_whether_it_has_a_separator(monkeypatch):
-    monkeypatch.setattr("maxmargin.fit.policy.FEW", 0.0)
+    monkeypatch.setattr("maxmargin.fit.policy.MAX_BARRIER_FLOPS", 0.0)
     X, y = separable(30, 4, 15)
     good = MaxMarginClassifier(C=INF, p=3.0, tol=1e-2, random_state=0).fit(X, y)
     assert good.status_ is Status.CERTIFIED

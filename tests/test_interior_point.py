@@ -19,7 +19,7 @@ from maxmargin.algorithms.batch.primal_dual import interior_points
 from maxmargin.cli.words import stages_line
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
-from maxmargin.fit.policy import choose, relay
+from maxmargin.fit.policy import choose, fallback
 from maxmargin.fit.values import dual_point, primal_point
 
 LOSSES, INTERCEPTS = ("hinge", "squared_hinge"), ("free", "augmented", "none")
@@ -220,7 +220,7 @@ def test_dual_descent_hands_over(rules_alone, capsys):
     lower, upper = ([getattr(report, side) for report in model.history_] for side in ("lower", "upper"))
     assert (np.diff(lower) >= 0.0).all()
     assert (np.diff(upper) <= 1e-12 * upper[-1]).all()  # objectives are rounded
-    assert model.history_[first - 1].presentations >= relay(Problem("hinge", 1e3), Patterns(X)).presentations
+    assert model.history_[first - 1].presentations >= fallback(Problem("hinge", 1e3), Patterns(X)).presentations
 
 
 def test_many_dense_rows_of_few_features_begin_with_proximal_points(rules_alone):
@@ -233,10 +233,10 @@ def test_many_dense_rows_of_few_features_begin_with_proximal_points(rules_alone)
     assert {report.stage for report in model.history_} == {"proximal-point"}
     assert model.history_[0].reason == "3000 x 40, dense: proximal points, whatever C and the scales are"
     problem = Problem("hinge", 1.0)
-    assert relay(problem, Patterns(X)) is None
+    assert fallback(problem, Patterns(X)) is None
     for others in (X[:1500], sp.csr_array(X)):
         assert choose(problem, Patterns(others), y[: others.shape[0]])[0].name == "dcd"
-        assert relay(problem, Patterns(others)).algorithm.name == "proximal-point"
+        assert fallback(problem, Patterns(others)).algorithm.name == "proximal-point"
 
 
 def test_small_problems_begin_with_the_exact_step_alone():
@@ -258,18 +258,18 @@ def test_newton_hands_over_where_it_ends(rules_alone, monkeypatch):
 
 def test_sparse_rows_of_many_columns_are_handed_to_conjugate_gradients():
     """Squared losses: where there are as many rows as columns, after some passes."""
-    many = relay(Problem("squared_hinge", 1.0), Patterns(sp.random(1500, 1200, 0.01, format="csr", rng=0)))
+    many = fallback(Problem("squared_hinge", 1.0), Patterns(sp.random(1500, 1200, 0.01, format="csr", rng=0)))
     assert many.algorithm == Newton()
     assert many.presentations == 50 * 1500
     wide = Patterns(sp.random(100, 1200, 0.01, format="csr", rng=0))
-    assert relay(Problem("squared_hinge", 1.0), wide) is None
+    assert fallback(Problem("squared_hinge", 1.0), wide) is None
 
 
-def test_wide_data_and_other_problems_have_no_relay():
+def test_wide_data_and_other_problems_have_no_fallback():
     wide = Patterns(np.ones((10, 50)))
-    assert relay(Problem("hinge", 1.0), wide) is None
-    assert relay(Problem("hinge", np.inf), Patterns(np.ones((50, 3)))) is None
-    assert relay(Problem("hinge", 1.0, 1.5), Patterns(np.ones((50, 3)))) is None
+    assert fallback(Problem("hinge", 1.0), wide) is None
+    assert fallback(Problem("hinge", np.inf), Patterns(np.ones((50, 3)))) is None
+    assert fallback(Problem("hinge", 1.0, 1.5), Patterns(np.ones((50, 3)))) is None
 
 
 def test_badly_centred_paths_are_followed_to_their_end():

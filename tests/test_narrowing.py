@@ -191,7 +191,7 @@ def test_memory_is_a_part_of_the_data():
     assert peak < 0.7 * X.nbytes
 
 
-@pytest.mark.parametrize("after", [0, 5, 20])
+@pytest.mark.parametrize("after", [0, 5, 60])
 def test_it_stops_when_it_is_told_to(after, monkeypatch):
     """In the samples or after them: one more step each, and a point of the whole problem; none before the first."""
     monkeypatch.setattr(narrowing, "FEW", 0)
