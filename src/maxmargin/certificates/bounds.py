@@ -1,19 +1,36 @@
-"""Bounds."""
+"""Formulas of the bounds, fed by sums over linear rows or kernel rows, and rounded outwards.
+
+With alpha feasible, v = sum alpha_i y_i x_i and m_i = y_i (w.x_i + b)
+
+* soft:  sum alpha_i - sum alpha_i^2 / (4 C s_i) - 1/2 |v|^2  <=  optimum  <=  1/2 |w|^2 + losses,
+* hard:  min m_i / |w|  <=  largest margin  <=  |v| / sum alpha_i,
+
+v being measured in the p-norm and w in the dual q-norm: Hoelder's inequality is all that is used. With the norm to the
+first power (`power=1`) the soft bounds are (sum alpha_i - sum alpha_i^2 / (4 C s_i)) / max(1, |v|) and |w| + losses.
+
+A provider (`rows`: linear rows, `gram`: kernel rows) supplies margins with their errors, lengths as intervals, and the
+imbalance of the dual variables; `one_pass` supplies the sums themselves. u = eps / 2 is the unit roundoff: each
+operation in float64 is off by at most u of its result, or by half of the smallest number where it underflows.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..numerics.sums import Arithmetic, powers_error
+from ..numerics.sums import Arithmetic, Compensated, Plain, parts, powers_error
 from ..problem.problem import Problem
 
-_EPS, _LEAST = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
+EPS, LEAST = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
+# Entries that count are gathered where at most one in so many does: gathering costs about one pass over all of them.
+GATHERED = 2
 
 
 class Bounds(NamedTuple):
-    """A lower and an upper bound, rounded outwards: `below` and `above` are what that took from each."""
+    """A lower and an upper bound, rounded outwards; `below` and `above` are the rounding margins of each."""
 
     lower: float
     upper: float
@@ -22,68 +39,251 @@ class Bounds(NamedTuple):
 
     @property
     def rounding(self) -> float:
-        """What rounding took from both together."""
+        """The rounding margins of both together."""
         return self.below + self.above
 
 
-class DualPoint(NamedTuple):
-    """v = sum alpha_i y_i x_i, the constant coordinate included, and how far it is from what would prove the bound.
+class Side(NamedTuple):
+    """One bound, the rounding margin that it contains, and the value as computed, without that margin."""
 
-    `off` is what rounding may add to |v|; so may `uneven`, the difference of the classes' totals that is left
-    where they should be equal: the heavier one scaled down moves v by so much times the longest pattern.
+    bound: float
+    rounding: float
+    value: float
+
+
+class Length(NamedTuple):
+    """A norm as computed, and an interval that holds the exact one."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Margins(NamedTuple):
+    """Margins as computed, and by how much each may be off."""
+
+    values: np.ndarray
+    errors: np.ndarray
+
+
+class DualSums(NamedTuple):
+    """Sums over the dual variables.
+
+    Attributes
+    ----------
+    gains : float
+        sum alpha_i - sum alpha_i^2 / (4 C s_i); sum alpha_i of a hard margin and of the hinge.
+    size : float
+        The same with a plus sign: the sum of the absolute values of all terms.
+    error : float
+        Rounding of the summation of the gains.
+    imbalance : float
+        At least |sum alpha_i y_i| where the intercept is free, else 0.
+    length : Length
+        |v|, the heavier class scaled down to the total of the other.
     """
 
-    v: np.ndarray
-    off: float
-    uneven: float
-
-
-class Sums(NamedTuple):
-    """Over all n patterns, of which `used` have a dual weight: what these are worth but for |v|^2, and all losses.
-
-    `size` is the sum of alpha and alpha^2 / (4 C s_i), of which the gains are the difference; losses are those of
-    margins as small as they may be, and of margins as they seem. Of the terms of both sums so many are added one after
-    the other.
-    """
-
-    n: int
-    used: int
     gains: float
     size: float
-    losses: float
-    nominal: float
-    terms_of_gains: int
-    terms_of_losses: int
+    error: float
+    imbalance: float
+    length: Length
 
 
-def soft_bounds(
+class PrimalSums(NamedTuple):
+    """The losses of all rows, or the smallest margin of a hard margin problem, and |w|.
+
+    Attributes
+    ----------
+    value : float
+        Of the margins as computed.
+    worst : float
+        Of margins as small as their errors allow.
+    error : float
+        Rounding of the summation of the losses.
+    length : Length
+        |w|, with the weight of an augmented intercept.
+    """
+
+    value: float
+    worst: float
+    error: float
+    length: Length
+
+
+def both(problem: Problem, dual: Side, primal: Side) -> Bounds:
+    """Return the two bounds in order: a dual point bounds a hard margin from above, a soft optimum from below."""
+    lower, upper = (primal, dual) if problem.hard else (dual, primal)
+    return Bounds(lower.bound, upper.bound, lower.rounding, upper.rounding)
+
+
+def dual_bound(problem: Problem, sums: DualSums) -> Side:
+    """Return the bound that feasible dual variables prove."""
+    if problem.hard:
+        return _largest_margin(sums)
+    return _half_square(sums) if problem.power == 2 else _first_power(sums)
+
+
+def _largest_margin(sums: DualSums) -> Side:
+    """|v| / sum alpha, an upper bound of every margin.
+
+    Scaling the heavier class down takes at most `imbalance` from the sum. Two subtractions and one division are off by
+    less than 4 eps.
+    """
+    total = sums.gains - sums.error - sums.imbalance
+    if not total > 0.0:
+        return Side(np.inf, 0.0, np.inf)
+    value = sums.length.value / sums.gains
+    upper = sums.length.high / total * (1.0 + 4.0 * EPS)
+    return Side(upper, upper - value, value)
+
+
+def _half_square(sums: DualSums) -> Side:
+    """gains - 1/2 |v|^2, a lower bound of the optimum.
+
+    Scaling the heavier class down by imbalance / total lowers the gains by at most `imbalance`: their derivative is at
+    most one. Each gain, alpha - alpha^2 / (4 C s), is four operations, 4 u of its size; the square, both differences
+    and the sum of the margins add 4 u of size + |v|^2: together less than the 4 eps = 8 u that are taken.
+    """
+    value, high = sums.length.value, sums.length.high
+    objective = sums.gains - 0.5 * value * value
+    rounding = 0.5 * (high - value) * (high + value)  # 1/2 (high^2 - value^2) without cancellation
+    rounding += sums.error + sums.imbalance + 4.0 * EPS * (sums.size + high * high)
+    rounding += 4.0 * LEAST if sums.size > 0.0 else 0.0  # the square may underflow
+    return _lower(objective, rounding)
+
+
+def _first_power(sums: DualSums) -> Side:
+    """gains / max(1, |v|), a lower bound of the optimum: gains are concave and 0 at 0, so that scaling keeps them.
+
+    A negative sum of gains is not divided, since a larger |v| would raise it. `max` has its arguments in an order that
+    keeps NaN.
+    """
+    value = sums.gains / max(sums.length.value, 1.0)
+    gains = sums.gains - sums.error - sums.imbalance - 4.0 * EPS * sums.size
+    lower = gains / max(sums.length.high, 1.0)
+    lower = min(lower, gains) if gains < 0.0 else lower
+    rounding = value - lower + 2.0 * EPS * abs(value)  # the quotient and two differences: 3 u
+    rounding += 4.0 * LEAST if sums.size > 0.0 else 0.0
+    return _lower(value, rounding)
+
+
+def _lower(value: float, rounding: float) -> Side:
+    """value - rounding; -inf where sums have overflowed, as what is not a number bounds nothing."""
+    bound = value - rounding
+    return Side(bound, rounding, value) if math.isfinite(bound) else Side(-np.inf, np.inf, value)
+
+
+def primal_bound(problem: Problem, sums: PrimalSums) -> Side:
+    """Return the bound that a primal point proves: what it attains."""
+    return _attained_margin(sums) if problem.hard else _objective(problem, sums)
+
+
+def _attained_margin(sums: PrimalSums) -> Side:
+    """min m_i / |w|, a lower bound of the largest margin; a negative margin is smallest where |w| is.
+
+    The quotient is off by u, the comparison with the value as computed by as much: 4 eps is more.
+    """
+    length = sums.length
+    if not length.value > 0.0:
+        return Side(-np.inf, 0.0, -np.inf)
+    value = sums.value / length.value
+    far = length.high if sums.worst > 0.0 else length.low
+    lower = sums.worst / far if far > 0.0 else -np.inf
+    lower -= 4.0 * EPS * abs(lower)
+    return Side(lower, value - lower if math.isfinite(lower) else 0.0, value)
+
+
+def _objective(problem: Problem, sums: PrimalSums) -> Side:
+    """Penalty of |w| plus losses, an upper bound of the optimum.
+
+    Each loss, C s (1 - m)^2, is four operations, the square doubling the error of the first: 5 u of its value. The
+    penalty (2 u) and two additions (2 u) make less than the 4 eps = 8 u that are taken.
+    """
+    penalty = problem.penalty(sums.length.value)
+    value = penalty + sums.value
+    upper = problem.penalty(sums.length.high) + sums.worst
+    rounding = sums.error + 4.0 * EPS * upper
+    rounding += 4.0 * LEAST if sums.length.high > 0.0 else 0.0  # the square may underflow
+    upper += rounding
+    if math.isinf(upper):  # no difference of infinite numbers
+        return Side(upper, upper, value)
+    return Side(upper, upper - value, value)
+
+
+def dual_sums(
     problem: Problem,
-    arithmetic: Arithmetic,
-    point: tuple[np.ndarray, float],
-    sums: Sums,
-    dual: DualPoint,
-) -> Bounds:
-    w, b = point
-    v2, size = arithmetic.square(dual.v, problem.p), sums.size
-    lower = problem.worth(sums.gains, v2)
-    terms = sums.terms_of_gains + dual.v.size
-    if problem.power == 2:
-        below = arithmetic.error(lower, size + v2, terms) + 4.0 * _EPS * (size + v2)
-        below += (
-            dual.uneven + dual.off * (float(np.sqrt(v2)) + dual.off) + v2 * powers_error(problem.p, terms)
-        )
-    else:  # gains divided by max(1, |v|), of which |v| may be larger than it seems
-        below = arithmetic.error(lower, size, terms) + 4.0 * _EPS * size + dual.uneven
-        below += size * (dual.off + float(np.sqrt(v2)) * (powers_error(problem.p, terms) + terms * _EPS))
-    if sums.used:
-        below += (sums.n + dual.v.size + 4.0) * _LEAST
-    if problem.euclidean:
-        penalty = 0.5 * problem.norm2(arithmetic.square(w), b)
-    else:
-        penalty = problem.penalty(arithmetic.norm(problem.weights(w, b), problem.q))
-    upper = penalty + sums.losses
-    above = arithmetic.error(upper, upper, sums.terms_of_losses + w.size) + 4.0 * _EPS * upper
-    above += 2.0 * upper * powers_error(problem.q, w.size)
-    if penalty > 0.0 or w.any():  # squares may have lost their digits
-        above += (w.size + 4.0) * _LEAST
-    return Bounds(lower - below, upper + above, below, above + sums.losses - sums.nominal)
+    weights: np.ndarray,
+    alpha: np.ndarray,
+    length: Length,
+    imbalance: float,
+    arithmetic: Arithmetic = Plain,
+) -> DualSums:
+    """Sum up the gains of feasible dual variables.
+
+    A sum of k terms, added in a row, is off by `arithmetic.error`. Quotients of tiny numbers may underflow: the
+    smallest number for each row covers them.
+    """
+    gains, count = 0.0, int(np.count_nonzero(alpha))
+    for part in _pieces(alpha.size, arithmetic):
+        values, costs = gathered(alpha[part] > 0.0, alpha[part], weights[part])
+        gains += arithmetic.total(problem.gains(values, costs))
+    size = 2.0 * float(alpha.sum()) - gains
+    error = arithmetic.error(gains, size, arithmetic.terms(alpha, count, 0))
+    error += (alpha.size + 4.0) * LEAST if count else 0.0
+    return DualSums(gains, size, error, imbalance, length)
+
+
+def primal_sums(
+    problem: Problem, weights: np.ndarray, margins: Margins, length: Length, arithmetic: Arithmetic = Plain
+) -> PrimalSums:
+    """Sum up the losses of the margins, or find the smallest margin of a hard margin problem."""
+    if problem.hard:
+        used = weights > 0.0
+        worst = float((margins.values - margins.errors)[used].min())
+        return PrimalSums(float(margins.values[used].min()), worst, 0.0, length)
+    value = worst = 0.0
+    for part in _pieces(weights.size, arithmetic):
+        values = margins.values[part]
+        least = values - margins.errors[part]
+        # a margin that is not a number is below 1, so that its loss is not dropped
+        least, values, costs = gathered(~(least >= 1.0), least, values, weights[part])
+        worst += arithmetic.total(problem.losses(least, costs))
+        value += Plain.total(problem.losses(values, costs))
+    error = arithmetic.error(worst, worst, arithmetic.terms(margins.values, weights.size, 0))
+    return PrimalSums(value, worst, error, length)
+
+
+def measured(vector: np.ndarray, exponent: float, arithmetic: Arithmetic, moved: float = 0.0) -> Length:
+    """Return the norm of a vector that is itself off by at most `moved` in that norm.
+
+    The sum of powers is off by `arithmetic.error`, relative to itself, and the root halves that share at p = 2: the
+    other half, at least 2 u, covers the root and the sums below. `powers_error` is the error of the powers.
+    """
+    value = arithmetic.norm(vector, exponent)
+    off = arithmetic.error(value, value, vector.size) + value * powers_error(exponent, vector.size) + moved
+    off *= 1.0 + 4.0 * EPS  # its own sums
+    return Length(value, max(value - off, 0.0), value + off)
+
+
+def imbalance(alpha: np.ndarray, y: np.ndarray, arithmetic: Arithmetic = Compensated) -> float:
+    """Return at least |sum alpha_i y_i|.
+
+    It moves v by as many radii of the data, hence the compensated sum where others are plain.
+    """
+    finer = Compensated if arithmetic is Plain else arithmetic
+    found = abs(finer.summed(np.multiply, *gathered(alpha > 0.0, alpha, y)))
+    return found + finer.error(found, float(alpha.sum()), finer.terms(alpha, int(np.count_nonzero(alpha)), 0))
+
+
+def gathered(wanted: np.ndarray, *vectors: np.ndarray) -> Sequence[np.ndarray]:
+    """Return the wanted entries of each vector, where these are few, else the vectors: other entries add nothing."""
+    if GATHERED * np.count_nonzero(wanted) >= wanted.size:
+        return vectors
+    places = np.flatnonzero(wanted)
+    return [vector[places] for vector in vectors]
+
+
+def _pieces(n: int, arithmetic: Any) -> Iterable[slice]:
+    """Pieces of vectors that stay in cache; compensated sums take whole vectors."""
+    return parts(n) if arithmetic is Plain else (slice(0, n),)

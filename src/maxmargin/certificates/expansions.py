@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -11,10 +10,10 @@ import numpy as np
 from ..kernels.functions import Kernel
 from ..problem.intercept import best_intercept, best_multiple_and_intercept
 from ..problem.problem import Problem
-from .bounds import Bounds
+from .bounds import EPS, Bounds, Side, both, dual_bound, dual_sums, imbalance, primal_bound, primal_sums
 from .certificate import Certificate
 from .dual_variables import feasible
-from .gram import EPS, Combination, KernelSample
+from .gram import Combination, KernelSample
 from .sample import Sample, fingerprint
 
 NEXT = 1e-3  # share of the best objective, up to which others are as good
@@ -75,7 +74,7 @@ def attained(problem: Problem, sample: KernelSample, y: np.ndarray, c: np.ndarra
     c : ndarray of shape (n,)
     b : float
     """
-    return _primal_side(problem, y, np.ones(y.size), sample.combinations(c[None])[0], b)[0]
+    return primal_side(problem, y, np.ones(y.size), sample.combinations(c[None])[0], b).bound
 
 
 def all_bounds(
@@ -104,9 +103,11 @@ def all_bounds(
     result = []
     for k, (problem, y, s, point) in enumerate(zip(problems, ys, weights, points, strict=True)):
         alpha, dual = _multiplied(problem, sample, s, y, duals[k], combinations[k])
-        proof = _dual_side(problem, sample, y, s, alpha, dual)
-        if not (problem.hard or proof[0] >= 0.0):  # no dual weights prove more than ones that rounding spoils
-            alpha, proof = np.zeros_like(alpha), (0.0, 0.0)
+        proof = dual_side(problem, sample, y, s, alpha, dual)
+        if not (
+            problem.hard or proof.bound >= 0.0
+        ):  # no dual weights prove more than ones that rounding spoils
+            alpha, proof = np.zeros_like(alpha), Side(0.0, 0.0, 0.0)
         given, share = None, shares[k]
         if share is None:
             given = next(rest)
@@ -115,8 +116,8 @@ def all_bounds(
         found: list[KernelBounds] = []
         seen = 0.0 if gaps is None else gaps[k]
         for w, b in _primal_points(problem, sample, y, s, given, point.intercept, dual):
-            side = _primal_side(problem, y, s, w, b)
-            found.append(KernelBounds(_both(problem, proof, side), KernelPoint(alpha, w.c, b), side.value))
+            side = primal_side(problem, y, s, w, b)
+            found.append(KernelBounds(both(problem, proof, side), KernelPoint(alpha, w.c, b), side.value))
             if problem.gap(found[-1].bounds.lower, found[-1].bounds.upper) <= AS_SMALL * seen:
                 break
         result.append(better(problem, found))
@@ -133,9 +134,9 @@ def better(problem: Problem, found: Sequence[KernelBounds]) -> KernelBounds:
         [_worth(problem, one.bounds.lower if problem.hard else one.bounds.upper) for one in found]
     )
     gaps = np.array([problem.gap(one.bounds.lower, one.bounds.upper) for one in found])
-    near = values <= values.min() + NEXT * abs(values.min())
     if problem.hard and (proved < 0.0).any():  # `proved` is minus a margin: a proved separator comes first
-        near = proved < 0.0
+        values = np.where(proved < 0.0, values, np.inf)
+    near = values <= values.min() + NEXT * abs(values.min())
     return found[int(np.lexsort((values, proved, gaps, ~near))[0])]
 
 
@@ -172,12 +173,6 @@ def _nothing(problem: Problem, y: np.ndarray, weights: np.ndarray) -> tuple[Comb
     return Combination(zero, zero, 0.0, 0.0, 0.0), b
 
 
-def _both(problem: Problem, dual: tuple[float, float], primal: _Side) -> Bounds:
-    """A bound and what rounding took from it, of either side: which of them is the lower one?"""
-    (lower, below), (upper, above) = (primal[:2], dual) if problem.hard else (dual, primal[:2])
-    return Bounds(lower, upper, below, above)
-
-
 def _share(c: np.ndarray, other: np.ndarray) -> float | None:
     """The t for which c is t times the other, but for rounding: its scores are known without it; else None."""
     square = float(other @ other)
@@ -206,72 +201,31 @@ def _multiplied(
         return alpha, dual
     own = problem.rho * float(dual.c.sum())
     t = problem.multiple(alpha, dual.square + own * own, weights)
-    alpha = np.minimum(t * alpha, problem.caps(weights))
+    alpha = problem.capped(t * alpha, weights)
     return alpha, sample.multiple(dual, t, alpha * y)
 
 
-def _dual_side(
+def dual_side(
     problem: Problem,
     sample: KernelSample,
     y: np.ndarray,
     weights: np.ndarray,
     alpha: np.ndarray,
     dual: Combination,
-) -> tuple[float, float]:
-    """What the dual weights prove, and what rounding took from it."""
-    terms, total = int(np.count_nonzero(alpha)) + 4, float(alpha.sum())
-    own = problem.rho * float(dual.c.sum())
-    square = dual.square + own * own
-    uncertain = dual.uncertain + 4.0 * terms * EPS * problem.rho * problem.rho * total * total
-    # classes whose totals differ by rounding: scaling the heavier one down moves v by so much
-    uneven = 0.0
-    if problem.free:
-        uneven = abs(math.fsum(dual.c[dual.c != 0.0].tolist()))
-        moved = uneven * sample.most**0.5
-        uncertain += 2.0 * moved * ((square + uncertain) ** 0.5 + moved)
-    if problem.hard:
-        rest = total * (1.0 - (alpha.size + 4.0) * EPS) - uneven
-        if not rest > 0.0:
-            return np.inf, 0.0
-        upper = (square + uncertain) ** 0.5 / rest * (1.0 + 8.0 * EPS)
-        return upper, upper - square**0.5 / total
-    size = float((2.0 * alpha - problem.gains(alpha, weights)).sum())
-    below = 0.5 * uncertain + (terms + 4.0) * EPS * (size + square) + 2.0 * uneven
-    return problem.dual(square, alpha, weights) - below, below
+) -> Side:
+    """Return the bound of feasible dual variables, of which `dual` is sum alpha_i y_i phi(x_i).
+
+    Scaling the heavier class down by what its total exceeds the other moves v by as many radii of the data.
+    """
+    uneven = imbalance(alpha, y) if problem.free else 0.0
+    length = dual.dual_length(problem, alpha, uneven * sample.most**0.5)
+    return dual_bound(problem, dual_sums(problem, weights, alpha, length, uneven))
 
 
-class _Side(NamedTuple):
-    """What a primal point attains, what rounding took from that, and what it attains as computed."""
-
-    bound: float
-    taken: float
-    value: float
-
-
-def _primal_side(problem: Problem, y: np.ndarray, weights: np.ndarray, w: Combination, b: float) -> _Side:
-    margins, slack = _margins(y, w, b)
-    square = problem.norm2(w.square, b)
-    if problem.hard:
-        used = weights > 0.0
-        least = float((margins - slack)[used].min())
-        if not square > 0.0:
-            return _Side(-np.inf, 0.0, -np.inf)
-        value = float(margins[used].min()) / square**0.5
-        far = square + w.uncertain if least > 0.0 else max(square - w.uncertain, 0.0)
-        lower = least / far**0.5 if far > 0.0 else -np.inf
-        lower -= 8.0 * EPS * abs(lower)
-        return _Side(lower, value - lower if np.isfinite(lower) else 0.0, value)
-    value = problem.primal(0.5 * square, margins, weights)
-    upper = problem.primal(0.5 * (square + w.uncertain), margins - slack, weights)
-    upper += (margins.size + 8.0) * EPS * upper
-    return _Side(upper, upper - value, value)
-
-
-def _margins(y: np.ndarray, w: Combination, b: float) -> tuple[np.ndarray, np.ndarray]:
-    """The margins, and by how much each may be off."""
-    margins = y * (w.scores + b)
-    rounded = np.where(w.scores == 0.0, 0.0, 4.0 * EPS * np.abs(margins))  # b alone is not rounded
-    return margins, w.off + rounded
+def primal_side(problem: Problem, y: np.ndarray, weights: np.ndarray, w: Combination, b: float) -> Side:
+    """Return the bound of the primal point (w, b)."""
+    sums = primal_sums(problem, weights, w.margins(y, b), w.primal_length(problem, b))
+    return primal_bound(problem, sums)
 
 
 def _without_losses(
@@ -281,7 +235,7 @@ def _without_losses(
 
     Three times what they may be off: here, and twice where scores are computed anew.
     """
-    margins, slack = _margins(y, w, b)
+    margins, slack = w.margins(y, b)
     least = float((margins - 3.0 * slack).min(where=weights > 0.0, initial=np.inf))
     if not 0.0 < least < 1.0:
         return []

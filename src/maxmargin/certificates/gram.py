@@ -11,8 +11,9 @@ import numpy as np
 from ..kernels.functions import Kernel, Linear, Precomputed, Products
 from ..kernels.gram import BLOCK, gram_product
 from ..numerics.sums import Compensated, Plain
+from ..problem.problem import Problem
+from .bounds import EPS, Length, Margins
 
-EPS = float(np.finfo(float).eps)
 NORMAL, LEAST = float(np.finfo(float).smallest_normal), float(np.finfo(float).smallest_subnormal)
 RANGE = (
     1e-250,
@@ -152,10 +153,43 @@ class KernelSample:
 
 
 class Combination(NamedTuple):
-    """sum c_i phi(x_i): scores, squared length, and by how much these may be off."""
+    """w = sum c_i phi(x_i): scores and squared length, and by how much each may be off."""
 
     c: np.ndarray
     scores: np.ndarray
     square: float
-    off: Any  # of every score, or of any
-    uncertain: float
+    off: Any  # of every score, or one number for all
+    uncertain: float  # of the square
+
+    def margins(self, y: np.ndarray, b: float) -> Margins:
+        """Return the margins of (w, b); a score of zero, as of w = 0, leaves b alone, which is not rounded."""
+        margins = y * (self.scores + b)
+        rounded = np.where(self.scores == 0.0, 0.0, 4.0 * EPS * np.abs(margins))
+        return Margins(margins, self.off + rounded)
+
+    def primal_length(self, problem: Problem, b: float) -> Length:
+        """Return |w|, with the weight b / rho of an augmented intercept."""
+        return length_of_square(problem.norm2(self.square, b), self.uncertain)
+
+    def dual_length(self, problem: Problem, alpha: np.ndarray, moved: float) -> Length:
+        """Return |v| for c = alpha y, with the constant coordinate rho sum c, where v may move by so much.
+
+        The sum of k terms c_i, each at most alpha_i, is off by k u sum alpha, and its square by 2 k u (sum alpha)^2:
+        4 k eps is more.
+        """
+        terms, total = int(np.count_nonzero(alpha)) + 4, float(alpha.sum())
+        constant = problem.rho * float(self.c.sum())
+        uncertain = self.uncertain + 4.0 * terms * EPS * problem.rho * problem.rho * total * total
+        found = length_of_square(self.square + constant * constant, uncertain)
+        return found._replace(high=(found.high + moved) * (1.0 + EPS))
+
+
+def length_of_square(square: float, uncertain: float) -> Length:
+    """Return the length whose square is known with an error.
+
+    The constant coordinate, its square and the sum are off by 5 u of the square, the root by u: 4 eps = 8 u is more
+    than these make of the length.
+    """
+    high = (square + uncertain) ** 0.5 * (1.0 + 4.0 * EPS)
+    low = max(square - uncertain, 0.0) ** 0.5 * (1.0 - 4.0 * EPS)
+    return Length(square**0.5, low, high)

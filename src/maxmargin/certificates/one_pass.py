@@ -17,15 +17,14 @@ from ..engine.jit import compiled, writable
 from ..engine.row_products import add_combined, scores, scores_near
 from ..numerics.sums import TERMS, Plain, in_a_row
 from ..problem.problem import Problem, best_multiple
-from .bounds import Bounds, Sums, soft_bounds
+from .bounds import EPS, LEAST, Bounds, DualSums, PrimalSums, both, dual_bound, measured, primal_bound
 from .certificate import Certificate
 from .dual_variables import BALANCED
 from .huge_columns import is_ordinary
 from .rows import certify as certify_any
-from .rows import proved, rounded, with_more_digits
+from .rows import dual_length, proved, with_more_digits
 from .sample import Sample, column_shares
 
-_EPS, _LEAST = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
 # share of all dual weights that may be left between the classes: `verify` allows ten times as much
 UNEVEN = 1e-13
 # a sum of dual weights whose products may have lost digits, and a multiple that would show it
@@ -114,7 +113,7 @@ def _pass(problem: Problem, sample: Sample, w: np.ndarray, b: float, alone: np.n
     w = np.ascontiguousarray(w, dtype=float)
     terms = w.size + 1
     each = Plain.error(0.0, 1.01 * Plain.norm(w), terms)
-    constant = Plain.error(0.0, abs(b), terms) + terms * 2.0 * _LEAST
+    constant = Plain.error(0.0, abs(b), terms) + terms * 2.0 * LEAST
     v = np.zeros((2, w.size))
     desk = np.empty((2, min(n, TERMS)))
     told, shares = sample.told_marks, np.empty(0)
@@ -154,11 +153,15 @@ def _bounded(
     if rho:
         v[-1] = rho * (whole + rest)
     # two sums of n terms, the second of what the first has lost
-    uneven = (1.0 + _EPS) * abs(whole + rest) + (n * _EPS) ** 2 * total if free else 0.0
+    uneven = (1.0 + EPS) * abs(whole + rest) + (n * EPS) ** 2 * total if free else 0.0
     terms = in_a_row(found.used, n)
-    dual = rounded(problem, sample, Plain, v, spread + rho * total, terms, uneven)
-    sums = Sums(n, found.used, total - own, total + own, found.least, found.nominal, terms, in_a_row(n, n))
-    bounds = soft_bounds(problem, Plain, (w, b), sums, dual)
+    length = dual_length(problem, sample, Plain, v, spread + rho * total, terms, uneven)
+    error = Plain.error(total - own, total + own, terms) + (n + 4.0) * LEAST
+    dual = dual_bound(problem, DualSums(total - own, total + own, error, uneven, length))
+    length = measured(problem.weights(w, b), problem.q, Plain)
+    error = Plain.error(found.least, found.least, in_a_row(n, n))
+    primal = primal_bound(problem, PrimalSums(found.nominal, found.least, error, length))
+    bounds = both(problem, dual, primal)
     return (alone, bounds) if bounds.lower <= bounds.upper else None
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,21 +13,31 @@ from ..numerics.sums import (
     CutShortError,
     Plain,
     cut_short_unless,
-    parts,
-    powers_error,
 )
 from ..problem.problem import Problem
-from .bounds import Bounds, DualPoint, Sums, soft_bounds
+from .bounds import (
+    LEAST,
+    Bounds,
+    DualSums,
+    Length,
+    Margins,
+    PrimalSums,
+    both,
+    dual_bound,
+    dual_sums,
+    imbalance,
+    measured,
+    primal_bound,
+    primal_sums,
+)
 from .certificate import Certificate
 from .dual_variables import even_out, feasible, proportions
 from .huge_columns import exact_bound, huge_columns, inside
 from .sample import Sample
 
-_EPS, _LEAST = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
 SEEN = 3e-3  # rounding that takes more than this share of the gap is avoided,
 REACHED = 3e-2  # or of the gap that is asked for, where it is reached nevertheless;
 NEGLIGIBLE, FEW = 1e-10, 20_000  # unless it is this share of a bound of a sample with more entries than that
-FEWER = 2  # times as many entries as count, where it is worth to leave the others out
 
 
 def certify(
@@ -143,24 +152,31 @@ def bounds(
     arithmetic: Arithmetic = Plain,
     v: np.ndarray | None = None,
 ) -> Bounds:
-    """Bounds from the data; alpha must be feasible. `v` is sum alpha_i y_i x_i, if known."""
-    if problem.hard:  # whoever made them: tiny ones would make |v|^2 vanish, and a false bound
+    """Bounds of (w, b) and feasible dual variables, from the data.
+
+    Parameters
+    ----------
+    problem : Problem
+    sample : Sample
+    w : ndarray of shape (d,)
+    b : float
+    alpha : ndarray of shape (n,)
+        Feasible; of a hard margin they are scaled to a sum of one, as the square of a tiny |v| would vanish.
+    arithmetic : Plain or Compensated, default=Plain
+    v : ndarray of shape (d,), default=None
+        sum alpha_i y_i x_i of a soft problem, if it is at hand.
+    """
+    if problem.hard:
         alpha, v = proportions(alpha), None
     with np.errstate(over="ignore", invalid="ignore"):
         huge = huge_columns(problem, sample.X, sample.norms, alpha)
-        margins = _margins(sample, w, b, arithmetic, huge is not None)
-        dual = _dual_point(problem, sample, alpha, arithmetic, v)
-        if problem.hard:
-            found = _hard_bounds(problem, sample.weights, arithmetic, (w, b), margins, alpha, dual)
-            separates = float(margins.values[sample.weights > 0.0].min()) > 0.0
-            if separates and not found.below <= NEGLIGIBLE * found.lower:
-                # |x_i| |w| bounds the rounding of a score too loosely to prove this margin where columns differ in
-                # size: the sum of the absolute terms of each score is much smaller there
-                margins = replace(margins, sizes=Plain.scores(abs(sample.X), np.abs(w)), times=1.0)
-                found = _hard_bounds(problem, sample.weights, arithmetic, (w, b), margins, alpha, dual)
-        else:
-            sums = _soft_sums(problem, sample.weights, arithmetic, margins, alpha)
-            found = soft_bounds(problem, arithmetic, (w, b), sums, dual)
+        primal = _primal(problem, sample, w, b, arithmetic, by_terms=huge is not None)
+        dual = dual_bound(problem, _dual_sums(problem, sample, alpha, arithmetic, v))
+        found = both(problem, dual, primal_bound(problem, primal))
+        if problem.hard and primal.value > 0.0 and not found.below <= NEGLIGIBLE * found.lower:
+            # |x_i| |w| bounds the rounding of a score too loosely to prove this margin where columns differ in size
+            primal = _primal(problem, sample, w, b, arithmetic, by_terms=True)
+            found = both(problem, dual, primal_bound(problem, primal))
         if huge is None:
             return found
         exact = exact_bound(problem, sample.X, sample.y, sample.weights, alpha, huge)
@@ -168,32 +184,54 @@ def bounds(
         return found._replace(lower=exact.lower, below=exact.below) if better else found
 
 
-def _dual_point(
-    problem: Problem,
-    sample: Sample,
-    alpha: np.ndarray,
-    arithmetic: Arithmetic,
-    v: np.ndarray | None,
-) -> DualPoint:
-    count, uneven = int(np.count_nonzero(alpha)), 0.0
+def _primal(
+    problem: Problem, sample: Sample, w: np.ndarray, b: float, arithmetic: Arithmetic, by_terms: bool
+) -> PrimalSums:
+    """Sums over the margins of (w, b), with |w|."""
+    margins = _margins(sample, w, b, arithmetic, by_terms)
+    length = measured(problem.weights(w, b), problem.q, arithmetic)
+    return primal_sums(problem, sample.weights, margins, length, arithmetic)
+
+
+def _margins(sample: Sample, w: np.ndarray, b: float, arithmetic: Arithmetic, by_terms: bool) -> Margins:
+    """Margins y_i (w.x_i + b), with the rounding of each.
+
+    The sizes of the terms of a score add up to at most |x_i| |w| + |b| (Cauchy and Schwarz), or, where `by_terms`, to
+    sum_j |x_ij w_j| + |b|, which takes another pass and is much smaller where columns differ in size; 1.01 covers the
+    rounding of either. Each product, and the sums, may underflow.
+    """
+    margins = arithmetic.scores(sample.X, w, b)
+    margins *= sample.y
+    sizes, times = (
+        (Plain.scores(abs(sample.X), np.abs(w)), 1.0) if by_terms else (sample.norms, Plain.norm(w))
+    )
+    size = sizes * (1.01 * times)
+    size += abs(b)
+    errors = arithmetic.error(margins, size, arithmetic.terms(sample.X, sample.width, 1) + 1)
+    errors += (sample.width + 2) * LEAST
+    return Margins(margins, errors)
+
+
+def _dual_sums(
+    problem: Problem, sample: Sample, alpha: np.ndarray, arithmetic: Arithmetic, v: np.ndarray | None
+) -> DualSums:
+    """Sums over the dual variables, with |v|; `v` without the constant coordinate, or None."""
+    count = int(np.count_nonzero(alpha))
     v = arithmetic.combine(sample.X, alpha * sample.y) if v is None else v
     if problem.rho:
         v = np.append(v, problem.rho * arithmetic.summed(np.multiply, alpha, sample.y))
     spread = float(alpha @ sample.norms) + problem.rho * float(alpha.sum())
-    if problem.free:
-        # an uneven rest moves v by so many radii of the data: more digits, whatever the others have
-        finer = Compensated if arithmetic is Plain else arithmetic
-        uneven = abs(finer.summed(np.multiply, *_few(alpha > 0.0, alpha, sample.y)))
-        uneven += finer.error(uneven, float(alpha.sum()), finer.terms(alpha, count, 0))
-    terms = arithmetic.terms(sample.X, count, 0)
-    dual = rounded(problem, sample, arithmetic, v, spread, terms, uneven)
-    # products of tiny numbers, and of their halves, may underflow
+    uneven = imbalance(alpha, sample.y, arithmetic) if problem.free else 0.0
+    underflow = 0.0
     if spread > 0.0 or problem.rho or sample.norms[alpha > 0.0].any():
-        dual = dual._replace(off=dual.off + 8.0 * (count + 1.0) * v.size * _LEAST)
-    return dual
+        # products of tiny numbers, and of their halves, in each coordinate
+        underflow = 8.0 * (count + 1.0) * v.size * LEAST
+    terms = arithmetic.terms(sample.X, count, 0)
+    length = dual_length(problem, sample, arithmetic, v, spread, terms, uneven, underflow)
+    return dual_sums(problem, sample.weights, alpha, length, uneven, arithmetic)
 
 
-def rounded(
+def dual_length(
     problem: Problem,
     sample: Sample,
     arithmetic: Arithmetic,
@@ -201,120 +239,17 @@ def rounded(
     spread: float,
     terms: int,
     uneven: float,
-) -> DualPoint:
-    """The same of v, a sum of so many terms, the sum of whose lengths is `spread`."""
-    # of rows, in the p-norm, at most
+    underflow: float = 0.0,
+) -> Length:
+    """Return |v|_p, where v is a sum of so many rows.
+
+    v is off by the rounding of its sums, whose terms have the total length `spread` = sum alpha_i |x_i|, and scaling
+    the heavier class down moves it by at most `uneven` times the longest row. Lengths of rows are 2-norms:
+    |x|_p <= d^(1/p - 1/2) |x|_2 for p < 2, and |x|_p <= |x|_2 else.
+    """
     times = max(v.size, 1) ** (1.0 / problem.p - 0.5) if problem.p < 2.0 else 1.0
     size = arithmetic.norm(v, problem.p)
-    off = arithmetic.error(size, times * spread, terms) + arithmetic.error(size, size, v.size)
+    moved = arithmetic.error(size, times * spread, terms) + underflow
     if uneven > 0.0:
-        off += uneven * times * sample.longest
-    return DualPoint(v, off, uneven)
-
-
-@dataclass(frozen=True)
-class _Margins:
-    """The margins, and what tells by how much each may be off: no score is a sum of more than times size + |b|."""
-
-    values: np.ndarray
-    sizes: np.ndarray
-    times: float
-    b: float
-    arithmetic: Arithmetic
-    terms: int
-    width: int
-
-    def off(self, values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Of all of them, or of some."""
-        size = sizes * (1.01 * self.times)
-        size += abs(self.b)
-        off = self.arithmetic.error(values, size, self.terms)
-        off += (self.width + 2) * _LEAST
-        return off
-
-
-def _margins(sample: Sample, w: np.ndarray, b: float, arithmetic: Arithmetic, uneven: bool) -> _Margins:
-    """The margins; of `uneven` columns the lengths of the rows say too little."""
-    margins = arithmetic.scores(sample.X, w, b)
-    margins *= sample.y
-    sizes, times = (Plain.scores(abs(sample.X), np.abs(w)), 1.0) if uneven else (sample.norms, Plain.norm(w))
-    terms = arithmetic.terms(sample.X, sample.width, 1) + 1
-    return _Margins(margins, sizes, times, b, arithmetic, terms, sample.width)
-
-
-def _gains(problem: Problem, weights: np.ndarray, arithmetic: Arithmetic, alpha: np.ndarray) -> float:
-    """What the dual weights are worth but for the square of v."""
-    total = 0.0
-    for part in _at_once(alpha.size, arithmetic):
-        values, costs = _few(alpha[part] > 0.0, alpha[part], weights[part])
-        total += arithmetic.total(problem.gains(values, costs))
-    return total
-
-
-def _losses(
-    problem: Problem, weights: np.ndarray, arithmetic: Arithmetic, margins: _Margins
-) -> tuple[float, float]:
-    """The losses of margins that are as small as they may be, and of the margins as they seem."""
-    total = nominal = 0.0
-    for part in _at_once(weights.size, arithmetic):
-        values, sizes = margins.values[part], margins.sizes[part]
-        least = values - margins.off(values, sizes)
-        short = ~(least >= 1.0)  # what is not a number is no margin
-        least, values, costs = _few(short, least, values, weights[part])
-        total += arithmetic.total(problem.losses(least, costs))
-        nominal += Plain.total(problem.losses(values, costs))
-    return total, nominal
-
-
-def _at_once(n: int, arithmetic: Arithmetic) -> Iterable[slice]:
-    """The places of entries that are added up together: with more digits all of them."""
-    return parts(n) if arithmetic is Plain else (slice(0, n),)
-
-
-def _few(wanted: np.ndarray, *vectors: np.ndarray) -> Sequence[np.ndarray]:
-    """Their entries that are wanted, where these are few: all others add nothing."""
-    if FEWER * np.count_nonzero(wanted) >= wanted.size:
-        return vectors
-    places = np.flatnonzero(wanted)
-    return [vector[places] for vector in vectors]
-
-
-def _soft_sums(
-    problem: Problem, weights: np.ndarray, arithmetic: Arithmetic, margins: _Margins, alpha: np.ndarray
-) -> Sums:
-    gains, count = _gains(problem, weights, arithmetic, alpha), int(np.count_nonzero(alpha))
-    losses, nominal = _losses(problem, weights, arithmetic, margins)
-    size = 2.0 * float(alpha.sum()) - gains
-    n = alpha.size
-    of_gains, of_losses = arithmetic.terms(alpha, count, 0), arithmetic.terms(margins.values, n, 0)
-    return Sums(n, count, gains, size, losses, nominal, of_gains, of_losses)
-
-
-def _hard_bounds(
-    problem: Problem,
-    weights: np.ndarray,
-    arithmetic: Arithmetic,
-    point: tuple[np.ndarray, float],
-    margins: _Margins,
-    alpha: np.ndarray,
-    dual: DualPoint,
-) -> Bounds:
-    w, b = point
-    length = arithmetic.norm(problem.weights(w, b), problem.q)
-    used = weights > 0.0
-    lower = nominal = -np.inf
-    if length > 0.0:
-        values = margins.values
-        nominal = float(values[used].min()) / length
-        lower = float((values - margins.off(values, margins.sizes))[used].min()) / length
-        inexact = arithmetic.error(1.0, 1.0, w.size) + powers_error(problem.q, w.size)
-        lower -= abs(lower) * (inexact + 4.0 * _EPS)
-    below = nominal - lower if np.isfinite(nominal) else 0.0
-    total, size = arithmetic.total(alpha), arithmetic.norm(dual.v, problem.p)
-    off_total = arithmetic.error(total, total, arithmetic.terms(alpha, alpha.size, 0)) + dual.uneven
-    if not total > off_total:
-        return Bounds(lower, np.inf, below, 0.0)
-    longest = size * (1.0 + powers_error(problem.p, dual.v.size))
-    longest += arithmetic.error(size, size, dual.v.size) + dual.off
-    upper = longest / (total - off_total) * (1.0 + 4.0 * _EPS)
-    return Bounds(lower, upper, below, upper - size / total)
+        moved += uneven * times * sample.longest
+    return measured(v, problem.p, arithmetic, moved)

@@ -14,10 +14,10 @@ from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import Compensated
 from ..numerics.threads import one_thread
 from ..problem.multiclass import parts_of
-from .bounds import Bounds
+from .bounds import Bounds, both
 from .certificate import Certificate, CertificateError, Certificates
 from .definiteness import check_kernel
-from .expansions import _both, _dual_side, _primal_side
+from .expansions import dual_side, primal_side
 from .gram import KernelSample
 from .rows import bounds
 from .sample import Sample, fingerprint
@@ -254,9 +254,9 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
         with _of(scheme.labels[k], model):
             alpha = vectors[2 * k] * signs[k]
             dual, w = combinations[2 * k : 2 * k + 2]
-            dual_side = _dual_side(part.problem, sample, signs[k], shares[k], alpha, dual)
-            primal_side = _primal_side(part.problem, signs[k], shares[k], w, float(intercepts[k]))
-            now = _both(part.problem, dual_side, primal_side)
+            proof = dual_side(part.problem, sample, signs[k], shares[k], alpha, dual)
+            attained = primal_side(part.problem, signs[k], shares[k], w, float(intercepts[k]))
+            now = both(part.problem, proof, attained)
             check_found(part, now)
             found.append(replace(part, lower=float(now.lower), upper=float(now.upper)))
     return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
