@@ -17,7 +17,7 @@ from .certificate import CertificateError
 from .expansions import attained as attained_by_kernel
 from .feature_map import entries, image
 from .gram import KernelSample
-from .verdicts import Separable, certified_above, data_of
+from .verdicts import Separable, certified_above
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,17 +39,20 @@ class LinearSeparator(Separable):
 
     @property
     def side(self) -> str:
-        """A hyperplane's."""
+        """The score of a hyperplane."""
         return "w.x + b"
 
     @property
     def digits(self) -> str:
-        """Does it take more than float64 has?"""
+        """A note where the separator is a rational one."""
         return "" if self.exact is None else "it takes more digits than float64 has: see `exact`"
 
-    def verify(self, X: Any, y: Any) -> LinearSeparator:
-        """By compensated sums, or in rational numbers."""
-        X, signs = data_of(X, y, self.classes, self.w.size)
+    @property
+    def _width(self) -> int:
+        return self.w.size
+
+    def _check(self, X: Any, signs: np.ndarray) -> None:
+        """Recompute both bounds by compensated sums, or the margin in rational numbers."""
         certified_above(self.certificate, Linear(), X, signs, self.hi)
         w = self.w
         if self.exact is None:  # an exact weight may be so small that it is 0 in w
@@ -65,7 +68,6 @@ class LinearSeparator(Separable):
             raise CertificateError(
                 f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}."
             )
-        return self
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -83,17 +85,16 @@ class KernelSeparator(Separable):
 
     @property
     def side(self) -> str:
-        """A function's."""
+        """The score of a kernel expansion."""
         return f"sum c_i k(x_i, x) + b, of {np.count_nonzero(self.coefficients)} rows x_i,"
 
     @property
     def digits(self) -> str:
-        """Nothing: coefficients are float64 numbers."""
+        """Empty: coefficients are float64 numbers."""
         return ""
 
-    def verify(self, X: Any, y: Any) -> KernelSeparator:
-        """With kernel values in float64, and what these may be off."""
-        X, signs = data_of(X, y, self.classes, self.certificate.fingerprint.features)
+    def _check(self, X: Any, signs: np.ndarray) -> None:
+        """Recompute both bounds by kernel values in float64 with their errors."""
         certified_above(self.certificate, self.kernel, X, signs, self.hi)
         sample = KernelSample(self.kernel, X)
         lower = attained_by_kernel(self.certificate.problem, sample, signs, self.coefficients, self.b)
@@ -101,7 +102,6 @@ class KernelSeparator(Separable):
             raise CertificateError(
                 f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}."
             )
-        return self
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -120,17 +120,16 @@ class PolynomialSeparator(Separable):
 
     @property
     def side(self) -> str:
-        """A polynomial's."""
+        """The score of a polynomial."""
         return "the polynomial of `weights`, + b,"
 
     @property
     def digits(self) -> str:
-        """What lo = 0 means."""
+        """The meaning of lo = 0."""
         return "it takes more digits than float64 has, and its margin is not known but to be positive"
 
-    def verify(self, X: Any, y: Any) -> PolynomialSeparator:
-        """In rational numbers."""
-        X, signs = data_of(X, y, self.classes, self.certificate.fingerprint.features)
+    def _check(self, X: Any, signs: np.ndarray) -> None:
+        """Evaluate the polynomial at every row in rational numbers."""
         certified_above(self.certificate, self.kernel, X, signs, self.hi)
         for i in range(signs.size):
             places, ratios = image(self.kernel, X, i)
@@ -142,14 +141,13 @@ class PolynomialSeparator(Separable):
                 raise CertificateError(f"the separator fails: row {i} is not on its side.")
         if self.lo != 0.0:
             raise CertificateError(f"the margin fails: {self.lo:.17g} is claimed, and none is known.")
-        return self
 
 
 def attained(X: Any, y: np.ndarray, w: np.ndarray, b: float, q: float) -> float:
-    """What min y_i (w.x_i + b) / |w|_q is at least, rounded downwards.
+    """Return a lower bound of min y_i (w.x_i + b) / |w|_q, rounded downwards.
 
-    Sums are compensated, and the error of each is told by the sizes of its own terms, so that columns of very different
-    sizes do no harm.
+    Sums are compensated. The error of each score is bounded by the sizes of its own terms, sum_j |x_ij w_j| + |b|, not
+    by |x_i| |w|, so that columns of very different sizes do no harm.
 
     Parameters
     ----------
@@ -177,7 +175,7 @@ def attained(X: Any, y: np.ndarray, w: np.ndarray, b: float, q: float) -> float:
 
 
 def attained_exactly(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q: float) -> float:
-    """The same for (w, b) in rational numbers, whose margins are exact; -inf unless all are positive."""
+    """Return the same bound for (w, b) in rational numbers, whose margins are exact; -inf unless all are positive."""
     *w, b = point
     least = min(
         int(y[i]) * (sum((value * w[j] for j, value in zip(*_row(X, i), strict=True)), Fraction(0)) + b)
@@ -193,6 +191,6 @@ def attained_exactly(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q: floa
 
 
 def _row(X: Any, i: int) -> tuple[list[int], list[Fraction]]:
-    """Places and values of the entries of row i, as rational numbers."""
+    """Return columns and values of the entries of row i, as rational numbers."""
     at, values = entries(X, i)
     return at, [Fraction(value) for value in values]

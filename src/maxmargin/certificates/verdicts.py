@@ -1,4 +1,10 @@
-"""XX"""
+"""Verdicts on separability with their proofs, each checked from the data alone.
+
+References
+----------
+P. Gordan, "Ueber die Aufloesung linearer Gleichungen mit reellen Coefficienten", Mathematische Annalen 6, 1873: either
+some (w, b) has y_i (w.x_i + b) > 0 for all i, or some alpha >= 0, not zero, has sum alpha_i y_i (x_i, 1) = 0.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,8 +32,43 @@ SHOWN = 6  # rows of a proof that are printed
 PLAIN = Linear()  # no kernel: phi(x) = x
 
 
+class Checked(ABC):
+    """A statement about rows and labels that can be checked from these alone."""
+
+    classes: tuple[Any, Any]
+
+    def verify(self, X: Any, y: Any) -> Self:
+        """Recompute the proof from the data.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        CertificateError
+            If the data are others, or the proof fails.
+        """
+        self._check(*data_of(X, y, self.classes, self._width))
+        return self
+
+    @property
+    @abstractmethod
+    def _width(self) -> int:
+        """Features of the data."""
+
+    @abstractmethod
+    def _check(self, X: Any, signs: np.ndarray) -> None:
+        """Raise CertificateError where rows in float64 with signs -1.0 and 1.0 do not prove the statement."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Separable(ABC):
+class Separable(Checked):
     """A separator, and an interval that holds the largest margin.
 
     Attributes
@@ -81,28 +122,13 @@ class Separable(ABC):
             + f"\n  found by {self.method}, {self.seconds:.2g} s"
         )
 
-    @abstractmethod
-    def verify(self, X: Any, y: Any) -> Separable:
-        """Recompute the margin from the data.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-
-        Returns
-        -------
-        self : Separable
-
-        Raises
-        ------
-        CertificateError
-            If the data are others, or a bound does not hold.
-        """
+    @property
+    def _width(self) -> int:
+        return self.certificate.fingerprint.features
 
 
 @dataclass(frozen=True, eq=False)
-class Inseparable:
+class Inseparable(Checked):
     """Weights on few patterns that prove that no separator exists.
 
     Attributes
@@ -193,24 +219,12 @@ class Inseparable:
         )
         return f"not separable{where}: {self.words()}{ball}\n  found by {self.method}, {self.seconds:.2g} s"
 
-    def verify(self, X: Any, y: Any) -> Inseparable:
-        """Add the rows up in rational numbers.
+    @property
+    def _width(self) -> int:
+        return self.features
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-
-        Returns
-        -------
-        self : Inseparable
-
-        Raises
-        ------
-        CertificateError
-            If the data are others, or the sum is not zero.
-        """
-        X, signs = data_of(X, y, self.classes, self.features)
+    def _check(self, X: Any, signs: np.ndarray) -> None:
+        """Add the weighted rows up in rational numbers: sum weights_k y_k (phi(x_k), 1) must be 0."""
         if signs.size != self.rows:
             raise CertificateError(f"the verdict is about {self.rows} rows, and there are {signs.size} now.")
         if np.unique(self.support).size != len(self.weights) or not self.weights:
@@ -237,11 +251,10 @@ class Inseparable:
         for j, value in total.items():
             if value:
                 raise CertificateError(f"the proof fails: the weighted sum of column {j} is not 0.")
-        return self
 
 
 @dataclass(frozen=True, eq=False)
-class Undecided:
+class Undecided(Checked):
     """No proof either way: the largest margin is at most `hi`, as the weights show.
 
     Attributes
@@ -295,26 +308,13 @@ class Undecided:
             f"  {self.method}, {self.seconds:.2g} s"
         )
 
-    def verify(self, X: Any, y: Any) -> Undecided:
-        """Recompute the upper bound from the data.
+    @property
+    def _width(self) -> int:
+        return self.features
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-
-        Returns
-        -------
-        self : Undecided
-
-        Raises
-        ------
-        CertificateError
-            If the data are others, or the bound does not hold.
-        """
-        X, signs = data_of(X, y, self.classes, self.features)
+    def _check(self, X: Any, signs: np.ndarray) -> None:
+        """Recompute the upper bound that the dual variables prove."""
         certified_above(self.certificate, self.kernel, X, signs, self.hi)
-        return self
 
 
 Verdict = Separable | Inseparable | Undecided
