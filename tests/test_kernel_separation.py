@@ -14,7 +14,7 @@ from edge import cancels, simplex
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from maxmargin import CertificateError, Inseparable, KernelMaxMarginClassifier, Separable, Undecided, separate
-from maxmargin.certificates import feature_map as images
+from maxmargin.certificates import feature_map
 from maxmargin.certificates.feature_map import MonomialRows, dimension
 from maxmargin.certificates.separators import KernelSeparator, PolynomialSeparator
 from maxmargin.kernels.functions import Gaussian, Linear, Polynomial
@@ -108,9 +108,9 @@ class TestPolynomials:
         for lower in (False, True):
             rows = MonomialRows(X, y, 3, lower, True)
             kernel = Polynomial(0.5, 3, float(lower))
-            assert rows.d == dimension(kernel, 3) == len(images.image(kernel, X + 0.1, 0)[0])
+            assert rows.d == dimension(kernel, 3) == len(feature_map.image(kernel, X + 0.1, 0)[0])
             for i in range(5):
-                found = dict(zip(*images.image(kernel, X, i), strict=True))
+                found = dict(zip(*feature_map.image(kernel, X, i), strict=True))
                 places, values = rows.row(i)
                 for k, value in zip(places, values, strict=True):
                     if k < rows.d:

@@ -19,19 +19,17 @@ from oracle import optimum
 from scipy.spatial import ConvexHull
 
 from maxmargin import Problem
-from maxmargin.separability.iterates import decided
-from maxmargin.separability.normalized import NormalisedGram, NormalisedRows
-from maxmargin.separability.perceptrons import normalised_perceptron
+from maxmargin.separability.normalized import NormalisedGram, NormalisedRows, until_decided
+from maxmargin.separability.perceptron import normalised_perceptron, von_neumann
 from maxmargin.separability.smoothed import (
     Distance,
     Entropy,
     excessive_gap,
     iterated_perceptron_von_neumann,
     perceptron_von_neumann,
-    projected,
+    project_on_simplex,
     smoothed_perceptron,
 )
-from maxmargin.separability.von_neumann import von_neumann
 
 ALGORITHMS = {
     "NP": normalised_perceptron,
@@ -205,7 +203,7 @@ def test_the_separator_in_features():
     X, y = separable(2)
     X = X + 0.5
     patterns = NormalisedRows(X, y, 2.0)
-    *_, last = decided(smoothed_perceptron(patterns), 0.0)
+    *_, last = until_decided(smoothed_perceptron(patterns), 0.0)
     scores = y * (X @ last.alpha.w + patterns.intercept(last.alpha))
     assert last.primal
     assert (scores > 0).all()
@@ -246,7 +244,7 @@ def test_bounds_bracket_the_margin(name, form):
 def test_a_separator_is_found_in_time(name, form, most):
     for seed in SEEDS:
         X, y = separable(seed)
-        *_, last = decided(ALGORITHMS[name](FORMS[form](X, y)), 0.0)
+        *_, last = until_decided(ALGORITHMS[name](FORMS[form](X, y)), 0.0)
         assert last.primal
         assert (reflected(X, y) @ (reflected(X, y).T @ last.alpha.weights) > 0).all()
         assert last.step <= most(len(y), margin(seed)[0])
@@ -258,13 +256,13 @@ def test_inseparable_in_time(form):
         X, y = inseparable(seed)
         n, rho = len(y), radius(reflected(X, y))
         patterns = FORMS[form](X, y)
-        q = patterns.length(patterns.at(patterns.uniform()))
+        q = patterns.length(patterns.point(patterns.uniform()))
         for eps, name, most in (
             (0.05, "NVN", 1 / 0.05**2),
             (1e-3, "SNKP", 2 * sqrt(2 * log(n)) / 1e-3),
             (1e-3, "SNKPVN", 2 * sqrt(2 * n) * min(1, q / rho) / 1e-3),
         ):
-            *_, last = decided(ALGORITHMS[name](patterns), eps)
+            *_, last = until_decided(ALGORITHMS[name](patterns), eps)
             assert last.dual(eps)
             assert not last.primal
             assert last.step <= most
@@ -284,8 +282,8 @@ def test_iterated_converges_linearly(gamma, form, eps):
         X, y = inseparable(seed)
         Y = reflected(X, y)
         patterns = FORMS[form](X, y)
-        start = patterns.length(patterns.at(patterns.uniform()))
-        *_, last = decided(iterated_perceptron_von_neumann(patterns, gamma), eps)
+        start = patterns.length(patterns.point(patterns.uniform()))
+        *_, last = until_decided(iterated_perceptron_von_neumann(patterns, gamma), eps)
         rounds = ceil(log(start / eps) / log(gamma))
         assert last.step < rounds * ceil(2 * gamma * sqrt(2 * len(y)) / radius(Y))
         true = sqrt(
@@ -352,9 +350,9 @@ def test_theorem_3_the_margin_of_inseparable_patterns_is_a_radius(d):
             NormalisedGram(Y @ Y.T, np.ones(len(Y))),
         ):
             alpha = np.linalg.lstsq(Y.T, -nearest, rcond=None)[0]
-            place = patterns.at(alpha)
+            place = patterns.point(alpha)
             assert place.margins.min() / patterns.length(place) == pytest.approx(-r, abs=ROUNDING)
-            *_, last = decided(iterated_perceptron_von_neumann(patterns), 1e-6)
+            *_, last = until_decided(iterated_perceptron_von_neumann(patterns), 1e-6)
             rounds = ceil(log(1e6) / log(2))
             assert last.dual(1e-6)
             assert last.step < rounds * ceil(4 * sqrt(2 * len(Y)) / r)
@@ -390,7 +388,7 @@ def test_gaussian_kernel_separates_everything():
         ("SNKP", 2 * sqrt(2 * log(20)) / best.lower),
         ("SNKPVN", 2 * sqrt(40) / best.lower),
     ):
-        *_, last = decided(ALGORITHMS[name](NormalisedGram(K, y)), 0.0)
+        *_, last = until_decided(ALGORITHMS[name](NormalisedGram(K, y)), 0.0)
         assert last.primal
         assert last.step <= most
         assert last.lower <= best.upper + ROUNDING
@@ -402,7 +400,7 @@ def test_soft_margin_always_has_a_separator():
     X, y = inseparable(3)
     longest = np.sqrt(np.sum(X * X, axis=1).max() + 0.5**2)
     for name, algorithm in ALGORITHMS.items():
-        states = list(decided(algorithm(NormalisedRows(X, y, Delta=0.5)), 0.0))
+        states = list(until_decided(algorithm(NormalisedRows(X, y, Delta=0.5)), 0.0))
         assert states[-1].primal, name
         assert all(now.upper >= 0.5 / longest / sqrt(len(y)) for now in states)
 
@@ -411,7 +409,7 @@ def test_soft_margin_always_has_a_separator():
 @settings(max_examples=200, deadline=None)
 def test_the_projection_is_the_nearest_point(v, scale, ties):
     v = np.round(v) if ties else v * scale
-    p = projected(v)
+    p = project_on_simplex(v)
     size = 1e-15 * len(v) * (1.0 + np.abs(v).max())
     assert p.min() >= 0.0
     assert p.sum() == pytest.approx(1.0, abs=1e-15 * len(v))
@@ -498,7 +496,7 @@ def test_stops_when_asked(name):
     asked = []
     patterns = NormalisedRows(*inseparable(0))
     states = list(
-        decided(ALGORITHMS[name](patterns), 0.0, interrupted=lambda: len(asked) == 6 or asked.append(0))
+        until_decided(ALGORITHMS[name](patterns), 0.0, interrupted=lambda: len(asked) == 6 or asked.append(0))
     )
     assert len(states) == 7
     assert [now.step for now in states] == list(range(states[0].step, states[0].step + 7))
@@ -525,7 +523,7 @@ def test_an_optimum_ends_von_neumann():
 @pytest.mark.parametrize("X", [[[1.0], [1.0]], [[1.0], [2.0]], [[0.0, 3.0], [0.0, 3.0]]])
 def test_a_contradiction_is_seen_at_once(X):
     for name, algorithm in ALGORITHMS.items():
-        *_, last = decided(algorithm(NormalisedRows(X, [1, -1])), 1e-15)
+        *_, last = until_decided(algorithm(NormalisedRows(X, [1, -1])), 1e-15)
         assert last.dual(1e-15), name
         assert last.lower == -1.0
         assert last.step <= 2
@@ -534,7 +532,7 @@ def test_a_contradiction_is_seen_at_once(X):
 
 def test_nothing_smaller_than_rounding_is_told_of_a_kernel():
     """Its |p|_G^2 is a difference of numbers of the size of one."""
-    *_, last = decided(smoothed_perceptron(NormalisedGram([[1.0, 1.0], [1.0, 1.0]], [1, -1])), 1e-7)
+    *_, last = until_decided(smoothed_perceptron(NormalisedGram([[1.0, 1.0], [1.0, 1.0]], [1, -1])), 1e-7)
     assert last.upper == 2.0 * sqrt(np.finfo(float).eps)
     assert last.lower == -1.0
 
@@ -544,9 +542,9 @@ class Counted(NormalisedRows):
 
     products = columns = 0
 
-    def at(self, weights):
+    def point(self, weights):
         self.products += 1
-        return super().at(weights)
+        return super().point(weights)
 
     def vertex(self, j):
         self.columns += 1

@@ -34,7 +34,7 @@ from maxmargin.algorithms.batch import (
 )
 from maxmargin.algorithms.programs import Program
 from maxmargin.fit.streaming import streams
-from maxmargin.separability import nearest_point, perceptrons, smoothed, von_neumann
+from maxmargin.separability import nearest_point, perceptron, smoothed
 
 logger = logging.getLogger(__name__)
 
@@ -74,15 +74,9 @@ class Batch:
 BATCH = (
     Batch(
         "normalised-perceptron",
-        "The normalised Perceptron",
-        (perceptrons.normalised_perceptron,),
-        pictures.bounds_of_states(perceptrons.normalised_perceptron),
-    ),
-    Batch(
-        "von-neumann",
-        "Von Neumann's algorithm",
-        (von_neumann.von_neumann,),
-        pictures.bounds_of_states(von_neumann.von_neumann),
+        "The normalised Perceptron and von Neumann's algorithm",
+        (perceptron.normalised_perceptron, perceptron.von_neumann),
+        pictures.bounds_of_iterates(perceptron.normalised_perceptron, perceptron.von_neumann),
     ),
     Batch(
         "smoothed-perceptrons",
@@ -93,7 +87,7 @@ BATCH = (
             smoothed.iterated_perceptron_von_neumann,
             smoothed.excessive_gap,
         ),
-        pictures.bounds_of_states(
+        pictures.bounds_of_iterates(
             smoothed.smoothed_perceptron,
             smoothed.perceptron_von_neumann,
             smoothed.iterated_perceptron_von_neumann,

@@ -14,8 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Problem, Status
 from maxmargin.algorithms import Algorithm
-from maxmargin.separability.iterates import State
-from maxmargin.separability.normalized import NormalisedRows
+from maxmargin.separability.normalized import Iterate, NormalisedRows
 
 COLOURS = ("#1d4ed8", "#c2410c")
 UPPER, LOWER, QUIET = "#c2410c", "#1d4ed8", "#94a3b8"
@@ -140,7 +139,7 @@ def _draw_history(ax: Any, model: MaxMarginClassifier) -> None:
     _open(ax)
 
 
-def bounds_of_states(*algorithms: Callable[..., Iterator[State]]) -> Callable[[Path], None]:
+def bounds_of_iterates(*algorithms: Callable[..., Iterator[Iterate]]) -> Callable[[Path], None]:
     """Draw bounds of the normalised margin, step by step, of a set with a separator and of one without."""
 
     def draw(file: Path) -> None:
@@ -150,11 +149,11 @@ def bounds_of_states(*algorithms: Callable[..., Iterator[State]]) -> Callable[[P
         ):
             patterns = NormalisedRows(X, np.where(y == y.max(), 1.0, -1.0), constant=1.0)
             for k, algorithm in enumerate(algorithms):
-                states = list(islice(algorithm(patterns), 2000))
-                steps = np.arange(1, len(states) + 1)
+                iterates = list(islice(algorithm(patterns), 2000))
+                steps = np.arange(1, len(iterates) + 1)
                 name = algorithm.__name__.replace("_", " ")
-                ax.plot(steps, np.minimum.accumulate([s.upper for s in states]), color=f"C{k}", label=name)
-                ax.plot(steps, np.maximum.accumulate([s.lower for s in states]), color=f"C{k}", ls="--")
+                ax.plot(steps, np.minimum.accumulate([s.upper for s in iterates]), color=f"C{k}", label=name)
+                ax.plot(steps, np.maximum.accumulate([s.lower for s in iterates]), color=f"C{k}", ls="--")
             ax.axhline(0.0, color="#334155", lw=0.8)
             ax.set_yscale("symlog", linthresh=1e-3)
             ax.set(xscale="log", xlabel="step", title=words, ylim=(-1.0, 1.0))

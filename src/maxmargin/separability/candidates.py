@@ -1,11 +1,11 @@
-"""What floating point proposes to exact arithmetic: separators, and rows whose combinations may be zero.
+"""Floating-point candidates for exact arithmetic: separators, and rows whose combinations may be zero.
 
-In turn, as far as there is no proof yet:
+In this order, until a candidate is proved:
 
-1. of large data, a hundred steps of the smoothed Perceptron: where the margin is not small, as in data that are wider
-   than long, these find a separator in a part of the time of what follows, and else cost a part of it;
-2. the point of the hull that is nearest to the origin, by non-negative least squares on columns of one size;
-3. of data that are too large for it, the linear program of p = inf on the rows and columns that matter.
+1. on large data, a hundred steps of the smoothed Perceptron. Where the margin is not small, as in data with more
+   columns than rows, they find a separator in a part of the time of the next steps; elsewhere they add a part of it;
+2. the point of the hull that is nearest to the origin, by non-negative least squares on columns scaled to one size;
+3. on data too large for least squares, the linear program of p = inf, by row and column generation.
 
 References
 ----------
@@ -23,30 +23,35 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import nnls
 
-from ..algorithms.batch.generation import largest, linear_points
+from ..algorithms.batch.generation import linear_points
 from ..fit.deadline import Watch
 from ..numerics.rational import ExactRows
 from ..numerics.sparse_columns import may_be_dense
 from ..problem.problem import Problem
-from .iterates import decided
-from .normalized import NormalisedRows
+from .normalized import NormalisedRows, until_decided
 from .smoothed import smoothed_perceptron
 
-MANY, STEPS = 1e5, 100  # entries from which the smoothed Perceptron comes first, and its steps
-DENSE, FLOPS = 2e7, 5e9  # entries, and entries x smaller side, up to which least squares are affordable
-PACE = 1e9  # of these a second: least squares that would take longer than there is time are not begun
+# Entries from which the smoothed Perceptron comes first, and its steps: on smaller data least squares end as soon, and
+# more steps would only add to their time where the margin is small.
+MIN_SMOOTHED_ENTRIES, SMOOTHED_STEPS = 1e5, 100
+# Entries, and entries x smaller side, up to which least squares run: `nnls` needs a dense copy (160 MB at 2e7 entries)
+# and about as many operations as the second number; larger data leave both to the linear program.
+MAX_DENSE_ENTRIES, MAX_FLOPS = 2e7, 5e9
+# Operations a second assumed of `nnls`, which cannot be interrupted: it does not start when it would pass the deadline.
+# A smaller figure leaves more problems to the linear program, a larger one overruns `max_time`.
+FLOPS_PER_SECOND = 1e9
 
 
-class Proposal(NamedTuple):
-    """Weights on scaled columns, dual weights, and what found them: one of the two may be a proof."""
+class Candidate(NamedTuple):
+    """Weights of the scaled columns, dual weights of the rows, and the method: either may lead to a proof."""
 
     w: np.ndarray
     alpha: np.ndarray
     method: str
 
 
-def proposals(rows: ExactRows, watch: Watch) -> Iterator[Proposal]:
-    """What floating point says, the cheapest first; whoever asks ends with the first that is proved.
+def candidates(rows: ExactRows, watch: Watch) -> Iterator[Candidate]:
+    """Yield candidates in float64, the cheapest first; the caller stops at the first that is proved.
 
     Parameters
     ----------
@@ -55,45 +60,69 @@ def proposals(rows: ExactRows, watch: Watch) -> Iterator[Proposal]:
     """
     X, y = rows.scaled, rows.y
     spread = np.ones(rows.d)
-    if rows.bias and not sp.issparse(X):  # a column far from zero varies little: what matters is how
-        top, bottom = X.max(axis=0), X.min(axis=0)
-        middle, spread = 0.5 * (top + bottom), 0.5 * (top - bottom)
-        spread = 2.0 ** np.round(np.log2(np.where(spread > 0.0, spread, 1.0)))
-        X = (X - middle) / spread
-    if rows.n * rows.d >= MANY:
-        found = _smoothed(X, y, rows.bias, watch)
+    if rows.bias and not sp.issparse(X):
+        X, spread = _centred(X)
+    if rows.n * rows.d >= MIN_SMOOTHED_ENTRIES:
+        found = _by_smoothed_perceptron(X, y, rows.bias, watch)
         if found is not None:
-            yield Proposal(found[0] / spread, found[1], "the smoothed Perceptron")
+            yield Candidate(found[0] / spread, found[1], "the smoothed Perceptron")
     flops = float(rows.n) * rows.d * min(rows.n, rows.d)
-    if rows.n * rows.d <= DENSE and may_be_dense(X) and flops <= min(FLOPS, PACE * watch.left()):
-        found = _nearest(X.toarray() if sp.issparse(X) else X, y, rows.bias)
+    affordable = flops <= min(MAX_FLOPS, FLOPS_PER_SECOND * watch.left())
+    if rows.n * rows.d <= MAX_DENSE_ENTRIES and may_be_dense(X) and affordable:
+        found = _by_least_squares(X.toarray() if sp.issparse(X) else X, y, rows.bias)
         if found is not None:
-            yield Proposal(found[0] / spread, found[1], "least squares")
+            yield Candidate(found[0] / spread, found[1], "least squares")
             return
     intercept = "free" if rows.bias else "none"
     program = Problem("hinge", np.inf, p=np.inf, intercept=intercept)
     for w, b, alpha in linear_points(program, X, y, np.ones(y.size), watch.check):
-        yield Proposal(w / spread, alpha, "a linear program")
+        yield Candidate(w / spread, alpha, "a linear program")
+        # A separator without a proof in float64 is left to exact arithmetic: further programs, in smaller units,
+        # would take HiGHS long, at times minutes.
         if float((y * (X @ w + b)).min()) > 0.0:
-            return  # no proof of it in float64: a program in smaller units would take HiGHS long, at times minutes
+            return
 
 
-def _smoothed(X: Any, y: np.ndarray, bias: bool, watch: Watch) -> tuple[np.ndarray, np.ndarray] | None:
-    """A separator of normalised rows, with the dual weights that bound its margin, if few steps find one."""
+def _centred(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns shifted to their mid-range and divided by their half-ranges, and these half-ranges.
+
+    A free intercept absorbs the shift. Without it a column far from zero would vary in its last digits only. The
+    half-ranges are rounded to powers of two, so that the division is exact.
+    """
+    top, bottom = X.max(axis=0), X.min(axis=0)
+    middle, spread = 0.5 * (top + bottom), 0.5 * (top - bottom)
+    spread = 2.0 ** np.round(np.log2(np.where(spread > 0.0, spread, 1.0)))
+    return (X - middle) / spread, spread
+
+
+def _by_smoothed_perceptron(
+    X: Any, y: np.ndarray, bias: bool, watch: Watch
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return a separator and the dual weights that bound its margin, if few steps find one.
+
+    The constant feature of the intercept gets the root mean square length of the rows: a smaller one would need a
+    larger weight, and a larger one would hide the rows behind it.
+    """
     square = X.multiply(X) if sp.issparse(X) else X * X
     try:
         patterns = NormalisedRows(X, y, float(square.sum() / y.size) ** 0.5 if bias else 0.0)
-    except ValueError:  # a row of next to nothing
+    except ValueError:  # a row whose squared length underflows
         return None
-    *_, last = decided(islice(smoothed_perceptron(patterns), STEPS + 1), 0.0, watch.interrupted)
+    iterates = islice(smoothed_perceptron(patterns), SMOOTHED_STEPS + 1)
+    *_, last = until_decided(iterates, 0.0, watch.interrupted)
     return (last.alpha.w, last.p.weights * np.abs(patterns.scale)) if last.primal else None
 
 
-def _nearest(X: np.ndarray, y: np.ndarray, bias: bool) -> tuple[np.ndarray, np.ndarray] | None:
-    """The least |(sum z a, sum z - 1)| over z >= 0, by active sets; None if that does not end.
+def _by_least_squares(X: np.ndarray, y: np.ndarray, bias: bool) -> tuple[np.ndarray, np.ndarray] | None:
+    """Minimise |(sum_i z_i a_i, sum_i z_i - 1)| over z >= 0, a_i = y_i (x_i, 1), by active sets.
 
-    The residual (u, t) of the optimum has a_i.u + t <= 0 for all i, and t > 0 unless it is zero: -u separates. Else z
-    is a combination of the origin, of at most one row more than there are coordinates.
+    The residual (u, t) of the optimum has a_i.u + t >= 0 for all i, and t = -|(u, t)|^2 < 0 unless it is zero: then u
+    separates, since a_i.u >= -t > 0. A residual of zero makes z a combination of the origin, of at most one row more
+    than there are coordinates.
+
+    Returns
+    -------
+    (u, z), or None where `nnls` does not end within its limit of steps
     """
     ones = np.ones((1, y.size))
     A = np.vstack([(X * y[:, None]).T, *([y[None]] if bias else []), ones])
@@ -101,13 +130,16 @@ def _nearest(X: np.ndarray, y: np.ndarray, bias: bool) -> tuple[np.ndarray, np.n
     target[-1] = 1.0
     try:
         z, _ = nnls(A, target)
-    except RuntimeError:  # no end within its limit of steps
+    except RuntimeError:
         return None
     u = A @ z - target
     return u[: X.shape[1]], z
 
 
-def start(alpha: np.ndarray, width: int) -> dict[int, float]:
-    """The rows that exact arithmetic begins with: those of the largest dual weights."""
-    places = largest(alpha, 2 * (width + 1), 0.0)
-    return {int(i): float(alpha[i]) for i in np.sort(places)} or {0: 1.0}
+def starting_rows(alpha: np.ndarray, width: int) -> dict[int, float]:
+    """Return the rows of the largest dual weights, with these weights: exact arithmetic starts from them.
+
+    Twice as many rows as a proof needs at most (width + 1) leave room for weights that are rounding errors.
+    """
+    largest = np.argsort(-alpha, kind="stable")[: 2 * (width + 1)]
+    return {int(i): float(alpha[i]) for i in np.sort(largest) if alpha[i] > 0.0} or {0: 1.0}

@@ -42,7 +42,7 @@ from ..numerics.rational import BeyondReachError, ExactRows
 from ..numerics.sparse_columns import without_empty_columns
 from ..problem.problem import Problem
 from ..problem.status import Status
-from .candidates import proposals, start
+from .candidates import candidates as proposals, starting_rows as start
 from .infeasibility import contradiction
 from .linear import above, among, linear_verdict, on_all_columns, without_zeros
 from .nearest_point import nearest_points

@@ -36,7 +36,7 @@ from ..numerics.sums import Compensated
 from ..problem.intercept import best_intercept
 from ..problem.problem import Problem
 from ..problem.status import Status
-from .candidates import proposals, start
+from .candidates import candidates as proposals, starting_rows as start
 from .infeasibility import contradiction, inner_radius
 from .nearest_point import floats, nearest_points
 

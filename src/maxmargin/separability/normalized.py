@@ -1,20 +1,30 @@
-"""Normalised, reflected patterns, on any array library: what normalised Perceptrons and their kin see.
+"""Normalised, reflected patterns on any array library, and the iterates of the algorithms that run on them.
 
 Row i of Y is y_i phi(x_i) / |phi(x_i)|. The Gram matrix G = Y Y' has a unit diagonal, (G p)_i is the margin of
 pattern i with respect to w = Y' p, and |p|_G = sqrt(p'G p) is the length of that w. An intercept is one more
 feature of constant value, a 2-norm soft margin a feature of value Delta for every pattern alone (K + Delta^2 I),
-both before normalising. The arrays are those of the caller: NumPy, or whatever array-api-compat knows, on their
-device and in their precision, float64 or float32.
+both before normalising. Arrays stay in the caller's library (any that array-api-compat supports), on its device and
+in its precision, float64 or float32.
+
+The normalised margin is rho = max over |w| = 1, w in the span of the patterns, of min_i (margin of i). Every w
+bounds it from below and every p of the simplex from above, separable or not::
+
+    min (G alpha) / |alpha|_G  <=  rho  <=  |p|_G.
+
+A positive rho is the least |p|_G. Where no w separates, the least |p|_G is 0, and |rho| is the radius of the largest
+ball around 0 inside the hull of the patterns, within their span (Theorem 3 of the first paper).
 
 References
 ----------
 A. Ramdas, J. Pena, "Margins, kernels and non-linear smoothed Perceptrons", ICML 2014;
+P. Gordan, "Ueber die Aufloesung linearer Gleichungen mit reellen Coefficienten", Math. Annalen 6, 1873;
 Consortium for Python Data API Standards, "Python array API standard", 2023.12.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from math import isfinite, sqrt
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,31 +33,31 @@ import scipy.sparse as sp
 from array_api_compat import array_namespace, device, is_array_api_obj
 
 Array = Any  # of the caller's library
-Place = TypeVar("Place", "LinearPlace", "KernelPlace")
+Point = TypeVar("Point", "LinearPoint", "GramPoint")
 
 
-class LinearPlace(NamedTuple):
-    """Weights of the patterns, their margins G weights, and w in the space of the features."""
+class LinearPoint(NamedTuple):
+    """Weights of the patterns, their margins G weights, and w = Y' weights in the space of the features."""
 
     weights: Array
     margins: Array
     w: Array
 
 
-class KernelPlace(NamedTuple):
+class GramPoint(NamedTuple):
     """Weights of the patterns, and their margins G weights."""
 
     weights: Array
     margins: Array
 
 
-def between(a: Place, b: Place, t: float) -> Place:
-    """(1 - t) a + t b: products with the patterns are linear, so that none has to be made again."""
+def interpolate(a: Point, b: Point, t: float) -> Point:
+    """Return (1 - t) a + t b. Margins and w are linear in the weights: no product with the patterns is needed."""
     return type(a)(*((1.0 - t) * x + t * z for x, z in zip(a, b, strict=True)))
 
 
 class NormalisedPatterns(ABC):
-    """What the algorithms ask of patterns: places, vertices, lengths.
+    """Interface of the algorithms to the patterns: margins and lengths of combinations.
 
     Parameters
     ----------
@@ -66,7 +76,8 @@ class NormalisedPatterns(ABC):
     scale : array of shape (n,)
         y_i / sqrt(K_ii + constant^2 + Delta^2).
     rounding, noise : float
-        What rounding may hide in margins and in lengths of points of the simplex: some units in the last place of one.
+        Bounds of the rounding errors of margins and of lengths at points of the simplex: 4 units in the last place
+        of one.
 
     Raises
     ------
@@ -81,10 +92,13 @@ class NormalisedPatterns(ABC):
         self.xp: Any = array_namespace(square)
         self.device = device(square)
         self.constant, self.Delta = float(constant), float(Delta)
+        # 4 units in the last place: a smaller allowance takes rounding errors for margins, a larger one hides
+        # margins of a few units
         self.rounding = self.noise = 4.0 * float(self.xp.finfo(square.dtype).eps)
         self.scale = self._labels(y, square) / self.xp.sqrt(self._lengths2(square))
 
     def _labels(self, y: Any, square: Array) -> Array:
+        """Return the labels as an array like `square`; refuse labels that are not -1 and 1."""
         labels = self.xp.asarray(y, dtype=square.dtype, device=self.device)
         if labels.shape != square.shape:
             raise ValueError(
@@ -95,12 +109,13 @@ class NormalisedPatterns(ABC):
         return labels
 
     def _lengths2(self, square: Array) -> Array:
+        """Return K_ii + constant^2 + Delta^2; refuse patterns that cannot be normalised."""
         xp = self.xp
         lengths2 = square + (self.constant**2 + self.Delta**2)
         if not bool(xp.all(xp.isfinite(lengths2))):
             raise ValueError("patterns, and their squared lengths, must be finite: scale the features.")
         i = int(xp.argmin(lengths2))
-        # below the normal numbers a squared length has lost its digits
+        # a squared length below the normal numbers has lost digits, and so would the scale
         if not float(lengths2[i]) >= float(xp.finfo(lengths2.dtype).smallest_normal):
             raise ValueError(
                 f"pattern {i} cannot be normalised, its squared length is {float(lengths2[i]):.3g}: leave zero "
@@ -110,39 +125,40 @@ class NormalisedPatterns(ABC):
 
     @property
     def n(self) -> int:
-        """How many patterns."""
+        """The number of patterns."""
         return self.scale.shape[0]
 
-    def intercept(self, place: LinearPlace | KernelPlace) -> float:
-        """The b that belongs to a place; 0 where there is no constant feature."""
-        return self.constant**2 * float(self.xp.sum(self.scale * place.weights))
+    def intercept(self, point: LinearPoint | GramPoint) -> float:
+        """Return the intercept b = constant^2 sum_i scale_i weights_i; 0 without a constant feature."""
+        return self.constant**2 * float(self.xp.sum(self.scale * point.weights))
 
     def uniform(self) -> Array:
-        """The centre of the simplex."""
+        """Return the centre of the simplex."""
         return self.xp.full((self.n,), 1.0 / self.n, dtype=self.scale.dtype, device=self.device)
 
     def array(self, weights: Any) -> Array:
-        """These numbers as an array like all others here."""
+        """Return the weights as an array of the library, precision and device of the patterns."""
         return self.xp.asarray(weights, dtype=self.scale.dtype, device=self.device)
 
     @abstractmethod
-    def at(self, weights: Array) -> Any:
-        """The place with these weights: one product with G."""
+    def point(self, weights: Array) -> Any:
+        """Return the point with the given weights: one product with G."""
 
     @abstractmethod
     def vertex(self, j: int) -> Any:
-        """The place of pattern j alone: one column of G."""
+        """Return the point of pattern j alone: one column of G."""
 
     @abstractmethod
-    def length(self, place: Any) -> float:
-        """|p|_G, or the noise if that is more: no smaller length is known."""
+    def length(self, point: Any) -> float:
+        """Return max(|p|_G, noise): a smaller length would be rounding."""
 
     def _unit(self, j: int) -> Array:
+        """Return the unit vector e_j."""
         xp = self.xp
         return xp.astype(xp.arange(self.n, device=self.device) == j, self.scale.dtype)
 
     def _margins(self, scores: Array, scaled: Array) -> Array:
-        """Margins from what the data give: the other features are added."""
+        """Return scale_i (scores_i + terms of the constant feature and of Delta), for scaled = scale * weights."""
         if self.constant:
             scores = scores + self.constant**2 * self.xp.sum(scaled)
         if self.Delta:
@@ -165,24 +181,24 @@ class NormalisedRows(NormalisedPatterns):
         self.X = _matrix(X)
         super().__init__(_squares(self.X), y, constant, Delta)
 
-    def at(self, weights: Array) -> LinearPlace:
-        """The place with these weights: X' and then X, O(nnz)."""
+    def point(self, weights: Array) -> LinearPoint:
+        """Return the point with the given weights: products with X' and X, O(nnz)."""
         scaled = self.scale * weights
-        return self._place(weights, scaled, self.X.T @ scaled)
+        return self._point(weights, scaled, self.X.T @ scaled)
 
-    def vertex(self, j: int) -> LinearPlace:
-        """The place of pattern j alone: X times one row."""
+    def vertex(self, j: int) -> LinearPoint:
+        """Return the point of pattern j alone: X times one row."""
         weights = self._unit(j)
         row = self.X[[j]].toarray()[0] if sp.issparse(self.X) else self.X[j, :]
-        return self._place(weights, self.scale * weights, self.scale[j] * row)
+        return self._point(weights, self.scale * weights, self.scale[j] * row)
 
-    def _place(self, weights: Array, scaled: Array, w: Array) -> LinearPlace:
-        return LinearPlace(weights, self._margins(self.X @ w, scaled), w)
+    def _point(self, weights: Array, scaled: Array, w: Array) -> LinearPoint:
+        return LinearPoint(weights, self._margins(self.X @ w, scaled), w)
 
-    def length(self, place: LinearPlace) -> float:
-        """|w| in the space of all features: a sum of squares, which loses no digits where it is small."""
-        scaled = self.scale * place.weights
-        square = float(place.w @ place.w)
+    def length(self, point: LinearPoint) -> float:
+        """Return |w| in the space of all features: a sum of squares, which loses no digits where it is small."""
+        scaled = self.scale * point.weights
+        square = float(point.w @ point.w)
         if self.constant:
             square += (self.constant * float(self.xp.sum(scaled))) ** 2
         if self.Delta:
@@ -191,9 +207,9 @@ class NormalisedRows(NormalisedPatterns):
 
 
 class NormalisedGram(NormalisedPatterns):
-    """Patterns given by a kernel: its values, and no features.
+    """Patterns given by their kernel values, without features.
 
-    |p|_G is the root of a sum of products of either sign here: its noise is the root of that of the rows.
+    |p|_G is the root of a sum of products of either sign: its noise is the root of the rounding of that sum.
 
     Parameters
     ----------
@@ -213,23 +229,23 @@ class NormalisedGram(NormalisedPatterns):
         if not bool(xp.all(xp.isfinite(self.K @ xp.ones_like(self.scale)))):
             raise ValueError("kernel values must be finite.")
 
-    def at(self, weights: Array) -> KernelPlace:
-        """The place with these weights: one product with K."""
+    def point(self, weights: Array) -> GramPoint:
+        """Return the point with the given weights: one product with K."""
         scaled = self.scale * weights
-        return KernelPlace(weights, self._margins(self.K @ scaled, scaled))
+        return GramPoint(weights, self._margins(self.K @ scaled, scaled))
 
-    def vertex(self, j: int) -> KernelPlace:
-        """The place of pattern j alone: one column of K."""
+    def vertex(self, j: int) -> GramPoint:
+        """Return the point of pattern j alone: one column of K."""
         weights = self._unit(j)
-        return KernelPlace(weights, self._margins(self.scale[j] * self.K[:, j], self.scale * weights))
+        return GramPoint(weights, self._margins(self.scale[j] * self.K[:, j], self.scale * weights))
 
-    def length(self, place: KernelPlace) -> float:
-        """|p|_G from its square."""
-        return sqrt(max(float(place.weights @ place.margins), self.noise**2))
+    def length(self, point: GramPoint) -> float:
+        """Return |p|_G = sqrt(p'(G p)), or the noise if that is more."""
+        return sqrt(max(float(point.weights @ point.margins), self.noise**2))
 
 
 def _matrix(X: Any) -> Any:
-    """A dense array of any library, or CSR, of float64 or float32 numbers."""
+    """Return X as a dense array of its library or a CSR array, of float64 or float32 numbers."""
     matrix: Any = sp.csr_array(X) if sp.issparse(X) else X if is_array_api_obj(X) else np.asarray(X)
     if matrix.ndim != 2 or matrix.shape[0] == 0:
         raise ValueError(
@@ -244,7 +260,80 @@ def _matrix(X: Any) -> Any:
 
 
 def _squares(X: Any) -> Array:
-    """|x_i|^2 of every row."""
+    """Return |x_i|^2 of every row."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).ravel()
     return array_namespace(X).vecdot(X, X)
+
+
+class Iterate(NamedTuple):
+    """An iterate of an algorithm on normalised patterns, with its bounds of rho.
+
+    Attributes
+    ----------
+    step : int
+        Steps so far.
+    alpha : LinearPoint or GramPoint
+        The candidate for a separator, with its margins G alpha; the weights add up to one.
+    p : LinearPoint or GramPoint
+        Weights of the simplex, with G p.
+    lower, upper : float
+        min(G alpha) / |alpha|_G and |p|_G: the bounds of rho of this iterate, not the best so far. They allow for
+        rounding, but prove nothing: a proof takes the patterns in exact arithmetic.
+    """
+
+    step: int
+    alpha: Any
+    p: Any
+    lower: float
+    upper: float
+
+    @property
+    def primal(self) -> bool:
+        """Whether alpha separates."""
+        return self.lower > 0.0
+
+    def dual(self, eps: float) -> bool:
+        """Return whether p shows that no margin is larger than eps."""
+        return self.upper <= eps
+
+
+def bounded_iterate(patterns: NormalisedPatterns, step: int, alpha: Any, p: Any) -> Iterate:
+    """Return the iterate of two points with the bounds of rho that they give."""
+    length = patterns.length(alpha)
+    lower = _lower_bound(patterns, float(patterns.xp.min(alpha.margins)), length)
+    return Iterate(step, alpha, p, lower, length if p is alpha else patterns.length(p))
+
+
+def _lower_bound(patterns: NormalisedPatterns, least: float, length: float) -> float:
+    """Return min(G alpha) / |alpha|_G, rounded downwards where it is not positive; at least -1."""
+    if length <= patterns.noise:
+        return -1.0  # a direction of length 0: no margin of unit vectors is below -1
+    if least > 0.0:
+        return least / length
+    return max((least - patterns.rounding) / (length - patterns.noise), -1.0)
+
+
+def until_decided(
+    iterates: Iterator[Iterate], eps: float, interrupted: Callable[[], bool] = lambda: False
+) -> Iterator[Iterate]:
+    """Yield iterates up to the first that decides: a separator, or |p|_G <= eps.
+
+    Parameters
+    ----------
+    iterates : iterator of Iterate
+        From any of the algorithms, which do not stop by themselves: further steps give better bounds.
+    eps : float
+        Margins up to eps count as none; 0 to search for a separator only.
+    interrupted : callable
+        Returns whether to stop; called after every step.
+
+    Yields
+    ------
+    Iterate
+        The last one is `primal`, or `dual(eps)`, or neither after an interruption.
+    """
+    for iterate in iterates:
+        yield iterate
+        if iterate.primal or iterate.dual(eps) or interrupted():
+            return

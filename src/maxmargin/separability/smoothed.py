@@ -1,14 +1,14 @@
 """Smoothed Perceptrons: Nesterov's excessive gap technique, with one product with G a step.
 
-The Perceptron maximises over the simplex at every step; smoothing subtracts mu d(p), d being strongly convex, from
-what is maximised, and lets mu go to zero::
+The Perceptron maximises a linear function over the simplex at every step. Smoothing subtracts mu d(p) from it, with d
+strongly convex, and lets mu go to zero::
 
     L_mu(alpha) = max over p of ( -p'G alpha - mu d(p) ) + |alpha|_G^2 / 2,   p_mu(alpha) the p that attains it.
 
-Every step keeps the excessive gap L_mu(alpha) <= -|p|_G^2 / 2, from which all else follows: a separator after
-O(1/rho) steps where there is one, with bounds lower^2 >= rho^2 - 2 mu max d and upper^2 <= rho^2 + 2 mu max d of the
-margin, and |p|_G^2 <= 2 mu min d(W) where there is none, W = {p : G p = 0} being the witnesses of that. The choice
-of d is a type here, the recurrence is the same.
+Every step keeps the excessive gap L_mu(alpha) <= -|p|_G^2 / 2. It implies a separator after O(1/rho) steps where there
+is one, with bounds lower^2 >= rho^2 - 2 mu max d and upper^2 <= rho^2 + 2 mu max d of the margin, and
+|p|_G^2 <= 2 mu min d(W) where there is none, W = {p : G p = 0} being the proofs of inseparability. Each d is a class
+(`Entropy`, `Distance`); the recurrence is the same for both.
 
 References
 ----------
@@ -27,46 +27,45 @@ from typing import Any, NamedTuple, Protocol
 
 from array_api_compat import array_namespace, device
 
-from .iterates import State, state
-from .normalized import Array, NormalisedPatterns, between
+from .normalized import Array, Iterate, NormalisedPatterns, bounded_iterate, interpolate
 
 
 class Prox(Protocol):
-    """A strongly convex d on the simplex, zero at its centre."""
+    """A strongly convex function d on the simplex, zero at its centre (a prox-function)."""
 
     @property
     def centre(self) -> Array:
-        """Where d is least: alpha begins there."""
+        """The minimiser of d, where alpha starts."""
         ...
 
     @property
     def mu(self) -> float:
-        """The first mu: large enough for mu d(p) >= |p - centre|_G^2, which the first step needs."""
+        """The initial mu: large enough for mu d(p) >= |p - centre|_G^2, which the excessive gap needs at the start."""
         ...
 
-    def nearest(self, margins: Array, mu: float) -> Array:
-        """p_mu: the p that minimises p'margins + mu d(p)."""
+    def minimise(self, margins: Array, mu: float) -> Array:
+        """Return p_mu, the p of the simplex that minimises p'margins + mu d(p)."""
         ...
 
 
 class Entropy(NamedTuple):
     """d(p) = sum p_i log p_i + log n, at most log n; strongly convex in the 1-norm, and |.|_G <= |.|_1.
 
-    `centre` is that of the simplex.
+    `centre` must be the centre of the simplex.
     """
 
     centre: Array
 
     @property
     def mu(self) -> float:
-        """2."""
+        """2: d(p) >= |p - centre|_1^2 / 2 (Pinsker's inequality)."""
         return 2.0
 
-    def nearest(self, margins: Array, mu: float) -> Array:
-        """The softmax of -margins / mu."""
+    def minimise(self, margins: Array, mu: float) -> Array:
+        """Return the softmax of -margins / mu."""
         xp: Any = array_namespace(margins)
-        shares = xp.exp((xp.min(margins) - margins) / mu)
-        return shares / xp.sum(shares)
+        weights = xp.exp((xp.min(margins) - margins) / mu)  # exponents of at most 0 cannot overflow
+        return weights / xp.sum(weights)
 
 
 class Distance(NamedTuple):
@@ -76,21 +75,21 @@ class Distance(NamedTuple):
 
     @property
     def mu(self) -> float:
-        """2 n."""
+        """2 n: |p - centre|_G^2 <= n |p - centre|_2^2 = 2 n d(p)."""
         return 2.0 * self.centre.shape[0]
 
-    def nearest(self, margins: Array, mu: float) -> Array:
-        """The projection of centre - margins / mu."""
+    def minimise(self, margins: Array, mu: float) -> Array:
+        """Return the projection of centre - margins / mu on the simplex."""
         xp: Any = array_namespace(margins)
-        # the same constant off all entries: the projection does not see it, and fewer digits are lost
-        return projected(self.centre + (xp.min(margins) - margins) / mu)
+        # the projection does not depend on a constant added to all entries; this one keeps them small
+        return project_on_simplex(self.centre + (xp.min(margins) - margins) / mu)
 
 
-def projected(v: Array) -> Array:
-    """The point of the simplex nearest to v.
+def project_on_simplex(v: Array) -> Array:
+    """Return the point of the simplex nearest to v, in O(n log n) (Duchi et al. 2008).
 
-    It is max(v - tau, 0) with tau = max over k of (sum of the k largest entries - 1) / k: one more entry raises this
-    as long as the entry is above it.
+    It is max(v - tau, 0) with tau = max over k of (sum of the k largest entries - 1) / k: the quotient grows with k as
+    long as the next entry is larger than it.
     """
     xp: Any = array_namespace(v)
     v = v - xp.max(v)
@@ -100,11 +99,11 @@ def projected(v: Array) -> Array:
     return p / xp.sum(p)
 
 
-def smoothed_perceptron(patterns: NormalisedPatterns) -> Iterator[State]:
-    """SNKP, on rows or on a Gram matrix: smoothing by entropy.
+def smoothed_perceptron(patterns: NormalisedPatterns) -> Iterator[Iterate]:
+    """Run SNKP, on rows or on a Gram matrix: smoothing by entropy.
 
-    If there is a separator, alpha is one after at most 2 sqrt(2 log n) / rho steps, and going on leads to the
-    largest margin. Where there is none, |p|_G <= sqrt(2 mu log n), since d <= log n: at most eps after
+    If there is a separator, alpha is one after at most 2 sqrt(2 log n) / rho steps, and further steps lead to
+    the largest margin. Where there is none, |p|_G <= sqrt(2 mu log n), since d <= log n: at most eps after
     2 sqrt(2 log n) / eps steps.
 
     Parameters
@@ -113,14 +112,14 @@ def smoothed_perceptron(patterns: NormalisedPatterns) -> Iterator[State]:
 
     Yields
     ------
-    State
+    Iterate
         After 0, 1, ... steps.
     """
     return excessive_gap(patterns, Entropy(patterns.uniform()))
 
 
-def perceptron_von_neumann(patterns: NormalisedPatterns, q: Any = None) -> Iterator[State]:
-    """SNKPVN, on rows or on a Gram matrix: smoothing by the distance to q decides either way.
+def perceptron_von_neumann(patterns: NormalisedPatterns, q: Any = None) -> Iterator[Iterate]:
+    """Run SNKPVN, on rows or on a Gram matrix: smoothing by the distance to q decides either way.
 
     A separator, if there is one, after at most 2 sqrt(2 n) / rho steps; else |p|_G < delta, for every delta, after at
     most 2 sqrt(2 n) min(1, |q|_G / |rho|) / delta steps.
@@ -129,11 +128,11 @@ def perceptron_von_neumann(patterns: NormalisedPatterns, q: Any = None) -> Itera
     ----------
     patterns : NormalisedPatterns
     q : array-like of shape (n,), default=None
-        A point of the simplex; None is its centre. The smaller |q|_G, the sooner |p|_G is smaller yet.
+        A point of the simplex; None is its centre. The smaller |q|_G, the fewer steps to a given |p|_G.
 
     Yields
     ------
-    State
+    Iterate
         After 0, 1, ... steps.
 
     Raises
@@ -151,10 +150,10 @@ def perceptron_von_neumann(patterns: NormalisedPatterns, q: Any = None) -> Itera
     return excessive_gap(patterns, Distance(centre))
 
 
-def iterated_perceptron_von_neumann(patterns: NormalisedPatterns, gamma: float = 2.0) -> Iterator[State]:
-    """ISNKPVN, on rows or on a Gram matrix: SNKPVN from its own last answer, time and again.
+def iterated_perceptron_von_neumann(patterns: NormalisedPatterns, gamma: float = 2.0) -> Iterator[Iterate]:
+    """Run ISNKPVN, on rows or on a Gram matrix: SNKPVN restarted at its own last p.
 
-    SNKPVN is run from q until |p|_G < |q|_G / gamma, and that p is the next q. If there is a separator, a round takes
+    SNKPVN runs from q until |p|_G < |q|_G / gamma, and that p is the next q. If there is a separator, a round takes
     at most 2 sqrt(2 n) / rho steps, and there are at most 1 + log(1/rho) / log(gamma). Else a round takes at most
     2 gamma sqrt(2 n) / |rho| steps, and log(1/eps) / log(gamma) of them lead to |p|_G <= eps.
 
@@ -166,7 +165,7 @@ def iterated_perceptron_von_neumann(patterns: NormalisedPatterns, gamma: float =
 
     Yields
     ------
-    State
+    Iterate
         After 0, 1, ... steps; the start of a round is a step.
 
     Raises
@@ -176,26 +175,27 @@ def iterated_perceptron_von_neumann(patterns: NormalisedPatterns, gamma: float =
     """
     if not gamma > 1.0:
         raise ValueError(f"gamma must be larger than 1: |p|_G falls by it in a round; got {gamma!r}.")
-    return _rounds(patterns, gamma)
+    return _restarts(patterns, gamma)
 
 
-def _rounds(patterns: NormalisedPatterns, gamma: float) -> Iterator[State]:
+def _restarts(patterns: NormalisedPatterns, gamma: float) -> Iterator[Iterate]:
+    """Run SNKPVN in rounds, each from the p that ended the round before."""
     steps, q = count(), patterns.uniform()
-    goal = patterns.length(patterns.at(q)) / gamma
+    goal = patterns.length(patterns.point(q)) / gamma
     while True:
-        for now in excessive_gap(patterns, Distance(q)):
-            yield now._replace(step=next(steps))
-            if now.upper < goal:
-                q, goal = now.p.weights, now.upper / gamma
+        for iterate in excessive_gap(patterns, Distance(q)):
+            yield iterate._replace(step=next(steps))
+            if iterate.upper < goal:
+                q, goal = iterate.p.weights, iterate.upper / gamma
                 break
 
 
-def excessive_gap(patterns: NormalisedPatterns, prox: Prox) -> Iterator[State]:
-    """The recurrence of all smoothed Perceptrons.
+def excessive_gap(patterns: NormalisedPatterns, prox: Prox) -> Iterator[Iterate]:
+    """Run the recurrence of all smoothed Perceptrons.
 
     With theta = 2/(k+3): alpha <- (1-theta)(alpha + theta p) + theta^2 p_mu(alpha), mu <- (1-theta) mu,
-    p <- (1-theta) p + theta p_mu(alpha). The p_mu(alpha) of the last is that of the first in the next step, so that
-    its product with G is the only one.
+    p <- (1-theta) p + theta p_mu(alpha). The p_mu(alpha) of the last formula is the one of the first in the next
+    step, so that a step takes one product with G.
 
     Parameters
     ----------
@@ -204,16 +204,17 @@ def excessive_gap(patterns: NormalisedPatterns, prox: Prox) -> Iterator[State]:
 
     Yields
     ------
-    State
+    Iterate
         After 0, 1, ... steps, without end.
     """
     mu = prox.mu
-    alpha = patterns.at(prox.centre)
-    p = smooth = patterns.at(prox.nearest(alpha.margins, mu))
+    alpha = patterns.point(prox.centre)
+    p = smooth = patterns.point(prox.minimise(alpha.margins, mu))
     for k in count():
-        yield state(patterns, k, alpha, p)
+        yield bounded_iterate(patterns, k, alpha, p)
         theta = 2.0 / (k + 3)
-        alpha = between(alpha, between(p, smooth, theta), theta)
+        # (1-theta)(alpha + theta p) + theta^2 p_mu(alpha), as two interpolations
+        alpha = interpolate(alpha, interpolate(p, smooth, theta), theta)
         mu *= 1.0 - theta
-        smooth = patterns.at(prox.nearest(alpha.margins, mu))
-        p = between(p, smooth, theta)
+        smooth = patterns.point(prox.minimise(alpha.margins, mu))
+        p = interpolate(p, smooth, theta)
