@@ -220,7 +220,9 @@ def test_dual_descent_hands_over(rules_alone, capsys):
     lower, upper = ([getattr(report, side) for report in model.history_] for side in ("lower", "upper"))
     assert (np.diff(lower) >= 0.0).all()
     assert (np.diff(upper) <= 1e-12 * upper[-1]).all()  # objectives are rounded
-    assert model.history_[first - 1].presentations >= fallback(Problem("hinge", 1e3), Patterns(X)).presentations
+    assert (
+        model.history_[first - 1].presentations >= fallback(Problem("hinge", 1e3), Patterns(X)).presentations
+    )
 
 
 def test_many_dense_rows_of_few_features_begin_with_proximal_points(rules_alone):

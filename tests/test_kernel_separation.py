@@ -282,7 +282,7 @@ class TestTheEndOfTheSearch:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(1200, 5))
         y = (np.sin(3.0 * X[:, 0]) + X[:, 1] > 0.0).astype(int)
-        monkeypatch.setattr(kernel_separation, "usual_sets", lambda n: 1)
+        monkeypatch.setattr(kernel_separation, "set_budget", lambda n: 1)
         given_up = separate(X, y, kernel="rbf", gamma=1.0, tol=np.inf)
         assert given_up.separable is None
         assert "given up: max_time has it go on" in given_up.reason

@@ -16,7 +16,7 @@ from edge import KINDS, cancels, edges, narrow, separates, simplex
 from maxmargin import CertificateError, Inseparable, Separable, Undecided, separate
 from maxmargin.numerics.rational import BeyondReachError, IntegerRows, null_vector
 from maxmargin.separability import candidates
-from maxmargin.separability.infeasibility import contradiction
+from maxmargin.separability.infeasibility import trivial_certificate
 from maxmargin.separability.nearest_point import nearest_points
 
 SQUARE = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
@@ -207,17 +207,17 @@ class TestProofs:
 class TestContradictions:
     def test_equal_rows(self):
         X = np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0], [0.0, -0.0], [-0.0, 0.0]])
-        weights, distinct = contradiction(X, np.array([1.0, 1.0, -1.0, 1.0, 1.0]), True)
+        weights, distinct = trivial_certificate(X, np.array([1.0, 1.0, -1.0, 1.0, 1.0]), True)
         assert weights == {0: Fraction(1, 2), 2: Fraction(1, 2)}
         assert distinct.tolist() == [0, 1, 3]
 
     def test_opposite_rows_and_zeros_through_the_origin(self):
         X = np.array([[1.0, 3.0], [-0.1, -0.3], [0.5, 1.5]])
-        weights, _ = contradiction(X, np.ones(3), False)
+        weights, _ = trivial_certificate(X, np.ones(3), False)
         assert weights is None  # three times the float 0.1 is not the float 0.3
-        weights, _ = contradiction(X * [[1], [1], [-1]], np.ones(3), False)
+        weights, _ = trivial_certificate(X * [[1], [1], [-1]], np.ones(3), False)
         assert weights == {0: Fraction(1, 3), 2: Fraction(2, 3)}
-        weights, _ = contradiction(sp.csr_matrix(X * [[1], [1], [0]]), np.ones(3), False)
+        weights, _ = trivial_certificate(sp.csr_matrix(X * [[1], [1], [0]]), np.ones(3), False)
         assert weights == {2: Fraction(1)}
         verdict = separate([[1.0], [0.0]], [0, 1], bias=False)
         assert "lies on every hyperplane" in str(verdict)
@@ -343,7 +343,7 @@ class TestExactArithmetic:
             square = Fraction(sum(v * v for v in corral.direction), sum(corral.weights) ** 2)
             assert last is None or square < last
             last = square
-        if not corral.zero:
+        if not corral.is_zero:
             least = min(rows.product(i, corral.direction) for i in range(30))
             assert Fraction(least, sum(corral.weights)) == square
 

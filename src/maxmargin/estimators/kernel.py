@@ -38,7 +38,8 @@ from ..numerics.threads import jobs, one_thread
 from ..problem.multiclass import SCHEMES, Parts, named_parts, parts_of
 from ..problem.problem import Problem
 from ..problem.status import Status, worst
-from ..separability.kernel import contradicting, kernel_verdict
+from ..separability.kernel import kernel_trivial_certificate, kernel_verdict
+from ..separability.search import fit_task
 from .callbacks import CallbackSupportMixin, round_tasks, with_callbacks
 from .hard_margin import keep_verdicts
 from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
@@ -608,12 +609,13 @@ class _Question:
         """The answer, one however often it is asked for."""
         X = self.kernel.part(self.X, self.rows)
         y = self.y[self.rows]
-        return kernel_verdict(self.kernel, self.problem, X, y, self.sides, self.watch, self.rows, self.y.size)
+        task = fit_task(self.problem, X, y, self.sides, self.watch)
+        return kernel_verdict(self.kernel, task, self.rows, self.y.size)
 
     def contradictory(self) -> bool:
         """Are there rows that contradict each other?"""
         X, y = self.kernel.part(self.X, self.rows), self.y[self.rows]
-        return contradicting(self.kernel, self.problem, X, y) is not None
+        return kernel_trivial_certificate(self.kernel, self.problem, X, y) is not None
 
     def inseparable(self) -> bool:
         """Is there a proof that no separator exists?"""

@@ -27,6 +27,7 @@ from ..numerics.sparse_columns import Columns
 from ..numerics.threads import jobs
 from ..problem.problem import Problem
 from ..separability.linear import linear_verdict
+from ..separability.search import fit_task
 from .hard_margin import item
 from .parameters import seeds
 from .progress import Hearing
@@ -236,6 +237,5 @@ class _Question:
         names: tuple[Any, Any] = (False, True)
         if data.classes.size == 2:
             names = item(data.classes[0]), item(data.classes[1])
-        return linear_verdict(
-            tasks.problem, tasks.patterns.X, self._y, names, self._watch, rows, data.y.size, data.columns
-        )
+        task = fit_task(tasks.problem, tasks.patterns.X, self._y, names, self._watch)
+        return linear_verdict(task, rows, data.y.size, data.columns)

@@ -58,8 +58,8 @@ def candidates(rows: ExactRows, watch: Watch) -> Iterator[Candidate]:
     rows : ExactRows
     watch : Watch
     """
-    X, y = rows.scaled, rows.y
-    spread = np.ones(rows.d)
+    X: Any = rows.scaled
+    y, spread = rows.y, np.ones(rows.d)
     if rows.bias and not sp.issparse(X):
         X, spread = _centred(X)
     if rows.n * rows.d >= MIN_SMOOTHED_ENTRIES:

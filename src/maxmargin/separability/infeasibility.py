@@ -1,4 +1,4 @@
-"""One or two rows that no hyperplane can do justice to, and the ball inside the hull of a proof's rows."""
+"""Trivial infeasibility certificates (one or two rows), and the ball inside the hull of a certificate's rows."""
 
 from __future__ import annotations
 
@@ -12,25 +12,28 @@ from ..data.duplicates import merge
 from ..numerics.norms import norm, row_norms
 from ..problem.problem import Problem
 
-WIDEST = 400  # rows of a proof whose ball is computed
-ACCURATE = 0.01  # share of an inverse that its rounding may have
+# Rows of a certificate whose ball is computed: the inverse takes O(k^3), some hundredths of a second at 400.
+MAX_BALL_ROWS = 400
+# Relative error of the inverse above which no ball is given: the radius allows for it with a factor of 1.02, an upper
+# bound of 1 / (1 - 0.01). A looser limit would need a larger factor, a tighter one gives fewer balls.
+MAX_INVERSE_ERROR = 0.01
 
 
-def contradiction(X: Any, y: np.ndarray, bias: bool) -> tuple[dict[int, Fraction] | None, np.ndarray]:
-    """Rows that prove by themselves that there is no separator, with their weights; and the distinct rows.
+def trivial_certificate(X: Any, y: np.ndarray, bias: bool) -> tuple[dict[int, Fraction] | None, np.ndarray]:
+    """Return weights of one or two rows that prove by themselves that there is no separator; and the distinct rows.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n, d), no zeros stored
     y : ndarray of shape (n,), entries -1.0 and 1.0
     bias : bool
-        With a bias, equal rows of both classes are a contradiction; without one, rows y_i x_i that point in opposite
-        directions, and a row of zeros.
+        With a bias, equal rows of both classes are a proof; without one, rows y_i x_i that point in opposite
+        directions, or a row of zeros.
 
     Returns
     -------
     weights : dict of row to Fraction, or None
-        Exact: rows are compared as the numbers that they are.
+        Of sum one, exact.
     distinct : ndarray of int
         The first of each set of equal rows.
     """
@@ -42,24 +45,27 @@ def contradiction(X: Any, y: np.ndarray, bias: bool) -> tuple[dict[int, Fraction
     zeros = np.flatnonzero(firsts == 0.0)
     if zeros.size:
         return {int(zeros[0]): Fraction(1)}, distinct
-    # equal quotients are rounded alike: rows of one line look equal, and so do few others
+    # Parallel rows have equal quotients by their first entries, also after rounding; the few other rows with equal
+    # rounded quotients are sorted out in rational numbers.
     groups, _ = _equal_rows(_divided(X, firsts))
     for pair in _of_both_signs(groups, y * np.sign(firsts)):
         one, two = (Fraction(float(firsts[i])) for i in pair)
         if _parallel(X, pair, one, two):
-            return dict(zip(pair, _shares(abs(two), abs(one)), strict=True)), distinct
+            one, two = abs(one), abs(two)  # two y_i x_i = -one y_j x_j
+            weights = two / (one + two), one / (one + two)
+            return dict(zip(pair, weights, strict=True)), distinct
     return None, distinct
 
 
 def _equal_rows(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The set of equal rows that each row belongs to, and the first row of each set."""
+    """Return the set of equal rows that each row belongs to, and the first row of each set."""
     ones = np.ones(X.shape[0])
     groups = merge(X, ones, ones).groups
     return groups, np.sort(np.unique(groups, return_index=True)[1])
 
 
 def _of_both_signs(groups: np.ndarray, signs: np.ndarray) -> list[tuple[int, int]]:
-    """The first row of either sign of each set that has both, the earliest sets first."""
+    """Return the first row of either sign of each set that has both, in the order of the later of the two rows."""
     size = int(groups.max()) + 1
     found = []
     for sign in (1.0, -1.0):
@@ -73,17 +79,17 @@ def _of_both_signs(groups: np.ndarray, signs: np.ndarray) -> list[tuple[int, int
 
 
 def _first_entries(X: Any) -> np.ndarray:
-    """The first entry of each row that is not zero; 0.0 where there is none."""
+    """Return the first entry of each row that is not zero; 0.0 where there is none."""
     if sp.issparse(X):
-        some = np.diff(X.indptr) > 0
+        used = np.diff(X.indptr) > 0
         firsts = np.zeros(X.shape[0])
-        firsts[some] = X.data[X.indptr[:-1][some]]
+        firsts[used] = X.data[X.indptr[:-1][used]]
         return firsts
     return np.asarray(X[np.arange(X.shape[0]), np.argmax(X != 0.0, axis=1)], dtype=float)
 
 
 def _divided(X: Any, by: np.ndarray) -> Any:
-    """Each row divided by a number."""
+    """Return the rows, each divided by its number."""
     with np.errstate(over="ignore"):
         if not sp.issparse(X):
             return X / by[:, None]
@@ -92,7 +98,7 @@ def _divided(X: Any, by: np.ndarray) -> Any:
 
 
 def _parallel(X: Any, pair: tuple[int, int], one: Fraction, two: Fraction) -> bool:
-    """Is the first row times `two` the second times `one`, exactly?"""
+    """Return whether the first row times `two` is the second times `one`, exactly."""
     first, second = (X[i].toarray().ravel() if sp.issparse(X) else X[i] for i in pair)
     return all(
         Fraction(a) * two == Fraction(b) * one
@@ -101,19 +107,15 @@ def _parallel(X: Any, pair: tuple[int, int], one: Fraction, two: Fraction) -> bo
     )
 
 
-def _shares(one: Fraction, two: Fraction) -> tuple[Fraction, Fraction]:
-    return one / (one + two), two / (one + two)
-
-
 def inner_radius(
     X: Any, y: np.ndarray, support: np.ndarray, weights: tuple[Fraction, ...], problem: Problem
 ) -> float:
-    """The radius of a ball around the origin inside the hull of a proof's rows; 0.0 where none is found.
+    """Return the radius of a ball around the origin inside the hull of a certificate's rows; 0.0 if none is found.
 
-    With z in the ball, some lambda in the simplex, balanced where there is a bias, has sum lambda_k y_k x_k = z. So
-    whatever w and b are, some row has a margin of at most -radius |w|_q. Around the weights alpha of the origin
+    For z in the ball, some lambda in the simplex, balanced where there is a bias, has sum lambda_k y_k x_k = z. Hence
+    for all w and b, some row has a margin of at most -radius |w|_q. With the weights alpha of the origin,
     lambda = alpha + G z, G being the first columns of the inverse of the matrix of the rows, their signs and ones; it
-    stays positive for |z|_p < alpha_k / |G_k|_q. Rounded downwards.
+    stays positive for |z|_p < alpha_k / |G_k|_q. The radius is rounded downwards.
 
     Parameters
     ----------
@@ -130,12 +132,12 @@ def inner_radius(
     radius : float
     """
     k, d = support.size, X.shape[1]
-    if k != d + 1 + int(problem.free) or k > WIDEST:
+    if k != d + 1 + int(problem.free) or k > MAX_BALL_ROWS:
         return 0.0
     rows = X[support].toarray() if sp.issparse(X) else np.asarray(X[support])
     rows = rows.astype(float) * y[support, None]
     size = np.abs(rows).max(axis=0)
-    if not (np.isfinite(1.0 / size).all()):
+    if not np.isfinite(1.0 / size).all():
         return 0.0
     unit = 2.0 ** np.round(np.log2(size))
     extra = [y[support], np.ones(k)] if problem.free else [np.ones(k)]
@@ -144,10 +146,10 @@ def inner_radius(
         inverse = np.linalg.inv(M)
     except np.linalg.LinAlgError:
         return 0.0
-    # M^-1 = (I - S)^-1 inverse with S = I - inverse M: how far the rows of the inverse may be off
+    # M^-1 = (I - S)^-1 inverse with S = I - inverse M, so that |M^-1 - inverse| <= |S| / (1 - |S|) max |inverse|
     rounding = (k + 4.0) * np.finfo(float).eps * float((np.abs(inverse) @ np.abs(M)).sum(axis=1).max())
     off = float(np.abs(np.eye(k) - inverse @ M).sum(axis=1).max()) + rounding
-    if not off < ACCURATE:
+    if not off < MAX_INVERSE_ERROR:
         return 0.0
     G = inverse[:, :d] / unit
     lengths = row_norms(G, problem.q) + 1.02 * off * norm(np.abs(G).max(axis=0), problem.q)

@@ -1,27 +1,21 @@
-"""The search for a kernel's function between two classes, or for the proof that there is none.
+"""The search for a function of a kernel's feature space between two classes, or for the proof that there is none.
 
-In turn
+Its floating-point method is decomposition, one working set at a time, until the margin of its function is proved with
+bounds of the errors of all kernel values; on few rows followed by the exact step of the hard margin (the optimality
+conditions on the support). Exact arithmetic has polynomials of few monomials, whose combination of rows is zero in
+every monomial or not, and small matrices. For kernels with one feature per row (the Gaussian) there always is a
+separator, though its margin may be smaller than float64 kernel values can resolve.
 
-1. rows that contradict each other: equal rows of both classes; of a matrix, whatever contradicts in its rows;
-2. decomposition, a working set at a time, until the margin of its function is proved, the errors of all kernel values
-   counted in;
-3. of few rows, the exact step of the hard margin: the optimality conditions on the support;
-4. of polynomials of few monomials, Wolfe's algorithm in exact arithmetic: its combination is zero in every monomial,
-   or it separates; of small matrices, whether some combination of rows is zero. For kernels with a feature for every
-   row (the Gaussian) nothing else is a proof that there is no separator: there is one, though its margin may be smaller
-   than float64 kernel values can tell.
-
-Decomposition finds separators faster than the (smoothed) kernel Perceptrons and the primal-dual pair, which ask for
+Decomposition finds separators faster than the (smoothed) kernel Perceptrons and the primal-dual pair, which need
 products with the whole matrix: docs/separation.md has the measurements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -31,245 +25,213 @@ from ..certificates.certificate import Certificate
 from ..certificates.expansions import KernelPoint, all_bounds, attained
 from ..certificates.feature_map import exact_rows
 from ..certificates.gram import KernelSample
-from ..certificates.sample import Sample, fingerprint
+from ..certificates.kernel import attained
 from ..certificates.separators import KernelSeparator, PolynomialSeparator
-from ..certificates.verdicts import Inseparable, Undecided, Verdict
-from ..fit.deadline import Watch
+from ..certificates.verdicts import Inseparable, Separable, Verdict
 from ..fit.kernel_solve import BETTER, FEW_ROWS, IDLE, finish
 from ..fit.kernel_task import KernelPoints
 from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
 from ..numerics.rational import BeyondReachError, ExactRows
 from ..numerics.sparse_columns import without_empty_columns
 from ..problem.problem import Problem
-from ..problem.status import Status
-from .candidates import candidates as proposals, starting_rows as start
-from .infeasibility import contradiction
-from .linear import above, among, linear_verdict, on_all_columns, without_zeros
-from .nearest_point import nearest_points
+from .infeasibility import trivial_certificate
+from .linear import linear_verdict, on_all_columns
+from .search import ExactDirection, SeparationTask, SeparatorSearch, upper_bound, without_zeros
 
-MEGABYTES = 200.0  # of kernel rows that are kept
-WORK = 2e9  # entries of working sets, times 50, after which a separator is not looked for any longer
-MOST = 300  # working sets, where they are small
-NONE = 1e-7  # a bound of all margins, in units of the longest row, below which float64 kernel values tell nothing
-NEARLY = 0.9  # the interval is rounded outwards, and still within `tol`
-METHOD = "decomposition"
+CACHE_MEGABYTES = 200.0  # of kernel rows: more memory saves kernel values that would be computed again
+# Working sets in a search without `max_time`: as many as take some seconds (WORK entries of working sets, each visited
+# about 50 times), at most MAX_SETS where they are small, and MIN_SETS in any case. More find smaller margins later.
+WORK, VISITS, MAX_SETS, MIN_SETS = 2e9, 50.0, 300, 10
+# Upper bound of all margins, in units of the longest row, at which the search ends. Squared lengths near 1e-14 of the
+# largest consist of the rounding errors of float64 kernel values: a smaller bound would wait for noise, a larger one
+# would give up on margins that can be resolved.
+MIN_MARGIN = 1e-7
+# Share of `tol` at which decomposition ends: the certificate is rounded outwards and must still be within `tol`.
+TOL_SHARE = 0.9
+DECOMPOSITION = "decomposition"
 
 
-def kernel_verdict(
-    kernel: Kernel,
-    problem: Problem,
-    X: Any,
-    y: np.ndarray,
-    classes: tuple[Any, Any],
-    watch: Watch,
-    rows: np.ndarray,
-    n: int,
-) -> Verdict:
-    """As `linear_verdict`, of any kernel."""
+def kernel_verdict(kernel: Kernel, task: SeparationTask, rows: np.ndarray, n: int) -> Verdict:
+    """Return the verdict for a fit of a hard margin with a kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    task : SeparationTask
+    rows : ndarray of int of shape (m,)
+        The places of the rows of the task among the n rows of the data.
+    n : int
+    """
     if isinstance(kernel, Linear):
-        X, columns = without_empty_columns(X)
-        return on_all_columns(linear_verdict(problem, X, y, classes, watch, rows, n, columns), columns)
-    free = replace(problem, intercept="none" if problem.intercept == "none" else "free")
-    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-        return among(KernelSearch(kernel, free, X, y, classes, np.inf, watch).verdict(), rows, n)
+        X, columns = without_empty_columns(task.X)
+        part = SeparationTask(task.problem, X, task.y, task.classes, task.tol, task.watch)
+        return on_all_columns(linear_verdict(part, rows, n, columns), columns)
+    return KernelSearch(kernel, task).verdict_of_fit(rows, n)
 
 
-def contradicting(kernel: Kernel, problem: Problem, X: Any, y: np.ndarray) -> dict[int, Fraction] | None:
-    """Rows that prove by themselves that no function of the kernel separates the classes, with their weights.
+def kernel_trivial_certificate(
+    kernel: Kernel, problem: Problem, X: Any, y: np.ndarray
+) -> dict[int, Fraction] | None:
+    """Return weights of one or two rows that prove by themselves that no function of the kernel separates.
 
     Parameters
     ----------
     kernel : Kernel
     problem : Problem
-        The hard margin; an augmented intercept can separate what a free one can.
+        The hard margin; an augmented intercept can separate the same classes as a free one.
     X : ndarray or CSR matrix of shape (n, d)
     y : ndarray of shape (n,), entries -1.0 and 1.0
     """
     X, bias = without_zeros(X), problem.intercept != "none"
     if isinstance(kernel, Linear | Precomputed):
-        return contradiction(X, y, bias)[0]
-    weights, _ = contradiction(X, y, True)
+        return trivial_certificate(X, y, bias)[0]
+    # equal rows have equal features; opposite rows in general do not have opposite ones
+    weights, _ = trivial_certificate(X, y, True)
     if weights is None and not bias and isinstance(kernel, Polynomial) and kernel.coef0 == 0.0:
-        lonely, _ = contradiction(X, y, False)
-        if lonely is not None and len(lonely) == 1:  # a row of zeros, which is zero to the kernel
-            return lonely
+        single, _ = trivial_certificate(X, y, False)
+        if single is not None and len(single) == 1:  # a row of zeros has zero features
+            return single
     return weights
 
 
-def usual_sets(n: int) -> int:
-    """Working sets after which a separator of n rows is not looked for any longer, where no time is given for it."""
-    return min(int(WORK / (50.0 * n * min(n, SET))), MOST) + 10
+def set_budget(n: int) -> int:
+    """Return the working sets that a search on n rows solves before it ends, where no `max_time` is given."""
+    return min(int(WORK / (VISITS * n * min(n, SET))), MAX_SETS) + MIN_SETS
 
 
-class KernelSearch:
-    """One question on its way to an answer; without a margin, so many `more` working sets than usual are solved."""
+class KernelSearch(SeparatorSearch):
+    """The search for a function of a kernel's feature space.
 
-    def __init__(
-        self, kernel: Kernel, problem: Problem, X: Any, y: np.ndarray, classes: tuple[Any, Any], tol: float,
-        watch: Watch, more: float = 0,
-    ) -> None:  # fmt: skip
-        self.kernel, self.problem, self.y, self.classes, self.tol, self.watch, self.more = (
-            kernel, problem, y, classes, tol, watch, more,
-        )  # fmt: skip
-        self.done = 0
-        self.X = X.astype(np.float64, copy=False)
-        self.ones = np.ones(y.size)
+    Parameters
+    ----------
+    kernel : Kernel
+    task : SeparationTask
+    more_sets : float, default=0
+        Working sets beyond the usual budget, where neither a margin nor a proof is found within it.
+    """
 
-    def verdict(self) -> Verdict:
-        """The answer."""
-        weights = contradicting(self.kernel, self.problem, self.X, self.y)
-        if weights is not None:
-            return self._inseparable(weights, "looking for rows that contradict each other")
-        self._begin()
-        if self._function(sets=1):
+    prefix = f"{DECOMPOSITION}, "
+
+    def __init__(self, kernel: Kernel, task: SeparationTask, more_sets: float = 0) -> None:
+        super().__init__(task, kernel, task.X.shape[1])
+        self.X = task.X.astype(np.float64, copy=False)
+        self.more_sets = more_sets
+        self.method = DECOMPOSITION
+        self._ones = np.ones(self.y.size)
+        self._sets = 0  # solved so far
+        self._end = ""  # the reason for which decomposition ended
+
+    def trivial_certificate(self) -> dict[int, Fraction] | None:
+        return kernel_trivial_certificate(self.kernel, self.problem, self.X, self.y)
+
+    def quick_separator(self) -> KernelSeparator | None:
+        """Solve one working set."""
+        rows = KernelRows(self.kernel, self.X, CACHE_MEGABYTES)
+        self._longest = float(rows.diagonal.max(initial=0.0)) ** 0.5
+        self._best = KernelPoints(self.problem, self.y, self._ones, rows.diagonal)
+        self._iterates: Iterator[Any] = decomposed_points(
+            self.problem, rows, self.y, self._ones, self.watch.interrupted
+        )
+        return self._separable() if self._decompose(sets=1) else None
+
+    def slow_separator(self, known_separable: bool) -> KernelSeparator | None:
+        """Solve the usual number of working sets, then the exact step, then the working sets beyond."""
+        if self._decompose(set_budget(self.y.size)) or self._finish():
             return self._separable()
-        exact, beyond = None, ""
-        try:
-            exact = self._exactly(exact_rows(self.kernel, self.X, self.y, self.problem.free))
-        except TimeoutError:
-            pass  # the watch knows why
-        except BeyondReachError as error:
-            beyond = str(error)
-        if isinstance(exact, Inseparable):
-            return exact
-        if self._function(usual_sets(self.y.size)) or self._finished():
+        if not known_separable and self.more_sets and self._decompose(self.more_sets):
             return self._separable()
-        if exact is None and self.more and self._function(self.more):
-            return self._separable()
-        if exact is not None:
-            return self._told_exactly(exact)
-        status = self.watch.status()
-        if status is not None:
-            return self._undecided("Ctrl-C was heard" if status is Status.INTERRUPTED else "max_time went by")
-        return self._undecided(f"{self.ended}, and {beyond}")
+        return None
 
-    # in float64
+    def exact_rows(self) -> ExactRows:
+        if self._best.alpha.any():
+            self.alpha = self._best.alpha
+        return exact_rows(self.kernel, self.X, self.y, self.problem.free)
+
+    def decide_exactly(self) -> Inseparable | Separable | ExactDirection:
+        found = super().decide_exactly()
+        if isinstance(found, ExactDirection) and isinstance(self.kernel, Precomputed):
+            raise BeyondReachError("what separates the rows of the matrix may be the rounding of its entries")
+        return found
+
+    def proved_separator(self, rows: ExactRows, w: np.ndarray, method: str) -> None:
+        """Return None: margins of functions are proved by kernel values, not by weights of monomials."""
+
+    def exact_separator(self, exact: ExactDirection) -> PolynomialSeparator:
+        """Return the verdict on a polynomial in rational numbers, whose margin has no lower bound in float64."""
+        rows, direction = exact.rows, exact.direction
+        weights = {}
+        for k in range(rows.d):
+            monomial, power = rows.column(k)
+            weights[monomial] = Fraction(direction[k]) * Fraction(2) ** power
+        b = Fraction(direction[-1] << rows.bits if rows.bias else 0)
+        fields = self.common_fields(0.0, self.dual_certificate(), exact.method)
+        return PolynomialSeparator(weights=weights, b=b, **fields)
+
+    def dual_certificate(self) -> Certificate:
+        return self._certificate(0.0)
+
+    def reason(self, limit: str) -> str:
+        return f"{self._end}, and {limit}"
 
     @cached_property
-    def sample(self) -> KernelSample:
-        """The rows, made ready once for all proofs."""
+    def _sample(self) -> KernelSample:
         return KernelSample(self.kernel, self.X)
 
-    def _begin(self) -> None:
-        rows = KernelRows(self.kernel, self.X, MEGABYTES)
-        self.longest = float(rows.diagonal.max(initial=0.0)) ** 0.5
-        self.found = KernelPoints(self.problem, self.y, self.ones, rows.diagonal)
-        self.points: Iterator[Any] = decomposed_points(
-            self.problem, rows, self.y, self.ones, self.watch.interrupted
-        )
+    def _decompose(self, sets: float) -> bool:
+        """Solve at most so many further working sets; return whether the margin of a function is proved.
 
-    def _function(self, sets: float) -> bool:
-        """Is there, after so many more working sets, a function whose margin is proved?"""
-        self.ended = "float64 kernel values lead decomposition no further"
-        nearest, idle = np.inf, 0
-        for done, point in enumerate(self.points, 1):
-            self.found.value(point.alpha, point.scores)
-            self.done += 1
-            apart = self.found.upper - max(self.found.lower, 0.0)
-            nearest, idle = (nearest, idle + 1) if apart > BETTER * nearest else (apart, 0)
+        A positive margin gets the usual number of working sets on top, to narrow its interval to `tol`.
+        """
+        self._end = "float64 kernel values lead decomposition no further"
+        best, narrowest, idle = self._best, np.inf, 0
+        for done, iterate in enumerate(self._iterates, 1):
+            best.value(iterate.alpha, iterate.scores)
+            self._sets += 1
+            width = best.upper - max(best.lower, 0.0)
+            narrowest, idle = (narrowest, idle + 1) if width > BETTER * narrowest else (width, 0)
             if idle >= IDLE:
                 break
-            if self.found.lower > 0.0:
-                if self.found.gap <= NEARLY * self.tol and self._attained() > 0.0:
-                    return True
-                if done >= sets + usual_sets(self.y.size):
-                    self.ended = self._given_up()
-                    break
-            elif self.found.upper <= NONE * self.longest:
-                self.ended = "all margins are so small that float64 kernel values cannot tell them from zero"
+            positive = best.lower > 0.0
+            if positive and best.gap <= TOL_SHARE * self.tol and self._proved_margin() > 0.0:
+                return True
+            if not positive and best.upper <= MIN_MARGIN * self._longest:
+                self._end = "all margins are so small that float64 kernel values cannot tell them from zero"
                 break
-            elif done >= sets:
-                self.ended = self._given_up()
+            if done >= sets + (set_budget(self.y.size) if positive else 0):
+                self._end = (
+                    f"no margin was proved in {self._sets} working sets, after which the search was given up: "
+                    "max_time has it go on for so many seconds"
+                )
                 break
-        return self._attained() > 0.0
+        return self._proved_margin() > 0.0
 
-    def _given_up(self) -> str:
-        return (
-            f"no margin was proved in {self.done} working sets, after which the search was given up: max_time has it "
-            "go on for so many seconds"
-        )
-
-    def _finished(self) -> bool:
-        """Is there, of few rows, a function by the exact step whose margin is proved?"""
+    def _finish(self) -> bool:
+        """Take the exact step of the hard margin on few rows; return whether the margin of its function is proved."""
         if self.y.size > FEW_ROWS or self.watch.interrupted():
             return False
-        finish(self.found, self.problem, self.y, self.ones, self.sample)
-        return self._attained() > 0.0
+        finish(self._best, self.problem, self.y, self._ones, self._sample)
+        return self._proved_margin() > 0.0
 
-    def _attained(self) -> float:
-        c, b = self.found.primal
-        return attained(self.problem, self.sample, self.y, c, b) if c.any() else -np.inf
+    def _proved_margin(self) -> float:
+        """Return a proved lower bound of the margin of the best function so far; -inf if there is none."""
+        c, b = self._best.primal
+        return attained(self.problem, self._sample, self.y, c, b) if c.any() else -np.inf
 
     def _certificate(self, lower: float) -> Certificate:
-        """What the dual weights prove."""
-        point = KernelPoint(self.found.alpha, self.found.alpha * self.y, 0.0)
-        found = all_bounds([self.problem], self.sample, [self.y], [self.ones], [point])[0]
-        upper = above(found.bounds.upper, lower)
+        """Return the certificate of a margin `lower` with the best dual weights so far."""
+        point = KernelPoint(self._best.alpha, self._best.alpha * self.y, 0.0)
+        found = all_bounds([self.problem], self._sample, [self.y], [self._ones], [point])[0]
+        upper = upper_bound(found.bounds.upper, lower)
         alpha = found.point.alpha
         support = np.flatnonzero(alpha).astype(np.int64)
-        mark = fingerprint(Sample(self.X, self.y, self.ones))
+        mark = fingerprint(Sample(self.X, self.y, self._ones))
         return Certificate(self.problem, lower, upper, support, alpha[support], mark, self.kernel)
 
     def _separable(self) -> KernelSeparator:
-        if self.found.gap > NEARLY * self.tol:
-            self._finished()
-        c, b = self.found.primal
-        lower = self._attained()
-        certificate = self._certificate(lower)
-        return KernelSeparator(
-            kernel=self.kernel, coefficients=c, b=b, lo=lower, hi=certificate.upper, p=2.0,
-            bias=self.problem.free, classes=self.classes, method=METHOD, seconds=self.watch.seconds(),
-            certificate=certificate,
-        )  # fmt: skip
-
-    # exactly
-
-    def _exactly(self, rows: ExactRows) -> Inseparable | Exact:
-        """The proof that there is no separator, or one in rational numbers."""
-        alpha = self.found.alpha if self.found.alpha.any() else self.ones
-        method = METHOD
-        for proposal in proposals(rows, self.watch):
-            alpha, method = proposal.alpha, f"{METHOD}, {proposal.method}"
-        method = f"{method} and Wolfe's algorithm in exact arithmetic"
-        direction: list[int] = []
-        for corral in nearest_points(rows, start(alpha, rows.width), self.watch.interrupted):
-            if corral.zero:
-                return self._inseparable(corral.shares, method)
-            direction = corral.direction
-        if isinstance(self.kernel, Precomputed):
-            raise BeyondReachError("what separates the rows of the matrix may be the rounding of its entries")
-        weights = {}
-        for k in range(rows.d):
-            place, power = rows.column(k)
-            weights[place] = Fraction(direction[k]) * Fraction(2) ** power
-        return Exact(weights, Fraction(direction[-1] << rows.bits if rows.bias else 0), method)
-
-    def _told_exactly(self, exact: Exact) -> PolynomialSeparator:
-        certificate = self._certificate(0.0)
-        return PolynomialSeparator(
-            kernel=self.kernel, weights=exact.weights, b=exact.b, lo=0.0, hi=certificate.upper, p=2.0,
-            bias=self.problem.free, classes=self.classes, method=exact.method, seconds=self.watch.seconds(),
-            certificate=certificate,
-        )  # fmt: skip
-
-    def _inseparable(self, weights: dict[int, Fraction], method: str) -> Inseparable:
-        support = np.array(sorted(weights), dtype=np.int64)
-        return Inseparable(
-            support, tuple(weights[i] for i in support.tolist()), self.problem.free, self.classes,
-            self.X.shape[1], self.y.size, method, self.watch.seconds(), kernel=self.kernel,
-        )  # fmt: skip
-
-    def _undecided(self, reason: str) -> Undecided:
-        certificate = self._certificate(0.0)
-        return Undecided(
-            0.0, certificate.upper, certificate, 2.0, self.problem.free, self.classes, self.X.shape[1], reason,
-            METHOD, self.watch.seconds(), self.kernel,
-        )  # fmt: skip
-
-
-class Exact(NamedTuple):
-    """A separator in rational numbers: weights of monomials, and b."""
-
-    weights: dict[Any, Fraction]
-    b: Fraction
-    method: str
+        """Return the verdict on the best function, after the exact step where its interval is wider than `tol`."""
+        if self._best.gap > TOL_SHARE * self.tol:
+            self._finish()
+        c, b = self._best.primal
+        lower = self._proved_margin()
+        fields = self.common_fields(lower, self._certificate(lower), DECOMPOSITION)
+        return KernelSeparator(coefficients=c, b=b, **fields)

@@ -1,10 +1,11 @@
 """Wolfe's algorithm in exact arithmetic: a separator of rows from the origin, or the origin as a combination of them.
 
-The point of the hull of the rows a_i that is nearest to the origin is sought among the affine hulls of few rows (a
-*corral*: affinely independent, with the nearest point of their affine hull inside their hull). With x that point, the
-row of the least a_i.x enters; while a weight is not positive, x stops at the edge of the hull and that row leaves. |x|
-falls with every corral, so that none comes twice: exact arithmetic cannot cycle, however degenerate the rows are.
-At the end x = 0, or a_i.x >= |x|^2 > 0 for all rows; a corral has at most one row more than there are coordinates.
+The algorithm computes the point of the hull of the rows a_i that is nearest to the origin. It goes from one *corral* to
+the next: affinely independent rows, with the nearest point x of their affine hull inside their hull. The row of the
+least a_i.x enters. While the nearest point of the new affine hull has a weight that is not positive, x moves towards it
+up to the edge of the hull, and the row whose weight became zero leaves. |x| falls with every corral, so that none comes
+twice: exact arithmetic cannot cycle, however degenerate the rows are. At the end x = 0, or a_i.x >= |x|^2 > 0 for all
+rows; a corral has at most one row more than there are coordinates.
 
 References
 ----------
@@ -23,13 +24,17 @@ import numpy as np
 from ..numerics.rational import ExactRows, null_vector
 from ..numerics.sums import Compensated
 
-NEAR = 40  # rows of the least float scores that are looked at exactly
-LEAST = 1e-280  # what entries, of rows of size one, may lose where they underflow
+# Rows of the least float64 scores whose scores are computed in integers first: if one of them is not positive, the
+# rest need no exact scores. Fewer rows may miss the least score and take more corrals; each row takes a product of
+# long integers.
+FIRST_ROWS = 40
+# Bound of the underflow in a score of rows whose entries are at most one: d terms lose 2^-1074 each.
+UNDERFLOW = 1e-280
 
 
 @dataclass(frozen=True)
 class Corral:
-    """The nearest point of a corral, x = sum weights_k a_k / sum weights_k.
+    """A corral with its nearest point, x = sum weights_k a_k / sum weights_k.
 
     Attributes
     ----------
@@ -45,21 +50,21 @@ class Corral:
     direction: list[int]
 
     @property
-    def zero(self) -> bool:
-        """Is the origin this combination of the rows?"""
+    def is_zero(self) -> bool:
+        """Whether the origin is this combination of the rows."""
         return not any(self.direction)
 
     @property
-    def shares(self) -> dict[int, Fraction]:
+    def convex_weights(self) -> dict[int, Fraction]:
         """The weights of the rows, of sum one."""
         total = sum(self.weights)
-        return {i: Fraction(value, total) for i, value in zip(self.rows, self.weights, strict=True)}
+        return {i: Fraction(weight, total) for i, weight in zip(self.rows, self.weights, strict=True)}
 
 
 def nearest_points(
     rows: ExactRows, start: dict[int, float], interrupted: Callable[[], bool] = lambda: False
 ) -> Iterator[Corral]:
-    """Corrals, each nearer to the origin than the one before; the last one is the nearest of all.
+    """Yield corrals, each nearer to the origin than the one before; the last one has the nearest point of the hull.
 
     Parameters
     ----------
@@ -67,7 +72,7 @@ def nearest_points(
     start : dict
         Some rows with positive weights; the nearer their mean is to the origin, the fewer steps.
     interrupted : callable
-        Is it time to stop?
+        Returns whether to stop.
 
     Raises
     ------
@@ -75,18 +80,19 @@ def nearest_points(
         If it was time to stop.
     """
     top = max(start.values())
-    weights = {i: Fraction(max(round(value / top * 2.0**40), 1)) for i, value in start.items()}
-    corral = _settle(rows, _independent(rows, weights, interrupted), interrupted)
+    # 40 bits: the start need not be exact, and shorter integers make the first steps cheaper
+    weights = {i: Fraction(max(round(weight / top * 2.0**40), 1)) for i, weight in start.items()}
+    corral = _minor_cycle(rows, _independent(rows, weights, interrupted), interrupted)
     scores_of = float_scores(rows)
     while True:
         yield corral
-        if corral.zero:
+        if corral.is_zero:
             return
         total, square = sum(corral.weights), sum(value * value for value in corral.direction)
-        place, least = least_row(rows, scores_of, corral.direction)
-        if least * total >= square:
+        row, least = least_row(rows, scores_of, corral.direction)
+        if least * total >= square:  # a_i.x >= |x|^2 for all i, with x = direction / total
             return
-        corral = _settle(rows, corral.shares | {place: Fraction(0)}, interrupted)
+        corral = _minor_cycle(rows, corral.convex_weights | {row: Fraction(0)}, interrupted)
 
 
 def least_row(
@@ -94,40 +100,45 @@ def least_row(
     scores_of: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
     direction: list[int],
 ) -> tuple[int, int]:
-    """The row of the least score along a direction, and that score, exactly.
+    """Return the row of the least score a_i.direction, and that score, exactly.
 
-    All rows whose float scores leave it open are computed in integers; the few least, if any of these is not positive,
-    for then it is decided that the direction does not separate.
+    Scores are computed in integers for all rows whose float64 scores may be the least within their errors; only for
+    the first `FIRST_ROWS` if one of them is not positive, since then the direction does not separate.
     """
-    scores, off = scores_of(floats(direction))
+    scores, off = scores_of(as_floats(direction))
     order = np.argsort(scores, kind="stable")
-    best = min((rows.product(i, direction), i) for i in order[:NEAR].tolist())
+    best = min((rows.product(i, direction), i) for i in order[:FIRST_ROWS].tolist())
     if best[0] > 0:
-        rest = order[NEAR:]
-        near = rest[(scores - off)[rest] <= (scores + off)[order[0]]]
-        best = min([best, *((rows.product(i, direction), i) for i in near.tolist())])
+        rest = order[FIRST_ROWS:]
+        open_rows = rest[(scores - off)[rest] <= (scores + off)[order[0]]]
+        best = min([best, *((rows.product(i, direction), i) for i in open_rows.tolist())])
     return best[1], best[0]
 
 
-def floats(direction: list[int]) -> np.ndarray:
-    """A direction as float64 numbers, the largest about one."""
+def as_floats(direction: list[int]) -> np.ndarray:
+    """Return a direction as float64 numbers, the largest about one.
+
+    Integers of more than 1000 bits, which float64 may not hold, are shifted to 1000 bits first.
+    """
     most = max((abs(value).bit_length() for value in direction), default=1)
     shift = max(most - 1000, 0)
     return np.array([math.ldexp(float(value >> shift), -min(most, 1000)) for value in direction])
 
 
 def float_scores(rows: ExactRows) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """Scores of all rows in float64, with compensated sums, and by how much each may be off.
+    """Return the function of a direction that gives all scores in compensated float64 sums, with error bounds.
 
-    The direction itself has been rounded, so that each of its terms may be off by half a unit of the last digit, and
-    so may the entries be.
+    The bound is (8 + inexact) eps (|x|.|w| + |b|): the entries of the direction are rounded to half a unit in the last
+    place, entries of the rows to `inexact` units, and compensated sums add a few units.
     """
     X, size = rows.scaled, abs(rows.scaled)
 
     def scores(direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         w, b = (direction[:-1], float(direction[-1])) if rows.bias else (direction, 0.0)
         off = size @ np.abs(w) + abs(b)
-        return rows.y * Compensated.scores(X, w, b), (8.0 + rows.inexact) * np.finfo(float).eps * off + LEAST
+        return rows.y * Compensated.scores(X, w, b), (8.0 + rows.inexact) * np.finfo(
+            float
+        ).eps * off + UNDERFLOW
 
     return scores
 
@@ -135,14 +146,14 @@ def float_scores(rows: ExactRows) -> Callable[[np.ndarray], tuple[np.ndarray, np
 def _independent(
     rows: ExactRows, weights: dict[int, Fraction], interrupted: Callable[[], bool]
 ) -> dict[int, Fraction]:
-    """The same point as a combination of affinely independent rows (Caratheodory)."""
+    """Return the same point as a combination of affinely independent rows (Caratheodory)."""
     weights = dict(weights)
     while len(weights) > 1:
         places = list(weights)
         found = null_vector([*rows.block(places), [1] * len(places)], interrupted)
         if found is None:
             break
-        # along the null vector the point stays; the first weight that vanishes leaves
+        # weights - t found is the same point for every t; the first weight that becomes zero leaves
         if not any(value > 0 for value in found):
             found = [-value for value in found]
         step = min(weights[i] / value for i, value in zip(places, found, strict=True) if value > 0)
@@ -152,8 +163,12 @@ def _independent(
     return {i: value / total for i, value in weights.items()}
 
 
-def _settle(rows: ExactRows, weights: dict[int, Fraction], interrupted: Callable[[], bool]) -> Corral:
-    """The corral that a combination of affinely independent rows leads to."""
+def _minor_cycle(rows: ExactRows, weights: dict[int, Fraction], interrupted: Callable[[], bool]) -> Corral:
+    """Return the corral that a combination of affinely independent rows leads to (Wolfe's minor cycle).
+
+    While the nearest point of the affine hull has a weight that is not positive, the combination moves towards it up to
+    the edge of the hull, and rows of weight zero leave.
+    """
     while True:
         places = list(weights)
         affine = _affine_minimiser(rows, places, interrupted)
@@ -168,15 +183,20 @@ def _settle(rows: ExactRows, weights: dict[int, Fraction], interrupted: Callable
             for i, value in zip(places, goal, strict=True)
             if value <= 0
         )
+        # step: the largest for which weights + step (goal - weights) >= 0
         moved = {i: weights[i] + step * (value - weights[i]) for i, value in zip(places, goal, strict=True)}
         weights = {i: value for i, value in moved.items() if value > 0}
 
 
 def _affine_minimiser(rows: ExactRows, places: list[int], interrupted: Callable[[], bool]) -> list[int]:
-    """Weights, of a positive sum, of the point of the affine hull of these rows that is nearest to the origin."""
+    """Return weights, of a positive sum, of the point of the affine hull of these rows that is nearest to the origin.
+
+    With a null vector of the rows the point is the origin. Else the weights lambda solve G lambda = -mu 1 and
+    sum lambda = t, G being the Gram matrix: a null vector (mu, lambda, t) of one larger matrix.
+    """
     block = rows.block(places)
     found = null_vector(block, interrupted) if block else [1] * len(places)
-    if found is None:  # the origin lies outside: sum lambda = t, and G lambda the same for all rows
+    if found is None:
         A = np.array(block, dtype=object)
         G = (A.T @ A).tolist()
         k = len(places)

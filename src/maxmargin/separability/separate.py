@@ -1,13 +1,13 @@
 """`separate`: a separator with its margin, or a proof that there is none.
 
-The searches are `linear_separation` and `kernel_separation`; here the question is put into their words.
+This module validates the data; `search` has the steps, `linear` and `kernel` the arithmetic.
 
 References
 ----------
 C. L. Lawson, R. J. Hanson, "Solving Least Squares Problems", Prentice-Hall 1974, chapter 23;
 P. Gordan, "Ueber die Aufloesung linearer Gleichungen mit reellen Coefficienten", Mathematische Annalen 6, 1873;
 D. L. Applegate, W. Cook, S. Dash, D. G. Espinoza, "Exact solutions to linear programming problems", Operations
-Research Letters 35, 2007 (floating point proposes, exact arithmetic decides).
+Research Letters 35, 2007 (candidates in floating point, decisions in exact arithmetic).
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
 from .kernel import KernelSearch
-from .linear import LinearSearch, on_all_columns, without_zeros
+from .linear import LinearSearch, on_all_columns
+from .search import SeparationTask, without_zeros
 
 
 @one_thread
@@ -46,7 +47,7 @@ def separate(
     tol: float = 1e-2,
     max_time: float | None = None,
 ) -> Verdict:
-    """Decide whether two classes can be separated by a hyperplane, or by a kernel's function, and prove it.
+    """Decide whether a hyperplane, or a function of a kernel's feature space, separates two classes, and prove it.
 
     Parameters
     ----------
@@ -56,8 +57,8 @@ def separate(
     y : array-like of shape (n,)
         Two classes.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"}, callable or str, default=None
-        By scikit-learn's names, those of its `pairwise_kernels` included; a callable gets two matrices. None and
-        ``"linear"`` ask for a hyperplane.
+        A name of scikit-learn, including those of its `pairwise_kernels`, or a callable of two matrices. None and
+        ``"linear"`` stand for hyperplanes.
     gamma : float, "scale" or "auto", default="scale"
         Of "poly", "rbf" and "sigmoid", as in scikit-learn: 1 / (d X.var()), or 1 / d.
     degree : int, default=3
@@ -65,36 +66,34 @@ def separate(
     coef0 : float, default=0.0
         Of "poly" and "sigmoid".
     p : float in [1, inf], default=2
-        The norm in which the margin is measured; kernels know 2 only. The verdict does not depend on it.
+        The norm in which the margin is measured; 2 with kernels. The verdict does not depend on it.
     bias : bool, default=True
-        May the hyperplane pass beside the origin?
+        Whether the hyperplane has an intercept.
     tol : float, default=1e-2
-        Relative width of the interval around the largest margin at which it is narrow enough; ``inf`` ends with the
-        verdict. Margins that are tiny beside the data may keep a wider one.
+        Relative width of the interval around the largest margin at which the search ends; ``inf`` ends with the
+        verdict. Margins that are tiny compared with the data may keep a wider one.
     max_time : float, default=None
-        Seconds, after which the verdict is Undecided, or the interval as wide as it is. It is looked at within linear
-        programs, and between working sets and exact solutions, each of which is ended first. With a kernel, a
-        separator is looked for as long as there is time; None gives it up after as many working sets as take some
-        seconds.
+        Seconds, after which the verdict is Undecided, or the interval as wide as it is. The clock is read within
+        linear programs, and between working sets and exact solutions, each of which ends first. With a kernel, the
+        search for a separator takes all of the time; None ends it after as many working sets as take some seconds.
 
     Returns
     -------
     Separable, Inseparable or Undecided
-        The first two are proved, whatever the rounding. Undecided says why, with the bound on the margin that was
-        reached. Without a kernel it takes `max_time`, Ctrl-C, or a proof of more than 2048 rows; with one, a margin
-        that float64 kernel values cannot tell from zero, or working sets that bring none, so many as take some
-        seconds. Each has ``verify(X, y)``.
+        The first two are proved, rounding included. Undecided has the reason, and the bound on the margin so far. It is
+        returned after `max_time`, Ctrl-C, or if a proof has more than 2048 rows; with a kernel also for margins that
+        float64 kernel values cannot tell from zero, or if some seconds of working sets find none. Each verdict has
+        ``verify(X, y)``.
 
     Raises
     ------
     ValueError
-        If data or parameters cannot be used, a kernel that is indefinite on the rows among them; the message says
-        what to do.
+        If data or parameters cannot be used, or the kernel is indefinite on the rows; the message says what to do.
 
     Notes
     -----
-    By Gordan's theorem (1873) exactly one of the first two is the truth. Floating point proposes, exact arithmetic
-    disposes (Applegate, Cook, Dash, Espinoza 2007).
+    By Gordan's theorem (1873) exactly one of the first two holds. Candidates come from floating point, and exact
+    arithmetic decides (Applegate, Cook, Dash, Espinoza 2007).
 
     Examples
     --------
@@ -122,15 +121,15 @@ def separate(
     ):
         if isinstance(function, Linear):
             table, columns = without_empty_columns(table)
-            search = LinearSearch(problem, table, signs, classes, float(tol), watch, columns)
-            return on_all_columns(search.verdict(), columns)
+            task = SeparationTask(problem, table, signs, classes, float(tol), watch)
+            return on_all_columns(LinearSearch(task, columns).verdict(), columns)
         _check_kernel(function, table, problem)
-        more = 0 if max_time is None else np.inf
-        return KernelSearch(function, problem, table, signs, classes, float(tol), watch, more).verdict()
+        task = SeparationTask(problem, table, signs, classes, float(tol), watch)
+        return KernelSearch(function, task, more_sets=0 if max_time is None else np.inf).verdict()
 
 
 def _check_kernel(kernel: Kernel, X: Any, problem: Problem) -> None:
-    """Refuse what is no inner product, or no number."""
+    """Refuse kernels that are no inner product on the rows, or whose values are not finite."""
     if problem.p != 2:
         raise ValueError(
             f"Kernels measure margins in the 2-norm of their features: p must be 2; got p={problem.p:g}."
@@ -141,7 +140,7 @@ def _check_kernel(kernel: Kernel, X: Any, problem: Problem) -> None:
 
 
 def _problem(p: Any, bias: Any, tol: Any, max_time: Any) -> Problem:
-    """The hard margin that the verdict is about; parameters are refused in a sentence."""
+    """Return the hard margin of the parameters, or raise ValueError with a sentence on what is wrong."""
     for name, value in (("p", p), ("tol", tol), ("max_time", 1.0 if max_time is None else max_time)):
         if isinstance(value, bool) or not isinstance(value, Real):
             raise ValueError(f"{name} must be a number; got {name}={value!r}.")
@@ -157,7 +156,7 @@ def _problem(p: Any, bias: Any, tol: Any, max_time: Any) -> Problem:
 
 
 def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
-    """Patterns as the solvers take them, signs, and the labels of the two classes; the caller's stay as they are."""
+    """Return finite rows (dense, or CSR without stored zeros), signs, and the two labels; X is not changed."""
     refuse_rounded(X)
     if not sp.issparse(X):
         try:
@@ -187,7 +186,7 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
 
 
 def _signs(labels: np.ndarray) -> tuple[np.ndarray, tuple[Any, Any]]:
-    """-1.0 and 1.0, and the labels that they stand for."""
+    """Return -1.0 or 1.0 for each label, and the labels that -1.0 and 1.0 stand for."""
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("y holds NaN or infinity: drop the rows whose class is not known.")
     try:

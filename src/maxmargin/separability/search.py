@@ -1,0 +1,288 @@
+"""The search for a separator of two classes, or for the proof that there is none, in any feature space.
+
+By Gordan's theorem exactly one of two things exists: (w, b) with y_i (w.phi(x_i) + b) > 0 for all i, or weights
+alpha >= 0, not all zero, with sum alpha_i y_i (phi(x_i), 1) = 0. Floating point finds candidates for both, and no
+verdict is given before one is proved: a separator by its margin, rounded outwards, weights by a sum of the rows in
+rational numbers. The steps are
+
+1. trivial infeasibility certificates: one or two rows that contradict each other (`infeasibility`);
+2. a separator by floating-point methods that take little time;
+3. floating-point candidates (`candidates`), and Wolfe's algorithm in exact arithmetic from their rows
+   (`nearest_point`), which decides every problem that it can represent;
+4. a separator by floating-point methods that take longer.
+
+`linear.LinearSearch` and `kernel.KernelSearch` say how rows are represented and separators proved.
+
+References
+----------
+P. Gordan, "Ueber die Aufloesung linearer Gleichungen mit reellen Coefficienten", Mathematische Annalen 6, 1873.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..certificates.certificate import Certificate
+from ..certificates.verdicts import Inseparable, Separable, Undecided, Verdict
+from ..fit.deadline import Watch
+from ..kernels.functions import Kernel
+from ..numerics.rational import BeyondReachError, ExactRows
+from ..problem.problem import Problem
+from ..problem.status import Status
+from .candidates import candidates, starting_rows
+from .nearest_point import as_floats, nearest_points
+
+
+@dataclass(frozen=True, eq=False)
+class SeparationTask:
+    """Two classes of rows, and the hard margin that separates them or does not.
+
+    Attributes
+    ----------
+    problem : Problem
+        The hard margin, with a free intercept or none.
+    X : ndarray or CSR matrix of shape (n, d), no zeros stored
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    classes : tuple
+        The labels of the negative and of the positive side.
+    tol : float
+        Relative width of the interval around the largest margin; inf for the verdict alone.
+    watch : Watch
+    """
+
+    problem: Problem
+    X: Any
+    y: np.ndarray
+    classes: tuple[Any, Any]
+    tol: float
+    watch: Watch
+
+
+def fit_task(
+    problem: Problem, X: Any, y: np.ndarray, classes: tuple[Any, Any], watch: Watch
+) -> SeparationTask:
+    """Return the task of a hard-margin fit: the verdict alone.
+
+    An augmented intercept can separate the same classes as a free one, which is simpler to decide.
+    """
+    free = replace(problem, intercept="none" if problem.intercept == "none" else "free")
+    return SeparationTask(free, without_zeros(X), y, classes, np.inf, watch)
+
+
+def without_zeros(X: Any) -> Any:
+    """Return sparse rows without stored zeros, in a copy where there are any; dense rows as they are."""
+    if sp.issparse(X) and (X.data == 0.0).any():
+        X = X.copy()
+        X.eliminate_zeros()
+    return X
+
+
+def upper_bound(upper: float, lower: float) -> float:
+    """Return an upper bound that is a number >= lower: rounding may put it below, overflow may make it NaN."""
+    return np.inf if np.isnan(upper) else max(upper, lower)
+
+
+class ExactDirection(NamedTuple):
+    """A separator in exact arithmetic: the direction, in the integer units of `rows`, and the method."""
+
+    rows: ExactRows
+    direction: list[int]
+    method: str
+
+
+class SeparatorSearch(ABC):
+    """The search on one task.
+
+    Parameters
+    ----------
+    task : SeparationTask
+    kernel : Kernel
+    features : int
+        Columns of the data.
+
+    Attributes
+    ----------
+    distinct : ndarray of int
+        The rows that exact arithmetic works on.
+    alpha : ndarray, one entry a row of `distinct`
+        The last dual weights in floating point.
+    method : str
+        The last method in floating point.
+    """
+
+    prefix = ""  # of the method of a candidate
+
+    def __init__(self, task: SeparationTask, kernel: Kernel, features: int) -> None:
+        self.problem, self.X, self.y, self.watch, self.tol = (
+            task.problem,
+            task.X,
+            task.y,
+            task.watch,
+            task.tol,
+        )
+        self.task, self.kernel, self.features = task, kernel, features
+        self.distinct = np.arange(self.y.size)
+        self.alpha = np.ones(self.y.size)
+        self.method = "nothing"
+
+    def verdict(self) -> Verdict:
+        """Search in the order of the module's docstring, and return the verdict."""
+        weights = self.trivial_certificate()
+        if weights is not None:
+            return self._inseparable(weights, "looking for rows that contradict each other")
+        separator = self.quick_separator()
+        if separator is not None:
+            return separator
+        exact, limit = None, ""
+        try:
+            exact = self.decide_exactly()
+        except TimeoutError:
+            pass  # `watch` has the reason
+        except BeyondReachError as error:
+            limit = str(error)
+        if isinstance(exact, Inseparable | Separable):
+            return exact
+        separator = self.slow_separator(exact is not None)
+        if separator is not None:
+            return separator
+        return self._undecided(limit) if exact is None else self.exact_separator(exact)
+
+    def verdict_of_fit(self, rows: np.ndarray, n: int) -> Verdict:
+        """Return the verdict for a fit of which these rows, of n, take part.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            The places of the rows of the task in the data: a proof about some rows is one about all.
+        n : int
+        """
+        with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+            return _on_all_rows(self.verdict(), rows, n)
+
+    def decide_exactly(self) -> Inseparable | Separable | ExactDirection:
+        """Run Wolfe's algorithm in exact arithmetic from the rows of floating-point candidates.
+
+        Raises
+        ------
+        TimeoutError
+            If it was time to stop.
+        BeyondReachError
+            If the rows have no exact representation, or the proof would be too large.
+        """
+        rows = self.exact_rows()
+        for candidate in candidates(rows, self.watch):
+            self.alpha, self.method = candidate.alpha, self.prefix + candidate.method
+            separator = self.proved_separator(rows, candidate.w, self.method)
+            if separator is not None:
+                return separator
+        method = f"{self.method} and Wolfe's algorithm in exact arithmetic"
+        direction: list[int] = []
+        for corral in nearest_points(rows, starting_rows(self.alpha, rows.width), self.watch.interrupted):
+            if corral.is_zero:
+                weights = {int(self.distinct[i]): weight for i, weight in corral.convex_weights.items()}
+                return self._inseparable(weights, method)
+            direction = corral.direction
+            w = as_floats(direction)
+            # a direction that plain sums do not confirm is left to the next corrals
+            if float(_plain_margins(rows, w).min()) > 0.0:
+                separator = self.proved_separator(rows, w[: rows.d], method)
+                if separator is not None:
+                    return separator
+        return ExactDirection(rows, direction, method)
+
+    @abstractmethod
+    def trivial_certificate(self) -> dict[int, Fraction] | None:
+        """Return weights of one or two rows that prove by themselves that there is no separator."""
+
+    @abstractmethod
+    def quick_separator(self) -> Separable | None:
+        """Return a separator by floating-point methods that take little time."""
+
+    @abstractmethod
+    def exact_rows(self) -> ExactRows:
+        """Return the rows y_i (phi(x_i), 1) as integers, or raise BeyondReachError."""
+
+    @abstractmethod
+    def proved_separator(self, rows: ExactRows, w: np.ndarray, method: str) -> Separable | None:
+        """Return the verdict on weights of the scaled columns of `rows` if float64 arithmetic proves its margin."""
+
+    @abstractmethod
+    def slow_separator(self, known_separable: bool) -> Separable | None:
+        """Return a separator by floating-point methods that take longer."""
+
+    @abstractmethod
+    def exact_separator(self, exact: ExactDirection) -> Separable:
+        """Return the verdict on a separator that only rational numbers can express."""
+
+    @abstractmethod
+    def dual_certificate(self) -> Certificate:
+        """Return the certificate of w = 0 with the best dual weights so far."""
+
+    def inner_radius(self, support: np.ndarray, weights: tuple[Fraction, ...]) -> float:
+        """Return the radius of a ball inside the hull of a proof's rows; 0.0 where none is computed."""
+        return 0.0
+
+    def reason(self, limit: str) -> str:
+        """Return the reason of an open verdict, given the limit of exact arithmetic."""
+        return limit
+
+    def common_fields(self, lower: float, certificate: Certificate, method: str) -> dict[str, Any]:
+        """Return the fields that all kinds of separators share, for a margin of at least `lower`."""
+        return {
+            "lo": lower,
+            "hi": upper_bound(certificate.upper, lower),
+            "p": self.problem.p,
+            "bias": self.problem.free,
+            "classes": self.task.classes,
+            "method": method,
+            "seconds": self.watch.seconds(),
+            "certificate": certificate,
+            "kernel": self.kernel,
+        }
+
+    def _inseparable(self, weights: dict[int, Fraction], method: str) -> Inseparable:
+        """Return the verdict on weights with sum weights_i y_i (phi(x_i), 1) = 0."""
+        support = np.array(sorted(weights), dtype=np.int64)
+        exact = tuple(weights[i] for i in support.tolist())
+        return Inseparable(
+            support, exact, self.problem.free, self.task.classes, self.features, self.y.size, method,
+            self.watch.seconds(), self.inner_radius(support, exact), self.problem.p, self.kernel,
+        )  # fmt: skip
+
+    def _undecided(self, limit: str) -> Undecided:
+        """Return the open verdict, with the bound of the largest margin that the dual weights prove."""
+        status = self.watch.status()
+        if status is None:
+            reason = self.reason(limit)
+        else:
+            reason = "Ctrl-C was heard" if status is Status.INTERRUPTED else "max_time went by"
+        certificate = self.dual_certificate()
+        return Undecided(
+            0.0, upper_bound(certificate.upper, 0.0), certificate, self.problem.p, self.problem.free,
+            self.task.classes, self.features, reason, self.method, self.watch.seconds(), self.kernel,
+        )  # fmt: skip
+
+
+def _plain_margins(rows: ExactRows, w: np.ndarray) -> np.ndarray:
+    """Return y_i (w.x_i + b) on the scaled rows in plain sums; w ends with b where the rows have a constant column."""
+    return rows.y * (rows.scaled @ w[: rows.d] + (w[-1] if rows.bias else 0.0))
+
+
+def _on_all_rows(verdict: Verdict, rows: np.ndarray, n: int) -> Verdict:
+    """Return the verdict about some rows as one about all n."""
+    if rows.size == n:
+        return verdict
+    if isinstance(verdict, Inseparable):
+        return replace(verdict, support=rows[verdict.support], rows=n)
+    if isinstance(verdict, Undecided):
+        certificate = verdict.certificate
+        fingerprint = replace(certificate.fingerprint, rows=n)
+        certificate = replace(certificate, support=rows[certificate.support], fingerprint=fingerprint)
+        return replace(verdict, certificate=certificate)
+    return verdict
