@@ -25,7 +25,7 @@ from ..certificates.certificate import Certificate
 from ..certificates.expansions import KernelPoint, all_bounds, attained
 from ..certificates.feature_map import exact_rows
 from ..certificates.gram import KernelSample
-from ..certificates.kernel import attained
+from ..certificates.sample import Sample, fingerprint
 from ..certificates.separators import KernelSeparator, PolynomialSeparator
 from ..certificates.verdicts import Inseparable, Separable, Verdict
 from ..fit.kernel_solve import BETTER, FEW_ROWS, IDLE, finish

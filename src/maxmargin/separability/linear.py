@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..certificates.bounds import certify
+from ..certificates.rows import certify
 from ..certificates.certificate import Certificate
 from ..certificates.sample import Sample
 from ..certificates.separators import LinearSeparator, attained_exactly
