@@ -134,11 +134,11 @@ class KernelSearch(SeparatorSearch):
         )
         return self._separable() if self._decompose(sets=1) else None
 
-    def slow_separator(self, known_separable: bool) -> KernelSeparator | None:
+    def slow_separator(self, is_separable: bool) -> KernelSeparator | None:
         """Solve the usual number of working sets, then the exact step, then the working sets beyond."""
         if self._decompose(set_budget(self.y.size)) or self._finish():
             return self._separable()
-        if not known_separable and self.more_sets and self._decompose(self.more_sets):
+        if not is_separable and self.more_sets and self._decompose(self.more_sets):
             return self._separable()
         return None
 

@@ -111,7 +111,7 @@ class LinearSearch(SeparatorSearch):
         lower = attained(self.X, self.y, w, b, self.problem.q)
         return self._separable(Separator(w, b, lower), method) if lower > 0.0 else None
 
-    def slow_separator(self, known_separable: bool) -> None:
+    def slow_separator(self, is_separable: bool) -> None:
         """Return None: exact arithmetic has decided, or the time is up."""
 
     def exact_separator(self, exact: ExactDirection) -> LinearSeparator:

@@ -213,7 +213,7 @@ class SeparatorSearch(ABC):
         """Return the verdict on weights of the scaled columns of `rows` if float64 arithmetic proves its margin."""
 
     @abstractmethod
-    def slow_separator(self, known_separable: bool) -> Separable | None:
+    def slow_separator(self, is_separable: bool) -> Separable | None:
         """Return a separator by floating-point methods that take longer."""
 
     @abstractmethod
