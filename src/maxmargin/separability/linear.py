@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..certificates.rows import certify
 from ..certificates.certificate import Certificate
+from ..certificates.rows import certify
 from ..certificates.sample import Sample
-from ..certificates.separators import LinearSeparator, attained_exactly
-from ..certificates.verdicts import Verdict, attained
+from ..certificates.separators import LinearSeparator, attained, attained_exactly
+from ..certificates.verdicts import Verdict
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..fit.driver import solve
