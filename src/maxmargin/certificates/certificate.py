@@ -19,7 +19,7 @@ class CertificateError(ValueError):
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What a certificate remembers of its data: sizes, and sums that change when an entry does.
+    """Identification of the data of a certificate: sizes, and sums that change when an entry does.
 
     Independent of storage (dense or CSR, float32 or float64 of the same values), not of row order.
     """
@@ -31,7 +31,7 @@ class Fingerprint:
     scale: float
 
     def difference(self, other: Fingerprint) -> str | None:
-        """What tells `other` apart, in words; None where nothing does."""
+        """Describe the first difference from `other`; None where there is none."""
         for name in ("rows", "features", "positives"):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:

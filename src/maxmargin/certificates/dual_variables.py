@@ -15,7 +15,7 @@ UNEVEN = 1e-18  # share of more of them that is left, where it is seen
 
 
 def feasible(problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """The dual weights nearest at hand that the bound allows: capped, and balanced between the classes.
+    """Return dual variables near alpha that are feasible: capped, and balanced between the classes.
 
     Soft problems: the heavier class is scaled down, which no cap forbids. Of the hard margin only the
     proportions count: their sum is made one.
@@ -34,7 +34,7 @@ def feasible(problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.nda
 
 
 def even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
-    """Take what rounding left between the classes from a large dual weight, and its own rounding from a small one.
+    """Make both classes sum to the same, in place, by changing a large dual variable, then small ones for the rest.
 
     All are multiples of the last digit of the smallest, so that most often nothing at all is left.
     """
@@ -62,7 +62,7 @@ def even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
 
 
 def proportions(alpha: np.ndarray) -> np.ndarray:
-    """Divided by their sum: tiny numbers would lose their squares."""
+    """Return alpha scaled to a sum of one: squares of tiny numbers would underflow."""
     largest = float(alpha.max(initial=0.0))
     if not (np.isfinite(largest) and largest > 0.0):
         return np.zeros_like(alpha)

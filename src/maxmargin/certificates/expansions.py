@@ -1,4 +1,4 @@
-"""Bounds of kernel expansions w = sum c_i phi(x_i)."""
+"""Bounds of kernel expansions w = sum c_i phi(x_i), and the choice of the primal point that proves most."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def kernel_bounds(
 
 
 def attained(problem: Problem, sample: KernelSample, y: np.ndarray, c: np.ndarray, b: float) -> float:
-    """What the margin of sum c_i k(x_i, .) + b is at least, rounded downwards.
+    """Return a lower bound of the margin of sum c_i k(x_i, .) + b, rounded downwards.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def _primal_points(
     intercept: float,
     dual: Combination,
 ) -> Iterator[tuple[Combination, float]]:
-    """What may attain the most: the point that was given, that along the dual one, those without losses, and none."""
+    """Yield candidates: the given point, the best multiple of the dual one, both scaled to no losses, and w = 0."""
     tried = [] if given is None else [(given, intercept)]
     yield from tried
     tried.append(_best_primal(problem, sample, dual, y, weights))
@@ -161,7 +161,7 @@ def _primal_points(
 
 
 def _worth(problem: Problem, value: float) -> float:
-    """What is least for the best primal point; not a number is the worst."""
+    """Return an objective to be minimised: minus the margin of a hard problem; inf for NaN."""
     value = -value if problem.hard else value
     return np.inf if np.isnan(value) else value
 

@@ -1,4 +1,10 @@
-"""Kernel rows as a certificate sees them: scores and lengths of combinations, with what these may be off."""
+"""Sums over kernel rows for the formulas of `bounds`: scores and lengths of w = sum c_i phi(x_i), with their errors.
+
+Scores are products of the Gram matrix, f_j = sum_i c_i k(x_i, x_j), and |w|^2 = sum c_j f_j. Entries are off by at most
+`Kernel.error`, sums by their rounding, and products by the smallest number where they underflow: bounds hold for the
+kernel as it is, not as computed. For the linear kernel w itself is summed up by compensated sums, as sums of large
+coefficients cancel, and kernel values, whose errors do not cancel, are not used.
+"""
 
 from __future__ import annotations
 
@@ -125,7 +131,7 @@ class KernelSample:
         return replace(self, X=X, diagonal=diagonal, features=features, product=None)
 
     def _valued(self, c: np.ndarray, scores: np.ndarray) -> Combination:
-        """By values of the kernel."""
+        """Return the combination by kernel values."""
         total, terms = float(np.abs(c).sum()), int(np.count_nonzero(c)) + 4
         square = float(c @ scores)
         added = min(terms, BLOCK + c.size // BLOCK + 5)  # a block's sum, and the sum of the blocks
@@ -135,7 +141,7 @@ class KernelSample:
         return Combination(c, scores, max(square, 0.0), off, uncertain)
 
     def _summed(self, c: np.ndarray) -> Combination:
-        """By features."""
+        """Return the combination by w itself, of the linear kernel."""
         more, X, d, used = Compensated, self.features, self.features.shape[1], np.flatnonzero(c)
         digits = more if X.shape[0] * d <= FEW else Plain
         w = more.combine(X[used], c[used])

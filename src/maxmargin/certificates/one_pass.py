@@ -1,7 +1,7 @@
-"""Certificates of what solvers find, as fast as can be: of a soft margin of dense rows, all sums in one pass.
+"""Certificates of soft margins of dense rows at p = 2, all sums being taken in one compiled pass over the rows.
 
-`certificates.certify` makes the same of any problem and any rows, with nothing compiled; `certificates.verify` checks
-both.
+An accelerator of `rows.certify`, which serves every problem and storage with NumPy alone: the sums are the same but for
+rounding, and the formulas are those of `bounds`. `verification.verify` uses no compiled code.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def certify(
     tol: float = 0.0,
     affords: Callable[[float], bool] = lambda seconds: True,
 ) -> Certificate:
-    """The certificate of a primal point (w, b) and dual weights alpha: `certificates.certify`, sooner.
+    """The certificate of a primal point (w, b) and dual weights alpha: as `rows.certify` in one pass.
 
     Parameters and bounds are the same, but for rounding; between the classes as much may be left as `verify` allows.
     """
@@ -69,7 +69,7 @@ class _Pass(NamedTuple):
 
 
 def _is_simple(problem: Problem, sample: Sample) -> bool:
-    """Are these a soft margin at p = 2 and dense rows?"""
+    """Return whether the problem is a soft margin at p = 2 and the rows are dense."""
     X = sample.X
     return not (
         problem.hard or not problem.euclidean or sp.issparse(X) or not (X.size and X.flags.c_contiguous)
@@ -81,7 +81,7 @@ def _in_one_pass(
 ) -> tuple[np.ndarray, Bounds] | None:
     """Feasible dual weights near alpha, and the bounds, of a soft margin of dense rows at p = 2; None of all else.
 
-    The sums are those of `feasible`, `_multiplied` and `bounds`, made together while rows are in cache.
+    The sums are those of `dual_variables.feasible` and of `rows.bounds`, taken together while rows are in cache.
     """
     if not _is_simple(problem, sample):
         return None
@@ -116,7 +116,7 @@ def _pass(problem: Problem, sample: Sample, w: np.ndarray, b: float, alone: np.n
     constant = Plain.error(0.0, abs(b), terms) + terms * 2.0 * LEAST
     v = np.zeros((2, w.size))
     desk = np.empty((2, min(n, TERMS)))
-    told, shares = sample.told_marks, np.empty(0)
+    told, shares = sample.known_marks, np.empty(0)
     marks = np.empty(n if sample.like is not None else 0) if told is None else told
     if told is None and sample.unmarked:
         shares = column_shares(w.size)

@@ -1,4 +1,7 @@
-"""Bounds for a weight vector, whose sums are taken over rows."""
+"""Sums over linear rows for the formulas of `bounds`, in plain or compensated arithmetic; `certify` and `bounds`.
+
+The module imports no solver. Where entries are huge, alpha may stand for real numbers near it (`huge_columns`).
+"""
 
 from __future__ import annotations
 
@@ -62,8 +65,8 @@ def certify(
     tol : float, default=0
         The gap that is asked for: rounding that is far below it may remain.
     affords : callable
-        Is there time for sums that take so many seconds? Where there is not, they are not begun. Asked of no seconds
-        while they are made, which ends them.
+        Tells whether there is time for sums of so many seconds; they are not begun where there is not. It is called
+        with 0.0 while they run, and ends them by returning False.
 
     Notes
     -----
@@ -99,7 +102,7 @@ def _multiplied(
     tol: float,
     affords: Callable[[float], bool],
 ) -> tuple[np.ndarray, Bounds]:
-    """The best multiple of alpha, huge columns left out as if they cancelled, and its bounds."""
+    """Return the multiple of alpha with the largest dual value, as if huge columns cancelled, and its bounds."""
     if problem.hard:  # only proportions count
         found = bounds(problem, sample, w, b, alpha)
         return with_more_digits(problem, sample, w, b, alpha, found, tol, affords)
@@ -123,7 +126,7 @@ def with_more_digits(
     tol: float,
     affords: Callable[[float], bool],
 ) -> tuple[np.ndarray, Bounds]:
-    """The same bounds, of sums with as many digits as it takes."""
+    """Recompute bounds by compensated sums where rounding takes a visible share of the gap."""
     share = REACHED if problem.gap(found.lower, found.upper) <= tol else SEEN
     negligible = max(0.0 if sample.entries <= FEW else NEGLIGIBLE, share * tol)
     if (

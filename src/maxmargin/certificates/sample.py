@@ -54,21 +54,21 @@ class Sample:
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """What a certificate remembers of these data."""
+        """The fingerprint of these rows, labels and weights."""
         return fingerprint(self)
 
     @property
     def unmarked(self) -> bool:
-        """Is there no fingerprint yet?"""
+        """Whether the fingerprint has not been computed yet."""
         return "fingerprint" not in vars(self)
 
     @property
-    def told_marks(self) -> np.ndarray | None:
-        """The marks, if they are known by now."""
+    def known_marks(self) -> np.ndarray | None:
+        """The marks if they have been computed, else None."""
         return vars(self if self.like is None else self.like).get("marks")
 
     def remember(self, checksum: float, scale: float, marks: np.ndarray) -> None:
-        """The sums of the fingerprint have been found on the way; the marks, if any, are those of all."""
+        """Keep sums of the fingerprint computed elsewhere, and the marks, if any, for all samples of these rows."""
         if marks.size and self.like is not None:
             vars(self.like).setdefault("marks", marks)
         if math.isfinite(scale):
@@ -109,7 +109,7 @@ def _fingerprinted(sample: Sample, checksum: float, scale: float) -> Fingerprint
 
 
 def _sums(marks: np.ndarray, y: np.ndarray, weights: np.ndarray, unit: float = 1.0) -> tuple[float, float]:
-    """The sum of the marks times what labels and weights tell, in this unit; and that of their absolute values."""
+    """Return sum mark_i (1 + s_i) (3 + y_i) / unit, and the same sum of absolute values."""
     if y.size > PART:
         sums = [_sums(marks[some], y[some], weights[some], unit) for some in parts(y.size)]
         return sum(checksum for checksum, _ in sums), sum(scale for _, scale in sums)
@@ -120,7 +120,7 @@ def _sums(marks: np.ndarray, y: np.ndarray, weights: np.ndarray, unit: float = 1
 
 
 def marked(X: Any, columns: Columns | None = None) -> np.ndarray:
-    """A number for every row, which its place and its entries tell."""
+    """Return a number for each row that depends on its position and its entries."""
     with np.errstate(over="ignore", invalid="ignore"):
         marks = project(X, columns)
         for some in parts(marks.size):
@@ -131,7 +131,7 @@ def marked(X: Any, columns: Columns | None = None) -> np.ndarray:
 
 
 def project(X: Any, columns: Columns | None = None) -> np.ndarray:
-    """One number a row, in which every entry has its own share: that of its column in the whole data set."""
+    """Return 1 + sum_j share_j x_ij of each row, with the share of column j in the whole data set."""
     places = None if columns is None else columns.places
     shares = column_shares(X.shape[1]) if places is None else _shares(places + 1.0)
     marks = Plain.scores(X, shares)

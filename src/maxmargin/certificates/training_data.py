@@ -40,7 +40,7 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
 
 
 def _nothing_to_verify(model: Any) -> str:
-    """Why there is no certificate, and what has one."""
+    """Explain why the model has no certificate, and which object has one."""
     if hasattr(model, "uncertified_"):
         return str(model.uncertified_)
     kind = type(model).__name__

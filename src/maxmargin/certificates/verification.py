@@ -150,7 +150,7 @@ def _recheck(claim: Certificate, sample: Sample, w: np.ndarray, b: float) -> Cer
 
 
 def check_claim(claim: Certificate, sample: Sample, b: float) -> None:
-    """Does the certificate belong to these data, and its intercept to its problem?"""
+    """Raise CertificateError unless the certificate belongs to these data, and the intercept to its problem."""
     difference = claim.fingerprint.difference(fingerprint(sample))
     if difference is not None:
         raise CertificateError(f"this certificate was made for other data: {difference}.")
@@ -159,7 +159,7 @@ def check_claim(claim: Certificate, sample: Sample, b: float) -> None:
 
 
 def claimed_weights(claim: Certificate, sample: Sample) -> np.ndarray:
-    """The dual weights of a certificate, one a row, if they are such as its problem allows."""
+    """Return the dual variables of a certificate, one a row; raise CertificateError where they are not feasible."""
     problem, y, rows = claim.problem, sample.y, sample.y.size
     side = "upper" if problem.hard else "lower"
     support, dual = np.asarray(claim.support), np.asarray(claim.dual)
@@ -184,7 +184,7 @@ def claimed_weights(claim: Certificate, sample: Sample) -> np.ndarray:
 
 
 def check_found(claim: Certificate, found: Bounds) -> None:
-    """Do the bounds that the data give prove what is claimed?"""
+    """Raise CertificateError unless the recomputed bounds prove the claimed ones, up to rounding."""
     if not found.lower >= claim.lower - found.below:
         raise CertificateError(
             f"the lower bound fails: {claim.lower:.17g} is claimed, the data give {found.lower:.17g}."
