@@ -206,6 +206,8 @@ class Compensated:
         for rows, block in _small_blocks(X):
             lines, columns, values = _entries(block)
             parts.extend(_parts(values, c[rows][lines], columns, X.shape[1]))
+        if not parts:  # no rows
+            return np.zeros(X.shape[1])
         stack = np.concatenate(parts)
         return _grouped(stack, np.ones(stack.size), np.tile(np.arange(X.shape[1]), len(parts)), X.shape[1])
 
