@@ -16,7 +16,7 @@ from maxmargin.algorithms.batch import decomposition, kernel_rows
 from maxmargin.algorithms.batch.decomposition import decomposed_points, mark
 from maxmargin.algorithms.batch.kernel_rows import BLOCK, RATIO, KernelRows
 from maxmargin.algorithms.batch.smo import first_of, pairs, singles
-from maxmargin.fit.kernel_task import KernelPoints
+from maxmargin.fit.gram_tracker import GramTracker
 from maxmargin.kernels import functions as kernels
 from maxmargin.kernels.functions import (
     Gaussian,
@@ -151,9 +151,9 @@ def test_samples_lead_to_where_the_rows_do(monkeypatch, loss, C, intercept):
 def test_most_rows_at_their_caps_are_not_kept():
     X, y, weights = rings(4000, 8, noise=3.0)
     problem, rows = Problem("hinge", 1.0), KernelRows(Gaussian(0.4), X, 100.0)
-    points = KernelPoints(problem, y, weights, rows.diagonal)
+    points = GramTracker(problem, y, weights, rows.diagonal)
     for point in decomposed_points(problem, rows, y, weights):
-        points.value(*point)
+        points.evaluate(*point)
         if points.gap <= 1e-3:
             break
     assert points.gap <= 1e-3
@@ -424,11 +424,11 @@ def test_a_glance_bounds_the_optimum():
     X, y, weights = rings(300, 17)
     problem, rows = Problem("hinge", 1.0), KernelRows(Gaussian(0.4), X, 10.0)
     exact = ends(problem, rows, y, weights, 1e-7)
-    points = KernelPoints(problem, y, weights, rows.diagonal)
+    points = GramTracker(problem, y, weights, rows.diagonal)
     glanced = 0
     for point in decomposed_points(problem, rows, y, weights):
-        glanced += points._glanced(*point)
-        points.value(*point)
+        glanced += points.evaluate_in_two_passes(*point)
+        points.evaluate(*point)
         assert points.lower <= exact[1]
         assert exact[0] <= points.upper
     assert points.gap <= 1e-6

@@ -28,6 +28,7 @@ from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
 from maxmargin.fit.presolve import distinct_rows
 from maxmargin.fit.run import Run
+from maxmargin.fit.tracker import Primal
 from maxmargin.numerics.sums import Compensated
 from maxmargin.problem.intercept import best_intercept
 
@@ -457,13 +458,13 @@ def test_the_best_halves_of_two_pairs_are_kept():
     task = Task(Problem("hinge", 1.0), Patterns(X), y, np.ones(30))
     run = Run(task, DualCoordinateDescent(), 1e-9, np.random.default_rng(0), lambda: False)
     (w, v), (alpha, beta) = ([np.full(size, k) for k in (1.0, 2.0)] for size in (3, 30))
-    run.adopt(w, 0.0, alpha, 1.0, 1.5, 0.0)
-    run.adopt(v, 1.0, beta, 0.9, 1.001, 0.0)
+    run.tracker.adopt(Primal(w, 0.0), alpha, 1.0, 1.5, 0.0)
+    run.tracker.adopt(Primal(v, 1.0), beta, 0.9, 1.001, 0.0)
     assert run.w is v
     assert run.b == 1.0
     assert run.alpha is alpha
     assert (run.lower, run.upper) == (1.0, 1.001)
-    run.adopt(w, 0.0, beta, 0.9999, 1.0009, 1e-2)  # no worse but for rounding: together
+    run.tracker.adopt(Primal(w, 0.0), beta, 0.9999, 1.0009, 1e-2)  # no worse but for rounding: together
     assert run.w is w
     assert run.alpha is beta
 

@@ -27,9 +27,8 @@ from maxmargin.algorithms import (
 from maxmargin.algorithms.batch.kernel_rows import KernelRows
 from maxmargin.algorithms.online.halving import accuracies
 from maxmargin.data.rows import Patterns
-from maxmargin.data.task import Task
-from maxmargin.fit.kernel_run import KernelRun
-from maxmargin.fit.kernel_task import KernelTask
+from maxmargin.data.task import GramTask, Task
+from maxmargin.fit.gram_run import GramRun
 from maxmargin.fit.run import Run
 from maxmargin.fit.schedules import SCHEDULES
 from maxmargin.kernels.functions import Gaussian, Linear, Polynomial
@@ -94,8 +93,8 @@ def features(K):
 
 
 def started(problem, rows, y, weights, algorithm, tol=TOL, seed=0, start=None, interrupted=lambda: False):
-    task = KernelTask(problem, rows, y, weights, start)
-    return KernelRun(task, algorithm, tol, np.random.default_rng(seed), interrupted)
+    task = GramTask(problem, rows, y, weights, start)
+    return GramRun(task, algorithm, tol, np.random.default_rng(seed), interrupted)
 
 
 def rounds(run, most=300, between=lambda: None):
@@ -263,7 +262,7 @@ def test_bounds_bracket_the_optimum(name, problem):
     else:
         assert run.converged
     # what they are said to be of, they are
-    points, problem = run.points, run.problem
+    points, problem = run.tracker, run.problem
     c, b = points.primal
     z, length2 = K @ c, problem.norm2(float(c @ K @ c), b)
     if problem.free:
@@ -396,7 +395,7 @@ def test_dual_weights_to_begin_with(algorithm, problem):
     weights[5] = 0.0
     rows = Few(Polynomial(0.5, 2, 1.0).block(X, X), 5)
     first = rounds(started(problem, rows, y, weights, algorithm))
-    again = started(problem, rows, y, weights, algorithm, start=first.points.alpha)
+    again = started(problem, rows, y, weights, algorithm, start=first.tracker.alpha)
     again.look()
     assert again.steps == 0
     # the intercept has to be found anew, but the bound of the dual weights stands
@@ -413,7 +412,7 @@ def test_alma_begins_where_it_ended():
     kernel = Polynomial(0.5, 2, 1.0)
     first = rounds(started(problem, KernelRows(kernel, X, 1.0), y, weights, ALMA(alpha=0.5)))
     again = started(
-        problem, KernelRows(kernel, X, 1.0), y, weights, ALMA(alpha=0.5), start=first.points.alpha
+        problem, KernelRows(kernel, X, 1.0), y, weights, ALMA(alpha=0.5), start=first.tracker.alpha
     )
     assert again.h.norm2() == pytest.approx(1.0, rel=1e-12)
     rounds(again)
@@ -451,7 +450,7 @@ def test_a_pattern_of_length_zero_has_no_margin():
     run = started(problem, KernelRows(Linear(), X, 1.0), y, weights, DualCoordinateDescent())
     run.look_for_zero_rows()
     assert run.upper == 0.0
-    assert run.points.alpha.nonzero()[0].tolist() == [3]
+    assert run.tracker.alpha.nonzero()[0].tolist() == [3]
 
 
 def test_which_algorithms_have_a_kernel_form():

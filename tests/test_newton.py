@@ -35,7 +35,7 @@ from maxmargin.algorithms.batch.newton import (
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
 from maxmargin.engine.newton import TOGETHER, changes, least_along
-from maxmargin.fit.values import dual_point, primal_point
+from maxmargin.fit.row_tracker import dual_point, primal_point
 
 INTERCEPTS = ("free", "augmented", "none")
 STORES = {
@@ -434,7 +434,7 @@ def test_a_point_that_is_near_enough_is_valued_once(monkeypatch):
     X, y, weights = toy(2500, 100)
     counted = Mock(wraps=maxmargin.fit.certifier.certify)
     monkeypatch.setattr(maxmargin.fit.certifier, "certify", counted)
-    monkeypatch.setattr(maxmargin.fit.run.Run, "value", None)
+    monkeypatch.setattr(maxmargin.fit.run.Run, "evaluate", None)
     model = MaxMarginClassifier(1.0, loss="squared_hinge", tol=1e-6).fit(X, y, weights)
     assert model.status_ is Status.CERTIFIED
     assert {report.stage for report in model.history_} == {"newton"}

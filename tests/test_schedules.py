@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oracle import optimum
 
 import maxmargin.fit.extrapolation
-import maxmargin.fit.run
+import maxmargin.fit.state
 from maxmargin import MaxMarginClassifier, Perceptron, Problem, Status
 from maxmargin.algorithms import ALGORITHMS, CRAMMA, PUMMA, AggressiveROMMA, Bias
 from maxmargin.algorithms.base import PerceptronLike
@@ -216,8 +216,8 @@ def test_a_round_is_short_however_long_active_sets_are(name):
 def test_asking_for_the_time_after_every_pass_changes_nothing(name, monkeypatch):
     X, y = separated(11, n=80, gap=0.05)
     made = []
-    for entries in (maxmargin.fit.run.AT_ONCE, 1.0):
-        monkeypatch.setattr(maxmargin.fit.run, "AT_ONCE", entries)
+    for entries in (maxmargin.fit.state.AT_ONCE, 1.0):
+        monkeypatch.setattr(maxmargin.fit.state, "AT_ONCE", entries)
         run = started(name, X, y)
         rounds(run, 20)
         made.append((run.presentations, run.steps, *run.h.alpha, *run.h.space.vector.w))
@@ -230,15 +230,15 @@ def test_asking_for_the_time_after_every_pass_changes_nothing(name, monkeypatch)
 )
 def test_one_pass_at_most_is_made_once_it_is_time_to_stop(name, schedule, monkeypatch):
     """Of many rows, however many passes a schedule asks for at once, and while iterates are gathered."""
-    monkeypatch.setattr(maxmargin.fit.run, "AT_ONCE", 1.0)
+    monkeypatch.setattr(maxmargin.fit.state, "AT_ONCE", 1.0)
     passes: list[int] = []
 
     def counted(module, function, asked):
         usual = getattr(module, function)
         monkeypatch.setattr(module, function, lambda *task: passes.append(asked(task[-1])) or usual(*task))
 
-    counted(maxmargin.fit.run, "repeat", int)
-    counted(maxmargin.fit.run, "narrow", int)
+    counted(maxmargin.fit.state, "repeat", int)
+    counted(maxmargin.fit.state, "narrow", int)
     counted(maxmargin.fit.extrapolation, "trace", lambda lines: len(lines) - 1)
     X, y = separated(11, n=80, gap=0.02)
     for when in range(1, 30):

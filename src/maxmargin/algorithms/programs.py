@@ -56,15 +56,15 @@ class Points(NamedTuple):
     @staticmethod
     def show(run: Run, point: tuple[np.ndarray, float, np.ndarray]) -> None:
         """What the point is worth costs two passes over the rows."""
-        run.value(*point)
+        run.evaluate(*point)
 
 
 def _hear(run: Run, point: Reached) -> None:
     """What is near enough is proved by passes over the rows that need not be made twice."""
     if point.near:
-        run.heard = point[:3]
+        run.candidate = point[:3]
     else:
-        run.value(*point[:3])
+        run.evaluate(*point[:3])
 
 
 class CandidPoints(NamedTuple):

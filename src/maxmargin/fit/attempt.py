@@ -22,6 +22,7 @@ from .presolve import DistinctRows, Point, PresolveStep, ScaledUnits
 from .report import Report, Solution, Stopping
 from .run import Run
 from .schedules import SCHEDULES
+from .tracker import Primal
 
 STOPPED = (Status.MAX_TIME, Status.INTERRUPTED)
 # Statuses of a hard margin that found no separator, and of a fit that had no time for the digits of its certificate.
@@ -189,14 +190,14 @@ class Attempt:
     def _prove_candidate(self) -> None:
         """Certify a point that its solver expects to be good enough; else evaluate it like any other."""
         run, tol = self.run, self.stopping.tol
-        if run.heard is None:
+        if run.candidate is None:
             return
-        (w, b, alpha), run.heard = run.heard, None
+        (w, b, alpha), run.candidate = run.candidate, None
         certificate = self.certifier.certify_and_keep(Point(w, b, alpha), tol)
         if certificate.gap <= NEARLY * tol:
-            run.adopt(w, b, alpha, certificate.lower, certificate.upper, 0.0)
+            run.tracker.adopt(Primal(w, b), alpha, certificate.lower, certificate.upper, 0.0)
         else:
-            run.value(w, b, alpha)
+            run.evaluate(w, b, alpha)
 
     # reports
 

@@ -17,6 +17,7 @@ from .certifier import Certifier, lacks_time_for_digits
 from .line_search import intercept
 from .presolve import Point
 from .run import Run
+from .tracker import Primal
 
 # Problems up to these sizes are small: rows, and floating-point operations, rows x (smaller side)^2, of one
 # factorisation. Measured (docs/choice.md): up to here the active-set method certifies any gap within about 0.1 s.
@@ -104,7 +105,8 @@ def _adopt(qp: Quadratic, candidate: Candidate, run: Run, certifier: Certifier, 
         else:
             asked = NEARLY * run.tol if candidate.near else exact
         certificate = certifier.certify_and_keep(Point(v, bias, alpha), max(asked, 10.0 * exact))
-        run.adopt(v, bias, alpha, certificate.lower, certificate.upper, exact if candidate.settled else 0.0)
+        rounding_gap = exact if candidate.settled else 0.0
+        run.tracker.adopt(Primal(v, bias), alpha, certificate.lower, certificate.upper, rounding_gap)
         if (candidate.settled or candidate.near) and certificate.gap <= asked:
             return True
     return False

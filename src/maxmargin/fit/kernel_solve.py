@@ -20,6 +20,7 @@ from ..algorithms.batch.quadratic_program import quadratic
 from ..certificates.bounds import Bounds
 from ..certificates.expansions import KernelBounds, KernelPoint, all_bounds, better
 from ..certificates.gram import KernelSample
+from ..data.task import GramTask
 from ..kernels.functions import Precomputed, WholeNumbers, plain
 from ..problem.problem import Problem
 from ..problem.status import Status
@@ -27,9 +28,9 @@ from .attempt import UNFINISHED
 from .deadline import Watch
 from .exact import FEW_FLOPS, MANY_ROWS, NEAR_ENOUGH, NEARLY, NEXT_TO_NONE
 from .exact import FEW_ROWS as LINEAR_FEW
+from .gram_run import GramRun
+from .gram_tracker import GramTracker
 from .incumbent import ROUNDING as EXACT
-from .kernel_run import KernelRun
-from .kernel_task import KernelPoints, KernelTask
 from .policy import MIN_ROUNDS as PATIENCE
 from .report import Report, Stopping
 from .schedules import SCHEDULES
@@ -256,23 +257,23 @@ def _in_step(
 class _Decomposed:
     """The decomposition solver under way, with what the loop asks of a run."""
 
-    def __init__(self, task: KernelTask, interrupted: Callable[[], bool]) -> None:
-        self.points = KernelPoints(task.problem, task.y, task.weights, task.rows.diagonal)
+    def __init__(self, task: GramTask, interrupted: Callable[[], bool]) -> None:
+        self.tracker = GramTracker(task.problem, task.y, task.weights, task.rows.diagonal)
         self.presentations = self.steps = 0
         self.converged = False
         self._task, self._interrupted = task, interrupted
 
     @property
     def lower(self) -> float:
-        return self.points.lower
+        return self.tracker.lower
 
     @property
     def upper(self) -> float:
-        return self.points.upper
+        return self.tracker.upper
 
     @property
     def gap(self) -> float:
-        return self.points.gap
+        return self.tracker.gap
 
     def rounds(self) -> Iterator[bool]:
         """A round is a working set; the end is one without a violation, or many that improve nothing.
@@ -287,7 +288,7 @@ class _Decomposed:
             if point is None:
                 yield False
                 continue
-            self.points.value(point.alpha, point.scores)
+            self.tracker.evaluate(point.alpha, point.scores)
             apart = self.upper - (max(self.lower, 0.0) if task.problem.hard else self.lower)
             # bounds that cross are rounding, and nothing is to be had of more of it
             idle = idle + 1 if apart > BETTER * nearest or apart <= 0.0 else 0
@@ -306,12 +307,12 @@ def _walk(
     """The rounds of one problem; bounds are as good as the rows. It waits where it expects rows."""
     watch, tol, problem = stopping.watch, stopping.tol, part.problem
     start = part.start if last is None else last.point.alpha
-    task = KernelTask(problem, rows, part.y, part.weights, start)
+    task = GramTask(problem, rows, part.y, part.weights, start)
     if isinstance(part.algorithm, Decomposition):
         run: Any = _Decomposed(task, watch.interrupted)
         steps = run.rounds()
     else:
-        run = KernelRun(task, part.algorithm, tol, np.random.default_rng(part.seed), watch.interrupted)
+        run = GramRun(task, part.algorithm, tol, np.random.default_rng(part.seed), watch.interrupted)
         run.look_for_zero_rows()
         steps = SCHEDULES[part.algorithm.schedule](run)
     history = [] if last is None else last.history
@@ -331,8 +332,8 @@ def _walk(
                 stage, part.label, margin, reason,
             )
         )  # fmt: skip
-        alpha, primal = run.points.alpha, run.points.primal
-        stopping.on_report(history[-1], lambda: KernelPoint(alpha, primal.coefficients, primal.b))
+        alpha, primal = run.tracker.alpha, run.tracker.primal
+        stopping.on_report(history[-1], lambda: KernelPoint(alpha, primal.w, primal.b))
 
     status = Status.STALLED
     for whole in steps:
@@ -349,7 +350,7 @@ def _walk(
         near = rounds >= patience or (few and run.gap <= NEAR_ENOUGH)
         if small and near and ended not in (Status.MAX_TIME, Status.INTERRUPTED):
             small = False
-            finish(run.points, problem, part.y, part.weights, sample)
+            finish(run.tracker, problem, part.y, part.weights, sample)
             report("exact", "few rows, or features: the optimality conditions on the support")
             ended = Status.CERTIFIED if run.gap <= NEARLY * tol else ended
             last_round = last_round or run.gap <= EXACT
@@ -365,12 +366,10 @@ def _walk(
         if watch.interrupted():
             status = watch.status() or status
         elif small:
-            finish(run.points, problem, part.y, part.weights, sample)
+            finish(run.tracker, problem, part.y, part.weights, sample)
             report("exact", "few rows, or features: the optimality conditions on the support")
-    found = run.points
-    return _Walked(
-        KernelPoint(found.alpha, found.primal.coefficients, found.primal.b), status, rounds, history
-    )
+    found = run.tracker
+    return _Walked(KernelPoint(found.alpha, found.primal.w, found.primal.b), status, rounds, history)
 
 
 def _ended(run: Any, problem: Problem, watch: Watch, tol: float, least: float) -> Status | None:
@@ -379,7 +378,7 @@ def _ended(run: Any, problem: Problem, watch: Watch, tol: float, least: float) -
         return Status.CERTIFIED
     if problem.hard and run.upper <= least:
         return Status.UNDECIDED  # nothing that these rows could tell from zero
-    if not np.isfinite(run.points.alpha).all():
+    if not np.isfinite(run.tracker.alpha).all():
         return Status.NOT_FINITE
     if run.converged:
         return Status.CONVERGED
@@ -394,7 +393,7 @@ def _enough(walked: _Walked, part: Part, tol: float) -> float:
 
 
 def finish(
-    points: KernelPoints, problem: Problem, y: np.ndarray, weights: np.ndarray, sample: KernelSample
+    points: GramTracker, problem: Problem, y: np.ndarray, weights: np.ndarray, sample: KernelSample
 ) -> None:
     """The exact step on a factor Z of the Gram matrix, K = Z Z'; its points count where their bounds are better."""
     Z = _factor(sample)
@@ -407,10 +406,11 @@ def finish(
             alpha = qp.dual(point.a)
             if not np.isfinite(alpha).all():
                 continue
-            found, scores = KernelPoints(problem, y, weights, sample.diagonal), sample.scores(alpha * y)
-            found.value(alpha, scores)
-            points.value(alpha, scores)  # each of its bounds may be the better one by itself
-            points.adopt(found, EXACT if point.settled else 0.0)
+            found, scores = GramTracker(problem, y, weights, sample.diagonal), sample.scores(alpha * y)
+            found.evaluate(alpha, scores)
+            points.evaluate(alpha, scores)  # each of its bounds may be the better one by itself
+            rounding = EXACT if point.settled else 0.0
+            points.adopt(found.primal, found.alpha, found.lower, found.upper, rounding, apart=1.0)
             if point.settled and found.gap <= EXACT:
                 return
     except np.linalg.LinAlgError:  # what was found so far stands

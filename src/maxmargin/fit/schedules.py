@@ -17,7 +17,8 @@ from ..engine.state import BIAS, FACTOR, recount
 from ..problem.intercept import best_intercept
 
 if TYPE_CHECKING:
-    from .run import Run, State
+    from .run import Run
+    from .state import State
 
 Schedule = Callable[[Any], Iterator[None]]  # of a `State`; those of batch solvers, of a `Run`
 
@@ -273,7 +274,7 @@ def planes(run: Run) -> Iterator[None]:
             run.converged = run.gap <= CLOSE
         run.converged = run.converged or run.upper - run.lower <= near
         yield
-        run.stand(*model.least())
+        run.move_to(*model.least())
 
 
 def points(run: Run) -> Iterator[None]:
@@ -283,7 +284,7 @@ def points(run: Run) -> Iterator[None]:
     """
     task = run.task
     if task.start is not None and task.point is not None:
-        run.value(*task.point, task.start)
+        run.evaluate(*task.point, task.start)
         run.presentations += run.n
         yield
     replaceable = run.problem.euclidean

@@ -28,8 +28,8 @@ from ..certificates.gram import KernelSample
 from ..certificates.sample import Sample, fingerprint
 from ..certificates.separators import KernelSeparator, PolynomialSeparator
 from ..certificates.verdicts import Inseparable, Separable, Verdict
+from ..fit.gram_tracker import GramTracker
 from ..fit.kernel_solve import BETTER, FEW_ROWS, IDLE, finish
-from ..fit.kernel_task import KernelPoints
 from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
 from ..numerics.rational import BeyondReachError, ExactRows
 from ..numerics.sparse_columns import without_empty_columns
@@ -128,7 +128,7 @@ class KernelSearch(SeparatorSearch):
         """Solve one working set."""
         rows = KernelRows(self.kernel, self.X, CACHE_MEGABYTES)
         self._longest = float(rows.diagonal.max(initial=0.0)) ** 0.5
-        self._best = KernelPoints(self.problem, self.y, self._ones, rows.diagonal)
+        self._best = GramTracker(self.problem, self.y, self._ones, rows.diagonal)
         self._iterates: Iterator[Any] = decomposed_points(
             self.problem, rows, self.y, self._ones, self.watch.interrupted
         )
@@ -185,7 +185,7 @@ class KernelSearch(SeparatorSearch):
         self._end = "float64 kernel values lead decomposition no further"
         best, narrowest, idle = self._best, np.inf, 0
         for done, iterate in enumerate(self._iterates, 1):
-            best.value(iterate.alpha, iterate.scores)
+            best.evaluate(iterate.alpha, iterate.scores)
             self._sets += 1
             width = best.upper - max(best.lower, 0.0)
             narrowest, idle = (narrowest, idle + 1) if width > BETTER * narrowest else (width, 0)

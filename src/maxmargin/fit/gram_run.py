@@ -10,11 +10,12 @@ import numpy as np
 from ..algorithms import Algorithm
 from ..algorithms.batch.kernel_rows import add_rows
 from ..data.rows import KernelPatterns
+from ..data.task import GramTask
 from ..engine.order import Source
 from ..engine.state import HALT, TIME, Weight, settle
 from ..engine.sweep import look
-from .kernel_task import KernelPoints, KernelTask
-from .run import State
+from .gram_tracker import GramTracker
+from .state import State
 
 # most and fewest rows of the kernel that are computed at once, if there are enough: w moves on meanwhile, so that of
 # many that are wrong now few will ever make a step
@@ -23,44 +24,40 @@ ROUNDING = 1e-12  # share of a cap by which a dual weight may be above it
 TRIED = 2048  # rows that are asked, at most, whether they are wrong as well
 
 
-class KernelRun(State):
+class GramRun(State):
     """The state of a solver between two rounds, where w is known by its scores.
 
     Parameters
     ----------
-    task : KernelTask
+    task : GramTask
         Its rows of the kernel may serve others between two rounds, but not during one.
     algorithm : Algorithm
         One that has a kernel form (`Algorithm.kernelised`).
     tol : float
     rng : Generator or Draws
     interrupted : callable
-
-    Attributes
-    ----------
-    points : KernelPoints
-        The best bounds so far, and what proves them.
     """
 
     patterns: KernelPatterns
+    tracker: GramTracker
     per_look: ClassVar[int] = 50  # to present a row is to look up a number
 
     def __init__(
         self,
-        task: KernelTask,
+        task: GramTask,
         algorithm: Algorithm,
         tol: float,
         rng: Source,
         interrupted: Callable[[], bool],
     ) -> None:
         self.task = task
+        self.tracker = GramTracker(task.problem, task.y, task.weights, task.rows.diagonal)
         used = np.flatnonzero(task.weights > 0.0)
         patterns = KernelPatterns(task.rows, used)
         self._seen = np.empty(used.size)
         super().__init__(
             task.problem, patterns, task.y[used], task.weights[used], algorithm, tol, rng, interrupted
         )
-        self.points = KernelPoints(task.problem, task.y, task.weights, task.rows.diagonal)
         if task.start is not None and algorithm.convergent:
             self._begin_at(np.clip(task.start[used] * self.unit, 0.0, self.h.cap))
         elif task.start is not None and self._plan.clock is not None and task.start[used].any():
@@ -75,8 +72,7 @@ class KernelRun(State):
         """Hard margin without intercept: a pattern of length 0 alone proves that there is no separator."""
         empty = self.patterns.square == 0.0
         if self.problem.hard and self.problem.intercept == "none" and empty.any():
-            self.points.prove(self._every(np.where(empty, 1.0, 0.0)), np.zeros(self.patterns.rows.n))
-            self._note()
+            self.tracker.evaluate_dual(self._every(np.where(empty, 1.0, 0.0)), np.zeros(self.patterns.rows.n))
 
     def batches(self, count: int, size: int) -> None:
         """Present this many mini-batches, drawn with replacement."""
@@ -104,10 +100,9 @@ class KernelRun(State):
             length2 = self._length2() + float(problem.delta2(self.weights) @ (h.alpha * h.alpha))
             self.unit = length2 / float(h.alpha.sum())
         alpha, scores = h.alpha / self.unit, h.space.vector.w[:-1] / self.unit
-        self.points.attain(self._every(alpha), scores)
+        self.tracker.evaluate_primal(self._every(alpha), scores)
         alpha, scores = self._feasible(alpha, scores)
-        self.points.prove(self._every(alpha), scores)
-        self._note()
+        self.tracker.evaluate_dual(self._every(alpha), scores)
 
     def _feasible(self, alpha: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Dual weights within their caps, and balanced unless `points` does that as well, with their scores."""
@@ -135,9 +130,6 @@ class KernelRun(State):
         out = np.zeros(self.patterns.rows.n)
         out[self.patterns.used] = alpha
         return out
-
-    def _note(self) -> None:
-        self.lower, self.upper, self.gap = self.points.lower, self.points.upper, self.points.gap
 
     # rows of the kernel
 

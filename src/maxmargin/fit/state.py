@@ -1,0 +1,312 @@
+"""The state of a solver between two rounds: the engine's state, its rule, and the tracker of the best points.
+
+Everything here is in the engine's units, in which a margin of one is a score of `unit`; bounds are not.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cache, cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..algorithms import Algorithm, Bias, Facts, Perceptron
+from ..data.rows import Room
+from ..engine.order import Source, shuffled
+from ..engine.state import BIAS, NORM2, Fixed, Weight, settle
+from ..engine.sweep import batches, begin, excess, look, narrow, repeat, unsettled
+from ..problem.problem import Problem, alike
+
+# Passes, or entries, of the Perceptron run that bounds the margin from below: a rule that is told a tighter bound ends
+# sooner, and the run costs less than a round of it.
+SHORT, MANY = 20, 30_000_000
+# Looks without a better bound, after which an intercept that still moves does so by the rule's own accuracy.
+TO_AND_FRO = 50
+# Entries of the passes between two checks of the clock, about 10 ms: fewer cost calls, more delay an interrupt.
+AT_ONCE = 1e7
+
+
+class State(ABC):
+    """A solver between two rounds, as a schedule sees it: on rows of data (`Run`) or of a kernel (`GramRun`).
+
+    Parameters
+    ----------
+    problem : Problem
+    patterns : Patterns or KernelPatterns
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,), positive
+    algorithm : Algorithm
+    tol : float
+        Certified relative gap that is asked for.
+    rng : Generator or Draws
+        Orders of presentation.
+    interrupted : callable
+        Returns whether to stop; called between compiled calls.
+    point : (ndarray of shape (d,), float), default=None
+        (w, b) to begin with.
+
+    Attributes
+    ----------
+    h : Weight
+        The engine's state: w, dual variables, rows. Made when it is first used: batch solvers need none.
+    tracker : Tracker
+        The best points so far, and their bounds; made by the subclass.
+    presentations, steps : int
+        Rows presented so far, and rows that made a step.
+    shifts : bool
+        Whether every look moves a free intercept.
+    per_look : int
+        Passes that cost as much as a look does.
+    """
+
+    per_look: ClassVar[int] = 1
+    tracker: Any  # a Tracker, of the kind of the subclass
+
+    def __init__(
+        self,
+        problem: Problem,
+        patterns: Any,
+        y: np.ndarray,
+        weights: np.ndarray,
+        algorithm: Algorithm,
+        tol: float,
+        rng: Source,
+        interrupted: Callable[[], bool],
+        point: tuple[np.ndarray, float] | None = None,
+    ) -> None:
+        self.problem, self.patterns, self.y, self.weights = problem, patterns, y, weights
+        self.algorithm, self.tol, self.rng, self.interrupted = algorithm, tol, rng, interrupted
+        self.n = patterns.n
+        self.scores, self.moved = np.empty(self.n), np.empty(self.n, np.uint32)
+        self.presentations = self.steps = 0
+        self.converged, self._idle = False, 0
+        self.begun = False
+        self.rho = self._constant()
+        self.radius2 = self._largest()
+        losses = 0.0 if problem.hard else problem.C * float(weights.sum())  # at w = 0
+        facts = Facts(
+            problem,
+            self.radius2,
+            tol,
+            cache(self._floor),
+            self.n,
+            losses,
+            length2=patterns.longest2,
+            d=patterns.d,
+            point=point,
+        )
+        self._plan = plan = algorithm.plan(facts)
+        self.rule, self._then, self.pace = plan.rule, list(plan.then), plan.pace
+        self.unit = 1.0 if plan.unit is None else plan.unit
+        self._fixed_unit = plan.unit is not None
+        self.shifts = problem.free and algorithm.bias is Bias.SHIFT
+
+    @property
+    def lower(self) -> float:
+        """The best lower bound so far."""
+        return self.tracker.lower
+
+    @property
+    def upper(self) -> float:
+        """The best upper bound so far."""
+        return self.tracker.upper
+
+    @property
+    def gap(self) -> float:
+        """Relative gap of the best bounds."""
+        return self.tracker.gap
+
+    @cached_property
+    def line(self) -> np.ndarray:
+        """All rows in the order of the data."""
+        return np.arange(self.n, dtype=np.uint32)
+
+    @cached_property
+    def h(self) -> Weight:
+        return self._weight(None if self.shifts else self.algorithm.scale, self.algorithm.bias is Bias.OWN)
+
+    @property
+    def finite(self) -> bool:
+        """Whether the engine's w, if there is one, is finite."""
+        return "h" not in vars(self) or bool(np.isfinite(self.h.space.vector.w).all())
+
+    @abstractmethod
+    def _weight(self, scale: Any, holds: bool) -> Weight:
+        """Return the engine's state at w = 0."""
+
+    @abstractmethod
+    def _bounds(self) -> None:
+        """Evaluate the points that the scores of all rows at one w give."""
+
+    @abstractmethod
+    def _length2(self) -> float:
+        """Return |w|^2 without own coordinates."""
+
+    def _largest(self) -> float:
+        """Return the largest squared norm of a pattern, constant and own coordinate included."""
+        problem, weights, p = self.problem, self.weights, self.problem.p
+        square, more = self.patterns.square, self.rho**2
+        if p != 2:
+            square, more = self.patterns.squares(p, self.rho), 0.0
+        if not alike(weights):
+            return float((square + problem.delta2(weights)).max()) + more
+        return float(square.max() + problem.delta2(weights[:1])[0]) + more
+
+    def _constant(self) -> float:
+        """Return the constant coordinate of every pattern."""
+        bias = self.algorithm.bias
+        square = self.patterns.squares(self.problem.p)
+        if not self.problem.free:
+            return self.problem.rho
+        if bias is Bias.OWN:
+            return 0.0
+        # a step of the free intercept; or such that the directional margin is at least 1 / sqrt(2) of the margin
+        scale = float(square.mean() if bias is Bias.SHIFT else square.max())
+        return scale**0.5 if scale > 0.0 else 1.0
+
+    def _floor(self) -> float:
+        """Return a lower bound of the largest directional margin: of a short Perceptron run, or of w = 0 extended."""
+        problem, delta2 = self.problem, self.problem.delta2(self.weights)
+        own = float(np.sum(1.0 / delta2)) ** -0.5 if delta2.all() else 0.0
+        h = self.patterns.weight(problem, self.y, self.weights, 1.0, self.rho, Fixed)
+        rule = Perceptron().plan(Facts(problem, self.radius2, self.tol)).rule
+        # the work of MANY entries, whatever the length of a row
+        self._sweeps(rule, h, self.line, max(SHORT, MANY // max(self.patterns.entries, self.n)))
+        look(h, self.line, self.scores)
+        settle(h)
+        length2 = float(h.number[NORM2])
+        return max(float(self.scores.min()) / length2**0.5, own) if length2 > 0.0 else own
+
+    # for schedules
+
+    def room(self) -> Room:
+        """Return memory for packed rows."""
+        return self.patterns.room()
+
+    def sweep(self, h: Any, order: np.ndarray) -> int:
+        """Present these rows once; scores and moved rows are kept."""
+        return self._present(h, order, 1)
+
+    def at_once(self, size: int) -> int:
+        """Return the passes over so many rows that are made between two checks for an interrupt."""
+        return max(1, int(AT_ONCE * self.n / max(size * self.patterns.entries, 1)))
+
+    def repeat(self, h: Any, rows: np.ndarray, passes: int) -> None:
+        """Present these rows of h until none makes a step, `passes` times at most."""
+        self._present(h, rows, passes)
+
+    def begin(self) -> None:
+        """Set the first w of a rule that begins with patterns."""
+        if hasattr(self.rule, "start"):
+            self._open(self.order())
+
+    def order(self) -> np.ndarray:
+        """Return all rows in the order of a full pass."""
+        return shuffled(self.n, self.rng) if self.algorithm.shuffle else self.line
+
+    def passes(self, most: int) -> int:
+        """Make full passes until one makes no step; return the steps of the last."""
+        if self.algorithm.shuffle:
+            steps = self.sweep(self.h, self.order())
+            while most > 1 and steps and not self.interrupted():
+                steps, most = self.sweep(self.h, self.order()), most - 1
+            return steps
+        return self._present(self.h, self.line, most)
+
+    def narrow(self, h: Any, rows: np.ndarray, passes: int) -> None:
+        """Present these rows of h, then those among them that made a step, until none does."""
+        size, most, more = rows.size, self.at_once(rows.size), True
+        while more:
+            size, seen, made, sweeps = narrow(self.rule, h, rows, size, self.scores, min(passes, most))
+            self.presentations += seen
+            self.steps += made
+            passes -= sweeps
+            more = self._served(self.rule, h, rows[:size])
+            more = more or (size > 0 and min(passes, sweeps) > 0 and not self.interrupted())
+
+    def batches(self, count: int, size: int) -> None:
+        """Present this many mini-batches, drawn with replacement."""
+        rows = self.rng.integers(self.n, size=count * size, dtype=np.uint32)
+        scores = np.empty(size)
+        steps = batches(self.rule, self.h, rows, scores)
+        while self._served(self.rule, self.h, rows):
+            steps = batches(self.rule, self.h, rows, scores)
+        self.steps += steps
+        self.presentations += rows.size
+
+    def advance(self) -> None:
+        """Go on to the next rule, as no row made a step; without one the run has converged."""
+        if self._then:
+            self.rule = self._then.pop(0)
+        elif self.settled:
+            self.converged = True
+
+    @property
+    def settled(self) -> bool:
+        """Whether the intercept stays where it is, but for the accuracy of the rule."""
+        return not self.shifts or self.h.space.vector.w[-1] == 0.0 or self._idle >= TO_AND_FRO
+
+    def look(self) -> None:
+        """Score every row at one w, and evaluate the points that this gives."""
+        if self.algorithm.scale is not Fixed:
+            settle(self.h)
+        look(self.h, self.patterns.order, self.scores)
+        self.presentations += self.n
+        last = self.gap
+        self._bounds()
+        self._idle = 0 if self.gap < 0.999 * last else self._idle + 1
+        if self.shifts:
+            self._move_intercept()
+
+    def open_rows(self, near: float) -> np.ndarray:
+        """Return the rows whose dual variable may still move, judged by the last look."""
+        low, high = self.unit * (1.0 - near), self.unit * (1.0 + near)
+        return self.moved[: unsettled(self.h, self.scores, low, high, self.moved)]
+
+    def partial_gap(self, h: Any, order: np.ndarray) -> float:
+        """Return the relative gap on the rows of h that the last sweep presented, by the scores it saw."""
+        if self.problem.hard:
+            length, total = self._length2() ** 0.5, float(self.h.alpha.sum())
+            if not (length > 0.0 and total > 0.0):
+                return np.inf
+            return self.problem.gap(float(self.scores[: order.size].min()) / length, length / total)
+        more = excess(h, order, self.scores, self.unit) / self.unit / self.unit
+        return self.problem.gap(self.lower, self.lower + more)
+
+    # calls of the engine
+
+    def _present(self, h: Any, order: np.ndarray, passes: int) -> int:
+        """Sweep these rows until none makes a step; return the steps of the last sweep."""
+        most = self.at_once(order.size)
+        while True:
+            steps, sweeps, made = self._sweeps(self.rule, h, order, min(passes, most))
+            self.presentations += order.size * sweeps
+            self.steps += made
+            passes -= sweeps
+            if min(steps, sweeps, passes) <= 0 or self.interrupted():
+                return steps
+
+    def _sweeps(self, rule: Any, h: Any, order: np.ndarray, passes: int) -> tuple[int, int, int]:
+        """Sweep; return the steps of the last sweep, the number of sweeps, and the steps of all of them."""
+        sweeps = made = 0
+        while True:
+            steps, more, new = repeat(rule, h, order, self.scores, self.moved, passes - sweeps)
+            sweeps, made = sweeps + more, made + new
+            if not self._served(rule, h, order):
+                return steps, sweeps, made
+
+    def _open(self, order: np.ndarray) -> None:
+        """Set the first w of a rule that begins with patterns."""
+        begin(self.rule, self.h, order)
+
+    def _served(self, rule: Any, h: Any, order: np.ndarray) -> bool:
+        """Fetch the kernel rows for which a sweep has stopped; return whether to resume it. Rows of data never miss."""
+        return False
+
+    def _move_intercept(self) -> None:
+        """A proximal-point step in b: the bias coordinate of the augmented problem becomes a shift of all margins."""
+        step = self.rho * self.h.space.vector.w[-1]
+        self.h.number[BIAS] += step
+        self.scores += self.y * step
