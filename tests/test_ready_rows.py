@@ -12,8 +12,13 @@ from sklearn.svm import LinearSVC
 
 from maxmargin import MaxMarginClassifier, Problem
 from maxmargin.estimators import linear
-from maxmargin.estimators.labels import FEW, SOME, _distinct, class_names
-from maxmargin.estimators.rows import are_ready
+from maxmargin.estimators.validation import (
+    FEW_CLASSES,
+    SAMPLED_LABELS,
+    distinct_classes,
+    needs_no_conversion,
+    unique_labels,
+)
 
 pd = pytest.importorskip("pandas")
 
@@ -31,7 +36,7 @@ class Asked(Exception):
 def test_plain_arrays_are_not_looked_at_twice(kind, y, monkeypatch):
     rows = X.astype(kind)
     expected = MaxMarginClassifier().fit(pd.DataFrame(rows), y)
-    monkeypatch.setattr(linear, "checked_rows", None)
+    monkeypatch.setattr(linear, "validate_rows", None)
     found = MaxMarginClassifier().fit(rows, y)
     assert np.array_equal(found.coef_, expected.coef_)
     assert np.array_equal(found.classes_, expected.classes_)
@@ -65,8 +70,8 @@ def test_all_else_is_looked_at(rows, y, monkeypatch):
     def ask(*_, **__):
         raise Asked
 
-    assert not are_ready(rows, y)
-    monkeypatch.setattr(linear, "checked_rows", ask)
+    assert not needs_no_conversion(rows, y)
+    monkeypatch.setattr(linear, "validate_rows", ask)
     with pytest.raises(Asked):
         MaxMarginClassifier().fit(rows, y)
 
@@ -116,21 +121,21 @@ def test_classes_are_the_distinct_labels(pick, times):
     y = y[np.random.default_rng(0).permutation(y.size)]
     if y.dtype.kind == "f":
         y = np.where(np.isfinite(y), np.trunc(y), 0.0)
-    found, expected = _distinct(y), np.unique(y)
+    found, expected = unique_labels(y), np.unique(y)
     assert found.dtype == expected.dtype
     assert np.array_equal(found, expected)
 
 
-@pytest.mark.parametrize("classes", [2, FEW, FEW + 1])
+@pytest.mark.parametrize("classes", [2, FEW_CLASSES, FEW_CLASSES + 1])
 def test_a_class_that_is_not_among_some_rows_is_found(classes):
     """Of one row, in whatever place; of rows in order."""
-    n = 5 * SOME
+    n = 5 * SAMPLED_LABELS
     y = np.arange(n) % classes
     for place in (0, 1, n // 2, n - 1):
         rare = y.copy()
         rare[place] = 1000
-        assert class_names(rare).tolist() == [*range(classes), 1000]
-    assert class_names(np.sort(y)).tolist() == [*range(classes)]
+        assert distinct_classes(rare).tolist() == [*range(classes), 1000]
+    assert distinct_classes(np.sort(y)).tolist() == [*range(classes)]
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])

@@ -27,7 +27,7 @@ from maxmargin import ALMA, IMA, MarginRFE, MaxMarginClassifier, Status, verify
 from maxmargin.cli.app import app
 from maxmargin.cli.select import select
 from maxmargin.estimators import selection
-from maxmargin.estimators.selection import _ranking, _sizes
+from maxmargin.estimators.elimination import elimination_sizes, rank_features
 
 RNG = np.random.default_rng(0)
 
@@ -119,18 +119,18 @@ class TestElimination:
         assert not hasattr(given, "coef_")  # a clone was trained
 
     def test_sizes(self):
-        assert _sizes(10, 1, 3) == [10, 7, 4, 1]
-        assert _sizes(10, 2, 3) == [10, 7, 4, 2]
-        assert _sizes(100, 10, 0.5) == [100, 50, 25, 13, 10]
-        assert _sizes(3, 1, 0.1) == [3, 2, 1]
-        assert _sizes(4, 4, 1) == [4]
+        assert elimination_sizes(10, 1, 3) == [10, 7, 4, 1]
+        assert elimination_sizes(10, 2, 3) == [10, 7, 4, 2]
+        assert elimination_sizes(100, 10, 0.5) == [100, 50, 25, 13, 10]
+        assert elimination_sizes(3, 1, 0.1) == [3, 2, 1]
+        assert elimination_sizes(4, 4, 1) == [4]
 
     def test_ranking_of_several_classes(self):
         coef = np.array([[3.0, 0.0, 2.5, -1e-200], [0.0, 0.0, 2.5, 0.0]])
-        assert _ranking(coef, "sum").tolist() == [2, 0, 3, 1]
-        assert _ranking(coef, "max").tolist() == [0, 2, 3, 1]
-        assert _ranking(coef * 1e200, "sum").tolist() == [2, 0, 3, 1]
-        assert _ranking(np.zeros((1, 3)), "sum").tolist() == [0, 1, 2]
+        assert rank_features(coef, "sum").tolist() == [2, 0, 3, 1]
+        assert rank_features(coef, "max").tolist() == [0, 2, 3, 1]
+        assert rank_features(coef * 1e200, "sum").tolist() == [2, 0, 3, 1]
+        assert rank_features(np.zeros((1, 3)), "sum").tolist() == [0, 1, 2]
 
     def test_features_of_weight_zero_leave_at_once(self):
         X, y = rows()

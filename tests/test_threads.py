@@ -90,8 +90,8 @@ def test_a_fit_takes_one_thread_of_blas_and_gives_the_others_back(kind, n_jobs):
         (MaxMarginClassifier(), "maxmargin.estimators.prediction.safe_sparse_dot"),
         (KernelMaxMarginClassifier(), "maxmargin.estimators.kernel.check_kernel"),
         (OnlineMarginClassifier(), "maxmargin.estimators.online.Patterns"),
-        (OnlineMarginClassifier(trail="last"), "maxmargin.estimators.online.safe_sparse_dot"),
-        (MarginRFE("auto", p=2, random_state=0), "maxmargin.estimators.selection._ranking"),
+        (OnlineMarginClassifier(trail="last"), "maxmargin.estimators.prediction.safe_sparse_dot"),
+        (MarginRFE("auto", p=2, random_state=0), "maxmargin.estimators.elimination.rank_features"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )

@@ -1,4 +1,8 @@
-"""What scikit-learn's callbacks hear of a fit. They are new in scikit-learn 1.9: with an older one nothing is said."""
+"""Callbacks of scikit-learn: its tree of tasks for a fit. They are new in 1.9; with an older version nothing is called.
+
+Each estimator calls `step_callbacks` or `round_callbacks`, which return an object whose methods do nothing where no
+callback was set.
+"""
 
 from __future__ import annotations
 
@@ -18,141 +22,143 @@ except ModuleNotFoundError:  # scikit-learn < 1.9
         """Takes no callbacks."""
 
     def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
-        """The method itself."""
+        """Return the method itself."""
         return method
 
 
-__all__ = ["CallbackSupportMixin", "RoundTasks", "Tasks", "round_tasks", "tasks", "with_callbacks"]
+__all__ = [
+    "CallbackSupportMixin", "RoundCallbacks", "StepCallbacks", "round_callbacks", "step_callbacks", "with_callbacks",
+]  # fmt: skip
 
-Model = Callable[[list[Any]], dict[str, Any]]
+Attributes = Callable[[], dict[str, Any]]  # makes the fitted attributes of a copy of the estimator
 
 
-class Tasks:
-    """The tasks of a fit: none, where no callback was set."""
+class StepCallbacks:
+    """A fit of several steps, such as passes over the data. These methods do nothing."""
 
     @contextmanager
-    def part(self, name: Callable[[], str], estimator: Any = None) -> Iterator[None]:
-        """One part of the work, with a line of its own in a progress bar.
+    def step(self, name: Callable[[], str], estimator: Any = None) -> Iterator[None]:
+        """One step, with its own line in a progress bar.
 
         Parameters
         ----------
         name : callable
-            Makes its name, which tells what is known before.
+            Returns the name of the step.
         estimator : estimator, default=None
-            Who does this part, and tells of it where it can; None for the estimator of the fit.
+            Does this step, and calls the callbacks itself where it can; None for the estimator of the fit.
         """
         yield
 
-    def done(self) -> None:
-        """The fit is at its end, and the estimator has all of its attributes."""
+    def end(self) -> None:
+        """End the fit: the estimator has all of its attributes."""
 
     @property
     def stopped(self) -> bool:
-        """Has a callback asked for the end?"""
+        """Whether a callback asked for the end."""
         return False
 
 
-class RoundTasks:
-    """The rounds of a fit: nobody hears of them, where no callback was set."""
+class RoundCallbacks:
+    """A fit whose binary tasks report every round. These methods do nothing."""
 
-    def heard(self, report: Report, left: float, point: Callable[[], Any]) -> bool:
-        """Tell of a round.
+    def report(self, report: Report, left: float, best: Callable[[], Any]) -> bool:
+        """Pass on the report of a round.
 
         Parameters
         ----------
         report : Report
         left : float
-            Seconds that are left of `max_time`.
-        point : callable
-            What the model of this round is made of.
+            Seconds left of `max_time`.
+        best : callable
+            Returns the best point so far.
 
         Returns
         -------
         stop : bool
-            Is the fit to end here?
+            Whether a callback asks for the end.
         """
         return False
 
-    def ended(self, label: Any, status: Status) -> None:
-        """This problem has come to an end."""
+    def end_task(self, label: Any, status: Status) -> None:
+        """End one binary task."""
 
-    def done(self) -> None:
-        """The fit is at its end, and the estimator has all of its attributes."""
+    def end(self) -> None:
+        """End the fit: the estimator has all of its attributes."""
 
 
-def tasks(
+def step_callbacks(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, steps: int, attributes: Attributes | None = None
+) -> StepCallbacks:
+    """Begin a fit of at most `steps` steps.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X, y, sample_weight
+        Data of the fit.
+    steps : int
+    attributes : callable, default=None
+        Makes the attributes with which a copy of the estimator predicts as if the fit had ended with this step.
+    """
+    if not hasattr(estimator, "_skl_callbacks"):
+        return StepCallbacks()
+    return _StepCallbacks(estimator, _data(X, y, sample_weight), steps, attributes)
+
+
+def round_callbacks(
     estimator: Any,
     X: Any,
     y: Any,
     sample_weight: Any,
-    count: int,
-    state: Callable[[], dict[str, Any]] | None = None,
-) -> Tasks:
-    """The tasks of a fit of so many parts.
+    labels: Sequence[Any],
+    sequential: bool,
+    model: Callable[[list[Any]], dict[str, Any]],
+) -> RoundCallbacks:
+    """Begin a fit of one or more binary tasks.
 
     Parameters
     ----------
     estimator : estimator
     X, y, sample_weight
-        What is fitted.
-    count : int
-        The most parts.
-    state : callable, default=None
-        Makes the attributes with which a copy of the estimator predicts as if the fit had ended with the last part.
-    """
-    if not hasattr(estimator, "_skl_callbacks"):
-        return Tasks()
-    return _ToldTasks(estimator, _data(X, y, sample_weight), count, state)
-
-
-def round_tasks(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, labels: Sequence[Any], in_order: bool, model: Model
-) -> RoundTasks:
-    """The tasks of a fit that makes reports.
-
-    Parameters
-    ----------
-    estimator : estimator
-    X, y, sample_weight
-        What is fitted.
+        Data of the fit.
     labels : sequence
-        What the reports call the problems; None is the only one.
-    in_order : bool
-        Does one problem end before the next begins?
+        Labels of the tasks in their reports; None is the only one.
+    sequential : bool
+        Whether one task ends before the next begins.
     model : callable
-        Attributes with which a copy of the estimator predicts, from the last point of each problem.
+        Makes the attributes with which a copy of the estimator predicts, from the best point of each task.
     """
     if not hasattr(estimator, "_skl_callbacks"):
-        return RoundTasks()
-    return _ToldRounds(estimator, _data(X, y, sample_weight), labels, in_order, model)
+        return RoundCallbacks()
+    return _RoundCallbacks(estimator, _data(X, y, sample_weight), labels, sequential, model)
 
 
-class _ToldTasks(Tasks):
-    """fit -> part."""
+class _StepCallbacks(StepCallbacks):
+    """Tree of tasks: fit -> step."""
 
     def __init__(
-        self, estimator: Any, data: dict[str, Any], count: int, state: Callable[[], dict[str, Any]] | None
+        self, estimator: Any, data: dict[str, Any], steps: int, attributes: Attributes | None
     ) -> None:
         self._estimator, self._data = estimator, data
-        self._ends = {} if state is None else {"reconstruction_attributes": state}
-        self._root = estimator._init_callback_context(max_subtasks=count)
+        self._reconstruction = {} if attributes is None else {"reconstruction_attributes": attributes}
+        self._root = estimator._init_callback_context(max_subtasks=steps)
         self._root.call_on_fit_task_begin(estimator=estimator, **data)
         self._stopped = False
 
     @contextmanager
-    def part(self, name: Callable[[], str], estimator: Any = None) -> Iterator[None]:
-        # a task with nothing below it is what another estimator's tasks are put in the place of
+    def step(self, name: Callable[[], str], estimator: Any = None) -> Iterator[None]:
+        # scikit-learn puts another estimator's tree in the place of a task that has no subtasks
         context = self._root.subcontext(
-            task_name=_plain(name()), max_subtasks=None if estimator is None else 0
+            task_name=_without_markup(name()), max_subtasks=None if estimator is None else 0
         )
-        hears = hasattr(estimator, "set_callbacks")
-        with context.propagate_callback_context(estimator) if hears else nullcontext():
+        nested = hasattr(estimator, "set_callbacks")
+        with context.propagate_callback_context(estimator) if nested else nullcontext():
             context.call_on_fit_task_begin(estimator=self._estimator, **self._data)
             yield
-        if context.call_on_fit_task_end(estimator=self._estimator, **self._data, **self._ends):
+        if context.call_on_fit_task_end(estimator=self._estimator, **self._data, **self._reconstruction):
             self._stopped = True
 
-    def done(self) -> None:
+    def end(self) -> None:
         self._root.call_on_fit_task_end(estimator=self._estimator, **self._data, reconstruction_attributes={})
 
     @property
@@ -160,135 +166,139 @@ class _ToldTasks(Tasks):
         return self._stopped
 
 
-class _ToldRounds(RoundTasks):
-    """fit -> problem, where there are several -> tenfold nearer -> round.
+class _RoundCallbacks(RoundCallbacks):
+    """Tree of tasks: fit -> binary task, where there are several -> decade of the gap -> round.
 
-    A problem has a subtask for each power of ten that is between a gap of 1 and `tol`, so that the bar of the problem
-    shows how much of the way is gone, and how long the rest takes. Its name has the bounds with which it began. One
-    more tells how it ended. A round's task has its `Report` as the attribute `report` of the context.
+    A binary task has a subtask for each power of ten between a gap of 1 and `tol`, so that its progress bar shows how
+    far it has come, and how long the rest takes. The name of a decade holds the bounds with which it began. One more
+    subtask shows the status at the end. The context of a round has its `Report` as the attribute `report`.
     """
 
     def __init__(
-        self, estimator: Any, data: dict[str, Any], labels: Sequence[Any], in_order: bool, model: Model
+        self,
+        estimator: Any,
+        data: dict[str, Any],
+        labels: Sequence[Any],
+        sequential: bool,
+        model: Callable[[list[Any]], dict[str, Any]],
     ) -> None:
         self._estimator, self._data, self._model = estimator, data, model
-        self._labels = list(labels)
-        decades = max(1, ceil(-log10(estimator.tol) - 1e-9))
+        self._labels, self._sequential = list(labels), sequential
+        decades = max(
+            1, ceil(-log10(estimator.tol) - 1e-9)
+        )  # 1e-9: rounding of the logarithm of a power of ten
         alone = len(self._labels) == 1
-        size = decades + 1 if alone else len(self._labels)
         self._root = estimator._init_callback_context(
-            max_subtasks=size, sequential_subtasks=alone or in_order
+            max_subtasks=decades + 1 if alone else len(self._labels), sequential_subtasks=alone or sequential
         )
         self._root.call_on_fit_task_begin(estimator=estimator, **data)
-        self._in_order = in_order
-        self._problems = {label: _Problem(estimator, data, estimator.tol, decades) for label in self._labels}
+        self._tasks = {label: _BinaryTask(estimator, data, decades) for label in self._labels}
         if alone:
-            self._problems[self._labels[0]].context = self._root
+            self._tasks[self._labels[0]].context = self._root
 
-    def heard(self, report: Report, left: float, point: Callable[[], Any]) -> bool:
-        problem = self._problems[report.label]
-        if problem.context is None:
-            self._begin(report.label)
-        problem.point = point
-        return problem.heard(report, left, self._state(report.round))
+    def report(self, report: Report, left: float, best: Callable[[], Any]) -> bool:
+        task = self._begun(report.label)
+        task.best = best
+        return task.report(report, left, self._attributes(report.round))
 
-    def ended(self, label: Any, status: Status) -> None:
-        problem = self._problems[label]
-        if problem.context is None:
-            self._begin(label)
-        problem.done(status)
-        if problem.context is not self._root:
-            problem.end(problem.context)
+    def end_task(self, label: Any, status: Status) -> None:
+        task = self._begun(label)
+        task.end(status)
+        if task.context is not self._root:
+            task.end_context(task.context)
 
-    def done(self) -> None:
+    def end(self) -> None:
         self._root.call_on_fit_task_end(estimator=self._estimator, **self._data, reconstruction_attributes={})
 
-    def _state(self, rounds: int) -> Callable[[], dict[str, Any]] | None:
-        """What makes the model of this round; None until every problem has a point."""
-        points = [problem.point for problem in self._problems.values() if problem.point is not None]
-        if len(points) < len(self._problems):
+    def _attributes(self, rounds: int) -> Attributes | None:
+        """Return a function that makes the model of this round; None until every task has a point."""
+        points = [task.best for task in self._tasks.values() if task.best is not None]
+        if len(points) < len(self._tasks):
             return None
-        return lambda: {**self._model([made() for made in points]), "n_iter_": rounds}
+        return lambda: {**self._model([point() for point in points]), "n_iter_": rounds}
 
-    def _begin(self, label: Any) -> None:
-        """The task of a problem."""
-        problem = self._problems[label]
-        problem.context = self._root.subcontext(
-            task_name=_plain(f"class {label}"),
-            task_id=None if self._in_order else self._labels.index(label),
-            max_subtasks=problem.decades + 1,
-        )
-        problem.context.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+    def _begun(self, label: Any) -> _BinaryTask:
+        """Return a binary task, whose context begins with the first call."""
+        task = self._tasks[label]
+        if task.context is None:
+            task.context = self._root.subcontext(
+                task_name=_without_markup(f"class {label}"),
+                task_id=None if self._sequential else self._labels.index(label),
+                max_subtasks=task.decades + 1,
+            )
+            task.context.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+        return task
 
 
-class _Problem:
-    """One binary problem on its way from a gap of 1 to `tol`."""
+class _BinaryTask:
+    """The contexts of one binary task, from a gap of 1 to `tol`."""
 
-    def __init__(self, estimator: Any, data: dict[str, Any], tol: float, decades: int) -> None:
+    def __init__(self, estimator: Any, data: dict[str, Any], decades: int) -> None:
         self.context: Any = None
         self.decades = decades
-        self.point: Callable[[], Any] | None = None
-        self._estimator, self._data, self._tol = estimator, data, tol
+        self.best: Callable[[], Any] | None = None
+        self._estimator, self._data, self._tol = estimator, data, estimator.tol
         self._hard = not isfinite(estimator.C)
-        self._gone = 0
-        self._decade: Any = None
+        self._passed = 0  # decades
+        self._decade: Any = None  # context of the present one
         self._last: Report | None = None
 
-    def heard(self, report: Report, left: float, state: Callable[[], dict[str, Any]] | None) -> bool:
+    def report(self, report: Report, left: float, attributes: Attributes | None) -> bool:
+        """Begin and end the context of a round, and those of the decades that it passes."""
         if self._decade is None:
-            self._decade = self._begun(self.context, self._line(self._last or report, left), None)
+            self._decade = self._begin_context(self.context, self._progress(self._last or report, left), None)
         self._last = report
-        stop = self.end(self._begun(self._decade, "round", 0), state)
-        # the last decade ends with the fit: whether `tol` is proved is only known there
-        reached = min(self._reached(report.gap), self.decades - 1)
-        if reached > self._gone:
-            stop |= self.end(self._decade)
-            for _ in range(self._gone + 1, reached):
-                self.end(self._begun(self.context, "passed at once", 0))
-            self._gone, self._decade = reached, None
+        stop = self.end_context(self._begin_context(self._decade, "round", 0), attributes)
+        # the last decade ends with the task: only then is it known whether `tol` is reached
+        reached = min(self._decades_below(report.gap), self.decades - 1)
+        if reached > self._passed:
+            stop |= self.end_context(self._decade)
+            for _ in range(self._passed + 1, reached):
+                self.end_context(self._begin_context(self.context, "passed at once", 0))
+            self._passed, self._decade = reached, None
         return stop
 
-    def done(self, status: Status) -> None:
+    def end(self, status: Status) -> None:
+        """End the decade at hand, and show the status."""
         if self._decade is not None:
-            self.end(self._decade)
+            self.end_context(self._decade)
         last = self._last
-        known = "" if last is None else f" {self._between(last)}, gap {last.gap:.1g}"
-        self.end(self._begun(self.context, f"{status}{known}", None))
+        bounds = "" if last is None else f" {_interval(last)}, gap {last.gap:.1g}"
+        self.end_context(self._begin_context(self.context, f"{status}{bounds}", None))
 
-    def _begun(self, parent: Any, name: str, size: int | None) -> Any:
-        """A task that has begun; what is known then is its `report`."""
-        context = parent.subcontext(task_name=name, max_subtasks=size)
+    def end_context(self, context: Any, attributes: Attributes | None = None) -> bool:
+        """End a context; return whether a callback asks for the end of the fit."""
+        reconstruction = {} if attributes is None else {"reconstruction_attributes": attributes}
+        return bool(context.call_on_fit_task_end(estimator=self._estimator, **self._data, **reconstruction))
+
+    def _begin_context(self, parent: Any, name: str, subtasks: int | None) -> Any:
+        """Begin a context that has the last report as its attribute `report`."""
+        context = parent.subcontext(task_name=name, max_subtasks=subtasks)
         context.report = self._last
         return context.call_on_fit_task_begin(estimator=self._estimator, **self._data)
 
-    def end(self, context: Any, state: Callable[[], dict[str, Any]] | None = None) -> bool:
-        """End a task. Does a callback ask for the end of the fit?"""
-        ends = {} if state is None else {"reconstruction_attributes": state}
-        return bool(context.call_on_fit_task_end(estimator=self._estimator, **self._data, **ends))
-
-    def _reached(self, gap: float) -> int:
-        """How many of the decades are gone."""
+    def _decades_below(self, gap: float) -> int:
+        """Return the number of decades that a gap has passed."""
         if not 0.0 < gap < 1.0:
             return self.decades if gap <= 0.0 else 0
         return min(int(self.decades * log10(gap) / log10(self._tol)), self.decades) if self._tol < 1.0 else 0
 
-    def _line(self, report: Report, left: float) -> str:
-        """What is known, in few words: lines of a progress bar are cut where they are long."""
-        line = f"{self._between(report)}, gap {report.gap:.1g}"
+    def _progress(self, report: Report, left: float) -> str:
+        """Return bounds, gap and time in one short line: progress bars cut long names."""
+        line = f"{_interval(report)}, gap {report.gap:.1g}"
         line = f"margin {line}" if self._hard else f"{line}, margin {report.margin:.2g}"
         return f"{line}, {left:.0f} s left" if isfinite(left) else line
 
-    @staticmethod
-    def _between(report: Report) -> str:
-        """The bounds."""
-        return f"{report.lower:.4g}..{report.upper:.4g}"
+
+def _interval(report: Report) -> str:
+    return f"{report.lower:.4g}..{report.upper:.4g}"
 
 
 def _data(X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
-    """What a callback gets to see of the data."""
+    """Return the data in the form in which callbacks receive them."""
     return {"X": X, "y": y, "metadata": None if sample_weight is None else {"sample_weight": sample_weight}}
 
 
-def _plain(name: str) -> str:
-    """A name that a progress bar does not read as markup."""
+def _without_markup(name: str) -> str:
+    """Replace square brackets, which progress bars read as markup."""
     return name.replace("[", "(").replace("]", ")")

@@ -17,11 +17,11 @@ from ..fit.report import Report
 from ..numerics.representable import refuse_rounded
 from ..numerics.threads import jobs
 from ..problem.status import Status
-from .callbacks import tasks, with_callbacks
+from .callbacks import step_callbacks, with_callbacks
 from .linear import MaxMarginClassifier
 from .path import grid, margin_path
 from .rollback import unchanged_by
-from .rows import checked_rows
+from .validation import validate_rows
 
 
 class MaxMarginClassifierCV(MaxMarginClassifier):
@@ -156,7 +156,7 @@ callback, n_jobs, random_state, verbose
         names = X
         if np.isinf(costs).any():
             refuse_rounded(X)
-        X, y = checked_rows(self, X, y, accept_sparse="csr", order="C", accept_large_sparse=True)
+        X, y = validate_rows(self, X, y, accept_sparse="csr", order="C", accept_large_sparse=True)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         splitter: Any = check_cv(self.cv, y, classifier=True)
         folds = list(splitter.split(X, y, groups))
@@ -192,8 +192,8 @@ callback, n_jobs, random_state, verbose
                     raise ValueError(f"the score of fold {fold} is nan at C = {model.C:g}, p = {model.p}.")
             return found, list(path.gaps_)
 
-        parts = tasks(self, names, y, sample_weight, 2)
-        with parts.part(lambda: f"paths of {len(folds)} folds"):
+        parts = step_callbacks(self, names, y, sample_weight, 2)
+        with parts.step(lambda: f"paths of {len(folds)} folds"):
             at_once: Any = Parallel(n_jobs=jobs(self.n_jobs, len(folds)), require="sharedmem")
             found = at_once(delayed(scores)(fold, *rows) for fold, rows in enumerate(folds))
         if ended.is_set():
@@ -205,7 +205,7 @@ callback, n_jobs, random_state, verbose
         i = int(np.argmax((mean == best).any(axis=1)))
         k = min(np.flatnonzero(mean[i] == best), key=lambda k: costs[k])
         whole.set_params(C=float(costs[k]), p=norms[i])
-        with parts.part(lambda: f"all rows with C = {costs[k]:.3g}", whole):
+        with parts.step(lambda: f"all rows with C = {costs[k]:.3g}", whole):
             whole.fit(names, y, sample_weight)
         vars(self).update(
             (name, value) for name, value in vars(whole).items() if name not in whole.get_params()
@@ -215,5 +215,5 @@ callback, n_jobs, random_state, verbose
         self.C_, self.p_ = float(costs[k]), norms[i]
         self.scores_, self.best_score_ = scores_, float(best)
         self.gaps_ = np.array([gaps for _, gaps in found]).reshape(shape)
-        parts.done()
+        parts.end()
         return self

@@ -14,8 +14,7 @@ from ..certificates.certificate import Certificate, CertificateError
 from ..certificates.sample import Sample, fingerprint
 from ..certificates.training_data import training_data
 from ..problem.multiclass import AgainstEachOther, Parts, named_parts, parts_of
-from .hard_margin import item
-from .rows import checked_rows
+from .validation import python_label, validate_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +120,7 @@ def decision(model: Any, label: Any = None) -> Decision:
     for one in found:
         if one.label == label:
             return one
-    raise ValueError(f"label must be one of {[item(one.label) for one in found]}; got {label!r}.")
+    raise ValueError(f"label must be one of {[python_label(one.label) for one in found]}; got {label!r}.")
 
 
 def scores(model: Any, X: Any) -> np.ndarray:
@@ -152,7 +151,7 @@ def rows_of(model: Any, X: Any) -> Any:
     is_frame = hasattr(X, "columns")
     if not (is_frame and hasattr(model, "feature_names_in_")):
         model, X = _without_feature_names(model), np.asarray(X) if is_frame else X
-    return checked_rows(model, X, accept_sparse="csr", reset=False)
+    return validate_rows(model, X, accept_sparse="csr", reset=False)
 
 
 def feature_names_of(model: Any, X: Any, names: Sequence[str] | None = None) -> list[str]:

@@ -22,7 +22,7 @@ from ..numerics.sums import Plain
 from ..problem.multiclass import Parts, named_parts
 from ..problem.problem import Problem
 from .decisions import class_codes, scheme_of
-from .hard_margin import item
+from .validation import python_label
 
 # Limits of `left_open`, a share of a cap: below the least one rounding of dual variables would count; above the largest
 # a model of a large gap would have no row at 0 or at its cap.
@@ -271,7 +271,7 @@ def explained(
     """Compute the support report of a model from the certificates that these data prove."""
     X, labels, weights = training_data(model, X, y, sample_weight)
     scheme, codes = scheme_of(model), class_codes(model, labels)
-    names = [item(name) for name in named_parts(scheme, model.classes_)]
+    names = [python_label(name) for name in named_parts(scheme, model.classes_)]
     certificates, verdicts = proved.certificates, verdicts_of(model)
     whole, samples = Sample(X, np.zeros(codes.size), weights), []
     for k in range(len(certificates)):

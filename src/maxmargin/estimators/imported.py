@@ -11,7 +11,7 @@ from .prediction import KernelDecision, LinearDecision
 
 
 class Imported(ClassifierMixin, BaseEstimator):
-    """What models read from files of other programs have in common.
+    """Base of models read from files of other programs.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Imported(ClassifierMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features,)
         Only where the file has names.
     origin_ : dict
-        What else the file says: its format, what the model was fitted with, and bounds that it claims.
+        Other contents of the file: its format, parameters of the fit, and bounds that it claims.
     uncertified_ : str
         Why there is no `certificate_`.
     """
@@ -59,13 +59,13 @@ class Imported(ClassifierMixin, BaseEstimator):
         )
 
     def keep(self, labels: np.ndarray, width: int, origin: dict[str, Any]) -> None:
-        """Classes in the order of `labels_`, the number of features, and what else the file says."""
+        """Set the classes in the order of `labels_`, the number of features, and other contents of the file."""
         self.labels_, self.classes_ = labels, np.sort(labels)
         self.n_features_in_, self.origin_ = int(width), origin
 
     @property
     def _places(self) -> np.ndarray:
-        """Where each of `labels_` is in `classes_`."""
+        """Positions of `labels_` in `classes_`."""
         return np.searchsorted(self.classes_, self.labels_)
 
 
@@ -84,7 +84,7 @@ class ImportedLinearClassifier(LinearDecision, Imported):
         See `Imported`.
     """
 
-    def _labels_of(self, scores: np.ndarray) -> np.ndarray:
+    def _labels(self, scores: np.ndarray) -> np.ndarray:
         if scores.ndim > 1:
             return self.labels_[scores[:, self._places].argmax(axis=1)]
         second = scores if self._places[0] == 0 else -scores
@@ -102,14 +102,14 @@ class ImportedKernelClassifier(KernelDecision, Imported):
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Of several classes, one value a class, made of votes and scores as in SVC, or one a pair of classes.
     break_ties : bool, default=False
-        Among classes of equally many votes, do the scores decide?
+        Whether the scores decide among classes of equally many votes.
     n_jobs : int, default=None
         Threads: blocks of rows that are predicted at the same time.
 
     Attributes
     ----------
     support_vectors_ : CSR matrix of shape (n_SV, n_features)
-        Those of the first of `labels_` first.
+        Those of the first class of `labels_` come first.
     n_support_ : ndarray of shape (n_classes,)
         How many of each, in the order of `labels_`.
     dual_coef_ : ndarray of shape (n_classes - 1, n_SV)
@@ -129,7 +129,7 @@ class ImportedKernelClassifier(KernelDecision, Imported):
         self.n_jobs = n_jobs
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Signed distance to the surface in the space of the kernel, times |w|.
+        """Return the signed distance to the surface in the space of the kernel, times |w|.
 
         Parameters
         ----------
@@ -150,5 +150,5 @@ class ImportedKernelClassifier(KernelDecision, Imported):
         turned = places[np.array(self._scheme().labels)[:, 0]] != pairs[:, 0]
         return np.where(turned, -scores, scores)[:, np.lexsort(pairs.T[::-1])]
 
-    def _counted(self) -> np.ndarray:
+    def _classes_in_order(self) -> np.ndarray:
         return self.labels_

@@ -4,52 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from numbers import Integral
-from threading import Lock
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ..algorithms import Algorithm
 from ..algorithms.batch.kernel_rows import MEGABYTE
 from ..certificates.certificate import Certificate, Certificates
 from ..certificates.definiteness import check_kernel
-from ..certificates.expansions import KernelPoint, all_bounds, certificate
-from ..certificates.gram import KernelSample
-from ..certificates.sample import Sample
-from ..certificates.separators import KernelSeparator, LinearSeparator
-from ..certificates.verdicts import Inseparable, Separable, Verdict
-from ..data.duplicates import apart, merge
+from ..certificates.expansions import KernelPoint
 from ..data.rows import canonical
 from ..data.units import check_constant
-from ..fit.deadline import Watch
-from ..fit.kernel_solve import KERNEL_ALGORITHMS, Decomposition, KernelSolution, Part, solve_kernel
-from ..fit.report import Report, Stopping
-from ..kernels.functions import Kernel, Precomputed
+from ..fit.kernel_solve import Decomposition
+from ..fit.report import Report
+from ..kernels.functions import Precomputed
 from ..kernels.names import kernel_named, width
 from ..numerics.representable import refuse_rounded
-from ..numerics.sparse_columns import may_be_dense, without_empty_columns
-from ..numerics.threads import jobs, one_thread
-from ..problem.multiclass import SCHEMES, Parts, named_parts, parts_of
+from ..numerics.threads import one_thread
+from ..problem.multiclass import SCHEMES, parts_of
 from ..problem.problem import Problem
-from ..problem.status import Status, worst
-from ..separability.kernel import kernel_trivial_certificate, kernel_verdict
-from ..separability.search import fit_task
-from .callbacks import CallbackSupportMixin, round_tasks, with_callbacks
-from .hard_margin import keep_verdicts
-from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
-from .parameters import check_parameters, require_boolean, require_number, seeds
+from ..problem.status import Status
+from .algorithm_parameter import kernel_algorithm
+from .callbacks import CallbackSupportMixin, round_callbacks, with_callbacks
+from .distinct_kernel_rows import DistinctKernelRows
+from .kernel_tasks import KernelData, KernelTasks, TaskSolution, coefficient_matrix, nonzero
 from .prediction import KernelDecision
-from .progress import Hearing
+from .progress import Reporter
+from .results import store_results
 from .rollback import unchanged_by
-from .rows import checked_rows
-
-SOLVED = 4e9  # work, up to which a hyperplane is written as a combination of rows
+from .targets import encode_targets
+from .validation import check_parameters, is_whole, require_boolean, require_number, validate_rows
 
 
 class KernelMaxMarginClassifier(KernelDecision, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -182,6 +167,10 @@ default="rbf"
     True
     """
 
+    n_iter_: int
+    status_: Status
+    history_: list[Report]
+    certificate_: Certificate | Certificates
     _exact = True  # small problems end with the exact step; a comparison of algorithms does without
 
     def __init__(
@@ -235,8 +224,8 @@ default="rbf"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = bool(self._sparse())
-        tags.input_tags.pairwise = not self._sparse()
+        tags.input_tags.sparse = bool(self._accepted_sparse())
+        tags.input_tags.pairwise = not self._accepted_sparse()
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelMaxMarginClassifier:
@@ -260,128 +249,48 @@ default="rbf"
 
     @with_callbacks
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> KernelMaxMarginClassifier:
+        """Validate, encode the labels, solve one binary task per class or pair, store the solutions."""
         problem = self._problem()
-        algorithm = self._named(problem)
+        algorithm = kernel_algorithm(self.algorithm, problem)
         if problem.hard:
             refuse_rounded(X)
-        X, y = checked_rows(
-            self,
-            X,
-            y,
-            accept_sparse=self._sparse(),
-            order="C",
-            accept_large_sparse=True,
-        )
+        data = self._training_data(problem, algorithm, X, y, sample_weight)
+        tasks = KernelTasks(self, problem, algorithm, data)
+        callbacks = round_callbacks(
+            self, data.X, data.targets.y, sample_weight, data.names, tasks.sequential,
+            lambda points: self._model(data, points),
+        )  # fmt: skip
+        reporter = Reporter(self, callbacks)
+        found = tasks.solve(reporter)
+        self._store(problem, data, found)
+        for name, one in zip(data.names, found, strict=True):
+            reporter.end_task(name, one.solution.status)
+        reporter.end()
+        return self
+
+    def _training_data(
+        self, problem: Problem, algorithm: Algorithm | Decomposition, X: Any, y: Any, sample_weight: Any
+    ) -> KernelData:
+        """Validate the data, encode the labels and weight the rows, make the kernel, merge equal rows."""
+        options = {"accept_sparse": self._accepted_sparse(), "order": "C", "accept_large_sparse": True}
+        X, y = validate_rows(self, X, y, **options)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(
                 f"A precomputed kernel is a square matrix, one row and one column for each sample; got shape {X.shape}."
             )
-        weights = row_weights(X, sample_weight)
-        classes = class_names(y[weights > 0.0])
-        factors = class_factors(self.class_weight, classes, y, weights)
-        whole = times_classes(weights, y, classes, factors)
-        check_sides(classes, y, whole, problem.hard)
-        check_costs(problem, whole)
-        scheme = parts_of(self.multi_class, classes.size)
-        if scheme.name == "ovr" and classes.size > 2 and self.decision_function_shape == "ovo":
+        targets = encode_targets(problem, self.class_weight, X, y, sample_weight)
+        scheme = parts_of(self.multi_class, targets.classes.size)
+        if scheme.name == "ovr" and targets.classes.size > 2 and self.decision_function_shape == "ovo":
             raise ValueError(
                 'decision_function_shape="ovo" is one value a pair of classes, which multi_class="ovr" has none of: '
                 'set multi_class="ovo".'
             )
         X = canonical(X)
-        codes = np.where(np.isin(y, classes), np.searchsorted(classes, y), -1)
-        gamma = width(self.gamma, X, weights)
+        gamma = width(self.gamma, X, targets.sample_weights)
         kernel = kernel_named(self.kernel, X, gamma, self.degree, self.coef0)
-        rows = _Rows(kernel, X, codes, whole, in_order=not algorithm.shuffle)
+        rows = DistinctKernelRows(kernel, X, targets.codes, targets.weights, in_order=not algorithm.shuffle)
         check_kernel(kernel, rows.X, self.cache_size * MEGABYTE)
-        sample = KernelSample(kernel, rows.X, rows.rounded)
-        labels = named_parts(scheme, classes)
-        drawn = seeds(self.random_state, len(labels))
-        reason = "asked for" if self.algorithm != "auto" else "kernels: working sets of the rows that matter"
-        max_iter = np.iinfo(np.int64).max if self.max_iter == -1 else self.max_iter
-        lock = Lock()
-
-        def model(points: list[tuple[KernelPoint, np.ndarray]]) -> dict[str, Any]:
-            supports, intercepts = [], []
-            for (_, coefficients, b), places in points:
-                supports.append(_support(rows.scattered(coefficients, places)))
-                intercepts.append(b)
-            shown = copy(self)
-            shown.classes_, shown.multi_class_ = classes, self.multi_class
-            shown._keep_machine(scheme, kernel, rows.whole_codes, X, supports, intercepts)
-            return vars(shown)
-
-        # problems on the same rows go together
-        groups = [list(range(len(labels)))] if scheme.name == "ovr" else [[k] for k in range(len(labels))]
-        side_by_side = jobs(self.n_jobs, len(groups))
-        in_order = scheme.name == "ovo" and side_by_side == 1
-        tasks = round_tasks(self, X, y, sample_weight, labels, in_order, model)
-        hearing = Hearing(self.verbose, self.callback, tasks)
-
-        def solved(group: list[int], watch: Watch) -> list[tuple[KernelSolution, np.ndarray]]:
-            """The solutions of these problems, and the merged rows that they are about."""
-
-            _, among = scheme.signs(group[0], rows.codes)
-            places = np.flatnonzero(among)
-
-            def heard(report: Report, point: Callable[[], Any]) -> None:
-                with lock:
-                    hearing(report, lambda: (point(), places), watch)
-
-            if not places.size:  # both classes of a pair have weight 0
-                return [(KernelSolution.nothing(), places)]
-            contradicted = {k for k in group if problem.hard and question(k).contradictory()}
-            parts = [
-                Part(
-                    problem,
-                    scheme.signs(k, rows.codes[places])[0],
-                    rows.weights[places],
-                    algorithm,
-                    reason,
-                    int(drawn[k]),
-                    labels[k],
-                    exact=self._exact,
-                    inseparable=lambda k=k: question(k).inseparable(),
-                )
-                for k in group
-                if k not in contradicted
-            ]
-            # groups that are left share the time that is left
-            part = watch.part(-(-(len(groups) - groups.index(group)) // side_by_side))
-            stopping = Stopping(self.tol, max_iter, part, heard)
-            found = iter(solve_kernel(sample.part(places), parts, stopping, self.cache_size) if parts else [])
-            return [
-                (KernelSolution.open(places.size) if k in contradicted else next(found), places)
-                for k in group
-            ]
-
-        with Watch(self.max_time) as watch:
-
-            @cache
-            def question(k: int) -> _Question:
-                part = rows.taking_part(*scheme.signs(k, codes))
-                return _Question(problem, kernel, X, *part, scheme.sides(k, classes), watch)
-
-            if side_by_side > 1:
-                parallel: Any = Parallel(n_jobs=side_by_side, require="sharedmem")
-                found: list[Any] = list(parallel(delayed(solved)(group, watch) for group in groups))
-            else:
-                found = [solved(group, watch) for group in groups]
-            solutions = [one for group in found for one in group]
-            verdicts: list[Verdict | None] = [None] * len(labels)
-            for k, (solution, places) in enumerate(solutions):
-                undecided = solution.status is Status.UNDECIDED and not solution.bounds.lower > 0.0
-                if problem.hard and (undecided or question(k).proposes(solution)):
-                    answer, verdicts[k] = question(k).answered(rows.spread(solution, places), self.tol)
-                    solutions[k] = answer, None
-        self.classes_, self.class_weight_ = classes, factors
-        self.multi_class_, self.gamma_, self.shape_fit_ = self.multi_class, gamma, X.shape
-        self._keep(problem, scheme, rows, labels, X, whole, solutions)
-        keep_verdicts(self, labels, verdicts)
-        for label, (solution, _) in zip(labels, solutions, strict=True):
-            tasks.ended(label, solution.status)
-        tasks.done()
-        return self
+        return KernelData(X, targets, scheme, kernel, gamma, rows)
 
     @property
     def fit_status_(self) -> int:
@@ -391,6 +300,7 @@ default="rbf"
     # parameters
 
     def _problem(self) -> Problem:
+        """Check the parameters, and return the problem that they state."""
         check_parameters(self)
         if not (isinstance(self.kernel, str) or callable(self.kernel)):
             raise ValueError(
@@ -404,8 +314,7 @@ default="rbf"
         for name in ("multi_class", "decision_function_shape"):
             if getattr(self, name) not in SCHEMES:
                 raise ValueError(f'{name} must be "ovr" or "ovo"; got {getattr(self, name)!r}.')
-        whole = isinstance(self.max_iter, Integral) and not isinstance(self.max_iter, bool)
-        if not whole or (self.max_iter < 1 and self.max_iter != -1):
+        if not is_whole(self.max_iter) or (self.max_iter < 1 and self.max_iter != -1):
             raise ValueError(
                 f"max_iter must be a whole number of rounds, at least 1, or -1 for no limit; got {self.max_iter!r}."
             )
@@ -418,274 +327,49 @@ default="rbf"
         check_constant(problem)
         return problem
 
-    def _named(self, problem: Problem) -> Algorithm | Decomposition:
-        """The algorithm that is asked for."""
-        algorithm = (
-            "decomposition"
-            if isinstance(self.algorithm, str) and self.algorithm == "auto"
-            else self.algorithm
-        )
-        if isinstance(algorithm, str):
-            if algorithm not in KERNEL_ALGORITHMS:
-                raise ValueError(
-                    f"algorithm must be 'auto', one of {', '.join(map(repr, KERNEL_ALGORITHMS))}, or an object such as "
-                    f"PUMMA(); got {algorithm!r}."
-                )
-            algorithm = KERNEL_ALGORITHMS[algorithm]()
-        elif not isinstance(algorithm, Algorithm | Decomposition):
-            raise ValueError(f"algorithm must be a name or a rule object such as PUMMA(); got {algorithm!r}.")
-        if isinstance(algorithm, Algorithm) and algorithm.refuses_kernels() is not None:
-            raise ValueError(
-                f"algorithm {algorithm.name!r} does not work with kernels: use {algorithm.refuses_kernels()}."
-            )
-        instead = algorithm.refuses(problem)
-        if instead is not None:
-            raise ValueError(
-                f"algorithm {algorithm.name!r} does not solve loss={self.loss!r} with C={problem.C:g}: use {instead}, "
-                'or algorithm="auto".'
-            )
-        return algorithm
-
-    def _sparse(self) -> str | bool:
-        """What is accepted of sparse matrices: a kernel matrix has no zeros to leave out."""
+    def _accepted_sparse(self) -> str | bool:
+        """Return the sparse format for validation: a kernel matrix is dense."""
         return False if isinstance(self.kernel, str) and self.kernel == "precomputed" else "csr"
 
     # results
 
-    def _keep(
-        self,
-        problem: Problem,
-        scheme: Parts,
-        rows: _Rows,
-        labels: list[Any],
-        X: Any,
-        weights: np.ndarray,
-        solutions: list[tuple[KernelSolution, np.ndarray | None]],
-    ) -> None:
-        kernel, n = rows.kernel, X.shape[0]
-        sample, parts, supports = Sample(X, np.zeros(n), weights), [], []
-        codes = rows.whole_codes
-        for k, (solution, places) in enumerate(
-            solutions
-        ):  # one by one: zeros of all pairs would take much memory
-            whole, (signs, among) = rows.spread(solution, places), scheme.signs(k, codes)
-            part = replace(sample, y=signs, weights=np.where(among, weights, 0.0), like=sample)
-            alpha = np.minimum(whole.point.alpha, problem.caps(part.weights))  # shares have been rounded
-            parts.append(certificate(problem, kernel, part, whole.bounds, alpha))
-            supports.append(_support(whole.point.coefficients))
-        found = [solution for solution, _ in solutions]
-        self.n_iter_ = max(solution.rounds for solution in found)
-        self.status_ = worst(solution.status for solution in found)
-        self.history_ = [report for solution in found for report in solution.history]
-        if len(parts) == 1:
-            self.certificate_: Certificate | Certificates = parts[0]
-        else:
-            self.certificate_ = Certificates(tuple(labels), tuple(parts))
-        self._keep_machine(
-            scheme, kernel, codes, X, supports, [solution.point.intercept for solution in found]
-        )
+    def _store(self, problem: Problem, data: KernelData, found: list[TaskSolution]) -> None:
+        """Set the fitted attributes."""
+        self.classes_, self.class_weight_ = data.targets.classes, data.targets.class_weights
+        self.multi_class_, self.gamma_, self.shape_fit_ = self.multi_class, data.gamma, data.X.shape
+        certificates, supports = data.certificates(problem, found)
+        solutions = [one.solution for one in found]
+        store_results(self, data.names, solutions, certificates, [one.verdict for one in found])
+        self._store_machine(data, supports, [solution.point.intercept for solution in solutions])
 
-    def _keep_machine(
-        self,
-        scheme: Parts,
-        kernel: Kernel,
-        codes: np.ndarray,
-        X: Any,
-        supports: list[tuple[np.ndarray, np.ndarray]],
-        intercepts: list[float],
+    def _store_machine(
+        self, data: KernelData, supports: list[tuple[np.ndarray, np.ndarray]], intercepts: list[float]
     ) -> None:
-        """Keep what predicts, from places and coefficients of each problem."""
-        n = X.shape[0]
-        taking = np.zeros(n, dtype=bool)
-        for places, _ in supports:
-            taking[places] = True
-        used = np.flatnonzero(taking)
-        used = used[np.argsort(codes[used], kind="stable")]  # by class, as in SVC
-        coefficients = _side_by_side(supports, used, n)
+        """Set the attributes that predict, from rows and coefficients of each task."""
+        n, codes = data.X.shape[0], data.targets.codes
+        is_support = np.zeros(n, dtype=bool)
+        for rows, _ in supports:
+            is_support[rows] = True
+        used = np.flatnonzero(is_support)
+        used = used[np.argsort(codes[used], kind="stable")]  # sorted by class, as in SVC
         self.support_ = used.astype(np.int32)
-        self.n_support_ = np.bincount(codes[used], minlength=scheme.count).astype(np.int32)
-        self.support_vectors_ = np.empty((0, n)) if isinstance(kernel, Precomputed) else X[used]
-        self.dual_coef_ = scheme.packed(coefficients, codes[used])
+        self.n_support_ = np.bincount(codes[used], minlength=data.scheme.count).astype(np.int32)
+        self.support_vectors_ = np.empty((0, n)) if isinstance(data.kernel, Precomputed) else data.X[used]
+        self.dual_coef_ = data.scheme.packed(coefficient_matrix(supports, used, n), codes[used])
         self.intercept_ = np.array(intercepts)
-        self.make_machine(kernel)
+        self.make_machine(data.kernel)
 
+    def _model(self, data: KernelData, points: list[tuple[KernelPoint, np.ndarray]]) -> dict[str, Any]:
+        """Return the fitted attributes of a classifier with these points, one for each task.
 
-def _support(coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rows that take part, and their coefficients."""
-    places = np.flatnonzero(coefficients)
-    return places, coefficients[places]
-
-
-def _side_by_side(supports: list[tuple[np.ndarray, np.ndarray]], used: np.ndarray, n: int) -> np.ndarray:
-    """The coefficients (problems, rows) of these of n rows, from places and values of each problem."""
-    column, out = np.empty(n, np.intp), np.zeros((len(supports), used.size))
-    column[used] = np.arange(used.size)
-    for line, (places, values) in zip(out, supports, strict=True):
-        line[column[places]] = values
-    return out
-
-
-class _Rows:
-    """The rows that a fit works on: of positive weight, equal ones of a class as one.
-
-    With `in_order` they are in the order in which they first appear in the data.
-
-    Attributes
-    ----------
-    X, codes, weights
-        Distinct rows, the number of their class, and their total weight.
-    rounded : float
-        By how much the shares of equal rows may miss what they share, relative to it.
-    whole_codes, whole : ndarray of shape (n,)
-        The number of the class of every row of the fit, -1 where all of a class have weight 0; and its weight.
-    """
-
-    def __init__(
-        self, kernel: Kernel, X: Any, codes: np.ndarray, weights: np.ndarray, in_order: bool
-    ) -> None:
-        self.kernel, self.whole_codes, self.whole = kernel, codes, weights
-        self._used = np.flatnonzero(weights > 0.0)
-        self._n = codes.size
-        labels, weights = codes[self._used].astype(float), weights[self._used]
-        if isinstance(kernel, Precomputed):
-            self._merged = apart(labels, weights)
-        else:
-            some = X if self._used.size == self._n else X[self._used]
-            self._merged = merge(some, labels, weights, in_order)
-        halved = np.frexp(self._merged.shares)[0] == 0.5  # halves and quarters are exact
-        copies = float(np.bincount(self._merged.groups).max(initial=0))
-        self.rounded = 0.0 if halved.all() else (copies + 4.0) * float(np.finfo(float).eps)
-        places = self._used[self._merged.places]
-        self.X = X if np.array_equal(places, np.arange(self._n)) else kernel.part(X, places)
-        self.codes, self.weights = self._merged.y.astype(np.intp), self._merged.weights
-
-    def taking_part(self, signs: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Labels and weights of all rows of the fit in one of its problems, and which rows take part."""
-        here = np.where(among, self.whole, 0.0)
-        return signs, here, np.flatnonzero(here > 0.0)
-
-    def spread(self, solution: KernelSolution, places: np.ndarray | None) -> KernelSolution:
-        """A solution on these distinct rows as one on all rows of the fit, which it is where there are no places."""
-        if places is None:
-            return solution
-        alpha, coefficients, b = solution.point
-        point = KernelPoint(self.scattered(alpha, places), self.scattered(coefficients, places), b)
-        return replace(solution, point=point)
-
-    def scattered(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """What belongs to these distinct rows, as the shares of all rows of the fit."""
-        out, some = np.zeros(self._n), np.flatnonzero(values)  # most are 0, and pairs of classes are many
-        order, starts = self._equal
-        first, last = starts[places[some]], starts[places[some] + 1]
-        whose = np.repeat(np.arange(some.size), last - first)
-        within = np.arange(whose.size) - np.cumsum(last - first)[whose] + last[whose]
-        every = order[within]
-        out[self._used[every]] = values[some][whose] * self._merged.shares[every]
-        return out
-
-    @cached_property
-    def _equal(self) -> tuple[np.ndarray, np.ndarray]:
-        """The rows of positive weight, equal ones side by side, and where those of each distinct row begin."""
-        groups = self._merged.groups
-        counts = np.bincount(groups, minlength=self.codes.size)
-        return np.argsort(groups, kind="stable"), np.concatenate([[0], np.cumsum(counts)])
-
-
-@dataclass(frozen=True, eq=False)
-class _Question:
-    """Is there a separator at all? Asked where none was found."""
-
-    problem: Problem
-    kernel: Kernel
-    X: Any
-    y: np.ndarray
-    weights: np.ndarray
-    rows: np.ndarray  # that take part
-    sides: tuple[Any, Any]
-    watch: Watch
-
-    @cached_property
-    def verdict(self) -> Verdict:
-        """The answer, one however often it is asked for."""
-        X = self.kernel.part(self.X, self.rows)
-        y = self.y[self.rows]
-        task = fit_task(self.problem, X, y, self.sides, self.watch)
-        return kernel_verdict(self.kernel, task, self.rows, self.y.size)
-
-    def contradictory(self) -> bool:
-        """Are there rows that contradict each other?"""
-        X, y = self.kernel.part(self.X, self.rows), self.y[self.rows]
-        return kernel_trivial_certificate(self.kernel, self.problem, X, y) is not None
-
-    def inseparable(self) -> bool:
-        """Is there a proof that no separator exists?"""
-        return isinstance(self.verdict, Inseparable)
-
-    def proposes(self, found: KernelSolution) -> bool:
-        """Tell whether the question was asked during the fit, and its separator proves more than this solution."""
-        if "verdict" not in vars(self):
-            return False
-        return isinstance(self.verdict, Separable) and not found.bounds.lower >= self.verdict.lo > 0.0
-
-    def answered(self, found: KernelSolution, tol: float) -> tuple[KernelSolution, Verdict | None]:
-        """Combine a solution with the verdict, which is returned where the model does not show it.
-
-        The verdict's separator is an incumbent: the better of both is kept, with its certificate. What the model does
-        not show is the proof that there is no separator, a question that is open, or a separator that no float64
-        coefficients are known for: a polynomial, or a hyperplane in rational numbers.
+        Parameters
+        ----------
+        data : KernelData
+        points : list of (KernelPoint, ndarray of int)
+            The point on some distinct rows of the fit, and which these are.
         """
-        verdict = self.verdict
-        if isinstance(verdict, Inseparable):
-            alpha = np.zeros(self.y.size)
-            alpha[verdict.support] = verdict.alpha
-            return self._at(found.point._replace(alpha=alpha), found, Status.INSEPARABLE), verdict
-        separator = self._separator(verdict)
-        if separator is not None:
-            duals = (found.point.alpha, separator.alpha)
-            status = Status.STALLED if found.status in (Status.UNDECIDED, Status.NOT_FINITE) else found.status
-            points = [self._at(separator._replace(alpha=alpha), found, status) for alpha in duals]
-            better = min(points, key=lambda point: point.bounds.upper)
-            if better.bounds.lower > max(found.bounds.lower, 0.0):
-                certified = self.problem.gap(better.bounds.lower, better.bounds.upper) <= tol
-                return replace(better, status=Status.CERTIFIED if certified else status), None
-        if found.bounds.lower > 0.0:
-            return found, None
-        return replace(found, status=self.watch.status() or Status.UNDECIDED), verdict
-
-    def _at(self, point: KernelPoint, found: KernelSolution, status: Status) -> KernelSolution:
-        sample = KernelSample(self.kernel, self.X)
-        proof = all_bounds([self.problem], sample, [self.y], [self.weights], [point])[0]
-        return replace(found, point=proof.point, bounds=proof.bounds, status=status)
-
-    def _separator(self, verdict: Verdict) -> KernelPoint | None:
-        """The function of a verdict, and its dual weights; None where float64 coefficients of rows are not known."""
-        if isinstance(verdict, KernelSeparator):
-            coefficients = verdict.coefficients
-        elif isinstance(verdict, LinearSeparator):
-            coefficients = _combination(self.X[self.rows], verdict.w)
-        else:
-            return None
-        if coefficients is None:
-            return None
-        c, alpha = np.zeros(self.y.size), np.zeros(self.y.size)
-        c[self.rows] = coefficients
-        alpha[self.rows[verdict.certificate.support]] = verdict.certificate.dual
-        return KernelPoint(alpha, c, verdict.b)
-
-
-def _combination(X: Any, w: np.ndarray) -> np.ndarray | None:
-    """The coefficients of rows whose sum is nearest to w, by least squares; None of data that are too large for them.
-
-    What of w is no combination of rows has no part in their scores.
-    """
-    X, columns = without_empty_columns(X)
-    w, (n, d) = columns.restrict(w), X.shape
-    if n * d * min(n, d) > SOLVED:
-        return None
-    if not may_be_dense(X):  # the normal equations, of n rows and columns
-        X, w = (X @ X.T).astype(float), X @ w
-    dense = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
-    try:
-        return np.linalg.lstsq(dense.T, w)[0]
-    except np.linalg.LinAlgError:
-        return None
+        supports = [nonzero(data.rows.on_all_rows(point.coefficients, places)) for point, places in points]
+        model = copy(self)
+        model.classes_, model.multi_class_ = data.targets.classes, self.multi_class
+        model._store_machine(data, supports, [point.intercept for point, _ in points])
+        return vars(model)

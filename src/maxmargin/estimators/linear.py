@@ -3,34 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from ..algorithms import ALGORITHMS, Algorithm
-from ..certificates.certificate import INTERCEPT, Certificate, Certificates
+from ..algorithms import Algorithm
+from ..certificates.certificate import Certificate, Certificates
 from ..data.rows import Patterns
 from ..fit.report import Report, Solution
 from ..numerics.representable import refuse_rounded
-from ..numerics.sparse_columns import Columns, without_empty_columns
+from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
-from ..problem.status import worst
+from ..problem.status import Status
 from ..separability.linear import on_all_columns
-from .callbacks import CallbackSupportMixin, round_tasks, with_callbacks
-from .hard_margin import keep_verdicts
-from .labels import check_costs, check_sides, class_factors, class_names, row_weights, times_classes
+from .algorithm_parameter import check_solves, linear_algorithm
+from .callbacks import CallbackSupportMixin, round_callbacks, with_callbacks
 from .one_vs_rest import OneVsRest, TrainingData
-from .parameters import check_parameters, check_seed, require_boolean, require_number
 from .prediction import LinearDecision
-from .progress import Hearing
+from .progress import Reporter
+from .results import store_results
 from .robustness import Robust
 from .rollback import unchanged_by
-from .rows import are_ready, checked_rows, count_columns
+from .targets import encode_targets
+from .validation import (
+    check_p,
+    check_parameters,
+    check_seed,
+    is_whole,
+    needs_no_conversion,
+    require_boolean,
+    require_number,
+    set_feature_count,
+    validate_rows,
+)
 
 LARGE_P = 100.0  # stands for p="log" until the number of features is known
 
@@ -146,6 +155,10 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
     True
     """
 
+    n_iter_: int
+    status_: Status
+    history_: list[Report]
+    certificate_: Certificate | Certificates
     _exact = True  # small problems end with the exact step; a comparison of algorithms does without
 
     def __init__(
@@ -214,71 +227,56 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
     @with_callbacks
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> MaxMarginClassifier:
         """Validate, encode the labels, solve one binary task per class, store the solutions."""
-        problem, named = self._problem(), self._named()
+        problem, algorithm = self._problem(), linear_algorithm(self.algorithm)
         if self.p != "log":
-            _solved_by(named, problem)
+            check_solves(algorithm, problem)
         if problem.hard:
             refuse_rounded(X)
         data = self._training_data(problem, X, y, sample_weight)
         if self.p == "log":
             problem = replace(problem, p=max(2.0, 2.0 * np.log(data.columns.count)))
-            _solved_by(named, problem)
+            check_solves(algorithm, problem)
         check_seed(self.random_state)
-        classes = OneVsRest(self, problem, named, data, self._last_dual(data), self._last_points(data))
-        tasks = round_tasks(
-            self, data.given, data.y, sample_weight, data.labels, classes.workers == 1, data.model
+        tasks = OneVsRest(self, problem, algorithm, data, self._last_dual(data), self._last_points(data))
+        callbacks = round_callbacks(
+            self, data.given, data.targets.y, sample_weight, data.names, tasks.workers == 1, data.model
         )
-        solutions = classes.solve(tasks, Hearing(self.verbose, self.callback, tasks))
-        self._keep(data, solutions)
-        tasks.done()
+        reporter = Reporter(self, callbacks)
+        self._store(data, tasks.solve(reporter))
+        reporter.end()
         return self
 
     def _training_data(self, problem: Problem, X: Any, y: Any, sample_weight: Any) -> TrainingData:
         """Validate the data, drop columns without entries, encode the labels and weight the rows."""
-        given, patterns, X, y, columns = self._patterns(X, y)
-        weights = row_weights(X, sample_weight)
-        keeps_all = sample_weight is None or bool((weights > 0.0).all())
-        classes = class_names(y if keeps_all else y[weights > 0.0])
-        factors = class_factors(self.class_weight, classes, y, weights)
-        if self.class_weight is not None:
-            weights = times_classes(weights, y, classes, factors)
-            keeps_all = bool((weights > 0.0).all())
-        check_costs(problem, weights)
-        rows = None if keeps_all else np.flatnonzero(weights > 0.0)
-        if rows is not None:
-            check_sides(classes, y, weights, problem.hard)
-        return TrainingData(given, X, columns, patterns, y, weights, rows, classes, factors)
-
-    def _patterns(self, X: Any, y: Any) -> tuple[Any, Patterns, Any, np.ndarray, Columns]:
-        """The rows, checked; these on the columns with entries, for the engine and for certificates; the labels."""
-        how = {"accept_sparse": "csr", "order": "C", "accept_large_sparse": True}
-        if are_ready(X, y):
-            whole, labels = X, y
-            count_columns(self, X)
+        options = {"accept_sparse": "csr", "order": "C", "accept_large_sparse": True}
+        if needs_no_conversion(X, y):
+            given, labels = X, y
+            set_feature_count(self, X)
         else:
             try:
-                whole, labels = checked_rows(self, X, y, ensure_all_finite=False, **how)
+                given, labels = validate_rows(self, X, y, ensure_all_finite=False, **options)
             except ValueError:
-                checked_rows(self, X, y, **how)  # entries are told first
+                validate_rows(self, X, y, **options)  # errors in entries come before others
                 raise
-        given, (whole, columns) = whole, without_empty_columns(whole)
-        patterns = Patterns(whole)
-        if not math.isfinite(patterns.longest2):  # an entry is no number, or its square is beyond them
-            checked_rows(self, X, y, **how)
-        return given, patterns, whole, labels, columns
+        rows, columns = without_empty_columns(given)
+        patterns = Patterns(rows)
+        if not math.isfinite(patterns.longest2):  # an entry is NaN or infinite, or its square overflows
+            validate_rows(self, X, y, **options)
+        targets = encode_targets(problem, self.class_weight, rows, labels, sample_weight)
+        return TrainingData(given, rows, columns, patterns, targets)
 
     # parameters
 
     def _problem(self) -> Problem:
-        if self.p != "log" and (not isinstance(self.p, Real) or isinstance(self.p, bool)):
-            raise ValueError(f'p must be a number from 1 to inf, or "log"; got p={self.p!r}.')
+        """Check the parameters, and return the problem that they state."""
+        check_p(self.p)
         require_number("norm_power", self.norm_power)
         if self.norm_power not in (1, 2):
             raise ValueError(
                 f"norm_power must be 2 (half the squared norm) or 1 (the norm itself); got {self.norm_power!r}."
             )
         check_parameters(self)
-        if not isinstance(self.max_iter, Integral) or isinstance(self.max_iter, bool) or self.max_iter < 1:
+        if not is_whole(self.max_iter) or self.max_iter < 1:
             raise ValueError(f"max_iter must be a whole number of rounds, at least 1; got {self.max_iter!r}.")
         require_boolean("warm_start", self.warm_start)
         return Problem(
@@ -290,90 +288,43 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             power=int(self.norm_power),
         )
 
-    def _named(self) -> Algorithm | None:
-        """The algorithm that is asked for; None where it is to be chosen."""
-        algorithm = self.algorithm
-        if isinstance(algorithm, str):
-            name = algorithm
-            if name == "auto":
-                return None
-            if name not in ALGORITHMS:
-                raise ValueError(
-                    f"algorithm must be 'auto', one of {', '.join(map(repr, ALGORITHMS))}, or an object such as "
-                    f"MPU(); got {algorithm!r}."
-                )
-            algorithm = ALGORITHMS[name]()
-        elif not isinstance(algorithm, Algorithm):
-            raise ValueError(f"algorithm must be a name or a rule object such as MPU(); got {algorithm!r}.")
-        if algorithm.schedule not in algorithm.schedules:
-            raise ValueError(
-                f"{algorithm.name} has the schedules {', '.join(map(repr, algorithm.schedules))}; "
-                f"got {algorithm.schedule!r}."
-            )
-        return algorithm
+    # warm start
 
     def _last_dual(self, data: TrainingData) -> list[np.ndarray] | None:
         """Return the dual variables of the last fit, where a warm start may use them."""
-        if not (self.warm_start and hasattr(self, "certificate_")):
-            return None
-        if not np.array_equal(data.classes, self.classes_):
+        if not self._has_last_fit(data):
             return None
         parts = self.certificate_.certificates
-        return [part.alpha for part in parts] if parts[0].rows == data.y.size else None
+        return [part.alpha for part in parts] if parts[0].rows == data.targets.y.size else None
 
     def _last_points(self, data: TrainingData) -> list[tuple[np.ndarray, float]] | None:
         """Return (w, b) of the last fit on these columns, where a warm start may use them."""
-        if not (self.warm_start and hasattr(self, "certificate_")):
-            return None
-        same = self.coef_.shape[1] == data.columns.count and np.array_equal(data.classes, self.classes_)
-        if not same:
+        if not self._has_last_fit(data) or self.coef_.shape[1] != data.columns.count:
             return None
         coef = data.columns.restrict(self.coef_)
         return [(w, float(b)) for w, b in zip(coef, self.intercept_, strict=True)]
 
+    def _has_last_fit(self, data: TrainingData) -> bool:
+        """Return whether there is a warm start from a fit with the same classes."""
+        warm = self.warm_start and hasattr(self, "certificate_")
+        return warm and np.array_equal(data.targets.classes, self.classes_)
+
     # results
 
-    def _keep(self, data: TrainingData, solutions: list[Solution]) -> None:
+    def _store(self, data: TrainingData, solutions: list[Solution]) -> None:
         """Set the fitted attributes."""
-        labels, columns = data.labels, data.columns
-        self.classes_, self.class_weight_ = data.classes, data.class_weights
-        self.coef_ = columns.restore(np.array([solution.w for solution in solutions]))
+        self.classes_, self.class_weight_ = data.targets.classes, data.targets.class_weights
+        self.coef_ = data.columns.restore(np.array([solution.w for solution in solutions]))
         self.intercept_ = np.array([solution.b for solution in solutions])
-        self.n_iter_ = max(solution.rounds for solution in solutions)
-        self.status_ = worst(solution.status for solution in solutions)
-        self.history_ = [report for solution in solutions for report in solution.history]
-        found = [solution.verdict for solution in solutions]
-        verdicts = [None if verdict is None else on_all_columns(verdict, columns) for verdict in found]
-        keep_verdicts(self, labels, verdicts)
-        if len(solutions) == 1:
-            self.certificate_: Certificate | Certificates = solutions[0].certificate
-        else:
-            self.certificate_ = Certificates(tuple(labels), tuple(s.certificate for s in solutions))
+        verdicts = [
+            None if solution.verdict is None else on_all_columns(solution.verdict, data.columns)
+            for solution in solutions
+        ]
+        certificates = [solution.certificate for solution in solutions]
+        store_results(self, data.names, solutions, certificates, verdicts)
 
 
 class WithoutExactStep(MaxMarginClassifier):
-    """The same, where small problems do not end with the exact step."""
+    """`MaxMarginClassifier` without the exact step at the end of small problems."""
 
     _exact = False
-
-
-def _solved_by(algorithm: Algorithm | None, problem: Problem) -> None:
-    """Refuse a problem that the algorithm does not solve."""
-    instead = None if algorithm is None else algorithm.refuses(problem)
-    if algorithm is not None and instead is not None:
-        raise ValueError(
-            f"algorithm {algorithm.name!r} does not solve {_asked(problem)}: use {instead}, or another algorithm "
-            f"({', '.join(_who_solves(problem)) or 'none solves it'})."
-        )
-
-
-def _asked(problem: Problem) -> str:
-    """The problem in words."""
-    norm = "" if problem.power == 2 else ", the norm to the first power"
-    return f"loss={problem.loss!r} with C={problem.C:g}, p={problem.p:g}{norm} and {INTERCEPT[problem.intercept]}"
-
-
-def _who_solves(problem: Problem) -> Iterator[str]:
-    for name, cls in ALGORITHMS.items():
-        if cls().refuses(problem) is None:
-            yield name

@@ -9,7 +9,6 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from ..algorithms import Algorithm
 from ..certificates.sample import Sample
@@ -28,9 +27,10 @@ from ..numerics.threads import jobs
 from ..problem.problem import Problem
 from ..separability.linear import linear_verdict
 from ..separability.search import fit_task
-from .hard_margin import item
-from .parameters import seeds
-from .progress import Hearing
+from .progress import Reporter
+from .targets import Targets
+from .task_threads import solve_tasks
+from .validation import draw_seeds, python_label
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,40 +47,27 @@ class TrainingData:
         Which these are.
     patterns : Patterns
         Its rows.
-    y : ndarray of shape (n,)
-        Labels.
-    weights : ndarray of shape (n,)
-        Sample weights times class weights.
-    selected : ndarray of int, default=None
-        Rows of positive weight; None for all.
-    classes : ndarray
-    class_weights : ndarray of shape (n_classes,)
+    targets : Targets
+        Labels and weights.
     """
 
     given: Any
     X: Any
     columns: Columns
     patterns: Patterns
-    y: np.ndarray
-    weights: np.ndarray
-    selected: np.ndarray | None
-    classes: np.ndarray
-    class_weights: np.ndarray
+    targets: Targets
 
     @property
-    def labels(self) -> list[Any]:
+    def names(self) -> list[Any]:
         """The positive class of each binary task; None for two classes."""
-        return [None] if self.classes.size == 2 else list(self.classes)
-
-    @property
-    def kept(self) -> Any:
-        """An index of the rows of positive weight."""
-        return slice(None) if self.selected is None else self.selected
+        classes = self.targets.classes
+        return [None] if classes.size == 2 else list(classes)
 
     def signs(self, task: int) -> np.ndarray:
         """Return the labels -1.0 and 1.0 of one binary task."""
-        positive = 1 if self.classes.size == 2 else task
-        signs = 2.0 * (self.y == self.classes[positive])
+        targets = self.targets
+        positive = 1 if targets.classes.size == 2 else task
+        signs = 2.0 * (targets.y == targets.classes[positive])
         signs -= 1.0
         return signs
 
@@ -88,7 +75,7 @@ class TrainingData:
         """Return the fitted attributes of a classifier with one (w, b) per task."""
         w, b = zip(*points, strict=True)
         coef = self.columns.restore(np.vstack(w))
-        return {"classes_": self.classes, "coef_": coef, "intercept_": np.array(b)}
+        return {"classes_": self.targets.classes, "coef_": coef, "intercept_": np.array(b)}
 
 
 class OneVsRest:
@@ -119,69 +106,55 @@ class OneVsRest:
     ) -> None:
         self.model, self.problem, self.named, self.data = model, problem, named, data
         self.start, self.points = start, points
-        self.patterns, self.selected = data.patterns, None
-        if data.selected is not None:
-            self.patterns = data.patterns.some(data.selected)
-            self.selected = SelectedRows(data.selected, data.y.size)
-        self.weights = data.weights[data.kept]
-        norms = np.sqrt(data.patterns.square) if data.selected is None else None
-        self.sample = Sample(data.X, np.zeros(data.y.size), data.weights, norms, columns=data.columns)
+        targets = data.targets
+        self.patterns, self.selected, norms = data.patterns, None, None
+        if targets.selected is None:
+            norms = np.sqrt(data.patterns.square)
+        else:
+            self.patterns = data.patterns.some(targets.selected)
+            self.selected = SelectedRows(targets.selected, targets.y.size)
+        self.weights = targets.weights[targets.kept]
+        zeros = np.zeros(targets.y.size)
+        self.sample = Sample(data.X, zeros, targets.weights, norms, columns=data.columns)
         self.shared = SharedRows(lambda: self._distinct, lambda: self._small_dense)
-        self._seeds_lock, self._reports_lock = Lock(), Lock()
+        self._seeds_lock = Lock()
 
     @cached_property
     def workers(self) -> int:
         """Tasks that are solved at the same time."""
-        tasks, n_jobs = len(self.data.labels), self.model.n_jobs
+        tasks, n_jobs = len(self.data.names), self.model.n_jobs
         gains = self.named is not None or gains_by_threads(self.problem, self.patterns, tasks)
         workers = jobs(n_jobs, tasks) if gains or n_jobs is not None else 1  # also checks n_jobs
         return workers if gains else 1
 
-    def solve(self, tasks: Any, hearing: Hearing) -> list[Solution]:
-        """Solve all tasks, in threads where that is faster.
-
-        Parameters
-        ----------
-        tasks : RoundTasks
-            Contexts of scikit-learn callbacks.
-        hearing : Hearing
-            Receives all reports.
-        """
-        count = range(len(self.data.labels))
+    def solve(self, reporter: Reporter) -> list[Solution]:
+        """Solve all tasks, in threads where that is faster."""
         with Watch(self.model.max_time) as watch:
-            if self.workers == 1:
-                return [self._solve(k, watch, tasks, hearing) for k in count]
-            parallel: Any = Parallel(n_jobs=self.workers, require="sharedmem")
-            return list(parallel(delayed(self._solve)(k, watch, tasks, hearing) for k in count))
+            return solve_tasks(partial(self._solve, reporter), len(self.data.names), self.workers, watch)
 
-    def _solve(self, k: int, watch: Watch, tasks: Any, hearing: Hearing) -> Solution:
-        data, labels = self.data, self.data.labels
-        watch = watch.part(
-            -(-(len(labels) - k) // self.workers)
-        )  # the tasks that are left share the time that is left
+    def _solve(self, reporter: Reporter, k: int, watch: Watch) -> Solution:
+        """Solve task k."""
+        data, targets, name = self.data, self.data.targets, self.data.names[k]
         signs = data.signs(k)
-        like = self.sample if len(labels) > 1 else None
-        sample = Sample(data.X, signs, data.weights, self.sample.norms, like, data.columns)
-        y = signs[data.kept]
-        start = None if self.start is None else self.start[k][data.kept]
+        y = signs[targets.kept]
+        like = self.sample if len(data.names) > 1 else None
+        start = None if self.start is None else self.start[k][targets.kept]
         point = None if self.points is None else self.points[k]
 
         def on_report(report: Report, best: Callable[[], Any]) -> None:
-            with self._reports_lock:
-                hearing(report, best, watch)
+            reporter.report(report, best, watch)
 
         solution = solve(
-            Task(self.problem, self.patterns, y, self.weights, start, point, labels[k]),
+            Task(self.problem, self.patterns, y, self.weights, start, point, name),
             self._choice(y, watch),
             Stopping(self.model.tol, self.model.max_iter, watch, on_report),
             Draws(partial(self._seed, k)),
-            sample,
+            Sample(data.X, signs, targets.weights, self.sample.norms, like, data.columns),
             self.selected,
-            _Question(self, y, watch),
+            _Separability(self, y, watch),
             self.shared,
         )
-        with self._reports_lock:
-            tasks.ended(labels[k], solution.status)
+        reporter.end_task(name, solution.status)
         return solution
 
     def _choice(self, y: np.ndarray, watch: Watch) -> Choice:
@@ -201,11 +174,11 @@ class OneVsRest:
 
     @cached_property
     def _distinct(self) -> DistinctRows | None:
-        data = self.data
-        if len(data.labels) == 1:
+        targets = self.data.targets
+        if targets.classes.size == 2:
             return None
-        numbers = np.searchsorted(data.classes, data.y[data.kept])
-        return distinct_rows_of_classes(self.patterns, numbers, self.weights)
+        codes = np.searchsorted(targets.classes, targets.y[targets.kept])
+        return distinct_rows_of_classes(self.patterns, codes, self.weights)
 
     @cached_property
     def _small_dense(self) -> Any:
@@ -213,7 +186,7 @@ class OneVsRest:
 
     @cached_property
     def _seeds(self) -> np.ndarray:
-        return seeds(self.model.random_state, self.data.classes.size)
+        return draw_seeds(self.model.random_state, self.data.targets.classes.size)
 
     def _seed(self, k: int) -> int:
         """Return the seed of one task; those of all are drawn by the first that asks for one."""
@@ -221,8 +194,8 @@ class OneVsRest:
             return int(self._seeds[k])
 
 
-class _Question:
-    """The question whether the classes of a task are separable, answered once."""
+class _Separability:
+    """The verdict on whether the classes of a task are separable, sought at the first call."""
 
     def __init__(self, tasks: OneVsRest, y: np.ndarray, watch: Watch) -> None:
         self._tasks, self._y, self._watch = tasks, y, watch
@@ -232,10 +205,11 @@ class _Question:
 
     @cached_property
     def _verdict(self) -> Verdict:
-        tasks, data = self._tasks, self._tasks.data
-        rows = np.arange(data.y.size) if data.selected is None else data.selected
+        tasks, data, targets = self._tasks, self._tasks.data, self._tasks.data.targets
+        n, selected = targets.y.size, targets.selected
+        rows = np.arange(n) if selected is None else selected
         names: tuple[Any, Any] = (False, True)
-        if data.classes.size == 2:
-            names = item(data.classes[0]), item(data.classes[1])
+        if targets.classes.size == 2:
+            names = python_label(targets.classes[0]), python_label(targets.classes[1])
         task = fit_task(tasks.problem, tasks.patterns.X, self._y, names, self._watch)
-        return linear_verdict(task, rows, data.y.size, data.columns)
+        return linear_verdict(task, rows, n, data.columns)

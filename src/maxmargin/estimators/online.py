@@ -2,68 +2,38 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from copy import deepcopy
-from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils import check_random_state
-from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
-from ..algorithms import ALGORITHMS, CRAMMA, MICRA, Algorithm, FixedDirectionalMargin, LocalPerceptron
+from ..algorithms import Algorithm
 from ..data.rows import Patterns
-from ..fit.streaming import Stream, streams
+from ..fit.streaming import Stream
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
-from .callbacks import CallbackSupportMixin, tasks, with_callbacks
-from .labels import missing_labels
+from .algorithm_parameter import stream_algorithm
+from .callbacks import CallbackSupportMixin, step_callbacks, with_callbacks
+from .hashing import as_hasher, hash_rows
+from .interrupts import deferred_interrupt
 from .robustness import Robust
 from .rollback import unchanged_by
-from .rows import checked_rows
+from .stream_decision import StreamDecision
+from .validation import FLOATS, check_C, distinct_labels, is_number, is_whole, validate_rows
 
 TRAILS = ("average", "vote", "last")
-_SHAPING = (  # parameters that a stream is made with
+STREAM_PARAMETERS = (  # a stream is made with these: they cannot change between calls of partial_fit
     "algorithm", "C", "trail", "n_voters", "fit_intercept", "intercept_scaling", "radius", "hasher",
 )  # fmt: skip
-_GATHERED = 1 << 20  # entries of the rows that a shuffled pass puts together at a time
-_UNFIT = {
-    "mpu": "it takes back what it has learnt from a pattern when the pattern comes again",
-    "dcd": "it moves the dual weight of a pattern a little every time the pattern comes",
-    "cutting-plane": "every plane is made of all patterns",
-    "lp": "a linear program is one of all patterns",
-    "fmp": "it comes to its margin only in many passes",
-    "ima": "it goes from margin to margin, each found in many passes",
-    "pegasos": "it draws patterns at random from all of them, and its steps depend on how many there are",
-}
-_RATES = {
-    "cramma": "CRAMMA(eta=0.1)",
-    "micra": "MICRA(eta=0.3)",
-    "fixed-margin": "FixedDirectionalMargin(beta=0.01, eta=0.1)",
-}
-_TAKEN = {  # what the rows of a hasher are
-    "dict": "a dict of features, {'height': 1.7, 'colour=red': 1}",
-    "pair": "a list of pairs, [('height', 1.7), ('colour=red', 1)]",
-    "string": "a list of words, ['tall', 'red']",
-}
+# Entries of the rows that a shuffled pass copies at a time (8 MiB): few enough for memory, enough to hide the calls.
+SHUFFLED_ENTRIES = 1 << 20
 
 
-class StreamBounds(NamedTuple):
-    """What is certain about the best objective, or margin, on all patterns seen; one number a class."""
-
-    lower: np.ndarray
-    upper: np.ndarray
-
-
-class OnlineMarginClassifier(Robust, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class OnlineMarginClassifier(StreamDecision, Robust, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Large-margin classification of streams: every row is seen once, and memory does not grow.
 
     The incremental algorithms of `maxmargin.algorithms` that need no pattern again: Perceptron with margin, ALMA,
@@ -106,7 +76,7 @@ class OnlineMarginClassifier(Robust, CallbackSupportMixin, ClassifierMixin, Base
     max_iter : int, default=5
         Passes of `fit` over the data; `partial_fit` makes one.
     shuffle : bool, default=True
-        Does `fit` present rows in random order?
+        Whether `fit` presents rows in random order.
     random_state : int, RandomState instance or None, default=None
 
     Attributes
@@ -116,7 +86,7 @@ class OnlineMarginClassifier(Robust, CallbackSupportMixin, ClassifierMixin, Base
     intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray of shape (n_classes,)
     bounds_ : StreamBounds
-        What is certain about all rows seen, from the classes' sums of alpha, alpha x and alpha^2 alone, whatever
+        Bounds that hold for all rows seen, from the classes' sums of alpha, alpha x and alpha^2 alone, whatever
         the rule: with ``C=inf`` an upper bound of the largest margin (the lower one is -inf: no margin is known of
         rows that are gone); with ``C`` finite the dual value of the best multiple as a lower bound of the least
         objective, and the objective at w = 0 as an upper one. The intercept is free where there is one. Rounded
@@ -216,34 +186,31 @@ class OnlineMarginClassifier(Robust, CallbackSupportMixin, ClassifierMixin, Base
 
     @with_callbacks
     def _fit(self, X: Any, y: Any) -> None:
-        plans = self._checked()
-        X, y = self._rows(X, y, first=True)
+        """Validate, encode the labels, begin one stream per class, present the rows pass after pass."""
+        algorithm, problem = self._checked()
+        X, y = self._validated(X, y, first=True)
         classes = _classes(y)
         rng = check_random_state(self.random_state)
-        self._begin(plans, classes, X.shape[1])
-        n = X.shape[0]
-        entries = X.nnz if sp.issparse(X) else X.size
-        step = max(1, n * _GATHERED // max(entries, 1))
+        self._begin(algorithm, problem, classes, X.shape[1])
         signs = self._signs(y)
         patterns = None if self.shuffle else Patterns(X)
-        passes = tasks(self, X, y, None, self.max_iter, lambda: {"_streams": deepcopy(self._streams)})
-        for turn in range(self.max_iter):
+        passes = step_callbacks(
+            self, X, y, None, self.max_iter, lambda: {"_streams": deepcopy(self._streams)}
+        )
+        for k in range(self.max_iter):
             before = self.updates_
-            with passes.part(self._so_far):
-                if turn:
+            with passes.step(self._summary):
+                if k:
                     for stream in self._streams:
                         stream.again()
-                if patterns is not None:
-                    self._present(patterns, signs, turn == 0)
+                if patterns is None:
+                    self._present_shuffled(X, signs, rng, k == 0)
                 else:
-                    order = rng.permutation(n)
-                    for k in range(0, n, step):
-                        rows = order[k : k + step]
-                        self._present(Patterns(X[rows]), [sign[rows] for sign in signs], turn == 0)
-                self.n_iter_ = turn + 1
+                    self._present(patterns, signs, k == 0)
+                self.n_iter_ = k + 1
             if np.array_equal(before, self.updates_) or passes.stopped:
                 break
-        passes.done()
+        passes.end()
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> OnlineMarginClassifier:
         """Present these rows once, in their order, and go on from what was learnt before.
@@ -264,166 +231,112 @@ class OnlineMarginClassifier(Robust, CallbackSupportMixin, ClassifierMixin, Base
         """
         with unchanged_by(Exception, self), one_thread:
             if hasattr(self, "_streams"):
-                self._check_same()
-                if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
-                    raise ValueError(
-                        f"classes={np.asarray(classes).tolist()!r} is not the same as on the first call to "
-                        f"partial_fit, which was {self.classes_.tolist()!r}."
-                    )
-                X, y = self._rows(X, y, first=False)
+                self._check_same_stream(classes)
+                X, y = self._validated(X, y, first=False)
+            elif classes is None:
+                raise ValueError(
+                    "classes must be passed on the first call to partial_fit: name all that will ever come."
+                )
             else:
-                if classes is None:
-                    raise ValueError(
-                        "classes must be passed on the first call to partial_fit: name all that will ever come."
-                    )
-                plans = self._checked()
-                X, y = self._rows(X, y, first=True)
-                self._begin(plans, _classes(np.asarray(classes)), X.shape[1])
+                algorithm, problem = self._checked()
+                X, y = self._validated(X, y, first=True)
+                self._begin(algorithm, problem, _classes(np.asarray(classes)), X.shape[1])
             self._present(Patterns(X), self._signs(y), True)
         return self
 
+    def _present_shuffled(self, X: Any, signs: list[np.ndarray], rng: Any, new: bool) -> None:
+        """Present all rows in random order, some at a time."""
+        n = X.shape[0]
+        entries = X.nnz if sp.issparse(X) else X.size
+        step = max(1, n * SHUFFLED_ENTRIES // max(entries, 1))
+        order = rng.permutation(n)
+        for k in range(0, n, step):
+            rows = order[k : k + step]
+            self._present(Patterns(X[rows]), [sign[rows] for sign in signs], new)
+
     def _present(self, patterns: Patterns, signs: list[np.ndarray], new: bool) -> None:
+        """Present rows to the streams of all classes; Ctrl-C waits, so that these have seen the same rows."""
         if not np.isfinite(patterns.square.sum()):
             raise ValueError("Squares of entries of X overflow: divide X by a large number.")
-        with _undivided():
+        with deferred_interrupt():
             for stream, sign in zip(self._streams, signs, strict=True):
                 stream.present(patterns, sign, new)
 
-    # what was learnt
-
-    @property
-    def coef_(self) -> np.ndarray:
-        """Weights, a line for each problem."""
-        return np.vstack([stream.weight()[0] for stream in self._learnt()])
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        """Intercepts."""
-        return np.array([stream.weight()[1] for stream in self._learnt()])
-
-    @property
-    def bounds_(self) -> StreamBounds:
-        """What is certain about all rows seen."""
-        lower, upper = np.array([stream.bounds() for stream in self._learnt()]).T
-        return StreamBounds(lower, upper)
-
-    @property
-    def mistakes_(self) -> np.ndarray:
-        """Rows that were not on the right side."""
-        return np.array([stream.mistakes for stream in self._learnt()])
-
-    @property
-    def updates_(self) -> np.ndarray:
-        """Rows that changed the weight."""
-        return np.array([stream.updates for stream in self._learnt()])
-
-    @property
-    def n_seen_(self) -> int:
-        """Presentations so far."""
-        return self._learnt()[0].seen
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """w.x + b of the mean or last weight; of voters the majority, from -1 to 1.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or rows for the hasher
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        X = (
-            checked_rows(self, X, accept_sparse="csr", reset=False)
-            if self.hasher is None
-            else self._hashed(X)
-        )
-        with one_thread:
-            if self._streams[0].trail == "vote":
-                scores = np.column_stack([_majority(stream, X) for stream in self._streams])
-            else:
-                scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
-        return scores.ravel() if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or rows for the hasher
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
+    # streams
 
     def begin(self, classes: np.ndarray, width: int) -> None:
-        """Forget everything; what comes has these classes and so many columns (after hashing)."""
+        """Begin a new stream of rows with these classes and `width` columns (after hashing)."""
         with unchanged_by(Exception, self):
-            plans, classes = self._checked(), _classes(np.asarray(classes))
-            if not isinstance(width, Integral) or isinstance(width, bool) or width < 1:
+            (algorithm, problem), classes = self._checked(), _classes(np.asarray(classes))
+            if not is_whole(width) or width < 1:
                 raise ValueError(f"width must be a positive number of columns; got {width!r}.")
             if self.hasher is None:
                 self.n_features_in_ = int(width)
                 if len(getattr(self, "feature_names_in_", ())) != width:
                     vars(self).pop("feature_names_in_", None)
-            elif width != self._hasher().n_features:
+            elif width != as_hasher(self.hasher).n_features:
                 raise ValueError(
-                    f"width={width!r}, but the hasher makes rows of {self._hasher().n_features} columns."
+                    f"width={width!r}, but the hasher makes rows of {as_hasher(self.hasher).n_features} columns."
                 )
-            self._begin(plans, classes, int(width))
+            self._begin(algorithm, problem, classes, int(width))
 
-    def _so_far(self) -> str:
-        """What is known, in a few words."""
+    def _check_same_stream(self, classes: Any) -> None:
+        """Refuse other parameters and classes than those with which the stream began: its sums would prove nothing."""
+        for name, then in self._began.items():
+            now = getattr(self, name)
+            if now is not then and now != then:
+                raise ValueError(
+                    f"{name} was {then!r} when this stream began, and is {now!r} now: set it back, or begin anew with "
+                    "fit or with sklearn.base.clone(model).partial_fit."
+                )
+        if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+            raise ValueError(
+                f"classes={np.asarray(classes).tolist()!r} is not the same as on the first call to "
+                f"partial_fit, which was {self.classes_.tolist()!r}."
+            )
+
+    def _begin(self, algorithm: Algorithm, problem: Problem, classes: np.ndarray, d: int) -> None:
+        """Begin one stream for each binary problem, of rows with d columns."""
+        self.classes_ = classes
+        self.n_iter_ = 1
+        self._began = {name: getattr(self, name) for name in STREAM_PARAMETERS}
+        rho = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        self._streams = [
+            Stream(algorithm, problem, d, rho, float(self.radius or 0.0), self.trail, int(self.n_voters))
+            for _ in range(1 if classes.size == 2 else classes.size)
+        ]
+
+    def _summary(self) -> str:
+        """Return mistakes and bounds so far in one short line."""
         lower, upper = self.bounds_
         hard = not np.isfinite(self.C)
-        known = f"margin <= {upper.min():.4g}" if hard else f"{lower.sum():.4g}..{upper.sum():.4g}"
-        return f"{int(self.mistakes_.sum())} mistakes, {known}"
-
-    @property
-    def uncertified_(self) -> str:
-        """Why there is no certificate."""
-        return "the model of a stream has no certificate, for its rows are gone; bounds_ is what is certain of them."
-
-    def state(self) -> list[dict[str, np.ndarray]]:
-        """All that was learnt, for each problem: these arrays themselves, not copies."""
-        return [stream.arrays for stream in self._learnt()]
-
-    def _learnt(self) -> list[Stream]:
-        if "_streams" not in vars(self):
-            raise AttributeError(
-                f"This {type(self).__name__} is not fitted yet: call fit or partial_fit first."
-            )
-        return self._streams
+        bounds = f"margin <= {upper.min():.4g}" if hard else f"{lower.sum():.4g}..{upper.sum():.4g}"
+        return f"{int(self.mistakes_.sum())} mistakes, {bounds}"
 
     # data
 
-    def _rows(self, X: Any, y: Any, first: bool) -> tuple[Any, np.ndarray]:
-        """Rows in a form for the engine, and labels."""
+    def _validated(self, X: Any, y: Any, first: bool) -> tuple[Any, np.ndarray]:
+        """Return rows as an array or CSR matrix, and labels; `first` sets the number of features."""
         if self.hasher is None:
-            if not first and self._plain(X, y):
+            if not first and self._needs_no_conversion(X, y):
                 return X, y
-            X, y = checked_rows(self, X, y, accept_sparse="csr", order="C", reset=first)
-            return X, y
-        X, y = self._hashed(X), np.asarray(y)
+            return validate_rows(self, X, y, accept_sparse="csr", order="C", reset=first)
+        X, y = hash_rows(as_hasher(self.hasher), X), np.asarray(y)
         if y.shape != (X.shape[0],):
             raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows; got shape {y.shape}.")
         return X, y
 
-    def _plain(self, X: Any, y: Any) -> bool:
-        """Is there nothing to convert and nothing to object to?"""
+    def _needs_no_conversion(self, X: Any, y: Any) -> bool:
+        """Return whether a batch can be used as it is: validation takes longer than a few rows."""
         if type(X) is np.ndarray:
-            right, entries = X.ndim == 2 and X.flags.c_contiguous, X
+            in_order, entries = X.ndim == 2 and X.flags.c_contiguous, X
         elif isinstance(X, sp.csr_matrix | sp.csr_array):
-            right, entries = X.ndim == 2 and bool(X.has_canonical_format), np.asarray(X.data)
+            in_order, entries = X.ndim == 2 and bool(X.has_canonical_format), np.asarray(X.data)
         else:
             return False
         return bool(
-            right
-            and entries.dtype in (np.float64, np.float32)
+            in_order
+            and entries.dtype in FLOATS
             and X.shape[1] == vars(self)["n_features_in_"]  # pyright: ignore[reportOptionalSubscript]
             and not hasattr(self, "feature_names_in_")
             and type(y) is np.ndarray
@@ -432,192 +345,54 @@ class OnlineMarginClassifier(Robust, CallbackSupportMixin, ClassifierMixin, Base
             and np.isfinite(entries.sum())
         )
 
-    def _hasher(self) -> FeatureHasher:
-        given: Any = self.hasher
-        return given if isinstance(given, FeatureHasher) else FeatureHasher(int(given))
-
-    def _hashed(self, X: Any) -> Any:
-        hasher = self._hasher()
-        if not sp.issparse(X):
-            rows = _transformed(hasher, X)
-            _check_finite(rows)
-            return rows
-        X = sp.csr_matrix(X)
-        _check_finite(X)
-        if not X.nnz:  # the hasher makes no names of nothing
-            return sp.csr_matrix((X.shape[0], hasher.n_features), dtype=hasher.dtype)
-        named, place = np.unique(X.indices, return_inverse=True)
-        words: Any = FeatureHasher(
-            hasher.n_features, input_type="string", dtype=hasher.dtype, alternate_sign=hasher.alternate_sign
-        ).transform([[str(j)] for j in named.tolist()])
-        entries = (X.data * words.data[place], words.indices[place], X.indptr.copy())
-        out = sp.csr_matrix(entries, (X.shape[0], hasher.n_features))
-        out.sum_duplicates()
-        return out
-
     def _signs(self, y: np.ndarray) -> list[np.ndarray]:
-        """+1 and -1 for every problem."""
+        """Return the labels -1.0 and 1.0 of every binary problem; refuse labels of other classes."""
         classes = self.classes_
         if classes.size == 2:
-            right = [y == classes[1]]
-            known = right[0] | (y == classes[0])
+            positive = [y == classes[1]]
+            is_class = positive[0] | (y == classes[0])
         else:
             place = np.minimum(np.searchsorted(classes, y), classes.size - 1)
-            known = classes[place] == y
-            right = [place == k for k in range(classes.size)]
-        if not np.all(known):
-            strange = np.asarray(y)[~np.asarray(known)].tolist()[0]
+            is_class = classes[place] == y
+            positive = [place == k for k in range(classes.size)]
+        if not np.all(is_class):
+            strange = np.asarray(y)[~np.asarray(is_class)].tolist()[0]
             raise ValueError(
                 f"y holds {strange!r}, which is none of the classes announced: {classes.tolist()!r}."
             )
-        return [np.where(one, 1.0, -1.0) for one in right]
+        return [np.where(rows, 1.0, -1.0) for rows in positive]
 
     # parameters
 
     def _checked(self) -> tuple[Algorithm, Problem]:
-        if not _is_number(self.C) or not self.C > 0:
-            raise ValueError(f"C must be a positive number, or inf for the hard margin; got C={self.C!r}.")
+        """Check the parameters; return the algorithm and the problem that they state."""
+        check_C(self.C)
         if self.trail not in TRAILS:
             raise ValueError(f'trail must be "average", "vote" or "last"; got {self.trail!r}.')
         for name, least in (("n_voters", 2), ("max_iter", 1)):
             value = getattr(self, name)
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+            if not is_whole(value) or value < least:
                 raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
-        if not _is_number(self.intercept_scaling) or not 0 < self.intercept_scaling < np.inf:
+        if not is_number(self.intercept_scaling) or not 0 < self.intercept_scaling < np.inf:
             raise ValueError(
                 f"intercept_scaling must be a positive, finite number; got {self.intercept_scaling!r}."
             )
-        if self.radius is not None and not (_is_number(self.radius) and 0 < self.radius < np.inf):
+        if self.radius is not None and not (is_number(self.radius) and 0 < self.radius < np.inf):
             raise ValueError(f"radius must be a positive, finite number, or None; got {self.radius!r}.")
-        if not (
-            self.hasher is None
-            or isinstance(self.hasher, FeatureHasher)
-            or (
-                isinstance(self.hasher, int | np.integer)
-                and not isinstance(self.hasher, bool)
-                and self.hasher > 0
-            )
-        ):
+        hasher: Any = self.hasher
+        if not (hasher is None or isinstance(hasher, FeatureHasher) or (is_whole(hasher) and hasher > 0)):
             raise ValueError(
-                f"hasher must be a FeatureHasher, a positive number of columns, or None; got {self.hasher!r}."
+                f"hasher must be a FeatureHasher, a positive number of columns, or None; got {hasher!r}."
             )
         problem = Problem("squared_hinge", float(self.C), intercept="free" if self.fit_intercept else "none")
-        return self._algorithm(problem), problem
-
-    def _algorithm(self, problem: Problem) -> Algorithm:
-        algorithm = self.algorithm
-        fit = [name for name, cls in ALGORITHMS.items() if streams(cls)]
-        if isinstance(algorithm, str):
-            name = LocalPerceptron.name if algorithm == "auto" else algorithm
-            if name not in ALGORITHMS:
-                raise ValueError(
-                    f"algorithm must be 'auto', one of {', '.join(map(repr, fit))}, or an object such as "
-                    f"ALMA(); got {algorithm!r}."
-                )
-            algorithm = ALGORITHMS[name]()
-        elif not isinstance(algorithm, Algorithm):
-            raise ValueError(f"algorithm must be a name or a rule object such as ALMA(); got {algorithm!r}.")
-        if not streams(type(algorithm)):
-            reason = _UNFIT.get(algorithm.name, "it needs a pattern more than once")
-            raise ValueError(
-                f"algorithm {algorithm.name!r} cannot learn from a stream, which brings a pattern only once: "
-                f"{reason}. Use MaxMarginClassifier, or one of {', '.join(map(repr, fit))}."
-            )
-        if isinstance(algorithm, FixedDirectionalMargin) and algorithm.beta is None:
-            raise ValueError(
-                "fixed-margin without beta takes a share of a margin found by a run over all patterns, which a "
-                "stream has not: give the margin to reach, FixedDirectionalMargin(beta=0.01) for instance."
-            )
-        if isinstance(algorithm, CRAMMA | MICRA | FixedDirectionalMargin) and algorithm.eta is None:
-            raise ValueError(
-                f"{algorithm.name} without eta takes its rate from a bound on the margin that a run over all patterns "
-                "finds, which a stream has not, and no theorem covers a rate without one: give a rate, "
-                f"{_RATES[algorithm.name]} for instance."
-            )
-        instead = algorithm.refuses(problem)
-        if instead is not None:
-            raise ValueError(f"algorithm {algorithm.name!r} needs {instead}.")
-        return algorithm
-
-    def _check_same(self) -> None:
-        """What shapes a stream cannot change in the middle of it: its sums would prove nothing."""
-        for name, then in self._began.items():
-            now = getattr(self, name)
-            if now is not then and now != then:
-                raise ValueError(
-                    f"{name} was {then!r} when this stream began, and is {now!r} now: set it back, or begin anew with "
-                    "fit or with sklearn.base.clone(model).partial_fit."
-                )
-
-    def _begin(self, plans: tuple[Algorithm, Problem], classes: np.ndarray, d: int) -> None:
-        algorithm, problem = plans
-        self.classes_ = classes
-        self.n_iter_ = 1
-        self._began = {name: getattr(self, name) for name in _SHAPING}
-        rho = float(self.intercept_scaling) if self.fit_intercept else 0.0
-        self._streams = [
-            Stream(algorithm, problem, d, rho, float(self.radius or 0.0), self.trail, int(self.n_voters))
-            for _ in range(1 if classes.size == 2 else classes.size)
-        ]
-
-
-@contextmanager
-def _undivided() -> Iterator[None]:
-    """Ctrl-C waits until every problem has seen the rows: what was learnt is then of the same ones."""
-    listener = signal.getsignal(signal.SIGINT)
-    if not callable(listener) or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    heard: list[Any] = []
-    signal.signal(signal.SIGINT, lambda *call: heard.append(call))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, listener)
-    if heard:
-        listener(*heard[-1])
-
-
-def _transformed(hasher: FeatureHasher, X: Any) -> Any:
-    """What the hasher makes of rows that are no matrix."""
-    kind: str = hasher.input_type  # pyright: ignore[reportAttributeAccessIssue]
-    taken = f"With a hasher, X is a list of rows, each {_TAKEN[kind]}, or a CSR matrix of any width: "
-    if isinstance(X, np.ndarray) and X.dtype != object:
-        raise ValueError(f"{taken}give scipy.sparse.csr_matrix(X).")
-    if hasattr(X, "to_dict") and hasattr(X, "columns"):
-        raise ValueError(f'{taken}give X.to_dict("records") of this table.')
-    if isinstance(X, Mapping | str):
-        raise ValueError(f"{taken}for one row, give [X].")
-    try:
-        return hasher.transform(X)
-    except (AttributeError, TypeError, ValueError, StopIteration) as error:
-        what = "there is no row" if isinstance(error, StopIteration) else str(error).rstrip(".")
-        raise ValueError(f"{taken}these rows are something else ({what}).") from error
-
-
-def _majority(stream: Stream, X: Any) -> np.ndarray:
-    weights, biases, votes = stream.voters()
-    scores = safe_sparse_dot(X, weights.T, dense_output=True) + biases
-    return np.sign(scores) @ votes / max(float(votes.sum()), 1.0)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+        return stream_algorithm(self.algorithm, problem), problem
 
 
 def _classes(y: np.ndarray) -> np.ndarray:
-    missing = sum(label is None for label in y) if y.dtype == object else 0
-    if missing:
-        raise ValueError(missing_labels(missing, y.size))
-    check_classification_targets(y)
-    classes = np.unique(y)
+    """Return the distinct labels in order; refuse fewer than two."""
+    classes = distinct_labels(y)
     if classes.size < 2:
         raise ValueError(
             f"A classifier needs at least 2 classes; got {classes.size} class: {classes.tolist()!r}."
         )
     return classes
-
-
-def _check_finite(X: Any) -> None:
-    if not np.isfinite(X.data).all():
-        raise ValueError("Rows hold NaN or infinity: leave these features out, or give them numbers.")

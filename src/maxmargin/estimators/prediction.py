@@ -1,4 +1,4 @@
-"""What a fitted classifier says of rows, whoever fitted it."""
+"""Scores and labels of fitted classifiers, whether fitted here or read from files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..kernels.functions import Kernel, Linear, Precomputed
 from ..numerics.threads import jobs, one_thread
 from ..problem.multiclass import Parts, parts_of
 from .kernel_machine import KernelMachine
-from .rows import checked_rows
+from .validation import validate_rows
 
 
 class LinearDecision:
@@ -24,7 +24,7 @@ class LinearDecision:
     classes_: Any
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Signed distance to the hyperplane, times |w|.
+        """Return the signed distance to the hyperplane, times |w|.
 
         Parameters
         ----------
@@ -35,13 +35,13 @@ class LinearDecision:
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
         check_is_fitted(self)
-        X = checked_rows(self, X, accept_sparse="csr", reset=False)
+        X = self._rows_to_predict(X)
         with one_thread:
-            scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+            scores = self._scores(X)
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each row.
+        """Return the class of each row.
 
         Parameters
         ----------
@@ -51,10 +51,18 @@ class LinearDecision:
         -------
         labels : ndarray of shape (n_samples,)
         """
-        return self._labels_of(self.decision_function(X))
+        return self._labels(self.decision_function(X))
 
-    def _labels_of(self, scores: np.ndarray) -> np.ndarray:
-        """The class that these scores are for."""
+    def _rows_to_predict(self, X: Any) -> Any:
+        """Validate rows against those of the fit."""
+        return validate_rows(self, X, accept_sparse="csr", reset=False)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """Return the score of every binary task, shape (n_samples, n_tasks)."""
+        return safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+
+    def _labels(self, scores: np.ndarray) -> np.ndarray:
+        """Return the class with the largest score; of two classes the second where the score is positive."""
         return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
 
 
@@ -74,7 +82,7 @@ class KernelDecision:
     _machine: KernelMachine
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Signed distance to the surface in the space of the kernel, times |w|.
+        """Return the signed distance to the surface in the space of the kernel, times |w|.
 
         Parameters
         ----------
@@ -91,7 +99,7 @@ class KernelDecision:
         return scores if self.decision_function_shape == "ovo" else self._scheme().values(scores)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each row.
+        """Return the class of each row.
 
         Parameters
         ----------
@@ -109,10 +117,10 @@ class KernelDecision:
             )
         scores, scheme = self._scores(X), self._scheme()
         values = scheme.values(scores) if self.break_ties else scheme.votes(scores)
-        return self._counted()[values.argmax(axis=1)]
+        return self._classes_in_order()[values.argmax(axis=1)]
 
-    def _counted(self) -> np.ndarray:
-        """The classes as the scores count them."""
+    def _classes_in_order(self) -> np.ndarray:
+        """Return the classes in the order of the scores."""
         return self.classes_
 
     @property
@@ -125,7 +133,7 @@ class KernelDecision:
             )
         coefficients = self._scheme().unpacked(self.dual_coef_, self.n_support_)
         coef = np.asarray(coefficients @ self.support_vectors_)
-        # it is made of the dual weights, and what is written to it would be lost
+        # computed at each access: writing to it would have no effect on the model
         coef.flags.writeable = False
         return coef
 
@@ -136,22 +144,22 @@ class KernelDecision:
         return self._machine.kernel
 
     def _scheme(self) -> Parts:
-        """The problems that were fitted, whatever the parameters say by now."""
+        """Return the binary tasks of the fit, whatever the present parameters are."""
         return parts_of(self.multi_class_, len(self.classes_))
 
     def _scores(self, X: Any) -> np.ndarray:
-        """The score of every problem, shape (n_samples, n_problems)."""
+        """Return the score of every binary task, shape (n_samples, n_tasks)."""
         check_is_fitted(self)
         sparse = False if isinstance(self._machine.kernel, Precomputed) else "csr"
-        X = checked_rows(self, X, accept_sparse=sparse, reset=False)
+        X = validate_rows(self, X, accept_sparse=sparse, reset=False)
         with one_thread:  # each thread of Python computes a block of rows by itself
             return self._machine.scores(canonical(X), jobs(self.n_jobs))
 
     def make_machine(self, kernel: Kernel) -> None:
-        """Make what predicts of the fitted attributes; `load` asks for it too."""
+        """Make `_machine`, which predicts, from the fitted attributes; also for models read from files."""
         scheme = self._scheme()
         X = self.support_ if isinstance(kernel, Precomputed) else self.support_vectors_
-        problems = [scheme.problems(code) for code in range(scheme.count)]
+        tasks = [scheme.problems(code) for code in range(scheme.count)]
         self._machine = KernelMachine.of(
-            kernel, X, np.asarray(self.dual_coef_), self.intercept_, np.asarray(self.n_support_), problems
+            kernel, X, np.asarray(self.dual_coef_), self.intercept_, np.asarray(self.n_support_), tasks
         )

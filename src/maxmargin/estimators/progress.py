@@ -1,40 +1,61 @@
-"""What becomes of the report of a round."""
+"""Reports of a fit: printed, passed to `callback` and to scikit-learn's callbacks."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 from ..fit.deadline import Watch
 from ..fit.report import Report
-from .callbacks import RoundTasks
+from ..problem.status import Status
+from .callbacks import RoundCallbacks
 
 
-class Hearing:
-    """Prints the reports of one fit, where that is asked for, and tells the callbacks, each of which may end it.
+class Reporter:
+    """Prints the reports of one fit if `verbose`, and passes them to the callbacks, each of which may end the fit.
 
     Parameters
     ----------
-    verbose : int
-    callback : callable or None
-        The parameter of the estimator.
-    tasks : RoundTasks
-        What scikit-learn's callbacks hear.
+    model : estimator
+        With the parameters `verbose` and `callback`.
+    callbacks : RoundCallbacks
+        Callbacks of scikit-learn.
     """
 
-    def __init__(self, verbose: int, callback: Callable[[Report], Any] | None, tasks: RoundTasks) -> None:
-        self._verbose, self._callback, self._tasks = verbose, callback, tasks
-        self._stages: dict[Any, tuple[str, str]] = {}  # who is at work, by label
+    def __init__(self, model: Any, callbacks: RoundCallbacks) -> None:
+        self._verbose, self._callback, self._callbacks = model.verbose, model.callback, callbacks
+        self._stages: dict[Any, tuple[str, str]] = {}  # stage at work, by label
+        self._lock = Lock()
 
-    def __call__(self, report: Report, point: Callable[[], Any], watch: Watch) -> None:
-        """One report, and a function that makes the best point so far; `watch` ends what it is about."""
-        if self._verbose:
-            self._print(report)
-        if self._callback is not None and self._callback(report):
-            watch.stop()
-        if self._tasks.heard(report, watch.left(), point):
-            watch.stop()
+    def report(self, report: Report, best: Callable[[], Any], watch: Watch) -> None:
+        """Pass on one report.
+
+        Parameters
+        ----------
+        report : Report
+        best : callable
+            Returns the best point so far.
+        watch : Watch
+            Of the task; it is stopped where a callback asks for the end.
+        """
+        with self._lock:
+            if self._verbose:
+                self._print(report)
+            if self._callback is not None and self._callback(report):
+                watch.stop()
+            if self._callbacks.report(report, watch.left(), best):
+                watch.stop()
+
+    def end_task(self, label: Any, status: Status) -> None:
+        """Tell the callbacks that one binary task has ended."""
+        with self._lock:
+            self._callbacks.end_task(label, status)
+
+    def end(self) -> None:
+        """Tell the callbacks that the fit has ended, and the estimator has all of its attributes."""
+        self._callbacks.end()
 
     def _print(self, report: Report) -> None:
         name = "" if report.label is None else f"[{report.label}] "

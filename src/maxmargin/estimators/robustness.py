@@ -1,4 +1,4 @@
-"""How far a row may move before its label can change."""
+"""Certified radii: how far a row may move before its label can change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..numerics.norms import norm
 from ..problem.problem import dual_exponent
-from .rows import checked_rows
 
 _EPS = float(np.finfo(float).eps)
 _LEAST = float(np.finfo(float).smallest_subnormal)
@@ -21,7 +20,7 @@ class Robust:
     """`certified_radius`, for classifiers with `coef_`, `intercept_` and `classes_`."""
 
     def certified_radius(self, X: Any) -> np.ndarray:
-        """The size of the smallest perturbation that can change the label of each row.
+        """Return the size of the smallest perturbation that can change the label of each row.
 
         Two classes: |w.x + b| / |w|_q, the distance to the hyperplane in the p-norm in which the classifier measures
         distance (2 for `OnlineMarginClassifier`), 1/p + 1/q = 1. Several classes: with k the class predicted, the
@@ -74,21 +73,18 @@ class Robust:
                 'trail="average" or trail="last".'
             )
         model: Any = self
-        if getattr(self, "hasher", None) is not None:
-            X = model._hashed(X)
-        else:
-            X = checked_rows(model, X, accept_sparse="csr", reset=False)
+        X = model._rows_to_predict(X)
         return _radii(X, model.coef_, model.intercept_, exponent(model))
 
 
 def exponent(model: Any) -> float:
-    """The norm in which a fitted classifier measures distance: that of its certificate's problem, else 2."""
+    """Return p of the norm in which a fitted classifier measures distance: that of its certificate, else 2."""
     certificate = getattr(model, "certificate_", None)
     return 2.0 if certificate is None else float(certificate.certificates[0].problem.p)
 
 
 def _radii(X: Any, coef: Any, intercept: Any, p: float) -> np.ndarray:
-    """Rounded-down distances to the surface between the class predicted and the nearest other."""
+    """Return rounded-down distances to the surface between the class predicted and the nearest other."""
     W, b = np.asarray(coef, dtype=float), np.asarray(intercept, dtype=float)
     d, q = W.shape[1], dual_exponent(p)
     c = (2.0 * d + 32.0) * _EPS  # of norms too, and of what a perturbation adds to the rounding of scores
@@ -120,6 +116,6 @@ def _radii(X: Any, coef: Any, intercept: Any, p: float) -> np.ndarray:
 
 
 def _quotient(gap: np.ndarray, size: float) -> np.ndarray:
-    """gap / size rounded down, 0 where the gap is not known to be positive."""
+    """Return gap / size rounded down, 0 where the gap may not be positive."""
     r = np.where(gap > 0.0, gap, 0.0) / (size + 2.0 * _LEAST)
     return np.nextafter(np.clip(np.nan_to_num(r, nan=0.0, posinf=_MOST), 0.0, _MOST), 0.0)

@@ -9,12 +9,12 @@ from typing import Any
 
 @contextmanager
 def unchanged_by(failure: type[BaseException], estimator: Any) -> Iterator[None]:
-    """Whatever raises this leaves all attributes of the estimator what they were.
+    """Restore all attributes of the estimator if the block raises this.
 
     Parameters
     ----------
     failure : type
-        BaseException, or Exception where Ctrl-C is to keep what was learnt so far.
+        BaseException, or Exception where Ctrl-C keeps the state reached so far.
     estimator : object
     """
     before = dict(vars(estimator))

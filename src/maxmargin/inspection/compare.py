@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils import check_random_state, check_X_y
 
 from ..algorithms import ALGORITHMS, Algorithm
+from ..estimators.algorithm_parameter import linear_algorithm
 from ..estimators.linear import MaxMarginClassifier, WithoutExactStep
 from ..fit.report import Report
 from ..numerics.files import written_whole
@@ -301,7 +302,7 @@ def _refusals(models: dict[str, Any], problem: Problem) -> dict[str, str]:
     """Return the reasons of the algorithms that do not solve the problem."""
     refused = {}
     for name, model in models.items():
-        algorithm = model._named()  # raises for unknown names and schedules
+        algorithm = linear_algorithm(model.algorithm)  # raises for unknown names and schedules
         instead = None if algorithm is None else algorithm.refuses(problem)
         if instead is not None:
             refused[name] = f"it does not solve this problem; it does with {instead}"

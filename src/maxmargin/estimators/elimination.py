@@ -1,0 +1,301 @@
+"""Recursive elimination of features: train, rank by the weights, delete the last, bound the cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from ..problem.problem import Problem
+from ..problem.status import Status
+from .callbacks import StepCallbacks
+
+# A weight below this share of the largest is zero to rounding: exact programs leave such weights at p = inf.
+ZERO_WEIGHT = 1e-14
+# Bound on the relative error of a power of the number of features, some 4,500 times the unit roundoff.
+POWER_ERROR = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One set of features of an elimination.
+
+    Attributes
+    ----------
+    n_features : int
+    order : ndarray of int
+        All features, best first; the first `n_features` are this set.
+    p : float
+        The norm in which this classifier measures distance; nan where it has no certificate.
+    status : Status or None
+        How its fit ended; None where the estimator does not say.
+    hard : bool
+        Whether `lower` and `upper` bound the margin, rather than the objective.
+    lower, upper : float
+        Certified bounds on the largest margin that this set of features allows (hard), or on the least objective;
+        of several classes on the smallest of their margins, or on the sum of their objectives. The bounds of the set
+        before count here too. nan where there is no certificate.
+    accuracy, accuracy_std : float
+        Mean and standard deviation of the scores in the folds, of the elimination down to so many features; nan without
+        cross-validation.
+    """
+
+    n_features: int
+    order: np.ndarray
+    p: float
+    status: Status | None
+    hard: bool
+    lower: float
+    upper: float
+    accuracy: float = np.nan
+    accuracy_std: float = np.nan
+
+    @property
+    def features(self) -> np.ndarray:
+        """The features of this set, in the order of the columns."""
+        return np.sort(self.order[: self.n_features])
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The classifier and the sizes of an elimination.
+
+    Attributes
+    ----------
+    estimator : estimator
+        A clone of it is trained on every set.
+    own : bool
+        Whether it was made from an algorithm: it then begins where the larger set ended, and its p follows `p`.
+    p : float or "log"
+    aggregate : {"sum", "max"}
+    sizes : list of int
+        Numbers of features, the largest first.
+    """
+
+    estimator: Any
+    own: bool
+    p: float | str
+    aggregate: str
+    sizes: list[int]
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """Certified bounds for every class: of its margin (hard) or its objective."""
+
+    problem: Problem
+    lower: np.ndarray
+    upper: np.ndarray
+
+    def total(self) -> tuple[float, float]:
+        """Return the bounds of the smallest margin, or of the sum of objectives."""
+        if self.problem.hard:
+            return float(self.lower.min()), float(self.upper.min())
+        return float(self.lower.sum()), float(self.upper.sum())
+
+
+class Elimination:
+    """One elimination; an iterator over its stages, each with its classifier.
+
+    Parameters
+    ----------
+    plan : Plan
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,)
+    weights : ndarray of shape (n_samples,) or None
+    seed : int
+    callbacks : StepCallbacks
+
+    Attributes
+    ----------
+    order : ndarray of int
+        All features, best first so far; the features left come first.
+    reason : str
+        Why it ended.
+    """
+
+    def __init__(
+        self, plan: Plan, X: Any, y: np.ndarray, weights: Any, seed: int, callbacks: StepCallbacks
+    ) -> None:
+        self.plan, self.y, self.weights, self.seed, self.callbacks = plan, y, weights, seed, callbacks
+        self.X = sp.csc_matrix(X) if sp.issparse(X) else X  # columns are selected from it
+        self.order = np.arange(X.shape[1])
+        self.reason = f"{plan.sizes[-1]} features were asked for"
+
+    def __iter__(self) -> Iterator[tuple[Stage, Any]]:
+        X, features = self.X, self.order.copy()
+        parent, bounds, last = None, None, 0
+        while True:
+            classifier = self._train(X, features.size, parent, bounds)
+            found = inherited_bounds(classifier, bounds, features.size)
+            if self._is_useless(classifier, found, features.size, last):
+                return
+            ranked = features[rank_features(classifier.coef_, self.plan.aggregate)]
+            self.order[: ranked.size] = ranked
+            stage = self._stage(ranked.size, classifier, found)
+            yield stage, classifier
+            if stage.status is Status.INTERRUPTED or self.callbacks.stopped:
+                self.reason = f"it was interrupted at {ranked.size} features"
+                return
+            smaller = [size for size in self.plan.sizes if size < ranked.size]
+            if not smaller:
+                return
+            # features without a weight leave at once, as many as there are
+            left = max(min(smaller[0], _count_used(classifier.coef_)), self.plan.sizes[-1])
+            kept = np.sort(ranked[:left])
+            columns = np.searchsorted(features, kept)
+            parent = _restricted(classifier, columns)
+            X, bounds, last, features = X[:, columns], found, features.size, kept
+
+    def _train(self, X: Any, f: int, parent: Any, bounds: Bounds | None) -> Any:
+        """Train on these columns; a classifier of our own begins with what is left of its parent's weights."""
+        own = self.plan.own
+        classifier: Any = copy(parent) if own and parent is not None else clone(self.plan.estimator)
+        if own:
+            p = max(2.0, float(np.log(f))) if self.plan.p == "log" else self.plan.estimator.p
+            classifier.set_params(p=p, random_state=self.seed, warm_start=True)
+        weights = {} if self.weights is None else {"sample_weight": self.weights}
+        with self.callbacks.step(lambda: _step_name(f, bounds), classifier):
+            classifier.fit(X.tocsr() if sp.issparse(X) else X, self.y, **weights)
+        if getattr(classifier, "coef_", None) is None:
+            raise ValueError(
+                f"{type(classifier).__name__} has no coef_ after its fit, by which features could be ranked: use a "
+                "linear classifier."
+            )
+        return classifier
+
+    def _is_useless(self, classifier: Any, found: Bounds | None, f: int, last: int) -> bool:
+        """Return whether features cannot be ranked by this classifier, which ends the elimination.
+
+        Parameters
+        ----------
+        classifier : estimator
+        found : Bounds or None
+        f : int
+            Its features.
+        last : int
+            Features of the set before; 0 where this is the first.
+
+        Raises
+        ------
+        ValueError
+            If these are all features.
+        """
+        status = getattr(classifier, "status_", None)
+        if found is not None and found.problem.hard and not found.lower.min() > 0.0:
+            fault = f"no separator was found for {f} features ({status})"
+            if not last:
+                raise ValueError(
+                    f"With C=inf {fault}, which are all: give a finite C, or if the rows are separable, more "
+                    "rounds (max_iter)."
+                )
+        elif not np.any(classifier.coef_):
+            fault = f"all weights of {f} features are 0 ({status})"
+            if not last:
+                raise ValueError(
+                    f"There is nothing to rank features by: {fault}. Bring the features to one scale near 1 "
+                    "(StandardScaler), or raise C."
+                )
+        else:
+            return False
+        self.reason = f"{fault}; the {last} before are kept"
+        return True
+
+    def _stage(self, f: int, classifier: Any, found: Bounds | None) -> Stage:
+        status = getattr(classifier, "status_", None)
+        if found is None:
+            return Stage(f, self.order, np.nan, status, False, np.nan, np.nan)
+        return Stage(f, self.order, found.problem.p, status, found.problem.hard, *found.total())
+
+
+def inherited_bounds(classifier: Any, before: Bounds | None, f: int) -> Bounds | None:
+    """Return the certified bounds of a fit on f features, improved by those of a larger set.
+
+    A classifier on a subset is one on the larger set with zeros in w. Where p falls to p',
+    |w|_q <= f^(1/p' - 1/p) |w|_q' in f coordinates.
+
+    Parameters
+    ----------
+    classifier : estimator
+    before : Bounds or None
+        Of the larger set.
+    f : int
+
+    Returns
+    -------
+    bounds : Bounds or None
+        None without a certificate.
+    """
+    certificate = getattr(classifier, "certificate_", None)
+    if certificate is None:
+        return None
+    parts = certificate.certificates
+    problem: Problem = parts[0].problem
+    lower = np.array([part.lower for part in parts])
+    upper = np.array([part.upper for part in parts])
+    if before is not None:
+        coordinates = f + (1 if problem.intercept == "augmented" else 0)
+        power = max(1.0 / problem.p - 1.0 / before.problem.p, 0.0)
+        factor = float(coordinates) ** power * (1.0 + POWER_ERROR) if power > 0.0 else 1.0
+        if problem.hard:
+            upper = np.minimum(upper, before.upper * factor)
+        else:
+            lower = np.maximum(lower, before.lower / factor**problem.power)
+    return Bounds(problem, lower, upper)
+
+
+def rank_features(coef: Any, aggregate: str) -> np.ndarray:
+    """Return the features by the size of their weights, the largest first; ties in the order of the columns."""
+    size = np.abs(np.atleast_2d(np.asarray(coef, dtype=float)))
+    top = float(size.max(initial=0.0))
+    if aggregate == "max" or not (np.isfinite(top) and top > 0.0):
+        score = size.max(axis=0)
+    else:
+        score = np.hypot.reduce(size / top, axis=0)  # squares would underflow
+    return np.argsort(-score, kind="stable")
+
+
+def elimination_sizes(d: int, least: int, step: int | float) -> list[int]:
+    """Return the numbers of features, from d down to `least`."""
+    sizes = [d]
+    while sizes[-1] > least:
+        gone = int(step) if step >= 1 else max(1, int(step * sizes[-1]))
+        sizes.append(max(sizes[-1] - gone, least))
+    return sizes
+
+
+def _restricted(classifier: Any, columns: np.ndarray) -> Any:
+    """Return a copy with the weights of some columns, with which the next classifier may begin."""
+    if hasattr(classifier, "certificate_"):
+        classifier = copy(classifier)
+        classifier.coef_ = classifier.coef_[:, columns]
+    return classifier
+
+
+def _count_used(coef: Any) -> int:
+    """Count the features with a weight that is not zero to rounding."""
+    size = np.abs(np.atleast_2d(np.asarray(coef, dtype=float)))
+    return int(np.count_nonzero((size > ZERO_WEIGHT * size.max(axis=1, keepdims=True)).any(axis=0)))
+
+
+def _step_name(f: int, before: Bounds | None) -> str:
+    """Return the name of a set that is about to be trained on, with the bounds of the set before."""
+    if before is None:
+        return f"{f} features"
+    lower, upper = before.total()
+    target = "margin " if before.problem.hard else ""
+    return f"{f} features (before: {target}{lower:.4g}..{upper:.4g})"
+
+
+def stage_line(stage: Stage) -> str:
+    """Return a stage in one line."""
+    line = f"{stage.n_features:7d} features"
+    if stage.status is not None:
+        target = "margin" if stage.hard else "objective"
+        line += f"  {stage.lower:.6g} <= {target} <= {stage.upper:.6g}  ({stage.status})"
+    return line if np.isnan(stage.accuracy) else f"{line}  accuracy {stage.accuracy:.4f}"
