@@ -285,7 +285,8 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         -------
         labels : ndarray of shape (n_samples,)
         """
-        return self.estimator_.predict(self._kept_columns(X))
+        X = self._kept_columns(X)
+        return self.estimator_.predict(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the classifier's score, by the features that are kept: the accuracy.
@@ -301,7 +302,8 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         score : float
         """
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return self.estimator_.score(self._kept_columns(X), y, **weights)
+        X = self._kept_columns(X)
+        return self.estimator_.score(X, y, **weights)
 
     @_offers("decision_function")
     def decision_function(self, X: Any) -> np.ndarray:
@@ -315,7 +317,8 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        return self.estimator_.decision_function(self._kept_columns(X))
+        X = self._kept_columns(X)
+        return self.estimator_.decision_function(X)
 
     @_offers("predict_proba")
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -329,7 +332,8 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
         """
-        return self.estimator_.predict_proba(self._kept_columns(X))
+        X = self._kept_columns(X)
+        return self.estimator_.predict_proba(X)
 
     @_offers("certified_radius")
     def certified_radius(self, X: Any) -> np.ndarray:
@@ -346,7 +350,8 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         radii : ndarray of shape (n_samples,)
             See `MaxMarginClassifier.certified_radius`.
         """
-        return self.estimator_.certified_radius(self._kept_columns(X))
+        X = self._kept_columns(X)
+        return self.estimator_.certified_radius(X)
 
     def _classifier_has(self, method: str) -> bool:
         """Return whether the classifier, fitted or not, has a method."""
@@ -355,7 +360,7 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         return hasattr(MaxMarginClassifier if self._is_own else self.estimator, method)
 
     def _kept_columns(self, X: Any) -> Any:
-        """Validate rows, and return the columns that are kept."""
+        """Validate rows, and return the columns that are kept; refuse a selector that is not fitted."""
         check_is_fitted(self)
         X = validate_rows(self, X, accept_sparse="csr", reset=False)
         return X[:, np.flatnonzero(self.support_)]
