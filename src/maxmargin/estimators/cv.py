@@ -19,7 +19,7 @@ from ..numerics.threads import jobs
 from ..problem.status import Status
 from .callbacks import step_callbacks, with_callbacks
 from .linear import MaxMarginClassifier
-from .path import grid, margin_path
+from .path import MarginPath, grid, margin_path
 from .rollback import unchanged_by
 from .validation import validate_rows
 
@@ -149,11 +149,12 @@ callback, n_jobs, random_state, verbose
             return self._choose(X, y, sample_weight, groups)
 
     def _choose(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> MaxMarginClassifierCV:
+        """Validate, fit a path in every fold, choose the best C and p, fit all rows, store the results."""
         own = {"Cs", "ps", "cv", "scoring"}
         shared = {name: value for name, value in self.get_params(deep=False).items() if name not in own}
         costs, norms = grid(self.Cs, self.ps)
         whole = MaxMarginClassifier(float(costs[0]), p=norms[0], **shared)
-        names = X
+        given = X
         if np.isinf(costs).any():
             refuse_rounded(X)
         X, y = validate_rows(self, X, y, accept_sparse="csr", order="C", accept_large_sparse=True)
@@ -163,57 +164,94 @@ callback, n_jobs, random_state, verbose
         if not folds:
             raise ValueError("cv has no splits: give at least one, or a number of folds.")
         scorer: Any = check_scoring(whole, scoring=self.scoring)
-        alone: dict[str, Any] = shared | {"n_jobs": None}
-
-        ended = Event()
-
-        def scores(fold: int, train: np.ndarray, test: np.ndarray) -> tuple[list[float], list[float]]:
-            if ended.is_set():
-                return [], []
-            part = None if weights is None else weights[train]
-            path = margin_path(X[train], y[train], costs.tolist(), norms, sample_weight=part, **alone)
-            if Status.INTERRUPTED in path.statuses_:
-                ended.set()
-                return [], []
-            held, labels = X[test], y[test]
-            if len(labels) == 0 or (weights is not None and not weights[test].any()):
-                raise ValueError(
-                    f"fold {fold} has no rows, or none with a weight, to score: use other splits."
-                )
-            weighted = {} if weights is None else {"sample_weight": weights[test]}
-            try:
-                found = [float(scorer(model, held, labels, **weighted)) for model in path]
-            except TypeError as error:
-                if "sample_weight" in str(error):
-                    raise TypeError("scoring must take sample_weight, as fit was given weights.") from error
-                raise
-            for model, score in zip(path, found, strict=True):
-                if np.isnan(score):
-                    raise ValueError(f"the score of fold {fold} is nan at C = {model.C:g}, p = {model.p}.")
-            return found, list(path.gaps_)
-
-        parts = step_callbacks(self, names, y, sample_weight, 2)
-        with parts.step(lambda: f"paths of {len(folds)} folds"):
-            at_once: Any = Parallel(n_jobs=jobs(self.n_jobs, len(folds)), require="sharedmem")
-            found = at_once(delayed(scores)(fold, *rows) for fold, rows in enumerate(folds))
-        if ended.is_set():
+        paths = _FoldPaths(X, y, weights, costs, norms, shared | {"n_jobs": None}, scorer)
+        callbacks = step_callbacks(self, given, y, sample_weight, 2)
+        with callbacks.step(lambda: f"paths of {len(folds)} folds"):
+            parallel: Any = Parallel(n_jobs=jobs(self.n_jobs, len(folds)), require="sharedmem")
+            found = parallel(delayed(paths.scores)(fold, *rows) for fold, rows in enumerate(folds))
+        if paths.interrupted.is_set():
             raise KeyboardInterrupt("the choice of C was interrupted: the estimator is as it was.")
-        shape = (len(folds), len(norms), costs.size)
-        scores_ = np.array([score for score, _ in found]).reshape(shape)
-        mean = scores_.mean(axis=0)
-        best = mean.max()
-        i = int(np.argmax((mean == best).any(axis=1)))
-        k = min(np.flatnonzero(mean[i] == best), key=lambda k: costs[k])
+        scores, gaps = np.moveaxis(np.array(found), 1, 0).reshape(2, len(folds), len(norms), costs.size)
+        i, k, best = _best_point(scores, costs)
         whole.set_params(C=float(costs[k]), p=norms[i])
-        with parts.step(lambda: f"all rows with C = {costs[k]:.3g}", whole):
-            whole.fit(names, y, sample_weight)
-        vars(self).update(
-            (name, value) for name, value in vars(whole).items() if name not in whole.get_params()
-        )
+        with callbacks.step(lambda: f"all rows with C = {costs[k]:.3g}", whole):
+            whole.fit(given, y, sample_weight)
+        parameters = whole.get_params()
+        vars(self).update((name, value) for name, value in vars(whole).items() if name not in parameters)
         self.best_estimator_ = whole
         self.Cs_, self.ps_ = costs, np.array(norms, dtype=object if "log" in norms else float)
         self.C_, self.p_ = float(costs[k]), norms[i]
-        self.scores_, self.best_score_ = scores_, float(best)
-        self.gaps_ = np.array([gaps for _, gaps in found]).reshape(shape)
-        parts.end()
+        self.scores_, self.gaps_, self.best_score_ = scores, gaps, best
+        callbacks.end()
         return self
+
+
+def _best_point(scores: np.ndarray, costs: np.ndarray) -> tuple[int, int, float]:
+    """Return the numbers of the norm and the cost with the best mean score, and that score.
+
+    The first such norm, and with it the smallest such cost.
+    """
+    mean = scores.mean(axis=0)
+    best = mean.max()
+    i = int(np.argmax((mean == best).any(axis=1)))
+    k = min(np.flatnonzero(mean[i] == best), key=lambda k: costs[k])
+    return i, int(k), float(best)
+
+
+class _FoldPaths:
+    """Paths and scores of the folds.
+
+    Attributes
+    ----------
+    interrupted : Event
+        Set where a path was interrupted: no other one is fitted then.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+        costs: np.ndarray,
+        norms: list[Any],
+        parameters: dict[str, Any],
+        scorer: Any,
+    ) -> None:
+        self.X, self.y, self.weights, self.costs, self.norms = X, y, weights, costs, norms
+        self.parameters, self.scorer = parameters, scorer
+        self.interrupted = Event()
+
+    def scores(self, fold: int, train: np.ndarray, test: np.ndarray) -> tuple[list[float], list[float]]:
+        """Fit the path of one fold; return the score and the certified gap of every point."""
+        if self.interrupted.is_set():
+            return [], []
+        weights = None if self.weights is None else self.weights[train]
+        path = margin_path(
+            self.X[train],
+            self.y[train],
+            self.costs.tolist(),
+            self.norms,
+            sample_weight=weights,
+            **self.parameters,
+        )
+        if Status.INTERRUPTED in path.statuses_:
+            self.interrupted.set()
+            return [], []
+        scores = self._test_scores(fold, test, path)
+        for model, score in zip(path, scores, strict=True):
+            if np.isnan(score):
+                raise ValueError(f"the score of fold {fold} is nan at C = {model.C:g}, p = {model.p}.")
+        return scores, list(path.gaps_)
+
+    def _test_scores(self, fold: int, test: np.ndarray, path: MarginPath) -> list[float]:
+        """Score every point of a path on the test rows of its fold."""
+        X, y, weights = self.X[test], self.y[test], None if self.weights is None else self.weights[test]
+        if len(y) == 0 or (weights is not None and not weights.any()):
+            raise ValueError(f"fold {fold} has no rows, or none with a weight, to score: use other splits.")
+        weighted = {} if weights is None else {"sample_weight": weights}
+        try:
+            return [float(self.scorer(model, X, y, **weighted)) for model in path]
+        except TypeError as error:
+            if "sample_weight" in str(error):
+                raise TypeError("scoring must take sample_weight, as fit was given weights.") from error
+            raise

@@ -299,3 +299,14 @@ def stage_line(stage: Stage) -> str:
         target = "margin" if stage.hard else "objective"
         line += f"  {stage.lower:.6g} <= {target} <= {stage.upper:.6g}  ({stage.status})"
     return line if np.isnan(stage.accuracy) else f"{line}  accuracy {stage.accuracy:.4f}"
+
+
+def stage_ranks(path: list[Stage], kept: Stage, order: np.ndarray) -> np.ndarray:
+    """Return 1 for features that are kept, 2 for those deleted last, and so on."""
+    ranks, rank, smaller = np.ones(order.size, dtype=int), 1, kept.n_features
+    for stage in reversed(path):
+        if stage.n_features > smaller:
+            rank += 1
+            ranks[order[smaller : stage.n_features]] = rank
+            smaller = stage.n_features
+    return ranks

@@ -18,10 +18,12 @@ from ..certificates.training_data import training_data
 from ..problem.status import Status
 from .linear import MaxMarginClassifier, WithoutExactStep
 
-WORTH = 0.75  # share of the rows, or columns, to which screening must bring the data down
-WIDEST = 16  # points, at most, that pass before screening is tried again
-# ends of a warm-started fit after which one that begins anew, with the exact step, may still certify
-LEFT_OPEN = (Status.CONVERGED, Status.STALLED, Status.MAX_ITER, Status.NOT_FINITE)
+# A screened fit costs one more fit of the smaller data: it pays where at most this share of rows or columns is left.
+SCREENED_SHARE = 0.75
+# Screening costs a certificate: after each failure the pause doubles, up to so many points.
+MAX_PAUSE = 16
+# Statuses of a warm-started fit after which a fit from the beginning, with the exact step, may still certify.
+UNCERTIFIED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITER, Status.NOT_FINITE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,14 +176,14 @@ def margin_path(
     """
     costs, norms = grid(Cs, ps)
     _check_names(parameters)
-    walk = _Walk(X, y, sample_weight, screen, parameters)
+    fits = _PathFit(X, y, sample_weight, screen, parameters)
     found: dict[tuple[int, int], _Point] = {}
     order = np.argsort(costs, kind="stable")
     for i, p in enumerate(norms):
         last = found.get((i - 1, int(order[0])))
         model = None if last is None else last.model
         for k in order:
-            point = walk.step(model, float(costs[k]), p)
+            point = fits.fit(model, float(costs[k]), p)
             found[i, int(k)] = point
             model = point.model
             if model.status_ is Status.INTERRUPTED:
@@ -206,33 +208,33 @@ def _path(points: list[_Point]) -> MarginPath:
     )
 
 
-class _Step(WithoutExactStep):
-    """A classifier on the way; the exact step would begin anew at every C."""
+class _WarmStarted(WithoutExactStep):
+    """A classifier at one point of the path, without the exact step, which cannot use a warm start."""
 
-    def ended(self) -> MaxMarginClassifier:
-        """A plain classifier with all that this one has."""
+    def plain(self) -> MaxMarginClassifier:
+        """Return a `MaxMarginClassifier` with the parameters and fitted attributes of this one."""
         own: dict[str, Any] = self.get_params() | {"warm_start": False}
         model = MaxMarginClassifier(**own)
         vars(model).update((name, value) for name, value in vars(self).items() if name not in own)
         return model
 
 
-class _Walk:
-    """The data, and steps from one point to the next."""
+class _PathFit:
+    """The data of a path, and the fits of its points."""
 
     def __init__(self, X: Any, y: Any, sample_weight: Any, screen: bool, parameters: dict[str, Any]) -> None:
         self.X, self.y, self.sample_weight = X, y, sample_weight
         self.screen, self.parameters = screen, parameters
         self._wait = self._pause = 0  # points until screening is tried again, and how many it was last time
 
-    def step(self, last: MaxMarginClassifier | None, C: float, p: float | str) -> _Point:
-        """The classifier for C and p, which begins where the last one ended; alone, where that does not lead there."""
+    def fit(self, last: MaxMarginClassifier | None, C: float, p: float | str) -> _Point:
+        """Fit C and p with a warm start from the last point; without one where that is not certified."""
         begun = perf_counter()
         if np.isinf(C):  # a hard margin's dual weights are no multiple of those before
-            return _Point(self._alone(C, p, self._time()), perf_counter() - begun, 0, 0)
-        model, rows, features = self._onward(last, C, p)
-        if model.status_ in LEFT_OPEN:
-            model = self._again(model, C, p, perf_counter() - begun)
+            return _Point(self._fit_alone(C, p, self._max_time()), perf_counter() - begun, 0, 0)
+        model, rows, features = self._fit_from_last(last, C, p)
+        if model.status_ in UNCERTIFIED:
+            model = self._better_alone(model, C, p, perf_counter() - begun)
         return _Point(
             model,
             perf_counter() - begun,
@@ -240,45 +242,45 @@ class _Walk:
             0 if features is None else int((~features).sum()),
         )
 
-    def _time(self) -> float | None:
-        """Seconds that one point may take."""
+    def _max_time(self) -> float | None:
+        """Return the seconds that one point may take."""
         return self.parameters.get("max_time")
 
-    def _alone(self, C: float, p: float | str, seconds: float | None) -> MaxMarginClassifier:
-        """The classifier as it is fitted without a path."""
+    def _fit_alone(self, C: float, p: float | str, seconds: float | None) -> MaxMarginClassifier:
+        """Fit a classifier without a warm start."""
         model = MaxMarginClassifier(**self.parameters | {"C": C, "p": p, "max_time": seconds})
         model.fit(self.X, self.y, self.sample_weight)
-        return model.set_params(max_time=self._time())
+        return model.set_params(max_time=self._max_time())
 
-    def _again(
+    def _better_alone(
         self, found: MaxMarginClassifier, C: float, p: float | str, spent: float
     ) -> MaxMarginClassifier:
-        """The better of what was found and what a fit alone finds in the time that is left."""
-        most = self._time()
+        """Return the better of a model and one without a warm start, fitted in the time that is left."""
+        most = self._max_time()
         left = None if most is None else most - spent
         if left is not None and left <= 0.0:
             return found
-        alone = self._alone(C, p, left)
+        alone = self._fit_alone(C, p, left)
         if alone.certificate_.gap <= found.certificate_.gap:
             return alone
         if alone.status_ is Status.INTERRUPTED:  # which ends the path
             found.status_ = alone.status_
         return found
 
-    def _onward(
+    def _fit_from_last(
         self, last: MaxMarginClassifier | None, C: float, p: float | str
     ) -> tuple[MaxMarginClassifier, np.ndarray | None, np.ndarray | None]:
-        """The classifier that begins where the last one ended, and the rows and features that were not left out."""
+        """Fit with a warm start; return the model, and masks of the rows and features that screening kept."""
         settings: dict[str, Any] = self.parameters | {"C": C, "p": p, "warm_start": last is not None}
-        model = _Step(**settings)
+        model = _WarmStarted(**settings)
         rows, features = None, None
         if last is not None:
             own = model.get_params()
             vars(model).update((name, value) for name, value in vars(last).items() if name not in own)
             if self.screen and self._wait == 0:
-                rows, features = self._screened(model)
+                rows, features = self._screen(model)
                 self._pause = (
-                    0 if rows is not None or features is not None else min(2 * self._pause + 1, WIDEST)
+                    0 if rows is not None or features is not None else min(2 * self._pause + 1, MAX_PAUSE)
                 )
                 self._wait = self._pause
             else:
@@ -289,10 +291,10 @@ class _Walk:
         if features is not None:
             self._fit_features(model, features)
         model.fit(self.X, self.y, self.sample_weight)
-        return model.ended(), rows, features
+        return model.plain(), rows, features
 
-    def _screened(self, model: _Step) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Rows and features that may have a weight, by the last point's bounds for this problem; None for all."""
+    def _screen(self, model: _WarmStarted) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Return masks of the rows and features that may have a weight, by the last point's bounds; None for all."""
         problem = model._problem()
         by_rows = modulus(problem) > 0.0
         if problem.hard or not (by_rows or (problem.p == np.inf and problem.loss == "squared_hinge")):
@@ -312,12 +314,16 @@ class _Walk:
             else:
                 weightless = columns_without_weight(sample, certificate)
                 features |= True if weightless is None else ~weightless
-        kept_rows = rows if by_rows and rows.mean() <= WORTH and _both(model, self.y, rows) else None
-        kept = features if not by_rows and 0.0 < features.mean() <= WORTH else None
+        kept_rows = (
+            rows
+            if by_rows and rows.mean() <= SCREENED_SHARE and _has_all_classes(model, self.y, rows)
+            else None
+        )
+        kept = features if not by_rows and 0.0 < features.mean() <= SCREENED_SHARE else None
         return kept_rows, kept
 
-    def _fit_features(self, model: _Step, kept: np.ndarray) -> None:
-        """What the fit of some features finds, with no weight for the others, is where the whole fit begins."""
+    def _fit_features(self, model: _WarmStarted, kept: np.ndarray) -> None:
+        """Fit some features; the fit of all begins with these weights, and zeros for the others."""
         few = copy(model)
         few.coef_ = model.coef_[:, kept]
         few.fit(_columns(self.X, kept), self.y, self.sample_weight)
@@ -326,8 +332,8 @@ class _Walk:
         model.intercept_, model.certificate_ = few.intercept_, few.certificate_
 
 
-def _both(model: MaxMarginClassifier, y: Any, rows: np.ndarray) -> bool:
-    """Is every class there?"""
+def _has_all_classes(model: MaxMarginClassifier, y: Any, rows: np.ndarray) -> bool:
+    """Return whether these rows have all classes."""
     return np.unique(np.asarray(y)[rows]).size == model.classes_.size
 
 
@@ -338,7 +344,7 @@ def _columns(X: Any, kept: np.ndarray) -> Any:
 
 
 def grid(Cs: int | Sequence[float], ps: Any) -> tuple[np.ndarray, list[Any]]:
-    """The costs and the norms that are asked for, one of each at least."""
+    """Return the costs and the norms, at least one of each."""
     norms = list(ps) if isinstance(ps, Iterable) and not isinstance(ps, str) else [ps]
     if not norms:
         raise ValueError("ps must hold at least one norm.")

@@ -18,7 +18,7 @@ from ..algorithms import IMA, Algorithm
 from ..numerics.representable import refuse_rounded
 from ..numerics.threads import one_thread
 from .callbacks import CallbackSupportMixin, step_callbacks, with_callbacks
-from .elimination import Elimination, Plan, Stage, elimination_sizes, stage_line
+from .elimination import Elimination, Plan, Stage, elimination_sizes, stage_line, stage_ranks
 from .elimination_scores import best_size, cross_validate, draw_seed, scores_at
 from .linear import MaxMarginClassifier
 from .rollback import unchanged_by
@@ -236,16 +236,7 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
     def _run(
         self, elimination: Elimination, results: dict[str, np.ndarray] | None, target: int
     ) -> tuple[list[Stage], Stage, Any]:
-        """Run the elimination to its end.
-
-        Returns
-        -------
-        path : list of Stage
-        kept : Stage
-            The first set of at most `target` features; where there is none, the smallest.
-        classifier : estimator
-            Of that set.
-        """
+        """Return all stages, the first of at most `target` features (else the last), and its classifier."""
         path: list[Stage] = []
         kept: Any = None
         classifier: Any = None
@@ -260,7 +251,7 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
 
     def _store(self, path: list[Stage], kept: Stage, classifier: Any, order: np.ndarray) -> None:
         """Set the fitted attributes."""
-        self.order_, self.ranking_ = order, _ranks(path, kept, order)
+        self.order_, self.ranking_ = order, stage_ranks(path, kept, order)
         self.support_ = self.ranking_ == 1
         self.n_features_, self.estimator_, self.path_ = kept.n_features, classifier, path
         self.n_iter_ = int(np.max(getattr(classifier, "n_iter_", 1)))
@@ -452,14 +443,3 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
                 "with an estimator that takes them."
             )
         return _check_sample_weight(sample_weight, X, dtype=np.float64)
-
-
-def _ranks(path: list[Stage], kept: Stage, order: np.ndarray) -> np.ndarray:
-    """Return 1 for features that are kept, 2 for those deleted last, and so on."""
-    ranks, rank, smaller = np.ones(order.size, dtype=int), 1, kept.n_features
-    for stage in reversed(path):
-        if stage.n_features > smaller:
-            rank += 1
-            ranks[order[smaller : stage.n_features]] = rank
-            smaller = stage.n_features
-    return ranks
