@@ -23,15 +23,15 @@ GOALS = {
     "import circles": 0,
 }
 LIMITS = GOALS | {
-    "files in the fullest folder": 23,
-    "lines of the longest file": 736,
-    "files above 450 lines": 8,
-    "code lines": 23_750,
-    "modules in the longest chain of imports": 27,
+    "files in the fullest folder": 30,
+    "lines of the longest file": 569,
+    "files above 450 lines": 4,
+    "code lines": 24_000,
+    "modules in the longest chain of imports": 28,
 }
 # functions, files
 VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (45, 12)}
-VISITED_LIMITS = {"linear fit": (202, 43), "kernel fit": (271, 41), "separate": (74, 15)}
+VISITED_LIMITS = {"linear fit": (213, 44), "kernel fit": (296, 45), "separate": (74, 15)}
 
 
 @pytest.fixture(scope="module")

@@ -95,7 +95,9 @@ def solve(
                 break
     assert best is not None
     best = replace(best, rounds=rounds)
-    proposed = isinstance(incumbent.verdict, LinearSeparator) and best.status is not Status.CERTIFIED
+    # An algorithm that ended by its own criterion keeps its point: its dual variables count its updates.
+    ended = best.status in (Status.CERTIFIED, Status.CONVERGED)
+    proposed = isinstance(incumbent.verdict, LinearSeparator) and not ended
     verdict = question() if proposed or best.status is Status.UNDECIDED else None
     if verdict is not None:
         return separator.combine(best, verdict, task, stopping, sample, selected)
