@@ -316,8 +316,8 @@ class TestOnTheWay:
 
     def test_costs_beyond_all_digits_end_soon(self, monkeypatch):
         """Stages in which steps lead nowhere are not followed by hundreds of others."""
-        steps, usual = [], newton._Descent.advance
-        monkeypatch.setattr(newton._Descent, "advance", lambda descent: steps.append(1) or usual(descent))
+        steps, usual = [], newton._State.step
+        monkeypatch.setattr(newton._State, "step", lambda state: steps.append(1) or usual(state))
         rng = np.random.default_rng(0)
         X = rng.normal(size=(500, 10))
         model = MaxMarginClassifier(1e300, loss="squared_hinge").fit(X, X @ rng.normal(size=10) > 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 from oracle import optimum
 
+import maxmargin.algorithms.programs
 from maxmargin import InteriorPoint, MaxMarginClassifier, Newton, Problem, Status
 from maxmargin.algorithms.batch import chunks as rows_in_blocks
 from maxmargin.algorithms.batch import newton as newtons_method
@@ -249,7 +251,8 @@ def test_small_problems_begin_with_the_exact_step_alone():
 
 def test_newton_hands_over_where_it_ends(rules_alone, monkeypatch):
     """As where it has lost its digits: the interior point goes on, and certifies."""
-    monkeypatch.setattr(newtons_method, "MOST", 0)
+    short = partial(newtons_method.newton_points, settings=newtons_method.Settings(max_steps=0))
+    monkeypatch.setattr(maxmargin.algorithms.programs, "newton_points", short)
     X, y, _ = toy(3000, 4, seed=5)
     model = MaxMarginClassifier(1e3, loss="squared_hinge", tol=1e-13).fit(X, y)
     stages = list(dict.fromkeys(report.stage for report in model.history_))

@@ -261,10 +261,12 @@ class TestAlgorithm:
 
     def test_the_point_that_is_near_enough_is_proved_and_not_valued(self, rules_alone, monkeypatch):
         X, y, weights = toy(3000, 5, seed=9)
-        valued, value = [], Run.value
+        valued, evaluate = [], Run.evaluate
         certified = Mock(wraps=maxmargin.fit.certifier.certify)
         monkeypatch.setattr(maxmargin.fit.certifier, "certify", certified)
-        monkeypatch.setattr(Run, "value", lambda run, *point: valued.append(point[0]) or value(run, *point))
+        monkeypatch.setattr(
+            Run, "evaluate", lambda run, *point: valued.append(point[0]) or evaluate(run, *point)
+        )
         model = MaxMarginClassifier(1.0, loss="hinge", algorithm="proximal-point", tol=1e-3)
         model.fit(X, y, sample_weight=weights)
         assert model.status_ is Status.CERTIFIED

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..kernels.functions import Kernel, Linear, Precomputed, Products
 from ..kernels.gram import BLOCK, gram_product
+from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import Compensated, Plain
 from ..problem.problem import Problem
 from .bounds import EPS, Length, Margins
@@ -45,7 +46,7 @@ class KernelSample:
     Attributes
     ----------
     features : ndarray or CSR matrix of shape (n, d), or None
-        The rows as they are, where the kernel is their inner product.
+        The rows on the columns that have entries, where the kernel is their inner product.
     """
 
     kernel: Kernel
@@ -64,7 +65,8 @@ class KernelSample:
         rows = self.X.astype(np.float64, copy=False)
         object.__setattr__(self, "X", self.kernel.prepared(rows))
         if isinstance(self.kernel, Linear):
-            object.__setattr__(self, "features", rows)
+            # Columns without entries add nothing to an inner product, and sums over them would take their memory.
+            object.__setattr__(self, "features", without_empty_columns(rows)[0])
         with np.errstate(over="ignore", invalid="ignore"):
             diagonal = self.kernel.diagonal(self.X)
             most = float(np.abs(diagonal).max(initial=0.0))
