@@ -17,10 +17,9 @@ from sklearn.datasets import load_iris
 
 import maxmargin
 from maxmargin import plots
-from maxmargin.algorithms import ALGORITHMS
+from maxmargin.algorithms import ALGORITHMS, KERNEL_ALGORITHMS
 from maxmargin.algorithms.programs import Program
 from maxmargin.cli.app import app
-from maxmargin.fit.kernel_solve import KERNEL_ALGORITHMS
 
 matplotlib.use("Agg")
 ROOT = Path(__file__).resolve().parents[1]

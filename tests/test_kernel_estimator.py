@@ -31,9 +31,9 @@ from maxmargin import (
     Status,
     verify,
 )
+from maxmargin.algorithms import KERNEL_ALGORITHMS
 from maxmargin.certificates.sample import Sample, fingerprint
-from maxmargin.fit import kernel_solve
-from maxmargin.fit.kernel_solve import KERNEL_ALGORITHMS
+from maxmargin.fit import gram_exact, lockstep
 from maxmargin.kernels.functions import Gaussian
 
 
@@ -307,15 +307,14 @@ class TestPrecision:
     @staticmethod
     def seen(monkeypatch):
         seen = []
-        from maxmargin.fit import kernel_solve
 
-        class Rows(kernel_solve.KernelRows):
+        class Rows(lockstep.KernelRows):
             def __init__(self, kernel, X, megabytes):
                 seen.append(X.dtype)
                 super().__init__(kernel, X, megabytes)
 
-        monkeypatch.setattr(kernel_solve, "KernelRows", Rows)
-        monkeypatch.setattr(kernel_solve, "FEW_ROWS", 10)
+        monkeypatch.setattr(lockstep, "KernelRows", Rows)
+        monkeypatch.setattr(gram_exact, "FEW_ROWS", 10)
         return seen
 
     def test_single_is_enough(self, monkeypatch):
@@ -953,7 +952,7 @@ def test_classes_in_step(monkeypatch):
     X, y = load_digits(return_X_y=True)
     fitted = []
     for together in (1, 3, 16):
-        monkeypatch.setattr(kernel_solve, "TOGETHER", together)
+        monkeypatch.setattr(lockstep, "TOGETHER", together)
         heard = []
         model = KernelMaxMarginClassifier(10.0, callback=heard.append).fit(X, y)
         assert model.status_ is Status.CERTIFIED

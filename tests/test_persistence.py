@@ -16,7 +16,7 @@ from safetensors.numpy import save as save_arrays
 from sklearn.exceptions import NotFittedError
 
 from maxmargin import MPU, KernelMaxMarginClassifier, MaxMarginClassifier, Perceptron, verify
-from maxmargin.fit.kernel_solve import Decomposition
+from maxmargin.algorithms import Decomposition
 from maxmargin.io.model_file import load, save
 from maxmargin.io.sealed_file import FORMAT, ModelFileError, pack, unpack
 from maxmargin.numerics.files import check_place, written_whole

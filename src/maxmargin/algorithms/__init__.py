@@ -1,6 +1,9 @@
-"""INCREMENTAL ALGORITHMS: one file each, and the registry that tests, command line and docs iterate over."""
+"""ALGORITHMS: one file each, and the registries that tests, command line and docs iterate over."""
+
+from __future__ import annotations
 
 from .base import Algorithm, Bias, Facts, Plan
+from .batch.decomposition import Decomposition
 from .cutting_plane import CuttingPlane
 from .online.alma import ALMA
 from .online.dual_coordinate_descent import DualCoordinateDescent
@@ -42,12 +45,18 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     )
 }
 
+KERNEL_ALGORITHMS: dict[str, type[Algorithm] | type[Decomposition]] = {
+    Decomposition.name: Decomposition,
+    **{name: cls for name, cls in ALGORITHMS.items() if cls.kernelised},
+}
+
 __all__ = [
     "ALGORITHMS",
     "ALMA",
     "CRAMMA",
     "FMP",
     "IMA",
+    "KERNEL_ALGORITHMS",
     "MICRA",
     "MPU",
     "PUMMA",
@@ -57,6 +66,7 @@ __all__ = [
     "BarrierPath",
     "Bias",
     "CuttingPlane",
+    "Decomposition",
     "DualCoordinateDescent",
     "Facts",
     "FixedDirectionalMargin",

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..algorithms import ALGORITHMS, CRAMMA, MICRA, Algorithm, FixedDirectionalMargin, LocalPerceptron
+from ..algorithms import (
+    ALGORITHMS,
+    CRAMMA,
+    KERNEL_ALGORITHMS,
+    MICRA,
+    Algorithm,
+    Decomposition,
+    FixedDirectionalMargin,
+    LocalPerceptron,
+)
 from ..certificates.certificate import INTERCEPT
-from ..fit.kernel_solve import KERNEL_ALGORITHMS, Decomposition
 from ..fit.streaming import streams
 from ..problem.problem import Problem
 

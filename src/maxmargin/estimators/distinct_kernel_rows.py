@@ -10,7 +10,7 @@ import numpy as np
 
 from ..certificates.expansions import KernelPoint
 from ..data.duplicates import apart, merge
-from ..fit.kernel_solve import KernelSolution
+from ..fit.lockstep import KernelSolution
 from ..kernels.functions import Kernel, Precomputed
 
 

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from ..algorithms import Algorithm
+from ..algorithms import Algorithm, Decomposition
 from ..algorithms.batch.kernel_rows import MEGABYTE
 from ..certificates.certificate import Certificate, Certificates
 from ..certificates.definiteness import check_kernel
 from ..certificates.expansions import KernelPoint
 from ..data.rows import canonical
 from ..data.units import check_constant
-from ..fit.kernel_solve import Decomposition
 from ..fit.report import Report
 from ..kernels.functions import Precomputed
 from ..kernels.names import kernel_named, width
@@ -82,7 +81,7 @@ default="rbf"
     cache_size : float, default=200
         Megabytes for rows of the kernel.
     algorithm : str or object, default="auto"
-        ``"decomposition"``, another name from `maxmargin.fit.kernel_solve.KERNEL_ALGORITHMS`, or an object such as
+        ``"decomposition"``, another name from `maxmargin.algorithms.KERNEL_ALGORITHMS`, or an object such as
         ``PUMMA(delta=0.01)``. It never changes the problem, only the way to its solution. ``"auto"`` is the
         decomposition.
     max_iter : int, default=-1

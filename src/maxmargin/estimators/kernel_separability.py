@@ -14,7 +14,7 @@ from ..certificates.gram import KernelSample
 from ..certificates.separators import KernelSeparator, LinearSeparator
 from ..certificates.verdicts import Inseparable, Separable, Verdict
 from ..fit.deadline import Watch
-from ..fit.kernel_solve import KernelSolution
+from ..fit.lockstep import KernelSolution
 from ..kernels.functions import Kernel
 from ..numerics.sparse_columns import may_be_dense, without_empty_columns
 from ..problem.problem import Problem

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms import Algorithm
+from ..algorithms import Algorithm, Decomposition
 from ..certificates.certificate import Certificate
 from ..certificates.expansions import certificate
 from ..certificates.gram import KernelSample
 from ..certificates.sample import Sample
 from ..certificates.verdicts import Verdict
 from ..fit.deadline import Watch
-from ..fit.kernel_solve import Decomposition, KernelSolution, Part, solve_kernel
+from ..fit.lockstep import KernelSolution, Part, solve_kernel
 from ..fit.report import Report, Stopping
 from ..kernels.functions import Kernel
 from ..numerics.threads import jobs

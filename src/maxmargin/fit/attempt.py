@@ -1,98 +1,48 @@
-"""One binary task under way in one set of units: the solver's state, the budget of its stage, and its reports."""
+"""One binary task under way: the solver's state, the budget of its stage, and its reports."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
-from ..algorithms import Algorithm, DualCoordinateDescent
-from ..algorithms.programs import Program
-from ..certificates.sample import Sample
-from ..data.task import Task
-from ..engine.order import Source
-from ..numerics.stop_check import StopCheck
 from ..problem.status import Status
-from .certifier import Certifier
-from .exact import NEARLY, ends_at_tol, finish
-from .incumbent import ROUNDING, Incumbent
-from .policy import CONDITIONS, EXACT, PROVES, Stage, fair_share
-from .presolve import DistinctRows, Point, PresolveStep, ScaledUnits
-from .report import Report, Solution, Stopping
-from .run import Run
-from .schedules import SCHEDULES
-from .tracker import Primal
+from .exact import NEARLY
+from .policy import EXACT, Stage
+from .report import Report, Stopping
+from .schedules import SCHEDULES, Step
 
 STOPPED = (Status.MAX_TIME, Status.INTERRUPTED)
 # Statuses of a hard margin that found no separator, and of a fit that had no time for the digits of its certificate.
 UNFINISHED = (Status.MAX_ITER, Status.STALLED, Status.CONVERGED, Status.UNDECIDED, Status.NOT_FINITE)
-ENDED = (Status.CERTIFIED, Status.STALLED, Status.CONVERGED)
-# With other units bounds are certified on the caller's data whenever the gap has halved: more often costs a pass each
-# time, less often delays the end by up to a factor of two in the gap.
-RECERTIFY = 0.5
-# Rounds without a separator before it is asked whether there is one, and full passes after which it is asked anyway.
-MIN_ROUNDS, MAX_PASSES = 3, 100
 
 
-class Attempt:
-    """A presolved task with its solver.
+class Attempt(ABC):
+    """A task with its solver, in one set of units or one precision.
 
     Parameters
     ----------
-    task : Task
-        In the caller's units.
-    steps : sequence of PresolveStep
-    distinct : DistinctRows or None
-        The step that merges copies, where the problem is small.
-    algorithm : Algorithm
-        The first one.
+    task : Task or GramTask
+        Its problem is the caller's, and its label goes into the reports.
     stopping : Stopping
-    rng : Generator or Draws
-    sample : Sample
-        The caller's data.
-    incumbent : Incumbent
     history : list of Report
+        Reports of the attempts before, to which this one appends.
 
     Attributes
     ----------
-    task : Task
-        The presolved task.
-    small : bool
-        Whether it ends with the exact stage.
+    run : State
     rounds : int
     """
 
-    def __init__(
-        self,
-        task: Task,
-        steps: Sequence[PresolveStep],
-        distinct: DistinctRows | None,
-        algorithm: Algorithm,
-        stopping: Stopping,
-        rng: Source,
-        sample: Sample,
-        incumbent: Incumbent,
-        history: list[Report],
-    ) -> None:
-        self.problem, self.label, self.stopping = task.problem, task.label, stopping
-        self.incumbent, self.history, self.distinct = incumbent, history, distinct
-        self.small = distinct is not None
-        self.steps = steps
-        for step in steps:
-            task = step.apply(task)
-        self.task = task
-        self.certifier = Certifier(self.problem, sample, steps, task, stopping.watch, incumbent)
-        self.rounds = 0
+    run: Any
+    rounds: int = 0
+    # Bounds of all margins up to this are rounding: there is no separator that this solver could find.
+    no_margin: float = 0.0
+
+    def __init__(self, task: Any, stopping: Stopping, history: list[Report]) -> None:
+        self.problem, self.label, self.stopping, self.history = task.problem, task.label, stopping, history
         self._stage: Stage | None = None
         self._before = (history[-1].presentations, history[-1].steps) if history else (0, 0)
-        self._certified_gap: float | None = None  # of the last point that was certified, in these units
-        check = StopCheck(self._must_stop, stopping.watch.left)
-        with np.errstate(over="ignore", invalid="ignore"):  # a warm start may come from other data
-            self.run = Run(task, algorithm, stopping.tol, rng, check)
-            self.run.look_for_zero_rows()
-            self.run.count_start()
-        self._rounds = self._scheduled()
 
     # stages
 
@@ -100,26 +50,24 @@ class Attempt:
         """Enter a stage; an algorithm that was at work before goes on where it was."""
         self._stage = stage
         if stage.algorithm is None:
-            self._rounds_of_stage: Iterator[None] = self._exact()
+            self._rounds_of_stage: Iterator[Step | None] = self._exact()
             return
         if stage.algorithm is not self.run.algorithm:
             self.run = self.run.handed_to(stage.algorithm)
             self._rounds = self._scheduled()
         self._rounds_of_stage = self._rounds
 
-    def advance(self) -> bool:
-        """Make the next iterate of the stage; return False where its solver has none."""
-        try:
-            next(self._rounds_of_stage)
-        except StopIteration:
-            return False
-        self._prove_candidate()
-        return True
+    def advance(self) -> Step:
+        """Let the solver of the stage go on until it has an iterate, expects rows of the kernel, or has ended."""
+        step = next(self._rounds_of_stage, Step.END)
+        return Step.ITERATE if step is None else step
 
     def is_spent(self) -> bool:
-        """Return whether the stage has used its budget of row visits and has had its rounds."""
+        """Return whether the stage has used its budget of row visits, or is near enough to the optimum."""
         stage = self._stage
         assert stage is not None
+        if self.run.gap <= stage.near_enough:
+            return True
         return self.rounds >= stage.min_rounds and self.run.presentations >= stage.max_row_visits
 
     def status(self) -> Status | None:
@@ -129,7 +77,7 @@ class Attempt:
             return Status.CERTIFIED
         if self._stage is not None and self._stage.is_exact:
             return self._status_of_exact()
-        if run.problem.hard and run.upper <= 0.0:
+        if self.problem.hard and run.upper <= self.no_margin:
             return Status.UNDECIDED  # until a verdict proves it
         if not run.finite:
             return Status.NOT_FINITE
@@ -137,139 +85,49 @@ class Attempt:
             return Status.CONVERGED
         return watch.status() or (Status.MAX_ITER if self.rounds >= self.stopping.max_iter else None)
 
-    def needs_verdict(self) -> bool:
-        """Return whether the algorithm has had its chance to find a separator."""
-        run = self.run
-        if run.lower > 0.0 or self.rounds < MIN_ROUNDS:
-            return False
-        if isinstance(run.algorithm, Program):  # a round of which costs as much as a verdict
-            return True
-        return run.presentations >= min(fair_share(run.patterns), MAX_PASSES * run.patterns.n)
+    def status_after_wait(self) -> Status | None:
+        """Return why to end after other problems had their turn, None to go on."""
+        return self.stopping.watch.status() if self.rounds else None
 
-    def _must_stop(self) -> bool:
-        stage = self._stage
-        budget = np.inf if stage is None else stage.max_row_visits
-        return self.run.presentations >= budget or self.stopping.watch.interrupted()
+    @abstractmethod
+    def rules_out_separator(self) -> bool:
+        """Return whether to give up a hard margin, as there is, or may be, no separator."""
 
-    def _scheduled(self) -> Iterator[None]:
+    def _scheduled(self) -> Iterator[Step | None]:
         return SCHEDULES[self.run.algorithm.schedule](self.run)
 
-    # iterates
-
+    @abstractmethod
     def _exact(self) -> Iterator[None]:
         """Yield once, after the active-set method."""
-        run, tol, task = self.run, self.stopping.tol, self.task
-        exact = self.certifier.rounding(tol)
-        enough = self._enough()
-        point = Point(run.w, run.b, run.alpha)
-        if not (run.gap <= enough and self.certifier.certify_and_keep(point, tol).gap <= enough):
-            distinct = self.distinct
-            shared = distinct is not None and task.patterns is distinct.patterns
-            X: Any = distinct.whole(self.problem) if distinct is not None and shared else task.patterns.X
-            finish(run, X, self.certifier, exact, enough)
-        yield
 
-    def _enough(self) -> float:
-        """Return the gap at which the exact stage ends; 0 where it ends with the optimum.
-
-        With columns in other units the gap of this task may be less than the caller's.
-        """
-        scaled = any(isinstance(step, ScaledUnits) and step.units.columns is not None for step in self.steps)
-        return NEARLY * self.stopping.tol if ends_at_tol(self.task.patterns) and not scaled else 0.0
-
+    @abstractmethod
     def _status_of_exact(self) -> Status | None:
         """Return why to end after the exact stage, None where the algorithm goes on."""
-        run = self.run
-        if run.gap <= ROUNDING:
-            return Status.CONVERGED  # as near as float64 comes
-        stopped = self.stopping.watch.status()  # cut off: no other stage has time either
-        if stopped is None and run.problem.hard and not run.lower > 0.0:
-            return Status.UNDECIDED
-        return stopped
-
-    def _prove_candidate(self) -> None:
-        """Certify a point that its solver expects to be good enough; else evaluate it like any other."""
-        run, tol = self.run, self.stopping.tol
-        if run.candidate is None:
-            return
-        (w, b, alpha), run.candidate = run.candidate, None
-        certificate = self.certifier.certify_and_keep(Point(w, b, alpha), tol)
-        if certificate.gap <= NEARLY * tol:
-            run.tracker.adopt(Primal(w, b), alpha, certificate.lower, certificate.upper, 0.0)
-        else:
-            run.evaluate(w, b, alpha)
 
     # reports
 
     def report(self) -> None:
-        """Count a round, bring the incumbent up to date and report."""
+        """Count a round and report it."""
         stage = self._stage
         assert stage is not None
         if not stage.is_exact or not self.rounds:  # an exact stage at the end belongs to the round before
             self.rounds += 1
         name = EXACT if stage.algorithm is None else stage.algorithm.name
-        reason = stage.reason
-        if stage.is_exact:
-            reason = PROVES if self._enough() and not self.problem.hard else CONDITIONS
-        self._report(name, reason)
+        self._report(name, self._reason(stage))
 
+    def _reason(self, stage: Stage) -> str:
+        return stage.reason
+
+    @abstractmethod
     def _report(self, name: str, reason: str) -> None:
-        run, incumbent, stopping = self.run, self.incumbent, self.stopping
-        self._update_incumbent()
-        w, b = incumbent.point or (np.zeros(self.certifier.sample.X.shape[1]), 0.0)
+        """Append a report of the best bounds and pass it to the callback."""
+
+    def _append(self, bounds: tuple[float, float, float], margin: float, name: str, reason: str) -> Report:
+        """Append a report with these bounds (lower, upper, gap) to the history."""
         presentations, steps = self._before
-        self.history.append(
-            Report(
-                len(self.history) + 1, stopping.watch.seconds(), incumbent.lower, incumbent.upper, incumbent.gap,
-                presentations + run.presentations, steps + run.steps, name, self.label, incumbent.margin(w), reason,
-            )
+        report = Report(
+            len(self.history) + 1, self.stopping.watch.seconds(), *bounds, presentations + self.run.presentations,
+            steps + self.run.steps, name, self.label, margin, reason,
         )  # fmt: skip
-        stopping.on_report(self.history[-1], lambda: (w, b))
-
-    def _update_incumbent(self) -> None:
-        """Enter the bounds of this round: running ones in the caller's units, certified ones in others."""
-        run, tol, last = self.run, self.stopping.tol, self._certified_gap
-        if self.certifier.same_problem:
-            self.incumbent.update(run.lower, run.upper, run.w, run.b)
-        elif last is None or run.gap < RECERTIFY * last or run.gap <= NEARLY * tol < last:
-            self._certified_gap = run.gap
-            self.incumbent.update_from(self.certifier.certify(Point(run.w, run.b, run.alpha), tol))
-
-    # the end
-
-    def solution(self, status: Status) -> Solution:
-        """Return the best point with its certificate, and the status that these allow."""
-        if status in STOPPED and self._has_no_model():
-            self._one_pass()
-        run, tol = self.run, self.stopping.tol
-        w, b, alpha, certificate = self.certifier.final(Point(run.w, run.b, run.alpha), tol)
-        if certificate.gap <= tol:
-            status = Status.CERTIFIED
-        elif self.certifier.cut_short and status in ENDED:
-            status = self.stopping.watch.status() or Status.MAX_TIME
-        elif status is Status.CERTIFIED:  # the running bounds were off by rounding
-            status = Status.STALLED
-        if self.problem.hard and not certificate.lower > 0.0 and status in UNFINISHED:
-            status = Status.UNDECIDED
-        elif (
-            certificate.lower > 0.0 and status is Status.UNDECIDED
-        ):  # only the caller's units show the separator
-            status = Status.STALLED
-        finite = np.isfinite(w).all() and np.isfinite(b)
-        if not finite or np.isnan([certificate.lower, certificate.upper]).any():
-            status = Status.NOT_FINITE
-        return Solution(w, b, alpha, status, self.rounds, self.history, certificate)
-
-    def _has_no_model(self) -> bool:
-        """Return whether nothing was found where a pass of dual coordinate descent makes a model."""
-        run = self.run
-        if not run.problem.euclidean or run.gap <= run.tol:
-            return False
-        return not run.w.any() or (not run.problem.hard and run.gap == np.inf)
-
-    def _one_pass(self) -> None:
-        self.run = self.run.handed_to(DualCoordinateDescent())
-        self.run.passes(1)
-        self.run.look()
-        self.rounds += 1
-        self._report(self.run.algorithm.name, "nothing was found in time: one pass over the rows")
+        self.history.append(report)
+        return report

@@ -7,14 +7,14 @@ when to stop; what it returns is certified on the caller's data.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Generator
 from dataclasses import replace
 
 import numpy as np
 
 from ..certificates.sample import Sample
 from ..certificates.separators import LinearSeparator
-from ..certificates.verdicts import Inseparable, Undecided, Verdict
+from ..certificates.verdicts import Inseparable, Undecided
 from ..data.task import Task
 from ..data.units import Units, attempts
 from ..engine.order import Source
@@ -27,8 +27,8 @@ from .one_call import small_dense_rows, solve_in_one_call
 from .policy import CONDITIONS, PROVES, Choice, Stage, stages
 from .presolve import PresolveStep, ScaledUnits, SelectedRows, SharedRows, distinct_rows
 from .report import Report, Solution, Stopping
-
-Question = Callable[[], Verdict | None]  # asked at most once a fit: whether the classes can be separated
+from .row_attempt import Question, RowAttempt
+from .schedules import Step
 
 
 def solve(
@@ -76,10 +76,12 @@ def solve(
         return best
     for units in attempts(task):
         left = replace(stopping, max_iter=max(stopping.max_iter - rounds, 1))
-        attempt = _attempt(task, units, choice, left, rng, sample, selected, shared, incumbent, history)
+        attempt = _attempt(
+            task, units, choice, left, rng, sample, selected, shared, incumbent, history, question
+        )
         with np.errstate(over="ignore", invalid="ignore"):
             found = attempt.solution(
-                run_stages(attempt, stages(attempt.task, choice, attempt.small), question)
+                run_to_end(run_stages(attempt, stages(attempt.task, choice, attempt.small)))
             )
         rounds += found.rounds
         if best is None or rank(found.certificate) <= rank(best.certificate):
@@ -106,41 +108,65 @@ def solve(
     return best
 
 
-def run_stages(attempt: Attempt, planned: list[Stage], question: Question) -> Status:
+def run_stages(attempt: Attempt, planned: list[Stage]) -> Generator[None, None, Status]:
     """Run the stages of one attempt in order; return why the last one ended.
 
     A stage ends when its solver has no further iterate, when its budget is spent, or for a reason of its own. Before
     an exact stage every reason but the deadline leads on; otherwise only CONVERGED does, as another algorithm may come
     nearer.
+
+    Parameters
+    ----------
+    attempt : Attempt
+    planned : list of Stage
+
+    Yields
+    ------
+    None
+        Wherever the solver expects rows of the kernel, so that other problems on the same rows can expect theirs.
     """
-    doubtful = attempt.problem.hard
     for stage, following in zip(planned, [*planned[1:], None], strict=True):
         attempt.begin(stage)
         status = attempt.status() if attempt.rounds and not stage.is_exact else None
-        while status is None and attempt.advance():
+        while status is None:
+            step = attempt.advance()
+            if step is Step.END:
+                break
+            if step is Step.WAIT:
+                yield
+                status = attempt.status_after_wait()
+                continue
             attempt.report()
             status = attempt.status()
-            if doubtful and status is None and attempt.needs_verdict():
-                # The first rounds found no separator: whether there is one is decided before more are spent.
-                doubtful, attempt.incumbent.verdict = False, question()
-                if isinstance(attempt.incumbent.verdict, Inseparable | Undecided):
-                    return Status.UNDECIDED
+            if status is None and attempt.rules_out_separator():
+                return Status.UNDECIDED
             if attempt.is_spent():
                 break
         stopped = attempt.stopping.watch.status()
         if status in STOPPED or (status is None and stopped is not None):
             return status or stopped or Status.STALLED
-        if status is not None and not _leads_on(status, stage, following):
+        if status is not None and not _leads_on(attempt, stage, following, status):
             return status
     return Status.STALLED
 
 
-def _leads_on(status: Status, stage: Stage, following: Stage | None) -> bool:
-    """Return whether the next stage begins although this one ended with a status."""
+def _leads_on(attempt: Attempt, stage: Stage, following: Stage | None, status: Status) -> bool:
+    """Return whether the next stage is run, though this one ended for a reason of its own."""
     if following is None:
         return False
+    if following.is_exact:
+        return not following.skippable or attempt.is_spent()
     other = following.algorithm is not stage.algorithm
-    return following.is_exact or (status is Status.CONVERGED and not stage.is_exact and other)
+    return status is Status.CONVERGED and not stage.is_exact and other
+
+
+def run_to_end(rounds: Generator[None, None, Status]) -> Status:
+    """Run the stages of a problem by itself, without waiting for others."""
+    while True:
+        try:
+            next(rounds)
+        except StopIteration as end:
+            return end.value
 
 
 def _attempt(
@@ -154,7 +180,8 @@ def _attempt(
     shared: SharedRows | None,
     incumbent: Incumbent,
     history: list[Report],
-) -> Attempt:
+    question: Question,
+) -> RowAttempt:
     """Presolve the task in these units."""
     steps: list[PresolveStep] = [] if selected is None else [selected]
     # A given order of presentation (shuffle=False) is kept: merging rows would change it.
@@ -166,7 +193,9 @@ def _attempt(
         steps.append(distinct)
     if not units.ordinary:
         steps.append(ScaledUnits(units, task.problem))
-    return Attempt(task, steps, distinct, choice.algorithm, stopping, rng, sample, incumbent, history)
+    return RowAttempt(
+        task, steps, distinct, choice.algorithm, stopping, rng, sample, incumbent, history, question
+    )
 
 
 def _one_call(

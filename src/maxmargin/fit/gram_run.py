@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..algorithms import Algorithm
+from ..algorithms import Algorithm, Decomposition
 from ..algorithms.batch.kernel_rows import add_rows
 from ..data.rows import KernelPatterns
 from ..data.task import GramTask
@@ -31,21 +31,22 @@ class GramRun(State):
     ----------
     task : GramTask
         Its rows of the kernel may serve others between two rounds, but not during one.
-    algorithm : Algorithm
-        One that has a kernel form (`Algorithm.kernelised`).
+    algorithm : Algorithm or Decomposition
+        One of `KERNEL_ALGORITHMS`.
     tol : float
     rng : Generator or Draws
     interrupted : callable
     """
 
     patterns: KernelPatterns
+    task: GramTask
     tracker: GramTracker
     per_look: ClassVar[int] = 50  # to present a row is to look up a number
 
     def __init__(
         self,
         task: GramTask,
-        algorithm: Algorithm,
+        algorithm: Algorithm | Decomposition,
         tol: float,
         rng: Source,
         interrupted: Callable[[], bool],
@@ -67,6 +68,11 @@ class GramRun(State):
                 self.h.shrink(self.h.norm2() ** -0.5)
                 settle(self.h)
             self.h.number[TIME] = self._plan.clock(self.h.alpha, np.sqrt(self.h.square))
+
+    @property
+    def finite(self) -> bool:
+        """Whether the best dual variables are finite."""
+        return bool(np.isfinite(self.tracker.alpha).all())
 
     def look_for_zero_rows(self) -> None:
         """Hard margin without intercept: a pattern of length 0 alone proves that there is no separator."""

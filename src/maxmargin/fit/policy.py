@@ -17,6 +17,7 @@ from ..algorithms import (
     PUMMA,
     Algorithm,
     BarrierPath,
+    Decomposition,
     DualCoordinateDescent,
     InteriorPoint,
     LinearProgram,
@@ -29,7 +30,8 @@ from ..algorithms.programs import NoSeparator
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..problem.problem import Problem
-from .exact import is_small
+from .exact import MANY_ROWS, NEAR_ENOUGH, is_small
+from .gram_exact import has_few_rows
 
 # Rows x columns x smaller side up to which the barrier path was the fastest for p other than 2.
 MAX_BARRIER_FLOPS = 4e9
@@ -49,10 +51,13 @@ MIN_THREADED_ENTRIES = 2e6
 PATIENCE_PASSES = 50
 # Rounds that a convergent algorithm has at least before the exact stage of a small problem.
 MIN_ROUNDS = 3
+# Rounds of a kernel problem of many rows, after which a factor of low rank of its Gram matrix is worth a look.
+LONG = 30
 # Row visits before the exact stage: this share of its floating-point operations, in entries visited, and 5 passes.
 EXACT_SHARE, MIN_PASSES = 0.4, 5.0
 EXACT = "exact"  # the name of the exact stage in reports
 CONDITIONS = "p = 2, a small problem: the optimality conditions on the support"
+SUPPORT = "few rows, or features: the optimality conditions on the support"
 PROVES = "p = 2, a small problem: the first point that proves tol"
 
 
@@ -102,19 +107,25 @@ class Stage:
 
     Attributes
     ----------
-    algorithm : Algorithm or None
+    algorithm : Algorithm, Decomposition or None
         None for the exact stage (the active-set method).
     reason : str
     max_row_visits : float, default=inf
         Row visits of the whole attempt after which the next stage begins.
     min_rounds : int, default=0
         Rounds that the stage has in any case.
+    near_enough : float, default=0
+        Relative gap at which the next stage begins, whatever the budget.
+    skippable : bool, default=False
+        Whether an exact stage is left out where the stage before ended within its budget.
     """
 
-    algorithm: Algorithm | None
+    algorithm: Algorithm | Decomposition | None
     reason: str
     max_row_visits: float = np.inf
     min_rounds: int = 0
+    near_enough: float = 0.0
+    skippable: bool = False
 
     @property
     def is_exact(self) -> bool:
@@ -145,6 +156,25 @@ def stages(task: Task, choice: Choice, small: bool) -> list[Stage]:
         before = Stage(algorithm, choice.reason, fair_share(task.patterns), MIN_ROUNDS)
         return [before, exact, main, *last]
     return [main, *last]
+
+
+def gram_stages(n: int, algorithm: Algorithm | Decomposition, reason: str, exact: bool) -> list[Stage]:
+    """Return the stages of a kernel problem of n rows.
+
+    Parameters
+    ----------
+    n : int
+    algorithm : Algorithm or Decomposition
+    reason : str
+    exact : bool
+        Whether small problems end with the exact stage.
+    """
+    main = Stage(algorithm, reason)
+    if not (exact and algorithm.convergent and n <= MANY_ROWS):
+        return [main]
+    few = has_few_rows(n)
+    before = Stage(algorithm, reason, 0.0, MIN_ROUNDS if few else LONG, NEAR_ENOUGH if few else 0.0)
+    return [before, Stage(None, SUPPORT, skippable=True), main]
 
 
 def fair_share(patterns: Patterns) -> float:

@@ -43,6 +43,7 @@ class Run(State):
     """
 
     patterns: Patterns
+    task: Task
     tracker: RowTracker
 
     def __init__(
@@ -117,13 +118,6 @@ class Run(State):
         else:
             return
         self.evaluate(w, b, np.ones(self.n) if task.start is None else task.start)
-
-    def handed_to(self, algorithm: Algorithm) -> Run:
-        """Return the run of another algorithm on the same task, with the best points and the counts of this one."""
-        other = Run(self.task, algorithm, self.tol, self.rng, self.interrupted)
-        other.tracker = self.tracker
-        other.presentations, other.steps = self.presentations, self.steps
-        return other
 
     # for schedules
 

@@ -7,6 +7,7 @@ so that nothing is ever certified on an active set.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,10 +18,21 @@ from ..engine.state import BIAS, FACTOR, recount
 from ..problem.intercept import best_intercept
 
 if TYPE_CHECKING:
+    from .gram_run import GramRun
     from .run import Run
     from .state import State
 
-Schedule = Callable[[Any], Iterator[None]]  # of a `State`; those of batch solvers, of a `Run`
+
+class Step(Enum):
+    """What a stage of a fit has just done."""
+
+    ITERATE = "made an iterate"
+    WAIT = "expects rows of the kernel, which other problems on the same rows may need too"
+    END = "has no further iterate"
+
+
+# Of a `State`; those of batch solvers, of a `Run` or a `GramRun`. None is an iterate.
+Schedule = Callable[[Any], Iterator[Step | None]]
 
 NEAR = 0.03  # rows farther from the margin than this share of it, and at their bound, rest for a round
 MOVING = 0.3  # the same in units of the gap, up to one: while w moves far, more rows come near
@@ -32,6 +44,8 @@ AGAIN = 100  # most passes over those that made a step, where a margin may be ou
 LEAP, HOPELESS = 0.25, 0.5  # where the next margin lies between the bounds, and where one is given up
 TRIPLE = 3.0  # the most that a margin is raised by
 AS_GOOD = 1e-6  # a gap at which a batch solver that stops has come as near as numbers do
+# Working sets without bounds that are nearer than this share of the last distance: as near as float64 comes.
+IDLE, BETTER = 200, 0.999
 INNER, CORE = 30, 10  # most sweeps of the active set, and of the rows that just moved
 
 
@@ -300,6 +314,27 @@ def points(run: Run) -> Iterator[None]:
     yield
 
 
+def working_sets(run: GramRun) -> Iterator[Step | None]:
+    """Yield after every working set; end without a violation of optimality, or after many that improve no bound."""
+    task, tracker, idle, nearest = run.task, run.tracker, 0, np.inf
+    before = np.zeros(task.y.size) if task.start is None else task.start
+    for point in run.rule.iterates(task, run.interrupted):
+        if point is None:
+            yield Step.WAIT
+            continue
+        tracker.evaluate(point.alpha, point.scores)
+        apart = tracker.upper - (max(tracker.lower, 0.0) if task.problem.hard else tracker.lower)
+        # bounds that cross are rounding, of which more sets bring no less
+        idle = idle + 1 if apart > BETTER * nearest or apart <= 0.0 else 0
+        nearest = apart if idle == 0 else nearest
+        run.presentations += task.y.size
+        run.steps += int(np.count_nonzero(point.alpha != before))
+        before = point.alpha
+        yield
+        if idle >= IDLE:
+            return
+
+
 SCHEDULES: dict[str, Schedule] = {
     "plain": plain,
     "active": active_set,
@@ -310,4 +345,5 @@ SCHEDULES: dict[str, Schedule] = {
     "mini-batches": mini_batches,
     "planes": planes,
     "points": points,
+    "working-sets": working_sets,
 }

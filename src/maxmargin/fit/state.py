@@ -8,11 +8,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache, cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..algorithms import Algorithm, Bias, Facts, Perceptron
+from ..algorithms import Algorithm, Bias, Decomposition, Facts, Perceptron
 from ..data.rows import Room
 from ..engine.order import Source, shuffled
 from ..engine.state import BIAS, NORM2, Fixed, Weight, settle
@@ -37,7 +37,7 @@ class State(ABC):
     patterns : Patterns or KernelPatterns
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,), positive
-    algorithm : Algorithm
+    algorithm : Algorithm or Decomposition
     tol : float
         Certified relative gap that is asked for.
     rng : Generator or Draws
@@ -62,6 +62,7 @@ class State(ABC):
     """
 
     per_look: ClassVar[int] = 1
+    task: Any
     tracker: Any  # a Tracker, of the kind of the subclass
 
     def __init__(
@@ -70,14 +71,15 @@ class State(ABC):
         patterns: Any,
         y: np.ndarray,
         weights: np.ndarray,
-        algorithm: Algorithm,
+        algorithm: Algorithm | Decomposition,
         tol: float,
         rng: Source,
         interrupted: Callable[[], bool],
         point: tuple[np.ndarray, float] | None = None,
     ) -> None:
         self.problem, self.patterns, self.y, self.weights = problem, patterns, y, weights
-        self.algorithm, self.tol, self.rng, self.interrupted = algorithm, tol, rng, interrupted
+        self.algorithm: Any = algorithm
+        self.tol, self.rng, self.interrupted = tol, rng, interrupted
         self.n = patterns.n
         self.scores, self.moved = np.empty(self.n), np.empty(self.n, np.uint32)
         self.presentations = self.steps = 0
@@ -131,6 +133,13 @@ class State(ABC):
     def finite(self) -> bool:
         """Whether the engine's w, if there is one, is finite."""
         return "h" not in vars(self) or bool(np.isfinite(self.h.space.vector.w).all())
+
+    def handed_to(self, algorithm: Any) -> Self:
+        """Return the run of another algorithm on the same task, with the best points and the counts of this one."""
+        other = type(self)(self.task, algorithm, self.tol, self.rng, self.interrupted)  # pyright: ignore
+        other.tracker = self.tracker
+        other.presentations, other.steps = self.presentations, self.steps
+        return other
 
     @abstractmethod
     def _weight(self, scale: Any, holds: bool) -> Weight:

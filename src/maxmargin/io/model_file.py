@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils.validation import check_is_fitted
 
-from ..algorithms import ALGORITHMS, Algorithm
+from ..algorithms import ALGORITHMS, Algorithm, Decomposition
 from ..certificates.certificate import Certificate, Certificates, Fingerprint
 from ..certificates.verdicts import Inseparable, Undecided
 from ..estimators.cv import MaxMarginClassifierCV
@@ -22,7 +22,6 @@ from ..estimators.imported import Imported, ImportedKernelClassifier, ImportedLi
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
 from ..estimators.online import OnlineMarginClassifier
-from ..fit.kernel_solve import Decomposition
 from ..fit.report import Report
 from ..kernels.functions import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
 from ..numerics.files import written_whole

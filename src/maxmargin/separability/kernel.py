@@ -28,8 +28,9 @@ from ..certificates.gram import KernelSample
 from ..certificates.sample import Sample, fingerprint
 from ..certificates.separators import KernelSeparator, PolynomialSeparator
 from ..certificates.verdicts import Inseparable, Separable, Verdict
+from ..fit.gram_exact import finish, has_few_rows
 from ..fit.gram_tracker import GramTracker
-from ..fit.kernel_solve import BETTER, FEW_ROWS, IDLE, finish
+from ..fit.schedules import BETTER, IDLE
 from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
 from ..numerics.rational import BeyondReachError, ExactRows
 from ..numerics.sparse_columns import without_empty_columns
@@ -207,7 +208,7 @@ class KernelSearch(SeparatorSearch):
 
     def _finish(self) -> bool:
         """Take the exact step of the hard margin on few rows; return whether the margin of its function is proved."""
-        if self.y.size > FEW_ROWS or self.watch.interrupted():
+        if not has_few_rows(self.y.size) or self.watch.interrupted():
             return False
         finish(self._best, self.problem, self.y, self._ones, self._sample)
         return self._proved_margin() > 0.0

@@ -13,15 +13,21 @@ T. Joachims, "Making large-scale SVM learning practical", 1998; Z. Wen et al., "
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ...engine.breakpoints import median
 from ...engine.jit import compiled
+from ...engine.state import Fixed
 from ...problem.problem import Problem
+from ..base import Bias, Facts, Plan
 from .kernel_rows import KernelRows, add_rows
 from .smo import pairs, singles
+
+if TYPE_CHECKING:
+    from ...data.task import GramTask
 
 SET = 2048  # rows of a working set
 NEW = 0.25  # share of it that is new, at most; and half as many as rows are free, but not
@@ -42,6 +48,37 @@ class Point(NamedTuple):
 
     alpha: np.ndarray
     scores: np.ndarray
+
+
+class WorkingSets(NamedTuple):
+    """The rule of `Decomposition`: iterates of a task, a working set each."""
+
+    def iterates(self, task: GramTask, interrupted: Callable[[], bool]) -> Iterator[Point | None]:
+        """Return the iterates of a task, and None wherever rows of the kernel are expected."""
+        return decomposition(task.problem, task.rows, task.y, task.weights, interrupted, task.start)
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Working sets of the rows that violate optimality most, each solved by sequential minimal optimisation.
+
+    It solves every kernel problem, and knows patterns by their kernel alone: the attributes are those of `Algorithm`.
+    """
+
+    name: ClassVar[str] = "decomposition"
+    schedule: ClassVar[str] = "working-sets"
+    convergent: ClassVar[bool] = True
+    shuffle: ClassVar[bool] = True  # needs no order of the rows
+    bias: ClassVar[Bias] = Bias.OWN
+    scale: ClassVar[Any] = Fixed
+
+    def refuses(self, problem: Problem) -> str | None:
+        """Return None: no kernel problem is refused."""
+        return None
+
+    def plan(self, facts: Facts) -> Plan:
+        """Return the rule, which is the same for every problem."""
+        return Plan(rule=WorkingSets(), unit=1.0)
 
 
 def decomposed_points(
