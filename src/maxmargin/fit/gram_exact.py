@@ -16,8 +16,8 @@ from .exact import FEW_ROWS as FEW_FACTORED_ROWS
 from .gram_tracker import GramTracker
 from .incumbent import ROUNDING
 
-# Rows up to which the exact stage takes the eigenvalues of the whole Gram matrix, of which about 10 n^3 operations
-# are fewer than those of many working sets.
+# Rows up to which the exact stage takes the eigenvalues of the whole Gram matrix, which cost O(n^3); of more rows it
+# needs few features, or a factor of low rank.
 FEW_ROWS = 500
 
 

@@ -17,11 +17,11 @@ from ..engine.sweep import look
 from .gram_tracker import GramTracker
 from .state import State
 
-# most and fewest rows of the kernel that are computed at once, if there are enough: w moves on meanwhile, so that of
-# many that are wrong now few will ever make a step
+# Most and fewest rows of the kernel that are computed at once: one block is cheaper than its rows one by one, but w
+# moves meanwhile, so that of many rows that violate the rule now few will make a step.
 TOGETHER, LEAST = 32, 16
-ROUNDING = 1e-12  # share of a cap by which a dual weight may be above it
-TRIED = 2048  # rows that are asked, at most, whether they are wrong as well
+ROUNDING = 1e-12  # share of its cap by which a dual variable may exceed it
+TRIED = 2048  # most rows that are tested for a step, each at the price of a comparison in Python
 
 
 class GramRun(State):
@@ -75,7 +75,7 @@ class GramRun(State):
         return bool(np.isfinite(self.tracker.alpha).all())
 
     def look_for_zero_rows(self) -> None:
-        """Hard margin without intercept: a pattern of length 0 alone proves that there is no separator."""
+        """Prove that a hard margin without intercept has no separator where a pattern has length 0."""
         empty = self.patterns.square == 0.0
         if self.problem.hard and self.problem.intercept == "none" and empty.any():
             self.tracker.evaluate_dual(self._every(np.where(empty, 1.0, 0.0)), np.zeros(self.patterns.rows.n))
@@ -91,7 +91,7 @@ class GramRun(State):
         )
 
     def _begin_at(self, alpha: np.ndarray) -> None:
-        """Begin with these dual weights, and the scores that they make."""
+        """Begin with these dual variables, and the scores that they make."""
         h = self.h
         h.alpha[:] = alpha
         w = h.space.vector.w
@@ -111,7 +111,7 @@ class GramRun(State):
         self.tracker.evaluate_dual(self._every(alpha), scores)
 
     def _feasible(self, alpha: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Dual weights within their caps, and balanced unless `points` does that as well, with their scores."""
+        """Return dual variables within their caps, balanced where the tracker would lose by doing that, with scores."""
         problem = self.problem
         caps = problem.caps(self.weights)
         within = bool((alpha <= caps * (1.0 + ROUNDING)).all())
@@ -124,7 +124,10 @@ class GramRun(State):
         if within and size * size <= 0.1 * self.tol * self._length2() / self.unit / self.unit:
             return alpha, scores
         if within and self.shifts and np.count_nonzero(cut) > self.patterns.rows.most:
-            return alpha, scores  # too dear, and the balance comes by itself
+            return (
+                alpha,
+                scores,
+            )  # the product costs too much, and a free intercept balances the classes by itself
         return balanced, scores - self._product(cut * self.y)
 
     def _length2(self) -> float:
@@ -132,7 +135,7 @@ class GramRun(State):
         return max(float((self.h.alpha * self.y) @ w[self.patterns.used]), 0.0) + float(w[-1]) ** 2
 
     def _every(self, alpha: np.ndarray) -> np.ndarray:
-        """Dual weights of all patterns."""
+        """Return dual variables of all rows, 0 for those of weight 0."""
         out = np.zeros(self.patterns.rows.n)
         out[self.patterns.used] = alpha
         return out
@@ -140,7 +143,7 @@ class GramRun(State):
     # rows of the kernel
 
     def _product(self, c: np.ndarray) -> np.ndarray:
-        """sum_i c_i k(x_i, x_j) for every pattern j."""
+        """Return sum_i c_i k(x_i, x_j) for every row j."""
         patterns, out = self.patterns, np.zeros(self.patterns.rows.n)
         patterns.forget()
         places, block = np.flatnonzero(c), max(1, patterns.rows.most // 2)
@@ -154,7 +157,7 @@ class GramRun(State):
         return super()._sweeps(rule, h, order, passes)
 
     def _open(self, order: np.ndarray) -> None:
-        """Rules begin with the first row, the first of the other class, or the first that is not of length 0."""
+        """Fetch the rows that rules begin with: the first of each class, and the first that is not of length 0."""
         firsts = [
             order[self.y[order] > 0.0][:1],
             order[self.y[order] < 0.0][:1],
@@ -165,7 +168,7 @@ class GramRun(State):
         super()._open(order)
 
     def _served(self, rule: Any, h: Any, order: np.ndarray) -> bool:
-        """Fetch what a sweep has halted for, with rows that are wrong as well; a sweep out of time is given up."""
+        """Fetch the row that a sweep has stopped for, and others that violate the rule; return whether to resume."""
         if not h.halted():
             return False
         if self.interrupted():
@@ -180,10 +183,10 @@ class GramRun(State):
         return True
 
     def _wrong(self, rule: Any, h: Any, order: np.ndarray, most: int) -> list[int]:
-        """Rows on which the rule would step next, as far as one sees, whose kernel rows are not at hand.
+        """Return rows without a kernel row at hand on which the rule would step next, by the present scores.
 
-        Those that come first are the ones most likely to be wrong still when they come; where few are wrong, those
-        of the smallest scores as well.
+        The first in order come first, as w moves least until then; where there are few, rows of the smallest scores
+        fill up.
         """
         order = order[h.space.places[h.space.rows[order]] < 0]
         look(h, order, self._seen)

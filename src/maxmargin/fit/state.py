@@ -19,12 +19,12 @@ from ..engine.state import BIAS, NORM2, Fixed, Weight, settle
 from ..engine.sweep import batches, begin, excess, look, narrow, repeat, unsettled
 from ..problem.problem import Problem, alike
 
-# Passes, or entries, of the Perceptron run that bounds the margin from below: a rule that is told a tighter bound ends
-# sooner, and the run costs less than a round of it.
+# Passes, or entries, of the Perceptron run that bounds the margin from below; the larger of both. More give a tighter
+# bound, which spares the rules that ask for it steps.
 SHORT, MANY = 20, 30_000_000
 # Looks without a better bound, after which an intercept that still moves does so by the rule's own accuracy.
 TO_AND_FRO = 50
-# Entries of the passes between two checks of the clock, about 10 ms: fewer cost calls, more delay an interrupt.
+# Entries of the passes between two checks of the clock: fewer cost more calls, more delay an interrupt.
 AT_ONCE = 1e7
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from ..problem.intercept import best_multiple_and_intercept
 from ..problem.problem import Problem, best_multiple
 
-# Rounds in which the length of w and the intercept are optimised in turn: the problem is jointly convex, and a bound
-# need not be the best one along both, so that few are enough.
+# Rounds in which the length of w and the intercept are optimised in turn: the objective is convex in both, and a bound
+# that is not quite the best one is still a bound.
 TURNS = 3
 # A pair of points is kept together unless the best halves of two pairs leave less than this share of its gap: a
-# primal and a dual point of one iterate prove more to later steps than two unrelated ones.
+# smaller improvement is no reason to take its two points from different iterates.
 APART = 0.9
 
 
