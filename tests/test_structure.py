@@ -26,12 +26,12 @@ LIMITS = GOALS | {
     "files in the fullest folder": 30,
     "lines of the longest file": 569,
     "files above 450 lines": 4,
-    "code lines": 24_000,
-    "modules in the longest chain of imports": 28,
+    "code lines": 24_100,
+    "modules in the longest chain of imports": 30,
 }
 # functions, files
 VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (45, 12)}
-VISITED_LIMITS = {"linear fit": (213, 44), "kernel fit": (296, 45), "separate": (74, 15)}
+VISITED_LIMITS = {"linear fit": (213, 44), "kernel fit": (324, 53), "separate": (74, 15)}
 
 
 @pytest.fixture(scope="module")
