@@ -112,8 +112,8 @@ def run_stages(attempt: Attempt, planned: list[Stage]) -> Generator[None, None, 
     """Run the stages of one attempt in order; return why the last one ended.
 
     A stage ends when its solver has no further iterate, when its budget is spent, or for a reason of its own. Before
-    an exact stage every reason but the deadline leads on; otherwise only CONVERGED does, as another algorithm may come
-    nearer.
+    an exact stage every reason but the deadline leads on (unless the stage is skippable, and the one before it ended
+    within its budget); otherwise only CONVERGED of an algorithm does, as another one may come nearer.
 
     Parameters
     ----------
