@@ -27,7 +27,7 @@ from .objective import primal, reference
 from .report import as_typed, deliver, page_parser, table, versions
 from .rivals import FAMILY, HARD, OTHERS, Bounded, Rival, signs, timed
 from .solvers import Answer, ladder
-from .unscaled import SETS, Rows, _svmlight, unequal
+from .unscaled import MICROARRAYS, SETS, Rows, unequal
 
 PAGE = Path(__file__).parents[1] / "docs" / "regimes.md"
 GAPS = (1e-4, 1e-6)
@@ -52,21 +52,7 @@ SOFT: dict[str, Callable[[], Rows]] = {
     "letter": SETS["letter"],
     "unequal-1m": lambda: unequal(1_000_000, 20),
 }
-SEPARABLE: dict[str, Callable[[], Rows]] = {
-    "sonar": SETS["sonar"],
-    **{
-        name: lambda file=file: _svmlight(f"{file}.svm.gz")
-        for name, file in {
-            "arcene": "arcene/arcene_train",
-            "breast-chang": "breast-chang/breast-chang",
-            "breast-west": "breast-west/breast-west",
-            "cns": "cns/cns",
-            "colon": "colon/colon",
-            "dlbcl": "dlbcl/dlbcl-7129",
-            "prostate": "prostate/prostate",
-        }.items()
-    },
-}
+SEPARABLE = {"sonar": SETS["sonar"], **MICROARRAYS}
 
 
 class Soft:

@@ -68,3 +68,15 @@ SETS: dict[str, Callable[[], Rows]] = {
     "madelon": lambda: _svmlight("madelon/madelon_train.svm.gz"),
     "skin": lambda: _columns("skin/Skin_NonSkin.txt.gz"),
 }
+MICROARRAYS: dict[str, Callable[[], Rows]] = {
+    name: lambda file=file: _svmlight(f"{file}.svm.gz")
+    for name, file in {
+        "arcene": "arcene/arcene_train",
+        "breast-chang": "breast-chang/breast-chang",
+        "breast-west": "breast-west/breast-west",
+        "cns": "cns/cns",
+        "colon": "colon/colon",
+        "dlbcl": "dlbcl/dlbcl-7129",
+        "prostate": "prostate/prostate",
+    }.items()
+}

@@ -1,0 +1,178 @@
+"""Seconds of fits of two checkouts of this package, in turn: every problem of the benchmark pages, peers left out.
+
+`python -m benchmarks.before_after --before ../old`: each checkout runs in a process of its own, which fits one problem
+when it is asked to. Problems are those of docs/benchmarks.md, docs/regimes.md, docs/defaults.md and docs/kernels.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .datasets import DATASETS
+from .kernel_sets import sets as kernel_sets
+from .unscaled import MICROARRAYS, SETS, unequal
+
+HERE = Path(__file__).parents[1]
+LOSSES = ("hinge", "squared_hinge")
+PATIENCE = 120.0  # seconds after which a fit is ended
+ENOUGH, FITS = 1.0, 7  # seconds of fits of one checkout on one problem, and how many fits at most
+SCALED = (
+    "breast_cancer",
+    "digits",
+    "iris",
+    "wine",
+)  # docs/defaults.md has these with standardised columns too
+GENERATED: dict[str, Callable[[], Any]] = {
+    "unequal-200k": lambda: unequal(200_000, 50),
+    "unequal-1m": lambda: unequal(1_000_000, 20),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a benchmark page: a data set, and the parameters of the estimator."""
+
+    page: str
+    data: str
+    parameters: dict[str, Any] = field(hash=False)
+
+    def __str__(self) -> str:
+        settings = ", ".join(
+            f"{name}={value}" for name, value in self.parameters.items() if name != "cache_size"
+        )
+        return f"{self.page} {self.data} {settings}"
+
+
+def rows() -> Iterator[Row]:
+    """Yield the rows of all pages, those of one data set one after the other."""
+    for name, C, algorithm in product(DATASETS, (1.0, 0.1), ("auto", "dcd", "mpu")):
+        common = {"loss": "hinge", "fit_intercept": False, "tol": 1e-4}
+        yield Row("benchmarks", name, {"C": C, "algorithm": algorithm, **common})
+    soft = ("unequal-200k", "skin", "satimage", "letter", "unequal-1m")
+    for name, loss, C, tol, intercept in product(
+        soft, LOSSES, (1e-3, 1.0, 100.0), (1e-4, 1e-6), ("augmented", "free")
+    ):
+        yield Row("regimes", name, {"C": C, "loss": loss, "tol": tol, "intercept": intercept})
+    for name, tol in product(("sonar", *MICROARRAYS), (1e-4, 1e-6)):
+        yield Row("regimes", name, {"C": float("inf"), "tol": tol, "intercept": "free"})
+    scaled = [f"{name} scaled" for name in SCALED]
+    for name, loss, C in product((*SETS, *scaled, *MICROARRAYS), LOSSES, (1e-3, 1.0, 1e3)):
+        yield Row("defaults", name, {"C": C, "loss": loss})
+    for name in kernel_sets():
+        yield Row("kernels", name, {"tol": 1e-3, "cache_size": 200.0})
+
+
+@lru_cache(maxsize=1)
+def load(page: str, name: str) -> Any:
+    """Return the data of a row: (X, y), or a set of the kernel benchmarks."""
+    if page == "kernels":
+        return kernel_sets()[name]()
+    if page == "benchmarks":
+        data = DATASETS[name]()
+        return data.X, data.y
+    X, y = {**SETS, **MICROARRAYS, **GENERATED}[name.removesuffix(" scaled")]()
+    if name.endswith(" scaled"):
+        X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0.0, X.std(axis=0), 1.0)
+    return X, np.unique(y, return_inverse=True)[1]
+
+
+def fit(row: Row) -> dict[str, Any]:
+    """Fit once, with the package that this process imports."""
+    from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier
+
+    if row.page == "kernels":
+        data = load(row.page, row.data)
+        scheme = "ovr" if data.against == "the rest" else "ovo"
+        model: Any = KernelMaxMarginClassifier(data.C, gamma=data.gamma, multi_class=scheme, **row.parameters)
+        X, y = data.X, data.y
+    else:
+        model = MaxMarginClassifier(random_state=0, max_time=PATIENCE, **row.parameters)
+        X, y = load(row.page, row.data)
+    begin = time.process_time()
+    model.fit(X, y)
+    seconds = time.process_time() - begin
+    return {"seconds": seconds, "status": model.status_.value, "gap": model.certificate_.gap}
+
+
+class Checkout:
+    """A process that fits with the package of one checkout."""
+
+    def __init__(self, folder: Path) -> None:
+        one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+        environment = {
+            **os.environ,
+            **one_thread,
+            "PYTHONPATH": str(folder / "src"),
+            "PYTHONWARNINGS": "ignore",
+        }
+        command = [sys.executable, "-m", "benchmarks.before_after", "--worker"]
+        self._process = subprocess.Popen(
+            command, cwd=HERE, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def fit(self, row: Row) -> dict[str, Any]:
+        """Let the process fit once."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps(asdict(row)), file=self._process.stdin, flush=True)
+        return json.loads(self._process.stdout.readline())
+
+
+def compare(row: Row, before: Checkout, after: Checkout) -> tuple[float, float, str, str]:
+    """Return the shortest times of both checkouts, fitted in turn, and how their fits ended.
+
+    The first fit of each loads data and compiled code and does not count.
+    """
+    times: dict[Checkout, list[float]] = {before: [], after: []}
+    ends = {checkout: checkout.fit(row) for checkout in times}
+    while len(times[after]) < FITS and sum(times[before] + times[after]) < 2.0 * ENOUGH:
+        for checkout, found in times.items():
+            found.append(checkout.fit(row)["seconds"])
+    return min(times[before]), min(times[after]), ends[before]["status"], ends[after]["status"]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Compare two checkouts and print a line for each row, then the geometric mean of the ratios after / before."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.before_after", description=__doc__)
+    parser.add_argument("--before", type=Path, help="the other checkout")
+    parser.add_argument("--pages", nargs="+", default=["benchmarks", "regimes", "defaults", "kernels"])
+    parser.add_argument("--skip", nargs="+", default=[], help="data sets that are left out")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.worker:
+        for line in sys.stdin:
+            print(json.dumps(fit(Row(**json.loads(line)))), flush=True)
+        return 0
+    if options.before is None:
+        parser.error("name the other checkout: --before FOLDER")
+    before, after = Checkout(options.before.resolve()), Checkout(HERE)
+    ratios: dict[str, list[float]] = {}
+    for row in rows():
+        if row.page not in options.pages or row.data in options.skip:
+            continue
+        old, new, ended_before, ended_after = compare(row, before, after)
+        ratios.setdefault(row.page, []).append(new / old)
+        ends = ended_after if ended_after == ended_before else f"{ended_before} -> {ended_after}"
+        print(f"{new / old:.2f}  {1e3 * old:.2f} -> {1e3 * new:.2f} ms  {ends}  {row}", flush=True)
+    summaries = {**ratios, "all": [ratio for found in ratios.values() for ratio in found]}
+    for page, found in summaries.items():
+        mean = float(np.exp(np.mean(np.log(found))))
+        print(f"{page}: geometric mean {mean:.3f} of {len(found)} rows, largest {max(found):.2f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
