@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..data.duplicates import merge
-from ..kernels.functions import Kernel, Precomputed, plain
+from ..kernels.functions import Kernel, Precomputed
 
 BLOCK = 256  # rows at once
 
@@ -70,7 +70,7 @@ class KernelMachine:
         out = np.tile(self.intercepts.astype(float), (Z.shape[0], 1))
         X = self.X
         if not isinstance(self.kernel, Precomputed) and X.dtype != np.float64 and Z.dtype == np.float64:
-            X = self.kernel.prepared(plain(X).astype(np.float64))  # the finer of both
+            X = X.astype(np.float64)  # the finer of both
 
         def fill(first: int) -> None:
             some = slice(first, first + BLOCK)
@@ -107,4 +107,4 @@ class KernelMachine:
             return iter([(slice(None), Z[:, X])])
         if not self.coefficients.shape[1]:
             return iter([])
-        return self.kernel.tiles(self.kernel.asked(Z.astype(X.dtype, copy=False), X), X)
+        return self.kernel.tiles(Z.astype(X.dtype, copy=False), X)

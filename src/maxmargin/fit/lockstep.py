@@ -17,7 +17,7 @@ from ..certificates.bounds import Bounds
 from ..certificates.expansions import KernelBounds, KernelPoint, all_bounds, better
 from ..certificates.gram import KernelSample
 from ..data.task import GramTask
-from ..kernels.functions import Precomputed, WholeNumbers, plain
+from ..kernels.functions import Precomputed
 from ..problem.problem import Problem
 from ..problem.status import Status
 from .attempt import UNFINISHED
@@ -128,7 +128,7 @@ def solve_kernel(
     best: dict[int, KernelBounds] = {}
     left, goals = list(range(len(parts))), [stopping.tol] * len(parts)
     for dtype in _precisions(sample, stopping.tol, megabytes):
-        X = sample.X if dtype == np.float64 else plain(sample.X).astype(dtype)
+        X = sample.X.astype(dtype, copy=False)
         rows = KernelRows(sample.kernel, X, megabytes)
         some = [parts[k] for k in left]
         found = _all_attempts(
@@ -191,9 +191,7 @@ def _precisions(sample: KernelSample, tol: float, megabytes: float) -> list[Any]
         return [sample.X.dtype]
     if tol < COARSE or has_few_rows(n) or 8 * n * n <= megabytes * MEGABYTE:
         return [np.float64]
-    # whole numbers may be exact in float64 alone
-    narrow = isinstance(sample.X, WholeNumbers)
-    error = sample.error if narrow else sample.kernel.error(plain(sample.X).astype(np.float32))
+    error = sample.kernel.error(sample.X.astype(np.float32))  # whole numbers may be exact in float64 alone
     return [np.float32, np.float64] if error * SINGLE <= FINE * sample.most else [np.float64]
 
 
