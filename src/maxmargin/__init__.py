@@ -4,181 +4,115 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from .algorithms import (
-        ALMA,
-        CRAMMA,
-        FMP,
-        IMA,
-        MICRA,
-        MPU,
-        PUMMA,
-        ROMMA,
-        AggressiveROMMA,
-        BarrierPath,
-        CuttingPlane,
-        DualCoordinateDescent,
-        FixedDirectionalMargin,
-        FlexibleIMA,
-        InteriorPoint,
-        LinearProgram,
-        LocalPerceptron,
-        Newton,
-        Pegasos,
-        Perceptron,
-        ProximalPoint,
-    )
-    from .certificates.certificate import Certificate, CertificateError, Certificates
-    from .certificates.separators import KernelSeparator, LinearSeparator, PolynomialSeparator
-    from .certificates.verdicts import Inseparable, Separable, Undecided
-    from .certificates.verification import verify
-    from .estimators.cv import MaxMarginClassifierCV
-    from .estimators.explanation import SupportReport
-    from .estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
-    from .estimators.kernel import KernelMaxMarginClassifier
-    from .estimators.linear import MaxMarginClassifier
-    from .estimators.online import OnlineMarginClassifier
-    from .estimators.path import MarginPath, margin_path
-    from .estimators.selection import MarginRFE
-    from .fit.report import Report
-    from .inspection.compare import Comparison, compare
-    from .inspection.support_report import support_report
-    from .io.json import from_dict, from_json, to_dict, to_json
-    from .io.model_file import load, save
-    from .io.onnx import to_onnx
-    from .io.sealed_file import ModelFileError
-    from .io.text_models import from_liblinear, from_libsvm, to_liblinear, to_libsvm
-    from .problem.problem import Problem
-    from .problem.status import Status
-    from .separability.separate import separate
+if TYPE_CHECKING:  # what type checkers and editors see; a test compares it with the table below
+    from .algorithms import ALMA as ALMA
+    from .algorithms import CRAMMA as CRAMMA
+    from .algorithms import FMP as FMP
+    from .algorithms import IMA as IMA
+    from .algorithms import MICRA as MICRA
+    from .algorithms import MPU as MPU
+    from .algorithms import PUMMA as PUMMA
+    from .algorithms import ROMMA as ROMMA
+    from .algorithms import AggressiveROMMA as AggressiveROMMA
+    from .algorithms import BarrierPath as BarrierPath
+    from .algorithms import CuttingPlane as CuttingPlane
+    from .algorithms import DualCoordinateDescent as DualCoordinateDescent
+    from .algorithms import FixedDirectionalMargin as FixedDirectionalMargin
+    from .algorithms import FlexibleIMA as FlexibleIMA
+    from .algorithms import InteriorPoint as InteriorPoint
+    from .algorithms import LinearProgram as LinearProgram
+    from .algorithms import LocalPerceptron as LocalPerceptron
+    from .algorithms import Newton as Newton
+    from .algorithms import Pegasos as Pegasos
+    from .algorithms import Perceptron as Perceptron
+    from .algorithms import ProximalPoint as ProximalPoint
+    from .certificates.certificate import Certificate as Certificate
+    from .certificates.certificate import CertificateError as CertificateError
+    from .certificates.certificate import Certificates as Certificates
+    from .certificates.separators import KernelSeparator as KernelSeparator
+    from .certificates.separators import LinearSeparator as LinearSeparator
+    from .certificates.separators import PolynomialSeparator as PolynomialSeparator
+    from .certificates.verdicts import Inseparable as Inseparable
+    from .certificates.verdicts import Separable as Separable
+    from .certificates.verdicts import Undecided as Undecided
+    from .certificates.verification import verify as verify
+    from .estimators.cv import MaxMarginClassifierCV as MaxMarginClassifierCV
+    from .estimators.explanation import SupportReport as SupportReport
+    from .estimators.imported import ImportedKernelClassifier as ImportedKernelClassifier
+    from .estimators.imported import ImportedLinearClassifier as ImportedLinearClassifier
+    from .estimators.kernel import KernelMaxMarginClassifier as KernelMaxMarginClassifier
+    from .estimators.linear import MaxMarginClassifier as MaxMarginClassifier
+    from .estimators.online import OnlineMarginClassifier as OnlineMarginClassifier
+    from .estimators.path import MarginPath as MarginPath
+    from .estimators.path import margin_path as margin_path
+    from .estimators.selection import MarginRFE as MarginRFE
+    from .fit.report import Report as Report
+    from .inspection.compare import Comparison as Comparison
+    from .inspection.compare import compare as compare
+    from .inspection.support_report import support_report as support_report
+    from .io.json import from_dict as from_dict
+    from .io.json import from_json as from_json
+    from .io.json import to_dict as to_dict
+    from .io.json import to_json as to_json
+    from .io.model_file import load as load
+    from .io.model_file import save as save
+    from .io.onnx import to_onnx as to_onnx
+    from .io.sealed_file import ModelFileError as ModelFileError
+    from .io.text_models import from_liblinear as from_liblinear
+    from .io.text_models import from_libsvm as from_libsvm
+    from .io.text_models import to_liblinear as to_liblinear
+    from .io.text_models import to_libsvm as to_libsvm
+    from .problem.problem import Problem as Problem
+    from .problem.status import Status as Status
+    from .separability.separate import separate as separate
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "ALMA",
-    "CRAMMA",
-    "FMP",
-    "IMA",
-    "MICRA",
-    "MPU",
-    "PUMMA",
-    "ROMMA",
-    "AggressiveROMMA",
-    "BarrierPath",
-    "Certificate",
-    "CertificateError",
-    "Certificates",
-    "Comparison",
-    "CuttingPlane",
-    "DualCoordinateDescent",
-    "FixedDirectionalMargin",
-    "FlexibleIMA",
-    "ImportedKernelClassifier",
-    "ImportedLinearClassifier",
-    "Inseparable",
-    "InteriorPoint",
-    "KernelMaxMarginClassifier",
-    "KernelSeparator",
-    "LinearProgram",
-    "LinearSeparator",
-    "LocalPerceptron",
-    "MarginPath",
-    "MarginRFE",
-    "MaxMarginClassifier",
-    "MaxMarginClassifierCV",
-    "ModelFileError",
-    "Newton",
-    "OnlineMarginClassifier",
-    "Pegasos",
-    "Perceptron",
-    "PolynomialSeparator",
-    "Problem",
-    "ProximalPoint",
-    "Report",
-    "Separable",
-    "Status",
-    "SupportReport",
-    "Undecided",
-    "compare",
-    "from_dict",
-    "from_json",
-    "from_liblinear",
-    "from_libsvm",
-    "load",
-    "margin_path",
-    "save",
-    "separate",
-    "support_report",
-    "to_dict",
-    "to_json",
-    "to_liblinear",
-    "to_libsvm",
-    "to_onnx",
-    "verify",
-]
-
-_HOMES = {
-    "certificates.certificate": ("Certificate", "CertificateError", "Certificates"),
-    "inspection.compare": ("Comparison", "compare"),
-    "estimators.cv": ("MaxMarginClassifierCV",),
-    "estimators.imported": ("ImportedKernelClassifier", "ImportedLinearClassifier"),
-    "estimators.kernel": ("KernelMaxMarginClassifier",),
-    "estimators.linear": ("MaxMarginClassifier",),
-    "estimators.online": ("OnlineMarginClassifier",),
-    "estimators.path": ("MarginPath", "margin_path"),
-    "estimators.selection": ("MarginRFE",),
-    "estimators.explanation": ("SupportReport",),
-    "inspection.support_report": ("support_report",),
-    "io.json": ("from_dict", "from_json", "to_dict", "to_json"),
-    "io.text_models": ("from_liblinear", "from_libsvm", "to_liblinear", "to_libsvm"),
-    "io.onnx": ("to_onnx",),
-    "io.model_file": ("load", "save"),
-    "io.sealed_file": ("ModelFileError",),
-    "problem.problem": ("Problem",),
-    "algorithms": (
-        "ALMA",
-        "CRAMMA",
-        "FMP",
-        "IMA",
-        "MICRA",
-        "MPU",
-        "PUMMA",
-        "ROMMA",
-        "AggressiveROMMA",
-        "BarrierPath",
-        "CuttingPlane",
-        "DualCoordinateDescent",
-        "FixedDirectionalMargin",
-        "FlexibleIMA",
-        "InteriorPoint",
-        "LinearProgram",
-        "LocalPerceptron",
-        "Newton",
-        "Pegasos",
-        "Perceptron",
-        "ProximalPoint",
-    ),
-    "separability.separate": ("separate",),
-    "fit.report": ("Report",),
-    "problem.status": ("Status",),
-    "certificates.verification": ("verify",),
-    "certificates.separators": ("KernelSeparator", "LinearSeparator", "PolynomialSeparator"),
-    "certificates.verdicts": ("Inseparable", "Separable", "Undecided"),
+# Public names by the module that defines them.
+_MODULES = {
+    "algorithms": """
+        ALMA AggressiveROMMA BarrierPath CRAMMA CuttingPlane DualCoordinateDescent FMP
+        FixedDirectionalMargin FlexibleIMA IMA InteriorPoint LinearProgram LocalPerceptron MICRA MPU
+        Newton PUMMA Pegasos Perceptron ProximalPoint ROMMA
+    """,
+    "certificates.certificate": "Certificate CertificateError Certificates",
+    "certificates.separators": "KernelSeparator LinearSeparator PolynomialSeparator",
+    "certificates.verdicts": "Inseparable Separable Undecided",
+    "certificates.verification": "verify",
+    "estimators.cv": "MaxMarginClassifierCV",
+    "estimators.explanation": "SupportReport",
+    "estimators.imported": "ImportedKernelClassifier ImportedLinearClassifier",
+    "estimators.kernel": "KernelMaxMarginClassifier",
+    "estimators.linear": "MaxMarginClassifier",
+    "estimators.online": "OnlineMarginClassifier",
+    "estimators.path": "MarginPath margin_path",
+    "estimators.selection": "MarginRFE",
+    "fit.report": "Report",
+    "inspection.compare": "Comparison compare",
+    "inspection.support_report": "support_report",
+    "io.json": "from_dict from_json to_dict to_json",
+    "io.model_file": "load save",
+    "io.onnx": "to_onnx",
+    "io.sealed_file": "ModelFileError",
+    "io.text_models": "from_liblinear from_libsvm to_liblinear to_libsvm",
+    "problem.problem": "Problem",
+    "problem.status": "Status",
+    "separability.separate": "separate",
 }
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
-
-# type checkers would take any name for one of ours
+# type checkers would take any name for one of ours, and do not evaluate a list of names
 if not TYPE_CHECKING:
+    __all__ = sorted(_HOMES)
 
     def __getattr__(name: str) -> Any:
         """Load a name when it is first asked for: `maxmargin --help` need not wait for the compiler."""
-        for module, names in _HOMES.items():
-            if name in names:
-                return getattr(import_module(f".{module}", __name__), name)
+        if name in _HOMES:
+            return getattr(import_module(f".{_HOMES[name]}", __name__), name)
         if not name.startswith("_") and find_spec(f"{__name__}.{name}") is not None:
             return import_module(f".{name}", __name__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOMES})
