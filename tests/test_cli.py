@@ -27,7 +27,7 @@ from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, OnlineMarg
 from maxmargin.cli.app import app
 from maxmargin.cli.display import Progress
 from maxmargin.cli.fit import fit
-from maxmargin.cli.words import json_text
+from maxmargin.cli.options import json_text
 from maxmargin.fit.report import Report
 from maxmargin.io.model_file import load, save
 from maxmargin.io.readers import DataError, svmlight

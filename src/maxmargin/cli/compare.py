@@ -7,40 +7,27 @@ from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from typer import Option
 
-from .options import (
-    STOPPED,
-    AsJson,
-    Columns,
-    Data,
-    Drop,
-    Label,
-    Use,
-    errors_in_one_sentence,
-    takes,
-)
+from .options import ALL_COLUMNS, STOPPED, AsJson, ColumnOptions, Columns, Data, Result, command
 
 if TYPE_CHECKING:
     from ..inspection.compare import Comparison
 
 
-@takes(
-    "C", "loss", "p", "norm_power", "fit_intercept", "intercept", "intercept_scaling", "class_weight", "seed"
-)
+@command(
+    "C", "loss", "p", "norm_power", "fit_intercept", "intercept", "intercept_scaling", "class_weight", "seed",
+    tol={"help": "Certified relative gap at which an algorithm ends."},
+    max_iter={"help": "Most rounds of each algorithm."},
+    max_time={"help": "Seconds that each algorithm may take."},
+)  # fmt: skip
 def compare(
     data: Data,
     algorithms: Annotated[
         str | None, Option(help="Names with commas between, as dcd,mpu,pumma; all, if left out.")
     ] = None,
-    tol: Annotated[float, Option(help="Certified relative gap at which an algorithm ends.")] = 1e-3,
-    max_iter: Annotated[int, Option(help="Most rounds of each algorithm.")] = 1000,
-    max_time: Annotated[float | None, Option(help="Seconds that each algorithm may take.")] = None,
     n_features: Columns = None,
-    label: Label = None,
-    columns: Use = None,
-    drop: Drop = None,
+    columns: ColumnOptions = ALL_COLUMNS,
     csv: Annotated[Path | None, Option(help="Write every report of every algorithm to this file.")] = None,
     picture: Annotated[
         Path | None, Option(help="Draw them against updates and time, as .png, .pdf or .svg.")
@@ -48,57 +35,37 @@ def compare(
     as_json: AsJson = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No live line and no table.")] = False,
     **parameters: Any,
-) -> None:
+) -> Result:
     """Run algorithms on the same problem, data and seed, and set what they reach against each other.
 
     Those that do not solve the problem are listed with the reason. Ctrl-C ends the comparison with what is known.
     Exit code 3 if an algorithm stopped before the tolerance.
     """
-    with errors_in_one_sentence():
-        from ..numerics.files import check_place
-        from .data import ColumnOptions, read_labelled, refuse_rounded
-        from .display import PictureFile, Progress
+    from ..numerics.files import check_place
+    from .data import read_labelled
+    from .display import PictureFile, Progress
 
-        if csv is not None:
-            check_place(csv, data)
-        drawn = None
-        if picture is not None:
-            drawn = PictureFile(picture, (10.8, 4.6), data, *([] if csv is None else [csv]))
-            if csv is not None and csv.absolute() == picture.absolute():
-                raise ValueError(f"{picture}: --csv and --picture name the same file; give each its own")
-        table = read_labelled(data, n_features, ColumnOptions(label, columns, drop))
-        hard = isinf(parameters["C"])
-        if hard:
-            refuse_rounded(data, table)
+    outputs = [] if csv is None else [csv]
+    for path in outputs:
+        check_place(path, data)
+    drawn = None if picture is None else PictureFile(picture, (10.8, 4.6), data, *outputs)
+    if csv is not None and picture is not None and csv.absolute() == picture.absolute():
+        raise ValueError(f"{picture}: --csv and --picture name the same file; give each its own")
+    hard = isinf(parameters["C"])
+    table = read_labelled(data, n_features, columns, exact=hard)
 
-        from ..inspection.compare import compare as run_algorithms
-        from .words import json_text
+    from ..inspection.compare import compare as run_algorithms
 
-        with Progress("margin" if hard else "objective", None, quiet or as_json) as progress:
-            comparison = run_algorithms(
-                table.X,
-                table.y,
-                None if algorithms is None else [name.strip() for name in algorithms.split(",")],
-                callback=progress,
-                random_state=parameters.pop("seed"),
-                tol=tol,
-                max_iter=max_iter,
-                max_time=max_time,
-                **parameters,
-            )
-        if csv is not None:
-            comparison.to_csv(csv)
-        if drawn is not None:
-            comparison.plot(drawn.figure.subplots(1, 2))
-            drawn.save()
-        if as_json:
-            files = {"csv": csv, "picture": picture}
-            names = {name: None if path is None else str(path) for name, path in files.items()}
-            typer.echo(json_text(_facts(comparison) | names))
-        elif not quiet:
-            typer.echo(comparison.table())
-    if not comparison.certified:
-        raise typer.Exit(STOPPED)
+    names = None if algorithms is None else [name.strip() for name in algorithms.split(",")]
+    with Progress("margin" if hard else "objective", None, quiet or as_json) as progress:
+        comparison = run_algorithms(table.X, table.y, names, callback=progress, **parameters)
+    if csv is not None:
+        comparison.to_csv(csv)
+    if drawn is not None:
+        comparison.plot(drawn.figure.subplots(1, 2))
+        drawn.save()
+    files = {"csv": csv and str(csv), "picture": picture and str(picture)}
+    return Result(_facts(comparison) | files, [comparison.table()], 0 if comparison.certified else STOPPED)
 
 
 def _facts(comparison: Comparison) -> dict[str, Any]:

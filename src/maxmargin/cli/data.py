@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,57 +10,46 @@ import numpy as np
 
 from ..io.readers import DataError, Table, names_columns, read
 from ..io.readers.files import check_file
+from .options import ColumnOptions
 
 
-@dataclass(frozen=True)
-class ColumnOptions:
-    """Columns that a command line names.
-
-    Attributes
-    ----------
-    label : str or None
-        ``--label``, the column of the labels.
-    use, drop : list of str or None
-        ``--columns`` and ``--drop``, feature columns that are kept or left out.
-    """
-
-    label: str | None
-    use: list[str] | None
-    drop: list[str] | None
-
-    def check(self, data: Path) -> None:
-        """Raise DataError where columns are named, and this kind of file has no names of columns."""
-        if names_columns(data):
-            return
-        for option, value in (("--label", self.label), ("--columns", self.use), ("--drop", self.drop)):
-            if value:
-                place = "a fixed place for labels" if option == "--label" else "no names for columns"
-                raise DataError(
-                    f"{data}: {option} names a column of a .csv, .parquet or .arrow file, and this kind of file has "
-                    f"{place}; leave {option} out."
-                )
+def _check_columns(data: Path, columns: ColumnOptions) -> None:
+    """Raise DataError where columns are named, and this kind of file has no names of columns."""
+    if names_columns(data):
+        return
+    for option, value in zip(("--label", "--columns", "--drop"), columns, strict=True):
+        if value:
+            place = "a fixed place for labels" if option == "--label" else "no names for columns"
+            raise DataError(
+                f"{data}: {option} names a column of a .csv, .parquet or .arrow file, and this kind of file has "
+                f"{place}; leave {option} out."
+            )
 
 
-def check_data_options(data: Path, n_features: int | None, columns: ColumnOptions) -> None:
-    """Raise DataError where an option does not apply to this kind of data file."""
-    columns.check(data)
-    if n_features is not None and n_features < 1:
-        raise DataError(
-            f"--n-features must be at least 1, got {n_features}; leave it out to count those that occur."
-        )
-    if n_features is not None and names_columns(data):
-        raise DataError(f"{data}: the header says which features there are; leave --n-features out.")
-
-
-def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions) -> Table:
+def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions, exact: bool) -> Table:
     """Read rows with labels that are classes.
+
+    Parameters
+    ----------
+    data : Path
+    n_features : int or None
+        ``--n-features``.
+    columns : ColumnOptions
+    exact : bool
+        Whether a number that float64 does not hold is an error: where rows are to be proved separable or not.
 
     Raises
     ------
     DataError
         If an option does not apply to the file, or its labels are missing or no classes.
     """
-    check_data_options(data, n_features, columns)
+    _check_columns(data, columns)
+    if n_features is not None and n_features < 1:
+        raise DataError(
+            f"--n-features must be at least 1, got {n_features}; leave it out to count those that occur."
+        )
+    if n_features is not None and names_columns(data):
+        raise DataError(f"{data}: the header says which features there are; leave --n-features out.")
     table = read(data, n_features, label=columns.label, use=columns.use or (), drop=columns.drop or ())
     if table.y is None:
         raise DataError(f"{data}: there are no labels to learn from.")
@@ -74,23 +63,19 @@ def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions) ->
         if table.label_name is not None:
             remedy = f"name another column than {table.label_name!r} with --label"
         raise DataError(f"{data}: the labels are fractions, not classes; {remedy}.")
-    return table
-
-
-def refuse_rounded(data: Path, table: Table) -> None:
-    """Raise DataError where reading rounded a number: a proof about the rows would not be one about the file."""
-    if table.rounded is not None:
+    if exact and table.rounded is not None:
         raise DataError(
             f"{data} holds {table.rounded}, which no float64 is, and proofs are about float64 numbers: rows that "
             "differ could be taken for equal ones. Subtract a constant from its column, or divide, so that float64 "
             "holds every number; or, if rounding is meant, write it with a decimal point."
         )
+    return table
 
 
 def read_model_and_data(model_path: Path, data: Path, columns: ColumnOptions) -> tuple[Any, Table]:
     """Read a model and data for it; columns with names are put in the model's order."""
     check_file(model_path)
-    columns.check(data)
+    _check_columns(data, columns)
 
     from ..io.model_file import load  # slow: faults of a data file are reported without it
 

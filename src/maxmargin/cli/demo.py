@@ -9,64 +9,61 @@ from typing import Annotated, Any
 import typer
 from typer import Option
 
-from .options import STOPPED, AsJson, errors_in_one_sentence
+from .options import STOPPED, AsJson, Result, command
 
 
+@command()
 def demo(
     picture: Annotated[Path, Option(help="Bounds against time, as .png, .pdf or .svg.")] = Path("demo.png"),
     as_json: AsJson = False,
-) -> None:
+) -> Result:
     """Fit real data that ship with scikit-learn; prove the result, check the proof, and draw it."""
-    with errors_in_one_sentence():
-        from .display import MissingMatplotlib, PictureFile
+    from .display import PictureFile
 
-        drawn = None
-        try:
-            drawn = PictureFile(picture, (7.2, 4.6))
-        except MissingMatplotlib:
-            typer.echo("There will be no picture: it needs pip install 'maxmargin[plot]'.\n", err=True)
+    drawn = None
+    try:
+        drawn = PictureFile(picture, (7.2, 4.6))
+    except ImportError:
+        typer.echo("There will be no picture: it needs pip install 'maxmargin[plot]'.\n", err=True)
 
-        from ..certificates.verification import verify
-        from ..estimators.linear import MaxMarginClassifier
-        from ..problem.status import Status
-        from .words import fit_facts, json_text
+    from ..certificates.verification import verify
+    from ..estimators.linear import MaxMarginClassifier
+    from ..problem.status import Status
+    from .words import fit_facts
 
-        X, y, X_test, y_test = _data()
-        if not as_json:
-            _print_introduction(X, len(y_test))
-        # a fit of a few rows first, so that times and picture show the algorithm and not the compiler
-        compile_seconds = _timed_fit(MaxMarginClassifier(random_state=0), X[:60], y[:60])
-        if compile_seconds > 2.0 and not as_json:
-            typer.echo(
-                f"(compiled for this machine in {compile_seconds:.1f} s; the next start takes it from the cache)\n"
-            )
-        model = MaxMarginClassifier(random_state=0)
-        seconds = _timed_fit(model, X, y)
-        accuracy = float(model.score(X_test, y_test))
-        if not as_json:
-            _print_history(model)
-        certificate = verify(model, X, y)
-        if drawn is not None:
-            from ..plots import BoundsDisplay  # matplotlib is optional
+    X, y, X_test, y_test = _data()
+    if not as_json:
+        typer.echo(
+            f"Breast cancer (Wisconsin, diagnostic): {X.shape[1]} standardised measurements of cell nuclei,\n"
+            f"malignant or benign; {X.shape[0]} patients to learn from, {len(y_test)} to test.\n"
+        )
+    # a fit of a few rows first, so that times and picture show the algorithm and not the compiler
+    compile_seconds = _timed_fit(MaxMarginClassifier(random_state=0), X[:60], y[:60])
+    if compile_seconds > 2.0 and not as_json:
+        typer.echo(
+            f"(compiled for this machine in {compile_seconds:.1f} s; the next start takes it from the cache)\n"
+        )
+    model = MaxMarginClassifier(random_state=0)
+    seconds = _timed_fit(model, X, y)
+    accuracy = float(model.score(X_test, y_test))
+    if not as_json:
+        _print_history(model)
+    facts = fit_facts(model, verify(model, X, y))
+    if drawn is not None:
+        from ..plots.bounds import BoundsDisplay
 
-            BoundsDisplay.from_estimator(model, ax=drawn.figure.subplots())
-            drawn.save()
-        if as_json:
-            facts = fit_facts(model, certificate)
-            facts |= {"seconds": seconds, "compile_seconds": compile_seconds, "verified": True}
-            facts |= {"test_accuracy": accuracy, "picture": None if drawn is None else str(picture)}
-            typer.echo(json_text(facts))
-        else:
-            typer.echo(
-                f"\n{model.status_.value} in {seconds:.2g} s: a gap of at most {model.tol:g} was asked for."
-            )
-            typer.echo(f"{model.certificate_}\n")
-            typer.echo("verified: recomputed from the data in compensated sums, both bounds hold.")
-            typer.echo(f"test accuracy: {accuracy:.4f}")
-            if drawn is not None:
-                typer.echo(f"picture: {picture}")
-    if model.status_ is not Status.CERTIFIED:
-        raise typer.Exit(STOPPED)
+        BoundsDisplay.from_estimator(model, ax=drawn.figure.subplots())
+        drawn.save()
+    facts |= {"seconds": seconds, "compile_seconds": compile_seconds, "verified": True}
+    facts |= {"test_accuracy": accuracy, "picture": None if drawn is None else str(picture)}
+    lines = [
+        f"\n{model.status_.value} in {seconds:.2g} s: a gap of at most {model.tol:g} was asked for.",
+        f"{model.certificate_}\n",
+        "verified: recomputed from the data in compensated sums, both bounds hold.",
+        f"test accuracy: {accuracy:.4f}",
+        *([] if drawn is None else [f"picture: {picture}"]),
+    ]
+    return Result(facts, lines, 0 if model.status_ is Status.CERTIFIED else STOPPED)
 
 
 def _data() -> tuple[Any, Any, Any, Any]:
@@ -86,13 +83,6 @@ def _timed_fit(model: Any, X: Any, y: Any) -> float:
     begin = time.perf_counter()
     model.fit(X, y)
     return time.perf_counter() - begin
-
-
-def _print_introduction(X: Any, test_rows: int) -> None:
-    typer.echo(
-        f"Breast cancer (Wisconsin, diagnostic): {X.shape[1]} standardised measurements of cell nuclei,"
-    )
-    typer.echo(f"malignant or benign; {X.shape[0]} patients to learn from, {test_rows} to test.\n")
 
 
 def _print_history(model: Any) -> None:

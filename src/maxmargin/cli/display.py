@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.live import Live
@@ -105,7 +105,9 @@ class PictureFile:
     OSError
         If the file cannot be written.
     ValueError
-        If there is no such format, or as MissingMatplotlib.
+        If there is no such format.
+    ImportError
+        Without matplotlib.
     """
 
     def __init__(self, path: Path, size: tuple[float, float], *inputs: Path) -> None:
@@ -113,22 +115,12 @@ class PictureFile:
         self.path, self.format = path, path.suffix.lower().removeprefix(".") or "png"
         if self.format not in PICTURE_FORMATS:
             raise ValueError(f"{path}: a picture is a .png, .pdf or .svg; give it a name that ends so")
+
+        from ..plots.style import new_figure  # slow
+
         self.figure = new_figure(size)
 
     def save(self) -> None:
         """Write the figure; the file appears whole or not at all."""
         with written_whole(self.path) as file:
             self.figure.savefig(file, format=self.format, dpi=150)
-
-
-class MissingMatplotlib(ValueError):
-    """Pictures cannot be drawn, since matplotlib is not installed."""
-
-
-def new_figure(size: tuple[float, float]) -> Any:
-    """Return an empty figure that needs no screen; raise MissingMatplotlib where it cannot be drawn."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingMatplotlib("Pictures need matplotlib: pip install 'maxmargin[plot]'.") from None
-    return Figure(figsize=size, layout="constrained")

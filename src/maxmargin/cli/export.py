@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from .options import Model, errors_in_one_sentence
+from .options import Model, command
 
 SUFFIXES = {".onnx": "onnx", ".json": "json"}  # that name a format
 FORMATS = ("onnx", "liblinear", "libsvm", "json")
 OPENINGS = {"liblinear": b"solver_type", "libsvm": b"svm_type", "json": b"{"}  # first words of the files
 
 
+@command()
 def export(
     model: Model,
     output: Annotated[Path, Option("--output", "-o", help="The file to write.")],
@@ -30,44 +31,41 @@ def export(
     ] = False,
 ) -> None:
     """Write a model for another program: an ONNX graph, a model file of liblinear or libsvm, or readable JSON."""
-    with errors_in_one_sentence():
-        from ..io.readers.files import check_file
-        from ..numerics.files import check_place
+    from ..io.readers.files import check_file
+    from ..numerics.files import check_place
 
-        kind = to or SUFFIXES.get(output.suffix.lower())
-        if kind not in FORMATS:
-            raise ValueError(
-                f"--to must be one of {', '.join(FORMATS)}; {'got ' + kind if kind else 'none is named'}"
-            )
-        if labels is not None and kind in ("onnx", "json"):
-            raise ValueError(
-                f"--labels is for liblinear and libsvm; {kind} holds classes of any name: leave it out"
-            )
-        if single and kind != "onnx":
-            raise ValueError(
-                f"--single is for onnx; numbers in a file of {kind} have all their digits: leave it out"
-            )
-        check_file(model)
-        check_place(output, model)
+    kind = to or SUFFIXES.get(output.suffix.lower())
+    if kind not in FORMATS:
+        raise ValueError(
+            f"--to must be one of {', '.join(FORMATS)}; {'got ' + kind if kind else 'none is named'}"
+        )
+    if labels is not None and kind in ("onnx", "json"):
+        raise ValueError(
+            f"--labels is for liblinear and libsvm; {kind} holds classes of any name: leave it out"
+        )
+    if single and kind != "onnx":
+        raise ValueError(
+            f"--single is for onnx; numbers in a file of {kind} have all their digits: leave it out"
+        )
+    check_file(model)
+    check_place(output, model)
 
-        from ..io.json import to_json
-        from ..io.model_file import load
-        from ..io.onnx import to_onnx
-        from ..io.text_models import to_liblinear, to_libsvm
+    from ..io.json import to_json
+    from ..io.model_file import load
+    from ..io.onnx import to_onnx
+    from ..io.text_models import to_liblinear, to_libsvm
 
-        fitted = load(model)
-        if kind == "onnx":
-            try:
-                to_onnx(fitted, output, dtype="float32" if single else "float64")
-            except ImportError as error:
-                raise ValueError(str(error)) from None
-        elif kind == "json":
-            to_json(fitted, output)
-        else:
-            write = to_liblinear if kind == "liblinear" else to_libsvm
-            write(fitted, output, labels=_whole_numbers(labels))
+    fitted = load(model)
+    if kind == "onnx":
+        to_onnx(fitted, output, dtype="float32" if single else "float64")
+    elif kind == "json":
+        to_json(fitted, output)
+    else:
+        write = to_liblinear if kind == "liblinear" else to_libsvm
+        write(fitted, output, labels=_whole_numbers(labels))
 
 
+@command()
 def import_model(
     file: Annotated[Path, Argument(help="A model file of liblinear or libsvm, or JSON that `export` wrote.")],
     output: Annotated[
@@ -86,34 +84,31 @@ def import_model(
 
     It has no certificate: no such file holds a proof.
     """
-    with errors_in_one_sentence():
-        from ..io.readers.files import check_file
-        from ..numerics.files import check_place
+    from ..io.readers.files import check_file
+    from ..numerics.files import check_place
 
-        check_file(file)
-        check_place(output, file)
-        kind = of or _format_of(file)
-        if kind not in OPENINGS:
-            raise ValueError(f"--from must be liblinear, libsvm or json; got {kind}")
-        if n_features is not None and kind != "libsvm":
-            raise ValueError(
-                f"--n-features is for libsvm; a file of {kind} says how many there are: leave it out"
-            )
+    check_file(file)
+    check_place(output, file)
+    kind = of or _format_of(file)
+    if kind not in OPENINGS:
+        raise ValueError(f"--from must be liblinear, libsvm or json; got {kind}")
+    if n_features is not None and kind != "libsvm":
+        raise ValueError(
+            f"--n-features is for libsvm; a file of {kind} says how many there are: leave it out"
+        )
 
-        from ..io.json import from_json
-        from ..io.model_file import save
-        from ..io.text_models import from_liblinear, from_libsvm
+    from ..io.json import from_json
+    from ..io.model_file import save
+    from ..io.text_models import from_liblinear, from_libsvm
 
-        model: Any
-        if kind == "json":
-            model = from_json(file)
-        else:
-            model = from_liblinear(file) if kind == "liblinear" else from_libsvm(file, n_features=n_features)
-            model.source_ = {
-                "label": None,
-                "first_index": 1,
-            }  # svmlight indices of both programs count from 1
-        save(model, output)
+    model: Any
+    if kind == "json":
+        model = from_json(file)
+    else:
+        model = from_liblinear(file) if kind == "liblinear" else from_libsvm(file, n_features=n_features)
+        # svmlight indices of both programs count from 1
+        model.source_ = {"label": None, "first_index": 1}
+    save(model, output)
 
 
 def _format_of(path: Path) -> str:

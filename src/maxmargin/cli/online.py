@@ -20,8 +20,8 @@ from ..io.readers.files import check_file
 from ..io.readers.table import labels_of
 from ..numerics.files import check_place
 from .display import reading_bar
-from .options import STOPPED
-from .words import json_text, label_text
+from .options import STOPPED, Result
+from .words import label_text
 
 # columns that indices are hashed into where their number is not given (the default of Vowpal Wabbit, too): 2 MB of
 # weights a class; more costs memory, less lets more features share a column (17 % of 50,000 here)
@@ -36,7 +36,7 @@ OTHER_OPTIONS = ("data", "output", "online", "classes", "hashing", "n_features",
 CTRL_C = "Ctrl-C"  # as the reason why a stream ended
 
 
-def fit_online(data: Path, output: Path, given: dict[str, Any]) -> None:
+def fit_online(data: Path, output: Path, given: dict[str, Any]) -> Result:
     """Learn from every row once, and write the model.
 
     Ctrl-C, and a line that cannot be read, end the stream; the model of the rows before is written.
@@ -61,17 +61,12 @@ def fit_online(data: Path, output: Path, given: dict[str, Any]) -> None:
             f"maxmargin: {stopped.rstrip('.')}; the model holds the {model.n_seen_} rows before.",
             err=True,
         )
+    end = "" if stopped is None else ", stopped before the end"
     facts = _stream_facts(model)
-    if given.get("as_json"):
-        facts |= {"stopped": stopped, "seconds": seconds, "model": str(output)}
-        typer.echo(json_text(facts))
-    elif not given.get("quiet"):
-        end = "" if stopped is None else ", stopped before the end"
-        typer.echo(f"{model.n_seen_} rows in {seconds:.3g} s{end}: {output}")
-        for problem in facts["problems"]:
-            typer.echo(_problem_line(model, problem))
-    if stopped is not None:
-        raise typer.Exit(STOPPED)
+    lines = [f"{model.n_seen_} rows in {seconds:.3g} s{end}: {output}"]
+    lines += [_problem_line(model, problem) for problem in facts["problems"]]
+    facts |= {"stopped": stopped, "seconds": seconds, "model": str(output)}
+    return Result(facts, lines, 0 if stopped is None else STOPPED)
 
 
 def _check_options(data: Path, given: dict[str, Any]) -> None:

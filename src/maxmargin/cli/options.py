@@ -1,39 +1,39 @@
-"""Options that several commands share, exit codes, and errors in one sentence. Imports only typer: help is fast."""
+"""Skeleton of a command: options from one table, errors in one sentence, printing, exit codes.
+
+Imports only typer, so that help is fast.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer import Argument, BadParameter, Context, Option
 
 # exit codes: stopped before the tolerance; bad input or a failed check; Ctrl-C, 128 + SIGINT as shells have it
 STOPPED, BAD_INPUT, INTERRUPTED = 3, 2, 130
-Command = TypeVar("Command", bound=Callable[..., None])
 
 
-def parse_norm(p: Any) -> float | str:
-    """Return the exponent of a norm: a number, or "log"."""
-    if p == "log":
-        return p
-    try:
-        return float(p)
-    except ValueError:
-        raise BadParameter(f"--p must be a number from 1 to inf, or log; got {p!r}.") from None
+def _number_or(option: str, takes: str, *words: str) -> Callable[[Any], float | str]:
+    """Return a parser of numbers and of these words; errors name the option and what it takes."""
 
+    def parse(value: Any) -> float | str:
+        if value in words:
+            return value
+        try:
+            return float(value)
+        except ValueError:
+            raise BadParameter(f"{option} must be {takes}; got {value!r}.") from None
 
-def parse_gamma(gamma: Any) -> float | str:
-    """Return the gamma of a kernel: a number, "scale" or "auto"."""
-    if gamma in ("scale", "auto"):
-        return gamma
-    try:
-        return float(gamma)
-    except ValueError:
-        raise BadParameter(f"--gamma must be a number, scale or auto; got {gamma!r}.") from None
+    return parse
 
 
 # options about data files and output
@@ -54,95 +54,187 @@ Drop = Annotated[
 AsJson = Annotated[bool, Option("--json", help="One JSON object on standard output.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Nothing is printed.")]
 
-# Options that are parameters of the estimators: annotation and default. They are written here and not read off the
-# estimators, whose import takes seconds, while help must not need one; tests compare the defaults. A command that
-# says something else of such a parameter has one of the same name of its own.
 
-ESTIMATOR_OPTIONS: dict[str, tuple[Any, Any]] = {
-    "C": (Annotated[float, Option("--C", help="Weight of the losses; inf is the hard margin.")], 1.0),
-    "loss": (Annotated[str, Option(help="squared_hinge or hinge.")], "squared_hinge"),
-    "p": (
-        Annotated[
-            Any,
-            Option(
-                parser=parse_norm,
-                metavar="NORM",
-                help="Norm of distances: 1 to inf, or log, max(2, 2 ln d).",
-            ),
-        ],
-        2,
+class ColumnOptions(NamedTuple):
+    """Columns that a command line names: a command's parameter `columns` stands for these three options.
+
+    Attributes
+    ----------
+    label : str or None
+        ``--label``, the column of the labels.
+    use, drop : list of str or None
+        ``--columns`` and ``--drop``, feature columns that are kept or left out.
+    """
+
+    label: str | None = None
+    use: list[str] | None = None
+    drop: list[str] | None = None
+
+
+ALL_COLUMNS = ColumnOptions()
+
+
+# options that are parameters of the estimators
+
+
+@dataclass(frozen=True)
+class EstimatorOption:
+    """An option that is a parameter of an estimator.
+
+    Attributes
+    ----------
+    kind : type
+        The annotation that typer reads.
+    default : object
+        The estimator's.
+    help : str
+    flags : tuple of str
+        Names on the command line, where they are not that of the option with hyphens.
+    field : str or None
+        The parameter of the estimator, where it has another name.
+    parser, metavar, show_default
+        As typer has them.
+    """
+
+    kind: Any
+    default: Any
+    help: str
+    flags: tuple[str, ...] = ()
+    field: str | None = None
+    parser: Callable[[Any], Any] | None = None
+    metavar: str | None = None
+    show_default: bool | str = True
+
+    def parameter(self, name: str) -> inspect.Parameter:
+        """Return the parameter of a command that typer makes the option of."""
+        option = Option(
+            *self.flags,
+            help=self.help,
+            parser=self.parser,
+            metavar=self.metavar,
+            show_default=self.show_default,
+        )
+        kind: Any = Annotated[self.kind, option]
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=self.default, annotation=kind)
+
+
+_NORM = _number_or("--p", "a number from 1 to inf, or log", "log")
+_GAMMA = _number_or("--gamma", "a number, scale or auto", "scale", "auto")
+_INTERCEPT = ("--fit-intercept/--no-intercept",)
+
+# Written here and not read off the estimators, whose import takes seconds, while help must not need one; tests
+# compare the defaults. A command may say something else of an option (`command`).
+ESTIMATOR_OPTIONS = {
+    "C": EstimatorOption(float, 1.0, "Weight of the losses; inf is the hard margin.", ("--C",)),
+    "loss": EstimatorOption(str, "squared_hinge", "squared_hinge or hinge."),
+    "p": EstimatorOption(
+        Any, 2, "Norm of distances: 1 to inf, or log, max(2, 2 ln d).", parser=_NORM, metavar="NORM"
     ),
-    "norm_power": (Annotated[int, Option(help="2: half the squared norm of w; 1: the norm itself.")], 2),
-    "tol": (Annotated[float, Option(help="Certified relative gap at which the fit ends.")], 1e-3),
-    "kernel": (
-        Annotated[
-            str | None,
-            Option(help="linear, poly, rbf, sigmoid, or another of scikit-learn's pairwise kernels."),
-        ],
-        None,
+    "norm_power": EstimatorOption(int, 2, "2: half the squared norm of w; 1: the norm itself."),
+    "tol": EstimatorOption(float, 1e-3, "Certified relative gap at which the fit ends."),
+    "kernel": EstimatorOption(
+        str | None, None, "linear, poly, rbf, sigmoid, or another of scikit-learn's pairwise kernels."
     ),
-    "gamma": (
-        Annotated[
-            Any, Option(parser=parse_gamma, metavar="NUMBER", help="Of the kernel: a number, scale or auto.")
-        ],
-        "scale",
+    "gamma": EstimatorOption(
+        Any, "scale", "Of the kernel: a number, scale or auto.", parser=_GAMMA, metavar="NUMBER"
     ),
-    "degree": (Annotated[int, Option(help="Of the kernel poly.")], 3),
-    "coef0": (Annotated[float, Option(help="Of the kernels poly and sigmoid.")], 0.0),
-    "multi_class": (
-        Annotated[
-            str, Option(help="With --kernel: ovr, each class against the rest, or ovo, against each other.")
-        ],
-        "ovr",
+    "degree": EstimatorOption(int, 3, "Of the kernel poly."),
+    "coef0": EstimatorOption(float, 0.0, "Of the kernels poly and sigmoid."),
+    "multi_class": EstimatorOption(
+        str, "ovr", "With --kernel: ovr, each class against the rest, or ovo, against each other."
     ),
-    "cache_size": (Annotated[float, Option(help="With --kernel: megabytes for its rows.")], 200),
-    "algorithm": (
-        Annotated[str, Option(help="auto, or a name: dcd, mpu, pumma, perceptron and others.")],
-        "auto",
+    "cache_size": EstimatorOption(float, 200, "With --kernel: megabytes for its rows."),
+    "algorithm": EstimatorOption(str, "auto", "auto, or a name: dcd, mpu, pumma, perceptron and others."),
+    "fit_intercept": EstimatorOption(bool, True, "Is there an intercept?", _INTERCEPT),
+    "intercept": EstimatorOption(str, "free", "free, or augmented (regularised)."),
+    "intercept_scaling": EstimatorOption(float, 1.0, "With an augmented intercept."),
+    "class_weight": EstimatorOption(str | None, None, "balanced: every class counts as much as any other."),
+    "max_iter": EstimatorOption(int, 1000, "Most rounds."),
+    "max_time": EstimatorOption(float | None, None, "Seconds; then the best model so far is kept."),
+    "seed": EstimatorOption(
+        int | None, None, "Order of presentation; none takes a fresh one.", field="random_state"
     ),
-    "fit_intercept": (
-        Annotated[bool, Option("--fit-intercept/--no-intercept", help="Is there an intercept?")],
-        True,
-    ),
-    "intercept": (Annotated[str, Option(help="free, or augmented (regularised).")], "free"),
-    "intercept_scaling": (Annotated[float, Option(help="With an augmented intercept.")], 1.0),
-    "class_weight": (
-        Annotated[str | None, Option(help="balanced: every class counts as much as any other.")],
-        None,
-    ),
-    "max_iter": (Annotated[int, Option(help="Most rounds.")], 1000),
-    "max_time": (
-        Annotated[float | None, Option(help="Seconds; then the best model so far is kept.")],
-        None,
-    ),
-    "seed": (Annotated[int | None, Option(help="Order of presentation; none takes a fresh one.")], None),
-    "n_jobs": (Annotated[int | None, Option(help="Classes solved at the same time.")], None),
+    "n_jobs": EstimatorOption(int | None, None, "Classes solved at the same time."),
 }
 
 
-def takes(*names: str) -> Callable[[Command], Command]:
-    """Give a command options of `ESTIMATOR_OPTIONS`, which it receives in its ``**parameters``.
+# the skeleton
 
-    They stand before `n_features`, with the command's own options of such names, in the order of the table.
+
+class Result(NamedTuple):
+    """What a command found.
+
+    Attributes
+    ----------
+    facts : dict
+        Plain values, for ``--json``.
+    lines : iterable of str
+        The same as text.
+    code : int
+        Of the exit.
     """
 
-    def decorate(command: Command) -> Command:
-        own = dict(inspect.signature(command, eval_str=True).parameters)
-        del own["parameters"]
-        parameters = []
-        for name, (annotation, default) in ESTIMATOR_OPTIONS.items():
-            if name in own:
-                parameters.append(own.pop(name))
-            elif name in names:
-                kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-                parameters.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
-        place = list(own).index("n_features")
-        others = list(own.values())
-        signature = inspect.Signature([*others[:place], *parameters, *others[place:]])
-        command.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess] # typer reads it
-        return command
+    facts: dict[str, Any]
+    lines: Iterable[str]
+    code: int = 0
+
+
+def command(*names: str, **changes: dict[str, Any]) -> Callable[[Callable[..., Result | None]], Any]:
+    """Make a function a command: errors of the input are one sentence, and its result is printed.
+
+    Parameters
+    ----------
+    *names : str
+        Options of `ESTIMATOR_OPTIONS`, which the function receives in its ``**parameters`` by the names of the
+        estimators. They stand before `n_features`, in the order of the table.
+    **changes : dict
+        More of them, with attributes that are not those of the table.
+    """
+    options = {
+        name: replace(option, **changes.get(name, {}))
+        for name, option in ESTIMATOR_OPTIONS.items()
+        if name in names or name in changes
+    }
+
+    def decorate(function: Callable[..., Result | None]) -> Any:
+        @wraps(function)
+        def run(**given: Any) -> None:
+            if "drop" in given:
+                given["columns"] = ColumnOptions(given.pop("label"), given["columns"], given.pop("drop"))
+            for name, option in options.items():
+                given[option.field or name] = given.pop(name)
+            with errors_in_one_sentence():
+                result = function(**given)
+                if result is not None and given.get("as_json"):
+                    typer.echo(json_text(result.facts))
+                elif result is not None and not given.get("quiet"):
+                    typer.echo("\n".join(result.lines))
+            if result is not None and result.code:
+                raise typer.Exit(result.code)
+
+        signature = _signature(function, options)
+        run.__signature__ = signature  # pyright: ignore[reportAttributeAccessIssue] # typer reads it
+        run.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()}
+        return run
 
     return decorate
+
+
+def _signature(function: Callable[..., Any], options: dict[str, EstimatorOption]) -> inspect.Signature:
+    """Return the parameters of a command with those that `columns` and ``**parameters`` stand for."""
+    found: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        if name == "n_features":
+            found += [option.parameter(one) for one, option in options.items()]
+        if name == "columns":
+            kinds = {"label": Label, "columns": Use, "drop": Drop}
+            found += [
+                parameter.replace(name=one, annotation=kind, default=None) for one, kind in kinds.items()
+            ]
+        elif name != "parameters":
+            found.append(parameter)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Signature([parameter.replace(kind=keyword) for parameter in found])
 
 
 def given_options(context: Context) -> dict[str, Any]:
@@ -167,10 +259,25 @@ def errors_in_one_sentence() -> Iterator[None]:
         raise _bad_input(f"{place}{error.strerror or error}") from None
     except MemoryError as error:
         raise _bad_input(f"the memory was used up ({error}); use fewer rows or sparse data") from None
-    except ValueError as error:
+    except (ValueError, ImportError) as error:  # the latter for packages that are optional
         raise _bad_input(str(error)) from None
 
 
 def _bad_input(message: str) -> typer.Exit:
     typer.echo(f"maxmargin: {' '.join(message.split())}", err=True)
     return typer.Exit(BAD_INPUT)
+
+
+def json_text(facts: dict[str, Any]) -> str:
+    """Return one JSON object; numbers that JSON does not know are the strings "inf", "-inf" and "nan"."""
+    return json.dumps(_plain(facts), allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    if hasattr(value, "item"):  # a NumPy scalar
+        value = value.item()
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

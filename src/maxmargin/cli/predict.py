@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
-from .options import AsJson, Drop, Label, Model, Use, errors_in_one_sentence
+from .options import ALL_COLUMNS, AsJson, ColumnOptions, Model, command
 
 
+@command()
 def predict(
     model: Model,
     data: Annotated[
@@ -23,37 +24,34 @@ def predict(
     scores: Annotated[
         bool, Option("--scores", help="After each label, and tabs, the score, or that of every class.")
     ] = False,
-    label: Label = None,
-    columns: Use = None,
-    drop: Drop = None,
+    columns: ColumnOptions = ALL_COLUMNS,
     as_json: AsJson = False,
 ) -> None:
     """Write the class of each row, one a line or as JSON; where labels are known, the accuracy on standard error."""
-    with errors_in_one_sentence():
-        from ..numerics.files import check_place, written_whole
-        from .data import ColumnOptions, read_model_and_data
-        from .words import label_text
+    from ..numerics.files import check_place, written_whole
+    from .data import read_model_and_data
+    from .words import label_text
 
-        if output is not None:
-            check_place(output, model, data)
-        fitted, table = read_model_and_data(model, data, ColumnOptions(label, columns, drop))
-        predicted = fitted.predict(table.X)
-        labels = [label_text(name) for name in predicted]
-        values = fitted.decision_function(table.X) if scores else None
-        if as_json:
-            facts: dict[str, Any] = {"labels": predicted.tolist()}
-            text = json.dumps(facts if values is None else {**facts, "scores": values.tolist()}) + "\n"
-        else:
-            lines = labels if values is None else _lines_with_scores(labels, values)
-            text = "".join(f"{line}\n" for line in lines)
-        if output is None:
-            typer.echo(text, nl=False)
-        else:
-            with written_whole(output) as file:
-                file.write(text.encode())
-        if table.y is not None:
-            classes = {label_text(name) for name in fitted.classes_}
-            typer.echo(_accuracy(labels, [label_text(name) for name in table.y], classes), err=True)
+    if output is not None:
+        check_place(output, model, data)
+    fitted, table = read_model_and_data(model, data, columns)
+    predicted = fitted.predict(table.X)
+    labels = [label_text(name) for name in predicted]
+    values = fitted.decision_function(table.X) if scores else None
+    if as_json:
+        facts: dict[str, Any] = {"labels": predicted.tolist()}
+        text = json.dumps(facts if values is None else {**facts, "scores": values.tolist()}) + "\n"
+    else:
+        lines = labels if values is None else _lines_with_scores(labels, values)
+        text = "".join(f"{line}\n" for line in lines)
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        with written_whole(output) as file:
+            file.write(text.encode())
+    if table.y is not None:
+        classes = {label_text(name) for name in fitted.classes_}
+        typer.echo(_accuracy(labels, [label_text(name) for name in table.y], classes), err=True)
 
 
 def _lines_with_scores(labels: list[str], scores: Any) -> list[str]:

@@ -7,29 +7,23 @@ from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from typer import Option
 
-from .options import (
-    STOPPED,
-    AsJson,
-    Columns,
-    Data,
-    Drop,
-    Label,
-    Quiet,
-    Use,
-    errors_in_one_sentence,
-    parse_norm,
-    takes,
-)
+from .options import ALL_COLUMNS, STOPPED, AsJson, ColumnOptions, Columns, Data, Quiet, Result, command
 
 if TYPE_CHECKING:
     from ..estimators.selection import MarginRFE
     from ..io.readers import Table
 
 
-@takes("C", "loss", "fit_intercept", "class_weight", "seed")
+@command(
+    "C", "loss", "fit_intercept", "class_weight", "seed",
+    p={"default": "log", "help": "1 to inf, or log: max(2, ln f) for f features left."},
+    tol={"default": 1e-2, "help": "Certified relative gap at which each fit ends."},
+    algorithm={"help": "auto, ima, alma or another: what ranks the features."},
+    max_iter={"help": "Most rounds of each fit."},
+    n_jobs={"help": "Folds at the same time."},
+)  # fmt: skip
 def select(
     data: Data,
     keep: Annotated[
@@ -39,21 +33,11 @@ def select(
         float, Option(help="Features that leave at a time; below 1 a share of those left.")
     ] = 0.1,
     folds: Annotated[int, Option(help="Of the cross-validation, with an elimination in each.")] = 5,
-    p: Annotated[
-        Any,
-        Option(parser=parse_norm, metavar="NORM", help="1 to inf, or log: max(2, ln f) for f features left."),
-    ] = "log",
-    tol: Annotated[float, Option(help="Certified relative gap at which each fit ends.")] = 1e-2,
-    algorithm: Annotated[str, Option(help="auto, ima, alma or another: what ranks the features.")] = "auto",
-    max_iter: Annotated[int, Option(help="Most rounds of each fit.")] = 1000,
-    n_jobs: Annotated[int | None, Option(help="Folds at the same time.")] = None,
     standardize: Annotated[
         bool, Option("--standardize", help="Bring all columns to one variance, that of all rows, before.")
     ] = False,
     n_features: Columns = None,
-    label: Label = None,
-    columns: Use = None,
-    drop: Drop = None,
+    columns: ColumnOptions = ALL_COLUMNS,
     top: Annotated[int, Option(help="How much of the ranking is printed; --json has all of it.")] = 20,
     picture: Annotated[
         Path | None,
@@ -62,58 +46,53 @@ def select(
     as_json: AsJson = False,
     quiet: Quiet = False,
     **parameters: Any,
-) -> None:
+) -> Result:
     """Rank features by elimination: train, delete those of the smallest weights, train again.
 
     The accuracy at each size is that of rows which had no say in the elimination. Weights can be compared only where
     features can: see --standardize. Exit code 3 if a fit stopped before the tolerance.
     """
-    with errors_in_one_sentence():
-        from .data import ColumnOptions, read_labelled, refuse_rounded
-        from .display import PictureFile
+    from .data import read_labelled
+    from .display import PictureFile
 
-        drawn = None if picture is None else PictureFile(picture, (10.8, 4.6), data)
-        if folds < 2:
-            raise ValueError(f"--folds must be at least 2, to test on rows not learnt from; got {folds}.")
-        if top < 0:
-            raise ValueError(f"--top must be a whole number of at least 0; got {top}.")
-        table = read_labelled(data, n_features, ColumnOptions(label, columns, drop))
-        if isinf(parameters["C"]):
-            refuse_rounded(data, table)
-        _check_folds(table, folds)
+    drawn = None if picture is None else PictureFile(picture, (10.8, 4.6), data)
+    if folds < 2:
+        raise ValueError(f"--folds must be at least 2, to test on rows not learnt from; got {folds}.")
+    if top < 0:
+        raise ValueError(f"--top must be a whole number of at least 0; got {top}.")
+    table = read_labelled(data, n_features, columns, exact=isinf(parameters["C"]))
+    _check_folds(table, folds)
 
-        from ..estimators.selection import MarginRFE
-        from ..problem.status import Status
-        from .words import json_text
+    from sklearn.preprocessing import StandardScaler
 
-        selector = MarginRFE(
-            algorithm,
-            p=p,
-            n_features_to_select="cv" if keep is None else keep,
-            step=int(step) if step >= 1 and step.is_integer() else step,
-            cv=folds,
-            tol=tol,
-            max_iter=max_iter,
-            n_jobs=n_jobs,
-            random_state=parameters.pop("seed"),
-            **parameters,
-        )
-        begin = time.perf_counter()
-        selector.fit(_standardized(table.X) if standardize else table.X, table.y)
-        seconds = time.perf_counter() - begin
-        if drawn is not None:
-            from ..plots import EliminationDisplay  # matplotlib is optional
+    from ..estimators.selection import MarginRFE
+    from ..problem.status import Status
 
-            EliminationDisplay.from_estimator(selector, axes=drawn.figure.subplots(1, 2))
-            drawn.save()
-        names = _ranked_names(table, selector)
-        if as_json:
-            facts = _facts(selector, names) | {"seconds": seconds}
-            typer.echo(json_text(facts | {"picture": None if picture is None else str(picture)}))
-        elif not quiet:
-            typer.echo(_report(selector, names, top))
-    if any(stage.status is not Status.CERTIFIED for stage in selector.path_):
-        raise typer.Exit(STOPPED)
+    selector = MarginRFE(
+        parameters.pop("algorithm"),
+        n_features_to_select="cv" if keep is None else keep,
+        step=int(step) if step >= 1 and step.is_integer() else step,
+        cv=folds,
+        **parameters,
+    )
+    begin = time.perf_counter()
+    X = table.X
+    if standardize:  # sparse columns keep their zeros
+        X = StandardScaler(with_mean=not hasattr(X, "tocsr")).fit_transform(X)
+    selector.fit(X, table.y)
+    seconds = time.perf_counter() - begin
+    if drawn is not None:
+        from ..plots.elimination import EliminationDisplay
+
+        EliminationDisplay.from_estimator(selector, axes=drawn.figure.subplots(1, 2))
+        drawn.save()
+    if table.feature_names is not None:
+        names = [table.feature_names[j] for j in selector.order_]
+    else:
+        names = [str(j + (table.first_index or 0)) for j in selector.order_]
+    facts = _facts(selector, names) | {"seconds": seconds, "picture": picture and str(picture)}
+    certified = all(stage.status is Status.CERTIFIED for stage in selector.path_)
+    return Result(facts, _lines(selector, names, top), 0 if certified else STOPPED)
 
 
 def _check_folds(table: Table, folds: int) -> None:
@@ -132,21 +111,6 @@ def _check_folds(table: Table, folds: int) -> None:
         )
 
 
-def _standardized(X: Any) -> Any:
-    """Scale columns to variance one, dense ones also to mean zero, without a look at the labels."""
-    from sklearn.preprocessing import StandardScaler
-
-    return StandardScaler(with_mean=not hasattr(X, "tocsr")).fit_transform(X)
-
-
-def _ranked_names(table: Table, selector: MarginRFE) -> list[str]:
-    """Return the names of the features in the file, best first."""
-    if table.feature_names is not None:
-        return [table.feature_names[j] for j in selector.order_]
-    first = table.first_index or 0
-    return [str(j + first) for j in selector.order_]
-
-
 def _facts(selector: MarginRFE, names: list[str]) -> dict[str, Any]:
     """Return the result of an elimination as plain values."""
     return {
@@ -155,21 +119,14 @@ def _facts(selector: MarginRFE, names: list[str]) -> dict[str, Any]:
         "ranking": names,
         "bounded": "margin" if selector.path_[0].hard else "objective",
         "sizes": [
-            {
-                "features": stage.n_features,
-                "accuracy": stage.accuracy,
-                "accuracy_std": stage.accuracy_std,
-                "lower": stage.lower,
-                "upper": stage.upper,
-                "p": stage.p,
-                "status": str(stage.status),
-            }
+            {"features": stage.n_features, "status": str(stage.status)}
+            | {name: getattr(stage, name) for name in ("accuracy", "accuracy_std", "lower", "upper", "p")}
             for stage in selector.path_
         ],
     }
 
 
-def _report(selector: MarginRFE, names: list[str], top: int) -> str:
+def _lines(selector: MarginRFE, names: list[str], top: int) -> list[str]:
     """Return the result of an elimination as lines of text; `top` features of the ranking are listed."""
     bounded = "margin" if selector.path_[0].hard else "objective"
     lines = [
@@ -187,4 +144,4 @@ def _report(selector: MarginRFE, names: list[str], top: int) -> str:
     if top:
         lines += ["", "features, best first:"]
         lines += [f"{rank:6d}  {name}" for rank, name in enumerate(names[:top], 1)]
-    return "\n".join(lines)
+    return lines

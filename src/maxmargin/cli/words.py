@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,21 +15,6 @@ SHOWN_WEIGHTS = 5  # of a linear model: as many as fit on a line of a terminal
 
 
 # labels and numbers
-
-
-def json_text(facts: dict[str, Any]) -> str:
-    """Return one JSON object; numbers that JSON does not know are the strings "inf", "-inf" and "nan"."""
-    return json.dumps(_plain(facts), allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    if hasattr(value, "item"):  # a NumPy scalar
-        value = value.item()
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def label_text(label: Any) -> str:
