@@ -20,7 +20,7 @@ from maxmargin.algorithms.batch import highs
 from maxmargin.algorithms.batch.cholesky import factor
 from maxmargin.algorithms.batch.primal_dual import interior_points
 from maxmargin.algorithms.batch.sifting import narrowed_points
-from maxmargin.fit.deadline import Watch
+from maxmargin.fit.deadline import Deadline
 from maxmargin.numerics.stop_check import StopCheck, seconds_left
 from maxmargin.problem.problem import Problem
 
@@ -200,11 +200,11 @@ def test_numpy_is_as_strict_within_highs_as_where_it_was_called(monkeypatch):
 
 def test_a_check_knows_the_time_that_is_left():
     assert seconds_left(lambda: False) == np.inf
-    assert seconds_left(Watch().check) == np.inf
-    assert 0.0 < seconds_left(Watch(100.0).check) <= 100.0
-    stopped = Watch()
-    stopped.stop()
-    assert stopped.check()
+    assert seconds_left(StopCheck(Deadline().interrupted, Deadline().remaining)) == np.inf
+    limited = Deadline(100.0)
+    assert 0.0 < seconds_left(StopCheck(limited.interrupted, limited.remaining)) <= 100.0
+    limited.split(2).stopped.set()
+    assert StopCheck(limited.interrupted, limited.remaining)()
     assert not StopCheck(lambda: False, lambda: 1.0)()
 
 

@@ -37,7 +37,7 @@ from maxmargin import (
 )
 from maxmargin.algorithms import ALGORITHMS
 from maxmargin.algorithms.programs import LinearProgram
-from maxmargin.fit.deadline import Watch
+from maxmargin.fit.deadline import Deadline
 
 EUCLIDEAN = [name for name in ALGORITHMS if name != "lp"]  # those that solve p = 2
 FOR_HARD = [name for name in ALGORITHMS if ALGORITHMS[name]().refuses(Problem("hinge", np.inf)) is None]
@@ -875,7 +875,7 @@ def test_max_time():
 
 def test_digits_for_which_no_time_is_left_are_not_claimed(monkeypatch):
     """The gap that was asked for needs them: it is time that was missing. Where it does not, it was the method."""
-    monkeypatch.setattr(Watch, "affords", lambda watch, seconds: False)
+    monkeypatch.setattr(Deadline, "can_afford", lambda deadline, seconds: False)
     X, y = slow_problem()
     X, y = X[:300, :5], y[:300]  # of more rows plain sums do
     model = MaxMarginClassifier(1.0, loss="squared_hinge", tol=1e-15).fit(X, y)

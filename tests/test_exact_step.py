@@ -12,10 +12,10 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import PolynomialFeatures
 
+import maxmargin.fit.attempt
 import maxmargin.fit.exact
 import maxmargin.fit.one_call
 import maxmargin.fit.presolve
-import maxmargin.fit.row_attempt
 from maxmargin import DualCoordinateDescent, MaxMarginClassifier, Problem, Status, verify
 from maxmargin.algorithms.batch import active_set, newton
 from maxmargin.algorithms.batch import quadratic_program as programs
@@ -537,9 +537,9 @@ class TestStopped:
         """Not the rule either that began."""
 
         def cut_off(run, X, certifier, exact, enough):
-            certifier.watch.stop()
+            certifier.deadline.stopped.set()
 
-        monkeypatch.setattr(maxmargin.fit.row_attempt, "finish", cut_off)
+        monkeypatch.setattr(maxmargin.fit.attempt, "finish", cut_off)
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(300, 3)), np.where(rng.random(300) < 0.5, 1.0, -1.0)
         X[:, 0] += 4.0 * y

@@ -364,14 +364,14 @@ def test_what_proves_less_than_was_asked_for_is_kept(loss, n, monkeypatch):
 
     def wrong_point(*args):
         w, b, alpha = optimum(*args[:4])
-        watches[-1].stop()
+        deadlines[-1].stopped.set()
         return w * 1.05, b, alpha
 
-    watches, usual = [], maxmargin.estimators.one_vs_rest.Watch.__enter__
+    deadlines, usual = [], maxmargin.fit.deadline.Deadline.__enter__
     monkeypatch.setattr(
-        maxmargin.estimators.one_vs_rest.Watch,
+        maxmargin.fit.deadline.Deadline,
         "__enter__",
-        lambda watch: watches.append(watch) or usual(watch),
+        lambda deadline: deadlines.append(deadline) or usual(deadline),
     )
     monkeypatch.setattr(maxmargin.fit.one_call, "optimum", wrong_point)
     X, y, weights = toy(n, 4)

@@ -222,9 +222,7 @@ def test_dual_descent_hands_over(rules_alone, capsys):
     lower, upper = ([getattr(report, side) for report in model.history_] for side in ("lower", "upper"))
     assert (np.diff(lower) >= 0.0).all()
     assert (np.diff(upper) <= 1e-12 * upper[-1]).all()  # objectives are rounded
-    assert (
-        model.history_[first - 1].presentations >= fallback(Problem("hinge", 1e3), Patterns(X)).presentations
-    )
+    assert model.history_[first - 1].presentations >= fallback(Problem("hinge", 1e3), Patterns(X)).row_visits
 
 
 def test_many_dense_rows_of_few_features_begin_with_proximal_points(rules_alone):
@@ -265,7 +263,7 @@ def test_sparse_rows_of_many_columns_are_handed_to_conjugate_gradients():
     """Squared losses: where there are as many rows as columns, after some passes."""
     many = fallback(Problem("squared_hinge", 1.0), Patterns(sp.random(1500, 1200, 0.01, format="csr", rng=0)))
     assert many.algorithm == Newton()
-    assert many.presentations == 50 * 1500
+    assert many.row_visits == 50 * 1500
     wide = Patterns(sp.random(100, 1200, 0.01, format="csr", rng=0))
     assert fallback(Problem("squared_hinge", 1.0), wide) is None
 

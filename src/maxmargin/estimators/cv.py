@@ -17,9 +17,9 @@ from ..fit.report import Report
 from ..numerics.representable import refuse_rounded
 from ..numerics.threads import jobs
 from ..problem.status import Status
-from .callbacks import step_callbacks, with_callbacks
 from .linear import MaxMarginClassifier
 from .path import MarginPath, grid, margin_path
+from .progress import StepCallbacks, with_callbacks
 from .rollback import unchanged_by
 from .validation import validate_rows
 
@@ -165,7 +165,7 @@ callback, n_jobs, random_state, verbose
             raise ValueError("cv has no splits: give at least one, or a number of folds.")
         scorer: Any = check_scoring(whole, scoring=self.scoring)
         paths = _FoldPaths(X, y, weights, costs, norms, shared | {"n_jobs": None}, scorer)
-        callbacks = step_callbacks(self, given, y, sample_weight, 2)
+        callbacks = StepCallbacks(self, given, y, sample_weight, 2)
         with callbacks.step(lambda: f"paths of {len(folds)} folds"):
             parallel: Any = Parallel(n_jobs=jobs(self.n_jobs, len(folds)), require="sharedmem")
             found = parallel(delayed(paths.scores)(fold, *rows) for fold, rows in enumerate(folds))

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from ..problem.problem import Problem
 from ..problem.status import Status
-from .callbacks import StepCallbacks
+from .progress import StepCallbacks
 
 # A weight below this share of the largest is zero to rounding: exact programs leave such weights at p = inf.
 ZERO_WEIGHT = 1e-14

@@ -11,8 +11,8 @@ from sklearn.model_selection import check_cv
 
 from ..numerics.threads import jobs
 from ..problem.status import Status
-from .callbacks import StepCallbacks
 from .elimination import Elimination, Plan
+from .progress import StepCallbacks
 
 DEFAULT_FOLDS = 5
 

@@ -25,14 +25,12 @@ from ..problem.multiclass import SCHEMES, parts_of
 from ..problem.problem import Problem
 from ..problem.status import Status
 from .algorithm_parameter import kernel_algorithm
-from .callbacks import CallbackSupportMixin, round_callbacks, with_callbacks
-from .distinct_kernel_rows import DistinctKernelRows
-from .kernel_tasks import KernelData, KernelTasks, TaskSolution, coefficient_matrix, nonzero
+from .kernel_machine import DistinctKernelRows
 from .prediction import KernelDecision
-from .progress import Reporter
-from .results import store_results
+from .progress import CallbackSupportMixin, Reporter, with_callbacks
 from .rollback import unchanged_by
 from .targets import encode_targets
+from .tasks import KernelData, KernelTasks, KernelTaskSolution, store_results
 from .validation import check_parameters, is_whole, require_boolean, require_number, validate_rows
 
 
@@ -255,14 +253,13 @@ default="rbf"
             refuse_rounded(X)
         data = self._training_data(problem, algorithm, X, y, sample_weight)
         tasks = KernelTasks(self, problem, algorithm, data)
-        callbacks = round_callbacks(
-            self, data.X, data.targets.y, sample_weight, data.names, tasks.sequential,
+        reporter = Reporter(
+            self, data.X, data.targets.y, sample_weight, tasks.names, tasks.sequential,
             lambda points: self._model(data, points),
         )  # fmt: skip
-        reporter = Reporter(self, callbacks)
         found = tasks.solve(reporter)
-        self._store(problem, data, found)
-        for name, one in zip(data.names, found, strict=True):
+        self._store(data, tasks, found)
+        for name, one in zip(tasks.names, found, strict=True):
             reporter.end_task(name, one.solution.status)
         reporter.end()
         return self
@@ -332,13 +329,13 @@ default="rbf"
 
     # results
 
-    def _store(self, problem: Problem, data: KernelData, found: list[TaskSolution]) -> None:
+    def _store(self, data: KernelData, tasks: KernelTasks, found: list[KernelTaskSolution]) -> None:
         """Set the fitted attributes."""
         self.classes_, self.class_weight_ = data.targets.classes, data.targets.class_weights
         self.multi_class_, self.gamma_, self.shape_fit_ = self.multi_class, data.gamma, data.X.shape
-        certificates, supports = data.certificates(problem, found)
+        certificates, supports = tasks.certificates(found)
         solutions = [one.solution for one in found]
-        store_results(self, data.names, solutions, certificates, [one.verdict for one in found])
+        store_results(self, tasks.names, solutions, certificates, [one.verdict for one in found])
         self._store_machine(data, supports, [solution.point.intercept for solution in solutions])
 
     def _store_machine(
@@ -354,7 +351,11 @@ default="rbf"
         self.support_ = used.astype(np.int32)
         self.n_support_ = np.bincount(codes[used], minlength=data.scheme.count).astype(np.int32)
         self.support_vectors_ = np.empty((0, n)) if isinstance(data.kernel, Precomputed) else data.X[used]
-        self.dual_coef_ = data.scheme.packed(coefficient_matrix(supports, used, n), codes[used])
+        column, coefficients = np.empty(n, np.intp), np.zeros((len(supports), used.size))
+        column[used] = np.arange(used.size)
+        for line, (rows, values) in zip(coefficients, supports, strict=True):
+            line[column[rows]] = values
+        self.dual_coef_ = data.scheme.packed(coefficients, codes[used])
         self.intercept_ = np.array(intercepts)
         self.make_machine(data.kernel)
 
@@ -367,7 +368,11 @@ default="rbf"
         points : list of (KernelPoint, ndarray of int)
             The point on some distinct rows of the fit, and which these are.
         """
-        supports = [nonzero(data.rows.on_all_rows(point.coefficients, places)) for point, places in points]
+        supports = []
+        for point, places in points:
+            coefficients = data.rows.on_all_rows(point.coefficients, places)
+            rows = np.flatnonzero(coefficients)
+            supports.append((rows, coefficients[rows]))
         model = copy(self)
         model.classes_, model.multi_class_ = data.targets.classes, self.multi_class
         model._store_machine(data, supports, [point.intercept for point, _ in points])

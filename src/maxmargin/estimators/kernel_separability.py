@@ -13,7 +13,7 @@ from ..certificates.expansions import KernelPoint, all_bounds
 from ..certificates.gram import KernelSample
 from ..certificates.separators import KernelSeparator, LinearSeparator
 from ..certificates.verdicts import Inseparable, Separable, Verdict
-from ..fit.deadline import Watch
+from ..fit.deadline import Deadline
 from ..fit.lockstep import KernelSolution
 from ..kernels.functions import Kernel
 from ..numerics.sparse_columns import may_be_dense, without_empty_columns
@@ -41,7 +41,7 @@ class KernelSeparability:
         0 for rows that take no part in the task.
     sides : tuple of two labels
         Names of the negative and of the positive side.
-    watch : Watch
+    deadline : Deadline
         Of the whole fit.
     """
 
@@ -53,17 +53,17 @@ class KernelSeparability:
         y: np.ndarray,
         weights: np.ndarray,
         sides: tuple[Any, Any],
-        watch: Watch,
+        deadline: Deadline,
     ) -> None:
         self.kernel, self.problem, self.X, self.y, self.weights = kernel, problem, X, y, weights
-        self.sides, self.watch = sides, watch
+        self.sides, self.deadline = sides, deadline
         self.rows = np.flatnonzero(weights > 0.0)
 
     @cached_property
     def verdict(self) -> Verdict:
         """The verdict of `separate` on the rows of the task."""
         X, y = self._own_rows()
-        task = fit_task(self.problem, X, y, self.sides, self.watch)
+        task = fit_task(self.problem, X, y, self.sides, self.deadline)
         return kernel_verdict(self.kernel, task, self.rows, self.y.size)
 
     def is_contradictory(self) -> bool:
@@ -100,7 +100,7 @@ class KernelSeparability:
                 return replace(better, status=Status.CERTIFIED if certified else better.status), None
         if found.bounds.lower > 0.0:
             return found, None
-        return replace(found, status=self.watch.status() or Status.UNDECIDED), verdict
+        return replace(found, status=self.deadline.status() or Status.UNDECIDED), verdict
 
     def _own_rows(self) -> tuple[Any, np.ndarray]:
         """Rows and labels of the task."""

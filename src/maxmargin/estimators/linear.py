@@ -21,14 +21,12 @@ from ..problem.problem import Problem
 from ..problem.status import Status
 from ..separability.linear import on_all_columns
 from .algorithm_parameter import check_solves, linear_algorithm
-from .callbacks import CallbackSupportMixin, round_callbacks, with_callbacks
-from .one_vs_rest import OneVsRest, TrainingData
 from .prediction import LinearDecision
-from .progress import Reporter
-from .results import store_results
+from .progress import CallbackSupportMixin, Reporter, with_callbacks
 from .robustness import Robust
 from .rollback import unchanged_by
 from .targets import encode_targets
+from .tasks import LinearTasks, TrainingData, store_results
 from .validation import (
     check_p,
     check_parameters,
@@ -237,12 +235,11 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             problem = replace(problem, p=max(2.0, 2.0 * np.log(data.columns.count)))
             check_solves(algorithm, problem)
         check_seed(self.random_state)
-        tasks = OneVsRest(self, problem, algorithm, data, self._last_dual(data), self._last_points(data))
-        callbacks = round_callbacks(
-            self, data.given, data.targets.y, sample_weight, data.names, tasks.workers == 1, data.model
+        tasks = LinearTasks(self, problem, algorithm, data, self._last_dual(data), self._last_points(data))
+        reporter = Reporter(
+            self, data.given, data.targets.y, sample_weight, tasks.names, tasks.workers == 1, data.model
         )
-        reporter = Reporter(self, callbacks)
-        self._store(data, tasks.solve(reporter))
+        self._store(data, tasks.names, tasks.solve(reporter))
         reporter.end()
         return self
 
@@ -311,7 +308,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
 
     # results
 
-    def _store(self, data: TrainingData, solutions: list[Solution]) -> None:
+    def _store(self, data: TrainingData, names: list[Any], solutions: list[Solution]) -> None:
         """Set the fitted attributes."""
         self.classes_, self.class_weight_ = data.targets.classes, data.targets.class_weights
         self.coef_ = data.columns.restore(np.array([solution.w for solution in solutions]))
@@ -321,7 +318,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             for solution in solutions
         ]
         certificates = [solution.certificate for solution in solutions]
-        store_results(self, data.names, solutions, certificates, verdicts)
+        store_results(self, names, solutions, certificates, verdicts)
 
 
 class WithoutExactStep(MaxMarginClassifier):

@@ -17,9 +17,9 @@ from ..fit.streaming import Stream
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
 from .algorithm_parameter import stream_algorithm
-from .callbacks import CallbackSupportMixin, step_callbacks, with_callbacks
 from .hashing import as_hasher, hash_rows
 from .interrupts import deferred_interrupt
+from .progress import CallbackSupportMixin, StepCallbacks, with_callbacks
 from .robustness import Robust
 from .rollback import unchanged_by
 from .stream_decision import StreamDecision
@@ -194,9 +194,7 @@ class OnlineMarginClassifier(StreamDecision, Robust, CallbackSupportMixin, Class
         self._begin(algorithm, problem, classes, X.shape[1])
         signs = self._signs(y)
         patterns = None if self.shuffle else Patterns(X)
-        passes = step_callbacks(
-            self, X, y, None, self.max_iter, lambda: {"_streams": deepcopy(self._streams)}
-        )
+        passes = StepCallbacks(self, X, y, None, self.max_iter, lambda: {"_streams": deepcopy(self._streams)})
         for k in range(self.max_iter):
             before = self.updates_
             with passes.step(self._summary):

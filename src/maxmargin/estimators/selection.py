@@ -17,10 +17,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_
 from ..algorithms import IMA, Algorithm
 from ..numerics.representable import refuse_rounded
 from ..numerics.threads import one_thread
-from .callbacks import CallbackSupportMixin, step_callbacks, with_callbacks
 from .elimination import Elimination, Plan, Stage, elimination_sizes, stage_line, stage_ranks
 from .elimination_scores import best_size, cross_validate, draw_seed, scores_at
 from .linear import MaxMarginClassifier
+from .progress import CallbackSupportMixin, StepCallbacks, with_callbacks
 from .rollback import unchanged_by
 from .validation import check_p, is_number, is_whole, validate_rows
 
@@ -214,7 +214,7 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         plan = Plan(estimator, self._is_own, self.p, self.aggregate, sizes)
         rng = check_random_state(self.random_state)
         validated = self.cv is not None or self._is_size_chosen
-        callbacks = step_callbacks(self, X, y, weights, len(sizes) + int(validated))
+        callbacks = StepCallbacks(self, X, y, weights, len(sizes) + int(validated))
         results, target = None, least
         if validated:
             with callbacks.step(lambda: "cross-validation"):

@@ -1,24 +1,56 @@
-"""One binary task under way: the solver's state, the budget of its stage, and its reports."""
+"""One binary task under way: a solver in one set of units, or on rows of the kernel of one precision."""
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ..algorithms import Algorithm, Decomposition, DualCoordinateDescent
+from ..algorithms.programs import Program
+from ..certificates.expansions import KernelPoint
+from ..certificates.gram import KernelSample
+from ..certificates.verdicts import Inseparable, Undecided
+from ..data.task import GramTask
+from ..data.units import Units
+from ..engine.order import Source
+from ..numerics.stop_check import StopCheck
+from ..problem.problem import Problem
 from ..problem.status import Status
-from .exact import NEARLY
-from .policy import EXACT, Stage
-from .report import Report, Stopping
+from . import gram_exact
+from .certifier import ROUNDING, Certifier, Incumbent
+from .exact import NEARLY, ends_at_tol, finish, is_small
+from .gram_run import GramRun
+from .presolve import Point, PresolveStep, ScaledUnits, distinct_rows_of
+from .report import Job, Report, Solution, Stopping
+from .run import Run
 from .schedules import SCHEDULES, Step
+from .tracker import Primal
+
+if TYPE_CHECKING:
+    from .policy import Stage
 
 STOPPED = (Status.MAX_TIME, Status.INTERRUPTED)
+ENDED = (Status.CERTIFIED, Status.STALLED, Status.CONVERGED)
 # Statuses of a hard margin that found no separator, and of a fit that had no time for the digits of its certificate.
 UNFINISHED = (Status.MAX_ITER, Status.STALLED, Status.CONVERGED, Status.UNDECIDED, Status.NOT_FINITE)
+EXACT = "exact"  # the name of the exact stage in reports
+PROVES = "p = 2, a small problem: the first point that proves tol"
+# With other units bounds are certified on the caller's data whenever the gap has halved: more often costs a pass each
+# time, less often delays the end by up to a factor of two in the gap.
+RECERTIFY = 0.5
+# Rounds without a separator before the verdict on separability is asked for. On rows of data it costs as much as a few
+# rounds, on rows of a kernel as much as many.
+MIN_ROUNDS, MIN_KERNEL_ROUNDS = 3, 20
+# Multiple of the rounding error of kernel rows below which a bound of all margins is no margin at all.
+HOPELESS = 100.0
 
 
 class Attempt(ABC):
-    """A task with its solver, in one set of units or one precision.
+    """A task with its solver.
 
     Parameters
     ----------
@@ -43,58 +75,56 @@ class Attempt(ABC):
         self.problem, self.label, self.stopping, self.history = task.problem, task.label, stopping, history
         self._stage: Stage | None = None
         self._before = (history[-1].presentations, history[-1].steps) if history else (0, 0)
+        self._rounds: Iterator[Step | None] | None = None
 
-    # stages
-
-    def begin(self, stage: Stage) -> None:
-        """Enter a stage; an algorithm that was at work before goes on where it was."""
+    def begin(self, stage: Stage) -> Iterator[Step | None]:
+        """Enter a stage, and return its rounds; an algorithm that was at work before goes on where it was."""
         self._stage = stage
         if stage.algorithm is None:
-            self._rounds_of_stage: Iterator[Step | None] = self._exact()
-            return
+            return self._exact()
         if stage.algorithm is not self.run.algorithm:
-            self.run = self.run.handed_to(stage.algorithm)
-            self._rounds = self._scheduled()
-        self._rounds_of_stage = self._rounds
-
-    def advance(self) -> Step:
-        """Let the solver of the stage go on until it has an iterate, expects rows of the kernel, or has ended."""
-        step = next(self._rounds_of_stage, Step.END)
-        return Step.ITERATE if step is None else step
+            self.run, self._rounds = self.run.handed_to(stage.algorithm), None
+        if self._rounds is None:
+            self._rounds = SCHEDULES[stage.algorithm.schedule](self.run)
+        return self._rounds
 
     def is_spent(self) -> bool:
         """Return whether the stage has used its budget of row visits, or is near enough to the optimum."""
-        stage = self._stage
+        stage, run = self._stage, self.run
         assert stage is not None
-        if self.run.gap <= stage.near_enough:
+        if run.tracker.gap <= stage.near_enough:
             return True
-        return self.rounds >= stage.min_rounds and self.run.presentations >= stage.max_row_visits
+        return self.rounds >= stage.min_rounds and run.presentations >= stage.max_row_visits
 
     def status(self) -> Status | None:
         """Return why to end after this round, None to go on."""
-        run, watch = self.run, self.stopping.watch
-        if run.gap <= NEARLY * run.tol:
+        run = self.run
+        if run.tracker.gap <= NEARLY * run.tol:
             return Status.CERTIFIED
-        if self._stage is not None and self._stage.is_exact:
+        if self._stage is not None and self._stage.algorithm is None:
             return self._status_of_exact()
-        if self.problem.hard and run.upper <= self.no_margin:
+        if self.problem.hard and run.tracker.upper <= self.no_margin:
             return Status.UNDECIDED  # until a verdict proves it
         if not run.finite:
             return Status.NOT_FINITE
         if run.converged:
             return Status.CONVERGED
-        return watch.status() or (Status.MAX_ITER if self.rounds >= self.stopping.max_iter else None)
+        stopped = self.stopping.deadline.status()
+        return stopped or (Status.MAX_ITER if self.rounds >= self.stopping.max_iter else None)
 
-    def status_after_wait(self) -> Status | None:
-        """Return why to end after other problems had their turn, None to go on."""
-        return self.stopping.watch.status() if self.rounds else None
+    def report(self) -> None:
+        """Count a round and report it."""
+        stage = self._stage
+        assert stage is not None
+        if (
+            stage.algorithm is not None or not self.rounds
+        ):  # an exact stage at the end is part of the round before
+            self.rounds += 1
+        self._report(EXACT if stage.algorithm is None else stage.algorithm.name, stage.reason)
 
     @abstractmethod
     def rules_out_separator(self) -> bool:
         """Return whether to give up a hard margin, as there is, or may be, no separator."""
-
-    def _scheduled(self) -> Iterator[Step | None]:
-        return SCHEDULES[self.run.algorithm.schedule](self.run)
 
     @abstractmethod
     def _exact(self) -> Iterator[None]:
@@ -104,30 +134,249 @@ class Attempt(ABC):
     def _status_of_exact(self) -> Status | None:
         """Return why to end after the exact stage, None where the algorithm goes on."""
 
-    # reports
-
-    def report(self) -> None:
-        """Count a round and report it."""
-        stage = self._stage
-        assert stage is not None
-        if not stage.is_exact or not self.rounds:  # an exact stage at the end belongs to the round before
-            self.rounds += 1
-        name = EXACT if stage.algorithm is None else stage.algorithm.name
-        self._report(name, self._reason(stage))
-
-    def _reason(self, stage: Stage) -> str:
-        return stage.reason
-
     @abstractmethod
     def _report(self, name: str, reason: str) -> None:
-        """Append a report of the best bounds and pass it to the callback."""
+        """Report the best bounds after a round of a stage."""
 
-    def _append(self, bounds: tuple[float, float, float], margin: float, name: str, reason: str) -> Report:
-        """Append a report with these bounds (lower, upper, gap) to the history."""
+    def _append(
+        self, bounds: tuple[float, float, float], margin: float, stage: tuple[str, str], point: Any
+    ) -> None:
+        """Append a report with these bounds (lower, upper, gap) to the history, and pass it to the callback."""
         presentations, steps = self._before
+        name, reason = stage
         report = Report(
-            len(self.history) + 1, self.stopping.watch.seconds(), *bounds, presentations + self.run.presentations,
-            steps + self.run.steps, name, self.label, margin, reason,
+            len(self.history) + 1, time.perf_counter() - self.stopping.deadline.began, *bounds,
+            presentations + self.run.presentations, steps + self.run.steps, name, self.label, margin, reason,
         )  # fmt: skip
         self.history.append(report)
-        return report
+        self.stopping.on_report(report, lambda: point, self.stopping.deadline)
+
+
+class RowAttempt(Attempt):
+    """A task on rows of data, presolved.
+
+    Parameters
+    ----------
+    job : Job
+    units : Units
+        Those in which the task is solved.
+    incumbent : Incumbent
+    history : list of Report
+
+    Attributes
+    ----------
+    task : Task
+        The presolved task.
+    distinct : DistinctRows or None
+        The step that merges copies, where the problem is small: it then has an exact stage.
+    """
+
+    run: Run
+
+    def __init__(self, job: Job, units: Units, incumbent: Incumbent, history: list[Report]) -> None:
+        super().__init__(job.task, job.stopping, history)
+        self.job, self.incumbent, self._doubtful = job, incumbent, self.problem.hard
+        task, choice = job.task, job.choice
+        steps: list[PresolveStep] = [] if job.selected is None else [job.selected]
+        self.distinct = None
+        # A given order of presentation (shuffle=False) is kept: merging rows would change it.
+        mergeable = choice.exact and choice.algorithm.shuffle and self.problem.euclidean
+        if mergeable and is_small(self.problem, task.patterns):
+            self.distinct = distinct_rows_of(job)
+            steps.append(self.distinct)
+        if not units.ordinary:
+            steps.append(ScaledUnits(units, self.problem))
+        for step in steps:
+            task = step.apply(task)
+        self.task = task
+        # The gap at which the exact stage ends; 0 where it ends with the optimum. With columns in other units the gap
+        # of this task may be less than the caller's.
+        proves = ends_at_tol(task.patterns) and units.columns is None
+        self._enough = NEARLY * job.stopping.tol if proves else 0.0
+        self.certifier = Certifier(self.problem, job.sample, steps, task, job.stopping.deadline, incumbent)
+        self._certified_gap: float | None = None  # of the last point that was certified, in these units
+        check = StopCheck(self._must_stop, job.stopping.deadline.remaining)
+        with np.errstate(over="ignore", invalid="ignore"):  # a warm start may come from other data
+            self.run = Run(task, choice.algorithm, job.stopping.tol, job.rng, check)
+            self.run.look_for_zero_rows()
+            self.run.count_start()
+
+    def rules_out_separator(self) -> bool:
+        # Where the algorithm has had its chance to find a separator, whether there is one is decided before more
+        # rounds are spent.
+        run, stage = self.run, self._stage
+        assert stage is not None
+        if not self._doubtful or run.lower > 0.0 or self.rounds < MIN_ROUNDS:
+            return False
+        # a round of a program costs as much as a verdict
+        if not isinstance(run.algorithm, Program) and run.presentations < stage.verdict_after:
+            return False
+        self._doubtful = False
+        self.incumbent.verdict = self.job.separability()
+        return isinstance(self.incumbent.verdict, Inseparable | Undecided)
+
+    def _must_stop(self) -> bool:
+        budget = np.inf if self._stage is None else self._stage.max_row_visits
+        return self.run.presentations >= budget or self.stopping.deadline.interrupted()
+
+    def _exact(self) -> Iterator[None]:
+        run, tol, task, distinct = self.run, self.stopping.tol, self.task, self.distinct
+        exact, enough = self.certifier.rounding(tol), self._enough
+        point = Point(run.w, run.b, run.alpha)
+        if not (run.gap <= enough and self.certifier.certify_and_keep(point, tol).gap <= enough):
+            shared = distinct is not None and task.patterns is distinct.patterns
+            X: Any = distinct.whole(self.problem) if distinct is not None and shared else task.patterns.X
+            finish(run, X, self.certifier, exact, enough)
+        yield
+
+    def _status_of_exact(self) -> Status | None:
+        run = self.run
+        if run.gap <= ROUNDING:
+            return Status.CONVERGED  # as near as float64 comes
+        stopped = self.stopping.deadline.status()  # cut off: no other stage has time either
+        if stopped is None and run.problem.hard and not run.lower > 0.0:
+            return Status.UNDECIDED
+        return stopped
+
+    def report(self) -> None:
+        self._prove_candidate()
+        super().report()
+
+    def _prove_candidate(self) -> None:
+        """Certify a point that its solver expects to be good enough; else evaluate it like any other."""
+        run, tol = self.run, self.stopping.tol
+        if run.candidate is None:
+            return
+        (w, b, alpha), run.candidate = run.candidate, None
+        certificate = self.certifier.certify_and_keep(Point(w, b, alpha), tol)
+        if certificate.gap <= NEARLY * tol:
+            run.tracker.adopt(Primal(w, b), alpha, certificate.lower, certificate.upper, 0.0)
+        else:
+            run.evaluate(w, b, alpha)
+
+    def _report(self, name: str, reason: str) -> None:
+        """Report the incumbent: running bounds in the caller's units, certified ones in others."""
+        run, tol, last, incumbent = self.run, self.stopping.tol, self._certified_gap, self.incumbent
+        if self.certifier.same_problem:
+            incumbent.update(run.lower, run.upper, run.w, run.b)
+        elif last is None or run.gap < RECERTIFY * last or run.gap <= NEARLY * tol < last:
+            self._certified_gap = run.gap
+            found = self.certifier.certify(Point(run.w, run.b, run.alpha), tol)
+            incumbent.update(found.certificate.lower, found.certificate.upper, found.w, found.b)
+        if name == EXACT and self._enough and not self.problem.hard:
+            reason = PROVES
+        point = incumbent.point or (np.zeros(self.certifier.sample.X.shape[1]), 0.0)
+        bounds = incumbent.lower, incumbent.upper, incumbent.gap
+        self._append(bounds, incumbent.margin(point[0]), (name, reason), point)
+
+    def solution(self, status: Status) -> Solution:
+        """Return the best point with its certificate, and the status that these allow."""
+        if status in STOPPED and self._has_no_model():
+            self._one_pass()
+        run, tol = self.run, self.stopping.tol
+        w, b, alpha, certificate = self.certifier.final(Point(run.w, run.b, run.alpha), tol)
+        if self.certifier.cut_short and not certificate.gap <= tol and status in ENDED:
+            status = self.stopping.deadline.status() or Status.MAX_TIME
+        finite = np.isfinite(w).all() and np.isfinite(b)
+        status = proved_status(status, self.problem, certificate, tol, finite)
+        return Solution(w, b, alpha, status, self.rounds, self.history, certificate)
+
+    def _has_no_model(self) -> bool:
+        """Return whether nothing was found where a pass of dual coordinate descent makes a model."""
+        run = self.run
+        if not run.problem.euclidean or run.gap <= run.tol:
+            return False
+        return not run.w.any() or (not run.problem.hard and run.gap == np.inf)
+
+    def _one_pass(self) -> None:
+        self.run = self.run.handed_to(DualCoordinateDescent())
+        self.run.passes(1)
+        self.run.look()
+        self.rounds += 1
+        self._report(self.run.algorithm.name, "nothing was found in time: one pass over the rows")
+
+
+class GramAttempt(Attempt):
+    """A task on rows of a kernel.
+
+    Parameters
+    ----------
+    task : GramTask
+    algorithm : Algorithm or Decomposition
+    stopping : Stopping
+    rng : Generator or Draws
+    sample : KernelSample
+        The same rows in float64, for the exact stage.
+    inseparable : callable
+        Returns whether there is a proof that no separator exists; called once at most.
+    rounds : int
+    history : list of Report
+        Of the attempts before.
+    """
+
+    run: GramRun
+
+    def __init__(
+        self,
+        task: GramTask,
+        algorithm: Algorithm | Decomposition,
+        stopping: Stopping,
+        rng: Source,
+        sample: KernelSample,
+        inseparable: Callable[[], bool],
+        rounds: int,
+        history: list[Report],
+    ) -> None:
+        super().__init__(task, stopping, history)
+        self.task, self.sample, self.rounds = task, sample, rounds
+        self._inseparable = inseparable
+        diagonal = task.rows.diagonal
+        self.no_margin = HOPELESS * np.finfo(diagonal.dtype).eps * float(diagonal.max(initial=0.0)) ** 0.5
+        self.run = GramRun(task, algorithm, stopping.tol, rng, stopping.deadline.interrupted)
+        self.run.look_for_zero_rows()
+
+    def rules_out_separator(self) -> bool:
+        if not self.problem.hard or self.rounds != MIN_KERNEL_ROUNDS or self.run.lower > 0.0:
+            return False
+        return self._inseparable()
+
+    def _exact(self) -> Iterator[None]:
+        gram_exact.finish(self.run.tracker, self.problem, self.task.y, self.task.weights, self.sample)
+        yield
+
+    def _status_of_exact(self) -> Status | None:
+        return Status.CONVERGED if self.run.tracker.gap <= ROUNDING else None
+
+    def _report(self, name: str, reason: str) -> None:
+        best = self.run.tracker
+        margin = best.lower
+        if not self.problem.hard:
+            margin = (2.0 * best.upper) ** -0.5 if best.upper > 0.0 else np.inf
+        point = KernelPoint(best.alpha, best.primal.w, best.primal.b)
+        self._append((best.lower, best.upper, best.gap), margin, (name, reason), point)
+
+
+def proved_status(status: Status, problem: Problem, bounds: Any, tol: float, finite: Any) -> Status:
+    """Return the status that certified bounds allow.
+
+    Parameters
+    ----------
+    status : Status
+        By the running bounds.
+    problem : Problem
+    bounds : Certificate or Bounds
+    tol : float
+    finite : bool
+        Whether the point has finite entries only.
+    """
+    if not finite or np.isnan([bounds.lower, bounds.upper]).any():
+        return Status.NOT_FINITE
+    if problem.gap(bounds.lower, bounds.upper) <= tol:
+        status = Status.CERTIFIED
+    elif status is Status.CERTIFIED:  # the running bounds were off by rounding
+        status = Status.STALLED
+    if problem.hard and not bounds.lower > 0.0 and status in UNFINISHED:
+        return Status.UNDECIDED
+    if bounds.lower > 0.0 and status is Status.UNDECIDED:  # the running bounds hid the separator in rounding
+        return Status.STALLED
+    return status

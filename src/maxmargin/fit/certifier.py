@@ -1,9 +1,11 @@
-"""Certify points of a presolved task on the caller's data."""
+"""Certified points: certify points of a presolved task on the caller's data, and keep the best bounds."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,16 +13,82 @@ from ..certificates.certificate import Certificate
 from ..certificates.one_pass import certify
 from ..certificates.rows import FEW, NEGLIGIBLE
 from ..certificates.sample import Sample
+from ..certificates.verdicts import Verdict
 from ..data.task import Task
+from ..numerics.norms import norm
 from ..numerics.sums import Compensated
-from ..problem.problem import Problem
-from .deadline import Watch
-from .incumbent import ROUNDING, CertifiedPoint, Incumbent, rank
-from .presolve import Point, PresolveStep, ScaledUnits
+from ..problem.problem import CROSSED, Problem, contradict
 
+if TYPE_CHECKING:
+    from .deadline import Deadline
+    from .presolve import Point, PresolveStep
+
+# Relative difference of two bounds that is rounding of compensated sums: of two points as good as that, the later one
+# has more correct digits of w.
+ROUNDING = 1e-12
 # Share of `tol` that counts as rounding where the optimality conditions hold, for every COLUMNS columns: scores are
 # sums of that many terms, and sums with more digits take longer than everything else.
 SHARE, COLUMNS = 1e-6, 1000
+
+
+class CertifiedPoint(NamedTuple):
+    """A point of the caller's data, of all rows, with its certificate."""
+
+    w: np.ndarray
+    b: float
+    alpha: np.ndarray
+    certificate: Certificate
+
+
+class Incumbent:
+    """The best bounds of the caller's problem, whatever the units it is solved in, and the best (w, b).
+
+    Bounds that hold in the units of a presolved task may be those of another problem: they enter only once they are
+    proved on the caller's data.
+
+    Attributes
+    ----------
+    lower, upper, gap : float
+        -inf, inf and inf before the first point.
+    point : (ndarray of shape (d,), float) or None
+    verdict : Verdict or None
+        Of a hard margin whose separability was examined.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.lower, self.upper, self.gap = -np.inf, np.inf, np.inf
+        self.point: tuple[np.ndarray, float] | None = None
+        self.verdict: Verdict | None = None
+
+    def update(self, lower: float, upper: float, w: np.ndarray, b: float) -> None:
+        """Keep each of two bounds where it is better than all before, and (w, b) where its primal bound is."""
+        if contradict(lower, upper):
+            return  # running bounds whose margins are rounding
+        new, best = (lower, self.lower) if self.problem.hard else (-upper, -self.upper)
+        if self.point is None or new >= best - ROUNDING * abs(best):
+            self.point = w, b
+        if min(upper, self.upper) < max(self.lower, lower) * (1.0 - CROSSED):
+            # one was off by rounding: later bounds have more correct digits
+            self.lower, self.upper = lower, upper
+        else:
+            self.lower = max(self.lower, min(lower, self.upper))
+            self.upper = min(self.upper, max(upper, self.lower))
+        gap = self.problem.gap(self.lower, self.upper)
+        self.gap = np.inf if math.isnan(gap) else gap
+
+    def margin(self, w: np.ndarray) -> float:
+        """Return the certified margin (hard), or 1 / |w| (soft)."""
+        if self.problem.hard:
+            return self.lower
+        length = norm(w, self.problem.q)
+        return 1.0 / length if length > 0.0 else np.inf
+
+
+def rank(certificate: Certificate) -> tuple[float, float]:
+    """Return a sort key of certificates of one problem, best first: by gap, then by margin where gaps round to one."""
+    lower = certificate.lower if certificate.problem.hard else 0.0
+    return certificate.gap, -lower if lower > -np.inf else np.inf
 
 
 class Certifier:
@@ -36,7 +104,7 @@ class Certifier:
         In the order in which they were applied.
     task : Task
         The presolved task.
-    watch : Watch
+    deadline : Deadline
     incumbent : Incumbent
 
     Attributes
@@ -53,12 +121,12 @@ class Certifier:
         sample: Sample,
         steps: Sequence[PresolveStep],
         task: Task,
-        watch: Watch,
+        deadline: Deadline,
         incumbent: Incumbent,
     ) -> None:
         self.problem, self.sample, self.steps, self.task = problem, sample, steps, task
-        self.watch, self.incumbent = watch, incumbent
-        self.same_problem = not any(isinstance(step, ScaledUnits) for step in steps)
+        self.deadline, self.incumbent = deadline, incumbent
+        self.same_problem = all(step.keeps_problem for step in steps)
         self.cut_short = False
         self._certified: list[tuple[Point, CertifiedPoint]] = []
 
@@ -83,7 +151,7 @@ class Certifier:
         self._certified.append((point, found))
         if self.same_problem:
             return found.certificate
-        self.incumbent.update_from(found)
+        self.incumbent.update(found.certificate.lower, found.certificate.upper, found.w, found.b)
         return certify(self.task.problem, self._reduced_sample, *point, gap)
 
     def final(self, point: Point, tol: float) -> CertifiedPoint:
@@ -94,7 +162,7 @@ class Certifier:
             return last
         candidates = [last, *(found for _, found in self._certified)]
         best = min(candidates, key=lambda one: rank(one.certificate))
-        self.incumbent.update_from(best)
+        self.incumbent.update(best.certificate.lower, best.certificate.upper, best.w, best.b)
         return best
 
     def rounding(self, tol: float) -> float:
@@ -103,7 +171,7 @@ class Certifier:
         return rounding_gap(entries, self.task.patterns.d, tol)
 
     def _has_time(self, seconds: float) -> bool:
-        enough = self.watch.affords(seconds)
+        enough = self.deadline.can_afford(seconds)
         self.cut_short = self.cut_short or not enough
         return enough
 

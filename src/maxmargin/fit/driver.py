@@ -7,60 +7,37 @@ when to stop; what it returns is certified on the caller's data.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from ..certificates.sample import Sample
+from ..certificates.dual_variables import feasible
+from ..certificates.one_pass import certify
+from ..certificates.rows import bounds, proved
 from ..certificates.separators import LinearSeparator
-from ..certificates.verdicts import Inseparable, Undecided
-from ..data.task import Task
-from ..data.units import Units, attempts
-from ..engine.order import Source
+from ..certificates.verdicts import Inseparable, Undecided, Verdict
+from ..data.units import attempts
+from ..numerics.sums import Compensated
 from ..problem.status import Status
-from . import separator
-from .attempt import STOPPED, Attempt
+from .attempt import EXACT, PROVES, STOPPED, Attempt, RowAttempt
+from .certifier import ROUNDING, CertifiedPoint, Incumbent, rank
 from .exact import is_small
-from .incumbent import ROUNDING, CertifiedPoint, Incumbent, rank
 from .one_call import small_dense_rows, solve_in_one_call
-from .policy import CONDITIONS, PROVES, Choice, Stage, stages
-from .presolve import PresolveStep, ScaledUnits, SelectedRows, SharedRows, distinct_rows
-from .report import Report, Solution, Stopping
-from .row_attempt import Question, RowAttempt
+from .policy import CONDITIONS, Stage, fallback, stages
+from .presolve import Point
+from .report import Job, Report, Solution
 from .schedules import Step
 
 
-def solve(
-    task: Task,
-    choice: Choice,
-    stopping: Stopping,
-    rng: Source,
-    sample: Sample | None = None,
-    selected: SelectedRows | None = None,
-    question: Question = lambda: None,
-    shared: SharedRows | None = None,
-) -> Solution:
+def solve(job: Job) -> Solution:
     """Solve one binary task until its certified gap is at most `tol`, or another criterion ends it.
 
     Parameters
     ----------
-    task : Task
-        In the caller's units, rows of positive weight only.
-    choice : Choice
-        The algorithm, and how the policy came to it.
-    stopping : Stopping
-    rng : Generator or Draws
-        Orders of presentation.
-    sample : Sample, default=None
-        The data that certificates speak of; None for the rows of the task.
-    selected : SelectedRows, default=None
-        The rows of the task among those of the sample, where rows of weight 0 were left out.
-    question : callable, default=None
-        Hard margins: returns a verdict on separability, one however often it is asked. Without an answer no data are
-        called inseparable.
-    shared : SharedRows, default=None
-        Rows that several classes share.
+    job : Job
 
     Returns
     -------
@@ -68,21 +45,19 @@ def solve(
         CERTIFIED, CONVERGED or STALLED (the last stage ended with a larger gap), MAX_ITER, MAX_TIME, INTERRUPTED,
         UNDECIDED or INSEPARABLE (hard margins), NOT_FINITE.
     """
-    sample = Sample(task.patterns.X, task.y, task.weights) if sample is None else sample
+    task, choice, stopping = job.task, job.choice, job.stopping
     incumbent, history = Incumbent(task.problem), []
-    best, done = _one_call(task, choice, stopping, sample, selected, shared, incumbent, history)
-    rounds = len(history)
+    best, done = _solve_small_dense(job, incumbent, history)
     if best is not None and done:
         return best
+    rounds = len(history)
+    last = fallback(task.problem, task.patterns) if choice.automatic else None
     for units in attempts(task):
         left = replace(stopping, max_iter=max(stopping.max_iter - rounds, 1))
-        attempt = _attempt(
-            task, units, choice, left, rng, sample, selected, shared, incumbent, history, question
-        )
+        attempt = RowAttempt(replace(job, stopping=left), units, incumbent, history)
+        planned = stages(attempt.task, choice, last, attempt.distinct is not None)
         with np.errstate(over="ignore", invalid="ignore"):
-            found = attempt.solution(
-                run_to_end(run_stages(attempt, stages(attempt.task, choice, attempt.small)))
-            )
+            found = attempt.solution(run_to_end(run_stages(attempt, planned)))
         rounds += found.rounds
         if best is None or rank(found.certificate) <= rank(best.certificate):
             best = found
@@ -92,7 +67,7 @@ def solve(
         if stopped or best.status is Status.CERTIFIED or rounds >= stopping.max_iter:
             break
         if found.status is Status.UNDECIDED:
-            incumbent.verdict = question()
+            incumbent.verdict = job.separability()
             if isinstance(incumbent.verdict, Inseparable | Undecided):
                 break
     assert best is not None
@@ -100,11 +75,11 @@ def solve(
     # An algorithm that ended by its own criterion keeps its point: its dual variables count its updates.
     ended = best.status in (Status.CERTIFIED, Status.CONVERGED)
     proposed = isinstance(incumbent.verdict, LinearSeparator) and not ended
-    verdict = question() if proposed or best.status is Status.UNDECIDED else None
+    verdict = job.separability() if proposed or best.status is Status.UNDECIDED else None
     if verdict is not None:
-        return separator.combine(best, verdict, task, stopping, sample, selected)
+        return _combine(job, best, verdict)
     if best.status is Status.UNDECIDED:
-        return replace(best, status=stopping.watch.status() or Status.UNDECIDED)
+        return replace(best, status=stopping.deadline.status() or Status.UNDECIDED)
     return best
 
 
@@ -125,16 +100,17 @@ def run_stages(attempt: Attempt, planned: list[Stage]) -> Generator[None, None, 
     None
         Wherever the solver expects rows of the kernel, so that other problems on the same rows can expect theirs.
     """
+    deadline = attempt.stopping.deadline
     for stage, following in zip(planned, [*planned[1:], None], strict=True):
-        attempt.begin(stage)
-        status = attempt.status() if attempt.rounds and not stage.is_exact else None
+        rounds = attempt.begin(stage)
+        status = attempt.status() if attempt.rounds and stage.algorithm is not None else None
         while status is None:
-            step = attempt.advance()
+            step = next(rounds, Step.END)
             if step is Step.END:
                 break
             if step is Step.WAIT:
                 yield
-                status = attempt.status_after_wait()
+                status = deadline.status() if attempt.rounds else None
                 continue
             attempt.report()
             status = attempt.status()
@@ -142,22 +118,21 @@ def run_stages(attempt: Attempt, planned: list[Stage]) -> Generator[None, None, 
                 return Status.UNDECIDED
             if attempt.is_spent():
                 break
-        stopped = attempt.stopping.watch.status()
+        stopped = deadline.status()
         if status in STOPPED or (status is None and stopped is not None):
             return status or stopped or Status.STALLED
-        if status is not None and not _leads_on(attempt, stage, following, status):
+        if status is None:
+            continue
+        if following is None:
+            return status
+        if following.algorithm is None:
+            leads_on = not following.skippable or attempt.is_spent()
+        else:
+            other = following.algorithm is not stage.algorithm
+            leads_on = status is Status.CONVERGED and stage.algorithm is not None and other
+        if not leads_on:
             return status
     return Status.STALLED
-
-
-def _leads_on(attempt: Attempt, stage: Stage, following: Stage | None, status: Status) -> bool:
-    """Return whether the next stage is run, though this one ended for a reason of its own."""
-    if following is None:
-        return False
-    if following.is_exact:
-        return not following.skippable or attempt.is_spent()
-    other = following.algorithm is not stage.algorithm
-    return status is Status.CONVERGED and not stage.is_exact and other
 
 
 def run_to_end(rounds: Generator[None, None, Status]) -> Status:
@@ -169,77 +144,89 @@ def run_to_end(rounds: Generator[None, None, Status]) -> Status:
             return end.value
 
 
-def _attempt(
-    task: Task,
-    units: Units,
-    choice: Choice,
-    stopping: Stopping,
-    rng: Source,
-    sample: Sample,
-    selected: SelectedRows | None,
-    shared: SharedRows | None,
-    incumbent: Incumbent,
-    history: list[Report],
-    question: Question,
-) -> RowAttempt:
-    """Presolve the task in these units."""
-    steps: list[PresolveStep] = [] if selected is None else [selected]
-    # A given order of presentation (shuffle=False) is kept: merging rows would change it.
-    euclidean = choice.exact and choice.algorithm.shuffle and task.problem.euclidean
-    distinct = None
-    if euclidean and is_small(task.problem, task.patterns):
-        distinct = None if shared is None else shared.distinct()
-        distinct = distinct or distinct_rows(task.patterns, task.y, task.weights)
-        steps.append(distinct)
-    if not units.ordinary:
-        steps.append(ScaledUnits(units, task.problem))
-    return RowAttempt(
-        task, steps, distinct, choice.algorithm, stopping, rng, sample, incumbent, history, question
-    )
-
-
-def _one_call(
-    task: Task,
-    choice: Choice,
-    stopping: Stopping,
-    sample: Sample,
-    selected: SelectedRows | None,
-    shared: SharedRows | None,
-    incumbent: Incumbent,
-    history: list[Report],
-) -> tuple[Solution | None, bool]:
+def _solve_small_dense(job: Job, incumbent: Incumbent, history: list[Report]) -> tuple[Solution | None, bool]:
     """Solve a small dense problem in one compiled call; return the solution, and whether it is as good as asked for.
 
     Only where the policy chose the algorithm: a point to begin with, an order that is asked for or a named algorithm
     are respected.
     """
+    task, choice, stopping = job.task, job.choice, job.stopping
     first = task.start is None and task.point is None
     if not (choice.exact and choice.automatic and choice.algorithm.shuffle and first):
         return None, False
-    if stopping.watch.interrupted():
+    if stopping.deadline.interrupted():
         return None, False
-    own = small_dense_rows(task.problem, task.patterns, task.weights) if shared is None else None
-    rows = own if shared is None else shared.small_dense()
+    centre = partial(small_dense_rows, task.problem, task.patterns, task.weights)
+    rows = task.patterns.shared("small dense", centre)
     if rows is None:
         return None, False
-    best, done, optimal = solve_in_one_call(task, rows, stopping, sample, selected)
+    best, done, optimal = solve_in_one_call(task, rows, stopping, job.sample, job.selected)
     if best is None:
         return None, False
-    incumbent.update_from(best)
-    stage, reason = "exact", CONDITIONS if optimal else PROVES
+    certificate = best.certificate
+    incumbent.update(certificate.lower, certificate.upper, best.w, best.b)
+    stage, reason = EXACT, CONDITIONS if optimal else PROVES
     if not is_small(task.problem, task.patterns):
         stage, reason = choice.algorithm.name, choice.reason
-    history.append(
-        Report(
-            1, stopping.watch.seconds(), incumbent.lower, incumbent.upper, incumbent.gap, 0, 0, stage, task.label,
-            incumbent.margin(best.w), reason,
-        )
+    report = Report(
+        1, time.perf_counter() - stopping.deadline.began, incumbent.lower, incumbent.upper, incumbent.gap, 0, 0, stage,
+        task.label, incumbent.margin(best.w), reason,
     )  # fmt: skip
-    stopping.on_report(history[-1], lambda: (best.w, best.b))
-    return Solution(*best[:3], _status_of(best, stopping.tol), 1, history, best.certificate), done
+    history.append(report)
+    stopping.on_report(report, lambda: (best.w, best.b), stopping.deadline)
+    status = Status.CONVERGED if certificate.gap <= ROUNDING else Status.STALLED
+    status = Status.CERTIFIED if certificate.gap <= stopping.tol else status
+    return Solution(*best[:3], status, 1, history, certificate), done
 
 
-def _status_of(point: CertifiedPoint, tol: float) -> Status:
-    if point.certificate.gap <= tol:
-        return Status.CERTIFIED
-    return Status.CONVERGED if point.certificate.gap <= ROUNDING else Status.STALLED
+def _combine(job: Job, found: Solution, verdict: Verdict) -> Solution:
+    """Return the solution that a verdict leaves: its separator is an incumbent, its proof of none is final."""
+    sample, deadline = job.sample, job.stopping.deadline
+    if isinstance(verdict, Inseparable):
+        alpha = np.zeros(sample.y.size)
+        alpha[verdict.support] = verdict.alpha
+        certificate = certify(job.task.problem, sample, found.w, found.b, alpha)
+        return replace(
+            found, alpha=alpha, status=Status.INSEPARABLE, certificate=certificate, verdict=verdict
+        )
+    if isinstance(verdict, LinearSeparator) and verdict.exact is None:
+        found = _with_separator(job, found, verdict)
+    if found.certificate.lower > 0.0:
+        return found
+    return replace(found, status=deadline.status() or Status.UNDECIDED, verdict=verdict)
+
+
+def _with_separator(job: Job, found: Solution, verdict: LinearSeparator) -> Solution:
+    """Return the better of the model so far and the verdict's separator, with the better of their dual variables."""
+    problem, sample, alpha = job.task.problem, job.sample, found.alpha
+    if verdict.hi < found.certificate.upper:
+        alpha = verdict.certificate.alpha
+        if job.selected is not None:
+            alpha = job.selected.restore(Point(verdict.w, verdict.b, alpha)).alpha
+    # Sums with all digits, as the verdict has them: what they add to a margin hardly shows in a gap near one.
+    dual = feasible(problem, sample.y, sample.weights, alpha)
+    candidates = []
+    for w, b in [*_scaled_separators(job, verdict), (found.w, found.b)]:
+        bounded = bounds(problem, sample, w, b, dual, Compensated)
+        candidates.append(CertifiedPoint(w, b, alpha, proved(problem, sample, dual, bounded)))
+    first, second, own = candidates
+    separator = first if first.certificate.lower >= second.certificate.lower * (1.0 - ROUNDING) else second
+    best = min([own, separator], key=lambda one: rank(one.certificate))
+    status = found.status
+    if best.certificate.lower > 0.0 and status in (Status.UNDECIDED, Status.NOT_FINITE):
+        status = Status.MAX_ITER if found.rounds >= job.stopping.max_iter else Status.STALLED
+        status = job.stopping.deadline.status() or status
+    status = Status.CERTIFIED if best.certificate.gap <= job.stopping.tol else status
+    return replace(found, w=best.w, b=best.b, alpha=alpha, status=status, certificate=best.certificate)
+
+
+def _scaled_separators(job: Job, verdict: LinearSeparator) -> list[tuple[np.ndarray, float]]:
+    """Return the separator twice: with a smallest margin of one, and multiplied by a power of two.
+
+    The division by the smallest margin rounds every entry of w; a power of two leaves the margin as it was proved.
+    """
+    w, b = verdict.w, verdict.b
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        least = float((job.task.y * Compensated.scores(job.task.patterns.X, w, b)).min())
+        power = -int(np.frexp(least)[1])
+        return [(w / least, b / least), (np.ldexp(w, power), float(np.ldexp(b, power)))]

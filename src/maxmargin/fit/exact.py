@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,10 @@ from ..problem.problem import Problem
 from .certifier import Certifier, lacks_time_for_digits
 from .line_search import intercept
 from .presolve import Point
-from .run import Run
 from .tracker import Primal
+
+if TYPE_CHECKING:
+    from .run import Run
 
 # Problems up to these sizes are small: rows, and floating-point operations, rows x (smaller side)^2, of one
 # factorisation. Measured (docs/choice.md): up to here the active-set method certifies any gap within about 0.1 s.
@@ -59,13 +61,13 @@ def finish(run: Run, X: Any, certifier: Certifier, exact: float, enough: float) 
     exact, enough : float
         Relative gaps.
     """
-    watch = certifier.watch
-    if watch.interrupted():
+    deadline = certifier.deadline
+    if deadline.interrupted():
         return
     try:
-        for qp in quadratics(run.problem, X, run.y, run.weights, watch.interrupted):
+        for qp in quadratics(run.problem, X, run.y, run.weights, deadline.interrupted):
             done = _finish_scaled(qp, run, certifier, exact, enough)
-            if done or run.gap <= run.tol or watch.interrupted():
+            if done or run.gap <= run.tol or deadline.interrupted():
                 return
     except OutOfTime:
         return
@@ -78,12 +80,12 @@ def _finish_scaled(qp: Quadratic, run: Run, certifier: Certifier, exact: float, 
         Candidate
     ] = []  # certified only where no point that meets the optimality conditions is good enough
     try:
-        for candidate in candidates(qp, start, certifier.watch.interrupted, enough):
+        for candidate in candidates(qp, start, certifier.deadline.interrupted, enough):
             if not (candidate.settled or candidate.near):
                 rough.append(candidate)
             elif _adopt(qp, candidate, run, certifier, exact):
                 return True
-            if certifier.watch.interrupted():
+            if certifier.deadline.interrupted():
                 break
     except np.linalg.LinAlgError:  # the points found before stand
         pass
@@ -100,7 +102,7 @@ def _adopt(qp: Quadratic, candidate: Candidate, run: Run, certifier: Certifier, 
         return False
     rounding = exact if candidate.settled else None
     for v, bias in [(w, b)] if candidate.near else _primal_points(run, w, b, rounding):
-        if lacks_time_for_digits(certifier.watch.affords, run.patterns.entries):
+        if lacks_time_for_digits(certifier.deadline.can_afford, run.patterns.entries):
             asked = run.tol
         else:
             asked = NEARLY * run.tol if candidate.near else exact

@@ -11,10 +11,10 @@ from ..algorithms.batch.cholesky import low_rank_factor
 from ..algorithms.batch.quadratic_program import quadratic
 from ..certificates.gram import KernelSample
 from ..problem.problem import Problem
+from .certifier import ROUNDING
 from .exact import FEW_FLOPS, NEAR_ENOUGH, NEXT_TO_NONE
 from .exact import FEW_ROWS as FEW_FACTORED_ROWS
 from .gram_tracker import GramTracker
-from .incumbent import ROUNDING
 
 # Rows up to which the exact stage takes the eigenvalues of the whole Gram matrix, which cost O(n^3); of more rows it
 # needs few features, or a factor of low rank.

@@ -20,10 +20,9 @@ from ..data.task import GramTask
 from ..kernels.functions import Precomputed
 from ..problem.problem import Problem
 from ..problem.status import Status
-from .attempt import UNFINISHED
-from .deadline import Watch
+from .attempt import UNFINISHED, GramAttempt, proved_status
+from .deadline import Deadline
 from .driver import run_stages
-from .gram_attempt import GramAttempt
 from .gram_exact import has_few_rows
 from .policy import gram_stages
 from .report import Report, Stopping
@@ -144,7 +143,7 @@ def solve_kernel(
             solutions[k] = _proved(problem, one, best[k], stopping.tol)
             goals[k] = _goal(problem, one, proof.bounds, stopping.tol)
         left = [k for k in left if _to_go_on(parts[k], solutions[k], stopping.tol)]
-        if not left or stopping.watch.interrupted():
+        if not left or stopping.deadline.interrupted():
             break
     return [solutions[k] for k in range(len(parts))]
 
@@ -158,15 +157,15 @@ def _all_attempts(
     last: Sequence[KernelSolution | None],
 ) -> list[_Found]:
     """Make one attempt of every problem on rows of one precision, to its own gap, from its last solution."""
-    watches = [stopping.watch.part(1) for _ in parts]
+    deadlines = [stopping.deadline.split(1) for _ in parts]
     attempts = [
-        _attempt(part, rows, sample, replace(stopping, tol=goal, watch=watch), before)
-        for part, goal, watch, before in zip(parts, goals, watches, last, strict=True)
+        _attempt(part, rows, sample, replace(stopping, tol=goal, deadline=deadline), before)
+        for part, goal, deadline, before in zip(parts, goals, deadlines, last, strict=True)
     ]
     # only decomposition waits for rows; other algorithms run to their end
     waits = all(isinstance(part.algorithm, Decomposition) for part in parts)
     with np.errstate(over="ignore", invalid="ignore"):
-        return _in_lockstep(attempts, watches, rows, TOGETHER if waits else 1)
+        return _in_lockstep(attempts, stopping.deadline, deadlines, rows, TOGETHER if waits else 1)
 
 
 def _certified(
@@ -212,7 +211,8 @@ def _goal(problem: Problem, found: _Found, proved: Bounds, tol: float) -> float:
 
 def _in_lockstep(
     attempts: Sequence[Generator[None, None, _Found]],
-    watches: Sequence[Watch],
+    whole: Deadline,
+    deadlines: Sequence[Deadline],
     rows: KernelRows,
     together: int,
 ) -> list[_Found]:
@@ -226,7 +226,7 @@ def _in_lockstep(
         now = left[: together if rows.roomy else 1]
         if now != before:
             for k in now:
-                watches[k].take(len(left) / len(now))
+                deadlines[k].end = whole.split(len(left) / len(now)).end
             before = now
         for k in now:
             try:
@@ -258,7 +258,9 @@ def _attempt(
         history,
     )
     status = yield from run_stages(attempt, gram_stages(rows.n, part.algorithm, part.reason, part.exact))
-    return _Found(attempt.point(), status, attempt.rounds, history)
+    best = attempt.run.tracker
+    point = KernelPoint(best.alpha, best.primal.w, best.primal.b)
+    return _Found(point, status, attempt.rounds, history)
 
 
 def _enough(found: _Found, part: Part, tol: float) -> float:
@@ -270,18 +272,7 @@ def _enough(found: _Found, part: Part, tol: float) -> float:
 
 def _proved(problem: Problem, found: _Found, proof: KernelBounds, tol: float) -> KernelSolution:
     """Return the solution with its bounds in float64, and the status that these allow."""
-    bounds, point, status = proof.bounds, proof.point, found.status
-    if problem.gap(bounds.lower, bounds.upper) <= tol:
-        status = Status.CERTIFIED
-    elif status is Status.CERTIFIED:  # the running bounds were off by rounding
-        status = Status.STALLED
-    if problem.hard and status in UNFINISHED and not bounds.lower > 0.0:
-        status = Status.UNDECIDED
-    elif (
-        bounds.lower > 0.0 and status is Status.UNDECIDED
-    ):  # the running bounds hid the separator in rounding
-        status = Status.STALLED
+    bounds, point = proof.bounds, proof.point
     finite = np.isfinite(point.coefficients).all() and np.isfinite(point.intercept)
-    if not finite or np.isnan([bounds.lower, bounds.upper]).any():
-        status = Status.NOT_FINITE
+    status = proved_status(found.status, problem, bounds, tol, finite)
     return KernelSolution(point, bounds, status, found.rounds, found.history)

@@ -16,9 +16,8 @@ from ..data.rows import Patterns
 from ..data.task import Task
 from ..data.units import in_users_units
 from ..problem.problem import Problem
-from .certifier import lacks_time_for_digits, rounding_gap
+from .certifier import CertifiedPoint, lacks_time_for_digits, rounding_gap
 from .exact import NEARLY, ends_at_tol, is_small, tight_points
-from .incumbent import CertifiedPoint
 from .presolve import Point, PresolveStep
 from .report import Stopping
 
@@ -75,7 +74,7 @@ def solve_in_one_call(
     optimal : bool
         Whether the optimum was asked for, not only `tol`.
     """
-    interrupted, best, done, goal = stopping.watch.interrupted, None, False, 0.0
+    interrupted, best, done, goal = stopping.deadline.interrupted, None, False, 0.0
     goals = (FIRST_GOAL * stopping.tol, 0.0) if ends_at_tol(task.patterns) else (0.0,)
     with np.errstate(over="ignore", invalid="ignore"):
         for goal in goals:
@@ -114,7 +113,7 @@ def _certify(
     """
     problem, (w, b, alpha) = task.problem, found
     exact = rounding_gap(sample.entries, task.patterns.d, stopping.tol)
-    affords: Callable[[float], bool] = stopping.watch.affords
+    affords: Callable[[float], bool] = stopping.deadline.can_afford
     asked = stopping.tol if near or lacks_time_for_digits(affords, sample.entries) else exact
     points: Iterable[tuple[np.ndarray, float]] = [(w, b)]
     if problem.loss == "hinge" and not near:
@@ -124,7 +123,7 @@ def _certify(
     best, done = None, False
     for w, b in points:
         certificate = certify(problem, sample, w, b, alpha, max(asked, 10.0 * exact), affords)
-        affords = stopping.watch.affords
+        affords = stopping.deadline.can_afford
         if best is None or certificate.gap <= best.certificate.gap:
             best = CertifiedPoint(w, b, alpha, certificate)
         done = certificate.gap <= min(asked, NEARLY * stopping.tol)

@@ -55,10 +55,10 @@ MIN_ROUNDS = 3
 LONG = 30
 # Row visits before the exact stage: this share of its floating-point operations, in entries visited, and 5 passes.
 EXACT_SHARE, MIN_PASSES = 0.4, 5.0
-EXACT = "exact"  # the name of the exact stage in reports
+# Full passes without a separator after which the verdict on separability is asked for in any case.
+MAX_PASSES = 100
 CONDITIONS = "p = 2, a small problem: the optimality conditions on the support"
 SUPPORT = "few rows, or features: the optimality conditions on the support"
-PROVES = "p = 2, a small problem: the first point that proves tol"
 
 
 @dataclass(frozen=True)
@@ -69,13 +69,13 @@ class Fallback:
     ----------
     algorithm : Algorithm
     reason : str
-    presentations : float
-        Row visits of the first algorithm before.
+    row_visits : float
+        Those of the first algorithm before.
     """
 
     algorithm: Algorithm
     reason: str
-    presentations: float
+    row_visits: float
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,12 @@ class Choice:
         algorithm converges slowly.
     exact : bool, default=True
         Whether small problems end with the exact stage.
-    fallback : Fallback, default=None
     """
 
     algorithm: Algorithm
     reason: str = ""
     automatic: bool = False
     exact: bool = True
-    fallback: Fallback | None = None
 
 
 @dataclass(frozen=True)
@@ -118,6 +116,8 @@ class Stage:
         Relative gap at which the next stage begins, whatever the budget.
     skippable : bool, default=False
         Whether an exact stage is left out where the stage before ended within its budget.
+    verdict_after : float, default=inf
+        Row visits after which a hard margin without a separator asks for the verdict on separability.
     """
 
     algorithm: Algorithm | Decomposition | None
@@ -126,36 +126,42 @@ class Stage:
     min_rounds: int = 0
     near_enough: float = 0.0
     skippable: bool = False
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether this is the exact stage."""
-        return self.algorithm is None
+    verdict_after: float = np.inf
 
 
-def stages(task: Task, choice: Choice, small: bool) -> list[Stage]:
+def stages(task: Task, choice: Choice, last: Fallback | None, small: bool) -> list[Stage]:
     """Return the stages of a presolved task, in the order in which they are run.
 
     Parameters
     ----------
     task : Task
     choice : Choice
+    last : Fallback or None
+        The algorithm that takes over from the chosen one.
     small : bool
         Whether the exact stage is affordable, and no order of rows has to be kept.
     """
-    fallback, algorithm = choice.fallback, choice.algorithm
-    budget = np.inf if fallback is None else fallback.presentations
-    main = Stage(algorithm, choice.reason, budget)
-    last = [] if fallback is None else [Stage(fallback.algorithm, fallback.reason)]
-    exact = Stage(None, CONDITIONS)
+    algorithm, patterns = choice.algorithm, task.patterns
+    # What a share of the exact stage costs: the algorithm may come near by itself.
+    side, entries = min(patterns.n, patterns.d + 1), patterns.entries / max(patterns.n, 1)
+    fair_share = EXACT_SHARE * patterns.n * side * side / max(entries, 1.0) + MIN_PASSES * patterns.n
+    verdict_after = min(fair_share, MAX_PASSES * patterns.n)
+    budget = np.inf if last is None else last.row_visits
+    exact, main = (
+        Stage(None, CONDITIONS),
+        Stage(algorithm, choice.reason, budget, verdict_after=verdict_after),
+    )
+    planned = [main]
+    if last is not None:
+        planned.append(Stage(last.algorithm, last.reason, verdict_after=verdict_after))
     # Without a separator the exact stage leaves no w; hard margins of more columns than rows always have one.
-    wide = task.patterns.d >= task.patterns.n
+    wide = patterns.d >= patterns.n
     if small and choice.automatic and (wide or not task.problem.hard):
-        return [exact, main, *last]
+        return [exact, *planned]
     if small and algorithm.convergent:
-        before = Stage(algorithm, choice.reason, fair_share(task.patterns), MIN_ROUNDS)
-        return [before, exact, main, *last]
-    return [main, *last]
+        before = replace(main, max_row_visits=fair_share, min_rounds=MIN_ROUNDS)
+        return [before, exact, *planned]
+    return planned
 
 
 def gram_stages(n: int, algorithm: Algorithm | Decomposition, reason: str, exact: bool) -> list[Stage]:
@@ -177,19 +183,6 @@ def gram_stages(n: int, algorithm: Algorithm | Decomposition, reason: str, exact
     return [before, Stage(None, SUPPORT, skippable=True), main]
 
 
-def fair_share(patterns: Patterns) -> float:
-    """Return the row visits that cost a share of the exact stage: the algorithm may come near by itself."""
-    side = min(patterns.n, patterns.d + 1)
-    entries = patterns.entries / max(patterns.n, 1)
-    return EXACT_SHARE * patterns.n * side * side / max(entries, 1.0) + MIN_PASSES * patterns.n
-
-
-def gains_by_threads(problem: Problem, patterns: Patterns, classes: int) -> bool:
-    """Return whether several classes are solved sooner in threads than one after the other."""
-    exact = problem.euclidean and is_small(problem, patterns)
-    return not exact or patterns.entries * classes >= MIN_THREADED_ENTRIES
-
-
 def choose(
     problem: Problem,
     patterns: Patterns,
@@ -208,9 +201,12 @@ def choose(
         Returns whether to stop; separability of large classes is then left open.
     """
     p, n, d = problem.p, patterns.n, patterns.d
-    if _by_newton(problem, patterns):
+    if d <= MAX_NEWTON_COLUMNS and Newton().refuses(problem) is None:
         return Newton(), f"{n} x {d}, squared losses: Newton's method, whatever C and the scales are"
-    if _by_proximal_points(problem, patterns):
+    # Many dense rows, so that C and the scales do not matter. Not on small problems: where their exact stage failed,
+    # another algorithm comes before proximal points.
+    many = n >= d**2 and not sp.issparse(patterns.X) and not is_small(problem, patterns)
+    if many and ProximalPoint().refuses(problem) is None:
         return ProximalPoint(), f"{n} x {d}, dense: proximal points, whatever C and the scales are"
     if problem.euclidean:
         return DualCoordinateDescent(), "p = 2: dual coordinate descent certifies any tol"
@@ -219,7 +215,6 @@ def choose(
     if p == np.inf and not problem.hard:
         return BarrierPath(), "p = inf: Newton's method, on the columns that matter"
     size, work = f"p = {p:g}, {n} x {d}", float(n) * d * min(n, d)
-    pairs = PUMMA().refuses(problem) is None
     if work <= MAX_BARRIER_FLOPS:
         return BarrierPath(), f"{size}: small enough for Newton's method, which takes any p"
     separable, alpha = None, None
@@ -228,13 +223,11 @@ def choose(
     if separable is False:
         return NoSeparator(alpha=alpha), f"{size}: not separable, as a linear program shows in every norm"
     known = "separable, " if separable else ""
-    if pairs:
-        return (
-            PUMMA(),
-            f"{size}: {known}too large for Newton's method; PUMMA costs only the non-zeros of a row",
-        )
+    too_large = f"{size}: {known}too large for Newton's method"
+    if PUMMA().refuses(problem) is None:
+        return PUMMA(), f"{too_large}; PUMMA costs only the non-zeros of a row"
     if IMA().refuses(problem) is None:
-        return IMA(), f"{size}: {known}too large for Newton's method; IMA takes any p"
+        return IMA(), f"{too_large}; IMA takes any p"
     return BarrierPath(), f'{size}: nothing else takes this loss and norm (loss="squared_hinge" is faster)'
 
 
@@ -250,37 +243,21 @@ def fallback(problem: Problem, patterns: Patterns) -> Fallback | None:
     problem : Problem
     patterns : Patterns
     """
+    chosen, _ = choose(problem, patterns)
     n, d = patterns.n, patterns.d + (problem.intercept != "none")
     size = f"{n} x {patterns.d}"
-    if _by_newton(problem, patterns):
+    if isinstance(chosen, Newton):
         return Fallback(InteriorPoint(), f"{size}: Newton's method has lost its digits", np.inf)
     if Newton().refuses(problem) is None:
-        second = Fallback(
-            Newton(), f"{size}: Newton's method minds neither C nor scales", PATIENCE_PASSES * n
-        )
-        return second if d <= n else None
-    refused = ProximalPoint().refuses(problem) is not None
-    if refused or d > min(n, MAX_PROXIMAL_COLUMNS) or _by_proximal_points(problem, patterns):
+        reason = f"{size}: Newton's method minds neither C nor scales"
+        return Fallback(Newton(), reason, PATIENCE_PASSES * n) if d <= n else None
+    too_wide = d > min(n, MAX_PROXIMAL_COLUMNS)
+    if too_wide or isinstance(chosen, ProximalPoint) or ProximalPoint().refuses(problem) is not None:
         return None
     each, (entry, pair) = patterns.entries / n, SPARSE if sp.issparse(patterns.X) else DENSE
     work = n * (PROXIMAL_ROW + (entry * each if n >= PROXIMAL * d * d else pair * each * each))
-    presentations = FALLBACK_SHARE * work / (ROW + ENTRY * each)
     reason = f"{size}: proximal points cost about twice what was spent"
-    return Fallback(ProximalPoint(), reason, presentations)
-
-
-def _by_newton(problem: Problem, patterns: Patterns) -> bool:
-    """Return whether Newton's method with a d x d matrix comes first."""
-    return Newton().refuses(problem) is None and patterns.d <= MAX_NEWTON_COLUMNS
-
-
-def _by_proximal_points(problem: Problem, patterns: Patterns) -> bool:
-    """Return whether proximal points come first: many dense rows, so that C and the scales do not matter.
-
-    Not on small problems: where their exact stage failed, another algorithm comes before proximal points.
-    """
-    many = patterns.n >= patterns.d**2 and not sp.issparse(patterns.X)
-    return many and ProximalPoint().refuses(problem) is None and not is_small(problem, patterns)
+    return Fallback(ProximalPoint(), reason, FALLBACK_SHARE * work / (ROW + ENTRY * each))
 
 
 def is_separable(

@@ -9,19 +9,21 @@ Three steps, each with the map back of a point (w, b, alpha):
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from ..algorithms.batch.chunks import Few
 from ..algorithms.batch.quadratic_program import Whole, is_wide
 from ..data.duplicates import Merged, apart, merge
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..data.units import Units
 from ..problem.problem import Problem
+
+if TYPE_CHECKING:
+    from .report import Job
 
 
 class Point(NamedTuple):
@@ -33,7 +35,15 @@ class Point(NamedTuple):
 
 
 class PresolveStep(Protocol):
-    """A reduction of a task, with the map of its points back."""
+    """A reduction of a task, with the map of its points back.
+
+    Attributes
+    ----------
+    keeps_problem : bool
+        Whether bounds of the reduced task are bounds of the original one.
+    """
+
+    keeps_problem: ClassVar[bool]
 
     def apply(self, task: Task) -> Task:
         """Return the reduced task."""
@@ -55,6 +65,7 @@ class SelectedRows:
         Rows of the caller's data.
     """
 
+    keeps_problem: ClassVar[bool] = True
     places: np.ndarray
     n: int
 
@@ -80,6 +91,7 @@ class DistinctRows:
         The distinct rows.
     """
 
+    keeps_problem: ClassVar[bool] = True
     merged: Merged
     patterns: Patterns
     _whole: Whole | None = None
@@ -117,6 +129,7 @@ class ScaledUnits:
         Of the original task.
     """
 
+    keeps_problem: ClassVar[bool] = False
     units: Units
     problem: Problem
 
@@ -129,20 +142,15 @@ class ScaledUnits:
         return point._replace(w=self.units.primal(point.w), alpha=self.units.dual(self.problem, point.alpha))
 
 
-@dataclass(frozen=True, eq=False)
-class SharedRows:
-    """Rows as several classes of one data set share them; each is computed at the first call.
-
-    Attributes
-    ----------
-    distinct : callable
-        Returns the `DistinctRows` that all classes share, or None.
-    small_dense : callable
-        Returns the centred rows of a small dense problem, or None.
-    """
-
-    distinct: Callable[[], DistinctRows | None]
-    small_dense: Callable[[], Few | None]
+def distinct_rows_of(job: Job) -> DistinctRows:
+    """Return the distinct rows of a task, those of all classes of the data where they share them."""
+    task, classes = job.task, job.classes
+    if classes is not None:
+        merge_all = partial(distinct_rows_of_classes, task.patterns, classes, task.weights)
+        shared = task.patterns.shared("distinct rows", merge_all)
+        if shared is not None:
+            return shared
+    return distinct_rows(task.patterns, task.y, task.weights)
 
 
 def distinct_rows(patterns: Patterns, labels: np.ndarray, weights: np.ndarray) -> DistinctRows:

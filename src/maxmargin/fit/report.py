@@ -1,17 +1,24 @@
-"""The records a fit produces: a report after each round, and the solution at its end."""
+"""The records of a fit: what is asked for, a report after each round, and the solution at the end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..certificates.certificate import Certificate
+from ..certificates.sample import Sample
 from ..certificates.verdicts import Verdict
+from ..data.task import Task
+from ..engine.order import Source
 from ..problem.status import Status
-from .deadline import Watch
+from .deadline import Deadline
+
+if TYPE_CHECKING:
+    from .policy import Choice
+    from .presolve import SelectedRows
 
 
 @dataclass(frozen=True)
@@ -89,13 +96,48 @@ class Stopping:
         Certified relative gap at which the fit ends.
     max_iter : int
         Rounds.
-    watch : Watch
+    deadline : Deadline
         Time limit, keyboard interrupt and callbacks.
     on_report : callable
-        Called with each report and a function that returns the best point so far: (w, b), or a `KernelPoint`.
+        Called with each report, a function that returns the best point so far, (w, b) or a `KernelPoint`, and the
+        deadline.
     """
 
     tol: float
     max_iter: int
-    watch: Watch
-    on_report: Callable[[Report, Callable[[], Any]], None] = lambda report, point: None
+    deadline: Deadline
+    on_report: Callable[[Report, Callable[[], Any], Deadline], None] = lambda report, point, deadline: None
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One binary task on rows of data, with all that its fit needs.
+
+    Attributes
+    ----------
+    task : Task
+        In the caller's units, rows of positive weight only.
+    choice : Choice
+        The algorithm, and how the policy came to it.
+    stopping : Stopping
+    rng : Generator or Draws
+        Orders of presentation.
+    sample : Sample
+        The caller's data, of which certificates speak.
+    selected : SelectedRows, default=None
+        The rows of the task among those of the sample, where rows of weight 0 were left out.
+    classes : ndarray of int of shape (n,), default=None
+        The number of the class of each row, where several classes share the patterns of the task.
+    separability : callable
+        Hard margins: returns the verdict on separability, one object however often it is called. Without a verdict no
+        data are called inseparable.
+    """
+
+    task: Task
+    choice: Choice
+    stopping: Stopping
+    rng: Source
+    sample: Sample
+    selected: SelectedRows | None = None
+    classes: np.ndarray | None = None
+    separability: Callable[[], Verdict | None] = lambda: None

@@ -24,9 +24,10 @@ import scipy.sparse as sp
 from scipy.optimize import nnls
 
 from ..algorithms.batch.generation import linear_points
-from ..fit.deadline import Watch
+from ..fit.deadline import Deadline
 from ..numerics.rational import ExactRows
 from ..numerics.sparse_columns import may_be_dense
+from ..numerics.stop_check import StopCheck
 from ..problem.problem import Problem
 from .normalized import NormalisedRows, until_decided
 from .smoothed import smoothed_perceptron
@@ -50,24 +51,24 @@ class Candidate(NamedTuple):
     method: str
 
 
-def candidates(rows: ExactRows, watch: Watch) -> Iterator[Candidate]:
+def candidates(rows: ExactRows, deadline: Deadline) -> Iterator[Candidate]:
     """Yield candidates in float64, the cheapest first; the caller stops at the first that is proved.
 
     Parameters
     ----------
     rows : ExactRows
-    watch : Watch
+    deadline : Deadline
     """
     X: Any = rows.scaled
     y, spread = rows.y, np.ones(rows.d)
     if rows.bias and not sp.issparse(X):
         X, spread = _centred(X)
     if rows.n * rows.d >= MIN_SMOOTHED_ENTRIES:
-        found = _by_smoothed_perceptron(X, y, rows.bias, watch)
+        found = _by_smoothed_perceptron(X, y, rows.bias, deadline)
         if found is not None:
             yield Candidate(found[0] / spread, found[1], "the smoothed Perceptron")
     flops = float(rows.n) * rows.d * min(rows.n, rows.d)
-    affordable = flops <= min(MAX_FLOPS, FLOPS_PER_SECOND * watch.left())
+    affordable = flops <= min(MAX_FLOPS, FLOPS_PER_SECOND * deadline.remaining())
     if rows.n * rows.d <= MAX_DENSE_ENTRIES and may_be_dense(X) and affordable:
         found = _by_least_squares(X.toarray() if sp.issparse(X) else X, y, rows.bias)
         if found is not None:
@@ -75,7 +76,9 @@ def candidates(rows: ExactRows, watch: Watch) -> Iterator[Candidate]:
             return
     intercept = "free" if rows.bias else "none"
     program = Problem("hinge", np.inf, p=np.inf, intercept=intercept)
-    for w, b, alpha in linear_points(program, X, y, np.ones(y.size), watch.check):
+    for w, b, alpha in linear_points(
+        program, X, y, np.ones(y.size), StopCheck(deadline.interrupted, deadline.remaining)
+    ):
         yield Candidate(w / spread, alpha, "a linear program")
         # A separator without a proof in float64 is left to exact arithmetic: further programs, in smaller units,
         # would take HiGHS long, at times minutes.
@@ -96,7 +99,7 @@ def _centred(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _by_smoothed_perceptron(
-    X: Any, y: np.ndarray, bias: bool, watch: Watch
+    X: Any, y: np.ndarray, bias: bool, deadline: Deadline
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Return a separator and the dual weights that bound its margin, if few steps find one.
 
@@ -109,7 +112,7 @@ def _by_smoothed_perceptron(
     except ValueError:  # a row whose squared length underflows
         return None
     iterates = islice(smoothed_perceptron(patterns), SMOOTHED_STEPS + 1)
-    *_, last = until_decided(iterates, 0.0, watch.interrupted)
+    *_, last = until_decided(iterates, 0.0, deadline.interrupted)
     return (last.alpha.w, last.p.weights * np.abs(patterns.scale)) if last.primal else None
 
 

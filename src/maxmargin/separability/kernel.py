@@ -65,7 +65,7 @@ def kernel_verdict(kernel: Kernel, task: SeparationTask, rows: np.ndarray, n: in
     """
     if isinstance(kernel, Linear):
         X, columns = without_empty_columns(task.X)
-        part = SeparationTask(task.problem, X, task.y, task.classes, task.tol, task.watch)
+        part = SeparationTask(task.problem, X, task.y, task.classes, task.tol, task.deadline)
         return on_all_columns(linear_verdict(part, rows, n, columns), columns)
     return KernelSearch(kernel, task).verdict_of_fit(rows, n)
 
@@ -131,7 +131,7 @@ class KernelSearch(SeparatorSearch):
         self._longest = float(rows.diagonal.max(initial=0.0)) ** 0.5
         self._best = GramTracker(self.problem, self.y, self._ones, rows.diagonal)
         self._iterates: Iterator[Any] = decomposed_points(
-            self.problem, rows, self.y, self._ones, self.watch.interrupted
+            self.problem, rows, self.y, self._ones, self.deadline.interrupted
         )
         return self._separable() if self._decompose(sets=1) else None
 
@@ -208,7 +208,7 @@ class KernelSearch(SeparatorSearch):
 
     def _finish(self) -> bool:
         """Take the exact step of the hard margin on few rows; return whether the margin of its function is proved."""
-        if not has_few_rows(self.y.size) or self.watch.interrupted():
+        if not has_few_rows(self.y.size) or self.deadline.interrupted():
             return False
         finish(self._best, self.problem, self.y, self._ones, self._sample)
         return self._proved_margin() > 0.0

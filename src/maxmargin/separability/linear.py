@@ -23,10 +23,11 @@ from ..data.rows import Patterns
 from ..data.task import Task
 from ..fit.driver import solve
 from ..fit.policy import Choice, choose
-from ..fit.report import Stopping
+from ..fit.report import Job, Stopping
 from ..kernels.functions import Linear
 from ..numerics.rational import ExactRows, IntegerRows
 from ..numerics.sparse_columns import Columns
+from ..numerics.stop_check import StopCheck
 from ..numerics.sums import Compensated
 from ..problem.intercept import best_intercept
 from .infeasibility import inner_radius, trivial_certificate
@@ -157,7 +158,7 @@ class LinearSearch(SeparatorSearch):
     def _separable(self, best: Separator, method: str) -> LinearSeparator:
         """Return the verdict, its interval narrowed to `tol` by a fit of the hard margin where need be."""
         certificate = self._certificate(best.w, best.b)
-        if not best.lower >= (1.0 - self.tol) * certificate.upper and not self.watch.interrupted():
+        if not best.lower >= (1.0 - self.tol) * certificate.upper and not self.deadline.interrupted():
             fitted = self._fitted_margin()
             if fitted is not None:
                 other, fitted_certificate, stage = fitted
@@ -169,10 +170,14 @@ class LinearSearch(SeparatorSearch):
     def _fitted_margin(self) -> tuple[Separator, Certificate, str] | None:
         """Fit a hard margin in this norm; None if squares of the data leave float64."""
         task = Task(self.problem, Patterns(self.X), self.y, np.ones(self.y.size))
-        algorithm, reason = choose(self.problem, task.patterns, self.y, self.watch.check)
-        stopping = Stopping(self.tol, MARGIN_ROUNDS, self.watch)
+        algorithm, reason = choose(
+            self.problem, task.patterns, self.y, StopCheck(self.deadline.interrupted, self.deadline.remaining)
+        )
+        stopping = Stopping(self.tol, MARGIN_ROUNDS, self.deadline)
         try:
-            found = solve(task, Choice(algorithm, reason), stopping, np.random.default_rng(0), self._sample)
+            found = solve(
+                Job(task, Choice(algorithm, reason), stopping, np.random.default_rng(0), self._sample)
+            )
         except ValueError:  # the separator is proved all the same, with the bounds that it has
             return None
         lower = attained(self.X, self.y, found.w, found.b, self.problem.q)

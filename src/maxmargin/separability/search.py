@@ -20,6 +20,7 @@ P. Gordan, "Ueber die Aufloesung linearer Gleichungen mit reellen Coefficienten"
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -30,7 +31,7 @@ import scipy.sparse as sp
 
 from ..certificates.certificate import Certificate
 from ..certificates.verdicts import Inseparable, Separable, Undecided, Verdict
-from ..fit.deadline import Watch
+from ..fit.deadline import Deadline
 from ..kernels.functions import Kernel
 from ..numerics.rational import BeyondReachError, ExactRows
 from ..problem.problem import Problem
@@ -53,7 +54,7 @@ class SeparationTask:
         The labels of the negative and of the positive side.
     tol : float
         Relative width of the interval around the largest margin; inf for the verdict alone.
-    watch : Watch
+    deadline : Deadline
     """
 
     problem: Problem
@@ -61,18 +62,18 @@ class SeparationTask:
     y: np.ndarray
     classes: tuple[Any, Any]
     tol: float
-    watch: Watch
+    deadline: Deadline
 
 
 def fit_task(
-    problem: Problem, X: Any, y: np.ndarray, classes: tuple[Any, Any], watch: Watch
+    problem: Problem, X: Any, y: np.ndarray, classes: tuple[Any, Any], deadline: Deadline
 ) -> SeparationTask:
     """Return the task of a hard-margin fit: the verdict alone.
 
     An augmented intercept can separate the same classes as a free one, which is simpler to decide.
     """
     free = replace(problem, intercept="none" if problem.intercept == "none" else "free")
-    return SeparationTask(free, without_zeros(X), y, classes, np.inf, watch)
+    return SeparationTask(free, without_zeros(X), y, classes, np.inf, deadline)
 
 
 def without_zeros(X: Any) -> Any:
@@ -119,11 +120,11 @@ class SeparatorSearch(ABC):
     prefix = ""  # of the method of a candidate
 
     def __init__(self, task: SeparationTask, kernel: Kernel, features: int) -> None:
-        self.problem, self.X, self.y, self.watch, self.tol = (
+        self.problem, self.X, self.y, self.deadline, self.tol = (
             task.problem,
             task.X,
             task.y,
-            task.watch,
+            task.deadline,
             task.tol,
         )
         self.task, self.kernel, self.features = task, kernel, features
@@ -143,7 +144,7 @@ class SeparatorSearch(ABC):
         try:
             exact = self.decide_exactly()
         except TimeoutError:
-            pass  # `watch` has the reason
+            pass  # `deadline` has the reason
         except BeyondReachError as error:
             limit = str(error)
         if isinstance(exact, Inseparable | Separable):
@@ -176,14 +177,14 @@ class SeparatorSearch(ABC):
             If the rows have no exact representation, or the proof would be too large.
         """
         rows = self.exact_rows()
-        for candidate in candidates(rows, self.watch):
+        for candidate in candidates(rows, self.deadline):
             self.alpha, self.method = candidate.alpha, self.prefix + candidate.method
             separator = self.proved_separator(rows, candidate.w, self.method)
             if separator is not None:
                 return separator
         method = f"{self.method} and Wolfe's algorithm in exact arithmetic"
         direction: list[int] = []
-        for corral in nearest_points(rows, starting_rows(self.alpha, rows.width), self.watch.interrupted):
+        for corral in nearest_points(rows, starting_rows(self.alpha, rows.width), self.deadline.interrupted):
             if corral.is_zero:
                 weights = {int(self.distinct[i]): weight for i, weight in corral.convex_weights.items()}
                 return self._inseparable(weights, method)
@@ -241,7 +242,7 @@ class SeparatorSearch(ABC):
             "bias": self.problem.free,
             "classes": self.task.classes,
             "method": method,
-            "seconds": self.watch.seconds(),
+            "seconds": time.perf_counter() - self.deadline.began,
             "certificate": certificate,
             "kernel": self.kernel,
         }
@@ -252,20 +253,21 @@ class SeparatorSearch(ABC):
         exact = tuple(weights[i] for i in support.tolist())
         return Inseparable(
             support, exact, self.problem.free, self.task.classes, self.features, self.y.size, method,
-            self.watch.seconds(), self.inner_radius(support, exact), self.problem.p, self.kernel,
+            time.perf_counter() - self.deadline.began, self.inner_radius(support, exact), self.problem.p, self.kernel,
         )  # fmt: skip
 
     def _undecided(self, limit: str) -> Undecided:
         """Return the open verdict, with the bound of the largest margin that the dual weights prove."""
-        status = self.watch.status()
+        status = self.deadline.status()
         if status is None:
             reason = self.reason(limit)
         else:
             reason = "Ctrl-C was heard" if status is Status.INTERRUPTED else "max_time went by"
         certificate = self.dual_certificate()
+        seconds = time.perf_counter() - self.deadline.began
         return Undecided(
             0.0, upper_bound(certificate.upper, 0.0), certificate, self.problem.p, self.problem.free,
-            self.task.classes, self.features, reason, self.method, self.watch.seconds(), self.kernel,
+            self.task.classes, self.features, reason, self.method, seconds, self.kernel,
         )  # fmt: skip
 
 

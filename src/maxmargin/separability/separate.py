@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from ..certificates.definiteness import check_kernel
 from ..certificates.verdicts import Verdict
 from ..data.rows import Patterns
-from ..fit.deadline import Watch
+from ..fit.deadline import Deadline
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..kernels.names import kernel_named
 from ..numerics.representable import refuse_rounded
@@ -116,15 +116,15 @@ def separate(
     table, signs, classes = _table(X, y)
     function = kernel_named(kernel, table, gamma, degree, coef0)
     with (
-        Watch(max_time) as watch,
+        Deadline(max_time) as deadline,
         np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"),
     ):
         if isinstance(function, Linear):
             table, columns = without_empty_columns(table)
-            task = SeparationTask(problem, table, signs, classes, float(tol), watch)
+            task = SeparationTask(problem, table, signs, classes, float(tol), deadline)
             return on_all_columns(LinearSearch(task, columns).verdict(), columns)
         _check_kernel(function, table, problem)
-        task = SeparationTask(problem, table, signs, classes, float(tol), watch)
+        task = SeparationTask(problem, table, signs, classes, float(tol), deadline)
         return KernelSearch(function, task, more_sets=0 if max_time is None else np.inf).verdict()
 
 
