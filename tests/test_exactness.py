@@ -166,7 +166,7 @@ def test_the_optimum_is_between_the_bounds(scales, loss, intercept):
         assert claim.lower <= min(values)
         alpha = np.zeros(40)
         alpha[claim.support] = claim.dual
-        huge = huge_columns(problem, X, Sample(X, signs, s).norms, alpha)
+        huge = huge_columns(problem, Sample(X, signs, s), alpha)
         if huge is None:
             continue
         value = exact_dual_value(problem, X, signs, s, alpha, huge)
@@ -220,7 +220,7 @@ def test_ordinary_data_have_no_huge_columns():
     for scale in (1e-150, 1.0, 1e6):
         sample = Sample(X * scale, 2.0 * y - 1.0, np.ones(200))
         for alpha in (np.zeros(200), np.ones(200), rng.random(200)):
-            assert huge_columns(problem, sample.X, sample.norms, alpha) is None
+            assert huge_columns(problem, sample, alpha) is None
 
 
 def test_without_room_there_is_no_proof():
@@ -229,6 +229,6 @@ def test_without_room_there_is_no_proof():
     X, y = overlapping(rng, 50, 4)
     problem, signs, ones = Problem("hinge", 1.0), 2.0 * y - 1.0, np.ones(50)
     sample = Sample(X * 1e100, signs, ones)
-    huge = huge_columns(problem, sample.X, sample.norms, ones)
+    huge = huge_columns(problem, sample, ones)
     assert huge.all()
-    assert exact_bound(problem, sample.X, signs, ones, ones, huge).lower == -np.inf
+    assert exact_bound(problem, sample, ones, huge).lower == -np.inf

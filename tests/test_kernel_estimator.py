@@ -32,7 +32,7 @@ from maxmargin import (
     verify,
 )
 from maxmargin.algorithms import KERNEL_ALGORITHMS
-from maxmargin.certificates.sample import Sample, fingerprint
+from maxmargin.certificates.sample import Sample
 from maxmargin.fit import gram_exact, lockstep
 from maxmargin.kernels.functions import Gaussian
 
@@ -426,7 +426,7 @@ class TestProof:
         X, y, _ = rings(60, 5)
         G = rbf_kernel(X, gamma=0.5)
         model = KernelMaxMarginClassifier(kernel="precomputed").fit(G, y)
-        forged = fingerprint(Sample(G - 0.3 * np.eye(60), y, np.ones(60)))
+        forged = Sample(G - 0.3 * np.eye(60), y, np.ones(60)).fingerprint
         model.certificate_ = replace(model.certificate_, fingerprint=forged)
         with pytest.raises(CertificateError, match=r"no bound holds: .* not positive semidefinite"):
             verify(model, G - 0.3 * np.eye(60), y)

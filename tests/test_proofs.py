@@ -15,9 +15,9 @@ import maxmargin.certificates.rows
 import maxmargin.certificates.sample
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
 from maxmargin.certificates.certificate import CertificateError
-from maxmargin.certificates.one_pass import capped, certify, one_pass, quotients, room, shrink
+from maxmargin.certificates.one_pass import certify, feasible_dual, row_sums, scale_classes, squared_costs
 from maxmargin.certificates.rows import bounds
-from maxmargin.certificates.sample import Sample, column_shares, fingerprint
+from maxmargin.certificates.sample import Sample
 from maxmargin.numerics.sums import Plain
 
 KINDS = list(product(["hinge", "squared_hinge"], ["free", "none", "augmented"]))
@@ -99,38 +99,31 @@ def test_one_pass_proves_what_sums_one_by_one_prove(loss, intercept, dtype, n, d
     )
 
 
-def test_marks_are_made_on_the_way_or_once_for_all(monkeypatch):
-    """Two classes: in the pass that proves the bounds, and again never; several: in that of the first."""
-    asked, marked = [], maxmargin.certificates.sample.marked
-    monkeypatch.setattr(
-        maxmargin.certificates.sample, "marked", lambda X, *rest: asked.append(len(X)) or marked(X, *rest)
-    )
+def test_projections_are_computed_once_for_all_classes(monkeypatch):
+    """The terms of fingerprints depend on the rows alone; labels that differ are found all the same."""
     X = np.random.default_rng(0).normal(size=(90, 3))
-    MaxMarginClassifier().fit(X, X[:, 0] > 0.0)
-    assert asked == []
     y = np.digitize(X[:, 1], [-0.5, 0.5])
     model = MaxMarginClassifier().fit(X, y)
-    assert asked == []
     verify(model, X, y)
-    assert asked == [90]
     rows = np.flatnonzero(y == 1)
     X[rows[0], 2] += 1e-3
     with pytest.raises(CertificateError, match="other data"):
         verify(model, X, y)
-    asked.clear()
     sample, w, b, alpha = task(0)
     first = certify(Problem("hinge", 1.0), sample, w, b, alpha)
     assert certify(Problem("hinge", 2.0), sample, w, b, alpha).fingerprint is first.fingerprint
-    assert asked == []
+    other = sample.with_labels(-sample.y, 2.0 * sample.weights)
+    assert other.projections is sample.projections is other.with_labels(sample.y).projections
+    assert first.fingerprint.difference(other.fingerprint) is not None
 
 
-def test_marks_beyond_numbers_are_made_again_in_units_of_their_own():
+def test_fingerprints_that_overflow_are_summed_in_units_of_their_own():
     """Large weights and large entries, whose sums in one pass are infinite."""
     y, X = np.array([1.0, -1.0, 1.0]), np.array([[1e3], [-2e3], [3e3]])
     sample = Sample(X, y, np.full(3, 1e305))
     found = certify(Problem("hinge", 1e-305), sample, np.ones(1), 0.0, np.array([0.5, 1.0, 0.5]))
     assert np.isfinite(found.fingerprint.scale)
-    assert found.fingerprint.difference(fingerprint(Sample(X, y, np.full(3, 1e305)))) is None
+    assert found.fingerprint.difference(Sample(X, y, np.full(3, 1e305)).fingerprint) is None
 
 
 def test_where_it_is_more_than_one_pass(monkeypatch):
@@ -185,64 +178,55 @@ def test_sums_of_one_pass(squared, dtype):
     for n in (1, 7, 8, 9, 24, 31):
         sample, w, b, alpha = task(n, n, 3, dtype=dtype)
         X, y, s, norms = sample.X, sample.y, sample.weights, sample.norms
-        alone, v, desk = np.empty(n), np.zeros((2, 3)), np.empty((2, 8))
-        sides = capped(alpha, s, 0.5, y, alone)
+        dual, v, workspace = np.empty(n), np.zeros((2, 3)), np.empty((2, 8))
+        assert feasible_dual(alpha, y, s, 0.5, False, dual)
         expected = np.clip(alpha, 0.0, 0.5 * s)
-        np.testing.assert_array_equal(alone, expected)
-        assert sides == pytest.approx((expected[y > 0].sum(), expected[y < 0].sum()))
-        shares, marks = (column_shares(3), np.empty(0)) if squared else (np.empty(0), sample.marks)
-        if squared and n > 8:
-            marks = np.empty(n)
-        found = one_pass(
-            X, y, s, norms, alone, w, b, 0.5, squared, 0.01, 0.02, shares, marks, desk, np.empty(8, np.uint32), v
-        )  # fmt: skip
-        mark = fingerprint(sample)
+        np.testing.assert_array_equal(dual, expected)
+        found = row_sums(
+            X, y, s, norms, dual, w, b, 0.5, squared, 0.01, 0.02, workspace, np.empty(8, np.uint32), v
+        )
         margins = y * (X.astype(float) @ w + b)
         power = 2 if squared else 1
-        own = alone[alone > 0] ** 2 / (2.0 * s[alone > 0]) if squared else 0.0
-        assert found == pytest.approx(
-            (
-                0.5 * s @ np.maximum(1.0 - margins + 0.01 * norms + 0.02, 0.0) ** power,
-                0.5 * s @ np.maximum(1.0 - margins, 0.0) ** power,
-                alone[y > 0].sum(),
-                alone[y < 0].sum(),
-                np.sum(own),
-                alone @ norms,
-                np.count_nonzero(alone),
-                mark.checksum,
-                mark.scale,
-            ),
-            rel=1e-13,
-        )  # fmt: skip
-        np.testing.assert_allclose(v[0], (alone * y) @ X, rtol=1e-12, atol=1e-15)
-        assert not marks.size or marks == pytest.approx(sample.marks, rel=1e-14)
-        if alone.any():
-            assert room(alone, s, 0.5) == np.min(0.5 * s[alone > 0] / alone[alone > 0])
-        before = alone.copy()
-        difference = sum(shrink(alone, y, s, 0.5, 0.5, 3.0))
-        np.testing.assert_array_equal(alone, np.minimum(before * np.where(y > 0, 0.5, 3.0), 0.5 * s))
-        assert difference == pytest.approx(float(alone @ y), rel=1e-13, abs=1e-16)
+        sums = (
+            0.5 * s @ np.maximum(1.0 - margins + 0.01 * norms + 0.02, 0.0) ** power,
+            0.5 * s @ np.maximum(1.0 - margins, 0.0) ** power,
+            dual.sum(),
+            dual @ y,
+            np.sum(dual[dual > 0] ** 2 / (2.0 * s[dual > 0])) if squared else 0.0,
+            dual @ norms,
+            np.count_nonzero(dual),
+        )
+        assert found == pytest.approx(sums, rel=1e-13, abs=1e-15)
+        np.testing.assert_allclose(v[0], (dual * y) @ X, rtol=1e-12, atol=1e-15)
+        before = dual.copy()
+        difference = sum(scale_classes(dual, y, s, 0.5, 0.5, 3.0))
+        np.testing.assert_array_equal(dual, np.minimum(before * np.where(y > 0, 0.5, 3.0), 0.5 * s))
+        assert difference == pytest.approx(float(dual @ y), rel=1e-13, abs=1e-16)
+        plus, minus = before[y > 0].sum(), before[y < 0].sum()
+        assert feasible_dual(before, y, s, 0.5, True, dual) == bool(plus > 0.0 and minus > 0.0)
+        if plus > 0.0 and minus > 0.0:
+            balanced = before * np.where(y > 0, min(1.0, minus / plus), min(1.0, plus / minus))
+            np.testing.assert_allclose(dual, balanced, rtol=1e-13)
 
 
 def test_sums_do_not_depend_on_where_arrays_lie():
     """Compiled loops have several versions, and which one runs must not be seen."""
     rng, found = np.random.default_rng(0), set()
     sample, w, b, alpha = task(0, 2500, 4)
-    arrays = [sample.X, sample.y, sample.weights, sample.norms, np.maximum(alpha, 0.0), w, column_shares(4)]
-    none = np.empty(0)
+    arrays = [sample.X, sample.y, sample.weights, sample.norms, np.maximum(alpha, 0.0), w]
 
     def moved(a):
-        room, place = np.empty(a.size + 8), int(rng.integers(8))
-        room[place : place + a.size] = a.ravel()
-        return room[place : place + a.size].reshape(a.shape)
+        memory, place = np.empty(a.size + 8), int(rng.integers(8))
+        memory[place : place + a.size] = a.ravel()
+        return memory[place : place + a.size].reshape(a.shape)
 
     kept = []
     for _ in range(500):
         kept.append(np.empty(int(rng.integers(1, 3000))))
-        v, desk = moved(np.zeros((2, 4))), moved(np.empty((2, 1024)))
-        X, y, s, norms, a, w, shares = (moved(one) for one in arrays)
-        some = np.empty(1024, np.uint32)
-        sums = one_pass(X, y, s, norms, a, w, b, 1.0, True, 1e-15, 1e-300, shares, none, desk, some, v)
+        v, workspace = moved(np.zeros((2, 4))), moved(np.empty((2, 1024)))
+        X, y, s, norms, a, w = (moved(one) for one in arrays)
+        places = np.empty(1024, np.uint32)
+        sums = row_sums(X, y, s, norms, a, w, b, 1.0, True, 1e-15, 1e-300, workspace, places, v)
         found.add((*sums, *v[0].tolist()))
     assert len(found) == 1
 
@@ -281,11 +265,11 @@ def test_costs_whose_squares_are_nothing(C, intercept):
 def test_compiled_sums_have_the_order_of_their_own_file():
     """Whoever calls them first: what may be reordered there need not be so here."""
     alpha, ones, v = np.full(6, 1.8e-161), np.ones(6), np.zeros((2, 1))
-    sums = one_pass(
-        ones[:, None], ones, ones, ones, alpha, np.zeros(1), 0.0, 1e-161, True, 0.0, 0.0, np.zeros(0),
-        np.zeros(6), np.empty((2, 6)), np.empty(6, np.uint32), v,
-    )  # fmt: skip
-    assert sums[4] == quotients(alpha, ones, 4e-161) == pytest.approx(6 * 0.81e-161, rel=1e-14)
+    workspace, places = np.empty((2, 6)), np.empty(6, np.uint32)
+    costs = row_sums(
+        ones[:, None], ones, ones, ones, alpha, np.zeros(1), 0.0, 1e-161, True, 0.0, 0.0, workspace, places, v
+    )[4]
+    assert costs == squared_costs(alpha, ones, 4e-161) == pytest.approx(6 * 0.81e-161, rel=1e-14)
 
 
 def test_a_class_with_next_to_nothing(monkeypatch):

@@ -25,8 +25,17 @@ from ..numerics.sums import Arithmetic, Compensated, Plain, parts, powers_error
 from ..problem.problem import Problem
 
 EPS, LEAST = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
-# Entries that count are gathered where at most one in so many does: gathering costs about one pass over all of them.
+# Non-zero entries are gathered where at most one entry in so many is: gathering costs about one pass over all entries.
 GATHERED = 2
+# What rounding of the dual variables may add to a column of v before the column counts as huge, in units of
+# sqrt(sum alpha): the lower bound is about sum alpha / 2, and loses at most 1e-12 of it to a smaller column. A larger
+# share would lose more, a smaller one would have `huge_columns` prove bounds of data that plain sums serve as well.
+HUGE_SHARE = 1e-6
+
+
+def ordinary_limit(total: float) -> float:
+    """Return the size up to which a column, sum alpha_i |x_ij|, is not huge, for dual variables of this total."""
+    return HUGE_SHARE / EPS * math.sqrt(total)
 
 
 class Bounds(NamedTuple):
@@ -36,11 +45,6 @@ class Bounds(NamedTuple):
     upper: float
     below: float
     above: float
-
-    @property
-    def rounding(self) -> float:
-        """The rounding margins of both together."""
-        return self.below + self.above
 
 
 class Side(NamedTuple):
@@ -112,7 +116,7 @@ class PrimalSums(NamedTuple):
 
 
 def both(problem: Problem, dual: Side, primal: Side) -> Bounds:
-    """Return the two bounds in order: a dual point bounds a hard margin from above, a soft optimum from below."""
+    """Return lower and upper bound: a dual point bounds a hard margin from above, a soft optimum from below."""
     lower, upper = (primal, dual) if problem.hard else (dual, primal)
     return Bounds(lower.bound, upper.bound, lower.rounding, upper.rounding)
 
@@ -120,11 +124,11 @@ def both(problem: Problem, dual: Side, primal: Side) -> Bounds:
 def dual_bound(problem: Problem, sums: DualSums) -> Side:
     """Return the bound that feasible dual variables prove."""
     if problem.hard:
-        return _largest_margin(sums)
-    return _half_square(sums) if problem.power == 2 else _first_power(sums)
+        return largest_margin_bound(sums)
+    return half_square_bound(sums) if problem.power == 2 else first_power_bound(sums)
 
 
-def _largest_margin(sums: DualSums) -> Side:
+def largest_margin_bound(sums: DualSums) -> Side:
     """|v| / sum alpha, an upper bound of every margin.
 
     Scaling the heavier class down takes at most `imbalance` from the sum. Two subtractions and one division are off by
@@ -138,7 +142,7 @@ def _largest_margin(sums: DualSums) -> Side:
     return Side(upper, upper - value, value)
 
 
-def _half_square(sums: DualSums) -> Side:
+def half_square_bound(sums: DualSums) -> Side:
     """gains - 1/2 |v|^2, a lower bound of the optimum.
 
     Scaling the heavier class down by imbalance / total lowers the gains by at most `imbalance`: their derivative is at
@@ -153,7 +157,7 @@ def _half_square(sums: DualSums) -> Side:
     return _lower(objective, rounding)
 
 
-def _first_power(sums: DualSums) -> Side:
+def first_power_bound(sums: DualSums) -> Side:
     """gains / max(1, |v|), a lower bound of the optimum: gains are concave and 0 at 0, so that scaling keeps them.
 
     A negative sum of gains is not divided, since a larger |v| would raise it. `max` has its arguments in an order that
@@ -176,10 +180,10 @@ def _lower(value: float, rounding: float) -> Side:
 
 def primal_bound(problem: Problem, sums: PrimalSums) -> Side:
     """Return the bound that a primal point proves: what it attains."""
-    return _attained_margin(sums) if problem.hard else _objective(problem, sums)
+    return attained_margin_bound(sums) if problem.hard else objective_bound(problem, sums)
 
 
-def _attained_margin(sums: PrimalSums) -> Side:
+def attained_margin_bound(sums: PrimalSums) -> Side:
     """min m_i / |w|, a lower bound of the largest margin; a negative margin is smallest where |w| is.
 
     The quotient is off by u, the comparison with the value as computed by as much: 4 eps is more.
@@ -194,7 +198,7 @@ def _attained_margin(sums: PrimalSums) -> Side:
     return Side(lower, value - lower if math.isfinite(lower) else 0.0, value)
 
 
-def _objective(problem: Problem, sums: PrimalSums) -> Side:
+def objective_bound(problem: Problem, sums: PrimalSums) -> Side:
     """Penalty of |w| plus losses, an upper bound of the optimum.
 
     Each loss, C s (1 - m)^2, is four operations, the square doubling the error of the first: 5 u of its value. The

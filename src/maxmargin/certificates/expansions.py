@@ -14,7 +14,7 @@ from .bounds import EPS, Bounds, Side, both, dual_bound, dual_sums, imbalance, p
 from .certificate import Certificate
 from .dual_variables import feasible
 from .gram import Combination, KernelSample
-from .sample import Sample, fingerprint
+from .sample import Sample
 
 NEXT = 1e-3  # share of the best objective, up to which others are as good
 AS_SMALL = 1.001  # a gap that is no larger is the same
@@ -266,5 +266,5 @@ def certificate(
     """Bounds and the dual weights that prove one of them, with the fingerprint of the data."""
     support = np.flatnonzero(alpha).astype(np.int64)
     return Certificate(
-        problem, float(found.lower), float(found.upper), support, alpha[support], fingerprint(sample), kernel
+        problem, float(found.lower), float(found.upper), support, alpha[support], sample.fingerprint, kernel
     )

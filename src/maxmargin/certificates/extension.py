@@ -19,7 +19,7 @@ import numpy as np
 from ..numerics.sums import Plain
 from ..problem.problem import Problem
 from .certificate import Certificate, Certificates
-from .sample import Sample, fingerprint
+from .sample import Sample
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def extended_margin(certificate: Certificate, X: Any, y: np.ndarray) -> Extended
     y = y.astype(float)
     if X.shape[0] != y.size:
         raise ValueError(f"X has {X.shape[0]} rows and y {y.size} labels: give those of the fit.")
-    difference = certificate.fingerprint.difference(fingerprint(Sample(X, y, np.ones(y.size))))
+    difference = certificate.fingerprint.difference(Sample(X, y, np.ones(y.size)).fingerprint)
     if difference is not None:
         raise ValueError(
             f"these are not the data of the certificate, each with weight 1 ({difference}): give X and y of the fit; "

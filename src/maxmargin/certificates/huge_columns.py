@@ -1,8 +1,8 @@
-"""Real dual weights near the stored ones whose huge columns cancel exactly.
+"""Real dual variables near the stored ones whose huge columns cancel exactly.
 
 The lower bound of a soft problem, sum alpha - 1/2 |v|^2 with v = sum alpha_i y_i x_i, needs v_j to be small in
-every column. Where entries are huge, float64 dual weights cannot do that: the rounding of alpha alone moves v_j
-by far too much. Real dual weights can, and the bound asks only that they exist.
+every column. Where entries are huge, float64 dual variables cannot do that: the rounding of alpha alone moves v_j
+by far too much. Real dual variables can, and the bound asks only that they exist.
 
 Theorem. Let A have a line y_i x_ij for each huge column j (and a line y_i where the intercept is free), and an
 entry in it for each row i whose dual weight has room: it may move by r_i up and down. Let t = A alpha over *all*
@@ -11,14 +11,13 @@ rows. For any matrix M with |I - A M|_inf <= eta < 1 there is a real c with A c 
     |c| <= |M| (|t| + eta / (1 - eta) |t|_inf).
 
 (c = M (I - E)^-1 t with E = I - A M.) If this is at most r, then alpha - c is feasible and balanced, its v_j are
-zero in the huge columns, and its dual value bounds the optimum. Nobody needs to write it down.
+zero in the huge columns, and its dual value bounds the optimum. It need not be computed.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -26,70 +25,76 @@ import scipy.sparse as sp
 
 from ..numerics.sums import Compensated, Plain, _two_product
 from ..problem.problem import Problem
+from .bounds import EPS, ordinary_limit
+from .sample import Sample
 
 _linalg: Any = scipy.linalg  # its annotations speak of every case at once
-_EPS = float(np.finfo(float).eps)
-SHARE = 1e-6  # of sqrt(sum alpha): what rounding of alpha may add to v_j before column j is huge
-NEARLY = 1e-2  # columns of this share of a huge column's least size cancel with the others: that costs next to nothing
-ROOM = 1e-8  # rows with less than this share of the largest room are left alone
-MOST = 4e9  # work beyond which no proof is tried: rows x lines^2
-INSIDE = 1e-7  # of its cap, or of the largest: the room that each dual weight is given where some have none
-NEAR = 1e-10  # a line that a combination of others explains but for this share may be one
-SIMPLE = 2.0**-20  # factors of such a combination are multiples of it
-AGAIN = 0.01  # share of the cost by which another computer's M may change it
+# Share of a huge column's least size from which other columns cancel with the huge ones: to require it costs next to
+# nothing, and what they leave would be subtracted from the bound.
+NEARLY = 1e-2
+# Share of the largest movement that is allowed, below which a row is kept at its dual variable: its column of the
+# inverse would be rounding.
+ROOM = 1e-8
+# Work, rows x lines^2, beyond which no proof is tried: some seconds.
+MAX_WORK = 4e9
+# Share of its cap, or of the largest dual variable, to which each one is moved away from its bounds where some have no
+# room: more would change the dual value, less would leave the movements no room.
+INSIDE = 1e-7
+# Relative size below which what is left of a line, without the combination of others, may be rounding; factors of exact
+# combinations are multiples of SIMPLE (small whole numbers, halves and the like).
+NEAR, SIMPLE = 1e-10, 2.0**-20
+# Share of the cost of the movements by which an inverse that is computed elsewhere, as by `verify`, may change it.
+AGAIN = 0.01
 UNDERFLOW = 1e-290  # covers products, in units of the largest factors, that have lost their last digits
 
 
-@dataclass(frozen=True)
-class ExactBound:
+class ExactBound(NamedTuple):
     """A lower bound, and by how much it may differ when computed again elsewhere."""
 
     lower: float
     below: float
 
 
-NOTHING = ExactBound(-np.inf, 0.0)
+NO_BOUND = ExactBound(-np.inf, 0.0)
 
 
-def huge_columns(problem: Problem, X: Any, norms: np.ndarray, alpha: np.ndarray) -> np.ndarray | None:
-    """Which columns no float64 dual weights near alpha make cancel; None for ordinary data.
+def huge_columns(problem: Problem, sample: Sample, alpha: np.ndarray) -> np.ndarray | None:
+    """Return which columns no float64 dual variables near alpha make cancel; None for ordinary data.
 
-    With an augmented intercept the last entry stands for the constant coordinate. `norms` are |x_i|.
+    With an augmented intercept the last entry stands for the constant coordinate.
     """
     total = float(alpha.sum())
-    if problem.hard or not problem.euclidean or is_ordinary(problem, total, float(alpha @ norms)):
+    limit = ordinary_limit(total)
+    if (
+        problem.hard
+        or not problem.euclidean
+        or max(float(alpha @ sample.norms), problem.rho * total) <= limit
+    ):
         return None
-    size, allowed = Plain.combine(abs(X), alpha), _allowed(total)
+    size = Plain.combine(abs(sample.X), alpha)
     if problem.rho:
         size = np.append(size, problem.rho * total)
-    return size > NEARLY * allowed if size.max() > allowed else None
+    return size > NEARLY * limit if size.max() > limit else None
 
 
-def is_ordinary(problem: Problem, total: float, spread: float) -> bool:
-    """Is no column huge, by the sums of alpha and of alpha |x_i| alone?"""
-    return max(spread, problem.rho * total) <= _allowed(total)
-
-
-def _allowed(total: float) -> float:
-    """The size of a column that is not huge."""
-    return SHARE / _EPS * math.sqrt(total)
-
-
-def exact_bound(
-    problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, alpha: np.ndarray, huge: np.ndarray
-) -> ExactBound:
-    """The dual value of dual weights that exist near alpha and cancel in the huge columns: a lower bound."""
+def exact_bound(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.ndarray) -> ExactBound:
+    """Return a lower bound: the dual value of dual variables that exist near alpha and cancel in the huge columns."""
     used = np.flatnonzero(alpha)
-    if used.size * np.count_nonzero(huge) ** 2 > MOST:
-        return NOTHING
-    X, y, weights, alpha = X[used], y[used], weights[used], alpha[used]
+    if used.size * np.count_nonzero(huge) ** 2 > MAX_WORK:
+        return NO_BOUND
+    X, y, weights, alpha = sample.X[used], sample.y[used], sample.weights[used], alpha[used]
     caps = problem.caps(weights)
-    room = np.minimum(alpha, caps * (1.0 - 4.0 * _EPS) - alpha)
+    room = np.minimum(alpha, caps * (1.0 - 4.0 * EPS) - alpha)
     moved = _movement(_independent(_lines(problem, X, y, huge)), alpha, room)
     if moved is None:
-        return NOTHING
+        return NO_BOUND
+    # v on the other columns, the sizes of its terms, and how far the movements take it
     rest = X[:, np.flatnonzero(~huge[: X.shape[1]])]
-    v, size, wander = Compensated.combine(rest, alpha * y), *_sizes(rest, alpha, moved)
+    v, size, wander = (
+        Compensated.combine(rest, alpha * y),
+        Plain.combine(abs(rest), alpha),
+        Plain.combine(abs(rest), moved),
+    )
     if problem.rho and not huge[-1]:
         v = np.append(v, problem.rho * Compensated.total(alpha * y))
         size, wander = (
@@ -97,7 +102,7 @@ def exact_bound(
             np.append(wander, problem.rho * moved.sum()),
         )
     terms = alpha.size + v.size + 8
-    up = 1.0 + 8.0 * terms * _EPS  # more than all roundings of a sum of non-negative terms
+    up = 1.0 + 8.0 * terms * EPS  # more than all roundings of a sum of non-negative terms
     off = Compensated.error(v, float(size.sum()), terms)
     before, after = Plain.square(v), Plain.square(np.abs(v) + off + wander * up) * up
     gains = problem.gains(alpha, weights)
@@ -106,20 +111,14 @@ def exact_bound(
         cost += float((moved * ((2.0 * alpha + moved) / (4.0 * problem.C * weights))).sum())
     value = Compensated.total(gains) - 0.5 * before
     whole = float(np.abs(gains).sum() + alpha.sum()) + before + after
-    # C s_i is rounded, and `verify` allows a little more: all dual weights a little smaller respect it
+    # C s_i is rounded, and `verify` allows a little more: all dual variables a little smaller respect it
     over = max(float(np.max(alpha / caps)) - 1.0, 0.0)
-    rounding = Compensated.error(value, whole, terms) + (8.0 * _EPS + over) * whole
+    rounding = Compensated.error(value, whole, terms) + (8.0 * EPS + over) * whole
     return ExactBound(float(value - cost * up - rounding), rounding + AGAIN * cost)
 
 
-def _sizes(X: Any, *weights: np.ndarray) -> list[np.ndarray]:
-    """|X|^T c for each c."""
-    X = abs(X)
-    return [Plain.combine(X, c) for c in weights]
-
-
 def _lines(problem: Problem, X: Any, y: np.ndarray, huge: np.ndarray) -> np.ndarray:
-    """What must cancel, a line each, divided by powers of two: entries up to about one.
+    """Return what must cancel, a line each, divided by powers of two: entries up to about one.
 
     A line that is a multiple of another by a power of two cancels with it; of a line with one value but zero, only
     where it is not zero counts.
@@ -141,7 +140,7 @@ def _lines(problem: Problem, X: Any, y: np.ndarray, huge: np.ndarray) -> np.ndar
 
 
 def _independent(lines: np.ndarray) -> np.ndarray:
-    """The lines without those that are exact combinations of others, and cancel with them."""
+    """Return the lines without those that are exact combinations of others, and cancel with them."""
     R, order = _linalg.qr(lines.T, mode="r", pivoting=True, check_finite=False)
     size = np.abs(np.diag(R))
     rank = np.count_nonzero(size > NEAR * size[0])
@@ -158,25 +157,25 @@ def _independent(lines: np.ndarray) -> np.ndarray:
 
 
 def _movement(lines: np.ndarray, alpha: np.ndarray, room: np.ndarray) -> np.ndarray | None:
-    """By how much each dual weight may have to move for all lines to cancel exactly; None where that is not proved."""
+    """Bound how far each dual variable has to move for all lines to cancel exactly; None where that is not proved."""
     unit = 2.0 ** np.floor(np.log2(float(alpha.max())))
     alpha, room = alpha / unit, room / unit
-    t = np.abs([_exact_sum(line, alpha) for line in lines]) * (1.0 + 4.0 * _EPS)
+    t = np.abs([_exact_sum(line, alpha) for line in lines]) * (1.0 + 4.0 * EPS)
     moved = np.zeros(alpha.size)
     if not t.any():
         return moved
     t = t + alpha.size * UNDERFLOW
     free = np.flatnonzero(room > ROOM * max(float(room.max()), 0.0))
     m = len(lines)
-    if free.size < m or free.size * m * m > MOST:
+    if free.size < m or free.size * m * m > MAX_WORK:
         return None
     A, r = lines[:, free], room[free]
     try:
         M = _right_inverse(A, r)
     except np.linalg.LinAlgError:
         return None
-    up = 1.0 + 8.0 * (free.size + m) * _EPS
-    rounding = (free.size + 8) * _EPS * ((np.abs(A) + UNDERFLOW) @ np.abs(M) + np.eye(m))
+    up = 1.0 + 8.0 * (free.size + m) * EPS
+    rounding = (free.size + 8) * EPS * ((np.abs(A) + UNDERFLOW) @ np.abs(M) + np.eye(m))
     eta = float((np.abs(np.eye(m) - A @ M) + rounding).sum(axis=1).max()) * up
     if not eta < 0.5:
         return None
@@ -188,22 +187,20 @@ def _movement(lines: np.ndarray, alpha: np.ndarray, room: np.ndarray) -> np.ndar
 
 
 def _right_inverse(A: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """The one that moves rows in proportion to their room."""
+    """Return the right inverse of A that moves rows in proportion to their room r."""
     Q, R = _linalg.qr((A * r).T, mode="economic", check_finite=False)
     return r[:, None] * _linalg.solve_triangular(R, Q.T, check_finite=False).T
 
 
-def inside(
-    problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, alpha: np.ndarray, huge: np.ndarray
-) -> np.ndarray:
-    """Dual weights near alpha, all with some room, that cancel as well as float64 can."""
-    used = np.flatnonzero(weights)
-    if used.size * np.count_nonzero(huge) ** 2 > MOST:
+def inside(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.ndarray) -> np.ndarray:
+    """Return dual variables near alpha, away from their bounds, that cancel as well as float64 can."""
+    used = np.flatnonzero(sample.weights)
+    if used.size * np.count_nonzero(huge) ** 2 > MAX_WORK:
         return alpha
-    caps, near = problem.caps(weights)[used], alpha[used]
+    caps, near = problem.caps(sample.weights)[used], alpha[used]
     least = INSIDE * np.minimum(caps, float(near.max()))
     near = np.clip(near, least, caps - least)
-    lines = _independent(_lines(problem, X[used], y[used], huge))
+    lines = _independent(_lines(problem, sample.X[used], sample.y[used], huge))
     for _ in range(3):
         try:
             M = _right_inverse(lines, np.minimum(near, caps - near))
@@ -217,6 +214,6 @@ def inside(
 
 
 def _exact_sum(a: np.ndarray, b: np.ndarray) -> float:
-    """The sum of a_k b_k, rounded once; zero only if it is zero (or all that is left has underflowed)."""
+    """Return the sum of a_k b_k, rounded once; zero only if it is zero (or all that is left has underflowed)."""
     product, error = _two_product(a, b)
     return math.fsum(np.concatenate([product, error]).tolist())

@@ -10,37 +10,21 @@ from contextlib import suppress
 
 import numpy as np
 
-from ..numerics.sums import (
-    Arithmetic,
-    Compensated,
-    CutShortError,
-    Plain,
-    cut_short_unless,
-)
+from ..numerics.sums import Arithmetic, Compensated, CutShortError, Plain, cut_short_unless
 from ..problem.problem import Problem
-from .bounds import (
-    LEAST,
-    Bounds,
-    DualSums,
-    Length,
-    Margins,
-    PrimalSums,
-    both,
-    dual_bound,
-    dual_sums,
-    imbalance,
-    measured,
-    primal_bound,
-    primal_sums,
-)
+from . import bounds as formulas
+from .bounds import LEAST, Bounds, DualSums, Length, Margins, Side
 from .certificate import Certificate
 from .dual_variables import even_out, feasible, proportions
 from .huge_columns import exact_bound, huge_columns, inside
 from .sample import Sample
 
-SEEN = 3e-3  # rounding that takes more than this share of the gap is avoided,
-REACHED = 3e-2  # or of the gap that is asked for, where it is reached nevertheless;
-NEGLIGIBLE, FEW = 1e-10, 20_000  # unless it is this share of a bound of a sample with more entries than that
+# Compensated sums, which take ten to thirty times as long, are made where rounding takes more than SEEN of the gap, or
+# more than REACHED of the gap that is asked for where that is reached. Larger shares leave digits of the gap to
+# rounding, smaller ones pay for digits that nobody reads. NEGLIGIBLE, as a share of a bound, is left to rounding in any
+# case where the data have more than FEW entries; below that number the compensated sums take less than 3 ms.
+SEEN, REACHED = 3e-3, 3e-2
+NEGLIGIBLE, FEW = 1e-10, 20_000
 
 
 def certify(
@@ -52,7 +36,7 @@ def certify(
     tol: float = 0.0,
     affords: Callable[[float], bool] = lambda seconds: True,
 ) -> Certificate:
-    """The certificate of a primal point (w, b) and dual weights alpha, made feasible first.
+    """Return the certificate of a primal point (w, b) and dual variables alpha, made feasible first.
 
     Parameters
     ----------
@@ -65,55 +49,54 @@ def certify(
     tol : float, default=0
         The gap that is asked for: rounding that is far below it may remain.
     affords : callable
-        Tells whether there is time for sums of so many seconds; they are not begun where there is not. It is called
-        with 0.0 while they run, and ends them by returning False.
+        Returns whether the deadline leaves time for sums of so many seconds, which do not begin otherwise. It is
+        called with 0.0 while they run, and ends them by returning False.
 
     Notes
     -----
     Bounds are rounded outwards: they hold for the numbers as they are. Sums are ordinary ones where that costs
     next to nothing of the gap, else compensated ones.
     """
+
+    def bounded(alpha: np.ndarray, huge: np.ndarray | None) -> tuple[np.ndarray, Bounds]:
+        alpha, v = _scale_dual(problem, sample, alpha, huge)
+        found = bounds(problem, sample, w, b, alpha, Plain, v)
+        return with_more_digits(problem, sample, w, b, alpha, found, tol, affords)
+
     y, weights = sample.y, sample.weights
     alpha = feasible(problem, y, weights, np.asarray(alpha, dtype=float))
-    huge = huge_columns(problem, sample.X, sample.norms, alpha)
-    alone, found = _multiplied(problem, sample, w, b, alpha, huge, tol, affords)
-    if huge is not None and not found.lower > 0.0:  # no room for real dual weights around these
-        near = feasible(problem, y, weights, inside(problem, sample.X, y, weights, alpha, huge))
-        alone, found = _multiplied(problem, sample, w, b, near, huge, tol, affords)
+    huge = huge_columns(problem, sample, alpha)
+    dual, found = bounded(alpha, huge)
+    if huge is not None and not found.lower > 0.0:  # no real dual variables are proved to exist around these
+        near = feasible(problem, y, weights, inside(problem, sample, alpha, huge))
+        dual, found = bounded(near, huge)
         if not found.lower > 0.0:
-            alone, found = _multiplied(problem, sample, w, b, alpha, None, tol, affords)
-    return proved(problem, sample, alone, found)
+            dual, found = bounded(alpha, None)
+    return proved(problem, sample, dual, found)
 
 
 def proved(problem: Problem, sample: Sample, alpha: np.ndarray, found: Bounds) -> Certificate:
-    """The certificate of these bounds, of which alpha proves one."""
+    """Return the certificate of these bounds, of which alpha proves one."""
     support = np.flatnonzero(alpha > 0.0)
     lower, upper = float(found.lower), float(found.upper)  # whose quotient may overflow in silence
     return Certificate(problem, lower, upper, support, alpha[support], sample.fingerprint)
 
 
-def _multiplied(
-    problem: Problem,
-    sample: Sample,
-    w: np.ndarray,
-    b: float,
-    alpha: np.ndarray,
-    huge: np.ndarray | None,
-    tol: float,
-    affords: Callable[[float], bool],
-) -> tuple[np.ndarray, Bounds]:
-    """Return the multiple of alpha with the largest dual value, as if huge columns cancelled, and its bounds."""
-    if problem.hard:  # only proportions count
-        found = bounds(problem, sample, w, b, alpha)
-        return with_more_digits(problem, sample, w, b, alpha, found, tol, affords)
+def _scale_dual(
+    problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the multiple of alpha with the largest dual value, as if huge columns cancelled, and its sum alpha y x.
+
+    Of a hard margin only proportions count: alpha is returned as it is, without the sum.
+    """
+    if problem.hard:
+        return alpha, None
     signed = alpha * sample.y
     v = Plain.combine(sample.X, signed)
     full = np.append(v, problem.rho * Plain.total(signed)) if problem.rho else v
     v2 = Plain.square(full if huge is None else full[~huge[: full.size]], problem.p)
-    multiple = 1.0 if not alpha.any() else problem.multiple(alpha, v2, sample.weights)
-    alpha = problem.capped(np.multiply(alpha, multiple, out=signed), sample.weights)
-    found = bounds(problem, sample, w, b, alpha, Plain, v * multiple)
-    return with_more_digits(problem, sample, w, b, alpha, found, tol, affords)
+    multiple = problem.multiple(alpha, v2, sample.weights) if alpha.any() else 1.0
+    return problem.capped(np.multiply(alpha, multiple, out=signed), sample.weights), v * multiple
 
 
 def with_more_digits(
@@ -126,24 +109,22 @@ def with_more_digits(
     tol: float,
     affords: Callable[[float], bool],
 ) -> tuple[np.ndarray, Bounds]:
-    """Recompute bounds by compensated sums where rounding takes a visible share of the gap."""
+    """Recompute bounds by compensated sums where rounding takes a visible share of the gap.
+
+    Of a hard margin also where rounding hides that (w, b) separates: the margin as computed is positive.
+    """
     share = REACHED if problem.gap(found.lower, found.upper) <= tol else SEEN
     negligible = max(0.0 if sample.entries <= FEW else NEGLIGIBLE, share * tol)
-    if (
-        _is_seen(problem, found, negligible) and problem.free
-    ):  # the multiple has rounded the dual weights once more
+    allowed = max(SEEN * (found.upper - found.lower), negligible * abs(found.upper))
+    hides_separator = problem.hard and -found.below <= found.lower <= 0.0
+    if found.below + found.above <= allowed and not hides_separator:
+        return alpha, found
+    if problem.free:  # the multiple has rounded the dual variables once more
         even_out(alpha, sample.y, problem.caps(sample.weights))
-    if _is_seen(problem, found, negligible) and affords(Compensated.SECONDS * sample.entries):
+    if affords(Compensated.SECONDS * sample.entries):
         with suppress(CutShortError), cut_short_unless(lambda: affords(0.0)):
             found = bounds(problem, sample, w, b, alpha, Compensated)
     return alpha, found
-
-
-def _is_seen(problem: Problem, found: Bounds, negligible: float) -> bool:
-    """Tell whether rounding takes a part of the gap that is worth more digits, or hides that (w, b) separates."""
-    if problem.hard and -found.below <= found.lower <= 0.0:  # the margin as computed is positive
-        return True
-    return not found.rounding <= max(SEEN * (found.upper - found.lower), negligible * abs(found.upper))
 
 
 def bounds(
@@ -155,7 +136,7 @@ def bounds(
     arithmetic: Arithmetic = Plain,
     v: np.ndarray | None = None,
 ) -> Bounds:
-    """Bounds of (w, b) and feasible dual variables, from the data.
+    """Compute the bounds of (w, b) and feasible dual variables from the data.
 
     Parameters
     ----------
@@ -167,71 +148,69 @@ def bounds(
         Feasible; of a hard margin they are scaled to a sum of one, as the square of a tiny |v| would vanish.
     arithmetic : Plain or Compensated, default=Plain
     v : ndarray of shape (d,), default=None
-        sum alpha_i y_i x_i of a soft problem, if it is at hand.
+        sum alpha_i y_i x_i of a soft problem, where the caller has computed it.
     """
     if problem.hard:
         alpha, v = proportions(alpha), None
     with np.errstate(over="ignore", invalid="ignore"):
-        huge = huge_columns(problem, sample.X, sample.norms, alpha)
-        primal = _primal(problem, sample, w, b, arithmetic, by_terms=huge is not None)
-        dual = dual_bound(problem, _dual_sums(problem, sample, alpha, arithmetic, v))
-        found = both(problem, dual, primal_bound(problem, primal))
+        huge = huge_columns(problem, sample, alpha)
+        primal = _primal_side(problem, sample, w, b, arithmetic, by_terms=huge is not None)
+        dual = formulas.dual_bound(problem, _dual_sums(problem, sample, alpha, arithmetic, v))
+        found = formulas.both(problem, dual, primal)
         if problem.hard and primal.value > 0.0 and not found.below <= NEGLIGIBLE * found.lower:
             # |x_i| |w| bounds the rounding of a score too loosely to prove this margin where columns differ in size
-            primal = _primal(problem, sample, w, b, arithmetic, by_terms=True)
-            found = both(problem, dual, primal_bound(problem, primal))
+            found = formulas.both(
+                problem, dual, _primal_side(problem, sample, w, b, arithmetic, by_terms=True)
+            )
         if huge is None:
             return found
-        exact = exact_bound(problem, sample.X, sample.y, sample.weights, alpha, huge)
+        exact = exact_bound(problem, sample, alpha, huge)
         better = exact.lower > found.lower or np.isnan(found.lower)
         return found._replace(lower=exact.lower, below=exact.below) if better else found
 
 
-def _primal(
+def _primal_side(
     problem: Problem, sample: Sample, w: np.ndarray, b: float, arithmetic: Arithmetic, by_terms: bool
-) -> PrimalSums:
-    """Sums over the margins of (w, b), with |w|."""
-    margins = _margins(sample, w, b, arithmetic, by_terms)
-    length = measured(problem.weights(w, b), problem.q, arithmetic)
-    return primal_sums(problem, sample.weights, margins, length, arithmetic)
-
-
-def _margins(sample: Sample, w: np.ndarray, b: float, arithmetic: Arithmetic, by_terms: bool) -> Margins:
-    """Margins y_i (w.x_i + b), with the rounding of each.
+) -> Side:
+    """Return the bound that (w, b) proves, from margins y_i (w.x_i + b) with the rounding of each.
 
     The sizes of the terms of a score add up to at most |x_i| |w| + |b| (Cauchy and Schwarz), or, where `by_terms`, to
     sum_j |x_ij w_j| + |b|, which takes another pass and is much smaller where columns differ in size; 1.01 covers the
     rounding of either. Each product, and the sums, may underflow.
     """
+    width = sample.width
     margins = arithmetic.scores(sample.X, w, b)
     margins *= sample.y
-    sizes, times = (
+    sizes, factor = (
         (Plain.scores(abs(sample.X), np.abs(w)), 1.0) if by_terms else (sample.norms, Plain.norm(w))
     )
-    size = sizes * (1.01 * times)
+    size = sizes * (1.01 * factor)
     size += abs(b)
-    errors = arithmetic.error(margins, size, arithmetic.terms(sample.X, sample.width, 1) + 1)
-    errors += (sample.width + 2) * LEAST
-    return Margins(margins, errors)
+    errors = arithmetic.error(margins, size, arithmetic.terms(sample.X, width, 1) + 1)
+    errors += (width + 2) * LEAST
+    length = formulas.measured(problem.weights(w, b), problem.q, arithmetic)
+    return formulas.primal_bound(
+        problem, formulas.primal_sums(problem, sample.weights, Margins(margins, errors), length, arithmetic)
+    )
 
 
 def _dual_sums(
     problem: Problem, sample: Sample, alpha: np.ndarray, arithmetic: Arithmetic, v: np.ndarray | None
 ) -> DualSums:
-    """Sums over the dual variables, with |v|; `v` without the constant coordinate, or None."""
+    """Sum up the dual variables, with |v|; `v` is given without the constant coordinate, or None."""
     count = int(np.count_nonzero(alpha))
     v = arithmetic.combine(sample.X, alpha * sample.y) if v is None else v
     if problem.rho:
         v = np.append(v, problem.rho * arithmetic.summed(np.multiply, alpha, sample.y))
     spread = float(alpha @ sample.norms) + problem.rho * float(alpha.sum())
-    uneven = imbalance(alpha, sample.y, arithmetic) if problem.free else 0.0
+    uneven = formulas.imbalance(alpha, sample.y, arithmetic) if problem.free else 0.0
     underflow = 0.0
     if spread > 0.0 or problem.rho or sample.norms[alpha > 0.0].any():
         # products of tiny numbers, and of their halves, in each coordinate
         underflow = 8.0 * (count + 1.0) * v.size * LEAST
     terms = arithmetic.terms(sample.X, count, 0)
     length = dual_length(problem, sample, arithmetic, v, spread, terms, uneven, underflow)
-    return dual_sums(problem, sample.weights, alpha, length, uneven, arithmetic)
+    return formulas.dual_sums(problem, sample.weights, alpha, length, uneven, arithmetic)
 
 
 def dual_length(
@@ -254,5 +233,5 @@ def dual_length(
     size = arithmetic.norm(v, problem.p)
     moved = arithmetic.error(size, times * spread, terms) + underflow
     if uneven > 0.0:
-        moved += uneven * times * sample.longest
-    return measured(v, problem.p, arithmetic, moved)
+        moved += uneven * times * float(sample.norms.max())
+    return formulas.measured(v, problem.p, arithmetic, moved)

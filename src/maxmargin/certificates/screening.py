@@ -141,7 +141,7 @@ def _dual_point(
 ) -> tuple[np.ndarray, float] | None:
     """v = sum alpha_i y_i x_i at p = 2, and by how much it may be off; None where it is not one end of the ball."""
     alpha = certificate.alpha
-    if problem.p != 2 or problem.hard or huge_columns(problem, sample.X, sample.norms, alpha) is not None:
+    if problem.p != 2 or problem.hard or huge_columns(problem, sample, alpha) is not None:
         return None
     c = alpha * sample.y
     v = Plain.combine(sample.X, c)
@@ -184,7 +184,7 @@ def columns_without_weight(sample: Sample, certificate: Certificate) -> np.ndarr
     if not (squared and problem.p == np.inf and np.isfinite(gap)):
         return None
     X, alpha = sample.X, certificate.alpha
-    if huge_columns(problem, X, sample.norms, alpha) is not None:  # the bound is that of others nearby
+    if huge_columns(problem, sample, alpha) is not None:  # the bound is that of others nearby
         return None
     costs = 4.0 * problem.C * sample.weights
     v = np.abs(Plain.combine(X, alpha * sample.y))

@@ -20,7 +20,7 @@ from .definiteness import check_kernel
 from .expansions import dual_side, primal_side
 from .gram import KernelSample
 from .rows import bounds
-from .sample import Sample, fingerprint
+from .sample import Sample
 from .training_data import plain_label, training_data
 from .verdicts import Inseparable, Verdict
 
@@ -117,7 +117,7 @@ def _recheck_all(
     classes: Any,
 ) -> Certificate | Certificates:
     def against_rest(name: Any) -> Sample:
-        return replace(sample, y=np.where(labels == name, 1.0, -1.0), like=sample)
+        return sample.with_labels(np.where(labels == name, 1.0, -1.0))
 
     binary = isinstance(certificate, Certificate)
     count = 1 if binary else len(certificate)
@@ -151,7 +151,7 @@ def _recheck(claim: Certificate, sample: Sample, w: np.ndarray, b: float) -> Cer
 
 def check_claim(claim: Certificate, sample: Sample, b: float) -> None:
     """Raise CertificateError unless the certificate belongs to these data, and the intercept to its problem."""
-    difference = claim.fingerprint.difference(fingerprint(sample))
+    difference = claim.fingerprint.difference(sample.fingerprint)
     if difference is not None:
         raise CertificateError(f"this certificate was made for other data: {difference}.")
     if claim.problem.intercept == "none" and b != 0.0:
@@ -236,7 +236,7 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
             s, among = scheme.signs(k, codes)
             signs.append(s)
             shares.append(np.where(among, weights, 0.0))
-            here = replace(data, y=s, weights=shares[-1], like=data)
+            here = data.with_labels(s, shares[-1])
             check_claim(part, here, float(intercepts[k]))
             w = np.zeros(labels.size)
             w[support] = coefficients[k]

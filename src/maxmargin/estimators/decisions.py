@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..certificates.certificate import Certificate, CertificateError
-from ..certificates.sample import Sample, fingerprint
+from ..certificates.sample import Sample
 from ..certificates.training_data import training_data
 from ..problem.multiclass import AgainstEachOther, Parts, named_parts, parts_of
 from .validation import python_label, validate_rows
@@ -69,7 +69,7 @@ class Decision:
         # other data than those of the fit may overflow in the sums of the fingerprint
         with np.errstate(over="ignore", invalid="ignore"):
             sample = Sample(X, signs, np.where(takes_part, weights, 0.0))
-            return self.certificate.fingerprint.difference(fingerprint(sample))
+            return self.certificate.fingerprint.difference(sample.fingerprint)
 
     def dual(self) -> np.ndarray:
         """Return the certificate's dual variable of every row of the fit, shape (n,)."""

@@ -276,7 +276,7 @@ def explained(
     whole, samples = Sample(X, np.zeros(codes.size), weights), []
     for k in range(len(certificates)):
         signs, takes_part = scheme.signs(k, codes)
-        samples.append(replace(whole, y=signs, weights=np.where(takes_part, weights, 0.0), like=whole))
+        samples.append(whole.with_labels(signs, np.where(takes_part, weights, 0.0)))
     functions_of = _kernel_functions if hasattr(model, "dual_coef_") else _linear_functions
     functions = functions_of(model, samples, certificates)
     parts = tuple(_part(name, verdicts.get(name), f) for name, f in zip(names, functions, strict=True))

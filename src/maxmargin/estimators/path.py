@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -304,7 +304,7 @@ class _PathFit:
         whole = Sample(X, np.zeros(labels.size), weights)
         for k, part in enumerate(model.certificate_.certificates):
             positive = model.classes_[1 if model.classes_.size == 2 else k]
-            sample = replace(whole, y=np.where(labels == positive, 1.0, -1.0), like=whole)
+            sample = whole.with_labels(np.where(labels == positive, 1.0, -1.0))
             alpha = part.alpha * min(problem.C / part.problem.C, 1.0)
             w, b = model.coef_[k], float(model.intercept_[k])
             certificate = certify(problem, sample, w, b, alpha, model.tol)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from math import ceil
 from threading import Lock
@@ -217,13 +217,12 @@ class LinearTasks:
         else:
             check = StopCheck(deadline.interrupted, deadline.remaining)
             algorithm, reason = choose(self.problem, self.patterns, y, check)
-        like = self.sample if several else None
         job = Job(
             task,
             Choice(algorithm, reason, self.named is None, self.model._exact),
             Stopping(self.model.tol, self.model.max_iter, deadline, reporter.report),
             Draws(lambda: self._seed(k)),
-            Sample(data.X, signs, targets.weights, self.sample.norms, like, data.columns),
+            self.sample.with_labels(signs),
             self.selected,
             np.searchsorted(targets.classes, targets.y[kept]) if several else None,
             cache(lambda: self._verdict(y, deadline)),
@@ -352,7 +351,7 @@ class KernelTasks:
             weights = np.where(takes_part, data.targets.weights, 0.0)
             # the division among equal rows rounds
             alpha = np.minimum(solution.point.alpha, problem.caps(weights))
-            part = replace(sample, y=signs, weights=weights, like=sample)
+            part = sample.with_labels(signs, weights)
             certificates.append(certificate(problem, data.kernel, part, solution.bounds, alpha))
             coefficients = solution.point.coefficients
             rows = np.flatnonzero(coefficients)

@@ -25,7 +25,7 @@ from ..certificates.certificate import Certificate
 from ..certificates.expansions import KernelPoint, all_bounds, attained
 from ..certificates.feature_map import exact_rows
 from ..certificates.gram import KernelSample
-from ..certificates.sample import Sample, fingerprint
+from ..certificates.sample import Sample
 from ..certificates.separators import KernelSeparator, PolynomialSeparator
 from ..certificates.verdicts import Inseparable, Separable, Verdict
 from ..fit.gram_exact import finish, has_few_rows
@@ -225,7 +225,7 @@ class KernelSearch(SeparatorSearch):
         upper = upper_bound(found.bounds.upper, lower)
         alpha = found.point.alpha
         support = np.flatnonzero(alpha).astype(np.int64)
-        mark = fingerprint(Sample(self.X, self.y, self._ones))
+        mark = Sample(self.X, self.y, self._ones).fingerprint
         return Certificate(self.problem, lower, upper, support, alpha[support], mark, self.kernel)
 
     def _separable(self) -> KernelSeparator:
