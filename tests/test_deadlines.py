@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 from maxmargin import InteriorPoint, MaxMarginClassifier, Status, verify
 from maxmargin.algorithms.batch import highs
 from maxmargin.algorithms.batch.cholesky import factor
-from maxmargin.algorithms.batch.primal_dual import interior_points
+from maxmargin.algorithms.batch.interior_point import interior_points
 from maxmargin.algorithms.batch.sifting import narrowed_points
 from maxmargin.fit.deadline import Deadline
 from maxmargin.numerics.stop_check import StopCheck, seconds_left
@@ -252,7 +252,7 @@ def test_interior_points_that_are_left_within_a_step_are_feasible(after):
     asked = itertools.count()
     problem, signs, ones = Problem("hinge", 1.0), y.astype(float), np.ones(y.size)
     points = list(interior_points(problem, X, signs, ones, lambda: next(asked) >= after))
-    w, b, alpha = points[-1]
+    w, b, alpha = points[-1][1]
     assert np.isfinite(w).all()
     assert np.isfinite(b)
     assert ((alpha >= 0.0) & (alpha <= 1.0)).all()

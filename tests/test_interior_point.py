@@ -15,9 +15,8 @@ import maxmargin.algorithms.programs
 from maxmargin import InteriorPoint, MaxMarginClassifier, Newton, Problem, Status
 from maxmargin.algorithms.batch import chunks as rows_in_blocks
 from maxmargin.algorithms.batch import newton as newtons_method
-from maxmargin.algorithms.batch import primal_dual
 from maxmargin.algorithms.batch.chunks import Blocks
-from maxmargin.algorithms.batch.primal_dual import interior_points
+from maxmargin.algorithms.batch.interior_point import BACK, POWER, RowSystem, interior_points, iterates
 from maxmargin.cli.words import stages_line
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
@@ -50,10 +49,6 @@ def newton(problem, X, y, weights, steps):
     own, cap = problem.delta2(weights) / blocks.unit**2, problem.caps(weights) * blocks.unit**2
     capped = bool(np.isfinite(cap).all())
     a = 0.5 * cap if capped else 0.5 / own
-    if problem.free:
-        a *= np.where(
-            y > 0, min(1.0, a[y < 0].sum() / a[y > 0].sum()), min(1.0, a[y > 0].sum() / a[y < 0].sum())
-        )
     z, u, v = np.zeros(size), np.ones(n), np.ones(n) if capped else np.zeros(n)
     eye, zero = np.eye(n), np.zeros((n, n))
     pairs = 2 * n if capped else n
@@ -81,14 +76,14 @@ def newton(problem, X, y, weights, steps):
             for x, dx in ((a, da), (u, du), *(((room, -da), (v, dv)) if capped else ())):
                 if (dx < 0.0).any():
                     longest = min(longest, float((-x / dx)[dx < 0.0].min()))
-            return da, dz, du, dv, min(1.0, primal_dual.BACK * longest)
+            return da, dz, du, dv, min(1.0, BACK * longest)
 
         da, dz, du, dv, t = step(0.0, 0.0, 0.0, 0.0)
         after = float((a + t * da) @ (u + t * du) + ((room - t * da) @ (v + t * dv) if capped else 0.0))
-        mu = products / pairs * (after / products) ** primal_dual.EAGER
+        mu = products / pairs * (after / products) ** POWER
         da, dz, du, dv, t = step(mu, da, du, dv)
         a, z, u, v = a + t * da, z + t * dz, u + t * du, v + t * dv
-        found.append((z, a, blocks))
+        found.append((z, a))
     return found
 
 
@@ -98,21 +93,14 @@ def newton(problem, X, y, weights, steps):
 def test_steps_are_those_of_the_whole_system(loss, intercept, storage, monkeypatch):
     """Some rows at a time, the weights eliminated: the same points, as long as both have digits."""
     monkeypatch.setattr(rows_in_blocks, "BYTES", 1000)  # several parts
-    monkeypatch.setattr(primal_dual, "SELDOM", 1)  # every point is shown
-    monkeypatch.setattr(
-        primal_dual.Path, "point", lambda path: (*path.blocks.primal(path.z), path.a / path.unit2)
-    )
     X, y, weights = toy(60, 5)
     X = X.astype(np.float32).astype(float)
     stored = {"dense": X, "csr": sp.csr_matrix(X), "float32": X.astype(np.float32)}[storage]
     problem = Problem(loss, 3.0, intercept=intercept, intercept_scaling=2.0)
-    made = list(islice(interior_points(problem, stored, y, weights), 8))[1:]  # the first is where it begins
-    for (w, b, alpha), (z, a, blocks) in zip(made, newton(problem, X, y, weights, 7), strict=True):
-        expected_w, expected_b = blocks.primal(z)
-        scale = np.abs(expected_w).max()
-        assert w == pytest.approx(expected_w, rel=0, abs=1e-7 * scale)
-        assert b == pytest.approx(expected_b, rel=0, abs=1e-7 * max(scale, abs(expected_b)))
-        assert alpha == pytest.approx(a / blocks.unit**2, rel=0, abs=1e-7 * alpha.max())
+    looks = islice(iterates(RowSystem(problem, stored, y, weights)), 1, 8)  # the first is where it begins
+    for look, (z, a) in zip(looks, newton(problem, X, y, weights, 7), strict=True):
+        assert look.point.z == pytest.approx(z, rel=0, abs=1e-7 * np.abs(z).max())
+        assert look.point.a == pytest.approx(a, rel=0, abs=1e-7 * a.max())
 
 
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
@@ -152,7 +140,7 @@ def steps_to(task: Task, gap: float) -> int:
         return False
 
     lower, upper = -np.inf, np.inf
-    for w, b, alpha in interior_points(task.problem, task.patterns.X, task.y, task.weights, asked):
+    for _, (w, b, alpha) in interior_points(task.problem, task.patterns.X, task.y, task.weights, asked):
         lower, upper = max(lower, dual_point(task, alpha)[1]), min(upper, primal_point(task, w, b)[2])
         if task.problem.gap(lower, upper) <= gap:
             break

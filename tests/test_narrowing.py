@@ -162,19 +162,18 @@ def test_the_gap_that_is_asked_for_is_shown_at_once(sampled, intercept, solver, 
     assert sampled or sum(told) < sum(deaf)  # groups of rows are left in another order
 
 
-def test_few_rows_are_solved_for(monkeypatch):
-    """That is what it is for: 120,000 rows, of which a fifth at most is ever in a path."""
+def test_few_rows_are_solved_for():
+    """That is what it is for: 120,000 rows, of which a fifth at most is ever solved for."""
     X, y, weights = toy(120_000, 3, seed=3, noise=0.3)
     sizes = []
 
-    class Path(narrowing.Path):
-        def __init__(self, problem, X, y, weights, *others):
-            sizes.append(y.size)
-            super().__init__(problem, X, y, weights, *others)
+    def solver(rows, *others):
+        sizes.append(rows.y.size)
+        return by_interior_points(rows, *others)
 
-    monkeypatch.setattr(narrowing, "Path", Path)
     problem = Problem("hinge", 1.0)
-    lower, upper = gap_at_the_end(problem, X, y, weights, narrowed_points(problem, X, y, weights))
+    points = narrowed_points(problem, X, y, weights, solver=solver)
+    lower, upper = gap_at_the_end(problem, X, y, weights, points)
     assert upper - lower <= 1e-8 * upper
     assert max(sizes) <= 0.2 * y.size
 

@@ -106,15 +106,15 @@ def candidates(
             yield rough
             return
     inner = interior_point(qp, interrupted)
-    a = inner.a
-    rough = Point(np.clip(a, 0.0, qp.c), inner.w, inner.beta)
+    a, (w, beta) = inner.a, np.split(inner.z, [qp.shape[1]])
+    rough = Point(np.clip(a, 0.0, qp.c), w, beta)
     yield rough
     if interrupted():
         return
-    if qp.problem.hard and np.linalg.norm(inner.w) < INSEPARABLE:
+    if qp.problem.hard and np.linalg.norm(w) < INSEPARABLE:
         cancelled = _cancel(qp, a)
-        yield Point(cancelled, qp.A.T @ cancelled, inner.beta)
-    yield from _settle(qp, *_sets(qp, inner), inner.beta, TURNS, known)
+        yield Point(cancelled, qp.A.T @ cancelled, beta)
+    yield from _settle(qp, *_sets(qp, inner, w), beta, TURNS, known)
 
 
 def _by_products(
@@ -213,15 +213,15 @@ def _gap(qp: Quadratic, point: Point, slack: np.ndarray | None = None) -> float:
     return (left + lost(a, slack, qp.c)) / total
 
 
-def _sets(qp: Quadratic, inner: Iterate) -> tuple[np.ndarray, np.ndarray]:
-    """The patterns that are free and those that are capped, as a point inside has it."""
-    natural = np.minimum(qp.c, max(float(inner.a.max()), 1e-300))
-    one = max(float(inner.w @ inner.w), 1e-300) if qp.problem.hard else 1.0  # a margin of one
-    free = (inner.a / natural > inner.u / one) & (~inner.capped | (inner.room / natural > inner.v))
+def _sets(qp: Quadratic, inner: Iterate, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the free patterns and the capped ones, as an interior point has them: the smaller factor of a s is 0."""
+    a, natural = inner.a, np.minimum(qp.c, max(float(inner.a.max()), 1e-300))
+    one = max(float(w @ w), 1e-300) if qp.problem.hard else 1.0  # a margin of one
+    free = (inner.x / natural > inner.s / one).all(axis=0)
     if qp.problem.hard and not free.any():
         # a margin so small that products of it are rounding: no more patterns than these are needed
-        free[np.argsort(-inner.a, kind="stable")[: qp.A.shape[1] + 2]] = True
-    return free, ~free & inner.capped & (inner.a > 0.5 * qp.c)
+        free[np.argsort(-a, kind="stable")[: qp.A.shape[1] + 2]] = True
+    return free, ~free & (a > 0.5 * qp.c)
 
 
 def _cancel(qp: Quadratic, a: np.ndarray) -> np.ndarray:

@@ -1,257 +1,429 @@
-"""Mehrotra's predictor-corrector for the small quadratic program.
+"""Mehrotra's predictor-corrector method for the dual of a problem at p = 2.
+
+    minimise 1/2 |A'a|^2 + 1/2 a'Da - q'a   subject to   E a = e,  0 <= a <= c
+
+With B = [A, E'] and z = (w, beta), w = A'a a variable of its own and beta the multipliers of the equations, a step
+solves::
+
+    T da + B dz = r          T = D + u / a + v / (c - a),  u and v the multipliers of a >= 0 and a <= c
+    R dz - B'da = s          R = 1 for every coordinate of w, 0 for every multiplier
+
+Eliminating da leaves (R + B'T^-1 B) dz = B'T^-1 r + s, a system of the size of the columns. What depends on how rows
+are stored is behind `System`: `DenseSystem` holds a small quadratic program, hard margins included, and `RowSystem` the
+soft margin of many rows, which are passed over some at a time. There are 10 to 50 steps as a rule, whatever C and the
+sample weights are; about 100 where columns differ by six orders of magnitude and hardly any label is noise.
 
 References
 ----------
 S. Mehrotra, "On the implementation of a primal-dual interior point method", SIAM J. Optim. 2, 1992;
-M. C. Ferris, T. S. Munson, "Interior-point methods for massive support vector machines", SIAM J. Optim. 13,
-2002.
+M. C. Ferris, T. S. Munson, "Interior-point methods for massive support vector machines", SIAM J. Optim. 13, 2002.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...problem.problem import Problem
 from .cholesky import factor
+from .chunks import blocks_of
+from .iterate import Point
 from .quadratic_program import Quadratic
 
-CLOSE = 1e-13  # complementarity, relative, at which nothing more is to be had
-FLAT = 1e-12  # and the same for the gradient
-BACK = 0.995  # share of the way to the boundary
-SHORT = 1e-10  # a step that is none
-FEW_COLUMNS = 100  # up to so many columns, columns are eliminated even where rows are fewer
-MAX_STEPS = (
-    200  # 15 to 30 are usual; columns that nearly depend on each other, of very different scales, take more
-)
-# Corrections of each solution of the linear system, at most: they end where the residual no longer halves. Free rows
-# have tiny T, and products of nearly dependent columns lose digits. Each costs n d, beside n d^2 of the factor. With 5
-# of them 190 of the 192 fits of docs/harsh.md are certified; with 2, 3 or 10 as many or fewer.
+# Steps at most. 15 to 30 are usual; nearly dependent columns of very different scales take more.
+MAX_STEPS = 400
+# Share of the way to the boundary that a step goes: nearer to 1 is faster near the end, and less well centred.
+BACK = 0.995
+# Power of the share of the complementarity that the predictor leaves: mu is reduced by it (Mehrotra, 1992, takes 3).
+POWER = 3
+# A step length that leads nowhere: rounding has the last word then.
+SHORT = 1e-10
+# Small programs: relative complementarity and gradient at which float64 has no more digits.
+CLOSE, FLAT = 1e-13, 1e-12
+# Small programs: an error that has grown by this factor over the least (or over 1e-9) does not come back.
+WORSE = 1e6
+# Small programs: rows are eliminated where they are fewer than columns and columns are more than this. Eliminating
+# columns has more digits, and up to so many it takes no longer.
+FEW_COLUMNS = 100
+# Small programs: corrections of each solution of the linear system, at most: they end where the residual no longer
+# halves. Free rows have tiny T, and products of nearly dependent columns lose digits. Each costs n d, beside n d^2 of
+# the factor. With 5 of them 190 of the 192 fits of docs/harsh.md are certified; with 2, 3 or 10 as many or fewer.
 REFINEMENTS = 5
-NOTHING = 1e-15  # a margin, R = 1, that is zero
-TINY = 1e-30  # a squared margin, R = 1, that is zero
+# A margin, and a squared margin, that is zero where the longest row has length one.
+NOTHING, TINY = 1e-15, 1e-30
+# Many rows: a point is yielded when its gap has fallen to this share of the last one's: certifying it costs two passes
+# over the rows, half of a step where columns are few, and near the end a step often divides the gap by five.
+FEWER = 0.1
+# Many rows: a gap that is rounding; and one below which the gap falls at every step, so that a tenfold one means that
+# digits are lost.
+ROUNDING, SHARP, LOST = 1e-13, 1e-5, 10.0
 
-Solver = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
+Solve = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
-@dataclass(frozen=True)
-class Iterate:
-    """A point inside: weights a, multipliers beta of the equations, u of a >= 0, v of a <= c.
+class System(ABC):
+    """One dual program, and how its linear systems are solved.
 
-    w is a variable of its own, equal to A'a at the end: caps of 1e16 can then be begun at. `room` is c - a,
-    kept apart since the difference would lose its last digits. Where there is no cap, v is 0
-    and room is 1.
+    Attributes
+    ----------
+    D, q, c, lengths : ndarray of shape (n,)
+        As in the module's docstring; the lengths of rows that are far longer than most, 1 of the others.
+    e : ndarray of shape (size,)
+        Right-hand sides of the equations in the places of their multipliers; 0 in those of w.
+    regular : ndarray of shape (size,)
+        The diagonal of R.
     """
 
-    a: np.ndarray
-    w: np.ndarray
-    beta: np.ndarray
-    u: np.ndarray
-    v: np.ndarray
-    room: np.ndarray
-    capped: np.ndarray
+    D: np.ndarray
+    q: np.ndarray
+    c: np.ndarray
+    lengths: np.ndarray
+    e: np.ndarray
+    regular: np.ndarray
 
+    @abstractmethod
+    def scores(self, z: np.ndarray) -> np.ndarray:
+        """B z, of shape (n,)."""
+
+    @abstractmethod
+    def combine(self, a: np.ndarray) -> np.ndarray:
+        """B'a, of shape (size,)."""
+
+    @abstractmethod
+    def matrix(self, share: np.ndarray) -> np.ndarray:
+        """R + B' diag(share) B, of shape (size, size)."""
+
+    def start(self) -> np.ndarray:
+        """Half of each cap, or dual variables for which slacks of one half are optimal."""
+        uncapped = 0.5 / np.where(self.D > 0.0, self.D, 0.5)
+        return np.where(np.isfinite(self.c), 0.5 * self.c, uncapped) / self.lengths
+
+    def solver(self, T: np.ndarray, interrupted: Callable[[], bool]) -> Solve | None:
+        """Return the function that solves for (da, dz); None where digits are lost, or it is time to stop."""
+        matrix = self.matrix(1.0 / T)
+        if interrupted():
+            return None
+        solved = factor(matrix, interrupted)
+        if solved is None:
+            return None
+
+        def solve(r: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            z = solved(self.combine(r / T) + s)
+            return (r - self.scores(z)) / T, z
+
+        return solve
+
+
+class Iterate(NamedTuple):
+    """A point inside the bounds.
+
+    Attributes
+    ----------
+    x, s : ndarray of shape (k, n)
+        Distances of the dual variables from their bounds, and the multipliers of these: x = (a, c - a), s = (u, v).
+        k is 1 where no dual variable has a cap. c - a is kept apart, since the difference would lose its last digits.
+        Of a single dual variable without a cap it is 1, and v is 0.
+    z : ndarray of shape (size,)
+        w, which equals A'a at the end only (so that caps of 1e16 are no obstacle), and the multipliers beta.
+    """
+
+    x: np.ndarray
+    s: np.ndarray
+    z: np.ndarray
+
+    @property
+    def a(self) -> np.ndarray:
+        """The dual variables."""
+        return self.x[0]
+
+    @property
     def complementarity(self) -> float:
-        """The sum of all products that are zero at the optimum."""
-        return float(self.a @ self.u + self.room @ self.v)
+        """a'u + (c - a)'v, which is 0 at the optimum."""
+        return float(np.vdot(self.x, self.s))
 
-    def moved(self, t: float, step: Step) -> Iterate:
-        """The point t steps on."""
-        return Iterate(
-            self.a + t * step.a,
-            self.w + t * step.w,
-            self.beta + t * step.beta,
-            self.u + t * step.u,
-            self.v + t * step.v,
-            np.where(self.capped, self.room - t * step.a, 1.0),
-            self.capped,
-        )
+    def moved(self, t: float, step: Iterate) -> Iterate:
+        """Return the point t steps on."""
+        return Iterate(self.x + t * step.x, self.s + t * step.s, self.z + t * step.z)
 
-    def longest(self, step: Step) -> float:
-        """The longest multiple of the step, at most one, that stays `BACK` of the way from the boundary."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            rates = [(-step.a / self.a).max(), (-step.u / self.u).max()]
-            if self.capped.any():
-                some = self.capped
-                rates += [(step.a[some] / self.room[some]).max(), (-step.v[some] / self.v[some]).max()]
-        return min(1.0, BACK / max(float(max(rates)), BACK))
-
-    def complementarity_after(self, t: float, step: Step) -> float:
-        """The same sum t steps on."""
-        below = (self.a + t * step.a) @ (self.u + t * step.u)
-        return float(below + np.where(self.capped, self.room - t * step.a, 0.0) @ (self.v + t * step.v))
-
-    def lacks(self, mu: float, before: Step) -> tuple[np.ndarray, np.ndarray]:
-        """What the products lack to mu, the second order of the step `before` reckoned with."""
-        above = np.where(self.capped, mu - self.room * self.v + before.a * before.v, 0.0)
-        return mu - self.a * self.u - before.a * before.u, above
+    def longest(self, step: Iterate) -> float:
+        """Return the longest multiple of the step, at most one, that stays `BACK` of the way from the boundary."""
+        with np.errstate(all="ignore"):  # 0 / 0 where there is no cap
+            rate = max(np.fmax.reduce(-dx / x, axis=None) for dx, x in zip(step[:2], self[:2], strict=True))
+        return min(1.0, BACK / max(float(rate), BACK))
 
 
 @dataclass(frozen=True)
-class Step:
-    """A direction, in the same parts."""
+class Look:
+    """An iterate with what it takes to measure it.
 
-    a: np.ndarray
-    w: np.ndarray
-    beta: np.ndarray
-    u: np.ndarray
-    v: np.ndarray
+    Attributes
+    ----------
+    scores : ndarray of shape (n,)
+        B z.
+    made : ndarray of shape (size,)
+        B'a.
+    gradient : ndarray of shape (n,)
+        Residual of the Lagrangian's gradient, B z + D a - q - u + v.
+    apart : ndarray of shape (size,)
+        Residuals of w = A'a and of E a = e.
+    """
+
+    point: Iterate
+    scores: np.ndarray
+    made: np.ndarray
+    gradient: np.ndarray
+    apart: np.ndarray
+
+
+def iterates(system: System, interrupted: Callable[[], bool] = lambda: False) -> Iterator[Look]:
+    """Yield the start and the iterate after every step, until steps are too short or it is time to stop.
+
+    Parameters
+    ----------
+    system : System
+    interrupted : callable
+        Returns whether to stop; asked before every step, and within products and factors of large matrices.
+    """
+    capped = np.isfinite(system.c)
+    a, u = system.start(), system.lengths
+    # how x moves with a: a itself, and c - a where there is a cap
+    signs = np.stack([np.ones(a.size), -1.0 * capped] if capped.any() else [np.ones(a.size)])
+    x = np.stack([a, np.where(capped, system.c - a, 1.0)][: len(signs)])
+    point = Iterate(x, np.abs(signs) * a * u / x, np.zeros(system.regular.size))  # all products are equal
+    pairs = np.count_nonzero(signs)
+    for _ in range(MAX_STEPS):
+        look = _look(system, point, signs)
+        yield look
+        if interrupted() or not 0.0 < point.complementarity < np.inf:
+            return
+        x, s, _ = point
+        solve = system.solver(system.D + (s / x).sum(axis=0), interrupted)
+        if solve is None:
+            return
+        predictor = _step(look, signs, -x * s, solve)
+        left = point.moved(point.longest(predictor), predictor).complementarity / pairs
+        if not np.isfinite(left):
+            return
+        mu = point.complementarity / pairs
+        target = mu * max(left / mu, 0.0) ** POWER
+        step = _step(look, signs, target * np.abs(signs) - x * s - predictor.x * predictor.s, solve)
+        t = point.longest(step)
+        if not t > SHORT:
+            return
+        point = point.moved(t, step)
+
+
+def _step(look: Look, signs: np.ndarray, change: np.ndarray, solve: Solve) -> Iterate:
+    """Return Newton's step from an iterate: residuals to 0, and the products x s changed by `change`, linearised."""
+    x, s, _ = look.point
+    da, dz = solve((signs * change / x).sum(axis=0) - look.gradient, -look.apart)
+    dx = signs * da
+    return Iterate(dx, (change - s * dx) / x, dz)
+
+
+def _look(system: System, point: Iterate, signs: np.ndarray) -> Look:
+    """Return the residuals at a point."""
+    x, s, z = point
+    scores, made = system.scores(z), system.combine(x[0])
+    gradient = scores + system.D * x[0] - system.q - (signs * s).sum(axis=0)
+    apart = system.regular * z - made + system.e
+    return Look(point, scores, made, gradient, apart)
+
+
+class DenseSystem(System):
+    """A small quadratic program; solutions are corrected by their residuals.
+
+    Parameters
+    ----------
+    qp : Quadratic
+    """
+
+    def __init__(self, qp: Quadratic) -> None:
+        self.qp, self.D, self.q, self.c, self.lengths = qp, qp.D, qp.q, qp.c, qp.lengths
+        d, equations = qp.shape[1], len(qp.e)
+        self._B = np.hstack([qp.A, qp.E.T]) if equations else qp.A
+        self.regular, self.e = np.repeat([1.0, 0.0], [d, equations]), np.append(np.zeros(d), qp.e)
+
+    def scores(self, z: np.ndarray) -> np.ndarray:
+        return self._B @ z
+
+    def combine(self, a: np.ndarray) -> np.ndarray:
+        return self._B.T @ a
+
+    def matrix(self, share: np.ndarray) -> np.ndarray:
+        weighted = self._B * np.sqrt(share)[:, None]
+        return weighted.T @ weighted + np.diag(self.regular)
+
+    def start(self) -> np.ndarray:
+        qp = self.qp
+        if not qp.problem.hard:
+            return super().start()
+        return qp.E.T @ (qp.e / (qp.E @ (1.0 / qp.lengths))) / qp.lengths  # on the equations
+
+    def solver(self, T: np.ndarray, interrupted: Callable[[], bool]) -> Solve | None:
+        n, d = self.qp.shape
+        rough = super().solver(T, interrupted) if d <= max(n, FEW_COLUMNS) else self._row_solver(T)
+        if rough is None:
+            return None
+
+        def solve(r: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            a, z = rough(r, s)
+            before = np.inf
+            for _ in range(REFINEMENTS):
+                left = r - self.scores(z) - T * a, s - self.regular * z + self.combine(a)
+                size = float(np.abs(left[0]).sum() + np.abs(left[1]).sum())
+                if not size <= 0.5 * before:
+                    break
+                da, dz = rough(*left)
+                a, z, before = a + da, z + dz, size
+            return a, z
+
+        return solve
+
+    def _row_solver(self, T: np.ndarray) -> Solve | None:
+        """The same by eliminating w = A'a + s: (A A' + T) a + E' beta = r - A s, E a = -s of the multipliers."""
+        A, E, d = self.qp.A, self.qp.E, self.qp.shape[1]
+        M = A @ A.T
+        M.flat[:: len(M) + 1] += T
+        solved = factor(M)
+        if solved is None:
+            return None
+        F = solved(E.T) if len(E) else E.T
+        G = E @ F
+
+        def solve(r: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            a = solved(r - A @ s[:d])
+            beta = np.linalg.solve(G, E @ a + s[d:]) if len(E) else s[d:]
+            a = a - F @ beta
+            return a, np.append(A.T @ a + s[:d], beta)
+
+        return solve
 
 
 def interior_point(qp: Quadratic, interrupted: Callable[[], bool] = lambda: False) -> Iterate:
-    """The best point found: 1e-10 from the optimum where numbers and time allow.
+    """Return the best iterate of a small program: 1e-10 from the optimum where numbers and time allow.
 
     Parameters
     ----------
     qp : Quadratic
     interrupted : callable
-        Is it time to stop? Asked in every step.
+        Returns whether to stop; asked before every step.
     """
-    point = _start(qp)
-    pairs = point.a.size + np.count_nonzero(point.capped)
-    best, least = point, np.inf
-    for _ in range(MAX_STEPS):
-        gradient = qp.slacks(point.a, point.beta, point.w) - point.u + point.v
-        apart = point.w - qp.A.T @ point.a
-        broken = qp.E @ point.a - qp.e
-        error, done = _error(qp, point, gradient, apart, broken)
-        if not np.isfinite(error) or error > 1e6 * max(least, 1e-9):
+    best, least = None, np.inf
+    for look in iterates(DenseSystem(qp), interrupted):
+        error, done = _error(qp, look)
+        if best is None or error < least:
+            best, least = look.point, error
+        if done or not error <= WORSE * max(least, 1e-9):
             break
-        if error < least:
-            best, least = point, error
-        if done or interrupted():
-            break
-        T = qp.D + point.u / point.a + point.v / point.room
-        newton = _newton(qp, T)
-        if newton is None:
-            break
-        mu = point.complementarity() / pairs
-        residuals = gradient, apart, broken
-        predictor = _direction(point, residuals, newton, -point.a * point.u, -point.room * point.v)
-        after = point.complementarity_after(point.longest(predictor), predictor) / pairs
-        if not np.isfinite(after):
-            break
-        centre = mu * (after / mu) ** 3
-        step = _direction(point, residuals, newton, *point.lacks(centre, predictor))
-        t = point.longest(step)
-        if t < SHORT:
-            break
-        point = point.moved(t, step)
+    assert best is not None
     return best
 
 
-def _start(qp: Quadratic) -> Iterate:
-    capped = np.isfinite(qp.c)
-    c = np.where(capped, qp.c, 1.0)
-    u = qp.lengths  # slacks are as long as rows
-    if qp.problem.hard:  # begin on the equations of the hard margin
-        a = qp.E.T @ (qp.e / (qp.E @ (1.0 / u))) / u
-    else:
-        a = np.where(capped, 0.5 * c, 1.0 / (1.0 + qp.D)) / u
-    room = np.where(capped, c - a, 1.0)
-    v = np.where(capped, a * u / room, 0.0)
-    return Iterate(a, np.zeros(qp.shape[1]), np.zeros(len(qp.e)), u, v, room, capped)
+def _error(qp: Quadratic, look: Look) -> tuple[float, bool]:
+    """Return how far an iterate is from optimal, relative, and whether float64 has no more digits of it.
 
-
-def _error(
-    qp: Quadratic, point: Iterate, gradient: np.ndarray, apart: np.ndarray, broken: np.ndarray
-) -> tuple[float, bool]:
-    """How far from optimal, relative, and whether nothing more is to be had."""
-    # in units of a margin of one; for the hard margin, with weights of sum one, that is |w|^2
-    w = point.w - apart
+    In units of a margin of one: of the hard margin, with dual variables of sum one, that is |w|^2.
+    """
+    d, point = qp.shape[1], look.point
+    w, apart = look.made[:d], float(np.abs(look.apart[:d]).max(initial=0.0))
+    broken, gradient = float(np.abs(look.apart[d:]).max(initial=0.0)), np.abs(look.gradient)
     one = max(float(w @ w), TINY) if qp.problem.hard else 1.0
-    products = point.complementarity() / (one + abs(float(qp.q @ point.a)))
-    slope = float(np.abs(gradient / qp.lengths).max()) / one
-    size = one**0.5 + float(np.abs(w).max(initial=0.0))
-    equations = float(np.abs(broken).max(initial=0.0)) / (1.0 + float(point.a.max()))
-    equations += float(np.abs(apart).max(initial=0.0)) / size
+    products = point.complementarity / (one + abs(float(qp.q @ point.a)))
+    slope = float((gradient / qp.lengths).max()) / one
     done = products <= CLOSE and slope < FLAT
     if qp.problem.hard:  # the bound itself: where it tends to zero, so does the unit of everything else
-        v = qp.A.T @ point.a
-        bound = float(np.sqrt(v @ v))
-        off = (
-            float(np.abs(broken).max())
-            + float(np.abs(gradient).max())
-            + float(np.abs(apart).max(initial=0.0))
-        )
-        return bound + off, done or bound + off < NOTHING
+        error = float(np.sqrt(w @ w)) + broken + float(gradient.max()) + apart
+        return error, done or error < NOTHING
+    equations = broken / (1.0 + float(point.a.max())) + apart / (1.0 + float(np.abs(w).max(initial=0.0)))
     return products + slope + equations, done
 
 
-def _direction(
-    point: Iterate,
-    residuals: tuple[np.ndarray, np.ndarray, np.ndarray],
-    newton: Solver,
-    ru: np.ndarray,
-    rv: np.ndarray,
-) -> Step:
-    """The step that adds ru to a u and rv to (c - a) v, linearised; rv is 0 where there is no cap."""
-    gradient, apart, broken = residuals
-    a, w, beta = newton(ru / point.a - rv / point.room - gradient, -apart, -broken)
-    v = (rv + point.v * a) / point.room
-    return Step(a, w, beta, (ru - point.u * a) / point.a, v)
+class RowSystem(System):
+    """The soft margin of many rows, in the units of their blocks: no copy of all rows is made.
+
+    Parameters
+    ----------
+    problem : Problem
+    X : ndarray or CSR matrix of shape (n, d), or Blocks
+    y, weights : ndarray of shape (n,)
+    interrupted : callable
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        X: Any,
+        y: np.ndarray,
+        weights: np.ndarray,
+        interrupted: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.blocks, self.y, self.interrupted = blocks_of(problem, X), y, interrupted
+        self.unit2 = self.blocks.unit**2
+        self.D, self.c = problem.delta2(weights) / self.unit2, problem.caps(weights) * self.unit2
+        self.q, self.lengths = np.ones(y.size), self.blocks.lengths
+        self.regular, self.e = self.blocks.regular, np.zeros(self.blocks.size)
+
+    def scores(self, z: np.ndarray) -> np.ndarray:
+        return self.y * self.blocks.all_scores(z)
+
+    def combine(self, a: np.ndarray) -> np.ndarray:
+        return self.blocks.all_combined(self.y * a)
+
+    def matrix(self, share: np.ndarray) -> np.ndarray:
+        rows = np.arange(share.size, dtype=np.uint32)
+        return self.blocks.regularised(self.blocks.all_products(share, rows, self.interrupted))
+
+    def gap(self, look: Look) -> float:
+        """Return the relative gap of an iterate; inf where its dual variables prove nothing."""
+        a, D = look.point.a, self.D
+        slack = np.maximum(1.0 - look.scores, 0.0)
+        loss = 0.5 * float(slack @ (slack / D)) if D.any() else float(self.c @ slack)
+        return self.blocks.gap(look.point.z, look.made, loss, float(a.sum()) - 0.5 * float(a @ (D * a)))
+
+    def restored(self, point: Iterate) -> Point:
+        """Return (w, b, alpha) in the problem's own units."""
+        return *self.blocks.primal(point.z), point.a / self.unit2
 
 
-def _newton(qp: Quadratic, T: np.ndarray) -> Solver | None:
-    """Solve A w + T a + E' beta = r, w - A' a = s, E a = t for (a, w, beta)."""
-    rough = _by_products(qp, T)
-    if rough is None:
-        return None
+def interior_points(
+    problem: Problem,
+    X: Any,
+    y: np.ndarray,
+    weights: np.ndarray,
+    interrupted: Callable[[], bool] = lambda: False,
+    tol: float = 0.0,
+) -> Iterator[tuple[float, Point]]:
+    """Yield points (w, b, alpha) of a soft margin at p = 2 with their relative gaps, nearer and nearer to the optimum.
 
-    def solve(r: np.ndarray, s: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        a, w, beta = rough(r, s, t)
-        before = np.inf
-        for _ in range(REFINEMENTS):
-            left = r - qp.A @ w - T * a - qp.E.T @ beta, s - w + qp.A.T @ a, t - qp.E @ a
-            size = sum(float(np.abs(part).sum()) for part in left)
-            if not size <= 0.5 * before:
-                break
-            da, dw, db = rough(*left)
-            a, w, beta, before = a + da, w + dw, beta + db, size
-        return a, w, beta
-
-    return solve
-
-
-def _by_products(qp: Quadratic, T: np.ndarray) -> Solver | None:
-    """By Cholesky's factor of products of columns or rows, whichever are fewer."""
-    n, d = qp.shape
-    return _by_columns(qp, T) if d <= max(n, FEW_COLUMNS) else _by_rows(qp, T)
-
-
-def _by_columns(qp: Quadratic, T: np.ndarray) -> Solver | None:
-    """Eliminate a: one equation a coordinate of w and one a multiplier."""
-    d = qp.shape[1]
-    B = np.hstack([qp.A, qp.E.T]) if len(qp.e) else qp.A
-    S = B / np.sqrt(T)[:, None]
-    M = S.T @ S
-    M.flat[: d * (M.shape[0] + 1) : M.shape[0] + 1] += 1.0
-    solved = factor(M)
-    if solved is None:
-        return None
-
-    def rough(r: np.ndarray, s: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        z = solved(B.T @ (r / T) + np.concatenate([s, -t]))
-        return (r - B @ z) / T, z[:d], z[d:]
-
-    return rough
-
-
-def _by_rows(qp: Quadratic, T: np.ndarray) -> Solver | None:
-    """Eliminate w: one equation a pattern."""
-    M = qp.A @ qp.A.T
-    M.flat[:: len(M) + 1] += T
-    solved = factor(M)
-    if solved is None:
-        return None
-    F = solved(qp.E.T) if len(qp.e) else qp.E.T
-    G = qp.E @ F
-
-    def rough(r: np.ndarray, s: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        a = solved(r - qp.A @ s)
-        beta = np.linalg.solve(G, qp.E @ a - t) if len(t) else t
-        a = a - F @ beta
-        return a, qp.A.T @ a + s, beta
-
-    return rough
+    Parameters
+    ----------
+    problem : Problem
+    X : ndarray or CSR matrix of shape (n, d), or Blocks
+        The work of a step is n d^2.
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,), positive
+        Sample weights.
+    interrupted : callable
+        Returns whether to stop; asked before every step, and within products and factors of large matrices.
+    tol : float, default=0
+        A gap that is asked for: the first point within it is yielded.
+    """
+    system = RowSystem(problem, X, y, weights, interrupted)
+    shown, least, pending = 1.0, np.inf, None
+    for look in iterates(system, interrupted):
+        gap = system.gap(look)
+        if gap > LOST * least and least < SHARP:
+            return
+        least, pending = min(gap, least), (gap, look)
+        if gap <= max(FEWER * shown, ROUNDING) or gap <= tol < shown:
+            shown, pending = gap, None
+            yield gap, system.restored(look.point)
+            if gap <= ROUNDING:
+                return
+    if pending is not None:
+        yield pending[0], system.restored(pending[1].point)

@@ -25,8 +25,8 @@ import scipy.sparse as sp
 from ...numerics.sums import Plain, row_blocks
 from ...problem.problem import Problem
 from .chunks import Blocks
+from .interior_point import interior_points
 from .iterate import Point, Reached
-from .primal_dual import Path, shown
 from .proximal_point import Start, proximal_points
 from .quadratic_program import OutOfTime, _Basis, is_wide
 
@@ -113,14 +113,14 @@ def by_interior_points(
     that a step costs n^3 in place of n d^2, and no matrix of d x d is made.
     """
     if not is_wide(*rows.X.shape):
-        yield from shown(Path(rows.problem, rows.X, rows.y, rows.weights, interrupted), interrupted, tol)
+        yield from interior_points(rows.problem, rows.X, rows.y, rows.weights, interrupted, tol)
         return
     try:
         basis = _Basis(np.asarray(_dense(rows.X), dtype=float), interrupted)
     except OutOfTime:
         return
-    path = Path(rows.problem, basis.coefficients, rows.y, rows.weights, interrupted)
-    for gap, (w, b, alpha) in shown(path, interrupted, tol):
+    found = interior_points(rows.problem, basis.coefficients, rows.y, rows.weights, interrupted, tol)
+    for gap, (w, b, alpha) in found:
         yield gap, (basis.combine(w), b, alpha)
 
 
