@@ -217,7 +217,7 @@ def _sets(qp: Quadratic, inner: Iterate, w: np.ndarray) -> tuple[np.ndarray, np.
     """Return the free patterns and the capped ones, as an interior point has them: the smaller factor of a s is 0."""
     a, natural = inner.a, np.minimum(qp.c, max(float(inner.a.max()), 1e-300))
     one = max(float(w @ w), 1e-300) if qp.problem.hard else 1.0  # a margin of one
-    free = (inner.x / natural > inner.s / one).all(axis=0)
+    free = np.all(inner.x / natural > inner.s / one, axis=0)
     if qp.problem.hard and not free.any():
         # a margin so small that products of it are rounding: no more patterns than these are needed
         free[np.argsort(-a, kind="stable")[: qp.A.shape[1] + 2]] = True

@@ -24,7 +24,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,9 @@ from ...problem.problem import Problem
 from .cholesky import factor
 from .chunks import blocks_of
 from .iterate import Point
-from .quadratic_program import Quadratic
+
+if TYPE_CHECKING:
+    from .quadratic_program import Quadratic
 
 # Steps at most. 15 to 30 are usual; nearly dependent columns of very different scales take more.
 MAX_STEPS = 400
