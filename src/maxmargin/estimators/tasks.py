@@ -199,7 +199,7 @@ class LinearTasks:
 
     def _solve(self, k: int, reporter: Reporter, deadline: Deadline) -> Solution:
         """Solve task k."""
-        data, targets, kept = self.data, self.data.targets, self._kept
+        targets, kept = self.data.targets, self._kept
         several = len(self.names) > 1
         signs = np.where(targets.y == targets.classes[k if several else 1], 1.0, -1.0)
         y = signs[kept]
