@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
 
@@ -19,9 +20,8 @@ from ..numerics.threads import jobs
 from ..problem.status import Status
 from .linear import MaxMarginClassifier
 from .path import MarginPath, grid, margin_path
-from .progress import StepCallbacks, with_callbacks
-from .rollback import unchanged_by
-from .validation import validate_rows
+from .progress import StepCallbacks
+from .validation import restored_after, validate_rows
 
 
 class MaxMarginClassifierCV(MaxMarginClassifier):
@@ -123,7 +123,7 @@ callback, n_jobs, random_state, verbose
         self.random_state = random_state
         self.verbose = verbose
 
-    @with_callbacks
+    @restored_after(BaseException)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> MaxMarginClassifierCV:
         """Choose C and p by cross-validation, and fit the classifier that has the best score to all rows.
 
@@ -145,11 +145,6 @@ callback, n_jobs, random_state, verbose
         KeyboardInterrupt
             After Ctrl-C, or where `callback` asks for the end, while folds are fitted: nothing is chosen then.
         """
-        with unchanged_by(BaseException, self):
-            return self._choose(X, y, sample_weight, groups)
-
-    def _choose(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> MaxMarginClassifierCV:
-        """Validate, fit a path in every fold, choose the best C and p, fit all rows, store the results."""
         own = {"Cs", "ps", "cv", "scoring"}
         shared = {name: value for name, value in self.get_params(deep=False).items() if name not in own}
         costs, norms = grid(self.Cs, self.ps)
@@ -157,7 +152,7 @@ callback, n_jobs, random_state, verbose
         given = X
         if np.isinf(costs).any():
             refuse_rounded(X)
-        X, y = validate_rows(self, X, y, accept_sparse="csr", order="C", accept_large_sparse=True)
+        X, y = validate_rows(self, X, y, order="C")
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         splitter: Any = check_cv(self.cv, y, classifier=True)
         folds = list(splitter.split(X, y, groups))
@@ -172,7 +167,9 @@ callback, n_jobs, random_state, verbose
         if paths.interrupted.is_set():
             raise KeyboardInterrupt("the choice of C was interrupted: the estimator is as it was.")
         scores, gaps = np.moveaxis(np.array(found), 1, 0).reshape(2, len(folds), len(norms), costs.size)
-        i, k, best = _best_point(scores, costs)
+        mean = scores.mean(axis=0)
+        best = np.argwhere(mean == mean.max())  # by rising i
+        i, k = min(best, key=lambda point: (point[0], costs[point[1]]))
         whole.set_params(C=float(costs[k]), p=norms[i])
         with callbacks.step(lambda: f"all rows with C = {costs[k]:.3g}", whole):
             whole.fit(given, y, sample_weight)
@@ -181,59 +178,44 @@ callback, n_jobs, random_state, verbose
         self.best_estimator_ = whole
         self.Cs_, self.ps_ = costs, np.array(norms, dtype=object if "log" in norms else float)
         self.C_, self.p_ = float(costs[k]), norms[i]
-        self.scores_, self.gaps_, self.best_score_ = scores, gaps, best
+        self.scores_, self.gaps_, self.best_score_ = scores, gaps, float(mean[i, k])
         callbacks.end()
         return self
 
 
-def _best_point(scores: np.ndarray, costs: np.ndarray) -> tuple[int, int, float]:
-    """Return the numbers of the norm and the cost with the best mean score, and that score.
-
-    The first such norm, and with it the smallest such cost.
-    """
-    mean = scores.mean(axis=0)
-    best = mean.max()
-    i = int(np.argmax((mean == best).any(axis=1)))
-    k = min(np.flatnonzero(mean[i] == best), key=lambda k: costs[k])
-    return i, int(k), float(best)
-
-
+@dataclass(frozen=True, eq=False)
 class _FoldPaths:
     """Paths and scores of the folds.
 
     Attributes
     ----------
+    X, y, weights
+        All rows.
+    costs : ndarray of shape (n_Cs,)
+    norms : list
+    parameters : dict
+        Further ones of `margin_path`.
+    scorer : callable
     interrupted : Event
         Set where a path was interrupted: no other one is fitted then.
     """
 
-    def __init__(
-        self,
-        X: Any,
-        y: np.ndarray,
-        weights: np.ndarray | None,
-        costs: np.ndarray,
-        norms: list[Any],
-        parameters: dict[str, Any],
-        scorer: Any,
-    ) -> None:
-        self.X, self.y, self.weights, self.costs, self.norms = X, y, weights, costs, norms
-        self.parameters, self.scorer = parameters, scorer
-        self.interrupted = Event()
+    X: Any
+    y: np.ndarray
+    weights: np.ndarray | None
+    costs: np.ndarray
+    norms: list[Any]
+    parameters: dict[str, Any]
+    scorer: Any
+    interrupted: Event = field(default_factory=Event)
 
     def scores(self, fold: int, train: np.ndarray, test: np.ndarray) -> tuple[list[float], list[float]]:
         """Fit the path of one fold; return the score and the certified gap of every point."""
         if self.interrupted.is_set():
             return [], []
         weights = None if self.weights is None else self.weights[train]
-        path = margin_path(
-            self.X[train],
-            self.y[train],
-            self.costs.tolist(),
-            self.norms,
-            sample_weight=weights,
-            **self.parameters,
-        )
+        X, y, costs = self.X[train], self.y[train], self.costs.tolist()
+        path = margin_path(X, y, costs, self.norms, sample_weight=weights, **self.parameters)
         if Status.INTERRUPTED in path.statuses_:
             self.interrupted.set()
             return [], []

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 
-from ..algorithms import Algorithm, Decomposition
+from ..algorithms import KERNEL_ALGORITHMS, Algorithm, Decomposition
 from ..algorithms.batch.kernel_rows import MEGABYTE
-from ..certificates.certificate import Certificate, Certificates
 from ..certificates.definiteness import check_kernel
 from ..certificates.expansions import KernelPoint
 from ..data.rows import canonical
@@ -20,21 +19,51 @@ from ..fit.report import Report
 from ..kernels.functions import Precomputed
 from ..kernels.names import kernel_named, width
 from ..numerics.representable import refuse_rounded
-from ..numerics.threads import one_thread
 from ..problem.multiclass import SCHEMES, parts_of
 from ..problem.problem import Problem
 from ..problem.status import Status
-from .algorithm_parameter import kernel_algorithm
 from .kernel_machine import DistinctKernelRows
-from .prediction import KernelDecision
-from .progress import CallbackSupportMixin, Reporter, with_callbacks
-from .rollback import unchanged_by
-from .targets import encode_targets
+from .prediction import CertifiedClassifier, KernelDecision
+from .progress import Reporter
 from .tasks import KernelData, KernelTasks, KernelTaskSolution, store_results
-from .validation import check_parameters, is_whole, require_boolean, require_number, validate_rows
+from .validation import (
+    COMMON,
+    Checks,
+    check_parameters,
+    encode_targets,
+    is_boolean,
+    is_number,
+    is_whole,
+    named_algorithm,
+    restored_after,
+    validate_rows,
+)
+
+CHECKS: Checks = COMMON | {
+    "kernel": (
+        lambda kernel: isinstance(kernel, str) or callable(kernel),
+        'kernel must be one of SVC\'s names, such as "rbf" or "linear", another of `pairwise_kernels`, or a '
+        "function of two matrices; got {!r}.",
+    ),
+    "break_ties": (is_boolean, "break_ties must be True or False; got {!r}."),
+    "cache_size": (
+        lambda megabytes: is_number(megabytes) and megabytes > 0,
+        "cache_size must be a positive number of megabytes; got {!r}.",
+    ),
+    "multi_class": (lambda scheme: scheme in SCHEMES, 'multi_class must be "ovr" or "ovo"; got {!r}.'),
+    "decision_function_shape": (
+        lambda scheme: scheme in SCHEMES,
+        'decision_function_shape must be "ovr" or "ovo"; got {!r}.',
+    ),
+    "max_iter": (
+        lambda rounds: is_whole(rounds, 1) or (is_whole(rounds) and rounds == -1),
+        "max_iter must be a whole number of rounds, at least 1, or -1 for no limit; got {!r}.",
+    ),
+}
 
 
-class KernelMaxMarginClassifier(KernelDecision, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class KernelMaxMarginClassifier(KernelDecision, CertifiedClassifier):
     """Maximum-margin classification in the space of a kernel, with a proof.
 
     Minimises ``1/2 |w|^2 + C sum s_i max(0, 1 - y_i (w.phi(x_i) + b))`` (hinge) or the same with squared losses, or
@@ -164,67 +193,37 @@ default="rbf"
     True
     """
 
-    n_iter_: int
-    status_: Status
-    history_: list[Report]
-    certificate_: Certificate | Certificates
-    _exact = True  # small problems end with the exact step; a comparison of algorithms does without
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        kernel: str | Callable[[Any, Any], Any] = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        loss: str = "hinge",
-        tol: float = 1e-3,
-        fit_intercept: bool = True,
-        intercept: str = "free",
-        intercept_scaling: float = 1.0,
-        class_weight: Any = None,
-        multi_class: str = "ovr",
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        cache_size: float = 200,
-        algorithm: Any = "auto",
-        max_iter: int = -1,
-        max_time: float | None = None,
-        callback: Callable[[Report], Any] | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.loss = loss
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept = intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.cache_size = cache_size
-        self.algorithm = algorithm
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.callback = callback
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: str | Callable[[Any, Any], Any] = "rbf"
+    degree: int = 3
+    gamma: float | str = "scale"
+    coef0: float = 0.0
+    loss: str = "hinge"
+    tol: float = 1e-3
+    fit_intercept: bool = True
+    intercept: str = "free"
+    intercept_scaling: float = 1.0
+    class_weight: Any = None
+    multi_class: str = "ovr"
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    cache_size: float = 200
+    algorithm: Any = "auto"
+    max_iter: int = -1
+    max_time: float | None = None
+    callback: Callable[[Report], Any] | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = bool(self._accepted_sparse())
-        tags.input_tags.pairwise = not self._accepted_sparse()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
 
+    @restored_after(BaseException)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelMaxMarginClassifier:
         """Find the maximum-margin classifier and prove how good it is.
 
@@ -241,12 +240,6 @@ default="rbf"
         -------
         self : KernelMaxMarginClassifier
         """
-        with unchanged_by(BaseException, self), one_thread:
-            return self._fit(X, y, sample_weight)
-
-    @with_callbacks
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> KernelMaxMarginClassifier:
-        """Validate, encode the labels, solve one binary task per class or pair, store the solutions."""
         problem = self._problem()
         algorithm = kernel_algorithm(self.algorithm, problem)
         if problem.hard:
@@ -264,13 +257,25 @@ default="rbf"
         reporter.end()
         return self
 
+    def _problem(self) -> Problem:
+        """Check the parameters, and return the problem that they state."""
+        check_parameters(self, CHECKS)
+        problem = Problem(
+            loss=self.loss,
+            C=float(self.C),
+            intercept=self.intercept if self.fit_intercept else "none",
+            intercept_scaling=float(self.intercept_scaling),
+        )
+        check_constant(problem)
+        return problem
+
     def _training_data(
         self, problem: Problem, algorithm: Algorithm | Decomposition, X: Any, y: Any, sample_weight: Any
     ) -> KernelData:
         """Validate the data, encode the labels and weight the rows, make the kernel, merge equal rows."""
-        options = {"accept_sparse": self._accepted_sparse(), "order": "C", "accept_large_sparse": True}
-        X, y = validate_rows(self, X, y, **options)
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+        precomputed = self.kernel == "precomputed"  # a kernel matrix is dense
+        X, y = validate_rows(self, X, y, accept_sparse=False if precomputed else "csr", order="C")
+        if precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(
                 f"A precomputed kernel is a square matrix, one row and one column for each sample; got shape {X.shape}."
             )
@@ -292,42 +297,6 @@ default="rbf"
     def fit_status_(self) -> int:
         """0 where the fit is certified to `tol`, else 1."""
         return int(self.status_ is not Status.CERTIFIED)
-
-    # parameters
-
-    def _problem(self) -> Problem:
-        """Check the parameters, and return the problem that they state."""
-        check_parameters(self)
-        if not (isinstance(self.kernel, str) or callable(self.kernel)):
-            raise ValueError(
-                'kernel must be one of SVC\'s names, such as "rbf" or "linear", another of `pairwise_kernels`, or a '
-                f"function of two matrices; got {self.kernel!r}."
-            )
-        require_boolean("break_ties", self.break_ties)
-        require_number("cache_size", self.cache_size)
-        if not self.cache_size > 0:
-            raise ValueError(f"cache_size must be a positive number of megabytes; got {self.cache_size!r}.")
-        for name in ("multi_class", "decision_function_shape"):
-            if getattr(self, name) not in SCHEMES:
-                raise ValueError(f'{name} must be "ovr" or "ovo"; got {getattr(self, name)!r}.')
-        if not is_whole(self.max_iter) or (self.max_iter < 1 and self.max_iter != -1):
-            raise ValueError(
-                f"max_iter must be a whole number of rounds, at least 1, or -1 for no limit; got {self.max_iter!r}."
-            )
-        problem = Problem(
-            loss=self.loss,
-            C=float(self.C),
-            intercept=self.intercept if self.fit_intercept else "none",
-            intercept_scaling=float(self.intercept_scaling),
-        )
-        check_constant(problem)
-        return problem
-
-    def _accepted_sparse(self) -> str | bool:
-        """Return the sparse format for validation: a kernel matrix is dense."""
-        return False if isinstance(self.kernel, str) and self.kernel == "precomputed" else "csr"
-
-    # results
 
     def _store(self, data: KernelData, tasks: KernelTasks, found: list[KernelTaskSolution]) -> None:
         """Set the fitted attributes."""
@@ -377,3 +346,29 @@ default="rbf"
         model.classes_, model.multi_class_ = data.targets.classes, self.multi_class
         model._store_machine(data, supports, [point.intercept for point, _ in points])
         return vars(model)
+
+
+def kernel_algorithm(algorithm: Any, problem: Problem) -> Algorithm | Decomposition:
+    """Return the algorithm of a kernel classifier; "auto" is the decomposition.
+
+    Raises
+    ------
+    ValueError
+        If there is no such algorithm, or it does not solve the problem.
+    """
+    if isinstance(algorithm, str) and algorithm == "auto":
+        return Decomposition()
+    algorithm = named_algorithm(
+        algorithm, KERNEL_ALGORITHMS, KERNEL_ALGORITHMS, "PUMMA()", Algorithm | Decomposition
+    )
+    if isinstance(algorithm, Algorithm) and algorithm.refuses_kernels() is not None:
+        raise ValueError(
+            f"algorithm {algorithm.name!r} does not work with kernels: use {algorithm.refuses_kernels()}."
+        )
+    instead = algorithm.refuses(problem)
+    if instead is not None:
+        raise ValueError(
+            f"algorithm {algorithm.name!r} does not solve loss={problem.loss!r} with C={problem.C:g}: use {instead}, "
+            'or algorithm="auto".'
+        )
+    return algorithm

@@ -2,47 +2,57 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 
-from ..algorithms import Algorithm
-from ..certificates.certificate import Certificate, Certificates
+from ..algorithms import ALGORITHMS, Algorithm
+from ..certificates.certificate import INTERCEPT
 from ..data.rows import Patterns
 from ..fit.report import Report, Solution
 from ..numerics.representable import refuse_rounded
 from ..numerics.sparse_columns import without_empty_columns
-from ..numerics.threads import one_thread
 from ..problem.problem import Problem
-from ..problem.status import Status
 from ..separability.linear import on_all_columns
-from .algorithm_parameter import check_solves, linear_algorithm
-from .prediction import LinearDecision
-from .progress import CallbackSupportMixin, Reporter, with_callbacks
-from .robustness import Robust
-from .rollback import unchanged_by
-from .targets import encode_targets
+from .prediction import CertifiedClassifier, LinearDecision, Robust
+from .progress import Reporter
 from .tasks import LinearTasks, TrainingData, store_results
 from .validation import (
-    check_p,
+    COMMON,
+    NORM,
+    Checks,
     check_parameters,
-    check_seed,
+    encode_targets,
+    is_boolean,
+    is_number,
     is_whole,
-    needs_no_conversion,
-    require_boolean,
-    require_number,
-    set_feature_count,
+    named_algorithm,
+    restored_after,
     validate_rows,
 )
 
 LARGE_P = 100.0  # stands for p="log" until the number of features is known
+CHECKS: Checks = (
+    NORM
+    | COMMON
+    | {
+        "norm_power": (
+            lambda power: is_number(power) and power in (1, 2),
+            "norm_power must be 2 (half the squared norm) or 1 (the norm itself); got {!r}.",
+        ),
+        "max_iter": (
+            lambda rounds: is_whole(rounds, 1),
+            "max_iter must be a whole number of rounds, at least 1; got {!r}.",
+        ),
+        "warm_start": (is_boolean, "warm_start must be True or False; got {!r}."),
+    }
+)
 
 
-class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     """Linear maximum-margin classification with a proof.
 
     Minimises ``1/2 |w|^2 + C sum s_i max(0, 1 - y_i (w.x_i + b))`` (hinge) or the same with squared losses, or
@@ -153,56 +163,26 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
     True
     """
 
-    n_iter_: int
-    status_: Status
-    history_: list[Report]
-    certificate_: Certificate | Certificates
-    _exact = True  # small problems end with the exact step; a comparison of algorithms does without
+    C: float = 1.0
+    _: KW_ONLY
+    loss: str = "squared_hinge"
+    p: float | str = 2
+    norm_power: int = 2
+    tol: float = 1e-3
+    fit_intercept: bool = True
+    intercept: str = "free"
+    intercept_scaling: float = 1.0
+    class_weight: Any = None
+    algorithm: str | Algorithm = "auto"
+    max_iter: int = 1000
+    max_time: float | None = None
+    callback: Callable[[Report], Any] | None = None
+    warm_start: bool = False
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        loss: str = "squared_hinge",
-        p: float | str = 2,
-        norm_power: int = 2,
-        tol: float = 1e-3,
-        fit_intercept: bool = True,
-        intercept: str = "free",
-        intercept_scaling: float = 1.0,
-        class_weight: Any = None,
-        algorithm: str | Algorithm = "auto",
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        callback: Callable[[Report], Any] | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.p = p
-        self.norm_power = norm_power
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept = intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.algorithm = algorithm
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.callback = callback
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
+    @restored_after(BaseException)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginClassifier:
         """Find the maximum-margin classifier and prove how good it is.
 
@@ -219,63 +199,25 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
         -------
         self : MaxMarginClassifier
         """
-        with unchanged_by(BaseException, self), one_thread:
-            return self._fit(X, y, sample_weight)
-
-    @with_callbacks
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> MaxMarginClassifier:
-        """Validate, encode the labels, solve one binary task per class, store the solutions."""
-        problem, algorithm = self._problem(), linear_algorithm(self.algorithm)
-        if self.p != "log":
-            check_solves(algorithm, problem)
+        problem = self._problem()
         if problem.hard:
             refuse_rounded(X)
-        data = self._training_data(problem, X, y, sample_weight)
+        given, y = validate_rows(self, X, y, order="C")
+        rows, columns = without_empty_columns(given)
+        targets = encode_targets(problem, self.class_weight, rows, y, sample_weight)
         if self.p == "log":
-            problem = replace(problem, p=max(2.0, 2.0 * np.log(data.columns.count)))
-            check_solves(algorithm, problem)
-        check_seed(self.random_state)
-        tasks = LinearTasks(self, problem, algorithm, data, self._last_dual(data), self._last_points(data))
-        reporter = Reporter(
-            self, data.given, data.targets.y, sample_weight, tasks.names, tasks.workers == 1, data.model
-        )
+            problem = replace(problem, p=max(2.0, 2.0 * np.log(columns.count)))
+        algorithm = linear_algorithm(self.algorithm, problem)
+        data = TrainingData(given, rows, columns, Patterns(rows), targets)
+        tasks = LinearTasks(self, problem, algorithm, data, *self._last_solution(data))
+        reporter = Reporter(self, given, y, sample_weight, tasks.names, tasks.workers == 1, data.model)
         self._store(data, tasks.names, tasks.solve(reporter))
         reporter.end()
         return self
 
-    def _training_data(self, problem: Problem, X: Any, y: Any, sample_weight: Any) -> TrainingData:
-        """Validate the data, drop columns without entries, encode the labels and weight the rows."""
-        options = {"accept_sparse": "csr", "order": "C", "accept_large_sparse": True}
-        if needs_no_conversion(X, y):
-            given, labels = X, y
-            set_feature_count(self, X)
-        else:
-            try:
-                given, labels = validate_rows(self, X, y, ensure_all_finite=False, **options)
-            except ValueError:
-                validate_rows(self, X, y, **options)  # errors in entries come before others
-                raise
-        rows, columns = without_empty_columns(given)
-        patterns = Patterns(rows)
-        if not math.isfinite(patterns.longest2):  # an entry is NaN or infinite, or its square overflows
-            validate_rows(self, X, y, **options)
-        targets = encode_targets(problem, self.class_weight, rows, labels, sample_weight)
-        return TrainingData(given, rows, columns, patterns, targets)
-
-    # parameters
-
     def _problem(self) -> Problem:
         """Check the parameters, and return the problem that they state."""
-        check_p(self.p)
-        require_number("norm_power", self.norm_power)
-        if self.norm_power not in (1, 2):
-            raise ValueError(
-                f"norm_power must be 2 (half the squared norm) or 1 (the norm itself); got {self.norm_power!r}."
-            )
-        check_parameters(self)
-        if not is_whole(self.max_iter) or self.max_iter < 1:
-            raise ValueError(f"max_iter must be a whole number of rounds, at least 1; got {self.max_iter!r}.")
-        require_boolean("warm_start", self.warm_start)
+        check_parameters(self, CHECKS)
         return Problem(
             loss=self.loss,
             C=float(self.C),
@@ -285,28 +227,18 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
             power=int(self.norm_power),
         )
 
-    # warm start
-
-    def _last_dual(self, data: TrainingData) -> list[np.ndarray] | None:
-        """Return the dual variables of the last fit, where a warm start may use them."""
-        if not self._has_last_fit(data):
-            return None
+    def _last_solution(
+        self, data: TrainingData
+    ) -> tuple[list[np.ndarray] | None, list[tuple[np.ndarray, float]] | None]:
+        """Return the dual variables and the (w, b) of the last fit, where a warm start may use them; else None."""
+        if not self.warm_start or not np.array_equal(data.targets.classes, getattr(self, "classes_", ())):
+            return None, None
         parts = self.certificate_.certificates
-        return [part.alpha for part in parts] if parts[0].rows == data.targets.y.size else None
-
-    def _last_points(self, data: TrainingData) -> list[tuple[np.ndarray, float]] | None:
-        """Return (w, b) of the last fit on these columns, where a warm start may use them."""
-        if not self._has_last_fit(data) or self.coef_.shape[1] != data.columns.count:
-            return None
+        duals = [part.alpha for part in parts] if parts[0].rows == data.targets.y.size else None
+        if self.coef_.shape[1] != data.columns.count:
+            return duals, None
         coef = data.columns.restrict(self.coef_)
-        return [(w, float(b)) for w, b in zip(coef, self.intercept_, strict=True)]
-
-    def _has_last_fit(self, data: TrainingData) -> bool:
-        """Return whether there is a warm start from a fit with the same classes."""
-        warm = self.warm_start and hasattr(self, "certificate_")
-        return warm and np.array_equal(data.targets.classes, self.classes_)
-
-    # results
+        return duals, [(w, float(b)) for w, b in zip(coef, self.intercept_, strict=True)]
 
     def _store(self, data: TrainingData, names: list[Any], solutions: list[Solution]) -> None:
         """Set the fitted attributes."""
@@ -319,6 +251,34 @@ class MaxMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Classifi
         ]
         certificates = [solution.certificate for solution in solutions]
         store_results(self, names, solutions, certificates, verdicts)
+
+
+def linear_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorithm | None:
+    """Return the algorithm of a linear classifier; None for "auto".
+
+    Raises
+    ------
+    ValueError
+        If there is no such algorithm, or it does not solve the problem; the message names those that do.
+    """
+    if isinstance(algorithm, str) and algorithm == "auto":
+        return None
+    algorithm = named_algorithm(algorithm, ALGORITHMS, ALGORITHMS, "MPU()", Algorithm)
+    if algorithm.schedule not in algorithm.schedules:
+        raise ValueError(
+            f"{algorithm.name} has the schedules {', '.join(map(repr, algorithm.schedules))}; "
+            f"got {algorithm.schedule!r}."
+        )
+    instead = None if problem is None else algorithm.refuses(problem)
+    if problem is not None and instead is not None:
+        power = "" if problem.power == 2 else ", the norm to the first power"
+        described = f"loss={problem.loss!r} with C={problem.C:g}, p={problem.p:g}{power}"
+        solvers = [name for name, cls in ALGORITHMS.items() if cls().refuses(problem) is None]
+        raise ValueError(
+            f"algorithm {algorithm.name!r} does not solve {described} and {INTERCEPT[problem.intercept]}: use "
+            f"{instead}, or another algorithm ({', '.join(solvers) or 'none solves it'})."
+        )
+    return algorithm
 
 
 class WithoutExactStep(MaxMarginClassifier):

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import deepcopy
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils import check_random_state
+from sklearn.utils.extmath import safe_sparse_dot
 
 from ..algorithms import Algorithm
 from ..data.rows import Patterns
+from ..fit.deadline import deferred_interrupt
 from ..fit.streaming import Stream
-from ..numerics.threads import one_thread
 from ..problem.problem import Problem
-from .algorithm_parameter import stream_algorithm
-from .hashing import as_hasher, hash_rows
-from .interrupts import deferred_interrupt
-from .progress import CallbackSupportMixin, StepCallbacks, with_callbacks
-from .robustness import Robust
-from .rollback import unchanged_by
-from .stream_decision import StreamDecision
-from .validation import FLOATS, check_C, distinct_labels, is_number, is_whole, validate_rows
+from .prediction import LinearDecision, Robust
+from .progress import CallbackSupportMixin, StepCallbacks
+from .stream_parameters import hash_rows, stream_algorithm
+from .validation import (
+    COST,
+    Checks,
+    check_parameters,
+    distinct_labels,
+    is_number,
+    is_whole,
+    restored_after,
+    validate_rows,
+)
 
 TRAILS = ("average", "vote", "last")
 STREAM_PARAMETERS = (  # a stream is made with these: they cannot change between calls of partial_fit
@@ -33,7 +40,40 @@ STREAM_PARAMETERS = (  # a stream is made with these: they cannot change between
 SHUFFLED_ENTRIES = 1 << 20
 
 
-class OnlineMarginClassifier(StreamDecision, Robust, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+CHECKS: Checks = COST | {
+    "trail": (lambda trail: trail in TRAILS, 'trail must be "average", "vote" or "last"; got {!r}.'),
+    "n_voters": (
+        lambda count: is_whole(count, 2),
+        "n_voters must be a whole number of at least 2; got {!r}.",
+    ),
+    "max_iter": (
+        lambda passes: is_whole(passes, 1),
+        "max_iter must be a whole number of at least 1; got {!r}.",
+    ),
+    "intercept_scaling": (
+        lambda scaling: is_number(scaling) and 0 < scaling < np.inf,
+        "intercept_scaling must be a positive, finite number; got {!r}.",
+    ),
+    "radius": (
+        lambda radius: radius is None or (is_number(radius) and 0 < radius < np.inf),
+        "radius must be a positive, finite number, or None; got {!r}.",
+    ),
+    "hasher": (
+        lambda hasher: hasher is None or isinstance(hasher, FeatureHasher) or is_whole(hasher, 1),
+        "hasher must be a FeatureHasher, a positive number of columns, or None; got {!r}.",
+    ),
+}
+
+
+class StreamBounds(NamedTuple):
+    """Bounds on the best objective, or margin, on all patterns seen; one number a class."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+@dataclass(eq=False, repr=False)
+class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Large-margin classification of streams: every row is seen once, and memory does not grow.
 
     The incremental algorithms of `maxmargin.algorithms` that need no pattern again: Perceptron with margin, ALMA,
@@ -130,32 +170,18 @@ class OnlineMarginClassifier(StreamDecision, Robust, CallbackSupportMixin, Class
     (3, 4)
     """
 
-    def __init__(
-        self,
-        algorithm: str | Algorithm = "auto",
-        *,
-        C: float = np.inf,
-        trail: str = "average",
-        n_voters: int = 20,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 0.3,
-        radius: float | None = None,
-        hasher: Any = None,
-        max_iter: int = 5,
-        shuffle: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.algorithm = algorithm
-        self.C = C
-        self.trail = trail
-        self.n_voters = n_voters
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.radius = radius
-        self.hasher = hasher
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.random_state = random_state
+    algorithm: str | Algorithm = "auto"
+    _: KW_ONLY
+    C: float = np.inf
+    trail: str = "average"
+    n_voters: int = 20
+    fit_intercept: bool = True
+    intercept_scaling: float = 0.3
+    radius: float | None = None
+    hasher: Any = None
+    max_iter: int = 5
+    shuffle: bool = True
+    random_state: Any = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -166,6 +192,7 @@ class OnlineMarginClassifier(StreamDecision, Robust, CallbackSupportMixin, Class
 
     # learning
 
+    @restored_after(Exception)
     def fit(self, X: Any, y: Any) -> OnlineMarginClassifier:
         """Begin anew, and make `max_iter` passes over these rows.
 
@@ -180,20 +207,9 @@ class OnlineMarginClassifier(StreamDecision, Robust, CallbackSupportMixin, Class
         -------
         self : OnlineMarginClassifier
         """
-        with unchanged_by(Exception, self), one_thread:
-            self._fit(X, y)
-        return self
-
-    @with_callbacks
-    def _fit(self, X: Any, y: Any) -> None:
-        """Validate, encode the labels, begin one stream per class, present the rows pass after pass."""
-        algorithm, problem = self._checked()
         X, y = self._validated(X, y, first=True)
-        classes = _classes(y)
-        rng = check_random_state(self.random_state)
-        self._begin(algorithm, problem, classes, X.shape[1])
-        signs = self._signs(y)
-        patterns = None if self.shuffle else Patterns(X)
+        self._begin(_classes(y), X.shape[1])
+        signs, rng = self._signs(y), check_random_state(self.random_state)
         passes = StepCallbacks(self, X, y, None, self.max_iter, lambda: {"_streams": deepcopy(self._streams)})
         for k in range(self.max_iter):
             before = self.updates_
@@ -201,15 +217,15 @@ class OnlineMarginClassifier(StreamDecision, Robust, CallbackSupportMixin, Class
                 if k:
                     for stream in self._streams:
                         stream.again()
-                if patterns is None:
-                    self._present_shuffled(X, signs, rng, k == 0)
-                else:
-                    self._present(patterns, signs, k == 0)
+                for patterns, some in self._batches(X, signs, rng):
+                    self._present(patterns, some, k == 0)
                 self.n_iter_ = k + 1
             if np.array_equal(before, self.updates_) or passes.stopped:
                 break
         passes.end()
+        return self
 
+    @restored_after(Exception)
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> OnlineMarginClassifier:
         """Present these rows once, in their order, and go on from what was learnt before.
 
@@ -227,30 +243,32 @@ class OnlineMarginClassifier(StreamDecision, Robust, CallbackSupportMixin, Class
         -------
         self : OnlineMarginClassifier
         """
-        with unchanged_by(Exception, self), one_thread:
-            if hasattr(self, "_streams"):
-                self._check_same_stream(classes)
-                X, y = self._validated(X, y, first=False)
-            elif classes is None:
-                raise ValueError(
-                    "classes must be passed on the first call to partial_fit: name all that will ever come."
-                )
-            else:
-                algorithm, problem = self._checked()
-                X, y = self._validated(X, y, first=True)
-                self._begin(algorithm, problem, _classes(np.asarray(classes)), X.shape[1])
-            self._present(Patterns(X), self._signs(y), True)
+        first = not hasattr(self, "_streams")
+        if first and classes is None:
+            raise ValueError(
+                "classes must be passed on the first call to partial_fit: name all that will ever come."
+            )
+        if not first:
+            self._check_same_stream(classes)
+        X, y = self._validated(X, y, first)
+        if first:
+            self._begin(_classes(np.asarray(classes)), X.shape[1])
+        self._present(Patterns(X), self._signs(y), True)
         return self
 
-    def _present_shuffled(self, X: Any, signs: list[np.ndarray], rng: Any, new: bool) -> None:
-        """Present all rows in random order, some at a time."""
+    def _batches(
+        self, X: Any, signs: list[np.ndarray], rng: Any
+    ) -> Iterator[tuple[Patterns, list[np.ndarray]]]:
+        """Yield the rows and labels of one pass: all in their order, or in random order some at a time."""
+        if not self.shuffle:
+            yield Patterns(X), signs
+            return
         n = X.shape[0]
-        entries = X.nnz if sp.issparse(X) else X.size
-        step = max(1, n * SHUFFLED_ENTRIES // max(entries, 1))
+        step = max(1, n * SHUFFLED_ENTRIES // max(X.size, 1))
         order = rng.permutation(n)
         for k in range(0, n, step):
             rows = order[k : k + step]
-            self._present(Patterns(X[rows]), [sign[rows] for sign in signs], new)
+            yield Patterns(X[rows]), [sign[rows] for sign in signs]
 
     def _present(self, patterns: Patterns, signs: list[np.ndarray], new: bool) -> None:
         """Present rows to the streams of all classes; Ctrl-C waits, so that these have seen the same rows."""
@@ -262,21 +280,22 @@ class OnlineMarginClassifier(StreamDecision, Robust, CallbackSupportMixin, Class
 
     # streams
 
+    @restored_after(Exception)
     def begin(self, classes: np.ndarray, width: int) -> None:
         """Begin a new stream of rows with these classes and `width` columns (after hashing)."""
-        with unchanged_by(Exception, self):
-            (algorithm, problem), classes = self._checked(), _classes(np.asarray(classes))
-            if not is_whole(width) or width < 1:
-                raise ValueError(f"width must be a positive number of columns; got {width!r}.")
-            if self.hasher is None:
-                self.n_features_in_ = int(width)
-                if len(getattr(self, "feature_names_in_", ())) != width:
-                    vars(self).pop("feature_names_in_", None)
-            elif width != as_hasher(self.hasher).n_features:
-                raise ValueError(
-                    f"width={width!r}, but the hasher makes rows of {as_hasher(self.hasher).n_features} columns."
-                )
-            self._begin(algorithm, problem, classes, int(width))
+        check_parameters(self, CHECKS)
+        classes = _classes(np.asarray(classes))
+        if not is_whole(width, 1):
+            raise ValueError(f"width must be a positive number of columns; got {width!r}.")
+        if self.hasher is None:
+            self.n_features_in_ = int(width)
+            if len(getattr(self, "feature_names_in_", ())) != width:
+                vars(self).pop("feature_names_in_", None)
+        elif width != self._feature_hasher.n_features:
+            raise ValueError(
+                f"width={width!r}, but the hasher makes rows of {self._feature_hasher.n_features} columns."
+            )
+        self._begin(classes, int(width))
 
     def _check_same_stream(self, classes: Any) -> None:
         """Refuse other parameters and classes than those with which the stream began: its sums would prove nothing."""
@@ -293,8 +312,10 @@ class OnlineMarginClassifier(StreamDecision, Robust, CallbackSupportMixin, Class
                 f"partial_fit, which was {self.classes_.tolist()!r}."
             )
 
-    def _begin(self, algorithm: Algorithm, problem: Problem, classes: np.ndarray, d: int) -> None:
+    def _begin(self, classes: np.ndarray, d: int) -> None:
         """Begin one stream for each binary problem, of rows with d columns."""
+        problem = Problem("squared_hinge", float(self.C), intercept="free" if self.fit_intercept else "none")
+        algorithm = stream_algorithm(self.algorithm, problem)
         self.classes_ = classes
         self.n_iter_ = 1
         self._began = {name: getattr(self, name) for name in STREAM_PARAMETERS}
@@ -313,77 +334,103 @@ class OnlineMarginClassifier(StreamDecision, Robust, CallbackSupportMixin, Class
 
     # data
 
+    @property
+    def _feature_hasher(self) -> FeatureHasher:
+        """The hasher; a number stands for ``FeatureHasher(n_features=number)``."""
+        return self.hasher if isinstance(self.hasher, FeatureHasher) else FeatureHasher(int(self.hasher))
+
     def _validated(self, X: Any, y: Any, first: bool) -> tuple[Any, np.ndarray]:
-        """Return rows as an array or CSR matrix, and labels; `first` sets the number of features."""
+        """Return rows as an array or CSR matrix, and labels; the `first` ones set the number of features."""
+        if first:
+            check_parameters(self, CHECKS)
         if self.hasher is None:
-            if not first and self._needs_no_conversion(X, y):
-                return X, y
-            return validate_rows(self, X, y, accept_sparse="csr", order="C", reset=first)
-        X, y = hash_rows(as_hasher(self.hasher), X), np.asarray(y)
+            return validate_rows(self, X, y, order="C", reset=first)
+        X, y = hash_rows(self._feature_hasher, X), np.asarray(y)
         if y.shape != (X.shape[0],):
             raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows; got shape {y.shape}.")
         return X, y
 
-    def _needs_no_conversion(self, X: Any, y: Any) -> bool:
-        """Return whether a batch can be used as it is: validation takes longer than a few rows."""
-        if type(X) is np.ndarray:
-            in_order, entries = X.ndim == 2 and X.flags.c_contiguous, X
-        elif isinstance(X, sp.csr_matrix | sp.csr_array):
-            in_order, entries = X.ndim == 2 and bool(X.has_canonical_format), np.asarray(X.data)
-        else:
-            return False
-        return bool(
-            in_order
-            and entries.dtype in FLOATS
-            and X.shape[1] == vars(self)["n_features_in_"]  # pyright: ignore[reportOptionalSubscript]
-            and not hasattr(self, "feature_names_in_")
-            and type(y) is np.ndarray
-            and y.shape == (X.shape[0],)  # pyright: ignore[reportOptionalSubscript]
-            and y.size > 0
-            and np.isfinite(entries.sum())
-        )
-
     def _signs(self, y: np.ndarray) -> list[np.ndarray]:
         """Return the labels -1.0 and 1.0 of every binary problem; refuse labels of other classes."""
         classes = self.classes_
-        if classes.size == 2:
-            positive = [y == classes[1]]
-            is_class = positive[0] | (y == classes[0])
-        else:
-            place = np.minimum(np.searchsorted(classes, y), classes.size - 1)
-            is_class = classes[place] == y
-            positive = [place == k for k in range(classes.size)]
-        if not np.all(is_class):
-            strange = np.asarray(y)[~np.asarray(is_class)].tolist()[0]
+        place = np.minimum(np.searchsorted(classes, y), classes.size - 1)
+        strange = np.flatnonzero(classes[place] != y)
+        if strange.size:
             raise ValueError(
-                f"y holds {strange!r}, which is none of the classes announced: {classes.tolist()!r}."
+                f"y holds {y[strange].tolist()[0]!r}, which is none of the classes announced: {classes.tolist()!r}."
             )
-        return [np.where(rows, 1.0, -1.0) for rows in positive]
+        positive = [1] if classes.size == 2 else range(classes.size)
+        return [np.where(place == k, 1.0, -1.0) for k in positive]
 
-    # parameters
+    # what was learnt
 
-    def _checked(self) -> tuple[Algorithm, Problem]:
-        """Check the parameters; return the algorithm and the problem that they state."""
-        check_C(self.C)
-        if self.trail not in TRAILS:
-            raise ValueError(f'trail must be "average", "vote" or "last"; got {self.trail!r}.')
-        for name, least in (("n_voters", 2), ("max_iter", 1)):
-            value = getattr(self, name)
-            if not is_whole(value) or value < least:
-                raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
-        if not is_number(self.intercept_scaling) or not 0 < self.intercept_scaling < np.inf:
-            raise ValueError(
-                f"intercept_scaling must be a positive, finite number; got {self.intercept_scaling!r}."
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights, a line for each problem."""
+        return np.vstack([stream.weight()[0] for stream in self._fitted_streams()])
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Intercepts."""
+        return np.array([stream.weight()[1] for stream in self._fitted_streams()])
+
+    @property
+    def bounds_(self) -> StreamBounds:
+        """Bounds that hold for all rows seen."""
+        lower, upper = np.array([stream.bounds() for stream in self._fitted_streams()]).T
+        return StreamBounds(lower, upper)
+
+    @property
+    def mistakes_(self) -> np.ndarray:
+        """Rows that were not on the right side."""
+        return np.array([stream.mistakes for stream in self._fitted_streams()])
+
+    @property
+    def updates_(self) -> np.ndarray:
+        """Rows that changed the weight."""
+        return np.array([stream.updates for stream in self._fitted_streams()])
+
+    @property
+    def n_seen_(self) -> int:
+        """Presentations so far."""
+        return self._fitted_streams()[0].seen
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return w.x + b of the mean or last weight; of voters the majority, from -1 to 1.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or rows for the hasher
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        return super().decision_function(X)
+
+    def _rows_to_predict(self, X: Any) -> Any:
+        return super()._rows_to_predict(X) if self.hasher is None else hash_rows(self._feature_hasher, X)
+
+    def _scores(self, X: Any) -> np.ndarray:
+        if self._streams[0].trail != "vote":
+            return super()._scores(X)
+        return np.column_stack([_majority(stream, X) for stream in self._streams])
+
+    @property
+    def uncertified_(self) -> str:
+        """Why there is no certificate."""
+        return "the model of a stream has no certificate, for its rows are gone; bounds_ is what is certain of them."
+
+    def state(self) -> list[dict[str, np.ndarray]]:
+        """Return the state of the stream of each problem: the arrays themselves, not copies."""
+        return [stream.arrays for stream in self._fitted_streams()]
+
+    def _fitted_streams(self) -> list[Stream]:
+        if "_streams" not in vars(self):
+            raise AttributeError(
+                f"This {type(self).__name__} is not fitted yet: call fit or partial_fit first."
             )
-        if self.radius is not None and not (is_number(self.radius) and 0 < self.radius < np.inf):
-            raise ValueError(f"radius must be a positive, finite number, or None; got {self.radius!r}.")
-        hasher: Any = self.hasher
-        if not (hasher is None or isinstance(hasher, FeatureHasher) or (is_whole(hasher) and hasher > 0)):
-            raise ValueError(
-                f"hasher must be a FeatureHasher, a positive number of columns, or None; got {hasher!r}."
-            )
-        problem = Problem("squared_hinge", float(self.C), intercept="free" if self.fit_intercept else "none")
-        return stream_algorithm(self.algorithm, problem), problem
+        return self._streams
 
 
 def _classes(y: np.ndarray) -> np.ndarray:
@@ -394,3 +441,10 @@ def _classes(y: np.ndarray) -> np.ndarray:
             f"A classifier needs at least 2 classes; got {classes.size} class: {classes.tolist()!r}."
         )
     return classes
+
+
+def _majority(stream: Stream, X: Any) -> np.ndarray:
+    """Return the majority of the voters of a stream for each row, from -1 to 1."""
+    weights, biases, votes = stream.voters()
+    scores = safe_sparse_dot(X, weights.T, dense_output=True) + biases
+    return np.sign(scores) @ votes / max(float(votes.sum()), 1.0)

@@ -1,19 +1,45 @@
-"""Scores and labels of fitted classifiers, whether fitted here or read from files."""
+"""Scores, labels and certified radii of fitted classifiers, whether fitted here or read from files."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
+from ..certificates.certificate import Certificate, Certificates
 from ..data.rows import canonical
+from ..fit.report import Report
 from ..kernels.functions import Kernel, Linear, Precomputed
+from ..numerics.norms import norm
 from ..numerics.threads import jobs, one_thread
 from ..problem.multiclass import Parts, parts_of
+from ..problem.problem import dual_exponent
+from ..problem.status import Status
 from .kernel_machine import KernelMachine
+from .progress import CallbackSupportMixin
 from .validation import validate_rows
+
+_EPS = float(np.finfo(float).eps)
+_LEAST = float(np.finfo(float).smallest_subnormal)
+_MOST = float(np.finfo(float).max)
+
+
+class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """Base of classifiers whose fit ends with certificates."""
+
+    n_iter_: int
+    status_: Status
+    history_: list[Report]
+    certificate_: Certificate | Certificates
+    _exact = True  # small problems end with the exact step; a comparison of algorithms does without
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
 
 class LinearDecision:
@@ -55,7 +81,7 @@ class LinearDecision:
 
     def _rows_to_predict(self, X: Any) -> Any:
         """Validate rows against those of the fit."""
-        return validate_rows(self, X, accept_sparse="csr", reset=False)
+        return validate_rows(self, X, reset=False)
 
     def _scores(self, X: Any) -> np.ndarray:
         """Return the score of every binary task, shape (n_samples, n_tasks)."""
@@ -64,6 +90,67 @@ class LinearDecision:
     def _labels(self, scores: np.ndarray) -> np.ndarray:
         """Return the class with the largest score; of two classes the second where the score is positive."""
         return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+
+class Robust:
+    """`certified_radius`, for classifiers with `coef_`, `intercept_` and `classes_`."""
+
+    def certified_radius(self, X: Any) -> np.ndarray:
+        """Return the size of the smallest perturbation that can change the label of each row.
+
+        Two classes: |w.x + b| / |w|_q, the distance to the hyperplane in the p-norm in which the classifier measures
+        distance (2 for `OnlineMarginClassifier`), 1/p + 1/q = 1. Several classes: with k the class predicted, the
+        least of (s_k - s_j) / |w_k - w_j|_q over all others j. Where no perturbation can change the label, because
+        the weights are equal, it is inf.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or rows for the hasher
+
+        Returns
+        -------
+        radii : ndarray of shape (n_samples,)
+            Rounded downwards: no row of float64 numbers nearer than that, in the p-norm, is predicted otherwise.
+            0 where rounding leaves the label of the row itself in doubt.
+
+        Raises
+        ------
+        NotFittedError
+        ValueError
+            If X does not fit the model, or several hyperplanes vote (``trail="vote"``).
+
+        Notes
+        -----
+        The proof, by construction. Let s = w.x + b, r = |s| / |w|_q, and g a subgradient of |.|_q at w, so that
+        g.w = |w|_q and |g|_p = 1 (`maxmargin.numerics.norms.subgradient`).
+        The row x - sign(s) r g is at the distance r from x, and its
+        score is s - sign(s) r |w|_q = 0: beyond it, along the same line, the label is the other one.
+        Nothing shorter will do: by Hoelder's inequality a perturbation e moves the score by
+        |w.e| <= |w|_q |e|_p < |s| where |e|_p < r. Of several classes, k is predicted where s_k >= s_j for all j. Each
+        j leaves a half-space, from whose other side x is (s_k - s_j) / |w_k - w_j|_q away by the same
+        argument, and the label changes as soon as one of them is left.
+
+        Rounding: a score of d products is off by at most c = (d + 4) eps (|w|.|x| + |b|), in whatever order it was
+        summed, and d times the smallest number where products underflow. Twice that is taken from |s|, for the row
+        itself and for the perturbed one, |w|_q is rounded up, and the quotient down. Where weights are equal, inf
+        speaks of exact scores. With a hasher, distances are those between hashed rows.
+
+        Examples
+        --------
+        >>> from maxmargin import MaxMarginClassifier
+        >>> clf = MaxMarginClassifier(C=float("inf")).fit([[0.0, 0.0], [3.0, 4.0]], [0, 1])
+        >>> clf.certified_radius([[0.0, 0.0]]).round(6).tolist()
+        [2.5]
+        """
+        check_is_fitted(self)
+        if getattr(self, "trail", None) == "vote":
+            raise ValueError(
+                'With trail="vote" several hyperplanes predict, and there is no one distance: fit with '
+                'trail="average" or trail="last".'
+            )
+        model: Any = self
+        X = model._rows_to_predict(X)
+        return _radii(X, model.coef_, model.intercept_, exponent(model))
 
 
 class KernelDecision:
@@ -163,3 +250,42 @@ class KernelDecision:
         self._machine = KernelMachine.of(
             kernel, X, np.asarray(self.dual_coef_), self.intercept_, np.asarray(self.n_support_), tasks
         )
+
+
+def exponent(model: Any) -> float:
+    """Return p of the norm in which a fitted classifier measures distance: that of its certificate, else 2."""
+    certificate = getattr(model, "certificate_", None)
+    return 2.0 if certificate is None else float(certificate.certificates[0].problem.p)
+
+
+def _radii(X: Any, coef: Any, intercept: Any, p: float) -> np.ndarray:
+    """Return rounded-down distances to the surface between the class predicted and the nearest other."""
+    W, b = np.asarray(coef, dtype=float), np.asarray(intercept, dtype=float)
+    if W.shape[0] == 1:  # the first of two classes has the score 0
+        W, b = np.vstack([np.zeros_like(W), W]), np.append(0.0, b)
+    d, q = W.shape[1], dual_exponent(p)
+    c = (2.0 * d + 32.0) * _EPS  # of norms too, and of what a perturbation adds to the rounding of scores
+    radii = np.full(X.shape[0], np.inf)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+        scores = safe_sparse_dot(X, W.T, dense_output=True) + b
+        noise = safe_sparse_dot(abs(X), np.abs(W).T, dense_output=True) + np.abs(b)
+        noise = 2.0 * ((d + 4.0) * _EPS * noise + (d + 4.0) * _LEAST)
+        lengths = np.array([norm(w, q) for w in W])
+        predicted = scores.argmax(axis=1)
+        pairs = [(k, j) for k in np.unique(predicted) for j in range(W.shape[0]) if j != k]
+        for k, j in pairs:
+            rows = np.flatnonzero(predicted == k)
+            size = norm(W[k] - W[j], q)
+            if size > 0.0:
+                gap = scores[rows, k] - scores[rows, j] - noise[rows, k] - noise[rows, j]
+                radius = _quotient(gap, size * (1.0 + c) + c * (lengths[k] + lengths[j]))
+            else:  # the same everywhere; of equals the first is predicted
+                radius = np.inf if b[k] > b[j] or (b[k] == b[j] and k < j) else 0.0
+            radii[rows] = np.minimum(radii[rows], radius)
+    return radii
+
+
+def _quotient(gap: np.ndarray, size: float) -> np.ndarray:
+    """Return gap / size rounded down, 0 where the gap may not be positive."""
+    r = np.where(gap > 0.0, gap, 0.0) / (size + 2.0 * _LEAST)
+    return np.nextafter(np.clip(np.nan_to_num(r, nan=0.0, posinf=_MOST), 0.0, _MOST), 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,46 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_
 
 from ..algorithms import IMA, Algorithm
 from ..numerics.representable import refuse_rounded
-from ..numerics.threads import one_thread
-from .elimination import Elimination, Plan, Stage, elimination_sizes, stage_line, stage_ranks
-from .elimination_scores import best_size, cross_validate, draw_seed, scores_at
+from .elimination import (
+    Elimination,
+    Plan,
+    Stage,
+    best_size,
+    cross_validate,
+    elimination_sizes,
+    scores_at,
+    stage_ranks,
+)
 from .linear import MaxMarginClassifier
-from .progress import CallbackSupportMixin, StepCallbacks, with_callbacks
-from .rollback import unchanged_by
-from .validation import check_p, is_number, is_whole, validate_rows
+from .progress import CallbackSupportMixin, StepCallbacks
+from .validation import (
+    Checks,
+    check_parameters,
+    draw_seeds,
+    is_number,
+    is_whole,
+    restored_after,
+    validate_rows,
+)
 
 IMA_OF_THE_PAPERS = IMA(increment=0.02, budget=6000)
+CHECKS: Checks = {
+    "step": (
+        lambda step: is_whole(step, 1) or (is_number(step) and 0 < step < 1),
+        "step must be a whole number of features, at least 1, or a share between 0 and 1; got {!r}.",
+    ),
+    "n_features_to_select": (
+        lambda select: (
+            select in (None, "cv") or is_whole(select, 1) or (is_number(select) and 0 < select <= 1)
+        ),
+        'n_features_to_select must be a whole number of at least 1, a share in (0, 1], "cv" or None; got {!r}.',
+    ),
+    "aggregate": (lambda name: name in ("sum", "max"), 'aggregate must be "sum" or "max"; got {!r}.'),
+    "p": (
+        lambda p: p == "log" or (is_number(p) and p >= 1),
+        'p must be a number from 1 to inf, or "log"; got p={!r}.',
+    ),
+}
 
 
 def _offers(method: str) -> Any:
@@ -32,6 +63,7 @@ def _offers(method: str) -> Any:
     return available_if(lambda self: self._classifier_has(method))
 
 
+@dataclass(eq=False, repr=False)
 class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     """Recursive feature elimination by the weights of maximum-margin classifiers.
 
@@ -135,42 +167,23 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
     (569, 5)
     """
 
-    def __init__(
-        self,
-        estimator: Any = "auto",
-        *,
-        p: float | str = "log",
-        n_features_to_select: int | float | str | None = None,
-        step: int | float = 0.1,
-        cv: Any = None,
-        scoring: Any = None,
-        aggregate: str = "sum",
-        C: float = 1.0,
-        loss: str = "squared_hinge",
-        tol: float = 1e-2,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.p = p
-        self.n_features_to_select = n_features_to_select
-        self.step = step
-        self.cv = cv
-        self.scoring = scoring
-        self.aggregate = aggregate
-        self.C = C
-        self.loss = loss
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Any = "auto"
+    _: KW_ONLY
+    p: float | str = "log"
+    n_features_to_select: int | float | str | None = None
+    step: int | float = 0.1
+    cv: Any = None
+    scoring: Any = None
+    aggregate: str = "sum"
+    C: float = 1.0
+    loss: str = "squared_hinge"
+    tol: float = 1e-2
+    fit_intercept: bool = True
+    class_weight: Any = None
+    max_iter: int = 1000
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -183,6 +196,7 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         tags.input_tags.sparse = inner.input_tags.sparse
         return tags
 
+    @restored_after(BaseException)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MarginRFE:
         """Eliminate features.
 
@@ -197,64 +211,49 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         -------
         self : MarginRFE
         """
-        with unchanged_by(BaseException, self), one_thread:
-            return self._fit(X, y, sample_weight)
-
-    @with_callbacks
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> MarginRFE:
-        """Validate, cross-validate if asked for, eliminate features, store the best set."""
-        self._check()
+        check_parameters(self, CHECKS)
         estimator = self._estimator_to_train()
         if getattr(estimator, "C", None) == np.inf:
             refuse_rounded(X)
-        X, y = validate_rows(self, X, y, accept_sparse="csr", order="C")
-        weights = self._weights(estimator, X, sample_weight)
-        least = self._least(X.shape[1])
-        sizes = elimination_sizes(X.shape[1], least, self.step)
+        X, y = validate_rows(self, X, y, order="C")
+        weights = _weights(estimator, X, sample_weight)
+        target = self._least(X.shape[1])
+        sizes = elimination_sizes(X.shape[1], target, self.step)
         plan = Plan(estimator, self._is_own, self.p, self.aggregate, sizes)
         rng = check_random_state(self.random_state)
         validated = self.cv is not None or self._is_size_chosen
         callbacks = StepCallbacks(self, X, y, weights, len(sizes) + int(validated))
-        results, target = None, least
+        vars(self).pop("cv_results_", None)
         if validated:
             with callbacks.step(lambda: "cross-validation"):
-                results = cross_validate(plan, X, y, weights, self.cv, self.scoring, self.n_jobs, rng)
-            target = best_size(results) if self._is_size_chosen else least
-        elimination = Elimination(plan, X, y, weights, draw_seed(rng), callbacks)
-        path, kept, classifier = self._run(elimination, results, target)
-        self.reason_ = elimination.reason
+                self.cv_results_ = cross_validate(
+                    plan, X, y, weights, self.cv, self.scoring, self.n_jobs, rng
+                )
+            target = best_size(self.cv_results_) if self._is_size_chosen else target
+        elimination = Elimination(plan, X, y, weights, int(draw_seeds(rng, 1)[0]), callbacks)
+        kept, self.estimator_, self.path_ = self._eliminate(elimination, target)
+        self.n_features_, self.reason_ = kept.n_features, elimination.reason
         if self._is_size_chosen and kept.n_features <= target:
             self.reason_ = f"at most {target} features had the best score in cross-validation"
-        self._store(path, kept, classifier, elimination.order)
-        if results is not None:
-            self.cv_results_ = results
-        elif hasattr(self, "cv_results_"):
-            del self.cv_results_
+        self.order_, self.ranking_ = elimination.order, stage_ranks(self.path_, kept, elimination.order)
+        self.support_ = self.ranking_ == 1
+        self.n_iter_ = int(np.max(getattr(self.estimator_, "n_iter_", 1)))
         callbacks.end()
         return self
 
-    def _run(
-        self, elimination: Elimination, results: dict[str, np.ndarray] | None, target: int
-    ) -> tuple[list[Stage], Stage, Any]:
-        """Return all stages, the first of at most `target` features (else the last), and its classifier."""
+    def _eliminate(self, elimination: Elimination, target: int) -> tuple[Stage, Any, list[Stage]]:
+        """Return the first stage of at most `target` features (else the last), its classifier, and all stages."""
         path: list[Stage] = []
         kept: Any = None
         classifier: Any = None
         for found, trained in elimination:
-            stage = replace(found, **scores_at(results, found.n_features))
+            stage = replace(found, **scores_at(getattr(self, "cv_results_", None), found.n_features))
             path.append(stage)
             if self.verbose:
-                print(stage_line(stage), file=sys.stderr)
+                print(stage, file=sys.stderr)
             if kept is None or kept.n_features > target:
                 kept, classifier = stage, trained
-        return path, kept, classifier
-
-    def _store(self, path: list[Stage], kept: Stage, classifier: Any, order: np.ndarray) -> None:
-        """Set the fitted attributes."""
-        self.order_, self.ranking_ = order, stage_ranks(path, kept, order)
-        self.support_ = self.ranking_ == 1
-        self.n_features_, self.estimator_, self.path_ = kept.n_features, classifier, path
-        self.n_iter_ = int(np.max(getattr(classifier, "n_iter_", 1)))
+        return kept, classifier, path
 
     # the classifier on the features that are kept
 
@@ -353,7 +352,7 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
     def _kept_columns(self, X: Any) -> Any:
         """Validate rows, and return the columns that are kept; refuse a selector that is not fitted."""
         check_is_fitted(self)
-        X = validate_rows(self, X, accept_sparse="csr", reset=False)
+        X = validate_rows(self, X, reset=False)
         return X[:, np.flatnonzero(self.support_)]
 
     def _get_support_mask(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -372,30 +371,6 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         """Whether cross-validation chooses the number of features."""
         select = self.n_features_to_select
         return (isinstance(select, str) and select == "cv") or (select is None and self.cv is not None)
-
-    def _check(self) -> None:
-        """Check the parameters of the selector itself."""
-        step, select = self.step, self.n_features_to_select
-        if not ((is_whole(step) and step >= 1) or (is_number(step) and 0 < step < 1)):
-            raise ValueError(
-                f"step must be a whole number of features, at least 1, or a share between 0 and 1; got {step!r}."
-            )
-        count, share = is_whole(select), is_number(select) and not is_whole(select)
-        if not (
-            select is None
-            or (isinstance(select, str) and select == "cv")
-            or (count and select >= 1)  # pyright: ignore[reportOperatorIssue]
-            or (share and 0 < select <= 1)  # pyright: ignore[reportOperatorIssue]
-        ):
-            raise ValueError(
-                "n_features_to_select must be a whole number of at least 1, a share in (0, 1], "
-                f'"cv" or None; got {select!r}.'
-            )
-        if self.aggregate not in ("sum", "max"):
-            raise ValueError(f'aggregate must be "sum" or "max"; got {self.aggregate!r}.')
-        check_p(self.p)
-        if self.p != "log" and not self.p >= 1:  # pyright: ignore[reportOperatorIssue]
-            raise ValueError(f'p must be a number from 1 to inf, or "log"; got p={self.p!r}.')
 
     def _least(self, d: int) -> int:
         """Return the number of features at which the elimination ends."""
@@ -433,13 +408,14 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
             max_iter=self.max_iter,
         )
 
-    def _weights(self, estimator: Any, X: Any, sample_weight: Any) -> np.ndarray | None:
-        """Validate the sample weights, which the estimator must take."""
-        if sample_weight is None:
-            return None
-        if not has_fit_parameter(estimator, "sample_weight"):
-            raise ValueError(
-                f"{type(estimator).__name__} takes no sample weights: leave sample_weight out, or eliminate "
-                "with an estimator that takes them."
-            )
-        return _check_sample_weight(sample_weight, X, dtype=np.float64)
+
+def _weights(estimator: Any, X: Any, sample_weight: Any) -> np.ndarray | None:
+    """Validate the sample weights, which the estimator must take."""
+    if sample_weight is None:
+        return None
+    if not has_fit_parameter(estimator, "sample_weight"):
+        raise ValueError(
+            f"{type(estimator).__name__} takes no sample weights: leave sample_weight out, or eliminate "
+            "with an estimator that takes them."
+        )
+    return _check_sample_weight(sample_weight, X, dtype=np.float64)

@@ -40,8 +40,7 @@ from ..separability.search import fit_task
 from .kernel_machine import DistinctKernelRows
 from .kernel_separability import KernelSeparability
 from .progress import Reporter
-from .targets import Targets
-from .validation import draw_seeds, python_label
+from .validation import Targets, draw_seeds, python_label
 
 T = TypeVar("T")
 Support = tuple[np.ndarray, np.ndarray]  # rows with coefficients other than 0, and these coefficients

@@ -6,6 +6,8 @@ import math
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..problem.status import Status
@@ -75,3 +77,20 @@ class Deadline:
         if self.stopped.is_set():
             return Status.INTERRUPTED
         return Status.MAX_TIME if time.perf_counter() >= self.end else None
+
+
+@contextmanager
+def deferred_interrupt() -> Iterator[None]:
+    """Defer Ctrl-C to the end of the block, in the main thread; other threads receive none."""
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    received: list[Any] = []
+    signal.signal(signal.SIGINT, lambda *call: received.append(call))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if received:
+        handler(*received[-1])

@@ -13,8 +13,7 @@ import numpy as np
 from sklearn.utils import check_random_state, check_X_y
 
 from ..algorithms import ALGORITHMS, Algorithm
-from ..estimators.algorithm_parameter import linear_algorithm
-from ..estimators.linear import MaxMarginClassifier, WithoutExactStep
+from ..estimators.linear import MaxMarginClassifier, WithoutExactStep, linear_algorithm
 from ..fit.report import Report
 from ..numerics.files import written_whole
 from ..numerics.representable import refuse_rounded

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from ..estimators.robustness import exponent
+from ..estimators.prediction import exponent
 from .base import AxesDisplay, check_labels
 from .style import INK, LOWER, light_grid, norm_text, percent
 

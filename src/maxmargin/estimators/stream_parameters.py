@@ -1,4 +1,4 @@
-"""Rows of features that are not known beforehand, by feature hashing."""
+"""The parameters `algorithm` and `hasher` of a stream: which algorithms learn from one, and how rows are hashed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,25 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction import FeatureHasher
 
+from ..algorithms import ALGORITHMS, CRAMMA, MICRA, Algorithm, FixedDirectionalMargin, LocalPerceptron
+from ..fit.streaming import streams
+from ..problem.problem import Problem
+from .validation import named_algorithm
+
+NOT_FOR_STREAMS = {
+    "mpu": "it takes back what it has learnt from a pattern when the pattern comes again",
+    "dcd": "it moves the dual weight of a pattern a little every time the pattern comes",
+    "cutting-plane": "every plane is made of all patterns",
+    "lp": "a linear program is one of all patterns",
+    "fmp": "it comes to its margin only in many passes",
+    "ima": "it goes from margin to margin, each found in many passes",
+    "pegasos": "it draws patterns at random from all of them, and its steps depend on how many there are",
+}
+EXAMPLE_RATES = {
+    "cramma": "CRAMMA(eta=0.1)",
+    "micra": "MICRA(eta=0.3)",
+    "fixed-margin": "FixedDirectionalMargin(beta=0.01, eta=0.1)",
+}
 ROWS_OF_INPUT_TYPE = {  # rows that each `input_type` of FeatureHasher takes
     "dict": "a dict of features, {'height': 1.7, 'colour=red': 1}",
     "pair": "a list of pairs, [('height', 1.7), ('colour=red', 1)]",
@@ -16,9 +35,33 @@ ROWS_OF_INPUT_TYPE = {  # rows that each `input_type` of FeatureHasher takes
 }
 
 
-def as_hasher(hasher: Any) -> FeatureHasher:
-    """Return the hasher; a number stands for ``FeatureHasher(n_features=number)``."""
-    return hasher if isinstance(hasher, FeatureHasher) else FeatureHasher(int(hasher))
+def stream_algorithm(algorithm: Any, problem: Problem) -> Algorithm:
+    """Return the algorithm of a stream; "auto" is the Perceptron with a margin in each row's own measure."""
+    suitable = [name for name, cls in ALGORITHMS.items() if streams(cls)]
+    if isinstance(algorithm, str) and algorithm == "auto":
+        algorithm = LocalPerceptron.name
+    algorithm = named_algorithm(algorithm, ALGORITHMS, suitable, "ALMA()", Algorithm)
+    if not streams(type(algorithm)):
+        reason = NOT_FOR_STREAMS.get(algorithm.name, "it needs a pattern more than once")
+        raise ValueError(
+            f"algorithm {algorithm.name!r} cannot learn from a stream, which brings a pattern only once: "
+            f"{reason}. Use MaxMarginClassifier, or one of {', '.join(map(repr, suitable))}."
+        )
+    if isinstance(algorithm, FixedDirectionalMargin) and algorithm.beta is None:
+        raise ValueError(
+            "fixed-margin without beta takes a share of a margin found by a run over all patterns, which a "
+            "stream has not: give the margin to reach, FixedDirectionalMargin(beta=0.01) for instance."
+        )
+    if isinstance(algorithm, CRAMMA | MICRA | FixedDirectionalMargin) and algorithm.eta is None:
+        raise ValueError(
+            f"{algorithm.name} without eta takes its rate from a bound on the margin that a run over all patterns "
+            "finds, which a stream has not, and no theorem covers a rate without one: give a rate, "
+            f"{EXAMPLE_RATES[algorithm.name]} for instance."
+        )
+    instead = algorithm.refuses(problem)
+    if instead is not None:
+        raise ValueError(f"algorithm {algorithm.name!r} needs {instead}.")
+    return algorithm
 
 
 def hash_rows(hasher: FeatureHasher, X: Any) -> Any:
