@@ -102,7 +102,7 @@ def told(linear, tmp_path_factory):
 @pytest.fixture
 def words_only(monkeypatch):
     """Pictures take most of the time, and what is asked is in the words."""
-    monkeypatch.setattr("maxmargin.report.sections.figures", lambda subject: iter([]))
+    monkeypatch.setattr("maxmargin.report.figures.figures", lambda subject: iter([]))
 
 
 @pytest.fixture(scope="module")
@@ -212,7 +212,7 @@ def test_the_same_report_is_the_same_file(linear, told, tmp_path, monkeypatch):
     one, two = tmp_path / "one.html", tmp_path / "two.html"
     write_report(linear, X, Y, one, **TOLD)
     assert one.read_bytes() == told[1].read_bytes()
-    monkeypatch.setattr("maxmargin.report.sections.figures", lambda subject: iter([]))
+    monkeypatch.setattr("maxmargin.report.figures.figures", lambda subject: iter([]))
     write_report(linear, X, Y, one)
     write_report(linear, sp.csr_matrix(X), Y, two)
     words = [Page(path.read_text(encoding="utf-8")).text for path in (one, two)]
@@ -334,7 +334,7 @@ class TestModels:
         assert "Certified bounds against time" not in page.text
         model.verdict_ = dataclasses.replace(model.verdict_, weights=model.verdict_.weights[::-1])
         assert written(tmp_path, model, X, Y)[0].outcome is Outcome.FAILS
-        monkeypatch.setattr("maxmargin.report.sections.figures", lambda subject: iter([]))
+        monkeypatch.setattr("maxmargin.report.figures.figures", lambda subject: iter([]))
         several = MaxMarginClassifier(C=np.inf, random_state=0).fit(X, THREE)
         assert "The exact proof about class 1" in written(tmp_path, several, X, THREE)[1].text
 
@@ -432,7 +432,7 @@ class TestCommand:
         page = Page(path.read_text(encoding="utf-8"))
         assert "Maximum-margin report: train.csv" in page.text
         assert {line[0] for line in page.tables[-1][1:]} == {"a", "b", "c", "d"}
-        monkeypatch.setattr("maxmargin.report.sections.figures", lambda subject: iter([]))
+        monkeypatch.setattr("maxmargin.report.figures.figures", lambda subject: iter([]))
         facts = json.loads(self.run("report", model, data, "-o", path, "--json", "--name", "mine").stdout)
         assert facts["outcome"] == "HOLDS"
         assert facts["report"] == str(path)

@@ -155,7 +155,7 @@ class Comparison:
         -------
         display : AlgorithmComparisonDisplay
         """
-        from ..plots import AlgorithmComparisonDisplay
+        from ..plots.algorithm_comparison import AlgorithmComparisonDisplay
 
         return AlgorithmComparisonDisplay.from_comparison(self, axes=axes, label=label)
 

@@ -7,6 +7,7 @@ import re
 import warnings
 from base64 import b64encode
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,24 +15,21 @@ import numpy as np
 from ..certificates.verdicts import Inseparable
 from ..certificates.verification import verdicts_of
 from ..kernels.functions import Precomputed
-from ..plots import BoundsDisplay, DecisionSurfaceDisplay, MarginDisplay, RobustnessDisplay
-from ..plots.style import BLUE, FAINT, GREEN, GRID, INK, PAPER, TINTS, VERMILION
-from .markup import Markup, element, void
+from ..plots.bounds import BoundsDisplay
+from ..plots.margins import MarginDisplay
+from ..plots.robustness import RobustnessDisplay
+from ..plots.style import BLUE, FAINT, GREEN, GRID, INK, PAPER, TINTS, VERMILION, new_figure
+from ..plots.surface import DecisionSurfaceDisplay
+from .markup import Markup, element, paragraph, section, void
 from .subject import Outcome, Subject
 
-MOST_DECISIONS = 6  # decisions that are drawn and listed: more would make the page long and slow to write
+FIGURE_SIZE = (7.2, 4.6)  # inches: two pictures fit side by side on a wide screen
+_DARK_TINTS = ("#173a54", "#54301a", "#12463a", "#4d3644", "#4d3d16", "#1e4052", "#363d47")
 _DARK = {
-    INK: "#e5e9ef",
-    GRID: "#323b47",
-    PAPER: "#161b22",
-    BLUE: "#4aa8e0",
-    VERMILION: "#f0803c",
-    GREEN: "#34c79b",
-    **dict(
-        zip(TINTS, ("#173a54", "#54301a", "#12463a", "#4d3644", "#4d3d16", "#1e4052", "#363d47"), strict=True)
-    ),
+    INK: "#e5e9ef", GRID: "#323b47", PAPER: "#161b22", BLUE: "#4aa8e0", VERMILION: "#f0803c", GREEN: "#34c79b",
+    **dict(zip(TINTS, _DARK_TINTS, strict=True)),
     **dict(zip(FAINT, ("#14242f", "#2e1f14"), strict=True)),
-}
+}  # fmt: skip
 _INKED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color", "hatch.color")
 _STYLE: dict[Any, Any] = {
     **dict.fromkeys(_INKED, INK),
@@ -43,21 +41,12 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def empty_figure() -> Any:
-    """Return a figure that needs no screen.
-
-    Raises
-    ------
-    ImportError
-        Without matplotlib; the message says what to install.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError(
-            "The pictures of a report need matplotlib: pip install 'maxmargin[plot]'."
-        ) from None
-    return Figure(figsize=(7.2, 4.6), layout="constrained")
+def pictures(subject: Subject) -> Markup:
+    """Return the section of all pictures that there are for this model and these data."""
+    found = list(figures(subject))
+    nothing = None if found else paragraph("There is nothing to draw: the model knows none of the labels.")
+    drawn = element("div", *found, class_="figures")
+    return section("Pictures", drawn, subject.left_out("Margins of {} more problems are not drawn."), nothing)
 
 
 def figures(subject: Subject) -> Iterator[Markup]:
@@ -80,7 +69,7 @@ def _history(subject: Subject) -> Iterator[Markup]:
     if sum(np.isfinite(report.lower) and np.isfinite(report.upper) for report in history) < 2:
         return
     yield _figure(
-        lambda ax: BoundsDisplay.from_estimator(subject.model, label=widest.label, ax=ax),
+        partial(BoundsDisplay.from_estimator, subject.model, label=widest.label),
         "Certified bounds against time. What is best possible lies between the two lines at any time; the shade is "
         "what was not ruled out yet. Time is that of the fit, as the model remembers it.",
     )
@@ -90,11 +79,11 @@ def _margins(subject: Subject) -> Iterator[Markup]:
     X, y, weights = subject.known_rows
     fitted = subject.recheck.outcome is not Outcome.OTHER_DATA
     support = "; those in full colour are the support vectors" if fitted else ""
-    for one in subject.decisions[:MOST_DECISIONS]:
+    for one in subject.listed:
         if one.signs(y)[1].any():
             yield _figure(
-                lambda ax, one=one: MarginDisplay.from_estimator(
-                    one.model, X, y, sample_weight=weights, label=one.label, ax=ax
+                partial(
+                    MarginDisplay.from_estimator, one.model, X, y, sample_weight=weights, label=one.label
                 ),
                 f"Margins y f(x) of the rows, {one.positive} upwards and {one.negative} downwards. Rows left of 0 are "
                 f"on the wrong side{support}.",
@@ -106,24 +95,23 @@ def _surface(subject: Subject) -> Iterator[Markup]:
     if first.certificate is None or isinstance(first.certificate.kernel, Precomputed) or features < 2:
         return
     alone = len(subject.decisions) == 1
+    plane, words = (
+        "components",
+        (
+            "An exact section of the decision surface, along the two principal components. Rows lie before and behind "
+            "it; crosses mark those that are really on the wrong side"
+        ),
+    )
     if features == 2:
         plane, words = None, "The decision surface in its two features"
     elif alone and subject.is_linear and np.any(subject.model.coef_):
         plane = "weights"
         words = "The decision surface seen from the side: every row is drawn at its true score"
-    else:
-        plane = "components"
-        words = (
-            "An exact section of the decision surface, along the two principal components. Rows lie before and behind "
-            "it; crosses mark those that are really on the wrong side"
-        )
     areas = "Dashed lines are the margin, f = ±1." if alone else "Areas show which class is predicted."
     X, y, weights = subject.known_rows
+    options = {"sample_weight": weights, "plane": plane, "feature_names": subject.names}
     yield _figure(
-        lambda ax: DecisionSurfaceDisplay.from_estimator(
-            first.model, X, y, sample_weight=weights, plane=plane, feature_names=subject.names, ax=ax
-        ),
-        f"{words}. {areas}",
+        partial(DecisionSurfaceDisplay.from_estimator, first.model, X, y, **options), f"{words}. {areas}"
     )
 
 
@@ -131,21 +119,21 @@ def _robustness(subject: Subject) -> Iterator[Markup]:
     if hasattr(subject.model, "certified_radius"):
         X, y, _ = subject.known_rows
         yield _figure(
-            lambda ax: RobustnessDisplay.from_estimator(subject.decisions[0].model, X, y, ax=ax),
+            partial(RobustnessDisplay.from_estimator, subject.decisions[0].model, X, y),
             "The share of rows that stay correct whatever perturbation of at most some size they suffer: proved, not "
             "sampled.",
         )
 
 
-def _figure(draw: Callable[[Any], Any], words: str) -> Markup:
+def _figure(draw: Callable[..., Any], words: str) -> Markup:
     """Return a picture with its words; its title is the alternative text, for readers who do not see it."""
     from matplotlib import rc_context
 
     with rc_context(_STYLE), warnings.catch_warnings():
         # letters that the font lacks are drawn as boxes; the words beside the picture have them
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
-        ax = empty_figure().subplots()
-        draw(ax)
+        ax = new_figure(FIGURE_SIZE).subplots()
+        draw(ax=ax)
         title = " ".join(ax.get_title(loc="left").split())
         text, unsigned = io.StringIO(), dict.fromkeys(("Date", "Creator", "Format", "Type"))
         ax.figure.savefig(text, format="svg", metadata=unsigned)

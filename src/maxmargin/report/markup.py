@@ -27,6 +27,12 @@ def paragraph(*content: Any, **attributes: Any) -> Markup:
     return element("p", *content, **attributes)
 
 
+def section(title: str, *content: Any) -> Markup:
+    """Return a section with its title, by which it can be referred to."""
+    name = title.lower().replace(" ", "-")
+    return element("section", element("h2", title, id=name), *content, aria_labelledby=name)
+
+
 def void(name: str, /, **attributes: Any) -> Markup:
     """Return an element without content."""
     return Markup(f"<{name}{_attributes(attributes)}>")

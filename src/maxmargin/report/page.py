@@ -9,13 +9,20 @@ from typing import Any
 
 import numpy as np
 import sklearn
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from .. import __version__
+from ..estimators.decisions import feature_names_of, rows_of
+from ..estimators.kernel import KernelMaxMarginClassifier
+from ..estimators.linear import MaxMarginClassifier
 from ..numerics.files import check_place, written_whole
-from .figures import empty_figure
+from ..plots.style import new_figure
+from .figures import FIGURE_SIZE, pictures
 from .markup import Markup, element, joined, void
-from .sections import body
+from .sections import certain, certificate, decisive_rows, features, overview, verdict
 from .subject import Recheck, Subject
+
+PARTS = (verdict, overview, certificate, pictures, decisive_rows, certain, features)
 
 # forbids browsers to fetch or run anything
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
@@ -85,8 +92,19 @@ def write_report(
     <Outcome.HOLDS: 'HOLDS'>
     """
     check_place(path)
-    empty_figure()  # raises before the work if matplotlib is missing
-    subject = Subject.of(model, X, y, sample_weight, feature_names, top)
+    new_figure(FIGURE_SIZE)  # raises before the work if matplotlib is missing
+    if not isinstance(model, MaxMarginClassifier | KernelMaxMarginClassifier):
+        raise ValueError(
+            "a report is about a certificate, which MaxMarginClassifier and KernelMaxMarginClassifier have; got "
+            f"{type(model).__name__}."
+        )
+    check_is_fitted(model)
+    if not (isinstance(top, int) and not isinstance(top, bool) and top >= 1):
+        raise ValueError(f"top must be a whole number of at least 1; got {top!r}.")
+    X, y = rows_of(model, X), column_or_1d(y)
+    check_consistent_length(X, y, sample_weight)
+    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    subject = Subject(model, X, y, weights, feature_names_of(model, X, feature_names), top)
     page = _page(subject, name)
     with written_whole(path) as file:
         file.write(page.encode(errors="replace"))  # a name may hold half a surrogate pair
@@ -109,6 +127,6 @@ def _page(subject: Subject, name: str | None) -> str:
         f"Written by maxmargin {__version__} (Python {sys.version.split()[0]}, NumPy {np.__version__}, scikit-learn "
         f"{sklearn.__version__})."
     )
-    main = element("main", element("h1", title), body(subject))
+    main = element("main", element("h1", title), *(part(subject) for part in PARTS))
     whole = element("html", head, element("body", main, element("footer", element("p", versions))), lang="en")
     return joined([Markup("<!DOCTYPE html>\n"), whole, Markup("\n")])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,16 @@ from ..plots.base import problem_name
 from ..plots.style import norm_text, percent
 from ..problem.problem import Problem
 from ..problem.status import Status
-from .figures import MOST_DECISIONS, figures
-from .markup import Markup, element, joined, paragraph, table
+from .markup import Markup, element, paragraph, section, table
 from .subject import Outcome, Subject
 
 MATTERS = 1e-3  # share of the largest weight above which another one counts: the default of `SparsityDisplay`
 MOST_CLASSES = 12  # classes that are named: more would fill the page
 # Relative gap above which one bound is no bound at all: that of a margin which is not reached.
 NO_GAP = 1e4
+CERTAIN = (
+    "problem", "without weight in every optimum", "margin below one in every optimum", "perhaps mislabelled",
+)  # fmt: skip
 ON_MARGIN = 1e-6  # least distance from a margin of one that is told apart from it, whatever the tolerance
 SHORTEST_BAR = 0.005  # so that a bar is seen
 
@@ -38,6 +39,21 @@ STATUS_WORDS = {
     Status.UNDECIDED: "no separator was found, and no proof that there is none",
     Status.NOT_FINITE: "numbers overflowed: the scale of the data is beyond float64",
 }
+# of each outcome: the mood of its colour, a title, and the reason
+VERDICTS = {
+    Outcome.HOLDS: (
+        "fair", "Proof rechecked", "every bound was recomputed from the {rows} rows of these data, and holds.",
+    ),
+    Outcome.NOTHING_PROVED: (
+        "bad", "Nothing is proved", "the fit ended before it found a bound, and there is nothing to recheck.",
+    ),
+    Outcome.FAILS: ("bad", "The proof does not hold", "{reason}."),
+    Outcome.OTHER_DATA: (
+        "fair", "Other data",
+        "these are not the data that the model was fitted to ({reason}). Its certificate is about those, and was not "
+        "rechecked here; accuracy, margins and robustness below are about the data of this report.",
+    ),
+}  # fmt: skip
 SOURCES = {
     Outcome.HOLDS: "All numbers were recomputed from the data by code that shares nothing with the solver, and "
     "rounded outwards.",
@@ -48,34 +64,13 @@ SOURCES = {
 }
 
 
-def body(subject: Subject) -> Markup:
-    """Return the verdict and all sections."""
-    return joined([verdict(subject), *(section(subject) for section in SECTIONS)])
-
-
 def verdict(subject: Subject) -> Markup:
     """Return the status of the fit, and whether its proof holds on these data."""
     status, recheck = subject.model.status_, subject.recheck
-    mood, title, words = {
-        Outcome.HOLDS: (
-            "good" if status is Status.CERTIFIED else "fair",
-            "Proof rechecked",
-            f"every bound was recomputed from the {len(subject.y)} rows of these data, and holds.",
-        ),
-        Outcome.NOTHING_PROVED: (
-            "bad",
-            "Nothing is proved",
-            "the fit ended before it found a bound, and there is nothing to recheck.",
-        ),
-        Outcome.FAILS: ("bad", "The proof does not hold", f"{recheck.words.removesuffix('.')}."),
-        Outcome.OTHER_DATA: (
-            "fair",
-            "Other data",
-            f"these are not the data that the model was fitted to ({recheck.words.rstrip('.')}). Its certificate is "
-            "about those, and was not rechecked here; accuracy, margins and robustness below are about the data of "
-            "this report.",
-        ),
-    }[recheck.outcome]
+    mood, title, words = VERDICTS[recheck.outcome]
+    if recheck.outcome is Outcome.HOLDS and status is Status.CERTIFIED:
+        mood = "good"
+    words = words.format(rows=len(subject.y), reason=recheck.words.rstrip("."))
     role = None if recheck.outcome is Outcome.HOLDS else "alert"
     return element(
         "div",
@@ -99,7 +94,7 @@ def overview(subject: Subject) -> Markup:
         "Accuracy on these data": _accuracy(subject),
     }
     entries = [element("div", element("dt", name), element("dd", words)) for name, words in facts.items()]
-    return _section("Overview", element("dl", *entries))
+    return section("Overview", element("dl", *entries))
 
 
 def certificate(subject: Subject) -> Markup:
@@ -112,31 +107,17 @@ def certificate(subject: Subject) -> Markup:
     else:
         quantity = "margin" if parts[0][1].problem.hard else "objective"
         head = ["problem", "at least", "at most", "certified gap", "proved by"]
-        lines = [
-            [
-                one.name,
-                f"{c.lower:.9g}",
-                f"{c.upper:.9g}",
-                _certified_gap(c),
-                f"{c.support.size} of {c.rows} rows",
-            ]
-            for one, c in parts
-        ]
+        lines = []
+        for one, c in parts:
+            proof = f"{c.support.size} of {c.rows} rows"
+            lines.append([one.name, f"{c.lower:.9g}", f"{c.upper:.9g}", _certified_gap(c), proof])
         words.append(table(f"Bounds on the best {quantity} of each problem", head, lines, (1, 2, 3, 4)))
     for label, proof in verdicts_of(subject.model).items():
         title = "The exact proof" if label is None else f"The exact proof about class {text_of(label)}"
         words += [element("h3", title), element("pre", str(proof))]
     command, call = "maxmargin check MODEL DATA", "maxmargin.verify(model, X, y)"
     how = ["To recheck the bounds yourself: ", element("code", command), ", or ", element("code", call), "."]
-    return _section("Certificate", *words, paragraph(*how))
-
-
-def pictures(subject: Subject) -> Markup:
-    """Return all pictures."""
-    found = list(figures(subject))
-    more = _more(len(subject.decisions), "Margins of {} more problems are not drawn.")
-    nothing = None if found else paragraph("There is nothing to draw: the model knows none of the labels.")
-    return _section("Pictures", element("div", *found, class_="figures"), more, nothing)
+    return section("Certificate", *words, paragraph(*how))
 
 
 def decisive_rows(subject: Subject) -> Markup:
@@ -147,9 +128,9 @@ def decisive_rows(subject: Subject) -> Markup:
             "The rows that the model is made of are those of its fit, by number; the rows of these data are others, "
             "and are not listed."
         )
-        return _section(title, paragraph(words, class_="note"))
+        return section(title, paragraph(words, class_="note"))
     if all(part.support.size == 0 for _, part in subject.parts):
-        return _section(title, paragraph("No row has a dual weight, and no row bounds the best value."))
+        return section(title, paragraph("No row has a dual weight, and no row bounds the best value."))
     problem = subject.parts[0][1].problem
     bound = "No margin above the bound" if problem.hard else "No objective below the bound"
     words = (
@@ -158,9 +139,9 @@ def decisive_rows(subject: Subject) -> Markup:
     )
     if problem.loss == "hinge" and not problem.hard:
         words += " A row at its cap pulls as hard as C and its sample weight allow; of these, lowest margins are first."
-    tables = [_rows_table(subject, one, part) for one, part in subject.parts[:MOST_DECISIONS]]
-    more = _more(len(subject.parts), "Rows of {} more problems are not listed.")
-    return _section(title, paragraph(words), *tables, more)
+    tables = [_rows_table(subject, one, part) for one, part in subject.parts[: len(subject.listed)]]
+    more = subject.left_out("Rows of {} more problems are not listed.")
+    return section(title, paragraph(words), *tables, more)
 
 
 def certain(subject: Subject) -> Markup | None:
@@ -171,12 +152,11 @@ def certain(subject: Subject) -> Markup | None:
     words: list[Any] = []
     if found.leave_one_out is not None:
         least, most = found.leave_one_out
-        words.append(
-            paragraph(
-                f"Left out one by one, between {least} and {most} of {len(subject.y)} rows would be labelled wrongly "
-                "by the classifier learnt without them. That follows from the certified gap; nothing was fitted again."
-            )
+        sentence = (
+            f"Left out one by one, between {least} and {most} of {len(subject.y)} rows would be labelled wrongly by "
+            "the classifier learnt without them. That follows from the certified gap; nothing was fitted again."
         )
+        words.append(paragraph(sentence))
     lines = []
     for one, part in zip(subject.decisions, found.parts, strict=True):
         counts = ["not known", "not known"]
@@ -184,17 +164,11 @@ def certain(subject: Subject) -> Markup | None:
             rows = (part.optimum.weightless, part.optimum.inside)
             counts = [str(int((some & part.takes_part).sum())) for some in rows]
         lines.append([one.name, *counts, _numbers(part.suspects, top) or "none"])
-    head = [
-        "problem",
-        "without weight in every optimum",
-        "margin below one in every optimum",
-        "perhaps mislabelled",
-    ]
-    words.append(table("What is certain of the rows", head, lines, (1, 2)))
+    words.append(table("What is certain of the rows", CERTAIN, lines, (1, 2)))
     if found.contradictory:
         sets = "; ".join(_numbers(rows, top) for rows in found.contradictory[:top])
         words.append(paragraph(f"Rows that are equal, with different labels: {sets}."))
-    return _section("Certain", *words)
+    return section("Certain", *words)
 
 
 def features(subject: Subject) -> Markup:
@@ -202,7 +176,7 @@ def features(subject: Subject) -> Markup:
     title = "Features"
     if not subject.is_linear:
         kernel = subject.parts[0][1].kernel
-        return _section(
+        return section(
             title, paragraph(f"A function of the kernel {kernel} has no weights of single features.")
         )
     coef = np.asarray(subject.model.coef_, dtype=float)
@@ -222,29 +196,14 @@ def features(subject: Subject) -> Markup:
         )
         head = ["feature", "weight", "share of the largest"]
         lines = [[subject.names[j], f"{coef[0, j]:.6g}", _bar(float(coef[0, j]) / longest)] for j in order]
-        return _section(title, paragraph(words), table(caption, head, lines, (1,)))
-    columns = subject.decisions[:MOST_DECISIONS]
+        return section(title, paragraph(words), table(caption, head, lines, (1,)))
+    columns = subject.listed
     words = "A feature of positive weight speaks for the first side of a problem, as it grows."
     if len(subject.decisions) > len(columns):
         words += f" The first {len(columns)} of {len(subject.decisions)} problems are listed."
     head = ["feature", *(one.name for one in columns)]
     lines = [[subject.names[j], *(f"{coef[one.index, j]:.6g}" for one in columns)] for j in order]
-    return _section(title, paragraph(words), table(caption, head, lines, range(1, len(head))))
-
-
-SECTIONS: tuple[Callable[[Subject], Markup | None], ...] = (
-    overview, certificate, pictures, decisive_rows, certain, features,
-)  # fmt: skip
-
-
-def _section(title: str, *content: Any) -> Markup:
-    name = title.lower().replace(" ", "-")
-    return element("section", element("h2", title, id=name), *content, aria_labelledby=name)
-
-
-def _more(count: int, words: str) -> Markup | None:
-    """Return a sentence about the problems beyond those that are listed, if there are any."""
-    return paragraph(words.format(count - MOST_DECISIONS)) if count > MOST_DECISIONS else None
+    return section(title, paragraph(words), table(caption, head, lines, range(1, len(head))))
 
 
 def _rows_table(subject: Subject, one: Decision, part: Certificate) -> Markup:

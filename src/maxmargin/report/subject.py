@@ -8,15 +8,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from ..certificates.certificate import Certificate, CertificateError, Certificates
 from ..certificates.verdicts import Inseparable
 from ..certificates.verification import verdicts_of, verify, verify_verdicts
-from ..estimators.decisions import Decision, decisions, feature_names_of, rows_of
+from ..estimators.decisions import Decision, decisions
 from ..estimators.explanation import SupportReport, explained
-from ..estimators.kernel import KernelMaxMarginClassifier
-from ..estimators.linear import MaxMarginClassifier
+from .markup import Markup, paragraph
+
+MOST_DECISIONS = 6  # decisions that are drawn and listed: more would make the page long and slow to write
 
 
 class Outcome(StrEnum):
@@ -70,35 +70,20 @@ class Subject:
     names: list[str]
     top: int
 
-    @classmethod
-    def of(
-        cls, model: Any, X: Any, y: Any, sample_weight: Any = None, feature_names: Any = None, top: int = 10
-    ) -> Subject:
-        """Check a model and data.
-
-        Raises
-        ------
-        NotFittedError
-        ValueError
-            If the model has no certificate, or the data do not fit it.
-        """
-        if not isinstance(model, MaxMarginClassifier | KernelMaxMarginClassifier):
-            raise ValueError(
-                "a report is about a certificate, which MaxMarginClassifier and KernelMaxMarginClassifier have; got "
-                f"{type(model).__name__}."
-            )
-        check_is_fitted(model)
-        if not (isinstance(top, int) and not isinstance(top, bool) and top >= 1):
-            raise ValueError(f"top must be a whole number of at least 1; got {top!r}.")
-        X, y = rows_of(model, X), column_or_1d(y)
-        check_consistent_length(X, y, sample_weight)
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        return cls(model, X, y, weights, feature_names_of(model, X, feature_names), top)
-
     @cached_property
     def decisions(self) -> list[Decision]:
         """The binary decisions of the model; they take arrays without names."""
         return decisions(self.model)
+
+    @property
+    def listed(self) -> list[Decision]:
+        """The decisions that are drawn and listed one by one."""
+        return self.decisions[:MOST_DECISIONS]
+
+    def left_out(self, words: str) -> Markup | None:
+        """Return a sentence about the number of decisions that are not listed, if there are any."""
+        more = len(self.decisions) - MOST_DECISIONS
+        return paragraph(words.format(more)) if more > 0 else None
 
     @cached_property
     def recheck(self) -> Recheck:
