@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +15,7 @@ from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils.validation import check_is_fitted
 
 from ..algorithms import ALGORITHMS, Algorithm, Decomposition
-from ..certificates.certificate import Certificate, Certificates, Fingerprint
+from ..certificates.certificate import Certificate, Certificates
 from ..certificates.verdicts import Inseparable, Undecided
 from ..estimators.cv import MaxMarginClassifierCV
 from ..estimators.imported import Imported, ImportedKernelClassifier, ImportedLinearClassifier
@@ -26,7 +26,6 @@ from ..fit.report import Report
 from ..kernels.functions import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
 from ..numerics.files import written_whole
 from ..problem.multiclass import named_parts, parts_of
-from ..problem.problem import Problem
 from ..problem.status import Status
 from .sealed_file import ModelFileError, pack, plain, unpack
 
@@ -71,9 +70,11 @@ def save(model: Model | MaxMarginClassifierCV, path: str | os.PathLike[str]) -> 
         names = ", ".join(cls.__name__ for cls in _LAYOUTS)
         raise ModelFileError(f"save writes models of {names}; got {type(model).__name__}.")
     check_is_fitted(model)
-    layout, fitted, arrays = _LAYOUTS[type(model)], {}, {}
-    for name in layout.arrays:
-        arrays[name] = getattr(model, f"{name}_")
+    layout, fitted = _LAYOUTS[type(model)], {}
+    arrays = {name: getattr(model, f"{name}_") for name in layout.arrays}
+    for name in layout.values:
+        attribute, to_json, _ = _VALUES[name]
+        fitted[name] = to_json(getattr(model, attribute))
     for write, _ in layout.parts:
         write(model, fitted, arrays)
     record = {"class": type(model).__name__, "parameters": parameters_of(model), "fitted": fitted}
@@ -110,10 +111,14 @@ def load(path: str | os.PathLike[str]) -> Model:
             )
         cls = classes[record["class"]]
         model = cls(**_parameters_from(cls, record["parameters"]))
-        for name in _LAYOUTS[cls].arrays:
+        layout, fitted = _LAYOUTS[cls], record["fitted"]
+        for name in layout.arrays:
             setattr(model, f"{name}_", arrays[name])
-        for _, read in _LAYOUTS[cls].parts:
-            read(model, record["fitted"], arrays)
+        for name in layout.values:
+            attribute, _, from_json = _VALUES[name]
+            setattr(model, attribute, from_json(fitted[name]))
+        for part in [read for _, read in layout.parts] + list(layout.checks):
+            part(model, fitted, arrays)
     except ModelFileError:
         raise
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
@@ -155,7 +160,7 @@ def _algorithm_record(algorithm: Any) -> Any:
             f"a model file cannot name the algorithm {type(algorithm).__name__}, which is not one of "
             f'{", ".join(ALGORITHMS)}; call model.set_params(algorithm="auto") before it is saved.'
         )
-    return {"name": algorithm.name, "fields": _fields(algorithm)}
+    return {"name": algorithm.name, "fields": _encode(algorithm)}
 
 
 def _hasher_record(hasher: FeatureHasher) -> Record:
@@ -180,9 +185,43 @@ def _parameters_from(cls: type[Any], record: Record) -> Record:
     return record
 
 
-def _fields(instance: Any) -> Record:
-    """Return the fields of a dataclass."""
-    return {field.name: plain(getattr(instance, field.name)) for field in fields(instance)}
+def _encode(instance: Any, name: str = "", arrays: Arrays | None = None) -> Record:
+    """Return the fields of a dataclass as JSON has them; arrays among them go to `arrays`, as ``name.field``.
+
+    Fractions are text, which holds all their digits. Kernels are left out: they are those of the model.
+    """
+    record: Record = {}
+    for field in fields(instance):
+        value = getattr(instance, field.name)
+        if isinstance(value, np.ndarray) and arrays is not None:
+            arrays[f"{name}.{field.name}"] = value
+        elif isinstance(value, tuple):
+            record[field.name] = [str(one) if isinstance(one, Fraction) else plain(one) for one in value]
+        elif is_dataclass(value) and not isinstance(value, Kernel):
+            record[field.name] = _encode(value, name, arrays)
+        elif not isinstance(value, Kernel):
+            record[field.name] = plain(value)
+    return record
+
+
+def _decode(kind: type[Any], record: Record, name: str, arrays: Arrays, **known: Any) -> Any:
+    """Return the dataclass of a record that `_encode` made, whose types say what its values have to be.
+
+    Fields that files of early versions do not have keep their defaults; `known` are values of fields that are in no
+    file.
+    """
+    types, values = get_type_hints(kind), dict(known)
+    for field, value in record.items():
+        if is_dataclass(types[field]):
+            values[field] = _decode(types[field], value, name, arrays)
+        elif get_origin(types[field]) is tuple:
+            values[field] = tuple(map(Fraction, value) if Fraction in get_args(types[field]) else value)
+        else:
+            values[field] = float(value) if types[field] is float else value
+    for field, type_ in types.items():
+        if type_ is np.ndarray:
+            values[field] = arrays[f"{name}.{field}"]
+    return kind(**values)
 
 
 # names of classes and features, and the columns of the data that the command line read
@@ -250,13 +289,8 @@ def _read_expansion(model: Any, record: Record, arrays: Arrays) -> None:
     model.make_machine(_KERNELS[record["kernel"]["class"]](**values))
 
 
-def _write_kernel_fit(model: Any, record: Record, arrays: Arrays) -> None:
-    record["gamma"] = plain(float(model.gamma_))
-    record["shape"] = [int(size) for size in model.shape_fit_]
-
-
-def _read_kernel_fit(model: Any, record: Record, arrays: Arrays) -> None:
-    model.gamma_, model.shape_fit_ = float(record["gamma"]), tuple(record["shape"])
+def _check_support(model: Any, record: Record, arrays: Arrays) -> None:
+    """Raise ValueError where the support vectors of the classes are not as many as those of the fit."""
     if model.n_support_.sum() != model.support_.size:
         raise ValueError(f"there are {model.support_.size} support vectors")
 
@@ -267,12 +301,9 @@ def _read_kernel_fit(model: Any, record: Record, arrays: Arrays) -> None:
 def _write_certificates(model: Any, record: Record, arrays: Arrays) -> None:
     """Write the bounds with their dual weights, the proofs about hard margins, and the reports of the fit."""
     certificate = model.certificate_
-    record["n_features_in"], record["n_iter"] = model.n_features_in_, int(model.n_iter_)
-    record["status"] = model.status_.value
     record["one_vs_rest"] = isinstance(certificate, Certificates)
     record["certificates"] = [
-        _certificate_record(part, f"certificate.{k}", arrays)
-        for k, part in enumerate(certificate.certificates)
+        _encode(part, f"certificate.{k}", arrays) for k, part in enumerate(certificate.certificates)
     ]
     # reports and verdicts name a problem by its place among the certificates
     place: dict[Any, Any] = {None: None}
@@ -283,81 +314,31 @@ def _write_certificates(model: Any, record: Record, arrays: Arrays) -> None:
     # a separator is the model itself
     proofs = {label: one for label, one in verdicts.items() if isinstance(one, Inseparable | Undecided)}
     record["verdicts"] = [
-        {"class": place[label], **_verdict_record(verdict, f"verdict.{k}", arrays)}
+        {**_encode(verdict, f"verdict.{k}", arrays), "class": place[label]}
         for k, (label, verdict) in enumerate(proofs.items())
     ]
-    record["history"] = [_fields(replace(report, label=place[report.label])) for report in model.history_]
+    record["history"] = [_encode(replace(report, label=place[report.label])) for report in model.history_]
 
 
 def _read_certificates(model: Any, record: Record, arrays: Arrays) -> None:
     """Read certificates, verdicts and reports, with the names of their problems."""
-    model.n_features_in_, model.n_iter_ = record["n_features_in"], record["n_iter"]
-    model.status_ = Status(record["status"])
     kernel = getattr(model, "kernel_", Linear())
     parts = tuple(
-        _certificate_from(part, f"certificate.{k}", arrays, kernel)
+        _decode(Certificate, part, f"certificate.{k}", arrays, kernel=kernel)
         for k, part in enumerate(record["certificates"])
     )
     labels = named_parts(parts_of(getattr(model, "multi_class_", "ovr"), len(model.classes_)), model.classes_)
     model.certificate_ = Certificates(tuple(labels), parts) if record["one_vs_rest"] else parts[0]
     names: dict[Any, Any] = {None: None} | dict(enumerate(labels))
-    reports = [Report(**report) for report in record["history"]]
+    reports = [_decode(Report, report, "", arrays) for report in record["history"]]
     model.history_ = [replace(report, label=names[report.label]) for report in reports]
-    verdicts = {  # files of early versions have none
-        names[verdict["class"]]: _verdict_from(verdict, f"verdict.{k}", arrays)
-        for k, verdict in enumerate(record.get("verdicts", []))
-    }
+    verdicts = {}
+    for k, verdict in enumerate(record.get("verdicts", [])):  # files of early versions have none
+        label = names[verdict.pop("class")]
+        kind = Undecided if "certificate" in verdict else Inseparable
+        verdicts[label] = _decode(kind, verdict, f"verdict.{k}", arrays)
     if verdicts:
         model.verdict_ = verdicts if record["one_vs_rest"] else verdicts[None]
-
-
-def _certificate_record(part: Certificate, name: str, arrays: Arrays) -> Record:
-    arrays[f"{name}.support"], arrays[f"{name}.dual"] = part.support, part.dual
-    return {
-        "problem": _fields(part.problem),
-        "lower": plain(part.lower),
-        "upper": plain(part.upper),
-        "fingerprint": _fields(part.fingerprint),
-    }
-
-
-def _certificate_from(record: Record, name: str, arrays: Arrays, kernel: Kernel) -> Certificate:
-    return Certificate(
-        Problem(**record["problem"]),
-        float(record["lower"]),
-        float(record["upper"]),
-        arrays[f"{name}.support"],
-        arrays[f"{name}.dual"],
-        Fingerprint(**record["fingerprint"]),
-        kernel,
-    )
-
-
-_VERDICT_FIELDS = ("bias", "features", "method", "seconds", "p")  # of both kinds, besides their classes
-
-
-def _verdict_record(verdict: Inseparable | Undecided, name: str, arrays: Arrays) -> Record:
-    """Return the verdict on a hard margin; fractions are text, which holds all their digits."""
-    record = {field: plain(getattr(verdict, field)) for field in _VERDICT_FIELDS}
-    record["classes"] = [plain(label) for label in verdict.classes]
-    if isinstance(verdict, Undecided):
-        bounds = {"lo": plain(verdict.lo), "hi": plain(verdict.hi), "reason": verdict.reason}
-        return record | bounds | {"certificate": _certificate_record(verdict.certificate, name, arrays)}
-    arrays[f"{name}.support"] = verdict.support
-    weights = [str(weight) for weight in verdict.weights]
-    return record | {"rows": verdict.rows, "radius": plain(verdict.radius), "weights": weights}
-
-
-def _verdict_from(record: Record, name: str, arrays: Arrays) -> Inseparable | Undecided:
-    shared: Record = {field: record[field] for field in _VERDICT_FIELDS}
-    shared["classes"] = tuple(record["classes"])
-    if "certificate" in record:
-        certificate = _certificate_from(record["certificate"], name, arrays, Linear())
-        return Undecided(record["lo"], record["hi"], certificate, reason=record["reason"], **shared)
-    weights = tuple(map(Fraction, record["weights"]))
-    return Inseparable(
-        arrays[f"{name}.support"], weights, rows=record["rows"], radius=record["radius"], **shared
-    )
 
 
 # streams
@@ -382,17 +363,12 @@ def _read_stream(model: Any, record: Record, arrays: Arrays) -> None:
 # models of other programs
 
 
-def _write_import(model: Any, record: Record, arrays: Arrays) -> None:
-    record["n_features_in"], record["origin"] = model.n_features_in_, model.origin_
+def _write_order(model: Any, record: Record, arrays: Arrays) -> None:
     arrays["order"] = np.searchsorted(model.classes_, model.labels_)
 
 
-def _read_import(model: Any, record: Record, arrays: Arrays) -> None:
-    model.keep(model.classes_[arrays["order"]], record["n_features_in"], record["origin"])
-
-
-def _write_nothing(model: Any, record: Record, arrays: Arrays) -> None:
-    """Write nothing: the part only checks what is read."""
+def _read_order(model: Any, record: Record, arrays: Arrays) -> None:
+    model.labels_ = model.classes_[arrays["order"]]
 
 
 def _check_weights(model: Any, record: Record, arrays: Arrays) -> None:
@@ -402,7 +378,19 @@ def _check_weights(model: Any, record: Record, arrays: Arrays) -> None:
         raise ValueError(f"coefficients have shape {model.coef_.shape}")
 
 
+# the content of the files of each class
+
 Part = Callable[[Any, Record, Arrays], None]
+
+# Attributes that are plain values, by their names in the record: as JSON has them, and back.
+_VALUES: dict[str, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "n_features_in": ("n_features_in_", int, int),
+    "n_iter": ("n_iter_", int, int),
+    "status": ("status_", str, Status),
+    "gamma": ("gamma_", lambda gamma: plain(float(gamma)), float),
+    "shape": ("shape_fit_", lambda shape: [int(size) for size in shape], tuple),
+    "origin": ("origin_", dict, dict),
+}
 
 
 @dataclass(frozen=True)
@@ -413,27 +401,39 @@ class _Layout:
     ----------
     arrays : tuple of str
         Fitted arrays, without the underscore at their ends.
+    values : tuple of str
+        Fitted values, by their names in `_VALUES`.
     parts : tuple of pairs of functions
         Each writes a part of a model to the record and the arrays, and reads it; in the order of reading.
+    checks : tuple of functions
+        Each raises ValueError where what was read does not fit together.
     """
 
     arrays: tuple[str, ...]
+    values: tuple[str, ...]
     parts: tuple[tuple[Part, Part], ...]
+    checks: tuple[Part, ...] = ()
 
 
 _NAMES = (_write_names, _read_names)
-_WEIGHTS = (_write_nothing, _check_weights)
 _EXPANSION = (_write_expansion, _read_expansion)
 _CERTIFICATES = (_write_certificates, _read_certificates)
-_IMPORT = (_write_import, _read_import)
+_ORDER = (_write_order, _read_order)
+_FIT, _IMPORT = ("n_features_in", "n_iter", "status"), ("n_features_in", "origin")
 
 _LAYOUTS: dict[type[Any], _Layout] = {
-    MaxMarginClassifier: _Layout(("coef", "intercept", "class_weight"), (_NAMES, _CERTIFICATES, _WEIGHTS)),
+    MaxMarginClassifier: _Layout(
+        ("coef", "intercept", "class_weight"), _FIT, (_NAMES, _CERTIFICATES), (_check_weights,)
+    ),
     KernelMaxMarginClassifier: _Layout(
         ("intercept", "class_weight", "support", "dual_coef", "n_support"),
-        (_NAMES, (_write_kernel_fit, _read_kernel_fit), _EXPANSION, _CERTIFICATES),
+        (*_FIT, "gamma", "shape"),
+        (_NAMES, _EXPANSION, _CERTIFICATES),
+        (_check_support,),
     ),
-    OnlineMarginClassifier: _Layout((), (_NAMES, (_write_stream, _read_stream))),
-    ImportedLinearClassifier: _Layout(("coef", "intercept"), (_NAMES, _IMPORT, _WEIGHTS)),
-    ImportedKernelClassifier: _Layout(("intercept", "dual_coef", "n_support"), (_NAMES, _IMPORT, _EXPANSION)),
+    OnlineMarginClassifier: _Layout((), (), (_NAMES, (_write_stream, _read_stream))),
+    ImportedLinearClassifier: _Layout(("coef", "intercept"), _IMPORT, (_NAMES, _ORDER), (_check_weights,)),
+    ImportedKernelClassifier: _Layout(
+        ("intercept", "dual_coef", "n_support"), _IMPORT, (_NAMES, _ORDER, _EXPANSION)
+    ),
 }
