@@ -435,6 +435,12 @@ class TestKernelMachines:
         path.write_bytes(pack(arrays, record))
         assert load(path).multi_class_ == "ovo"
 
+    def test_a_verdict_keeps_its_kernel(self, path):
+        rows, labels = np.array([[0.0], [0.0], [1.0]]), np.array([0, 1, 1])
+        model = KernelMaxMarginClassifier(kernel="poly", degree=2, C=np.inf).fit(rows, labels)
+        save(model, path)
+        assert load(path).verdict_.kernel == model.verdict_.kernel == model.kernel_
+
     def test_a_precomputed_matrix(self, path):
         model = KernelMaxMarginClassifier(kernel="precomputed").fit(X @ X.T, Y)
         save(model, path)

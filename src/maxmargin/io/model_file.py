@@ -204,16 +204,16 @@ def _encode(instance: Any, name: str = "", arrays: Arrays | None = None) -> Reco
     return record
 
 
-def _decode(kind: type[Any], record: Record, name: str, arrays: Arrays, **known: Any) -> Any:
+def _decode(kind: type[Any], record: Record, name: str, arrays: Arrays, kernel: Kernel) -> Any:
     """Return the dataclass of a record that `_encode` made, whose types say what its values have to be.
 
-    Fields that files of early versions do not have keep their defaults; `known` are values of fields that are in no
-    file.
+    Fields that files of early versions do not have keep their defaults.
     """
-    types, values = get_type_hints(kind), dict(known)
+    types = get_type_hints(kind)
+    values: Record = {"kernel": kernel} if "kernel" in types else {}
     for field, value in record.items():
         if is_dataclass(types[field]):
-            values[field] = _decode(types[field], value, name, arrays)
+            values[field] = _decode(types[field], value, name, arrays, kernel)
         elif get_origin(types[field]) is tuple:
             values[field] = tuple(map(Fraction, value) if Fraction in get_args(types[field]) else value)
         else:
@@ -324,19 +324,19 @@ def _read_certificates(model: Any, record: Record, arrays: Arrays) -> None:
     """Read certificates, verdicts and reports, with the names of their problems."""
     kernel = getattr(model, "kernel_", Linear())
     parts = tuple(
-        _decode(Certificate, part, f"certificate.{k}", arrays, kernel=kernel)
+        _decode(Certificate, part, f"certificate.{k}", arrays, kernel)
         for k, part in enumerate(record["certificates"])
     )
     labels = named_parts(parts_of(getattr(model, "multi_class_", "ovr"), len(model.classes_)), model.classes_)
     model.certificate_ = Certificates(tuple(labels), parts) if record["one_vs_rest"] else parts[0]
     names: dict[Any, Any] = {None: None} | dict(enumerate(labels))
-    reports = [_decode(Report, report, "", arrays) for report in record["history"]]
+    reports = [_decode(Report, report, "", arrays, kernel) for report in record["history"]]
     model.history_ = [replace(report, label=names[report.label]) for report in reports]
     verdicts = {}
     for k, verdict in enumerate(record.get("verdicts", [])):  # files of early versions have none
         label = names[verdict.pop("class")]
         kind = Undecided if "certificate" in verdict else Inseparable
-        verdicts[label] = _decode(kind, verdict, f"verdict.{k}", arrays)
+        verdicts[label] = _decode(kind, verdict, f"verdict.{k}", arrays, kernel)
     if verdicts:
         model.verdict_ = verdicts if record["one_vs_rest"] else verdicts[None]
 
