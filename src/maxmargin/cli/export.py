@@ -50,19 +50,16 @@ def export(
     check_file(model)
     check_place(output, model)
 
-    from ..io.json import to_json
+    from ..io import json, onnx, text_models
     from ..io.model_file import load
-    from ..io.onnx import to_onnx
-    from ..io.text_models import to_liblinear, to_libsvm
 
-    fitted = load(model)
+    fitted, options = load(model), {}
     if kind == "onnx":
-        to_onnx(fitted, output, dtype="float32" if single else "float64")
-    elif kind == "json":
-        to_json(fitted, output)
-    else:
-        write = to_liblinear if kind == "liblinear" else to_libsvm
-        write(fitted, output, labels=_whole_numbers(labels))
+        options = {"dtype": "float32" if single else "float64"}
+    elif labels is not None:
+        options = {"labels": _whole_numbers(labels)}
+    homes = {"onnx": onnx, "json": json, "liblinear": text_models, "libsvm": text_models}
+    getattr(homes[kind], f"to_{kind}")(fitted, output, **options)
 
 
 @command()
@@ -101,12 +98,9 @@ def import_model(
     from ..io.model_file import save
     from ..io.text_models import from_liblinear, from_libsvm
 
-    model: Any
-    if kind == "json":
-        model = from_json(file)
-    else:
-        model = from_liblinear(file) if kind == "liblinear" else from_libsvm(file, n_features=n_features)
-        # svmlight indices of both programs count from 1
+    readers = {"json": from_json, "liblinear": from_liblinear}
+    model: Any = from_libsvm(file, n_features=n_features) if kind == "libsvm" else readers[kind](file)
+    if kind != "json":  # svmlight indices of both programs count from 1
         model.source_ = {"label": None, "first_index": 1}
     save(model, output)
 
@@ -124,9 +118,7 @@ def _format_of(path: Path) -> str:
     )
 
 
-def _whole_numbers(labels: str | None) -> list[int] | None:
-    if labels is None:
-        return None
+def _whole_numbers(labels: str) -> list[int]:
     try:
         return [int(word) for word in labels.split(",")]
     except ValueError:

@@ -127,21 +127,13 @@ def _learn(model: Any, data: Path, given: dict[str, Any]) -> str | None:
     try:
         with reading_bar(data, bool(given.get("quiet"))) as show:
             _present(model, data, given, show)
-    except KeyboardInterrupt:
-        if not _rows_learnt(model):
+    except (KeyboardInterrupt, DataError) as error:
+        if not getattr(model, "n_seen_", 0):
             raise
-        return CTRL_C
-    except DataError as error:
-        if not _rows_learnt(model):
-            raise
-        return str(error)
-    if not _rows_learnt(model):
+        return str(error) if isinstance(error, DataError) else CTRL_C
+    if not getattr(model, "n_seen_", 0):
         raise DataError(f"{data}: the file holds no rows.")
     return None
-
-
-def _rows_learnt(model: Any) -> int:
-    return model.n_seen_ if hasattr(model, "classes_") else 0
 
 
 def _present(model: Any, data: Path, given: dict[str, Any], show: Callable[[int], None]) -> None:
@@ -183,22 +175,13 @@ def _classes_of_first_block(data: Path, y: np.ndarray) -> np.ndarray:
 def _stream_facts(model: Any) -> dict[str, Any]:
     """Return a stream's model as plain values: one problem a class, of two classes one for the second."""
     labels = list(model.classes_)
-    bounds = model.bounds_
-    return {
-        "rows": model.n_seen_,
-        "features": int(model.coef_.shape[1]),
-        "classes": labels,
-        "problems": [
-            {
-                "class": label,
-                "mistakes": int(model.mistakes_[k]),
-                "updates": int(model.updates_[k]),
-                "lower": float(bounds.lower[k]),
-                "upper": float(bounds.upper[k]),
-            }
-            for k, label in enumerate(labels if len(labels) > 2 else labels[1:])
-        ],
-    }
+    numbers = {"mistakes": model.mistakes_, "updates": model.updates_, **model.bounds_._asdict()}
+    problems = [
+        {"class": label} | {name: values[k].item() for name, values in numbers.items()}
+        for k, label in enumerate(labels if len(labels) > 2 else labels[1:])
+    ]
+    features = int(model.coef_.shape[1])
+    return {"rows": model.n_seen_, "features": features, "classes": labels, "problems": problems}
 
 
 def _problem_line(model: Any, problem: dict[str, Any]) -> str:

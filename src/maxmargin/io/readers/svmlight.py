@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from itertools import pairwise
 from math import isfinite
@@ -29,20 +30,47 @@ def read_svmlight(path: Path, expected: Expected) -> Table:
     # values and indices grow in arrays of 8 bytes an entry each, and are put together in another copy
     entries, lines = start.text.count(b":"), start.text.count(b"\n")
     require_memory(path, start.ratio * (26.0 * entries + 24.0 * lines))
-    try:
-        with open_data(path) as file:
-            X, y = _finite_rows(file)
-    except (ValueError, OverflowError) as error:
-        fault = _first_fault(path, Expected(first_index=expected.first_index))
-        raise DataError(fault or f"{path}: {error}") from None
+    X, y, first = _parse(path, lambda: open_data(path), 0, expected.n_features, expected.first_index)
     if not y.size:
         raise DataError(f"{path}: the file holds no rows.")
-    first = _first_index(X) if expected.first_index is None else expected.first_index
-    if not _fits(X, first, expected.n_features):
-        fault = _first_fault(path, Expected(expected.n_features, first_index=first))
-        raise DataError(fault or f"{path}: the columns do not fit the model.")
     rounded = _first_rounded(path) if (np.abs(X.data) >= WHOLE).any() else None
-    return Table(_from_zero(X, first, expected.n_features), whole(y), first_index=first, rounded=rounded)
+    return Table(X, whole(y), first_index=first, rounded=rounded)
+
+
+def _parse(
+    path: Path, open_text: Callable[[], Any], before: int, n_features: int | None, first: int | None
+) -> tuple[Any, np.ndarray, int]:
+    """Return the rows, their labels, and the index from which the columns of the text count.
+
+    Parameters
+    ----------
+    path : Path
+    open_text : callable
+        Returns the text as a file of bytes; it is called again where the line of a fault is looked for.
+    before : int
+        Lines of the file that come before.
+    n_features, first : int or None
+        Columns, and the first index, where they are given.
+
+    Raises
+    ------
+    DataError
+        At the first line that cannot be read, or that goes beyond `n_features`.
+    """
+
+    def fault(reason: Any, expected: Expected) -> DataError:
+        with open_text() as lines:
+            return DataError(_fault_in_lines(path, lines, before, expected) or f"{path}: {reason}")
+
+    try:
+        with open_text() as file:
+            X, y = _finite_rows(file)
+    except (ValueError, OverflowError) as error:
+        raise fault(error, Expected(None if first is None else n_features, first_index=first)) from None
+    first = _first_index(X) if first is None else first
+    if not _fits(X, first, n_features):
+        raise fault("the columns do not fit their number.", Expected(n_features, first_index=first))
+    return _from_zero(X, first, n_features), y, first
 
 
 def _finite_rows(file: Any) -> tuple[Any, np.ndarray]:
@@ -120,19 +148,9 @@ def stream_svmlight(path: Path, n_features: int | None = None, size: int = BLOCK
         lines = 0  # before the block
         for text, read in _text_blocks(path, size):
             if text.strip():
-                expected = Expected(n_features, first_index=first)
-                try:
-                    X, y = _finite_rows(BytesIO(text))
-                except (ValueError, OverflowError) as error:
-                    fault = _fault_in_lines(path, text.splitlines(True), lines, expected)
-                    raise DataError(fault or f"{path}: {error}") from None
-                first = _first_index(X) if first is None else first
-                if not _fits(X, first, n_features):
-                    expected = Expected(n_features, first_index=first)
-                    fault = _fault_in_lines(path, text.splitlines(True), lines, expected)
-                    raise DataError(fault or f"{path}: the columns do not fit --n-features.")
+                X, y, first = _parse(path, partial(BytesIO, text), lines, n_features, first)
                 if y.size:
-                    yield Block(_from_zero(X, first, n_features), whole(y), first, read)
+                    yield Block(X, whole(y), first, read)
             lines += text.count(b"\n")
 
 
@@ -148,12 +166,6 @@ def _text_blocks(path: Path, size: int) -> Iterator[tuple[bytes, int]]:
             rest = text[cut:]
             yield text[:cut], raw.tell()
         yield rest, raw.tell()
-
-
-def _first_fault(path: Path, expected: Expected) -> str | None:
-    """Return the first line that cannot be read, and the reason."""
-    with open_data(path) as file:
-        return _fault_in_lines(path, file, 0, expected)
 
 
 def _fault_in_lines(path: Path, file: Iterable[bytes], before: int, expected: Expected) -> str | None:
