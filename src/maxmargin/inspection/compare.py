@@ -97,16 +97,19 @@ class Comparison:
 
     def records(self) -> list[dict[str, Any]]:
         """Return every report of every algorithm, as plain values under the names of `COLUMNS`."""
-        found = []
-        for entry in self.entries:
-            for report in entry.history:
-                values = (
-                    entry.algorithm, entry.label, report.round, report.seconds, report.presentations, report.steps,
-                    report.margin, objective(self.problem, report.lower, report.upper), report.lower, report.upper,
-                    report.gap,
-                )  # fmt: skip
-                found.append(dict(zip(COLUMNS, values, strict=True)))
-        return found
+        return [
+            dict(zip(COLUMNS, self._record(entry, report), strict=True))
+            for entry in self.entries
+            for report in entry.history
+        ]
+
+    def _record(self, entry: Entry, report: Report) -> tuple[Any, ...]:
+        """Return the values of one report in the order of `COLUMNS`."""
+        best = objective(self.problem, report.lower, report.upper)
+        return (
+            entry.algorithm, entry.label, report.round, report.seconds, report.presentations, report.steps,
+            report.margin, best, report.lower, report.upper, report.gap,
+        )  # fmt: skip
 
     def table(self) -> str:
         """Return a text with a line for each algorithm (and class), and one for each that did not run.
@@ -116,11 +119,14 @@ class Comparison:
         """
         hard = self.problem.hard
         lines: list[Sequence[str]] = [TABLE]
-        for entry in self.entries:
-            bounds = (f"{entry.upper:.7g}", f"{entry.objective:.7g}", f"{entry.lower:.7g}")
-            effort = (f"{entry.gap:.2g}", str(entry.updates), f"{entry.seconds:.3g}")
-            named = (entry.algorithm, str(entry.label), entry.status.value)
-            lines.append((*named, f"{entry.margin:.6g}", *bounds, *effort))
+        for one in self.entries:
+            lines.append(
+                (
+                    one.algorithm, str(one.label), one.status.value, f"{one.margin:.6g}",
+                    f"{one.upper:.7g}", f"{one.objective:.7g}", f"{one.lower:.7g}", f"{one.gap:.2g}",
+                    str(one.updates), f"{one.seconds:.3g}",
+                )
+            )  # fmt: skip
         several = any(entry.label is not None for entry in self.entries)
         shown = {"class": several, "at most": hard, "at least": not hard}
         columns = [_padded(column) for column in zip(*lines, strict=True) if shown.get(column[0], True)]
@@ -284,16 +290,11 @@ def _name(algorithm: Any) -> str:
     """Return the name of an algorithm, with the parameters that are not the defaults."""
     if not isinstance(algorithm, Algorithm):
         return str(algorithm)
-    values = (
-        {field: getattr(algorithm, field.name) for field in fields(algorithm)}
-        if is_dataclass(algorithm)
-        else {}
-    )
-    changed = [
-        f"{field.name}={value!r}"
-        for field, value in values.items()
-        if field.default is MISSING or value != field.default
-    ]
+    changed = []
+    for field in fields(algorithm) if is_dataclass(algorithm) else ():
+        value = getattr(algorithm, field.name)
+        if field.default is MISSING or value != field.default:
+            changed.append(f"{field.name}={value!r}")
     return f"{algorithm.name}({', '.join(changed)})" if changed else algorithm.name
 
 

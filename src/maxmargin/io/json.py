@@ -51,30 +51,24 @@ def to_dict(model: Any) -> dict[str, Any]:
     linear = LinearModel.of(model)
     check_numbers(coef_=linear.coef, intercept_=linear.intercept)
     names = [str(name) for name in getattr(model, "feature_names_in_", ())] or None
-    positive = linear.labels if len(linear.labels) > 2 else linear.labels[1:]
-    bounds = _bounds(model)
+    labels, bounds = _labels(linear.labels), _bounds(model)
+    decisions = []
+    for k, label in enumerate(labels if len(labels) > 2 else labels[1:]):
+        coef: Any = linear.coef[k].tolist()
+        if names is not None and len(set(names)) == len(names):
+            coef = dict(zip(names, coef, strict=True))
+        decision = {"class": label, "intercept": linear.intercept[k].item(), "coef": coef}
+        decisions.append(decision if bounds is None else {**decision, "bounds": bounds[k]})
     return {
         "format": FORMAT,
         "version": VERSION,
         "writer": f"maxmargin {__version__}",
         "model": type(model).__name__,
         "parameters": {name: _readable(value) for name, value in parameters_of(model).items()},
-        "classes": _labels(linear.labels),
+        "classes": labels,
         "n_features": int(linear.coef.shape[1]),
         "features": names,
-        "decisions": [
-            {
-                "class": label,
-                "intercept": intercept,
-                "coef": coef
-                if names is None or len(set(names)) < len(names)
-                else dict(zip(names, coef, strict=True)),
-                **({} if bounds is None else {"bounds": bounds[k]}),
-            }
-            for k, (label, intercept, coef) in enumerate(
-                zip(_labels(positive), linear.intercept.tolist(), linear.coef.tolist(), strict=True)
-            )
-        ],
+        "decisions": decisions,
     }
 
 
@@ -221,15 +215,14 @@ class _Reader:
         if count < 2 or np.unique(labels).size < count or width < 1:
             raise self.error("two classes, all of them different, and a feature are the least of a model.")
         names = record.get("features")
-        if names is not None and not (_texts(names) and len(names) == width):
+        texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        if names is not None and not (texts and len(names) == width):
             raise self.error(f'"features" must be {width} names, or null.')
         decisions = self._decisions(record, labels)
         coef = np.array([self._weights(k, one, names, width) for k, one in enumerate(decisions)])
+        intercepts = [one.get("intercept") for one in decisions]
         intercept = np.array(
-            [
-                self._finite(f"the intercept of decision {k}", one.get("intercept"))
-                for k, one in enumerate(decisions)
-            ]
+            [self._finite(f"the intercept of decision {k}", b) for k, b in enumerate(intercepts)]
         )
         model = ImportedLinearClassifier()
         origin = {"format": "JSON", "model": record.get("model"), "parameters": record.get("parameters")}
@@ -314,11 +307,5 @@ class _Reader:
 
 def _kind(label: Any) -> type | None:
     """Return the kind of a class: bool, str, or float for all numbers of JSON; None where it is no class."""
-    return next(
-        (kind for kind in (bool, str) if isinstance(label, kind)),
-        float if isinstance(label, int | float) else None,
-    )
-
-
-def _texts(names: Any) -> bool:
-    return isinstance(names, list) and all(isinstance(name, str) for name in names)
+    kinds = {bool: bool, str: str, int: float, float: float}
+    return next((kind for one, kind in kinds.items() if isinstance(label, one)), None)

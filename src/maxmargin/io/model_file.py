@@ -30,12 +30,9 @@ from ..problem.status import Status
 from .sealed_file import ModelFileError, pack, plain, unpack
 
 Model = (
-    MaxMarginClassifier
-    | KernelMaxMarginClassifier
-    | OnlineMarginClassifier
-    | ImportedLinearClassifier
-    | ImportedKernelClassifier
-)
+    MaxMarginClassifier | KernelMaxMarginClassifier | OnlineMarginClassifier
+    | ImportedLinearClassifier | ImportedKernelClassifier
+)  # fmt: skip
 Record = dict[str, Any]  # plain values for JSON
 Arrays = dict[str, np.ndarray]
 _KERNELS = {

@@ -58,7 +58,7 @@ class LinearModel:
                     "the features of this model are hashed before they are weighed, which the file cannot say: learn "
                     "without a hasher (on the command line, with --n-features)."
                 )
-        machine = isinstance(model, KernelMaxMarginClassifier | ImportedKernelClassifier)
+        machine = isinstance(model, MACHINES)
         if machine and not isinstance(model.kernel_, Linear):
             raise ModelFileError(
                 f"only the linear kernel has weights of features, and this one is {model.kernel_.name!r}: write the "
@@ -118,7 +118,7 @@ class KernelModel:
             If it has none.
         """
         _check_kind(model, "support vectors")
-        if not isinstance(model, KernelMaxMarginClassifier | ImportedKernelClassifier):
+        if not isinstance(model, MACHINES):
             raise ModelFileError(
                 f"a {type(model).__name__} has no support vectors, but weights of features: write it with "
                 "to_liblinear, to_json or to_onnx."
@@ -133,13 +133,8 @@ class KernelModel:
         )
 
 
-KINDS = (
-    MaxMarginClassifier,
-    KernelMaxMarginClassifier,
-    OnlineMarginClassifier,
-    ImportedLinearClassifier,
-    ImportedKernelClassifier,
-)
+MACHINES = (KernelMaxMarginClassifier, ImportedKernelClassifier)
+KINDS = (MaxMarginClassifier, OnlineMarginClassifier, ImportedLinearClassifier, *MACHINES)
 
 
 def _check_kind(model: Any, what: str) -> None:

@@ -14,18 +14,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.cv import MaxMarginClassifierCV
-from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
-from ..estimators.kernel import KernelMaxMarginClassifier
+from ..estimators.imported import ImportedLinearClassifier
 from ..estimators.linear import MaxMarginClassifier
 from ..estimators.online import OnlineMarginClassifier
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Sigmoid
 from ..numerics.files import written_whole
 from ..problem.multiclass import AgainstEachOther, Parts, parts_of
-from .models import KernelModel, LinearModel, check_numbers, kernel_error
+from .models import MACHINES, KernelModel, LinearModel, check_numbers, kernel_error
 from .sealed_file import ModelFileError
 
 LINEAR = (MaxMarginClassifier, MaxMarginClassifierCV, OnlineMarginClassifier, ImportedLinearClassifier)
-MACHINES = (KernelMaxMarginClassifier, ImportedKernelClassifier)
 # options of the converters: arithmetic in float64; a column for each of two classes, for classifiers around ours
 DOUBLE, COLUMNS = "double", "raw_scores"
 
@@ -177,7 +175,10 @@ def register() -> None:
     >>> from maxmargin.io.onnx import register
     >>> register()
     """
-    skl2onnx = _skl2onnx()
+    try:
+        import skl2onnx
+    except ImportError:
+        raise ImportError("ONNX models need skl2onnx: pip install 'maxmargin[onnx]'.") from None
     for kinds, convert in ((LINEAR, _convert_linear), (MACHINES, _convert_machine)):
         for kind in kinds:
             skl2onnx.update_registered_converter(
@@ -192,14 +193,6 @@ def register() -> None:
             )
 
 
-def _skl2onnx() -> Any:
-    try:
-        import skl2onnx
-    except ImportError:
-        raise ImportError("ONNX models need skl2onnx: pip install 'maxmargin[onnx]'.") from None
-    return skl2onnx
-
-
 # the functions that skl2onnx calls
 
 
@@ -209,37 +202,31 @@ def _outputs(scope: Any, model: Any, inputs: Sequence[Any], custom_parsers: Any 
 
     node = scope.declare_local_operator(_get_sklearn_operator_name(type(model)), model)
     node.inputs = list(inputs)
-    for name, kind in (("label", _label_type(model)), ("scores", _score_type(inputs[0], model))):
+    for name, kind in zip(("label", "scores"), _types(inputs[0], model), strict=True):
         node.outputs.append(scope.declare_local_variable(name, kind))
     return node.outputs
 
 
 def _shapes(operator: Any) -> None:
     """Set the types of the two outputs."""
-    model = operator.raw_operator
-    label, scores = operator.outputs
-    label.type, scores.type = _label_type(model), _score_type(operator.inputs[0], model)
+    for output, kind in zip(operator.outputs, _types(operator.inputs[0], operator.raw_operator), strict=True):
+        output.type = kind
 
 
-def _label_type(model: Any) -> Any:
+def _types(rows: Any, model: Any) -> tuple[Any, Any]:
+    """Return the types of the labels and of the scores, the latter as wide as those of the rows."""
     from skl2onnx.common import data_types
 
-    names = np.asarray(model.classes_)
     kinds = {"b": data_types.BooleanTensorType, "f": data_types.DoubleTensorType}
     kinds |= dict.fromkeys("iu", data_types.Int64TensorType)
-    return kinds.get(names.dtype.kind, data_types.StringTensorType)([None])
-
-
-def _score_type(variable: Any, model: Any) -> Any:
-    from skl2onnx.common import data_types
-
-    kind = data_types.FloatTensorType
-    if isinstance(variable.type, data_types.DoubleTensorType):
-        kind = data_types.DoubleTensorType
+    labels = kinds.get(np.asarray(model.classes_).dtype.kind, data_types.StringTensorType)
+    doubles = isinstance(rows.type, data_types.DoubleTensorType)
+    scores = data_types.DoubleTensorType if doubles else data_types.FloatTensorType
     count = len(model.classes_)
-    if count > 2 and getattr(model, "decision_function_shape", "ovr") == "ovo":
-        count = count * (count - 1) // 2
-    return kind([None] if len(model.classes_) == 2 else [None, count])
+    if count == 2:
+        return labels([None]), scores([None])
+    pairs = getattr(model, "decision_function_shape", "ovr") == "ovo"
+    return labels([None]), scores([None, count * (count - 1) // 2 if pairs else count])
 
 
 class _Graph:
@@ -325,13 +312,10 @@ def _convert_linear(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of a linear model."""
     linear = LinearModel.of(operator.raw_operator)
     check_numbers(coef_=linear.coef, intercept_=linear.intercept)
-    graph = _Graph(scope, operator, container)
-    if len(linear.labels) == 2:
-        products = graph.node("MatMul", graph.X, linear.coef[0])
-        _compare_two(graph, graph.node("Add", products, linear.intercept), linear.labels)
-    else:
-        products = graph.node("MatMul", graph.X, linear.coef.T)
-        _compare_all(graph, graph.node("Add", products, linear.intercept), linear.labels)
+    graph, two = _Graph(scope, operator, container), len(linear.labels) == 2
+    products = graph.node("MatMul", graph.X, linear.coef[0] if two else linear.coef.T)
+    scores = graph.node("Add", products, linear.intercept)
+    (_compare_two if two else _compare_all)(graph, scores, linear.labels)
 
 
 def _convert_machine(scope: Any, operator: Any, container: Any) -> None:
@@ -346,13 +330,12 @@ def _convert_machine(scope: Any, operator: Any, container: Any) -> None:
     coefficients = parts.unpacked(machine.dual_coef, machine.counts)
     graph = _Graph(scope, operator, container)
     values = _kernel_values(graph, machine.kernel, vectors.astype(float))
-    if len(parts.labels) == 1:
-        sums = graph.node("MatMul", values, coefficients[0])
-        _compare_two(graph, graph.node("Add", sums, machine.intercept), machine.labels)
-        return
-    sums = graph.node("MatMul", values, coefficients.T)
+    two = len(parts.labels) == 1
+    sums = graph.node("MatMul", values, coefficients[0] if two else coefficients.T)
     scores = graph.node("Add", sums, machine.intercept)
-    if isinstance(parts, AgainstEachOther):
+    if two:
+        _compare_two(graph, scores, machine.labels)
+    elif isinstance(parts, AgainstEachOther):
         _compare_pairs(graph, scores, machine.labels, model, parts)
     else:
         _compare_all(graph, scores, machine.labels)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import chain
 from numbers import Integral
 from pathlib import Path
@@ -29,7 +29,12 @@ LIBLINEAR_SOLVERS = (
     "L2R_LR", "L2R_L2LOSS_SVC_DUAL", "L2R_L2LOSS_SVC", "L2R_L1LOSS_SVC_DUAL", ONE_PROBLEM, "L1R_L2LOSS_SVC", "L1R_LR",
     "L2R_LR_DUAL",
 )  # fmt: skip
-LIBSVM_KERNELS = {"linear": Linear, "polynomial": Polynomial, "rbf": Gaussian, "sigmoid": Sigmoid}
+LIBSVM_KERNELS: dict[str, Any] = {
+    "linear": Linear,
+    "polynomial": Polynomial,
+    "rbf": Gaussian,
+    "sigmoid": Sigmoid,
+}
 
 
 def to_liblinear(model: Any, path: str | os.PathLike[str], *, labels: Sequence[int] | None = None) -> None:
@@ -268,9 +273,9 @@ def _kernel_lines(kernel: Kernel) -> Iterator[str]:
     if name is None:
         raise kernel_error(kernel, "its rows are nowhere", "is none of libsvm's")
     yield f"kernel_type {name}"
-    for parameter, form in (("degree", "d"), ("gamma", ".17g"), ("coef0", ".17g")):
+    for parameter in ("degree", "gamma", "coef0"):
         if hasattr(kernel, parameter):
-            yield f"{parameter} {format(getattr(kernel, parameter), form)}"
+            yield f"{parameter} {getattr(kernel, parameter):.17g}"
 
 
 def _kernel(file: TextFile) -> Kernel:
@@ -281,16 +286,14 @@ def _kernel(file: TextFile) -> Kernel:
         raise ModelFileError(
             f"{file.path}: the kernel {name!r} is none that can be read: {', '.join(LIBSVM_KERNELS)}{rows}."
         )
-    if name == "linear":
-        return Linear()
-    degree = file.count("degree", 0, "a polynomial") if name == "polynomial" else 0
-    if degree > C_INT:
-        raise ModelFileError(f"{file.path}: 'degree' is {degree}, and {C_INT} at most.")
-    gamma = float(file.number("gamma", float))
-    if name == "rbf":
-        return Gaussian(gamma)
-    coef0 = float(file.number("coef0", float))
-    return Sigmoid(gamma, coef0) if name == "sigmoid" else Polynomial(gamma, degree, coef0)
+    values: dict[str, Any] = {}
+    if name == "polynomial":
+        values["degree"] = file.count("degree", 0, "a polynomial")
+        if values["degree"] > C_INT:
+            raise ModelFileError(f"{file.path}: 'degree' is {values['degree']}, and {C_INT} at most.")
+    for parameter in {field.name for field in fields(LIBSVM_KERNELS[name])} & {"gamma", "coef0"}:
+        values[parameter] = float(file.number(parameter, float))
+    return LIBSVM_KERNELS[name](**values)
 
 
 def _support_vectors(file: TextFile, count: int) -> tuple[np.ndarray, Any]:
@@ -430,18 +433,17 @@ class TextFile:
         """Return finite numbers from their texts; `place` is their place in the file, for errors."""
         try:
             values = np.array(words, dtype=bytes).astype(float) if words else np.empty(0)
-            valid = np.isfinite(values)
         except ValueError:
-            values = np.empty(0)
-            valid = np.array([_is_finite(word) for word in words])
-        if not valid.all():
-            bad = words[int(np.flatnonzero(~valid)[0])].decode("utf-8", "replace")
+            values = np.array([_number(word) for word in words])
+        if not np.isfinite(values).all():
+            bad = words[int(np.flatnonzero(~np.isfinite(values))[0])].decode("utf-8", "replace")
             raise ModelFileError(f"{self.path}{place}: {bad[:40]!r} is no finite number.")
         return values
 
 
-def _is_finite(word: bytes) -> bool:
+def _number(word: bytes) -> float:
+    """Return the number of a text; NaN where it is none."""
     try:
-        return bool(np.isfinite(float(word)))
+        return float(word)
     except ValueError:
-        return False
+        return np.nan
