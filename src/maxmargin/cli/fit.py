@@ -89,9 +89,8 @@ def fit(
     from .words import fit_facts
 
     # only what is given: the two classifiers have different defaults
-    model = _classifier(
-        {row.field or name: given[name] for name, row in ESTIMATOR_OPTIONS.items() if name in given}
-    )
+    asked = [name for name in ESTIMATOR_OPTIONS if name in given]
+    model = _classifier({ESTIMATOR_OPTIONS[name].field or name: given[name] for name in asked})
     begin = time.perf_counter()
     with Progress("margin" if hard else "objective", model.max_time, quiet) as progress:
         model.set_params(callback=progress).fit(table.X, table.y)

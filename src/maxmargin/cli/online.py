@@ -57,10 +57,8 @@ def fit_online(data: Path, output: Path, given: dict[str, Any]) -> Result:
     seconds = time.perf_counter() - begin
     save(model, output)
     if stopped not in (None, CTRL_C):
-        typer.echo(
-            f"maxmargin: {stopped.rstrip('.')}; the model holds the {model.n_seen_} rows before.",
-            err=True,
-        )
+        rows = f"the model holds the {model.n_seen_} rows before."
+        typer.echo(f"maxmargin: {stopped.rstrip('.')}; {rows}", err=True)
     end = "" if stopped is None else ", stopped before the end"
     facts = _stream_facts(model)
     lines = [f"{model.n_seen_} rows in {seconds:.3g} s{end}: {output}"]

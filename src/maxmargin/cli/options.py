@@ -107,14 +107,12 @@ class EstimatorOption:
 
     def parameter(self, name: str) -> inspect.Parameter:
         """Return the parameter of a command that typer makes the option of."""
-        option = Option(
-            *self.flags,
-            help=self.help,
-            parser=self.parser,
-            metavar=self.metavar,
-            show_default=self.show_default,
-        )
-        kind: Any = Annotated[self.kind, option]
+        shown: dict[str, Any] = {
+            "help": self.help,
+            "metavar": self.metavar,
+            "show_default": self.show_default,
+        }
+        kind: Any = Annotated[self.kind, Option(*self.flags, parser=self.parser, **shown)]
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=self.default, annotation=kind)
 
 
@@ -227,10 +225,8 @@ def _signature(function: Callable[..., Any], options: dict[str, EstimatorOption]
         if name == "n_features":
             found += [option.parameter(one) for one, option in options.items()]
         if name == "columns":
-            kinds = {"label": Label, "columns": Use, "drop": Drop}
-            found += [
-                parameter.replace(name=one, annotation=kind, default=None) for one, kind in kinds.items()
-            ]
+            for one, kind in {"label": Label, "columns": Use, "drop": Drop}.items():
+                found.append(parameter.replace(name=one, annotation=kind, default=None))
         elif name != "parameters":
             found.append(parameter)
     keyword = inspect.Parameter.KEYWORD_ONLY

@@ -102,9 +102,8 @@ def _check_folds(table: Table, folds: int) -> None:
     classes, counts = np.unique(np.asarray(table.y), return_counts=True)
     if classes.size > 1 and counts.min() < folds:
         fewest = int(counts.min())
-        remedy = (
-            f"--folds {fewest}, or give more of it" if fewest > 1 else "no class of one row, or more of it"
-        )
+        fewer = f"--folds {fewest}, or give more of it"
+        remedy = fewer if fewest > 1 else "no class of one row, or more of it"
         raise ValueError(
             f"class {classes[counts.argmin()]} has {fewest} of the rows, and each of {folds} folds needs one: ask for "
             f"{remedy}."
@@ -138,9 +137,8 @@ def _lines(selector: MarginRFE, names: list[str], top: int) -> list[str]:
         unknown = stage.accuracy != stage.accuracy  # a fold ended with more features than these
         score = f"{'-':>8}  {'-':>6}" if unknown else f"{stage.accuracy:8.4f}  {stage.accuracy_std:6.4f}"
         ended = "" if stage.status == "CERTIFIED" else f"  {stage.status}"
-        lines.append(
-            f"{stage.n_features:8d}  {score}  {stage.p:5.3g}  {stage.lower:.6g} .. {stage.upper:.6g}{ended}"
-        )
+        bounds = f"{stage.lower:.6g} .. {stage.upper:.6g}{ended}"
+        lines.append(f"{stage.n_features:8d}  {score}  {stage.p:5.3g}  {bounds}")
     if top:
         lines += ["", "features, best first:"]
         lines += [f"{rank:6d}  {name}" for rank, name in enumerate(names[:top], 1)]

@@ -153,11 +153,8 @@ def verdict_text(verdict: Verdict, labels: Any, sides: tuple[str, str] | None = 
     """
     negative, positive = sides or map(label_text, verdict.classes)
     through = "" if verdict.bias else " through the origin"
-    separator = (
-        "hyperplane"
-        if isinstance(verdict.kernel, Linear)
-        else f"function of the {verdict.kernel.name} kernel"
-    )
+    linear = isinstance(verdict.kernel, Linear)
+    separator = "hyperplane" if linear else f"function of the {verdict.kernel.name} kernel"
     claim = f"{separator}{through} has {negative} on one side and {positive} on the other"
     found = f"({verdict.method}, {verdict.seconds:.2g} s)"
     if isinstance(verdict, Inseparable):
@@ -186,7 +183,6 @@ def _proof_lines(verdict: Inseparable, labels: Any) -> list[str]:
         "a separator with every row on its side would make that sum positive",
     ]
     if verdict.radius:
-        lines.append(
-            f"whatever the hyperplane, the margin of some row is at most -{verdict.radius:.6g} (p = {verdict.p:g})"
-        )
+        least = f"-{verdict.radius:.6g} (p = {verdict.p:g})"
+        lines.append(f"whatever the hyperplane, the margin of some row is at most {least}")
     return lines

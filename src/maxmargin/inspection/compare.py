@@ -240,9 +240,7 @@ def compare(
         raise ValueError(f"none of the algorithms solves this problem ({reasons}).")
     if problem.hard:
         refuse_rounded(X)
-    X, y = _check(
-        X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", accept_large_sparse=True
-    )
+    X, y = _check(X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
     some = np.concatenate([np.flatnonzero(y == label)[:WARM_UP_ROWS] for label in np.unique(y)])
     warm_up = {**parameters, "max_iter": WARM_UP_ROUNDS, "max_time": None}
     entries: list[Entry] = []

@@ -221,9 +221,8 @@ class _Reader:
         decisions = self._decisions(record, labels)
         coef = np.array([self._weights(k, one, names, width) for k, one in enumerate(decisions)])
         intercepts = [one.get("intercept") for one in decisions]
-        intercept = np.array(
-            [self._finite(f"the intercept of decision {k}", b) for k, b in enumerate(intercepts)]
-        )
+        place = "the intercept of decision"
+        intercept = np.array([self._finite(f"{place} {k}", b) for k, b in enumerate(intercepts)])
         model = ImportedLinearClassifier()
         origin = {"format": "JSON", "model": record.get("model"), "parameters": record.get("parameters")}
         if all("bounds" in one for one in decisions):

@@ -35,9 +35,7 @@ Model = (
 )  # fmt: skip
 Record = dict[str, Any]  # plain values for JSON
 Arrays = dict[str, np.ndarray]
-_KERNELS = {
-    kernel.__name__: kernel for kernel in (Linear, Polynomial, Gaussian, Sigmoid, Pairwise, Precomputed)
-}
+_KERNELS = {kind.__name__: kind for kind in (Linear, Polynomial, Gaussian, Sigmoid, Pairwise, Precomputed)}
 
 
 def save(model: Model | MaxMarginClassifierCV, path: str | os.PathLike[str]) -> None:
@@ -298,10 +296,9 @@ def _check_support(model: Any, record: Record, arrays: Arrays) -> None:
 def _write_certificates(model: Any, record: Record, arrays: Arrays) -> None:
     """Write the bounds with their dual weights, the proofs about hard margins, and the reports of the fit."""
     certificate = model.certificate_
+    parts = enumerate(certificate.certificates)
     record["one_vs_rest"] = isinstance(certificate, Certificates)
-    record["certificates"] = [
-        _encode(part, f"certificate.{k}", arrays) for k, part in enumerate(certificate.certificates)
-    ]
+    record["certificates"] = [_encode(part, f"certificate.{k}", arrays) for k, part in parts]
     # reports and verdicts name a problem by its place among the certificates
     place: dict[Any, Any] = {None: None}
     if isinstance(certificate, Certificates):

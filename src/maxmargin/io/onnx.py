@@ -263,16 +263,13 @@ class _Graph:
 
     def node(self, kind: str, *inputs: Any, output: str | None = None, **attributes: Any) -> str:
         """Add a node; inputs that are no names are constants in the arithmetic of the graph."""
-        names = [
-            one if isinstance(one, str) else self.constant(np.asarray(one, self.dtype)) for one in inputs
-        ]
+        names = [one if isinstance(one, str) else self.constant(self.dtype(one)) for one in inputs]
         name = output or str(self.scope.get_unique_variable_name(kind.lower()))
-        self.container.add_node(
-            kind, names, name, name=self.scope.get_unique_operator_name(kind), **attributes
-        )
+        attributes["name"] = self.scope.get_unique_operator_name(kind)
+        self.container.add_node(kind, names, name, **attributes)
         return name
 
-    def constant(self, values: np.ndarray) -> str:
+    def constant(self, values: Any) -> str:
         """Add an array to the graph."""
         from onnx import TensorProto, helper
 
@@ -288,9 +285,8 @@ class _Graph:
         """Make scores the output; return them as they are rounded there, for the labels to agree with them."""
         if self.type == self.score_type:
             return self.node("Identity", scores, output=self.scores)
-        return self.node(
-            "Cast", self.node("Cast", scores, output=self.scores, to=self.score_type), to=self.type
-        )
+        rounded = self.node("Cast", scores, output=self.scores, to=self.score_type)
+        return self.node("Cast", rounded, to=self.type)
 
     def columns(self, scores: str, order: np.ndarray) -> str:
         """Reorder columns."""
@@ -322,9 +318,8 @@ def _convert_machine(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of a kernel machine."""
     model = operator.raw_operator
     machine = KernelModel.of(model)
-    vectors = (
-        machine.vectors.toarray() if hasattr(machine.vectors, "toarray") else np.asarray(machine.vectors)
-    )
+    vectors = machine.vectors
+    vectors = vectors.toarray() if hasattr(vectors, "toarray") else np.asarray(vectors)
     check_numbers(dual_coef_=machine.dual_coef, intercept_=machine.intercept, support_vectors_=vectors)
     parts = parts_of(model.multi_class_, len(machine.labels))
     coefficients = parts.unpacked(machine.dual_coef, machine.counts)

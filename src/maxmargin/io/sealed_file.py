@@ -24,12 +24,10 @@ class ModelFileError(ValueError):
 
 def pack(arrays: dict[str, np.ndarray], model: dict[str, Any]) -> bytes:
     """Return the bytes of a file; the seal is the SHA-256 of all of them, with zeros in its own place."""
-    text = json.dumps(
-        {"format": FORMAT, "seal": _NO_SEAL, "model": model}, allow_nan=False, separators=(",", ":")
-    )
-    content = safetensors.save(
-        {name: np.ascontiguousarray(a) for name, a in arrays.items()}, {"maxmargin": text}
-    )
+    record = {"format": FORMAT, "seal": _NO_SEAL, "model": model}
+    text = json.dumps(record, allow_nan=False, separators=(",", ":"))
+    contiguous = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
+    content = safetensors.save(contiguous, {"maxmargin": text})
     place = _SEAL.search(content)
     assert place is not None
     start = place.start(1)

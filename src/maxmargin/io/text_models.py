@@ -29,12 +29,8 @@ LIBLINEAR_SOLVERS = (
     "L2R_LR", "L2R_L2LOSS_SVC_DUAL", "L2R_L2LOSS_SVC", "L2R_L1LOSS_SVC_DUAL", ONE_PROBLEM, "L1R_L2LOSS_SVC", "L1R_LR",
     "L2R_LR_DUAL",
 )  # fmt: skip
-LIBSVM_KERNELS: dict[str, Any] = {
-    "linear": Linear,
-    "polynomial": Polynomial,
-    "rbf": Gaussian,
-    "sigmoid": Sigmoid,
-}
+_KINDS: Any = (Linear, Polynomial, Gaussian, Sigmoid)
+LIBSVM_KERNELS = dict(zip(("linear", "polynomial", "rbf", "sigmoid"), _KINDS, strict=True))
 
 
 def to_liblinear(model: Any, path: str | os.PathLike[str], *, labels: Sequence[int] | None = None) -> None:

@@ -136,9 +136,9 @@ class EliminationDisplay(PanelDisplay):
             ax.fill_between(self.n_features, *band, color=GOAL, alpha=0.14, lw=0)
             ax.set_ylabel("accuracy in cross-validation")
         if axes:
-            self.upper_line_, self.lower_line_ = draw_interval(
-                axes[0], self.n_features, self.lower, self.upper, log_if_wide=False
-            )
+            bounds = (self.lower, self.upper)
+            lines = draw_interval(axes[0], self.n_features, *bounds, log_if_wide=False)
+            self.upper_line_, self.lower_line_ = lines
             axes[0].set_ylabel("largest margin" if self.hard else "least objective")
         for ax in self.axes_:
             ax.set_xscale("log")

@@ -11,18 +11,15 @@ from ..estimators.decisions import decision
 from .base import AxesDisplay, checked_rows
 from .style import INK, LEGEND_ABOVE, NEGATIVE, POSITIVE, SHADE, TINTS, legend, light_grid
 
-_BINS = (
-    40  # at most: more bins would hold few rows each in samples of some hundred, fewer would hide the shape
-)
+# At most: more bins would hold few rows each in samples of some hundred, fewer would hide the shape.
+_BINS = 40
 # Distance from a margin of one below which a row counts as on it: support vectors have this margin up to rounding, and
 # would otherwise fall into the bins on both sides of the line.
 _ROUNDING = 1e-9
 _INSIDE = 1e-3  # what a margin lacks of one to be counted as below it: about the default tolerance of a fit
 _SIDES = (("positive", 1.0, POSITIVE, TINTS[0]), ("negative", -1.0, NEGATIVE, TINTS[1]))
-_LEFT, _TOP = (
-    0.18,
-    0.1,
-)  # room for the labels of the lines, as a share of the largest margin and of all heights
+# Room for the labels of the lines, as a share of the largest margin and of all heights.
+_LEFT, _TOP = 0.18, 0.1
 
 
 @dataclass(eq=False, repr=False)
@@ -169,9 +166,9 @@ class MarginDisplay(AxesDisplay):
             counts = self._counts(rows)
             self.bars_[key] = self._bars(ax, sign * counts, color=light, edgecolor=dark, label=side)
             if self.support is not None:
-                heights, label = sign * self._counts(rows & self.support), f"{side}, support vectors"
+                heights, style = sign * self._counts(rows & self.support), {"color": dark, "edgecolor": dark}
                 self.bars_[f"{key} support"] = self._bars(
-                    ax, heights, color=dark, edgecolor=dark, label=label
+                    ax, heights, label=f"{side}, support vectors", **style
                 )
             highest.append(float(counts.max(initial=0)))
         return highest

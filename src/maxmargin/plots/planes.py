@@ -15,9 +15,8 @@ from sklearn.utils.sparsefuncs import csc_median_axis_0
 
 from .style import percent
 
-_ENTRIES = (
-    2**22
-)  # numbers of the rows that are scored at once: 32 MiB, beyond which larger blocks save no time
+# Numbers of the rows that are scored at once: 32 MiB, beyond which larger blocks save no time.
+_ENTRIES = 2**22
 # Share of the sum of all squares below which a direction has no variance: rounding leaves about the square of 2^-52 of
 # directions that cancel, and the bound is 20 times as large.
 _ROUNDING = 1e-24

@@ -119,10 +119,8 @@ class RobustnessDisplay(AxesDisplay):
             radius = np.append(radius, 1.05 * radius[-1] or 1.0)
             share = np.append(share, share[-1])
         (self.line_,) = ax.plot(radius, share, color=LOWER, lw=1.8, drawstyle="steps-post")
-        ax.set(
-            xlabel=f"size of the perturbation, {norm_text(self.p)}-norm",
-            ylabel="share of rows that stay correct",
-        )
+        ax.set_xlabel(f"size of the perturbation, {norm_text(self.p)}-norm")
+        ax.set_ylabel("share of rows that stay correct")
         ax.set_ylim(0.0, 1.02)
         ax.set_xlim(0.0, None)
         light_grid(ax)

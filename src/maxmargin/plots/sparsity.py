@@ -211,9 +211,8 @@ class SparsityDisplay(PanelDisplay):
     def _draw_counts(self, ax: Any, place: np.ndarray) -> None:
         (self.count_line_,) = ax.plot(place, self.counts, "o-", color=BLUE, **LINE)
         for x, count in zip(place, self.counts, strict=True):
-            ax.annotate(
-                f"{count}", (x, count), (4, 4), textcoords="offset points", ha="left", fontsize=9, color=BLUE
-            )
+            style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9, "color": BLUE}
+            ax.annotate(f"{count}", (x, count), (4, 4), ha="left", **style)
         ax.set_ylim(0.0, 1.12 * max(1, int(self.counts.max())))
         ax.set_ylabel(f"weights above {self.threshold:g} of the largest, of {self.n_features}")
 

@@ -208,9 +208,8 @@ class DecisionSurfaceDisplay(AxesDisplay):
         lines = {level: line for level, line in lines.items() if low < level < high}
         if lines:
             _, dashes, widths = map(list, zip(*lines.values(), strict=True))
-            self.contours_ = ax.contour(
-                *grid, levels=list(lines), colors=INK, linestyles=dashes, linewidths=widths, zorder=1
-            )
+            look = {"colors": INK, "linestyles": dashes, "linewidths": widths}
+            self.contours_ = ax.contour(*grid, levels=list(lines), zorder=1, **look)
         for text, dashes, width in dict.fromkeys(lines.values()):  # for the legend
             ax.plot([], [], color=INK, ls=dashes, lw=width, label=text)
 
@@ -258,14 +257,8 @@ class DecisionSurfaceDisplay(AxesDisplay):
                 zorder=4,
             )  # fmt: skip
         title = f"1 of {step} rows is drawn" if step > 1 else None
-        style.legend(
-            ax,
-            handletextpad=0.3,
-            title=title,
-            title_fontsize="medium",
-            alignment="left",
-            **style.LEGEND_BESIDE,
-        )
+        options = {"title": title, "title_fontsize": "medium", "alignment": "left", **style.LEGEND_BESIDE}
+        style.legend(ax, handletextpad=0.3, **options)
 
 
 def _support(parts: list[Decision], X: Any, y: Any, sample_weight: Any) -> np.ndarray | None:

@@ -110,9 +110,8 @@ def _surface(subject: Subject) -> Iterator[Markup]:
     areas = "Dashed lines are the margin, f = ±1." if alone else "Areas show which class is predicted."
     X, y, weights = subject.known_rows
     options = {"sample_weight": weights, "plane": plane, "feature_names": subject.names}
-    yield _figure(
-        partial(DecisionSurfaceDisplay.from_estimator, first.model, X, y, **options), f"{words}. {areas}"
-    )
+    draw = partial(DecisionSurfaceDisplay.from_estimator, first.model, X, y, **options)
+    yield _figure(draw, f"{words}. {areas}")
 
 
 def _robustness(subject: Subject) -> Iterator[Markup]:

@@ -56,12 +56,8 @@ def table(
     for first, *others in rows:
         cells = [cell("td", k, content) for k, content in enumerate(others, 1)]
         lines.append(element("tr", cell("th", 0, first, "row"), *cells))
-    whole = element(
-        "table",
-        element("caption", caption),
-        element("thead", element("tr", *titles)),
-        element("tbody", *lines),
-    )
+    top = element("thead", element("tr", *titles))
+    whole = element("table", element("caption", caption), top, element("tbody", *lines))
     # wide tables scroll by themselves, by keyboard too
     return element("div", whole, class_="wide", tabindex="0", role="region", aria_label=caption)
 

@@ -176,9 +176,8 @@ def features(subject: Subject) -> Markup:
     title = "Features"
     if not subject.is_linear:
         kernel = subject.parts[0][1].kernel
-        return section(
-            title, paragraph(f"A function of the kernel {kernel} has no weights of single features.")
-        )
+        words = f"A function of the kernel {kernel} has no weights of single features."
+        return section(title, paragraph(words))
     coef = np.asarray(subject.model.coef_, dtype=float)
     sizes = np.abs(coef)
     largest = sizes.max(axis=1, keepdims=True)
@@ -253,17 +252,13 @@ def _sentences(part: Certificate, linear: bool) -> list[str]:
             f"This one has an objective of at most {part.upper:.12g}.",
             f"So it exceeds the best possible by at most {_gap(part.gap)}.",
         ]
-    space = f"{norm_text(problem.p, 4)}-norm" if linear else "space of the kernel"
-    if part.lower > 0.0:
-        held = (
-            f"Every row is on its side of the surface, {part.lower:.10g} away from it at least, measured in the "
-            f"{space}."
-        )
-    else:
-        held = (
-            "Some row is on the wrong side of the surface, or on it: the smallest margin is at least "
-            f"{part.lower:.10g}."
-        )
+    space, lower = (
+        f"{norm_text(problem.p, 4)}-norm" if linear else "space of the kernel",
+        f"{part.lower:.10g}",
+    )
+    held = f"Every row is on its side of the surface, {lower} away from it at least, measured in the {space}."
+    if not part.lower > 0.0:
+        held = f"Some row is on the wrong side of the surface, or on it: the smallest margin is at least {lower}."
     return [held, f"No {kind} has a margin above {part.upper:.10g}: {proof}"]
 
 

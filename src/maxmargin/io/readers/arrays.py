@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.lib import format as form
 
 from ...numerics.representable import first_rounded
 from .files import require_memory
@@ -65,12 +66,8 @@ def _headers(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
                 continue
             with archive.open(member) as file:
                 try:
-                    first_version = np.lib.format.read_magic(file) == (1, 0)
-                    read = (
-                        np.lib.format.read_array_header_1_0
-                        if first_version
-                        else np.lib.format.read_array_header_2_0
-                    )
+                    first_version = form.read_magic(file) == (1, 0)
+                    read = form.read_array_header_1_0 if first_version else form.read_array_header_2_0
                     shape, _, dtype = read(file)
                 except (ValueError, SyntaxError) as error:
                     raise DataError(f"{path}: the array {member!r} is damaged ({error}).") from None

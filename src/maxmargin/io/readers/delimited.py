@@ -23,9 +23,7 @@ from .table import DataError, Expected, Table, columns, labels_of, listed
 
 _END = "end"  # stands after the last line
 # as pandas, polars, R and spreadsheets write them
-_BOOLEANS = {
-    word: float(word.lower() == "true") for word in ("True", "False", "true", "false", "TRUE", "FALSE")
-}
+_BOOLEANS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0, "TRUE": 1.0, "FALSE": 0.0}
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9.]*,[0-9]+([eE][+-]?[0-9]+)?")
 
 

@@ -106,9 +106,8 @@ def _from_zero(X: Any, first: int, n_features: int | None) -> Any:
 def _first_rounded(path: Path) -> str | None:
     """Return the first whole number that float64 does not hold."""
     with open_data(path) as file:
-        return first_rounded_text(
-            word.partition(b":")[2].decode() for line in file for word in line.split(b"#", 1)[0].split()
-        )
+        words = (word for line in file for word in line.split(b"#", 1)[0].split())
+        return first_rounded_text(word.partition(b":")[2].decode() for word in words)
 
 
 @dataclass(frozen=True)

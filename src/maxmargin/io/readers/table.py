@@ -111,9 +111,8 @@ def columns(
                 f"{path}: both {other} and --drop name the column {names[k]!r}; name it in one of them."
             )
     asked = {names[k] for k in used} | {expected.label}
-    left = [
-        k for k in range(len(names)) if k not in dropped and (names[k] in asked or names[k] not in row_names)
-    ]
+    unasked = {k for k, name in enumerate(names) if name in row_names and name not in asked}
+    left = [k for k in range(len(names)) if k not in dropped and k not in unasked]
     lower = {names[k].lower(): k for k in reversed(left) if k not in used}
     usual = next((lower[name] for name in LABEL_NAMES if name in lower), None)
     if expected.features is not None:
@@ -210,13 +209,12 @@ def check_finite(path: Any, X: np.ndarray, names: list[str] | None = None) -> No
         bad = np.flatnonzero(~np.isfinite(X[i]))
         if bad.size:
             where = f"column {names[bad[0]]!r}" if names else f"column {bad[0]}"
+            value = X[i, bad[0]]
             remedy = (
-                "; fill such entries in"
-                if np.isnan(X[i, bad[0]])
-                else ", no finite number; correct such entries"
+                "; fill such entries in" if np.isnan(value) else ", no finite number; correct such entries"
             )
             raise DataError(
-                f"{path}: row {i} (counted from 0), {where} is {X[i, bad[0]]}{remedy} or leave the row out."
+                f"{path}: row {i} (counted from 0), {where} is {value}{remedy} or leave the row out."
             )
 
 
