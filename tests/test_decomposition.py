@@ -13,9 +13,9 @@ from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
 from maxmargin import Problem
 from maxmargin.algorithms.batch import decomposition, kernel_rows
-from maxmargin.algorithms.batch.decomposition import decomposed_points, mark
-from maxmargin.algorithms.batch.kernel_rows import BLOCK, RATIO, KernelRows
-from maxmargin.algorithms.batch.smo import first_of, pairs, singles
+from maxmargin.algorithms.batch.decomposition import decomposed_points, largest
+from maxmargin.algorithms.batch.kernel_rows import BLOCK, KernelRows
+from maxmargin.algorithms.batch.smo import argmax, pairs, singles
 from maxmargin.fit.gram_tracker import GramTracker
 from maxmargin.kernels.functions import (
     Gaussian,
@@ -126,35 +126,6 @@ def test_the_optimum_lies_between_the_bounds(monkeypatch, loss, C, intercept, si
             assert exact.lower <= upper + e
 
 
-@pytest.mark.parametrize("intercept", ["free", "none", "augmented"])
-@pytest.mark.parametrize(
-    ("loss", "C"), [*product(("hinge", "squared_hinge"), (0.1, 1.0, 100.0)), ("hinge", np.inf)]
-)
-def test_samples_lead_to_where_the_rows_do(monkeypatch, loss, C, intercept):
-    """Every point on the way is feasible and has its scores; a sample of a sample is begun with."""
-    problem = Problem(loss, C, intercept=intercept, intercept_scaling=0.7)
-    X, y, weights = rings(400, 7, noise=0.0 if problem.hard else 0.3)
-    kernel = Polynomial(0.5, 2, 1.0)
-    direct = ends(problem, KernelRows(kernel, X, 100.0), y, weights, 1e-5)
-    monkeypatch.setattr(decomposition, "SAMPLED", 50)
-    rows = KernelRows(kernel, X, 100.0)
-    sampled = ends(problem, rows, y, weights, 1e-5)
-    assert "sample" in rows.sample[1].__dict__
-    assert sampled == pytest.approx(direct, rel=2e-5)
-
-
-def test_most_rows_at_their_caps_are_not_kept():
-    X, y, weights = rings(4000, 8, noise=3.0)
-    problem, rows = Problem("hinge", 1.0), KernelRows(Gaussian(0.4), X, 100.0)
-    points = GramTracker(problem, y, weights, rows.diagonal)
-    for point in decomposed_points(problem, rows, y, weights):
-        points.evaluate(*point)
-        if points.gap <= 1e-3:
-            break
-    assert points.gap <= 1e-3
-    assert rows.computed < 0.7 * np.count_nonzero(points.alpha)
-
-
 def test_rows_of_no_weight_cost_nothing():
     X, y, weights = rings(300, 9)
     problem, kernel = Problem("hinge", 1.0), Gaussian(0.4)
@@ -184,7 +155,7 @@ def test_a_small_budget_leads_to_the_same_optimum(megabytes):
 def test_without_curvature_and_caps_steps_are_finite(inner):
     """Zero rows of both classes have no margin: their dual weights grow, and stay numbers."""
     y, alpha, gradient = np.array([1.0, -1.0]), np.zeros(2), -np.ones(2)
-    inner(np.zeros((2, 2)), y, np.full(2, np.inf), alpha, gradient, 1e-3, 100, np.empty((7, 2)))
+    inner(np.zeros((2, 2)), y, np.full(2, np.inf), alpha, gradient, 1e-3, 100, np.empty((6, 2)))
     assert np.isfinite(alpha).all()
     assert np.isfinite(gradient).all()
     assert alpha.sum() > 1e10
@@ -250,16 +221,10 @@ def test_products_with_and_without_kept_rows():
     assert rows.computed == 140
 
 
-def test_a_sample_serves_all_classes():
-    X = np.random.default_rng(13).normal(size=(900, 3))
-    rows = KernelRows(Gaussian(0.4), X, 8.0)
-    places, sample = rows.sample
-    assert places.size == 900 // RATIO
-    assert rows.sample[1] is sample
-    assert np.array_equal(sample.X, X[places])
+def test_a_part_of_a_precomputed_matrix_has_its_rows_and_columns():
+    X, places = np.random.default_rng(13).normal(size=(90, 3)), np.arange(0, 90, 4)
     K = Gaussian(0.4).block(X, X)
-    part = KernelRows(Precomputed(), K, 1.0).part(places)
-    assert np.array_equal(part.X, K[np.ix_(places, places)])
+    assert np.array_equal(KernelRows(Precomputed(), K, 1.0).part(places).X, K[np.ix_(places, places)])
 
 
 def test_one_precision_throughout():
@@ -431,24 +396,21 @@ def test_rows_that_are_expected():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_largest_values_are_marked_of_equal_ones_the_first(seed):
+def test_the_largest_values_are_chosen_of_equal_ones_the_first(seed):
     rng = np.random.default_rng(seed)
     value = rng.integers(-4, 5, 60) / 4.0  # many equal ones
     value[rng.random(60) < 0.2] = -np.inf
     for least in (-np.inf, -0.3, 0.25, 2.0):
         for most in (1, 7, 30, 60):
-            marked = np.zeros(60, dtype=bool)
-            mark(value, least, most, np.empty(60), marked)
             allowed = np.flatnonzero(value >= least)
             wanted = allowed[np.argsort(-value[allowed], kind="stable")[:most]]
-            assert np.array_equal(np.flatnonzero(marked), np.sort(wanted))
+            assert np.array_equal(np.sort(largest(value, least, most)), np.sort(wanted))
 
 
 def test_the_first_of_equal_values_is_found():
-    value = np.repeat(np.arange(40.0), 3)
-    assert [first_of(value, wanted) for wanted in range(40)] == list(range(0, 120, 3))
-    assert first_of(value, 0.5) == -1
-    assert first_of(value[:0], 0.5) == -1
+    assert argmax(np.array([-1.0, 3.0, 3.0, 2.0])) == 1
+    assert argmax(np.full(3, -np.inf)) == -1
+    assert argmax(np.zeros(0)) == -1
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,16 +13,14 @@ from ...kernels.gram import gram_product
 BLOCK = 512  # rows computed at once
 OLD = 100  # turns after which a row is replaced sooner than memory is touched for the first time, which takes long
 FAIR = 0.25  # of all rows, to be kept for several problems at once
-RATIO = 4  # rows for one of the sample
 MEGABYTE = 2**20
-EDGE = 32  # rows and columns of a square that is turned at a time: it stays in the first cache
 STRETCH = 4096  # numbers of a sum at a time: 32 kB, which stay in the first cache while rows are added
 
 
 class KernelRows:
     """k(x_i, .) for the rows of one matrix.
 
-    One cache serves all classes of a problem, and so does its sample: the kernel does not depend on labels.
+    One cache serves all classes of a problem: the kernel does not depend on labels.
 
     Parameters
     ----------
@@ -92,16 +89,13 @@ class KernelRows:
         kept, missing = np.flatnonzero(found >= 0), np.flatnonzero(found < 0)
         self._turn += 1
         self._asked[found[kept]] = self._turn
-        among = np.empty((0, 0))
+        out = np.empty((wanted.size, wanted.size))
+        if kept.size:
+            out[kept] = self.rows[np.ix_(found[kept], wanted)]
         if missing.size:
             part = self.kernel.part(self.X, wanted[missing])
-            among = self.kernel.block(part, part)
-        if not kept.size:
-            return among.astype(float, copy=False)
-        out = np.empty((wanted.size, wanted.size))
-        # unsigned: compiled code need not ask whether they are below 0
-        columns, places = wanted.astype(np.uintp), kept.astype(np.uintp)
-        gather(self.rows, found[kept], columns, out, places, missing, among)
+            out[np.ix_(missing, kept)] = out[np.ix_(kept, missing)].T
+            out[np.ix_(missing, missing)] = self.kernel.block(part, part)
         return out
 
     def product(self, c: np.ndarray) -> np.ndarray:
@@ -116,16 +110,9 @@ class KernelRows:
                 out_i += part
         return out
 
-    def part(self, places: np.ndarray, megabytes: float | None = None) -> KernelRows:
+    def part(self, places: np.ndarray) -> KernelRows:
         """The rows and the columns at these places."""
-        X = self.kernel.part(self.X, places)
-        return KernelRows(self.kernel, X, self._megabytes if megabytes is None else megabytes)
-
-    @cached_property
-    def sample(self) -> tuple[np.ndarray, KernelRows]:
-        """A random part of the rows, one of RATIO: their places, and what is kept of them beside the budget."""
-        places = np.sort(np.random.default_rng(0).permutation(self.n)[: self.n // RATIO])
-        return places, self.part(places, self._megabytes / RATIO)
+        return KernelRows(self.kernel, self.kernel.part(self.X, places), self._megabytes)
 
     def _beside(self, missing: np.ndarray) -> np.ndarray:
         """Rows that are expected beside these: what a block has place for, as long as no row leaves for them."""
@@ -157,42 +144,11 @@ class KernelRows:
 
 
 @compiled()
-def gather(rows, slots, columns, out, places, others, among):
-    """out[places[a], b] = rows[slots[a], columns[b]], and the same turned: a symmetric matrix.
-
-    Its other rows have `among` in their columns.
-    """
-    for a in range(others.size):
-        row = among[a]
-        line = out[others[a]]
-        for b in range(others.size):
-            line[others[b]] = row[b]
-    for a in range(slots.size):
-        row = rows[slots[a]]
-        line = out[places[a]]
-        for b in range(columns.size):
-            line[b] = row[columns[b]]
-    for first in range(0, columns.size, EDGE):  # so much of it at a time that it stays in the cache
-        for place in places:
-            for b in range(first, min(first + EDGE, columns.size)):
-                out[b, place] = out[place, b]
-
-
-@compiled()
 def add_rows(rows, slots, c, out):
     """out += sum of c_k rows[slots[k]], one row after the other."""
-    fours = slots.size - slots.size % 4
     for first in range(0, out.size, STRETCH):
-        last = first + STRETCH
-        part = out[first:last]
-        # four at a time: sums are loaded and stored once, and are the same numbers
-        for k in range(0, fours, 4):
-            one, two = rows[slots[k]][first:last], rows[slots[k + 1]][first:last]
-            three, four = rows[slots[k + 2]][first:last], rows[slots[k + 3]][first:last]
-            a, b, d, e = c[k], c[k + 1], c[k + 2], c[k + 3]
-            for j in range(part.size):
-                part[j] = (((part[j] + a * one[j]) + b * two[j]) + d * three[j]) + e * four[j]
-        for k in range(fours, slots.size):
-            row = rows[slots[k]][first:last]
+        part = out[first : first + STRETCH]
+        for k in range(slots.size):
+            row = rows[slots[k]][first : first + STRETCH]
             for j in range(part.size):
                 part[j] += c[k] * row[j]

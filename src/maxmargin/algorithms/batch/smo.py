@@ -17,8 +17,6 @@ from ...engine.jit import compiled
 
 # curvature, relative to the largest on the diagonal, that counts as none: ten roundings of such an entry
 TINY = 1e-14
-FEW = 8  # values that are compared one by one: fewer do not fill a vector register twice
-SOME = 32  # values that are compared together before the first equal one is looked for
 
 
 @compiled()
@@ -31,39 +29,13 @@ def flattest(small):
 
 
 @compiled()
-def largest(value, room):
-    """The largest of the values. Halves are compared by vectors, which a loop over all of them would not be."""
-    n = value.size
-    h = n // 2
-    most = value[n - 1] if n else -np.inf
-    for k in range(h):
-        one, other = value[k], value[h + k]
-        room[k] = one if one > other else other
-    while h > FEW:
-        if h & 1:
-            most = max(most, room[h - 1])
-        h //= 2
-        for k in range(h):
-            one, other = room[k], room[h + k]
-            room[k] = one if one > other else other
-    for k in range(h):
-        most = max(most, room[k])
-    return most
-
-
-@compiled()
-def first_of(value, wanted):
-    """Where this value is first; -1 where it is not. Some at a time are compared by vectors."""
-    for first in range(0, value.size, SOME):
-        part = value[first : first + SOME]
-        count = 0
-        for k in range(part.size):
-            count += part[k] == wanted
-        if count:
-            for k in range(part.size):
-                if part[k] == wanted:
-                    return first + k
-    return -1
+def argmax(value):
+    """The place of the largest value, of equal ones the first; -1 where none is more than -inf."""
+    best, place = -np.inf, -1
+    for k in range(value.size):
+        if value[k] > best:
+            best, place = value[k], k
+    return place
 
 
 @compiled()
@@ -79,13 +51,13 @@ def bar(k, y, cap, alpha, rising, falling):
 def pairs(small, y, cap, alpha, gradient, goal, most, room):
     """Move pairs, which keeps sum y alpha, until no pair violates optimality by more than `goal`. (Steps.)
 
-    `room` is a matrix of 7 rows to work in.
+    `room` is a matrix of 6 rows to work in.
     """
     n = y.size
     flat = flattest(small)
     # not unpacked: so the compiler knows that they are contiguous
     ascent, rising, falling, diagonal = room[0], room[1], room[2], room[3]
-    value, gains, spare = room[4], room[5], room[6]
+    value, gains = room[4], room[5]
     for k in range(n):
         ascent[k] = -y[k] * gradient[k]
         diagonal[k] = small[k, k]
@@ -94,11 +66,10 @@ def pairs(small, y, cap, alpha, gradient, goal, most, room):
         value[k] = ascent[k] + rising[k]
     step = 0
     while step < most:
-        best = largest(value, spare)  # i: the largest -y g among those that may go up
-        i = first_of(value, best)
-        if i < 0 or best == -np.inf:
+        i = argmax(value)  # the largest -y g among those that may go up
+        if i < 0:
             break
-        one = small[i]
+        best, one = value[i], small[i]
         curvature = diagonal[i]
         for k in range(n):  # j: the largest gain among those that may go down
             b = falling[k] - ascent[k] + best
@@ -106,14 +77,14 @@ def pairs(small, y, cap, alpha, gradient, goal, most, room):
             a = curvature + diagonal[k] - 2.0 * one[k]
             a = a if a > flat else flat
             gains[k] = b * b / a
-        gain = largest(gains, spare)
-        j = first_of(gains, gain)
-        if j < 0 or not gain > 0.0:
+        j = argmax(gains)
+        if j < 0 or not gains[j] > 0.0:
             break
         if best - ascent[j] <= goal:  # else the largest violation is beyond the goal as well
+            violation = 0.0
             for k in range(n):
-                value[k] = falling[k] - ascent[k] + best
-            if largest(value, spare) <= goal:
+                violation = max(violation, falling[k] - ascent[k] + best)
+            if violation <= goal:
                 break
         a = max(curvature + diagonal[j] - 2.0 * one[j], flat)
         t = (best - ascent[j]) / a
