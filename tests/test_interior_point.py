@@ -21,7 +21,7 @@ from maxmargin.cli.words import stages_line
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
 from maxmargin.fit.policy import choose, fallback
-from maxmargin.fit.row_tracker import dual_point, primal_point
+from maxmargin.fit.tracker import dual_point, primal_point
 
 LOSSES, INTERCEPTS = ("hinge", "squared_hinge"), ("free", "augmented", "none")
 

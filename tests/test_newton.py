@@ -35,7 +35,7 @@ from maxmargin.algorithms.batch.newton import (
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
 from maxmargin.engine.newton import TOGETHER, changes, least_along
-from maxmargin.fit.row_tracker import dual_point, primal_point
+from maxmargin.fit.tracker import dual_point, primal_point
 
 INTERCEPTS = ("free", "augmented", "none")
 STORES = {

@@ -250,12 +250,13 @@ class KernelPatterns:
         rho: float,
         scale: Any = None,
         holds: bool = False,
+        motion: Motion = Motion.LINK,
     ) -> Weight:
         """The engine's one state for a problem, at w = 0; as `Patterns.weight`."""
         space = Gram(
             self.rows.rows, self._places, self._asked, self.used, Plain(np.zeros(self.rows.n + 1)), float(rho)
         )
-        return _weight(space, self.squares(2.0, rho), problem, y, weights, unit, scale, holds, Motion.LINK)
+        return _weight(space, self.squares(2.0, rho), problem, y, weights, unit, scale, holds, motion)
 
     def fetch(self, wanted: np.ndarray) -> np.ndarray:
         """Have the rows of these patterns at hand, at most `rows.most` of them; their places.

@@ -1,8 +1,8 @@
-"""Anderson extrapolation of dual weights that are swept again and again in one order.
+"""Anderson extrapolation of dual variables that are swept again and again in one order.
 
-Repeated sweeps are, as long as no dual weight meets its bounds, a linear iteration; a combination of the last few
+Repeated sweeps are, as long as no dual variable meets its bounds, a linear iteration; a combination of the last few
 iterates lies much nearer to its limit than the last one. The step is cut by an exact line search on the dual, so that
-it never does harm, and where it is often cut short (many weights at their bounds) it is tried less often.
+it never does harm, and where it is often cut short (many variables at their bounds) it is tried less often.
 
 References
 ----------
@@ -22,10 +22,15 @@ from ..engine.sweep import reach, trace
 if TYPE_CHECKING:
     from .run import Run
 
-DEPTH = 5  # iterates in the combination
-SMALLEST = 20  # rows below which plain sweeps are as good
-HALF = 0.5  # a step cut below this share of itself was not worth it
-PATIENCE = 31  # most turns to wait after it was not
+DEPTH = 5  # iterates in the combination, as in the paper
+# Rows below which plain sweeps are as good: the extrapolation costs a linear system and two more passes.
+SMALLEST = 20
+# A step that the line search cuts below this share of itself did not pay for its passes: the next attempts are left
+# out, twice as many each time, up to PATIENCE.
+HALF, PATIENCE = 0.5, 31
+# Share of the trace of the residuals' Gram matrix that is added to its diagonal: residuals of converged sweeps are
+# nearly dependent.
+RIDGE = 1e-10
 
 
 class Extrapolation:
@@ -35,23 +40,23 @@ class Extrapolation:
         self._wait = self._back = 0
 
     def due(self, size: int) -> bool:
-        """Is it worth trying this time?"""
+        """Return whether to extrapolate after the next sweeps of so many rows."""
         if size < SMALLEST:
             return False
         self._wait -= 1
         return self._wait < 0
 
     def __call__(self, run: Run, h: Any, rows: np.ndarray) -> None:
-        """`DEPTH` sweeps of these rows of h, and the step from their iterates."""
+        """Sweep these rows of h `DEPTH` times, and take the step that their iterates suggest."""
         size, ids = rows.size, h.ids[rows]
         iterates = np.empty((DEPTH + 1, size))
         once = run.at_once(size)
         for first in range(0, DEPTH, once):
             if once < DEPTH and run.interrupted():
                 return
-            lines = iterates[first : first + once + 1]
-            steps, made = trace(run.rule, h, rows, run.scores, run.moved, lines)
-            run.presentations += (len(lines) - 1) * size
+            part = iterates[first : first + once + 1]
+            steps, made = trace(run.rule, h, rows, run.scores, run.moved, part)
+            run.presentations += (len(part) - 1) * size
             run.steps += made
             if steps == 0:
                 return
@@ -79,14 +84,14 @@ class Extrapolation:
 
 
 def _combination(iterates: np.ndarray) -> np.ndarray | None:
-    """The combination of iterates whose residual is smallest; None where there is none."""
+    """Return the affine combination of iterates whose residual is smallest; None where there is none."""
     residuals = iterates[1:] - iterates[:-1]
     G = residuals @ residuals.T
     size = float(G.trace())
     if not (isfinite(size) and size > 0.0):
         return None
     G /= size
-    G.flat[:: DEPTH + 1] += 1e-10
+    G.flat[:: DEPTH + 1] += RIDGE
     c = np.linalg.solve(G, np.ones(DEPTH))
     total = float(c.sum())
     return (c / total) @ iterates[1:] if isfinite(total) and total != 0.0 else None

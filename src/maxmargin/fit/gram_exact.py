@@ -14,7 +14,7 @@ from ..problem.problem import Problem
 from .certifier import ROUNDING
 from .exact import FEW_FLOPS, NEAR_ENOUGH, NEXT_TO_NONE
 from .exact import FEW_ROWS as FEW_FACTORED_ROWS
-from .gram_tracker import GramTracker
+from .tracker import GramTracker
 
 # Rows up to which the exact stage takes the eigenvalues of the whole Gram matrix, which cost O(n^3); of more rows it
 # needs few features, or a factor of low rank.

@@ -12,10 +12,10 @@ from ..algorithms.batch.kernel_rows import add_rows
 from ..data.rows import KernelPatterns
 from ..data.task import GramTask
 from ..engine.order import Source
-from ..engine.state import HALT, TIME, Weight, settle
+from ..engine.state import HALT, TIME, settle
 from ..engine.sweep import look
-from .gram_tracker import GramTracker
 from .state import State
+from .tracker import GramTracker
 
 # Most and fewest rows of the kernel that are computed at once: one block is cheaper than its rows one by one, but w
 # moves meanwhile, so that of many rows that violate the rule now few will make a step.
@@ -51,14 +51,10 @@ class GramRun(State):
         rng: Source,
         interrupted: Callable[[], bool],
     ) -> None:
-        self.task = task
-        self.tracker = GramTracker(task.problem, task.y, task.weights, task.rows.diagonal)
         used = np.flatnonzero(task.weights > 0.0)
-        patterns = KernelPatterns(task.rows, used)
         self._seen = np.empty(used.size)
-        super().__init__(
-            task.problem, patterns, task.y[used], task.weights[used], algorithm, tol, rng, interrupted
-        )
+        super().__init__(task, KernelPatterns(task.rows, used), used, algorithm, tol, rng, interrupted)
+        self.tracker = GramTracker(task.problem, task.y, task.weights, task.rows.diagonal)
         if task.start is not None and algorithm.convergent:
             self._begin_at(np.clip(task.start[used] * self.unit, 0.0, self.h.cap))
         elif task.start is not None and self._plan.clock is not None and task.start[used].any():
@@ -84,11 +80,6 @@ class GramRun(State):
         """Present this many mini-batches, drawn with replacement."""
         self.patterns.forget()
         super().batches(count, size)
-
-    def _weight(self, scale: Any, holds: bool) -> Weight:
-        return self.patterns.weight(
-            self.problem, self.y, self.weights, self.unit, self.rho, scale, holds=holds
-        )
 
     def _begin_at(self, alpha: np.ndarray) -> None:
         """Begin with these dual variables, and the scores that they make."""
@@ -124,10 +115,8 @@ class GramRun(State):
         if within and size * size <= 0.1 * self.tol * self._length2() / self.unit / self.unit:
             return alpha, scores
         if within and self.shifts and np.count_nonzero(cut) > self.patterns.rows.most:
-            return (
-                alpha,
-                scores,
-            )  # the product costs too much, and a free intercept balances the classes by itself
+            # the product costs too much, and a free intercept balances the classes by itself
+            return alpha, scores
         return balanced, scores - self._product(cut * self.y)
 
     def _length2(self) -> float:

@@ -11,16 +11,14 @@ from ..algorithms import Algorithm
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..engine.order import Source
-from ..engine.state import BIAS, FACTOR, TIME, Motion, Weight
-from ..engine.sweep import excess
+from ..engine.state import BIAS, FACTOR, TIME, Motion, settle
+from ..engine.sweep import excess, restore
+from ..numerics.norms import norm
 from ..numerics.sums import Plain
 from ..problem.intercept import best_intercept
 from .extrapolation import DEPTH, Extrapolation
-from .line_search import intercept
-from .row_tracker import RowTracker
-from .start import begin_at_dual, begin_at_primal, begin_in_direction
 from .state import State
-from .tracker import Primal, best_dual_multiple
+from .tracker import Primal, RowTracker, best_dual_multiple, primal_point
 
 
 class Run(State):
@@ -54,25 +52,22 @@ class Run(State):
         rng: Source,
         interrupted: Callable[[], bool],
     ) -> None:
-        self.task = task
+        super().__init__(task, task.patterns, slice(None), algorithm, tol, rng, interrupted)
         self.tracker = RowTracker(task, tol)
         # whether w is the sum of the patterns by their dual variables, in its own norm
         self._euclidean = task.problem.euclidean and algorithm.motion is not Motion.FLEXIBLE
-        super().__init__(
-            task.problem, task.patterns, task.y, task.weights, algorithm, tol, rng, interrupted, task.point
-        )
         plan = self._plan
         self._extrapolation = Extrapolation() if plan.real else None
         self.candidate: tuple[np.ndarray, float, np.ndarray] | None = None
         if task.start is not None and algorithm.convergent:
-            begin_at_dual(self, task.start)
+            self._begin_at_dual(task.start)
         elif task.start is not None and plan.clock is not None:
-            begin_in_direction(self, task.start, 1.0)
+            self._begin_in_direction(task.start, 1.0)
             self.h.number[TIME] = plan.clock(self.h.scale.real(self.h.alpha), np.sqrt(self.h.square))
             if task.point is not None:
                 self.evaluate(*task.point, task.start)
         elif task.point is not None and algorithm.motion is Motion.SUBGRADIENT:
-            self.begun = begin_at_primal(self, *task.point, task.start)
+            self.begun = self._begin_at_primal(*task.point, task.start)
 
     @property
     def w(self) -> np.ndarray:
@@ -89,17 +84,7 @@ class Run(State):
         """Dual variables of the best dual point."""
         return self.tracker.alpha
 
-    def _weight(self, scale: Any, holds: bool) -> Weight:
-        return self.patterns.weight(
-            self.problem,
-            self.y,
-            self.weights,
-            self.unit,
-            self.rho,
-            scale,
-            holds=holds,
-            motion=self.algorithm.motion,
-        )
+    # the point to begin with
 
     def look_for_zero_rows(self) -> None:
         """Prove that a hard margin without intercept has no separator where a row is zero."""
@@ -118,6 +103,72 @@ class Run(State):
         else:
             return
         self.evaluate(w, b, np.ones(self.n) if task.start is None else task.start)
+
+    def _begin_at_dual(self, alpha: np.ndarray) -> None:
+        """Begin with these dual variables, cut at their caps, at their best multiple: they may be of another C."""
+        h, problem = self.h, self.problem
+        h.alpha[:] = np.clip(alpha * self.unit, 0.0, h.cap)
+        c = h.alpha * self.y
+        w = h.space.vector.w
+        w[: self.patterns.d] = Plain.combine(self.patterns.X, c)
+        if self.rho:
+            w[-1] = self.rho * c.sum()
+        if not problem.hard and h.alpha.any():
+            times = problem.multiple(h.alpha / self.unit, float(w @ w) / self.unit**2, self.weights)
+            h.alpha[:] = np.minimum(h.alpha * times, h.cap)
+            w *= times
+
+    def _begin_in_direction(self, alpha: np.ndarray, length: float) -> None:
+        """Begin at the w of this length that is the sum of the patterns by a multiple of these dual variables."""
+        top = float(alpha.max())
+        if top > 0.0:
+            restore(self.h, alpha / top, length)
+
+    def _begin_at_primal(self, w: np.ndarray, b: float, alpha: np.ndarray | None) -> bool:
+        """Begin with this direction, at the length that the Perceptron's w has at its end, R^2 / margin.
+
+        What rows lack of a margin of one is put into their own coordinates. Where w is the sum that dual variables
+        make, the engine is put at the w of these dual variables.
+
+        Parameters
+        ----------
+        w : ndarray of shape (d,)
+        b : float
+        alpha : ndarray of shape (n,) or None
+            None: all the same.
+
+        Returns
+        -------
+        begun : bool
+            False where the direction has no margin.
+        """
+        problem, h = self.problem, self.h
+        w, b, _ = primal_point(self.task, w, b)
+        margins = self.y * (Plain.scores(self.patterns.X, w) + b)
+        if problem.hard and not float(margins.min()) > 0.0:
+            return False
+        lack = np.maximum(1.0 - margins, 0.0)
+        length = norm(problem.weights(w, b), problem.q)
+        delta2 = problem.delta2(self.weights)
+        own = np.divide(lack, delta2, out=np.zeros(self.n), where=delta2 > 0.0)
+        length = float(np.hypot(length, float(own @ (delta2 * own)) ** 0.5))
+        if not 0.0 < length < np.inf:
+            return False
+        scale = self.radius2  # R^2 times a margin of 1 / length, where the least margin is 1, is |w|^2
+        if h.space.vector.combines():
+            if alpha is None or not alpha.any():
+                return False
+            self._begin_in_direction(alpha, scale * length)
+        else:
+            h.space.vector.w[: self.patterns.d] = w * scale
+            if self.rho:
+                h.space.vector.w[-1] = b / self.rho * scale
+            h.slack.take(own * scale)
+            settle(h)
+        if not self.rho:
+            h.number[BIAS] = b * scale
+        self.evaluate(w, b, np.ones(self.n) if alpha is None else alpha)
+        return True
 
     # for schedules
 
@@ -169,73 +220,39 @@ class Run(State):
             return full[:-1], bias + self.rho * full[-1]
         return full, bias
 
-    def _best_unit(self, w: np.ndarray, bias: float) -> float:
-        """Return the unit whose dual variables, alpha / unit, are at their best multiple."""
-        problem, a = self.problem, self.h.alpha
-        length2 = float(w @ w) + float(problem.delta2(self.weights) @ (a * a))
-        length2 += (bias / self.rho) ** 2 if self.rho else 0.0
-        return length2 / float(a.sum()) if a.any() else 1.0
-
     def _soft_bounds(self) -> None:
         """Evaluate the primal and the dual point of w and its dual variables; soft margins."""
         problem, h, tracker = self.problem, self.h, self.tracker
         w, bias = self._point()
         over = bool((h.alpha > h.cap).any())
-        if not self._fixed_unit:
-            self.unit = self._best_unit(w, bias)
+        if not self._fixed_unit:  # the unit whose dual variables, alpha / unit, are at their best multiple
+            length2 = float(w @ w) + float(problem.delta2(self.weights) @ (h.alpha * h.alpha))
+            length2 += (bias / self.rho) ** 2 if self.rho else 0.0
+            self.unit = length2 / float(h.alpha.sum()) if h.alpha.any() else 1.0
         w, bias, a = w / self.unit, bias / self.unit, h.alpha / self.unit
         square, z = float(w @ w), np.empty(0)
+        if problem.free or not self._fixed_unit:  # w.x of every row, from the last look
+            margins = self.scores / self.unit
+            if problem.loss == "squared_hinge":
+                margins = margins - h.slack.delta2 * a  # the own coordinate of every row
+            z = self.y * margins - bias
+        norm2 = problem.norm2(square, bias)
+        dual = -np.inf if over or problem.free else problem.dual(norm2, a, self.weights)
         if problem.free or not self._fixed_unit:
-            z = self._scores_without_bias(a, bias)
-        dual = -np.inf if over or problem.free else problem.dual(problem.norm2(square, bias), a, self.weights)
-        if self._fixed_unit:
-            self._soft_primal(w, bias, z, dual, over)
-        else:  # the best multiple of the primal point is not that of the dual one
-            tracker.evaluate_direction(w, bias, z)
+            # the best multiple of the primal point is not that of the dual one
+            tracker.evaluate_soft(w, bias, square, z, rescale=not self._fixed_unit)
+        else:
+            if over:
+                upper = problem.primal(0.5 * norm2, self.scores / self.unit, self.weights)
+            else:
+                # sum alpha_i m_i = |w|^2, so that primal - dual is a sum of one term for every pattern
+                upper = dual + excess(h, self.line, self.scores, self.unit) / self.unit / self.unit
+            tracker.update_primal(Primal(w, bias), upper)
         if over:
             a, square, z = tracker.capped(a)
             dual = problem.dual(square, a, self.weights)
-        tracker.update_dual(a, self._soft_dual(a, square, z, dual))
-
-    def _soft_dual(self, a: np.ndarray, square: float, z: np.ndarray, dual: float) -> float:
-        """Return the dual bound of dual variables, balanced where the intercept is free, at their best multiple."""
-        if self.problem.free:
-            return self.tracker.balanced_bound(a, square, z)
-        return best_dual_multiple(dual, float(a.sum()))[1]
-
-    def _scores_without_bias(self, a: np.ndarray, bias: float) -> np.ndarray:
-        """Return w.x of every row from the last look, for dual variables and an intercept of unit one."""
-        margins = self.scores / self.unit
-        if self.problem.loss == "squared_hinge":
-            margins = margins - self.h.slack.delta2 * a  # the own coordinate of every row
-        return self.y * margins - bias
-
-    def _soft_primal(self, w: np.ndarray, bias: float, z: np.ndarray, dual: float, over: bool) -> None:
-        """Evaluate w at the length that it has.
-
-        Parameters
-        ----------
-        w, bias : point
-        z : ndarray of shape (n,)
-            w.x of every row, where the intercept is free.
-        dual : float
-            Dual objective, where the intercept is not free and no cap is exceeded.
-        over : bool
-            Whether a dual variable exceeds its cap.
-        """
-        problem, h, square = self.problem, self.h, float(w @ w)
-        if problem.free:
-            b = intercept(problem, z, self.y, self.weights)
-            upper = problem.primal(0.5 * square, self.y * (z + b), self.weights)
-            self.tracker.update_primal(Primal(w, b), upper)
-        elif over:
-            norm2 = problem.norm2(square, bias)
-            upper = problem.primal(0.5 * norm2, self.scores / self.unit, self.weights)
-            self.tracker.update_primal(Primal(w, bias), upper)
-        else:
-            # sum alpha_i m_i = |w|^2, so that primal - dual is a sum of one term for every pattern
-            upper = dual + excess(h, self.line, self.scores, self.unit) / self.unit / self.unit
-            self.tracker.update_primal(Primal(w, bias), upper)
+        _, bound = best_dual_multiple(dual, float(a.sum()))
+        tracker.update_dual(a, tracker.balanced_bound(a, square, z) if problem.free else bound)
 
     def _hard_bounds(self) -> None:
         """Evaluate the primal and the dual point of w and its dual variables; hard margins."""
@@ -243,18 +260,14 @@ class Run(State):
         s, a = self.scores, self.h.alpha
         if problem.free:
             z = self.y * s - bias
-            b = best_intercept(problem, z, self.y, self.weights)
-            smallest = float((self.y * (z + b)).min())
-            length2 = float(w @ w)
+            bias = best_intercept(problem, z, self.y, self.weights)
+            smallest, length2 = float((self.y * (z + bias)).min()), float(w @ w)
             upper, balanced = np.inf, problem.balanced(self.y, a)
             if balanced is not None:
                 v = Plain.combine(self.patterns.X, self.y * balanced)
                 upper = float(v @ v) ** 0.5 / float(balanced.sum())
         else:
-            b, smallest = bias, float(s.min())
-            length2, total = problem.norm2(float(w @ w), bias), float(a.sum())
+            smallest, length2, total = float(s.min()), problem.norm2(float(w @ w), bias), float(a.sum())
             upper = length2**0.5 / total if total > 0.0 else np.inf
-        lower = smallest / length2**0.5 if length2 > 0.0 else -np.inf
-        scale = smallest if smallest > 0.0 else 1.0  # canonical scale: the smallest margin is one
-        self.tracker.update_primal(Primal(w / scale, b / scale), lower)
+        self.tracker.evaluate_hard(w, bias, length2**0.5, smallest)
         self.tracker.update_dual(a / self.unit, upper)

@@ -64,7 +64,7 @@ def plain(run: State) -> Iterator[None]:
 
 def active_set(run: State) -> Iterator[None]:
     """The PUMMA paper, section 5.1: a full pass, then passes over those that made a step until none of them does."""
-    room, between, most = run.room(), 1, _most_between(run)
+    room, between, most = run.patterns.room(), 1, _most_between(run)
     run.begin()
     while True:
         steps, before = 0, run.presentations
@@ -85,7 +85,7 @@ def active_set(run: State) -> Iterator[None]:
 
 def increments(run: State) -> Iterator[None]:
     """IMA: the rule at rising margins, each begun where the last one ended, in the rounds of `active_set`."""
-    pace, room, most = run.pace, run.room(), _most_between(run)
+    pace, room, most = run.pace, run.patterns.room(), _most_between(run)
 
     def raised(low: float, high: float) -> float:
         """The next margin, above the one that was reached."""
@@ -173,7 +173,7 @@ def _more(between: int, run: State) -> int:
 
 def gap_driven(run: State) -> Iterator[None]:
     """Look at all; pack, in random order, what may still move; sweep it until its own gap is a fifth."""
-    first, second = run.room(), run.room()
+    first, second = run.patterns.room(), run.patterns.room()
     run.sweep(run.h, shuffled(run.n, run.rng, run.patterns.side_by_side))
     while True:
         run.look()
@@ -192,7 +192,8 @@ def gap_driven(run: State) -> Iterator[None]:
                 run.converged = run.settled  # every row is right: nothing would ever change
             if steps == 0 or run.interrupted() or run.partial_gap(active, order) < goal:
                 break
-            run.repeat(*second.gather(active, run.moved[:steps].copy()), CORE)
+            packed, moved = second.gather(active, run.moved[:steps].copy())
+            run.repeat(packed, moved, CORE)
             if run.interrupted():
                 break
 
@@ -200,7 +201,7 @@ def gap_driven(run: State) -> Iterator[None]:
 def two_level(run: State) -> Iterator[None]:
     """The MPU paper: all rows; Nep1 times {those near the margin or in use; Nep2 times those that moved}."""
     near, inner, core = run.pace
-    first, second = run.room(), run.room()
+    first, second = run.patterns.room(), run.patterns.room()
     while True:
         order = shuffled(run.n, run.rng)
         steps = run.sweep(run.h, order)
@@ -217,7 +218,8 @@ def two_level(run: State) -> Iterator[None]:
             some = some[run.h.alpha[active.ids[some]] > 0.0]
             if some.size == 0 or run.interrupted():
                 break
-            run.repeat(*second.gather(active, some), core)
+            packed, moved = second.gather(active, some)
+            run.repeat(packed, moved, core)
         if run.interrupted():
             run.look()
             yield
@@ -318,7 +320,7 @@ def working_sets(run: GramRun) -> Iterator[Step | None]:
     """Yield after every working set; end without a violation of optimality, or after many that improve no bound."""
     task, tracker, idle, nearest = run.task, run.tracker, 0, np.inf
     before = np.zeros(task.y.size) if task.start is None else task.start
-    for point in run.rule.iterates(task, run.interrupted):
+    for point in run.rule(task.problem, task.rows, task.y, task.weights, run.interrupted, task.start):
         if point is None:
             yield Step.WAIT
             continue

@@ -13,17 +13,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..algorithms import Algorithm, Bias, Decomposition, Facts, Perceptron
-from ..data.rows import Room
 from ..engine.order import Source, shuffled
 from ..engine.state import BIAS, NORM2, Fixed, Weight, settle
 from ..engine.sweep import batches, begin, excess, look, narrow, repeat, unsettled
-from ..problem.problem import Problem, alike
+from ..problem.problem import alike
 
 # Passes, or entries, of the Perceptron run that bounds the margin from below; the larger of both. More give a tighter
 # bound, which spares the rules that ask for it steps.
 SHORT, MANY = 20, 30_000_000
 # Looks without a better bound, after which an intercept that still moves does so by the rule's own accuracy.
 TO_AND_FRO = 50
+# Share of the gap that a look has to leave at most to count as a better one: less is rounding of the bounds.
+BETTER = 0.999
 # Entries of the passes between two checks of the clock: fewer cost more calls, more delay an interrupt.
 AT_ONCE = 1e7
 
@@ -33,10 +34,11 @@ class State(ABC):
 
     Parameters
     ----------
-    problem : Problem
+    task : Task or GramTask
     patterns : Patterns or KernelPatterns
-    y : ndarray of shape (n,), entries -1.0 and 1.0
-    weights : ndarray of shape (n,), positive
+        The rows that take part.
+    used : slice or ndarray of int
+        Which rows of the task these are.
     algorithm : Algorithm or Decomposition
     tol : float
         Certified relative gap that is asked for.
@@ -44,8 +46,6 @@ class State(ABC):
         Orders of presentation.
     interrupted : callable
         Returns whether to stop; called between compiled calls.
-    point : (ndarray of shape (d,), float), default=None
-        (w, b) to begin with.
 
     Attributes
     ----------
@@ -62,42 +62,38 @@ class State(ABC):
     """
 
     per_look: ClassVar[int] = 1
-    task: Any
     tracker: Any  # a Tracker, of the kind of the subclass
 
     def __init__(
         self,
-        problem: Problem,
+        task: Any,
         patterns: Any,
-        y: np.ndarray,
-        weights: np.ndarray,
+        used: Any,
         algorithm: Algorithm | Decomposition,
         tol: float,
         rng: Source,
         interrupted: Callable[[], bool],
-        point: tuple[np.ndarray, float] | None = None,
     ) -> None:
-        self.problem, self.patterns, self.y, self.weights = problem, patterns, y, weights
+        self.task, self.problem, self.patterns = task, task.problem, patterns
+        self.y, self.weights, self.n = task.y[used], task.weights[used], patterns.n
         self.algorithm: Any = algorithm
         self.tol, self.rng, self.interrupted = tol, rng, interrupted
-        self.n = patterns.n
         self.scores, self.moved = np.empty(self.n), np.empty(self.n, np.uint32)
-        self.presentations = self.steps = 0
-        self.converged, self._idle = False, 0
-        self.begun = False
+        self.presentations = self.steps = self._idle = 0
+        self.converged = self.begun = False
+        problem = self.problem
         self.rho = self._constant()
         self.radius2 = self._largest()
-        losses = 0.0 if problem.hard else problem.C * float(weights.sum())  # at w = 0
         facts = Facts(
             problem,
             self.radius2,
             tol,
             cache(self._floor),
             self.n,
-            losses,
+            losses=0.0 if problem.hard else problem.C * float(self.weights.sum()),
             length2=patterns.longest2,
             d=patterns.d,
-            point=point,
+            point=getattr(task, "point", None),
         )
         self._plan = plan = algorithm.plan(facts)
         self.rule, self._then, self.pace = plan.rule, list(plan.then), plan.pace
@@ -127,7 +123,12 @@ class State(ABC):
 
     @cached_property
     def h(self) -> Weight:
-        return self._weight(None if self.shifts else self.algorithm.scale, self.algorithm.bias is Bias.OWN)
+        """The engine's state, at w = 0 when it is made."""
+        scale = None if self.shifts else self.algorithm.scale
+        return self.patterns.weight(
+            self.problem, self.y, self.weights, self.unit, self.rho, scale, self.algorithm.bias is Bias.OWN,
+            self.algorithm.motion,
+        )  # fmt: skip
 
     @property
     def finite(self) -> bool:
@@ -140,10 +141,6 @@ class State(ABC):
         other.tracker = self.tracker
         other.presentations, other.steps = self.presentations, self.steps
         return other
-
-    @abstractmethod
-    def _weight(self, scale: Any, holds: bool) -> Weight:
-        """Return the engine's state at w = 0."""
 
     @abstractmethod
     def _bounds(self) -> None:
@@ -166,12 +163,12 @@ class State(ABC):
     def _constant(self) -> float:
         """Return the constant coordinate of every pattern."""
         bias = self.algorithm.bias
-        square = self.patterns.squares(self.problem.p)
         if not self.problem.free:
             return self.problem.rho
         if bias is Bias.OWN:
             return 0.0
         # a step of the free intercept; or such that the directional margin is at least 1 / sqrt(2) of the margin
+        square = self.patterns.squares(self.problem.p)
         scale = float(square.mean() if bias is Bias.SHIFT else square.max())
         return scale**0.5 if scale > 0.0 else 1.0
 
@@ -190,22 +187,6 @@ class State(ABC):
 
     # for schedules
 
-    def room(self) -> Room:
-        """Return memory for packed rows."""
-        return self.patterns.room()
-
-    def sweep(self, h: Any, order: np.ndarray) -> int:
-        """Present these rows once; scores and moved rows are kept."""
-        return self._present(h, order, 1)
-
-    def at_once(self, size: int) -> int:
-        """Return the passes over so many rows that are made between two checks for an interrupt."""
-        return max(1, int(AT_ONCE * self.n / max(size * self.patterns.entries, 1)))
-
-    def repeat(self, h: Any, rows: np.ndarray, passes: int) -> None:
-        """Present these rows of h until none makes a step, `passes` times at most."""
-        self._present(h, rows, passes)
-
     def begin(self) -> None:
         """Set the first w of a rule that begins with patterns."""
         if hasattr(self.rule, "start"):
@@ -215,14 +196,26 @@ class State(ABC):
         """Return all rows in the order of a full pass."""
         return shuffled(self.n, self.rng) if self.algorithm.shuffle else self.line
 
+    def at_once(self, size: int) -> int:
+        """Return the passes over so many rows that are made between two checks for an interrupt."""
+        return max(1, int(AT_ONCE * self.n / max(size * self.patterns.entries, 1)))
+
+    def sweep(self, h: Any, order: np.ndarray) -> int:
+        """Present these rows once; the scores and the rows that moved are kept in `scores` and `moved`."""
+        return self._present(h, order, 1)
+
+    def repeat(self, h: Any, rows: np.ndarray, passes: int) -> None:
+        """Present these rows of h until none makes a step, `passes` times at most."""
+        self._present(h, rows, passes)
+
     def passes(self, most: int) -> int:
         """Make full passes until one makes no step; return the steps of the last."""
-        if self.algorithm.shuffle:
-            steps = self.sweep(self.h, self.order())
-            while most > 1 and steps and not self.interrupted():
-                steps, most = self.sweep(self.h, self.order()), most - 1
-            return steps
-        return self._present(self.h, self.line, most)
+        if not self.algorithm.shuffle:
+            return self._present(self.h, self.line, most)
+        steps = self.sweep(self.h, self.order())
+        while most > 1 and steps and not self.interrupted():
+            steps, most = self.sweep(self.h, self.order()), most - 1
+        return steps
 
     def narrow(self, h: Any, rows: np.ndarray, passes: int) -> None:
         """Present these rows of h, then those among them that made a step, until none does."""
@@ -265,9 +258,12 @@ class State(ABC):
         self.presentations += self.n
         last = self.gap
         self._bounds()
-        self._idle = 0 if self.gap < 0.999 * last else self._idle + 1
+        self._idle = 0 if self.gap < BETTER * last else self._idle + 1
         if self.shifts:
-            self._move_intercept()
+            # a proximal-point step in b: the bias coordinate of the augmented problem becomes a shift of all scores
+            step = self.rho * self.h.space.vector.w[-1]
+            self.h.number[BIAS] += step
+            self.scores += self.y * step
 
     def open_rows(self, near: float) -> np.ndarray:
         """Return the rows whose dual variable may still move, judged by the last look."""
@@ -313,9 +309,3 @@ class State(ABC):
     def _served(self, rule: Any, h: Any, order: np.ndarray) -> bool:
         """Fetch the kernel rows for which a sweep has stopped; return whether to resume it. Rows of data never miss."""
         return False
-
-    def _move_intercept(self) -> None:
-        """A proximal-point step in b: the bias coordinate of the augmented problem becomes a shift of all margins."""
-        step = self.rho * self.h.space.vector.w[-1]
-        self.h.number[BIAS] += step
-        self.scores += self.y * step

@@ -29,8 +29,8 @@ from ..certificates.sample import Sample
 from ..certificates.separators import KernelSeparator, PolynomialSeparator
 from ..certificates.verdicts import Inseparable, Separable, Verdict
 from ..fit.gram_exact import finish, has_few_rows
-from ..fit.gram_tracker import GramTracker
 from ..fit.schedules import BETTER, IDLE
+from ..fit.tracker import GramTracker
 from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
 from ..numerics.rational import BeyondReachError, ExactRows
 from ..numerics.sparse_columns import without_empty_columns

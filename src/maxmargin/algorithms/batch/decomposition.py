@@ -24,7 +24,7 @@ from .kernel_rows import KernelRows, add_rows
 from .smo import pairs, singles
 
 if TYPE_CHECKING:
-    from ...data.task import GramTask
+    pass
 
 SET = 2048  # rows of a working set
 NEW = 0.25  # share of it that is new, at most; and half as many as rows are free, but not
@@ -42,14 +42,6 @@ class Point(NamedTuple):
 
     alpha: np.ndarray
     scores: np.ndarray
-
-
-class WorkingSets(NamedTuple):
-    """The rule of `Decomposition`: iterates of a task, a working set each."""
-
-    def iterates(self, task: GramTask, interrupted: Callable[[], bool]) -> Iterator[Point | None]:
-        """Return the iterates of a task, and None wherever rows of the kernel are expected."""
-        return decomposition(task.problem, task.rows, task.y, task.weights, interrupted, task.start)
 
 
 @dataclass(frozen=True)
@@ -71,8 +63,8 @@ class Decomposition:
         return None
 
     def plan(self, facts: Facts) -> Plan:
-        """Return the rule, which is the same for every problem."""
-        return Plan(rule=WorkingSets(), unit=1.0)
+        """Return the solver in the place of a rule, the same for every problem."""
+        return Plan(rule=decomposition, unit=1.0)
 
 
 def decomposed_points(
