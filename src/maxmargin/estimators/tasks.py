@@ -23,10 +23,10 @@ from ..data.task import Task
 from ..fit.deadline import Deadline
 from ..fit.driver import solve
 from ..fit.exact import is_small
-from ..fit.lockstep import KernelSolution, Part, solve_kernel
+from ..fit.lockstep import KernelSolution, solve_kernel
 from ..fit.policy import MIN_THREADED_ENTRIES, Choice, choose
 from ..fit.presolve import SelectedRows
-from ..fit.report import Job, Solution, Stopping
+from ..fit.report import Job, KernelJob, Solution, Stopping
 from ..kernels.functions import Kernel
 from ..numerics.draws import Draws
 from ..numerics.sparse_columns import Columns
@@ -369,8 +369,8 @@ class KernelTasks:
         reason = (
             "asked for" if self.model.algorithm != "auto" else "kernels: working sets of the rows that matter"
         )
-        parts = {
-            k: Part(
+        by_task = {
+            k: KernelJob(
                 problem,
                 signs[places],
                 data.rows.weights[places],
@@ -390,12 +390,11 @@ class KernelTasks:
             deadline,
             lambda report, best, part: reporter.report(report, lambda: (best(), places), part),
         )
-        sample, solved = self.sample.part(places), []
-        if parts:
-            solved = solve_kernel(sample, list(parts.values()), stopping, self.model.cache_size)
-        by_task = dict(zip(parts, solved, strict=True))
-        nothing = KernelSolution.open(places.size)
-        return [KernelTaskSolution(by_task.get(k, nothing), places) for k in group]
+        sample, found = self.sample.part(places), dict.fromkeys(group, KernelSolution.open(places.size))
+        if by_task:
+            solved = solve_kernel(sample, list(by_task.values()), stopping, self.model.cache_size)
+            found.update(zip(by_task, solved, strict=True))
+        return [KernelTaskSolution(found[k], places) for k in group]
 
     def _separable(self, k: int, deadline: Deadline) -> KernelSeparability:
         """Return the separability of task k, one object however often it is asked for."""

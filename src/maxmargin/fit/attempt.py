@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..algorithms import Algorithm, Decomposition, DualCoordinateDescent
+from ..algorithms import DualCoordinateDescent
+from ..algorithms.batch.kernel_rows import KernelRows
 from ..algorithms.programs import Program
 from ..certificates.expansions import KernelPoint
 from ..certificates.gram import KernelSample
 from ..certificates.verdicts import Inseparable, Undecided
 from ..data.task import GramTask
 from ..data.units import Units
-from ..engine.order import Source
 from ..numerics.stop_check import StopCheck
 from ..problem.problem import Problem
 from ..problem.status import Status
@@ -25,7 +25,7 @@ from .certifier import ROUNDING, Certifier, Incumbent
 from .exact import NEARLY, ends_at_tol, finish, is_small
 from .gram_run import GramRun
 from .presolve import Point, PresolveStep, ScaledUnits, distinct_rows_of
-from .report import Job, Report, Solution, Stopping
+from .report import Job, KernelJob, Report, Solution, Stopping
 from .run import Run
 from .schedules import SCHEDULES, Step
 from .tracker import Primal
@@ -54,7 +54,7 @@ class Attempt(ABC):
 
     Parameters
     ----------
-    task : Task or GramTask
+    task : Task or KernelJob
         Its problem is the caller's, and its label goes into the reports.
     stopping : Stopping
     history : list of Report
@@ -301,14 +301,13 @@ class GramAttempt(Attempt):
 
     Parameters
     ----------
-    task : GramTask
-    algorithm : Algorithm or Decomposition
-    stopping : Stopping
-    rng : Generator or Draws
+    job : KernelJob
+    rows : KernelRows
     sample : KernelSample
         The same rows in float64, for the exact stage.
-    inseparable : callable
-        Returns whether there is a proof that no separator exists; called once at most.
+    stopping : Stopping
+    start : ndarray of shape (n,) or None
+        Dual variables to begin with.
     rounds : int
     history : list of Report
         Of the attempts before.
@@ -318,30 +317,30 @@ class GramAttempt(Attempt):
 
     def __init__(
         self,
-        task: GramTask,
-        algorithm: Algorithm | Decomposition,
-        stopping: Stopping,
-        rng: Source,
+        job: KernelJob,
+        rows: KernelRows,
         sample: KernelSample,
-        inseparable: Callable[[], bool],
+        stopping: Stopping,
+        start: np.ndarray | None,
         rounds: int,
         history: list[Report],
     ) -> None:
-        super().__init__(task, stopping, history)
-        self.task, self.sample, self.rounds = task, sample, rounds
-        self._inseparable = inseparable
-        diagonal = task.rows.diagonal
+        super().__init__(job, stopping, history)
+        self.job, self.sample, self.rounds = job, sample, rounds
+        diagonal = rows.diagonal
         self.no_margin = HOPELESS * np.finfo(diagonal.dtype).eps * float(diagonal.max(initial=0.0)) ** 0.5
-        self.run = GramRun(task, algorithm, stopping.tol, rng, stopping.deadline.interrupted)
+        task = GramTask(job.problem, rows, job.y, job.weights, start, job.label)
+        rng = np.random.default_rng(job.seed)
+        self.run = GramRun(task, job.algorithm, stopping.tol, rng, stopping.deadline.interrupted)
         self.run.look_for_zero_rows()
 
     def rules_out_separator(self) -> bool:
         if not self.problem.hard or self.rounds != MIN_KERNEL_ROUNDS or self.run.lower > 0.0:
             return False
-        return self._inseparable()
+        return self.job.inseparable()
 
     def _exact(self) -> Iterator[None]:
-        gram_exact.finish(self.run.tracker, self.problem, self.task.y, self.task.weights, self.sample)
+        gram_exact.finish(self.run.tracker, self.sample)
         yield
 
     def _status_of_exact(self) -> Status | None:

@@ -10,7 +10,6 @@ from ..algorithms.batch.active_set import candidates
 from ..algorithms.batch.cholesky import low_rank_factor
 from ..algorithms.batch.quadratic_program import quadratic
 from ..certificates.gram import KernelSample
-from ..problem.problem import Problem
 from .certifier import ROUNDING
 from .exact import FEW_FLOPS, NEAR_ENOUGH, NEXT_TO_NONE
 from .exact import FEW_ROWS as FEW_FACTORED_ROWS
@@ -21,23 +20,9 @@ from .tracker import GramTracker
 FEW_ROWS = 500
 
 
-def has_few_rows(n: int) -> bool:
-    """Return whether the eigenvalues of the whole Gram matrix of n rows are affordable."""
-    return n <= FEW_ROWS
-
-
-def finish(
-    tracker: GramTracker, problem: Problem, y: np.ndarray, weights: np.ndarray, sample: KernelSample
-) -> None:
-    """Run the active-set method on a factor Z of the Gram matrix, K = Z Z'; its points enter the tracker.
-
-    Parameters
-    ----------
-    tracker : GramTracker
-    problem : Problem
-    y, weights : ndarray of shape (n,)
-    sample : KernelSample
-    """
+def finish(tracker: GramTracker, sample: KernelSample) -> None:
+    """Run the active-set method on a factor Z of the Gram matrix, K = Z Z'; its points enter the tracker."""
+    problem, y, weights = tracker.problem, tracker.y, tracker.weights
     Z = _factor(sample)
     if Z is None or np.unique(y).size < 2:
         return
@@ -66,10 +51,11 @@ def _factor(sample: KernelSample) -> Any:
     Otherwise the eigenvalues of the matrix of few rows, or a pivoted Cholesky factor of low rank.
     """
     n = sample.X.shape[0]
-    most = n if has_few_rows(n) else int(((FEW_FLOPS if n <= FEW_FACTORED_ROWS else NEXT_TO_NONE) / n) ** 0.5)
+    few = n <= FEW_ROWS
+    most = n if few else int(((FEW_FLOPS if n <= FEW_FACTORED_ROWS else NEXT_TO_NONE) / n) ** 0.5)
     if sample.features is not None and sample.features.shape[1] <= most:
         return sample.features
-    if not has_few_rows(n):
+    if not few:
         return low_rank_factor(sample.kernel, sample.X, most)
     K = sample.kernel.block(sample.X, sample.X)
     values, vectors = np.linalg.eigh(0.5 * (K + K.T))

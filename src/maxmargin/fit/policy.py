@@ -30,8 +30,9 @@ from ..algorithms.programs import NoSeparator
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..problem.problem import Problem
+from . import gram_exact
 from .exact import MANY_ROWS, NEAR_ENOUGH, is_small
-from .gram_exact import has_few_rows
+from .report import KernelJob
 
 # Rows x columns x smaller side up to which the barrier path was the fastest for p other than 2.
 MAX_BARRIER_FLOPS = 4e9
@@ -164,22 +165,14 @@ def stages(task: Task, choice: Choice, last: Fallback | None, small: bool) -> li
     return planned
 
 
-def gram_stages(n: int, algorithm: Algorithm | Decomposition, reason: str, exact: bool) -> list[Stage]:
-    """Return the stages of a kernel problem of n rows.
-
-    Parameters
-    ----------
-    n : int
-    algorithm : Algorithm or Decomposition
-    reason : str
-    exact : bool
-        Whether small problems end with the exact stage.
-    """
-    main = Stage(algorithm, reason)
-    if not (exact and algorithm.convergent and n <= MANY_ROWS):
+def gram_stages(job: KernelJob, n: int) -> list[Stage]:
+    """Return the stages of a kernel problem on n rows."""
+    main = Stage(job.algorithm, job.reason)
+    if not (job.exact and job.algorithm.convergent and n <= MANY_ROWS):
         return [main]
-    few = has_few_rows(n)
-    before = Stage(algorithm, reason, 0.0, MIN_ROUNDS if few else LONG, NEAR_ENOUGH if few else 0.0)
+    before = replace(main, max_row_visits=0.0, min_rounds=LONG)
+    if n <= gram_exact.FEW_ROWS:
+        before = replace(before, min_rounds=MIN_ROUNDS, near_enough=NEAR_ENOUGH)
     return [before, Stage(None, SUPPORT, skippable=True), main]
 
 

@@ -13,10 +13,12 @@ from ..certificates.sample import Sample
 from ..certificates.verdicts import Verdict
 from ..data.task import Task
 from ..engine.order import Source
+from ..problem.problem import Problem
 from ..problem.status import Status
 from .deadline import Deadline
 
 if TYPE_CHECKING:
+    from ..algorithms import Algorithm, Decomposition
     from .policy import Choice
     from .presolve import SelectedRows
 
@@ -141,3 +143,39 @@ class Job:
     selected: SelectedRows | None = None
     classes: np.ndarray | None = None
     separability: Callable[[], Verdict | None] = lambda: None
+
+
+@dataclass(frozen=True, eq=False)
+class KernelJob:
+    """One of several binary kernel problems on the same rows.
+
+    Attributes
+    ----------
+    problem : Problem
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,), positive
+    algorithm : Algorithm or Decomposition
+    reason : str
+        Why this algorithm was chosen.
+    seed : int
+        Of the order of presentation.
+    label : object, default=None
+        Goes into the reports; None where there is only one problem.
+    start : ndarray of shape (n,), default=None
+        Dual variables to begin with.
+    exact : bool, default=True
+        Whether small problems end with the exact stage.
+    inseparable : callable
+        Returns whether there is a proof that no separator exists; called once at most, of a hard margin.
+    """
+
+    problem: Problem
+    y: np.ndarray
+    weights: np.ndarray
+    algorithm: Algorithm | Decomposition
+    reason: str
+    seed: int
+    label: Any = None
+    start: np.ndarray | None = None
+    exact: bool = True
+    inseparable: Callable[[], bool] = lambda: False

@@ -28,7 +28,7 @@ from ..certificates.gram import KernelSample
 from ..certificates.sample import Sample
 from ..certificates.separators import KernelSeparator, PolynomialSeparator
 from ..certificates.verdicts import Inseparable, Separable, Verdict
-from ..fit.gram_exact import finish, has_few_rows
+from ..fit import gram_exact
 from ..fit.schedules import BETTER, IDLE
 from ..fit.tracker import GramTracker
 from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
@@ -208,9 +208,9 @@ class KernelSearch(SeparatorSearch):
 
     def _finish(self) -> bool:
         """Take the exact step of the hard margin on few rows; return whether the margin of its function is proved."""
-        if not has_few_rows(self.y.size) or self.deadline.interrupted():
+        if self.y.size > gram_exact.FEW_ROWS or self.deadline.interrupted():
             return False
-        finish(self._best, self.problem, self.y, self._ones, self._sample)
+        gram_exact.finish(self._best, self._sample)
         return self._proved_margin() > 0.0
 
     def _proved_margin(self) -> float:
