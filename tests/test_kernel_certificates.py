@@ -20,8 +20,8 @@ from maxmargin.certificates.expansions import (
     KernelBounds,
     KernelPoint,
     all_bounds,
-    attained,
     better,
+    kernel_attained_margin,
     kernel_bounds,
 )
 from maxmargin.certificates.gram import RANGE, KernelSample
@@ -223,5 +223,5 @@ def test_products_that_underflow_prove_nothing():
     hard, K, y = Problem("hinge", np.inf, intercept="none"), np.eye(3), np.ones(3)
     sample = KernelSample(Precomputed(), K)
     for size in np.geomspace(1e-163, 1e-155, 200):
-        assert attained(hard, sample, y, np.full(3, size), 0.0) <= 3.0**-0.5
-    assert attained(hard, sample, y, np.full(3, 1e-120), 0.0) == pytest.approx(3.0**-0.5, rel=1e-12)
+        assert kernel_attained_margin(hard, sample, y, np.full(3, size), 0.0) <= 3.0**-0.5
+    assert kernel_attained_margin(hard, sample, y, np.full(3, 1e-120), 0.0) == pytest.approx(3.0**-0.5, rel=1e-12)

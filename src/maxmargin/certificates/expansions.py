@@ -62,7 +62,9 @@ def kernel_bounds(
     )[0]
 
 
-def attained(problem: Problem, sample: KernelSample, y: np.ndarray, c: np.ndarray, b: float) -> float:
+def kernel_attained_margin(
+    problem: Problem, sample: KernelSample, y: np.ndarray, c: np.ndarray, b: float
+) -> float:
     """Return a lower bound of the margin of sum c_i k(x_i, .) + b, rounded downwards.
 
     Parameters

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.functions import Linear
 from ..numerics.norms import norm
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import Compensated, Plain, powers_error
+from .bounds import EPS, LEAST
 from .certificate import CertificateError
-from .expansions import attained as attained_by_kernel
+from .expansions import kernel_attained_margin
 from .feature_map import entries, image
 from .gram import KernelSample
-from .verdicts import Separable, certified_above
+from .verdicts import Separable
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,27 +47,17 @@ class LinearSeparator(Separable):
         """A note where the separator is a rational one."""
         return "" if self.exact is None else "it takes more digits than float64 has: see `exact`"
 
-    @property
-    def _width(self) -> int:
-        return self.w.size
-
-    def _check(self, X: Any, signs: np.ndarray) -> None:
-        """Recompute both bounds by compensated sums, or the margin in rational numbers."""
-        certified_above(self.certificate, Linear(), X, signs, self.hi)
-        w = self.w
+    def _attained_margin(self, X: Any, signs: np.ndarray) -> float:
+        """Recompute the margin by compensated sums, or in rational numbers."""
+        w, q = self.w, self.certificate.problem.q
         if self.exact is None:  # an exact weight may be so small that it is 0 in w
             X, columns = without_empty_columns(X, w)
             w = columns.restrict(w)
-        q = self.certificate.problem.q
-        lower = attained(X, signs, w, self.b, q)
-        if self.exact is not None or not 0.0 < self.lo <= lower:
-            point = (*map(Fraction, w.tolist()), Fraction(self.b)) if self.exact is None else self.exact
-            lower = max(lower, attained_exactly(X, signs, point, q))
-        # what is positive and smaller than every float64 number counts as 0.0, and needs an exact separator
-        if not (0.0 <= self.lo <= lower and (self.lo > 0.0 or self.exact is not None)):
-            raise CertificateError(
-                f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}."
-            )
+            lower = attained_margin(X, signs, w, self.b, q)
+            if 0.0 < self.lo <= lower:
+                return lower
+        exact = (*map(Fraction, w.tolist()), Fraction(self.b)) if self.exact is None else self.exact
+        return exact_attained_margin(X, signs, exact, q)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -88,20 +78,10 @@ class KernelSeparator(Separable):
         """The score of a kernel expansion."""
         return f"sum c_i k(x_i, x) + b, of {np.count_nonzero(self.coefficients)} rows x_i,"
 
-    @property
-    def digits(self) -> str:
-        """Empty: coefficients are float64 numbers."""
-        return ""
-
-    def _check(self, X: Any, signs: np.ndarray) -> None:
-        """Recompute both bounds by kernel values in float64 with their errors."""
-        certified_above(self.certificate, self.kernel, X, signs, self.hi)
+    def _attained_margin(self, X: Any, signs: np.ndarray) -> float:
+        """Recompute the margin by kernel values in float64 with their errors."""
         sample = KernelSample(self.kernel, X)
-        lower = attained_by_kernel(self.certificate.problem, sample, signs, self.coefficients, self.b)
-        if not 0.0 < self.lo <= lower:
-            raise CertificateError(
-                f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}."
-            )
+        return kernel_attained_margin(self.certificate.problem, sample, signs, self.coefficients, self.b)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -128,9 +108,8 @@ class PolynomialSeparator(Separable):
         """The meaning of lo = 0."""
         return "it takes more digits than float64 has, and its margin is not known but to be positive"
 
-    def _check(self, X: Any, signs: np.ndarray) -> None:
-        """Evaluate the polynomial at every row in rational numbers."""
-        certified_above(self.certificate, self.kernel, X, signs, self.hi)
+    def _attained_margin(self, X: Any, signs: np.ndarray) -> float:
+        """Evaluate the polynomial at every row in rational numbers; return 0.0, below its margin."""
         for i in range(signs.size):
             places, ratios = image(self.kernel, X, i)
             score = self.b + sum(
@@ -139,11 +118,10 @@ class PolynomialSeparator(Separable):
             )
             if not int(signs[i]) * score > 0:
                 raise CertificateError(f"the separator fails: row {i} is not on its side.")
-        if self.lo != 0.0:
-            raise CertificateError(f"the margin fails: {self.lo:.17g} is claimed, and none is known.")
+        return 0.0
 
 
-def attained(X: Any, y: np.ndarray, w: np.ndarray, b: float, q: float) -> float:
+def attained_margin(X: Any, y: np.ndarray, w: np.ndarray, b: float, q: float) -> float:
     """Return a lower bound of min y_i (w.x_i + b) / |w|_q, rounded downwards.
 
     Sums are compensated. The error of each score is bounded by the sizes of its own terms, sum_j |x_ij w_j| + |b|, not
@@ -161,24 +139,22 @@ def attained(X: Any, y: np.ndarray, w: np.ndarray, b: float, q: float) -> float:
     length = norm(w, q)
     if not (0.0 < length < np.inf and np.isfinite(b)):
         return -np.inf
-    eps, terms = float(np.finfo(float).eps), w.size + 2.0
+    terms = w.size + 2.0
     with np.errstate(over="ignore", invalid="ignore"):
         margins = y * Compensated.scores(X, w, b)
         size = Plain.scores(abs(X), np.abs(w)) + abs(b)
-        off = Compensated.error(margins, 1.01 * size, terms) + terms * float(
-            np.finfo(float).smallest_subnormal
-        )
+        off = Compensated.error(margins, 1.01 * size, terms) + terms * LEAST
         least = float((margins - off).min())
-        inexact = powers_error(q, w.size) + 2.0 * terms * eps
+        inexact = powers_error(q, w.size) + 2.0 * terms * EPS
         bound = least / (length * (1.0 + inexact if least > 0.0 else 1.0 - inexact))
     return float(np.nextafter(bound, -np.inf)) if np.isfinite(bound) else -np.inf
 
 
-def attained_exactly(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q: float) -> float:
+def exact_attained_margin(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q: float) -> float:
     """Return the same bound for (w, b) in rational numbers, whose margins are exact; -inf unless all are positive."""
     *w, b = point
     least = min(
-        int(y[i]) * (sum((value * w[j] for j, value in zip(*_row(X, i), strict=True)), Fraction(0)) + b)
+        int(y[i]) * (b + sum(Fraction(value) * w[j] for j, value in zip(*entries(X, i), strict=True)))
         for i in range(y.size)
     )
     unit = max(abs(value) for value in w)
@@ -188,9 +164,3 @@ def attained_exactly(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q: floa
     if bound <= 0:
         return -np.inf
     return max(float(np.nextafter(float(bound), 0.0)), 0.0)
-
-
-def _row(X: Any, i: int) -> tuple[list[int], list[Fraction]]:
-    """Return columns and values of the entries of row i, as rational numbers."""
-    at, values = entries(X, i)
-    return at, [Fraction(value) for value in values]

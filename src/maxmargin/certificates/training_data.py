@@ -11,7 +11,13 @@ from .certificate import CertificateError
 
 
 def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Data, labels, and the weight of every row with that of its class, as a certificate of the model needs them."""
+    """Return rows, labels, and the weight of every row times that of its class, validated for a model's certificate.
+
+    Raises
+    ------
+    CertificateError
+        If the model has no certificate, or the data do not fit it: the message says what to do.
+    """
     if not hasattr(model, "certificate_"):
         raise CertificateError(_nothing_to_verify(model))
     names = getattr(X, "columns", None)
@@ -20,23 +26,40 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
         raise CertificateError(f"X must have two dimensions, rows and features; got {X.ndim}.")
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
-    if sp.issparse(X) and not X.has_canonical_format:
-        X = X.copy()  # the caller's stays as it is
-        X.sum_duplicates()
+    X = canonical(X)
     _check_missing(X, names)
-    labels = np.asarray(y)
-    if labels.shape != (X.shape[0],):
-        raise CertificateError(
-            f"y must hold one label for each of the {X.shape[0]} rows; got shape {labels.shape}."
-        )
+    labels = labels_of(X, y)
     weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     if weights.ndim == 0:
         weights = np.full(labels.shape, float(weights))
     if weights.shape != labels.shape:
         raise CertificateError(f"sample_weight must hold one number a row; got shape {weights.shape}.")
-    _check_labels(model, labels, weights)
-    weights = weights * _class_weights(model, labels)
-    return X, labels, weights
+    unknown = ~np.isin(labels, model.classes_) & (weights > 0.0)
+    if unknown.any():
+        label = plain_label(labels[unknown][0])
+        raise CertificateError(f"y holds a label that the model does not know: {label!r}.")
+    factors = np.ones(labels.shape[0])
+    for name, factor in zip(model.classes_, model.class_weight_, strict=True):
+        factors[labels == name] = factor
+    return X, labels, weights * factors
+
+
+def canonical(X: Any) -> Any:
+    """Return sparse rows without duplicate entries, in a copy where there are any; dense rows as they are."""
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def labels_of(X: Any, y: Any) -> np.ndarray:
+    """Return the labels as an array of one for each row of X, or raise CertificateError."""
+    labels = np.asarray(y)
+    if labels.shape != (X.shape[0],):
+        raise CertificateError(
+            f"y must hold one label for each of the {X.shape[0]} rows; got shape {labels.shape}."
+        )
+    return labels
 
 
 def _nothing_to_verify(model: Any) -> str:
@@ -44,21 +67,24 @@ def _nothing_to_verify(model: Any) -> str:
     if hasattr(model, "uncertified_"):
         return str(model.uncertified_)
     kind = type(model).__name__
-    if hasattr(model, "steps"):
-        return (
-            f"a certificate is of one classifier and the rows that it was fitted to, and this is a {kind}: with pipe "
-            "for it, verify(pipe[-1], pipe[:-1].transform(X), y)."
-        )
-    if hasattr(model, "best_estimator_"):
-        return (
-            f"a certificate is of one classifier, and this is a {kind}: with search for it, "
-            "verify(search.best_estimator_, X, y)."
-        )
-    if hasattr(model, "support_") and hasattr(model, "estimator_"):
-        return (
-            f"a certificate is of one classifier and the columns that it was fitted to, and this is a {kind}: with "
-            "selector for it, verify(selector.estimator_, selector.transform(X), y)."
-        )
+    # attributes that show a kind of model; what a certificate is of; the name to give the model; the call that verifies
+    for attributes, parts, name, call in (
+        (
+            ("steps",),
+            "one classifier and the rows that it was fitted to",
+            "pipe",
+            "verify(pipe[-1], pipe[:-1].transform(X), y)",
+        ),
+        (("best_estimator_",), "one classifier", "search", "verify(search.best_estimator_, X, y)"),
+        (
+            ("support_", "estimator_"),
+            "one classifier and the columns that it was fitted to",
+            "selector",
+            "verify(selector.estimator_, selector.transform(X), y)",
+        ),
+    ):
+        if all(hasattr(model, attribute) for attribute in attributes):
+            return f"a certificate is of {parts}, and this is a {kind}: with {name} for it, {call}."
     if not hasattr(model, "fit") or any(name.endswith("_") for name in getattr(model, "__dict__", {})):
         return f"{kind} has no certificate: fit a MaxMarginClassifier or a KernelMaxMarginClassifier, which have."
     return "this model is not fitted, so that there is nothing to verify: call fit first."
@@ -79,21 +105,6 @@ def _check_missing(X: Any, names: Any) -> None:
         raise CertificateError(
             f"Input X contains NaN: column {j if names is None else repr(names[j])} is missing in {counts[j]} of "
             f"{X.shape[0]} rows; a certificate is about the data of the fit."
-        )
-
-
-def _class_weights(model: Any, labels: np.ndarray) -> np.ndarray:
-    factors = np.ones(labels.shape[0])
-    for name, factor in zip(model.classes_, model.class_weight_, strict=True):
-        factors[labels == name] = factor
-    return factors
-
-
-def _check_labels(model: Any, labels: np.ndarray, weights: np.ndarray) -> None:
-    strange = ~np.isin(labels, model.classes_) & (weights > 0.0)
-    if strange.any():
-        raise CertificateError(
-            f"y holds a label that the model does not know: {plain_label(labels[strange][0])!r}."
         )
 
 

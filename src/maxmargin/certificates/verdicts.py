@@ -27,15 +27,40 @@ from .expansions import kernel_bounds
 from .feature_map import dimension, image
 from .rows import bounds
 from .sample import Sample
+from .training_data import canonical, labels_of
 
-SHOWN = 6  # rows of a proof that are printed
+SHOWN = 6  # rows of a proof that are printed: as many as fit on a line
 PLAIN = Linear()  # no kernel: phi(x) = x
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Checked(ABC):
-    """A statement about rows and labels that can be checked from these alone."""
+    """A statement about rows and labels that can be checked from these alone.
 
+    Attributes
+    ----------
+    p : float
+        The norm of margins, and of the radius of a proof.
+    bias : bool
+        Whether hyperplanes have an intercept.
+    classes : tuple
+        The labels of the negative and of the positive side.
+    features : int
+        Columns of the data.
+    method : str
+        What found the proof, or the separator and its margin.
+    seconds : float
+    kernel : Kernel
+        Of phi; phi(x) = x of the linear one.
+    """
+
+    p: float = 2.0
+    bias: bool
     classes: tuple[Any, Any]
+    features: int
+    method: str
+    seconds: float
+    kernel: Kernel = PLAIN
 
     def verify(self, X: Any, y: Any) -> Self:
         """Recompute the proof from the data.
@@ -54,13 +79,8 @@ class Checked(ABC):
         CertificateError
             If the data are others, or the proof fails.
         """
-        self._check(*data_of(X, y, self.classes, self._width))
+        self._check(*data_of(X, y, self.classes, self.features))
         return self
-
-    @property
-    @abstractmethod
-    def _width(self) -> int:
-        """Features of the data."""
 
     @abstractmethod
     def _check(self, X: Any, signs: np.ndarray) -> None:
@@ -75,28 +95,13 @@ class Separable(Checked):
     ----------
     lo, hi : float
         lo <= largest margin <= hi, rounded outwards; lo is what the separator attains.
-    p : float
-        The norm of the margin.
-    bias : bool
-    classes : tuple
-        The labels of the negative and of the positive side.
-    method : str
-        What found the separator, and what the margin.
-    seconds : float
     certificate : Certificate
-        The dual weights that prove hi.
-    kernel : Kernel
+        The dual variables that prove hi.
     """
 
     lo: float
     hi: float
-    p: float
-    bias: bool
-    classes: tuple[Any, Any]
-    method: str
-    seconds: float
     certificate: Certificate = field(repr=False)
-    kernel: Kernel = PLAIN
 
     @property
     def separable(self) -> bool:
@@ -109,9 +114,9 @@ class Separable(Checked):
         """Where the positive class lies."""
 
     @property
-    @abstractmethod
     def digits(self) -> str:
-        """What is to be said of the separator's numbers; empty where they are float64 ones."""
+        """A note on the separator's numbers; empty where they are float64 ones."""
+        return ""
 
     def __str__(self) -> str:
         where = "" if self.bias else " through the origin"
@@ -122,14 +127,23 @@ class Separable(Checked):
             + f"\n  found by {self.method}, {self.seconds:.2g} s"
         )
 
-    @property
-    def _width(self) -> int:
-        return self.certificate.fingerprint.features
+    def _check(self, X: Any, signs: np.ndarray) -> None:
+        """Recompute both bounds; lo = 0.0 stands for a margin below all float64 numbers, proved in rational ones."""
+        certified_above(self.certificate, self.kernel, X, signs, self.hi)
+        lower = self._attained_margin(X, signs)
+        if not (self.lo <= lower and (self.lo > 0.0 or (self.lo == 0.0 and self.digits))):
+            raise CertificateError(
+                f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}."
+            )
+
+    @abstractmethod
+    def _attained_margin(self, X: Any, signs: np.ndarray) -> float:
+        """Return a lower bound of the margin that the separator attains; not positive where it does not separate."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Inseparable(Checked):
-    """Weights on few patterns that prove that no separator exists.
+    """Weights on a few rows that prove that no separator exists.
 
     Attributes
     ----------
@@ -137,35 +151,18 @@ class Inseparable(Checked):
         At most d + 2 rows (d + 1 without a bias); of a polynomial kernel d is the number of monomials.
     weights : tuple of Fraction
         Positive, of sum one, and, with a bias, equal totals in both classes: sum weights_k y_k phi(x_k) = 0, exactly.
-    bias : bool
-    classes : tuple
-        The labels of the negative and of the positive side.
-    features, rows : int
+    rows : int
         Of the data.
-    method : str
-        What found the proof.
-    seconds : float
     radius : float, default=0.0
         Whatever w and b are, some row is on the wrong side, or off the right one, by at least so much, in the p-norm:
         a lower bound of the radius of the largest ball around the origin inside the hull (of the balanced
         combinations). 0.0 where the proof's rows do not span the space, or where it was not computed.
-    p : float
-        The norm of the radius.
-    kernel : Kernel
-        Of phi; phi(x) = x of the linear one.
     """
 
     support: np.ndarray
     weights: tuple[Fraction, ...]
-    bias: bool
-    classes: tuple[Any, Any]
-    features: int
     rows: int
-    method: str
-    seconds: float
     radius: float = 0.0
-    p: float = 2.0
-    kernel: Kernel = PLAIN
 
     @property
     def separable(self) -> bool:
@@ -185,43 +182,31 @@ class Inseparable(Checked):
         first : int, default=0
             The number of the first row of the data.
         """
-        numbers = (self.support + first).tolist()
+        numbers, size = (self.support + first).tolist(), self.support.size
         rows = ", ".join(map(str, numbers[:SHOWN])) + (", ..." if len(numbers) > SHOWN else "")
+        combined = f"rows {rows} ({size} in all) have weights with which"
         if not isinstance(self.kernel, Linear):
-            return self._kernel_words(rows)
-        if self.support.size == 1:
+            if size == 1:
+                return f"row {rows} is zero to the kernel, and so is every function without a bias there"
+            if size == 2 and self.weights[0] == self.weights[1]:
+                return f"rows {rows} are the same to the kernel, and of different classes"
+            return f"{combined} sum alpha y k(x, .) is exactly 0"
+        if size == 1:
             return f"row {rows} is zero, and lies on every hyperplane through the origin"
-        if self.support.size == 2 and self.bias:
+        if size == 2 and self.bias:
             return f"rows {rows} are equal and of different classes"
-        if self.support.size == 2:
+        if size == 2:
             return f"rows {rows}, each with the sign of its class, point in opposite directions"
         if self.bias:
-            return (
-                f"rows {rows} ({self.support.size} in all) have weights with which the mean of one class is exactly "
-                "that of the other"
-            )
-        return f"rows {rows} ({self.support.size} in all) have weights with which sum alpha y x is exactly 0"
-
-    def _kernel_words(self, rows: str) -> str:
-        """The same where rows are seen through a kernel."""
-        if self.support.size == 1:
-            return f"row {rows} is zero to the kernel, and so is every function without a bias there"
-        if self.support.size == 2 and self.weights[0] == self.weights[1]:
-            return f"rows {rows} are the same to the kernel, and of different classes"
-        return f"rows {rows} ({self.support.size} in all) have weights with which sum alpha y k(x, .) is exactly 0"
+            return f"{combined} the mean of one class is exactly that of the other"
+        return f"{combined} sum alpha y x is exactly 0"
 
     def __str__(self) -> str:
         where = "" if self.bias else " through the origin"
-        ball = (
-            ""
-            if not self.radius
-            else f"\n  whatever the hyperplane, the margin of some row is at most -{self.radius:.6g} (p = {self.p:g})"
-        )
+        ball = ""
+        if self.radius:
+            ball = f"\n  whatever the hyperplane, the margin of some row is at most -{self.radius:.6g} (p = {self.p:g})"
         return f"not separable{where}: {self.words()}{ball}\n  found by {self.method}, {self.seconds:.2g} s"
-
-    @property
-    def _width(self) -> int:
-        return self.features
 
     def _check(self, X: Any, signs: np.ndarray) -> None:
         """Add the weighted rows up in rational numbers: sum weights_k y_k (phi(x_k), 1) must be 0."""
@@ -253,7 +238,7 @@ class Inseparable(Checked):
                 raise CertificateError(f"the proof fails: the weighted sum of column {j} is not 0.")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Undecided(Checked):
     """No proof either way: the largest margin is at most `hi`, as the weights show.
 
@@ -263,28 +248,14 @@ class Undecided(Checked):
         Bounds of the largest margin in the p-norm, over all w of norm one and w = 0: lo = 0.0.
     certificate : Certificate
         `support` and `dual`, the weights that prove hi.
-    p : float
-    bias : bool
-    classes : tuple
-    features : int
     reason : str
         Why it was left open.
-    method : str
-    seconds : float
-    kernel : Kernel
     """
 
-    lo: float
+    lo: float = 0.0
     hi: float
     certificate: Certificate = field(repr=False)
-    p: float
-    bias: bool
-    classes: tuple[Any, Any]
-    features: int
     reason: str
-    method: str
-    seconds: float
-    kernel: Kernel = PLAIN
 
     @property
     def separable(self) -> None:
@@ -308,10 +279,6 @@ class Undecided(Checked):
             f"  {self.method}, {self.seconds:.2g} s"
         )
 
-    @property
-    def _width(self) -> int:
-        return self.features
-
     def _check(self, X: Any, signs: np.ndarray) -> None:
         """Recompute the upper bound that the dual variables prove."""
         certified_above(self.certificate, self.kernel, X, signs, self.hi)
@@ -330,14 +297,13 @@ def certified_above(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, hi
     """
     if cert.rows != y.size:
         raise CertificateError(f"the verdict is about {cert.rows} rows, and there are {y.size} now.")
-    alpha, ones = np.zeros(y.size), np.ones(y.size)
-    alpha[cert.support] = cert.dual
+    ones = np.ones(y.size)
     if isinstance(kernel, Linear):
         X, _ = without_empty_columns(X)
-        nowhere = np.zeros(X.shape[1])
-        found = bounds(cert.problem, Sample(X, y, ones), nowhere, 0.0, alpha, Compensated)
+        zero = np.zeros(X.shape[1])
+        found = bounds(cert.problem, Sample(X, y, ones), zero, 0.0, cert.alpha, Compensated)
     else:
-        found = kernel_bounds(cert.problem, kernel, X, y, ones, alpha).bounds
+        found = kernel_bounds(cert.problem, kernel, X, y, ones, cert.alpha).bounds
     if not found.upper <= hi + found.above:
         raise CertificateError(
             f"the upper bound fails: {hi:.17g} is claimed, the data give {found.upper:.17g}."
@@ -345,7 +311,7 @@ def certified_above(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, hi
 
 
 def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[Any, np.ndarray]:
-    """Patterns in float64 and signs, of the classes that the verdict names.
+    """Return rows in float64 and signs, of the classes that the verdict names.
 
     Raises
     ------
@@ -359,14 +325,7 @@ def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[An
     X = sp.csr_matrix(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)
     if X.ndim != 2 or X.shape[1] != features:
         raise CertificateError(f"the verdict is about {features} features; X has the shape {X.shape}.")
-    labels = np.asarray(y)
-    if labels.shape != (X.shape[0],):
-        raise CertificateError(
-            f"y must hold one label for each of the {X.shape[0]} rows; got shape {labels.shape}."
-        )
-    if sp.issparse(X) and not X.has_canonical_format:
-        X = X.copy()  # the caller's stays as it is
-        X.sum_duplicates()
+    X, labels = canonical(X), labels_of(X, y)
     positive, negative = labels == classes[1], labels == classes[0]
     if not (positive | negative).all():
         raise CertificateError(

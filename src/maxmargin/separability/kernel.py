@@ -22,7 +22,7 @@ import numpy as np
 from ..algorithms.batch.decomposition import SET, decomposed_points
 from ..algorithms.batch.kernel_rows import KernelRows
 from ..certificates.certificate import Certificate
-from ..certificates.expansions import KernelPoint, all_bounds, attained
+from ..certificates.expansions import KernelPoint, all_bounds, kernel_attained_margin
 from ..certificates.feature_map import exact_rows
 from ..certificates.gram import KernelSample
 from ..certificates.sample import Sample
@@ -165,7 +165,7 @@ class KernelSearch(SeparatorSearch):
             monomial, power = rows.column(k)
             weights[monomial] = Fraction(direction[k]) * Fraction(2) ** power
         b = Fraction(direction[-1] << rows.bits if rows.bias else 0)
-        fields = self.common_fields(0.0, self.dual_certificate(), exact.method)
+        fields = self.bounded(0.0, self.dual_certificate(), exact.method)
         return PolynomialSeparator(weights=weights, b=b, **fields)
 
     def dual_certificate(self) -> Certificate:
@@ -216,7 +216,7 @@ class KernelSearch(SeparatorSearch):
     def _proved_margin(self) -> float:
         """Return a proved lower bound of the margin of the best function so far; -inf if there is none."""
         c, b = self._best.primal
-        return attained(self.problem, self._sample, self.y, c, b) if c.any() else -np.inf
+        return kernel_attained_margin(self.problem, self._sample, self.y, c, b) if c.any() else -np.inf
 
     def _certificate(self, lower: float) -> Certificate:
         """Return the certificate of a margin `lower` with the best dual weights so far."""
@@ -234,5 +234,5 @@ class KernelSearch(SeparatorSearch):
             self._finish()
         c, b = self._best.primal
         lower = self._proved_margin()
-        fields = self.common_fields(lower, self._certificate(lower), DECOMPOSITION)
+        fields = self.bounded(lower, self._certificate(lower), DECOMPOSITION)
         return KernelSeparator(coefficients=c, b=b, **fields)

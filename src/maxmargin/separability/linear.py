@@ -17,7 +17,7 @@ import numpy as np
 from ..certificates.certificate import Certificate
 from ..certificates.rows import certify
 from ..certificates.sample import Sample
-from ..certificates.separators import LinearSeparator, attained, attained_exactly
+from ..certificates.separators import LinearSeparator, attained_margin, exact_attained_margin
 from ..certificates.verdicts import Verdict
 from ..data.rows import Patterns
 from ..data.task import Task
@@ -109,7 +109,7 @@ class LinearSearch(SeparatorSearch):
         w, b = _unscaled(w, rows), 0.0
         if self.problem.free:
             b = best_intercept(self.problem, Compensated.scores(self.X, w), self.y, np.ones(self.y.size))
-        lower = attained(self.X, self.y, w, b, self.problem.q)
+        lower = attained_margin(self.X, self.y, w, b, self.problem.q)
         return self._separable(Separator(w, b, lower), method) if lower > 0.0 else None
 
     def slow_separator(self, is_separable: bool) -> None:
@@ -129,10 +129,10 @@ class LinearSearch(SeparatorSearch):
         largest = max(abs(value) for value in w)
         point = (*(value / largest for value in w), b / largest)
         rounded = np.array([float(value) for value in point])
-        lower = attained_exactly(self.X, self.y, point, self.problem.q)
+        lower = exact_attained_margin(self.X, self.y, point, self.problem.q)
         best = Separator(rounded[:-1], float(rounded[-1]), lower)
         certificate = self._certificate(best.w, best.b)
-        fields = self.common_fields(best.lower, certificate, exact.method)
+        fields = self.bounded(best.lower, certificate, exact.method)
         return LinearSeparator(w=best.w, b=best.b, exact=point, **fields)
 
     def dual_certificate(self) -> Certificate:
@@ -165,7 +165,7 @@ class LinearSearch(SeparatorSearch):
                 best = other if other.lower > best.lower else best
                 certificate = min(fitted_certificate, certificate, key=lambda one: one.upper)
                 method = f"{method}, the margin by {stage}"
-        return LinearSeparator(w=best.w, b=best.b, **self.common_fields(best.lower, certificate, method))
+        return LinearSeparator(w=best.w, b=best.b, **self.bounded(best.lower, certificate, method))
 
     def _fitted_margin(self) -> tuple[Separator, Certificate, str] | None:
         """Fit a hard margin in this norm; None if squares of the data leave float64."""
@@ -180,7 +180,7 @@ class LinearSearch(SeparatorSearch):
             )
         except ValueError:  # the separator is proved all the same, with the bounds that it has
             return None
-        lower = attained(self.X, self.y, found.w, found.b, self.problem.q)
+        lower = attained_margin(self.X, self.y, found.w, found.b, self.problem.q)
         stage = found.history[-1].stage if found.history else algorithm.name
         return Separator(found.w, found.b, lower), found.certificate, STAGE_WORDS.get(stage, stage)
 

@@ -233,17 +233,23 @@ class SeparatorSearch(ABC):
         """Return the reason of an open verdict, given the limit of exact arithmetic."""
         return limit
 
-    def common_fields(self, lower: float, certificate: Certificate, method: str) -> dict[str, Any]:
-        """Return the fields that all kinds of separators share, for a margin of at least `lower`."""
+    def bounded(self, lower: float, certificate: Certificate, method: str) -> dict[str, Any]:
+        """Return the fields of a verdict with the bounds of the largest margin, `lower` and that of the certificate.
+
+        Rounding may put the upper bound below the lower one, and overflow may make it NaN.
+        """
+        upper = np.inf if np.isnan(certificate.upper) else max(certificate.upper, lower)
+        return {"lo": lower, "hi": upper, "certificate": certificate} | self.common(method)
+
+    def common(self, method: str) -> dict[str, Any]:
+        """Return the fields that all verdicts share."""
         return {
-            "lo": lower,
-            "hi": upper_bound(certificate.upper, lower),
             "p": self.problem.p,
             "bias": self.problem.free,
             "classes": self.task.classes,
+            "features": self.features,
             "method": method,
             "seconds": time.perf_counter() - self.deadline.began,
-            "certificate": certificate,
             "kernel": self.kernel,
         }
 
@@ -251,10 +257,8 @@ class SeparatorSearch(ABC):
         """Return the verdict on weights with sum weights_i y_i (phi(x_i), 1) = 0."""
         support = np.array(sorted(weights), dtype=np.int64)
         exact = tuple(weights[i] for i in support.tolist())
-        return Inseparable(
-            support, exact, self.problem.free, self.task.classes, self.features, self.y.size, method,
-            time.perf_counter() - self.deadline.began, self.inner_radius(support, exact), self.problem.p, self.kernel,
-        )  # fmt: skip
+        radius, common = self.inner_radius(support, exact), self.common(method)
+        return Inseparable(support=support, weights=exact, rows=self.y.size, radius=radius, **common)
 
     def _undecided(self, limit: str) -> Undecided:
         """Return the open verdict, with the bound of the largest margin that the dual weights prove."""
@@ -263,12 +267,7 @@ class SeparatorSearch(ABC):
             reason = self.reason(limit)
         else:
             reason = "Ctrl-C was heard" if status is Status.INTERRUPTED else "max_time went by"
-        certificate = self.dual_certificate()
-        seconds = time.perf_counter() - self.deadline.began
-        return Undecided(
-            0.0, upper_bound(certificate.upper, 0.0), certificate, self.problem.p, self.problem.free,
-            self.task.classes, self.features, reason, self.method, seconds, self.kernel,
-        )  # fmt: skip
+        return Undecided(reason=reason, **self.bounded(0.0, self.dual_certificate(), self.method))
 
 
 def _plain_margins(rows: ExactRows, w: np.ndarray) -> np.ndarray:

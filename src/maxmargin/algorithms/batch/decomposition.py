@@ -193,7 +193,7 @@ def working_set(
     rising = np.where(np.where(y > 0.0, high, low), ascent, -np.inf)  # of the rows whose y alpha may go up
     falling = np.where(np.where(y > 0.0, low, high), -ascent, -np.inf)  # and down
     inside = high & low
-    free = np.count_nonzero(inside)
+    free = int(np.count_nonzero(inside))
     new = max(2, min(int(NEW * size), max(FEW, free // 2))) if kept.size else size
     if problem.free:
         top, bottom = float(rising.max(initial=-np.inf)), -float(falling.max(initial=-np.inf))
