@@ -16,7 +16,7 @@ from edge import KINDS, cancels, edges, narrow, separates, simplex
 from maxmargin import CertificateError, Inseparable, Separable, Undecided, separate
 from maxmargin.numerics.rational import BeyondReachError, IntegerRows, null_vector
 from maxmargin.separability import candidates
-from maxmargin.separability.infeasibility import trivial_certificate
+from maxmargin.separability.linear import trivial_certificate
 from maxmargin.separability.nearest_point import nearest_points
 
 SQUARE = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])

@@ -13,6 +13,7 @@ products with the whole matrix: docs/separation.md has the measurements.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -22,22 +23,21 @@ import numpy as np
 from ..algorithms.batch.decomposition import SET, decomposed_points
 from ..algorithms.batch.kernel_rows import KernelRows
 from ..certificates.certificate import Certificate
-from ..certificates.expansions import KernelPoint, all_bounds, kernel_attained_margin
+from ..certificates.expansions import KernelPoint, all_bounds, certificate, kernel_attained_margin
 from ..certificates.feature_map import exact_rows
 from ..certificates.gram import KernelSample
 from ..certificates.sample import Sample
 from ..certificates.separators import KernelSeparator, PolynomialSeparator
-from ..certificates.verdicts import Inseparable, Separable, Verdict
+from ..certificates.verdicts import Inseparable, Verdict
 from ..fit import gram_exact
 from ..fit.schedules import BETTER, IDLE
 from ..fit.tracker import GramTracker
 from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
-from ..numerics.rational import BeyondReachError, ExactRows
+from ..numerics.rational import ExactRows
 from ..numerics.sparse_columns import without_empty_columns
 from ..problem.problem import Problem
-from .infeasibility import trivial_certificate
-from .linear import linear_verdict, on_all_columns
-from .search import ExactDirection, SeparationTask, SeparatorSearch, upper_bound, without_zeros
+from .linear import linear_verdict, on_all_columns, trivial_certificate
+from .search import TRIVIAL, ExactDirection, SeparationTask, SeparatorSearch, without_zeros
 
 CACHE_MEGABYTES = 200.0  # of kernel rows: more memory saves kernel values that would be computed again
 # Working sets in a search without `max_time`: as many as take some seconds (WORK entries of working sets, each visited
@@ -65,8 +65,7 @@ def kernel_verdict(kernel: Kernel, task: SeparationTask, rows: np.ndarray, n: in
     """
     if isinstance(kernel, Linear):
         X, columns = without_empty_columns(task.X)
-        part = SeparationTask(task.problem, X, task.y, task.classes, task.tol, task.deadline)
-        return on_all_columns(linear_verdict(part, rows, n, columns), columns)
+        return on_all_columns(linear_verdict(replace(task, X=X), rows, n, columns), columns)
     return KernelSearch(kernel, task).verdict_of_fit(rows, n)
 
 
@@ -122,42 +121,45 @@ class KernelSearch(SeparatorSearch):
         self._sets = 0  # solved so far
         self._end = ""  # the reason for which decomposition ended
 
-    def trivial_certificate(self) -> dict[int, Fraction] | None:
-        return kernel_trivial_certificate(self.kernel, self.problem, self.X, self.y)
+    def verdict(self) -> Verdict:
+        """Search in the order of `search`: decomposition goes on after exact arithmetic where it has not decided."""
+        weights = kernel_trivial_certificate(self.kernel, self.problem, self.X, self.y)
+        if weights is not None:
+            return self.inseparable(weights, TRIVIAL)
+        self._begin()
+        if self._decompose(sets=1):
+            return self._separable()
+        found = self.decide_exactly()
+        if isinstance(found, Inseparable):
+            return found
+        if isinstance(found, ExactDirection) and isinstance(self.kernel, Precomputed):
+            found = "what separates the rows of the matrix may be the rounding of its entries"
+        if self._decompose(set_budget(self.y.size)) or self._finish():
+            return self._separable()
+        if isinstance(found, ExactDirection):
+            return self._exact_separator(found)
+        if self.more_sets and self._decompose(self.more_sets):
+            return self._separable()
+        return self.undecided(f"{self._end}, and {found}", self._certificate(0.0))
 
-    def quick_separator(self) -> KernelSeparator | None:
-        """Solve one working set."""
+    def _begin(self) -> None:
+        """Start decomposition."""
         rows = KernelRows(self.kernel, self.X, CACHE_MEGABYTES)
         self._longest = float(rows.diagonal.max(initial=0.0)) ** 0.5
         self._best = GramTracker(self.problem, self.y, self._ones, rows.diagonal)
         self._iterates: Iterator[Any] = decomposed_points(
             self.problem, rows, self.y, self._ones, self.deadline.interrupted
         )
-        return self._separable() if self._decompose(sets=1) else None
-
-    def slow_separator(self, is_separable: bool) -> KernelSeparator | None:
-        """Solve the usual number of working sets, then the exact step, then the working sets beyond."""
-        if self._decompose(set_budget(self.y.size)) or self._finish():
-            return self._separable()
-        if not is_separable and self.more_sets and self._decompose(self.more_sets):
-            return self._separable()
-        return None
 
     def exact_rows(self) -> ExactRows:
         if self._best.alpha.any():
             self.alpha = self._best.alpha
         return exact_rows(self.kernel, self.X, self.y, self.problem.free)
 
-    def decide_exactly(self) -> Inseparable | Separable | ExactDirection:
-        found = super().decide_exactly()
-        if isinstance(found, ExactDirection) and isinstance(self.kernel, Precomputed):
-            raise BeyondReachError("what separates the rows of the matrix may be the rounding of its entries")
-        return found
-
     def proved_separator(self, rows: ExactRows, w: np.ndarray, method: str) -> None:
         """Return None: margins of functions are proved by kernel values, not by weights of monomials."""
 
-    def exact_separator(self, exact: ExactDirection) -> PolynomialSeparator:
+    def _exact_separator(self, exact: ExactDirection) -> PolynomialSeparator:
         """Return the verdict on a polynomial in rational numbers, whose margin has no lower bound in float64."""
         rows, direction = exact.rows, exact.direction
         weights = {}
@@ -165,14 +167,8 @@ class KernelSearch(SeparatorSearch):
             monomial, power = rows.column(k)
             weights[monomial] = Fraction(direction[k]) * Fraction(2) ** power
         b = Fraction(direction[-1] << rows.bits if rows.bias else 0)
-        fields = self.bounded(0.0, self.dual_certificate(), exact.method)
+        fields = self.bounded(0.0, self._certificate(0.0), exact.method)
         return PolynomialSeparator(weights=weights, b=b, **fields)
-
-    def dual_certificate(self) -> Certificate:
-        return self._certificate(0.0)
-
-    def reason(self, limit: str) -> str:
-        return f"{self._end}, and {limit}"
 
     @cached_property
     def _sample(self) -> KernelSample:
@@ -222,11 +218,9 @@ class KernelSearch(SeparatorSearch):
         """Return the certificate of a margin `lower` with the best dual weights so far."""
         point = KernelPoint(self._best.alpha, self._best.alpha * self.y, 0.0)
         found = all_bounds([self.problem], self._sample, [self.y], [self._ones], [point])[0]
-        upper = upper_bound(found.bounds.upper, lower)
-        alpha = found.point.alpha
-        support = np.flatnonzero(alpha).astype(np.int64)
-        mark = Sample(self.X, self.y, self._ones).fingerprint
-        return Certificate(self.problem, lower, upper, support, alpha[support], mark, self.kernel)
+        bounds = found.bounds._replace(lower=lower)
+        sample = Sample(self.X, self.y, self._ones)
+        return certificate(self.problem, self.kernel, sample, bounds, found.point.alpha)
 
     def _separable(self) -> KernelSeparator:
         """Return the verdict on the best function, after the exact step where its interval is wider than `tol`."""

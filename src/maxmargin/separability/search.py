@@ -5,13 +5,13 @@ alpha >= 0, not all zero, with sum alpha_i y_i (phi(x_i), 1) = 0. Floating point
 verdict is given before one is proved: a separator by its margin, rounded outwards, weights by a sum of the rows in
 rational numbers. The steps are
 
-1. trivial infeasibility certificates: one or two rows that contradict each other (`infeasibility`);
-2. a separator by floating-point methods that take little time;
+1. trivial certificates: one or two rows that contradict each other (`linear.trivial_certificate`);
+2. kernels: a separator by floating-point methods that take little time;
 3. floating-point candidates (`candidates`), and Wolfe's algorithm in exact arithmetic from their rows
    (`nearest_point`), which decides every problem that it can represent;
-4. a separator by floating-point methods that take longer.
+4. kernels: a separator by floating-point methods that take longer.
 
-`linear.LinearSearch` and `kernel.KernelSearch` say how rows are represented and separators proved.
+`linear.LinearSearch` and `kernel.KernelSearch` take these steps; here is what they share.
 
 References
 ----------
@@ -38,6 +38,8 @@ from ..problem.problem import Problem
 from ..problem.status import Status
 from .candidates import candidates, starting_rows
 from .nearest_point import as_floats, nearest_points
+
+TRIVIAL = "looking for rows that contradict each other"  # the method of trivial certificates
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,11 +86,6 @@ def without_zeros(X: Any) -> Any:
     return X
 
 
-def upper_bound(upper: float, lower: float) -> float:
-    """Return an upper bound that is a number >= lower: rounding may put it below, overflow may make it NaN."""
-    return np.inf if np.isnan(upper) else max(upper, lower)
-
-
 class ExactDirection(NamedTuple):
     """A separator in exact arithmetic: the direction, in the integer units of `rows`, and the method."""
 
@@ -120,90 +117,16 @@ class SeparatorSearch(ABC):
     prefix = ""  # of the method of a candidate
 
     def __init__(self, task: SeparationTask, kernel: Kernel, features: int) -> None:
-        self.problem, self.X, self.y, self.deadline, self.tol = (
-            task.problem,
-            task.X,
-            task.y,
-            task.deadline,
-            task.tol,
-        )
         self.task, self.kernel, self.features = task, kernel, features
+        self.problem, self.X, self.y = task.problem, task.X, task.y
+        self.deadline, self.tol = task.deadline, task.tol
         self.distinct = np.arange(self.y.size)
         self.alpha = np.ones(self.y.size)
         self.method = "nothing"
 
+    @abstractmethod
     def verdict(self) -> Verdict:
         """Search in the order of the module's docstring, and return the verdict."""
-        weights = self.trivial_certificate()
-        if weights is not None:
-            return self._inseparable(weights, "looking for rows that contradict each other")
-        separator = self.quick_separator()
-        if separator is not None:
-            return separator
-        exact, limit = None, ""
-        try:
-            exact = self.decide_exactly()
-        except TimeoutError:
-            pass  # `deadline` has the reason
-        except BeyondReachError as error:
-            limit = str(error)
-        if isinstance(exact, Inseparable | Separable):
-            return exact
-        separator = self.slow_separator(exact is not None)
-        if separator is not None:
-            return separator
-        return self._undecided(limit) if exact is None else self.exact_separator(exact)
-
-    def verdict_of_fit(self, rows: np.ndarray, n: int) -> Verdict:
-        """Return the verdict for a fit of which these rows, of n, take part.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            The places of the rows of the task in the data: a proof about some rows is one about all.
-        n : int
-        """
-        with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-            return _on_all_rows(self.verdict(), rows, n)
-
-    def decide_exactly(self) -> Inseparable | Separable | ExactDirection:
-        """Run Wolfe's algorithm in exact arithmetic from the rows of floating-point candidates.
-
-        Raises
-        ------
-        TimeoutError
-            If it was time to stop.
-        BeyondReachError
-            If the rows have no exact representation, or the proof would be too large.
-        """
-        rows = self.exact_rows()
-        for candidate in candidates(rows, self.deadline):
-            self.alpha, self.method = candidate.alpha, self.prefix + candidate.method
-            separator = self.proved_separator(rows, candidate.w, self.method)
-            if separator is not None:
-                return separator
-        method = f"{self.method} and Wolfe's algorithm in exact arithmetic"
-        direction: list[int] = []
-        for corral in nearest_points(rows, starting_rows(self.alpha, rows.width), self.deadline.interrupted):
-            if corral.is_zero:
-                weights = {int(self.distinct[i]): weight for i, weight in corral.convex_weights.items()}
-                return self._inseparable(weights, method)
-            direction = corral.direction
-            w = as_floats(direction)
-            # a direction that plain sums do not confirm is left to the next corrals
-            if float(_plain_margins(rows, w).min()) > 0.0:
-                separator = self.proved_separator(rows, w[: rows.d], method)
-                if separator is not None:
-                    return separator
-        return ExactDirection(rows, direction, method)
-
-    @abstractmethod
-    def trivial_certificate(self) -> dict[int, Fraction] | None:
-        """Return weights of one or two rows that prove by themselves that there is no separator."""
-
-    @abstractmethod
-    def quick_separator(self) -> Separable | None:
-        """Return a separator by floating-point methods that take little time."""
 
     @abstractmethod
     def exact_rows(self) -> ExactRows:
@@ -213,25 +136,66 @@ class SeparatorSearch(ABC):
     def proved_separator(self, rows: ExactRows, w: np.ndarray, method: str) -> Separable | None:
         """Return the verdict on weights of the scaled columns of `rows` if float64 arithmetic proves its margin."""
 
-    @abstractmethod
-    def slow_separator(self, is_separable: bool) -> Separable | None:
-        """Return a separator by floating-point methods that take longer."""
+    def verdict_of_fit(self, rows: np.ndarray, n: int) -> Verdict:
+        """Return the verdict for a fit in which these rows, of n, take part: a proof about them is one about all."""
+        with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+            verdict = self.verdict()
+        if isinstance(verdict, Inseparable):
+            return replace(verdict, support=rows[verdict.support], rows=n)
+        if isinstance(verdict, Undecided):
+            certificate = verdict.certificate
+            fingerprint = replace(certificate.fingerprint, rows=n)
+            certificate = replace(certificate, support=rows[certificate.support], fingerprint=fingerprint)
+            return replace(verdict, certificate=certificate)
+        return verdict
 
-    @abstractmethod
-    def exact_separator(self, exact: ExactDirection) -> Separable:
-        """Return the verdict on a separator that only rational numbers can express."""
+    def decide_exactly(self) -> Inseparable | Separable | ExactDirection | str:
+        """Run Wolfe's algorithm in exact arithmetic from the rows of floating-point candidates.
 
-    @abstractmethod
-    def dual_certificate(self) -> Certificate:
-        """Return the certificate of w = 0 with the best dual weights so far."""
+        Returns
+        -------
+        The verdict; a separator that no float64 arithmetic proves; or, where it was time to stop, or the rows have no
+        exact representation, or the proof would be too large, the reason (empty where `deadline` has it).
+        """
+        try:
+            rows = self.exact_rows()
+            for candidate in candidates(rows, self.deadline):
+                self.alpha, self.method = candidate.alpha, self.prefix + candidate.method
+                separator = self.proved_separator(rows, candidate.w, self.method)
+                if separator is not None:
+                    return separator
+            method = f"{self.method} and Wolfe's algorithm in exact arithmetic"
+            direction: list[int] = []
+            start = starting_rows(self.alpha, rows.width)
+            for corral in nearest_points(rows, start, self.deadline.interrupted):
+                direction = corral.direction
+                if not any(direction):
+                    weights = corral.convex_weights
+                    return self.inseparable({int(self.distinct[i]): weights[i] for i in weights}, method)
+                w = as_floats(direction)
+                margins = rows.y * (rows.scaled @ w[: rows.d] + (w[-1] if rows.bias else 0.0))
+                if float(margins.min()) > 0.0:  # others are left to the next corrals
+                    separator = self.proved_separator(rows, w[: rows.d], method)
+                    if separator is not None:
+                        return separator
+            return ExactDirection(rows, direction, method)
+        except TimeoutError:
+            return ""
+        except BeyondReachError as error:
+            return str(error)
 
-    def inner_radius(self, support: np.ndarray, weights: tuple[Fraction, ...]) -> float:
-        """Return the radius of a ball inside the hull of a proof's rows; 0.0 where none is computed."""
-        return 0.0
+    def inseparable(self, weights: dict[int, Fraction], method: str) -> Inseparable:
+        """Return the verdict on weights with sum weights_i y_i (phi(x_i), 1) = 0."""
+        support = np.array(sorted(weights), dtype=np.int64)
+        exact = tuple(weights[i] for i in support.tolist())
+        return Inseparable(support=support, weights=exact, rows=self.y.size, **self.common(method))
 
-    def reason(self, limit: str) -> str:
-        """Return the reason of an open verdict, given the limit of exact arithmetic."""
-        return limit
+    def undecided(self, reason: str, certificate: Certificate) -> Undecided:
+        """Return the open verdict, with the certificate of w = 0; `deadline` may have another reason."""
+        status = self.deadline.status()
+        if status is not None:
+            reason = "Ctrl-C interrupted the search" if status is Status.INTERRUPTED else "max_time went by"
+        return Undecided(reason=reason, **self.bounded(0.0, certificate, self.method))
 
     def bounded(self, lower: float, certificate: Certificate, method: str) -> dict[str, Any]:
         """Return the fields of a verdict with the bounds of the largest margin, `lower` and that of the certificate.
@@ -252,38 +216,3 @@ class SeparatorSearch(ABC):
             "seconds": time.perf_counter() - self.deadline.began,
             "kernel": self.kernel,
         }
-
-    def _inseparable(self, weights: dict[int, Fraction], method: str) -> Inseparable:
-        """Return the verdict on weights with sum weights_i y_i (phi(x_i), 1) = 0."""
-        support = np.array(sorted(weights), dtype=np.int64)
-        exact = tuple(weights[i] for i in support.tolist())
-        radius, common = self.inner_radius(support, exact), self.common(method)
-        return Inseparable(support=support, weights=exact, rows=self.y.size, radius=radius, **common)
-
-    def _undecided(self, limit: str) -> Undecided:
-        """Return the open verdict, with the bound of the largest margin that the dual weights prove."""
-        status = self.deadline.status()
-        if status is None:
-            reason = self.reason(limit)
-        else:
-            reason = "Ctrl-C was heard" if status is Status.INTERRUPTED else "max_time went by"
-        return Undecided(reason=reason, **self.bounded(0.0, self.dual_certificate(), self.method))
-
-
-def _plain_margins(rows: ExactRows, w: np.ndarray) -> np.ndarray:
-    """Return y_i (w.x_i + b) on the scaled rows in plain sums; w ends with b where the rows have a constant column."""
-    return rows.y * (rows.scaled @ w[: rows.d] + (w[-1] if rows.bias else 0.0))
-
-
-def _on_all_rows(verdict: Verdict, rows: np.ndarray, n: int) -> Verdict:
-    """Return the verdict about some rows as one about all n."""
-    if rows.size == n:
-        return verdict
-    if isinstance(verdict, Inseparable):
-        return replace(verdict, support=rows[verdict.support], rows=n)
-    if isinstance(verdict, Undecided):
-        certificate = verdict.certificate
-        fingerprint = replace(certificate.fingerprint, rows=n)
-        certificate = replace(certificate, support=rows[certificate.support], fingerprint=fingerprint)
-        return replace(verdict, certificate=certificate)
-    return verdict
