@@ -19,10 +19,8 @@ from maxmargin.certificates.bounds import Bounds
 from maxmargin.certificates.expansions import (
     KernelBounds,
     KernelPoint,
-    all_bounds,
+    KernelProblem,
     better,
-    kernel_attained_margin,
-    kernel_bounds,
 )
 from maxmargin.certificates.gram import RANGE, KernelSample
 from maxmargin.certificates.rows import bounds
@@ -36,6 +34,12 @@ PROBLEMS = [
         ("free", "none", "augmented"),
     )
 ]
+
+
+def kernel_bounds(problem, kernel, X, y, weights, alpha):
+    """The bounds that dual variables prove, with the best primal point along them."""
+    point = KernelPoint(alpha, alpha * y, 0.0)
+    return KernelProblem(problem, KernelSample(kernel, X), y, weights).bounds(point)
 
 
 def names(problem):
@@ -116,11 +120,10 @@ def test_a_multiple_of_the_dual_point_is_a_primal_point_of_its_own():
     problem, kernel = Problem("hinge", 2.0), Gaussian(0.4)
     last = list(decomposed_points(problem, KernelRows(kernel, X, 10.0), y, weights))[-1]
     sample, alpha = KernelSample(kernel, X), 0.8 * last.alpha
-    b = all_bounds([problem], sample, [y], [weights], [KernelPoint(last.alpha, last.alpha * y, 0.0)])[
-        0
-    ].point.intercept
+    task = KernelProblem(problem, sample, y, weights)
+    b = task.bounds(KernelPoint(last.alpha, last.alpha * y, 0.0)).point.intercept
     point = KernelPoint(alpha, last.alpha * y, b)
-    found = all_bounds([problem], sample, [y], [weights], [point])[0]
+    found = task.bounds(point)
     np.testing.assert_allclose(found.point.coefficients, last.alpha * y, atol=1e-9)
     scores = kernel.block(X, X) @ (last.alpha * y)
     primal = problem.primal(0.5 * float((last.alpha * y) @ scores), y * (scores + b), weights)
@@ -223,5 +226,10 @@ def test_products_that_underflow_prove_nothing():
     hard, K, y = Problem("hinge", np.inf, intercept="none"), np.eye(3), np.ones(3)
     sample = KernelSample(Precomputed(), K)
     for size in np.geomspace(1e-163, 1e-155, 200):
-        assert kernel_attained_margin(hard, sample, y, np.full(3, size), 0.0) <= 3.0**-0.5
-    assert kernel_attained_margin(hard, sample, y, np.full(3, 1e-120), 0.0) == pytest.approx(3.0**-0.5, rel=1e-12)
+        assert (
+            KernelProblem(hard, sample, y, np.ones(y.size)).attained_margin(np.full(3, size), 0.0)
+            <= 3.0**-0.5
+        )
+    assert KernelProblem(hard, sample, y, np.ones(y.size)).attained_margin(
+        np.full(3, 1e-120), 0.0
+    ) == pytest.approx(3.0**-0.5, rel=1e-12)

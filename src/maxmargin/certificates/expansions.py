@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,13 +17,18 @@ from .dual_variables import feasible
 from .gram import Combination, KernelSample
 from .sample import Sample
 
-NEXT = 1e-3  # share of the best objective, up to which others are as good
-AS_SMALL = 1.001  # a gap that is no larger is the same
-TURNS = 20  # length and intercept in turn
+# Share of the best objective up to which another point is as good, so that the one with the narrowest proof is taken: a
+# larger share would give up accuracy of the point, a smaller one would keep points whose bound rounding spoils.
+NEXT = 1e-3
+AS_SMALL = 1.001  # ratio of gaps up to which the first point is kept: more points would cost time for nothing
+TURNS = 20  # steps over the length of w and its intercept in turn, of which a few suffice
+# Relative distance up to which coefficients count as a multiple of others, so that their scores need no further
+# product; the rounding of kernel values is larger.
+PARALLEL = 1e-9
 
 
 class KernelPoint(NamedTuple):
-    """Dual weights, and a primal point w = sum coefficients_i phi(x_i) with its intercept."""
+    """Dual variables, and a primal point w = sum coefficients_i phi(x_i) with its intercept."""
 
     alpha: np.ndarray
     coefficients: np.ndarray
@@ -40,233 +46,202 @@ class KernelBounds(NamedTuple):
     value: float
 
 
-def kernel_bounds(
-    problem: Problem, kernel: Kernel, X: Any, y: np.ndarray, weights: np.ndarray, alpha: np.ndarray
-) -> KernelBounds:
-    """The bounds that dual weights prove, with the best primal point along them.
+@dataclass(frozen=True, eq=False)
+class KernelProblem:
+    """A problem on kernel rows.
 
     Parameters
     ----------
     problem : Problem
         p = 2.
-    kernel : Kernel
-    X : ndarray or CSR matrix of shape (n, d)
+    sample : KernelSample
+        n rows.
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,)
         Sample weights; rows of weight 0 take no part.
-    alpha : ndarray of shape (n,)
-        Any non-negative numbers; they are made feasible first.
     """
-    return all_bounds(
-        [problem], KernelSample(kernel, X), [y], [weights], [KernelPoint(alpha, alpha * y, 0.0)]
-    )[0]
 
+    problem: Problem
+    sample: KernelSample
+    y: np.ndarray
+    weights: np.ndarray
 
-def kernel_attained_margin(
-    problem: Problem, sample: KernelSample, y: np.ndarray, c: np.ndarray, b: float
-) -> float:
-    """Return a lower bound of the margin of sum c_i k(x_i, .) + b, rounded downwards.
+    def bounds(self, point: KernelPoint) -> KernelBounds:
+        """Return the bounds of one point, whose dual variables are made feasible first (`all_bounds`)."""
+        return all_bounds([self], [point])[0]
 
-    Parameters
-    ----------
-    problem : Problem
-        A hard margin.
-    sample : KernelSample
-    y : ndarray of shape (n,), entries -1.0 and 1.0
-    c : ndarray of shape (n,)
-    b : float
-    """
-    return primal_side(problem, y, np.ones(y.size), sample.combinations(c[None])[0], b).bound
+    def attained_margin(self, c: np.ndarray, b: float) -> float:
+        """Return a lower bound of the margin of sum c_i k(x_i, .) + b, rounded downwards; of a hard margin problem."""
+        return self.primal_side(self.sample.combinations(c[None])[0], b).bound
+
+    def dual_side(self, alpha: np.ndarray, dual: Combination) -> Side:
+        """Return the bound of feasible dual variables, of which `dual` is sum alpha_i y_i phi(x_i).
+
+        Scaling the heavier class down by what its total exceeds the other moves v by as many radii of the data.
+        """
+        uneven = imbalance(alpha, self.y) if self.problem.free else 0.0
+        length = dual.dual_length(self.problem, alpha, uneven * self.sample.most**0.5)
+        return dual_bound(self.problem, dual_sums(self.problem, self.weights, alpha, length, uneven))
+
+    def primal_side(self, w: Combination, b: float) -> Side:
+        """Return the bound of the primal point (w, b)."""
+        length = w.primal_length(self.problem, b)
+        return primal_bound(
+            self.problem, primal_sums(self.problem, self.weights, w.margins(self.y, b), length)
+        )
+
+    def best_bounds(
+        self, alpha: np.ndarray, dual: Combination, given: Combination | float, intercept: float, gap: float
+    ) -> KernelBounds:
+        """Return the bounds of dual variables and the best of several primal points.
+
+        Parameters
+        ----------
+        alpha : ndarray of shape (n,)
+            Feasible.
+        dual : Combination
+            sum alpha_i y_i phi(x_i).
+        given : Combination or float
+            The w of the point given, or the multiple of `dual` that it is.
+        intercept : float
+            Of the point given.
+        gap : float
+            Points are tried until one proves this gap.
+        """
+        problem = self.problem
+        points: list[tuple[Combination, float]] = []
+        if isinstance(given, Combination):
+            points = [(given, intercept)]
+        elif not problem.hard and given != 0.0:  # the multiple that is best for the primal may be another than that of the dual
+            points = [(self.sample.multiple(dual, given, given * dual.c), intercept)]
+        alpha, dual = self._scale_dual(alpha, dual)
+        proof = self.dual_side(alpha, dual)
+        if not (
+            problem.hard or proof.bound >= 0.0
+        ):  # no dual variables prove more than ones that rounding spoils
+            alpha, proof = np.zeros_like(alpha), Side(0.0, 0.0, 0.0)
+        found: list[KernelBounds] = []
+        for w, b in self._primal_points(points, dual):
+            side = self.primal_side(w, b)
+            found.append(KernelBounds(both(problem, proof, side), KernelPoint(alpha, w.c, b), side.value))
+            if problem.gap(found[-1].bounds.lower, found[-1].bounds.upper) <= AS_SMALL * gap:
+                break
+        return better(problem, found)
+
+    def _scale_dual(self, alpha: np.ndarray, dual: Combination) -> tuple[np.ndarray, Combination]:
+        """Return the best multiple of the dual variables; of a hard margin only proportions count."""
+        if self.problem.hard or not alpha.any():
+            return alpha, dual
+        constant = self.problem.rho * float(dual.c.sum())
+        t = self.problem.multiple(alpha, dual.square + constant * constant, self.weights)
+        alpha = self.problem.capped(t * alpha, self.weights)
+        return alpha, self.sample.multiple(dual, t, alpha * self.y)
+
+    def _primal_points(
+        self, points: list[tuple[Combination, float]], dual: Combination
+    ) -> Iterator[tuple[Combination, float]]:
+        """Yield these points, the best multiple of the dual one, all of them scaled to no losses, and w = 0."""
+        yield from points
+        points = [*points, self._best_primal(dual)]
+        yield points[-1]
+        if self.problem.hard:
+            return
+        for w, b in points:
+            # The multiple whose margins reach 1, for all that rounding may do, as a large C magnifies what is missing:
+            # three times what they may be off, once here, and twice where scores are computed anew.
+            margins, slack = w.margins(self.y, b)
+            least = float((margins - 3.0 * slack).min(where=self.weights > 0.0, initial=np.inf))
+            if 0.0 < least < 1.0:
+                t = (1.0 + 16.0 * EPS) / least
+                yield self.sample.multiple(w, t, t * w.c), t * b
+        zero = np.zeros(self.y.size)
+        b = best_intercept(self.problem, zero, self.y, self.weights) if self.problem.free else 0.0
+        yield Combination(zero, zero, 0.0, 0.0, 0.0), b
+
+    def _best_primal(self, dual: Combination) -> tuple[Combination, float]:
+        """Return the best multiple of the w of these dual variables, and its intercept."""
+        problem, y, weights = self.problem, self.y, self.weights
+        t, b = 1.0, problem.rho * problem.rho * float(dual.c.sum())
+        if problem.free:
+            b = best_intercept(problem, dual.scores, y, weights)
+        if problem.hard:
+            smallest = float((y * (dual.scores + b))[weights > 0.0].min())
+            t = 1.0 / smallest if smallest > 0.0 else 1.0  # canonical scale: the smallest margin is one
+            b = t * b
+        elif problem.loss == "squared_hinge":
+            t, b = best_multiple_and_intercept(problem, dual.square, dual.scores, b, y, weights, TURNS)
+        return self.sample.multiple(dual, t, t * dual.c), b
 
 
 def all_bounds(
-    problems: Sequence[Problem],
-    sample: KernelSample,
-    ys: Sequence[np.ndarray],
-    weights: Sequence[np.ndarray],
-    points: Sequence[KernelPoint],
-    gaps: Sequence[float] | None = None,
+    tasks: Sequence[KernelProblem], points: Sequence[KernelPoint], gaps: Sequence[float] | None = None
 ) -> list[KernelBounds]:
-    """The bounds of several problems on the same rows, which cost one computation of the kernel.
+    """Return the bounds of several problems on the same rows, which cost one computation of the kernel.
 
     The primal point is that which was given, or where it does not prove a gap that is next to nothing above that of
     `gaps`, the best multiple of the dual one with its best intercept, if that is better (`better`).
+
+    Parameters
+    ----------
+    tasks : sequence of KernelProblem
+        On one sample.
+    points : sequence of KernelPoint
+        Dual variables are any non-negative numbers; they are made feasible first.
+    gaps : sequence of float, default=None
+        Gaps that are small enough; None for 0.0.
     """
+    sample = tasks[0].sample
+    gaps = [0.0] * len(tasks) if gaps is None else gaps
     duals = [
-        feasible(problem, y, s, point.alpha)
-        for problem, y, s, point in zip(problems, ys, weights, points, strict=True)
+        feasible(task.problem, task.y, task.weights, a) for task, (a, _, _) in zip(tasks, points, strict=True)
     ]
-    signed = [alpha * y for alpha, y in zip(duals, ys, strict=True)]
-    share_of = _share if sample.features is None else _equal
-    shares = [share_of(point.coefficients, c) for point, c in zip(points, signed, strict=True)]
-    others = [point.coefficients for point, share in zip(points, shares, strict=True) if share is None]
+    signed = [alpha * task.y for alpha, task in zip(duals, tasks, strict=True)]
+    exact = sample.features is not None  # sums of features show the rounding of coefficients
+    factors = [_factor(c, other, exact) for (_, c, _), other in zip(points, signed, strict=True)]
+    others = [c for (_, c, _), factor in zip(points, factors, strict=True) if factor is None]
     combinations = sample.combinations(np.array([*signed, *others]))
     rest = iter(combinations[len(signed) :])
-    result = []
-    for k, (problem, y, s, point) in enumerate(zip(problems, ys, weights, points, strict=True)):
-        alpha, dual = _multiplied(problem, sample, s, y, duals[k], combinations[k])
-        proof = dual_side(problem, sample, y, s, alpha, dual)
-        if not (
-            problem.hard or proof.bound >= 0.0
-        ):  # no dual weights prove more than ones that rounding spoils
-            alpha, proof = np.zeros_like(alpha), Side(0.0, 0.0, 0.0)
-        given, share = None, shares[k]
-        if share is None:
-            given = next(rest)
-        elif not problem.hard and share != 0.0:  # the multiple that is best for the primal may be another
-            given = sample.multiple(combinations[k], share, share * combinations[k].c)
-        found: list[KernelBounds] = []
-        seen = 0.0 if gaps is None else gaps[k]
-        for w, b in _primal_points(problem, sample, y, s, given, point.intercept, dual):
-            side = primal_side(problem, y, s, w, b)
-            found.append(KernelBounds(both(problem, proof, side), KernelPoint(alpha, w.c, b), side.value))
-            if problem.gap(found[-1].bounds.lower, found[-1].bounds.upper) <= AS_SMALL * seen:
-                break
-        result.append(better(problem, found))
-    return result
+    return [
+        task.best_bounds(alpha, dual, next(rest) if factor is None else factor, point.intercept, gap)
+        for task, alpha, dual, factor, point, gap in zip(
+            tasks, duals, combinations[: len(signed)], factors, points, gaps, strict=True
+        )
+    ]
 
 
-def better(problem: Problem, found: Sequence[KernelBounds]) -> KernelBounds:
-    """Of those whose objective, or margin, is next to the best, the one that proves most.
-
-    What rounding takes from a bound is no fault of the point: w = 0, of which it takes nothing, is no better for it.
-    """
-    values = np.array([_worth(problem, one.value) for one in found])
-    proved = np.array(
-        [_worth(problem, one.bounds.lower if problem.hard else one.bounds.upper) for one in found]
-    )
-    gaps = np.array([problem.gap(one.bounds.lower, one.bounds.upper) for one in found])
-    if problem.hard and (proved < 0.0).any():  # `proved` is minus a margin: a proved separator comes first
-        values = np.where(proved < 0.0, values, np.inf)
-    near = values <= values.min() + NEXT * abs(values.min())
-    return found[int(np.lexsort((values, proved, gaps, ~near))[0])]
-
-
-def _primal_points(
-    problem: Problem,
-    sample: KernelSample,
-    y: np.ndarray,
-    weights: np.ndarray,
-    given: Combination | None,
-    intercept: float,
-    dual: Combination,
-) -> Iterator[tuple[Combination, float]]:
-    """Yield candidates: the given point, the best multiple of the dual one, both scaled to no losses, and w = 0."""
-    tried = [] if given is None else [(given, intercept)]
-    yield from tried
-    tried.append(_best_primal(problem, sample, dual, y, weights))
-    yield tried[-1]
-    if not problem.hard:
-        for w, b in tried:
-            yield from _without_losses(sample, y, weights, w, b)
-        yield _nothing(problem, y, weights)
-
-
-def _worth(problem: Problem, value: float) -> float:
-    """Return an objective to be minimised: minus the margin of a hard problem; inf for NaN."""
-    value = -value if problem.hard else value
-    return np.inf if np.isnan(value) else value
-
-
-def _nothing(problem: Problem, y: np.ndarray, weights: np.ndarray) -> tuple[Combination, float]:
-    """w = 0 and its best intercept."""
-    zero = np.zeros(y.size)
-    b = best_intercept(problem, zero, y, weights) if problem.free else 0.0
-    return Combination(zero, zero, 0.0, 0.0, 0.0), b
-
-
-def _share(c: np.ndarray, other: np.ndarray) -> float | None:
-    """The t for which c is t times the other, but for rounding: its scores are known without it; else None."""
+def _factor(c: np.ndarray, other: np.ndarray, exact: bool) -> float | None:
+    """Return the t for which c is t times the other, but for rounding, or with t = 1 `exact`ly; else None."""
+    if exact:
+        return 1.0 if np.array_equal(c, other) else None
     square = float(other @ other)
     if square == 0.0 or not c.any():
         return None if c.any() else 0.0
     t = float(c @ other) / square
     t = 1.0 if abs(t - 1.0) <= c.size * EPS else t  # no rounding beyond a cap
-    return t if float(np.abs(c - t * other).max()) <= 1e-9 * float(np.abs(c).max()) else None
+    return t if float(np.abs(c - t * other).max()) <= PARALLEL * float(np.abs(c).max()) else None
 
 
-def _equal(c: np.ndarray, other: np.ndarray) -> float | None:
-    """`_share` where rounding is seen: sums of large coefficients cancel, so that next to equal ones make another w."""
-    return 1.0 if np.array_equal(c, other) else None
+def better(problem: Problem, found: Sequence[KernelBounds]) -> KernelBounds:
+    """Of those whose objective, or margin, is next to the best, return the one that proves most.
 
-
-def _multiplied(
-    problem: Problem,
-    sample: KernelSample,
-    weights: np.ndarray,
-    y: np.ndarray,
-    alpha: np.ndarray,
-    dual: Combination,
-) -> tuple[np.ndarray, Combination]:
-    """The best multiple of the dual weights; of a hard margin only proportions count."""
-    if problem.hard or not alpha.any():
-        return alpha, dual
-    own = problem.rho * float(dual.c.sum())
-    t = problem.multiple(alpha, dual.square + own * own, weights)
-    alpha = problem.capped(t * alpha, weights)
-    return alpha, sample.multiple(dual, t, alpha * y)
-
-
-def dual_side(
-    problem: Problem,
-    sample: KernelSample,
-    y: np.ndarray,
-    weights: np.ndarray,
-    alpha: np.ndarray,
-    dual: Combination,
-) -> Side:
-    """Return the bound of feasible dual variables, of which `dual` is sum alpha_i y_i phi(x_i).
-
-    Scaling the heavier class down by what its total exceeds the other moves v by as many radii of the data.
+    What rounding takes from a bound is no fault of the point: w = 0, of which it takes nothing, is no better for it.
     """
-    uneven = imbalance(alpha, y) if problem.free else 0.0
-    length = dual.dual_length(problem, alpha, uneven * sample.most**0.5)
-    return dual_bound(problem, dual_sums(problem, weights, alpha, length, uneven))
-
-
-def primal_side(problem: Problem, y: np.ndarray, weights: np.ndarray, w: Combination, b: float) -> Side:
-    """Return the bound of the primal point (w, b)."""
-    sums = primal_sums(problem, weights, w.margins(y, b), w.primal_length(problem, b))
-    return primal_bound(problem, sums)
-
-
-def _without_losses(
-    sample: KernelSample, y: np.ndarray, weights: np.ndarray, w: Combination, b: float
-) -> list[tuple[Combination, float]]:
-    """The multiple whose margins reach 1, for all that rounding may do: a large C magnifies what is missing.
-
-    Three times what they may be off: here, and twice where scores are computed anew.
-    """
-    margins, slack = w.margins(y, b)
-    least = float((margins - 3.0 * slack).min(where=weights > 0.0, initial=np.inf))
-    if not 0.0 < least < 1.0:
-        return []
-    t = (1.0 + 16.0 * EPS) / least
-    return [(sample.multiple(w, t, t * w.c), t * b)]
-
-
-def _best_primal(
-    problem: Problem, sample: KernelSample, dual: Combination, y: np.ndarray, weights: np.ndarray
-) -> tuple[Combination, float]:
-    """The best multiple of the w of these dual weights, and its intercept."""
-    constant = problem.rho * problem.rho * float(dual.c.sum())
-    t, b = 1.0, constant
-    if problem.free:
-        b = best_intercept(problem, dual.scores, y, weights)
-    if problem.hard:
-        smallest = float((y * (dual.scores + b))[weights > 0.0].min())
-        t = 1.0 / smallest if smallest > 0.0 else 1.0  # canonical scale: the smallest margin is one
-        b = t * b
-    elif problem.loss == "squared_hinge":
-        t, b = best_multiple_and_intercept(problem, dual.square, dual.scores, b, y, weights, TURNS)
-    return sample.multiple(dual, t, t * dual.c), b
+    gaps = np.array([problem.gap(one.bounds.lower, one.bounds.upper) for one in found])
+    # to be minimised: minus the margin of a hard problem
+    sign, proving = (-1.0, "lower") if problem.hard else (1.0, "upper")
+    values = sign * np.array([one.value for one in found])
+    proved = sign * np.array([getattr(one.bounds, proving) for one in found])
+    values[np.isnan(values)] = proved[np.isnan(proved)] = np.inf
+    if problem.hard and (proved < 0.0).any():  # a proved separator comes first
+        values = np.where(proved < 0.0, values, np.inf)
+    near = values <= values.min() + NEXT * abs(values.min())
+    return found[int(np.lexsort((values, proved, gaps, ~near))[0])]
 
 
 def certificate(
     problem: Problem, kernel: Kernel, sample: Sample, found: Bounds, alpha: np.ndarray
 ) -> Certificate:
-    """Bounds and the dual weights that prove one of them, with the fingerprint of the data."""
+    """Return the certificate of these bounds, of which alpha proves one."""
     support = np.flatnonzero(alpha).astype(np.int64)
-    return Certificate(
-        problem, float(found.lower), float(found.upper), support, alpha[support], sample.fingerprint, kernel
-    )
+    lower, upper = float(found.lower), float(found.upper)
+    return Certificate(problem, lower, upper, support, alpha[support], sample.fingerprint, kernel)

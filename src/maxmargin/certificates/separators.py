@@ -14,7 +14,7 @@ from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import Compensated, Plain, powers_error
 from .bounds import EPS, LEAST
 from .certificate import CertificateError
-from .expansions import kernel_attained_margin
+from .expansions import KernelProblem
 from .feature_map import entries, image
 from .gram import KernelSample
 from .verdicts import Separable
@@ -81,7 +81,8 @@ class KernelSeparator(Separable):
     def _attained_margin(self, X: Any, signs: np.ndarray) -> float:
         """Recompute the margin by kernel values in float64 with their errors."""
         sample = KernelSample(self.kernel, X)
-        return kernel_attained_margin(self.certificate.problem, sample, signs, self.coefficients, self.b)
+        task = KernelProblem(self.certificate.problem, sample, signs, np.ones(signs.size))
+        return task.attained_margin(self.coefficients, self.b)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

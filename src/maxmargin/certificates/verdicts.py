@@ -23,8 +23,9 @@ from ..numerics.representable import refuse_rounded
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import Compensated
 from .certificate import Certificate, CertificateError
-from .expansions import kernel_bounds
+from .expansions import KernelPoint, KernelProblem
 from .feature_map import dimension, image
+from .gram import KernelSample
 from .rows import bounds
 from .sample import Sample
 from .training_data import canonical, labels_of
@@ -303,7 +304,8 @@ def certified_above(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, hi
         zero = np.zeros(X.shape[1])
         found = bounds(cert.problem, Sample(X, y, ones), zero, 0.0, cert.alpha, Compensated)
     else:
-        found = kernel_bounds(cert.problem, kernel, X, y, ones, cert.alpha).bounds
+        point = KernelPoint(cert.alpha, cert.alpha * y, 0.0)
+        found = KernelProblem(cert.problem, KernelSample(kernel, X), y, ones).bounds(point).bounds
     if not found.upper <= hi + found.above:
         raise CertificateError(
             f"the upper bound fails: {hi:.17g} is claimed, the data give {found.upper:.17g}."

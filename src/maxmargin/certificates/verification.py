@@ -17,7 +17,7 @@ from ..problem.multiclass import parts_of
 from .bounds import Bounds, both
 from .certificate import Certificate, CertificateError, Certificates
 from .definiteness import check_kernel
-from .expansions import dual_side, primal_side
+from .expansions import KernelProblem
 from .gram import KernelSample
 from .rows import bounds
 from .sample import Sample
@@ -254,9 +254,9 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
         with _of(scheme.labels[k], model):
             alpha = vectors[2 * k] * signs[k]
             dual, w = combinations[2 * k : 2 * k + 2]
-            proof = dual_side(part.problem, sample, signs[k], shares[k], alpha, dual)
-            attained = primal_side(part.problem, signs[k], shares[k], w, float(intercepts[k]))
-            now = both(part.problem, proof, attained)
+            task = KernelProblem(part.problem, sample, signs[k], shares[k])
+            primal = task.primal_side(w, float(intercepts[k]))
+            now = both(part.problem, task.dual_side(alpha, dual), primal)
             check_found(part, now)
             found.append(replace(part, lower=float(now.lower), upper=float(now.upper)))
     return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..certificates.expansions import KernelPoint, all_bounds
+from ..certificates.expansions import KernelPoint, KernelProblem
 from ..certificates.gram import KernelSample
 from ..certificates.separators import KernelSeparator, LinearSeparator
 from ..certificates.verdicts import Inseparable, Separable, Verdict
@@ -118,7 +118,7 @@ class KernelSeparability:
     def _certified(self, point: KernelPoint, found: KernelSolution, status: Status) -> KernelSolution:
         """Certify a point on the data of the task."""
         sample = KernelSample(self.kernel, self.X)
-        bounds = all_bounds([self.problem], sample, [self.y], [self.weights], [point])[0]
+        bounds = KernelProblem(self.problem, sample, self.y, self.weights).bounds(point)
         return replace(found, point=bounds.point, bounds=bounds.bounds, status=status)
 
     def _separator(self, verdict: Verdict) -> KernelPoint | None:

@@ -14,7 +14,7 @@ import numpy as np
 from ..algorithms import Decomposition
 from ..algorithms.batch.kernel_rows import MEGABYTE, KernelRows
 from ..certificates.bounds import Bounds
-from ..certificates.expansions import KernelBounds, KernelPoint, all_bounds, better
+from ..certificates.expansions import KernelBounds, KernelPoint, KernelProblem, all_bounds, better
 from ..certificates.gram import KernelSample
 from ..kernels.functions import Precomputed
 from ..problem.status import Status
@@ -174,10 +174,7 @@ def _certify(problems: Sequence[_Problem], sample: KernelSample, tol: float) -> 
     few = sample.X.shape[0] <= gram_exact.FEW_ROWS
     enough = [0.0 if few or not one.history else min(one.history[-1].gap, tol) for one in problems]
     proofs = all_bounds(
-        [one.job.problem for one in problems],
-        sample,
-        [one.job.y for one in problems],
-        [one.job.weights for one in problems],
+        [KernelProblem(one.job.problem, sample, one.job.y, one.job.weights) for one in problems],
         [one.last for one in problems if one.last is not None],
         enough,
     )

@@ -23,7 +23,7 @@ import numpy as np
 from ..algorithms.batch.decomposition import SET, decomposed_points
 from ..algorithms.batch.kernel_rows import KernelRows
 from ..certificates.certificate import Certificate
-from ..certificates.expansions import KernelPoint, all_bounds, certificate, kernel_attained_margin
+from ..certificates.expansions import KernelPoint, KernelProblem, certificate
 from ..certificates.feature_map import exact_rows
 from ..certificates.gram import KernelSample
 from ..certificates.sample import Sample
@@ -171,8 +171,8 @@ class KernelSearch(SeparatorSearch):
         return PolynomialSeparator(weights=weights, b=b, **fields)
 
     @cached_property
-    def _sample(self) -> KernelSample:
-        return KernelSample(self.kernel, self.X)
+    def _kernel_problem(self) -> KernelProblem:
+        return KernelProblem(self.problem, KernelSample(self.kernel, self.X), self.y, self._ones)
 
     def _decompose(self, sets: float) -> bool:
         """Solve at most so many further working sets; return whether the margin of a function is proved.
@@ -206,18 +206,18 @@ class KernelSearch(SeparatorSearch):
         """Take the exact step of the hard margin on few rows; return whether the margin of its function is proved."""
         if self.y.size > gram_exact.FEW_ROWS or self.deadline.interrupted():
             return False
-        gram_exact.finish(self._best, self._sample)
+        gram_exact.finish(self._best, self._kernel_problem.sample)
         return self._proved_margin() > 0.0
 
     def _proved_margin(self) -> float:
         """Return a proved lower bound of the margin of the best function so far; -inf if there is none."""
         c, b = self._best.primal
-        return kernel_attained_margin(self.problem, self._sample, self.y, c, b) if c.any() else -np.inf
+        return self._kernel_problem.attained_margin(c, b) if c.any() else -np.inf
 
     def _certificate(self, lower: float) -> Certificate:
         """Return the certificate of a margin `lower` with the best dual weights so far."""
         point = KernelPoint(self._best.alpha, self._best.alpha * self.y, 0.0)
-        found = all_bounds([self.problem], self._sample, [self.y], [self._ones], [point])[0]
+        found = self._kernel_problem.bounds(point)
         bounds = found.bounds._replace(lower=lower)
         sample = Sample(self.X, self.y, self._ones)
         return certificate(self.problem, self.kernel, sample, bounds, found.point.alpha)
