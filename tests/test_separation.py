@@ -343,7 +343,7 @@ class TestExactArithmetic:
             square = Fraction(sum(v * v for v in corral.direction), sum(corral.weights) ** 2)
             assert last is None or square < last
             last = square
-        if not corral.is_zero:
+        if any(corral.direction):
             least = min(rows.product(i, corral.direction) for i in range(30))
             assert Fraction(least, sum(corral.weights)) == square
 

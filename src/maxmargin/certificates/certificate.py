@@ -10,6 +10,9 @@ import numpy as np
 from ..kernels.functions import Kernel, Linear
 from ..problem.problem import Problem, proves_nothing
 
+# Share of the sum of absolute values by which checksums of the same data may differ: sums of up to 1e8 terms, made in
+# another order, differ less, and a changed entry of the size of the others changes more up to 1e10 rows.
+SAME = 1e-11
 INTERCEPT = {"none": "no intercept", "free": "free intercept", "augmented": "augmented intercept"}
 
 
@@ -32,19 +35,18 @@ class Fingerprint:
 
     def difference(self, other: Fingerprint) -> str | None:
         """Describe the first difference from `other`; None where there is none."""
-        for name in ("rows", "features", "positives"):
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine != theirs:
-                word = "positive labels" if name == "positives" else name
-                return f"{mine} {word} then, {theirs} now"
-        if abs(self.checksum - other.checksum) > 1e-11 * max(self.scale, other.scale):
+        for name, word in (("rows", "rows"), ("features", "features"), ("positives", "positive labels")):
+            before, now = getattr(self, name), getattr(other, name)
+            if before != now:
+                return f"{before} {word} then, {now} now"
+        if abs(self.checksum - other.checksum) > SAME * max(self.scale, other.scale):
             return "sizes agree, values, labels, weights or row order do not"
         return None
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """A lower and an upper bound, and the dual weights that prove one of them.
+    """A lower and an upper bound, and the dual variables that prove one of them.
 
     The other is proved by the model's own ``coef_`` and ``intercept_``.
 
@@ -54,11 +56,11 @@ class Certificate:
     lower, upper : float
         Soft: dual and primal objective. Hard: attained margin, and a bound on every margin.
     support : ndarray of int64
-        Rows with a non-zero dual weight.
+        Rows with a non-zero dual variable.
     dual : ndarray of float64
-        Their dual weights, feasible for the problem.
+        Their dual variables, feasible for the problem.
     fingerprint : Fingerprint
-        What is remembered of the data.
+        Of the data that the bounds are about.
     kernel : Kernel
         The linear one, where the model has weights of its own.
     """
@@ -83,19 +85,19 @@ class Certificate:
 
     @property
     def rows(self) -> int:
-        """How many rows the data had."""
+        """The number of rows of the data."""
         return self.fingerprint.rows
 
     @property
     def alpha(self) -> np.ndarray:
-        """The dual weight of every row, of shape (rows,)."""
+        """The dual variable of every row, of shape (rows,)."""
         alpha = np.zeros(self.rows)
         alpha[self.support] = self.dual
         return alpha
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
-        """Those of all problems: itself."""
+        """The certificates of all problems: this one."""
         return (self,)
 
     def __repr__(self) -> str:
@@ -103,16 +105,16 @@ class Certificate:
 
     def __str__(self) -> str:
         problem = self.problem
-        what = "margin" if problem.hard else "objective"
-        name = "hard margin" if problem.hard else f"{problem.loss}, C = {problem.C:g}"
+        what, name = (
+            ("margin", "hard margin") if problem.hard else ("objective", f"{problem.loss}, C = {problem.C:g}")
+        )
         space = f"p = {problem.p:g}" if isinstance(self.kernel, Linear) else str(self.kernel)
+        proof = f"gap {self.gap:.3g}, proved by {self.support.size} of {self.rows} rows"
+        if self.proves_nothing:
+            proof = "nothing is proved: neither bound is known, and the gap is inf"
         return (
             f"{name}, {space}, {INTERCEPT[problem.intercept]}\n"
-            f"  {self.lower:.12g} <= best {what} <= {self.upper:.12g}\n"
-        ) + (
-            "  nothing is proved: neither bound is known, and the gap is inf"
-            if self.proves_nothing
-            else f"  gap {self.gap:.3g}, proved by {self.support.size} of {self.rows} rows"
+            f"  {self.lower:.12g} <= best {what} <= {self.upper:.12g}\n  {proof}"
         )
 
 
@@ -135,7 +137,7 @@ class Certificates:
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
-        """Those of all problems."""
+        """The certificates of all problems."""
         return self.parts
 
     def __iter__(self):

@@ -1,4 +1,4 @@
-"""Is a matrix a Gram matrix: symmetric, and positive semidefinite?
+"""Tests of kernels: a Gram matrix is symmetric and positive semidefinite.
 
 A vector v with v'Kv < 0 proves that it is none: such a K is that of no inner products, so that there are no lengths,
 no margins and no duality. Entries have been rounded, and a matrix counts as a Gram matrix as long as rounding of the
@@ -11,6 +11,7 @@ C. Lanczos, "An iteration method for the solution of the eigenvalue problem", J.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,16 @@ from scipy.linalg import LinAlgError, cholesky, eigh_tridiagonal, eigvalsh
 
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Precomputed
 
-WHOLE = 2000  # rows up to which the eigenvalue is that of all; beyond, an upper bound of it
-MATRICES, LEAST = 3, 250  # of that size that are made; rows, whatever room there is
-STEPS = 60  # of Lanczos' iteration
-UNITS = 64.0  # of the last digit, that an entry may be off
+# Rows up to which the least eigenvalue is computed, in about a second; of more rows, an upper bound of it.
+WHOLE = 2000
+MATRICES, MIN_ROWS = (
+    3,
+    250,
+)  # matrices of that size in memory at once; rows of a sample, whatever memory there is
+# Steps of Lanczos' iteration: more find eigenvalues closer to zero, each at a product with the matrix.
+STEPS = 60
+# Units in the last place that an entry may be off: kernels of many features are off by tens of units.
+UNITS = 64.0
 
 
 def check_kernel(kernel: Kernel, X: Any, room: float = np.inf) -> None:
@@ -48,7 +55,7 @@ def check_kernel(kernel: Kernel, X: Any, room: float = np.inf) -> None:
     if isinstance(kernel, Precomputed):
         check_gram(X)
         return
-    n, most = X.shape[0], int(min(max((room / (8.0 * MATRICES)) ** 0.5, LEAST), WHOLE))
+    n, most = X.shape[0], int(min(max((room / (8.0 * MATRICES)) ** 0.5, MIN_ROWS), WHOLE))
     some = X if n <= most else X[np.linspace(0, n - 1, most).astype(np.intp)]
     some = kernel.prepared(some)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -61,7 +68,7 @@ def check_kernel(kernel: Kernel, X: Any, room: float = np.inf) -> None:
 
 
 def inner_product(kernel: Kernel) -> bool:
-    """Is it one by its formula, whatever the rows are?"""
+    """Return whether a kernel is an inner product by its formula, whatever the rows are."""
     if isinstance(kernel, Polynomial):
         whole = kernel.degree == int(kernel.degree) and kernel.degree >= 0
         return whole and kernel.gamma >= 0.0 and kernel.coef0 >= 0.0
@@ -104,17 +111,20 @@ def check_gram(K: Any, name: str = "The kernel matrix") -> None:
 
 
 def rounding(K: np.ndarray) -> float:
-    """By how much rounded entries may have moved an eigenvalue: n times the error of the largest."""
+    """Bound the change of an eigenvalue by rounding of the entries: n times the error of the largest."""
     # float64 numbers that were float32 ones have the rounding of those; whole numbers have none
     with np.errstate(over="ignore"):
-        single = K.dtype.kind == "f" and bool((K.astype(np.float32) == K).all())
-    single = single and not np.array_equal(K, np.rint(K))
+        single = (
+            K.dtype.kind == "f"
+            and bool((K.astype(np.float32) == K).all())
+            and not np.array_equal(K, np.rint(K))
+        )
     eps = float(np.finfo(np.float32 if single else float).eps)
     return UNITS * K.shape[0] * eps * max(float(K.max()), -float(K.min()))
 
 
 def least_eigenvalue(K: np.ndarray, allowed: float = 0.0) -> float:
-    """The least eigenvalue of a symmetric matrix, or a value above it.
+    """Return the least eigenvalue of a symmetric matrix, or a value above it.
 
     Parameters
     ----------
@@ -130,20 +140,15 @@ def least_eigenvalue(K: np.ndarray, allowed: float = 0.0) -> float:
     """
     if K.shape[0] > WHOLE:
         return _least_ritz_value(K, allowed)
-    M = K.astype(float)  # a copy
     if allowed > 0.0:  # a factor of K + allowed I exists just where no eigenvalue is below
-        M.flat[:: K.shape[0] + 1] += allowed
-        try:
-            cholesky(M, lower=True, overwrite_a=True, check_finite=False)
-        except LinAlgError:
-            M = K.astype(float)
-        else:
+        with suppress(LinAlgError):
+            cholesky(K + allowed * np.eye(K.shape[0]), lower=True, overwrite_a=True, check_finite=False)
             return -allowed
-    return float(eigvalsh(M, subset_by_index=(0, 0), check_finite=False)[0])
+    return float(eigvalsh(K.astype(float), subset_by_index=(0, 0), check_finite=False)[0])
 
 
 def _least_ritz_value(K: np.ndarray, allowed: float) -> float:
-    """Lanczos' iteration with full reorthogonalisation, until a value is below -allowed."""
+    """Run Lanczos' iteration with full reorthogonalisation until a Ritz value is below -2 allowed."""
     V = np.zeros((STEPS + 1, K.shape[0]))
     V[0] = np.random.default_rng(0).standard_normal(K.shape[0])
     V[0] /= np.linalg.norm(V[0])
@@ -164,7 +169,7 @@ def _least_ritz_value(K: np.ndarray, allowed: float) -> float:
 
 
 def _most_asymmetric(K: np.ndarray) -> tuple[int, int]:
-    """The place of the entry that differs most from its counterpart; a block of rows at a time."""
+    """Return the place of the entry that differs most from its counterpart; a block of rows at a time."""
     most, place = -1.0, (0, 0)
     for first in range(0, K.shape[0], 256):
         off = np.abs(K[first : first + 256] - K[:, first : first + 256].T)

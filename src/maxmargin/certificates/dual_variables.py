@@ -9,9 +9,9 @@ import numpy as np
 from ..numerics.sums import Compensated, Plain
 from ..problem.problem import Problem
 
-ONE_BY_ONE = 2000  # dual weights up to which nothing at all may be left between the classes
-BALANCED = 1e-14  # share of more of them that may be left, where it is not seen
-UNEVEN = 1e-18  # share of more of them that is left, where it is seen
+# Dual variables up to which the classes are balanced exactly: `math.fsum` then takes less than 0.1 ms. Of more of them
+# the share BALANCED may be left, a hundredth of what `verify` allows, and UNEVEN once they are balanced at all.
+ONE_BY_ONE, BALANCED, UNEVEN = 2000, 1e-14, 1e-18
 
 
 def feasible(problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.ndarray) -> np.ndarray:
@@ -38,14 +38,14 @@ def even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
 
     All are multiples of the last digit of the smallest, so that most often nothing at all is left.
     """
-    few, nothing = None, UNEVEN * float(alpha.sum())
-    if alpha.size <= ONE_BY_ONE:
+    exact, allowed = alpha.size <= ONE_BY_ONE, UNEVEN * float(alpha.sum())
+    terms: list[float] = []
+    if exact:
         signed = alpha * y
-        few, nothing = signed[signed != 0.0].tolist(), 0.0
+        terms, allowed = signed[signed != 0.0].tolist(), 0.0
     for attempt in range(4):
-        # exactly, or of a large sample to many digits
-        excess = math.fsum(few) if few is not None else Compensated.summed(np.multiply, alpha, y)
-        if abs(excess) <= nothing:
+        excess = math.fsum(terms) if exact else Compensated.summed(np.multiply, alpha, y)
+        if abs(excess) <= allowed:
             return
         heavy, r = y * excess > 0.0, abs(excess)
         if attempt == 0:
@@ -57,8 +57,8 @@ def even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
             k = int(np.argmin(np.where(room, alpha, np.inf)))
         before = float(alpha[k])
         alpha[k] = max(before - r, 0.0) if heavy[k] else before + r
-        if few is not None:
-            few += [-before * y[k], float(alpha[k]) * y[k]]
+        if exact:
+            terms += [-before * y[k], float(alpha[k]) * y[k]]
 
 
 def proportions(alpha: np.ndarray) -> np.ndarray:

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from ..numerics.sums import Plain
-from ..problem.problem import Problem
 from .certificate import Certificate, Certificates
 from .sample import Sample
 
@@ -147,27 +146,24 @@ def extended_margin(certificate: Certificate, X: Any, y: np.ndarray) -> Extended
             "a certificate of several classes has one extended margin for each: give certificate[k] with labels "
             "1.0 for class k and -1.0 for the others."
         )
-    problem = certificate.problem
+    problem, y = certificate.problem, np.asarray(y)
     if problem.hard or problem.loss != "squared_hinge" or problem.free:
         raise ValueError(
             "only the 2-norm soft margin without a free intercept is a hard margin in the extended space: fit with "
             'loss="squared_hinge", a finite C, and fit_intercept=False or intercept="augmented".'
         )
-    y = np.asarray(y)
     if y.ndim != 1 or not np.isin(y, (-1.0, 1.0)).all():
         raise ValueError("labels must be -1.0 and 1.0: give numpy.where(y == clf.classes_[1], 1.0, -1.0).")
-    y = y.astype(float)
     if X.shape[0] != y.size:
         raise ValueError(f"X has {X.shape[0]} rows and y {y.size} labels: give those of the fit.")
+    y = y.astype(float)
     difference = certificate.fingerprint.difference(Sample(X, y, np.ones(y.size)).fingerprint)
     if difference is not None:
         raise ValueError(
             f"these are not the data of the certificate, each with weight 1 ({difference}): give X and y of the fit; "
             "with sample or class weights, own coordinates differ, and there is no one Delta."
         )
-    Delta = Extension.of_C(problem.C).Delta
-    c = np.zeros(len(y))
-    c[certificate.support] = certificate.dual
+    Delta, c = Extension.of_C(problem.C).Delta, certificate.alpha
     a, w0 = Plain.combine(X, c * y), problem.rho * Plain.total(c * y)
     scores = y * (Plain.scores(X, a) + problem.rho * w0)
     length = float(np.hypot(Plain.norm(a), w0))
@@ -177,6 +173,10 @@ def extended_margin(certificate: Certificate, X: Any, y: np.ndarray) -> Extended
     Gamma = float((scores + Delta**2 * c).min()) / extended
     gamma = Gamma * extended / length
     D = float(np.linalg.norm(np.maximum(gamma - scores / length, 0.0)))
+    # the largest extended margin has 1 / (2 Gamma^2) = the optimal objective
+    bounds = (
+        (2.0 * value) ** -0.5 if value > 0.0 else np.inf for value in (certificate.upper, certificate.lower)
+    )
     return ExtendedMargin(
         Delta=Delta,
         Gamma=Gamma,
@@ -184,10 +184,5 @@ def extended_margin(certificate: Certificate, X: Any, y: np.ndarray) -> Extended
         D=D,
         D_prime=Delta**2 * Plain.norm(c) / length,
         J=(1.0 + (D / Delta) ** 2) / gamma**2 if gamma > 0.0 else np.inf,
-        Gamma_bounds=(_of_objective(problem, certificate.upper), _of_objective(problem, certificate.lower)),
+        Gamma_bounds=tuple(bounds),
     )
-
-
-def _of_objective(problem: Problem, value: float) -> float:
-    """The extended margin whose problem has this objective."""
-    return (2.0 * value) ** -0.5 if value > 0.0 else np.inf

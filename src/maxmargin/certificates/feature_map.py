@@ -1,11 +1,11 @@
-"""What a kernel makes of a row, exactly: the numbers in which a proof that there is no separator adds up to zero.
+"""Exact feature maps: the numbers in which a proof that there is no separator adds up to zero.
 
 Whether classes can be separated depends on what functions the kernel has on the rows, not on their lengths.
 
 * linear: the row itself;
 * (gamma x.z + coef0)^degree: its monomials, of degree `degree` without coef0, of all degrees up to it with one;
 * a matrix: its row, since functions sum c_j k(x_j, .) are combinations of its columns;
-* anything else: a symbol, of which nothing is known but that equal rows have the same one.
+* anything else: a symbol; equal rows have the same one.
 
 Floats are rational numbers, and so are their monomials.
 """
@@ -23,14 +23,14 @@ import scipy.sparse as sp
 from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
 from ..numerics.rational import BeyondReachError, ExactRows, IntegerRows
 
-MOST_MONOMIALS = 300  # of a row
-MOST_ROWS = 150  # of a matrix
+# Monomials of a row, and rows of a matrix, up to which exact arithmetic is tried: its integers then take seconds.
+MOST_MONOMIALS, MOST_ROWS = 300, 150
 
 Ratio = tuple[int, int]
 
 
 def dimension(kernel: Kernel, features: int) -> float:
-    """How many coordinates an image has; infinitely many if it is a symbol."""
+    """Return the number of coordinates of an image; inf if it is a symbol."""
     if isinstance(kernel, Linear | Precomputed):
         return features
     if isinstance(kernel, Polynomial) and kernel.gamma > 0.0 and kernel.coef0 >= 0.0:
@@ -40,7 +40,7 @@ def dimension(kernel: Kernel, features: int) -> float:
 
 
 def image(kernel: Kernel, X: Any, i: int) -> tuple[list[Hashable], list[Ratio]]:
-    """Places and values of the entries of the image of row i; denominators are powers of two.
+    """Return places and values of the entries of the image of row i; denominators are powers of two.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def image(kernel: Kernel, X: Any, i: int) -> tuple[list[Hashable], list[Ratio]]:
 
 
 def exact_rows(kernel: Kernel, X: Any, y: np.ndarray, bias: bool) -> ExactRows:
-    """The images of all rows, as integers.
+    """Return the images of all rows, as integers.
 
     Raises
     ------
@@ -73,11 +73,9 @@ def exact_rows(kernel: Kernel, X: Any, y: np.ndarray, bias: bool) -> ExactRows:
         If images are symbols, or too long; the message says which.
     """
     n, d = X.shape
-    if isinstance(kernel, Linear):
-        return IntegerRows(X, y, bias)
-    if isinstance(kernel, Precomputed):
-        if n > MOST_ROWS:
-            raise BeyondReachError(f"a matrix of more than {MOST_ROWS} rows is beyond exact reach")
+    if isinstance(kernel, Precomputed) and n > MOST_ROWS:
+        raise BeyondReachError(f"a matrix of more than {MOST_ROWS} rows is beyond exact reach")
+    if isinstance(kernel, Linear | Precomputed):
         return IntegerRows(X, y, bias)
     if not isinstance(kernel, Polynomial):
         raise BeyondReachError(f"of the {kernel.name} kernel only equal rows of both classes are a proof")
@@ -96,9 +94,9 @@ class MonomialRows(ExactRows):
     y : ndarray of shape (n,), entries -1.0 and 1.0
     degree : int
     lower : bool
-        Also those of lower degrees, the constant among them, which is the bias?
+        Whether monomials of lower degrees belong to it, the constant among them, which is the bias.
     bias : bool
-        May the separator have one?
+        Whether the separator may have an intercept.
     """
 
     def __init__(self, X: Any, y: np.ndarray, degree: int, lower: bool, bias: bool) -> None:
@@ -134,7 +132,7 @@ class MonomialRows(ExactRows):
 
 
 def entries(X: Any, i: int) -> tuple[list[int], list[float]]:
-    """Places and values of the entries of row i."""
+    """Return places and values of the entries of row i."""
     if sp.issparse(X):
         part = slice(X.indptr[i], X.indptr[i + 1])
         return X.indices[part].tolist(), X.data[part].tolist()

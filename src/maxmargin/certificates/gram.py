@@ -19,16 +19,18 @@ from ..kernels.gram import BLOCK, gram_product
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import Compensated, Plain
 from ..problem.problem import Problem
-from .bounds import EPS, Length, Margins
+from .bounds import EPS, LEAST, Length, Margins
 
-NORMAL, LEAST = float(np.finfo(float).smallest_normal), float(np.finfo(float).smallest_subnormal)
+NORMAL = float(np.finfo(float).smallest_normal)
 RANGE = (
     1e-250,
     1e250,
 )  # of the largest kernel value: terms of sums neither overflow nor lose digits that count
-FEW = 2**17  # entries of rows, up to which their scores have more digits as well
+FEW = (
+    2**17
+)  # entries of rows up to which scores of the linear kernel are compensated sums, which take some ms then
 TINY = 1e-155  # no row whose square underflows is longer
-LOST = 0.1  # share of the largest kernel value by which one may be off
+LOST = 0.1  # share of the largest kernel value by which one may be off: beyond, no bound would prove anything
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Where the best free intercept can lie, when scores are known to intervals only.
+"""An interval that holds the best free intercepts, where scores are known to intervals only.
 
 Row i costs something below t_i = y_i - z_i if it is positive, above if it is negative. The slope of the loss in b,
 
@@ -15,14 +15,13 @@ from __future__ import annotations
 import numpy as np
 
 from ..problem.problem import Problem
-
-_EPS = float(np.finfo(float).eps)
+from .bounds import EPS
 
 
 def intercept_interval(
     problem: Problem, low: np.ndarray, high: np.ndarray, y: np.ndarray, weights: np.ndarray
 ) -> tuple[float, float]:
-    """The least and the largest b that can be best for scores between `low` and `high`.
+    """Return the least and the largest b that can be best for scores between `low` and `high`.
 
     Parameters
     ----------
@@ -50,7 +49,7 @@ def intercept_interval(
 
 
 def _largest(loss: str, scores: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
-    """The largest b that is best for these scores, or a little more by rounding; never less."""
+    """Return the largest b that is best for these scores, or a little more by rounding; never less."""
     if scores.size == 0:
         return np.inf
     t = y - scores
@@ -58,22 +57,22 @@ def _largest(loss: str, scores: np.ndarray, y: np.ndarray, weights: np.ndarray) 
     t, c, positive = t[order], weights[order], y[order] > 0
     plus, minus = np.where(positive, c, 0.0), np.where(positive, 0.0, c)
     n, middle = t.size, float(t[t.size // 2])
-    t = t - middle  # from which kinks are counted
+    t = t - middle  # breakpoints are measured from the middle one, so that large ones lose no digits
     if loss == "hinge":
-        # right of each kink the slope is more by its weight
+        # right of each breakpoint the slope is more by its weight
         slope = np.cumsum(c) - plus.sum()
-        rounding = 4.0 * (n + 4.0) * _EPS * float(c.sum())
+        rounding = 4.0 * (n + 4.0) * EPS * float(c.sum())
         last = float(t[np.argmax(slope > rounding)]) if slope[-1] > rounding else np.inf
     else:
-        # the weights that count left of all kinks and right of each, and their sums of kinks
+        # the weights that count left of all breakpoints and right of each, and their sums of breakpoints
         size = np.concatenate([[0.0], np.cumsum(minus - plus)]) + plus.sum()
         sums = np.concatenate([[0.0], np.cumsum((minus - plus) * t)]) + (plus * t).sum()
-        rounding = 4.0 * (n + 4.0) * _EPS * float(c @ np.abs(t))
-        loose = 4.0 * (n + 4.0) * _EPS * float(c.sum())  # of the weights that count
+        rounding = 4.0 * (n + 4.0) * EPS * float(c @ np.abs(t))
+        loose = 4.0 * (n + 4.0) * EPS * float(c.sum())  # of the weights that count
         above = size[1:] * t - sums[1:] > rounding + loose * np.abs(t)
-        k = int(np.argmax(above)) if above[-1] else n  # the slope passes 0 left of this kink
+        k = int(np.argmax(above)) if above[-1] else n  # the slope passes 0 left of this breakpoint
         most = float(sums[k] + rounding)
         weight = size[k] - loose if most > 0.0 else size[k] + loose
         root = most / weight if size[k] > loose else np.inf
         last = float(min(root, t[k])) if k < n else float(root)
-    return last + middle + 8.0 * _EPS * ((abs(last) if np.isfinite(last) else 0.0) + abs(middle))
+    return last + middle + 8.0 * EPS * ((abs(last) if np.isfinite(last) else 0.0) + abs(middle))

@@ -15,7 +15,7 @@ proportions rho with mean x' = sum rho_j x_j: on rows of its class (their weight
 A = sum rho_j alpha_j / (4 C s_j), B = sum rho_j^2 / (4 C s_j) with the squared hinge, else 0; sigma = +1 where weights
 rise. With C s_i loss_i added this must exceed the gap G = P - D for some theta >= alpha_i that the caps of the pool
 allow: then row i is *right* for certain. With the constraint turned round (theta <= alpha_i) it is *wrong* for certain.
-Nothing is assumed of (w, b) and alpha but their bounds: the smaller the gap, the more rows are told.
+Nothing is assumed of (w, b) and alpha but their bounds: the smaller the gap, the more rows are decided.
 
 Here p = 2: lengths are those of inner products, so that kernels are served too.
 
@@ -33,9 +33,11 @@ from math import fsum
 import numpy as np
 
 from ..problem.problem import Problem
+from .bounds import EPS
 
-_EPS = float(np.finfo(float).eps)
-_FULL = 1e-9  # share of a cap by which a dual weight may differ from it, or from 0, and be in no pool
+# Share of a cap up to which a dual variable counts as being at it, or at 0, so that it is in no pool: rounding of a
+# solver's dual variables is smaller, and room of that size adds nothing.
+FULL = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,19 +77,25 @@ class LeftOut:
 
 @dataclass(frozen=True, eq=False)
 class _Pool:
-    """Where the dual weight of a row may go: rows in proportions, how much they take, and what that is worth.
+    """Rows that take the dual variable of row i, in proportions rho, for all rows i of one class at once.
 
-    `own` is the share of each row itself, which cannot be in its own pool; theta lies from `least` to `most`.
+    Attributes
+    ----------
+    sign : float
+        sigma: +1 where dual variables of the pool rise, -1 where they fall, 0 for no pool.
+    rho : ndarray of shape (n,)
+        Proportions, of sum one; a row itself cannot be in its own pool, and takes its share back (`without`).
+    sums : ndarray of shape (n,)
+        <x', x_i> of every row.
+    least, most : float
+        Between what theta lies.
     """
 
     sign: float
+    rho: np.ndarray
     sums: np.ndarray
-    square: float
-    own: np.ndarray
     least: float
     most: float
-    A: float
-    B: float
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
@@ -100,7 +108,7 @@ def left_out(
     upper: float,
     rows: InnerProducts,
 ) -> LeftOut:
-    """Which rows are right, and which are wrong, under the classifier that is learnt without them.
+    """Find rows that the classifier that is learnt without them labels rightly, or wrongly, for certain.
 
     Parameters
     ----------
@@ -117,78 +125,68 @@ def left_out(
         The objective of the primal point, at most; of a hard margin half of the squared norm of w.
     rows : InnerProducts
     """
-    used = weights > 0.0
+    used, signed = weights > 0.0, alpha * y
     v, pools = _pools(problem, y, weights, alpha, rows)
+    cost = 0.5 * problem.delta2(weights)  # 1 / (4 C s_i)
     # what the row itself takes from the dual value, and from the primal one
     gains = problem.gains(alpha, np.where(used, weights, 1.0))
     losses = np.zeros(y.size) if problem.hard else problem.losses(margins, weights)
     right, wrong = np.zeros(y.size, bool), np.zeros(y.size, bool)
     sizes, total = np.sqrt(np.maximum(rows.squares, 0.0)), float(alpha.sum())
     # v is off by its terms, however small it is itself; what is left between the classes moves it too
-    unsure, off, length = 8.0 * (rows.terms + 16.0) * _EPS, rows.error * total, float(alpha @ sizes)
-    uneven, largest = (
-        abs(fsum((alpha * y).tolist())) if problem.free else 0.0,
-        float(sizes[used].max(initial=0.0)),
-    )
-    moved = uneven * largest
-    dual = float(gains.sum() - 0.5 * (alpha * y @ v)) - unsure * (length * length + total) - off * total
+    unsure, off, length = 8.0 * (rows.terms + 16.0) * EPS, rows.error * total, float(alpha @ sizes)
+    uneven = abs(fsum(signed.tolist())) if problem.free else 0.0
+    moved = uneven * float(sizes[used].max(initial=0.0))
+    dual = float(gains.sum() - 0.5 * (signed @ v)) - unsure * (length * length + total) - off * total
     gap = upper - dual + uneven + moved * (length + moved)
     for here, pool in pools:
         some = here & used
-        rest = 1.0 - pool.own[some]
-        mean = float(alpha * y @ pool.sums)  # v.x'
+        a, own = alpha[some], pool.rho[some] if pool.sign > 0.0 else np.zeros(np.count_nonzero(some))
+        rest = 1.0 - own  # of the pool, without the row itself
+        mean, pool_square = float(signed @ pool.sums), float(pool.rho @ pool.sums)  # v.x' and |x'|^2
         slope = y[some] * (v[some] - mean) / rest
-        square = (rows.squares[some] - 2.0 * pool.sums[some] + pool.square) / rest**2
-        own_cost = _half_cost(problem, weights[some])
-        A = (pool.A - pool.own[some] * alpha[some] * own_cost) / rest
-        B = (pool.B - pool.own[some] ** 2 * own_cost) / rest**2
-        slope = slope + pool.sign * (1.0 if problem.free else 0.0) - 2.0 * pool.sign * A
+        square = (rows.squares[some] - 2.0 * pool.sums[some] + pool_square) / rest**2
+        A = (float(pool.rho @ (alpha * cost)) - own * a * cost[some]) / rest
+        B = (float(pool.rho * pool.rho @ cost) - own**2 * cost[some]) / rest**2
+        slope = slope + pool.sign * (1.0 - 2.0 * A)
         curvature = np.maximum(square, 0.0) + 2.0 * B
         best = np.where(curvature > 0.0, slope / curvature, np.sign(slope) * np.inf)
-        least, most = (limit * rest * (1.0 - 8.0 * _EPS) for limit in (pool.least, pool.most))
-        longest = sizes[some] + np.sqrt(max(pool.square, 0.0))
-        for told, low, high in (
-            (right, alpha[some], most),
-            (wrong, least, np.minimum(alpha[some], most)),
-        ):
+        least, most = (limit * rest * (1.0 - 8.0 * EPS) for limit in (pool.least, pool.most))
+        longest = sizes[some] + np.sqrt(max(pool_square, 0.0))
+        for decided, low, high in ((right, a, most), (wrong, least, np.minimum(a, most))):
             theta = np.clip(best, low, high)
             change = losses[some] - gains[some] + theta * slope - 0.5 * theta * theta * curvature
             far = np.abs(theta) / rest
-            size = losses[some] + alpha[some] + np.abs(theta) * (1.0 + 2.0 * np.abs(A) / rest)
+            size = losses[some] + a + np.abs(theta) * (1.0 + 2.0 * np.abs(A) / rest)
             size += far * length * longest + (far * longest) ** 2 + theta * theta * np.abs(B)
             doubt = unsure * size + 2.0 * far * (off + far * rows.error) + moved * far * longest
-            told[some] |= (low <= high) & np.isfinite(change) & (change - doubt > gap)
+            decided[some] |= (low <= high) & np.isfinite(change) & (change - doubt > gap)
     return LeftOut(right, wrong)
-
-
-def _half_cost(problem: Problem, weights: np.ndarray) -> np.ndarray:
-    """1 / (4 C s_i): what the square of a dual weight costs."""
-    return 0.5 * problem.delta2(weights)
 
 
 def _pools(
     problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.ndarray, rows: InnerProducts
 ) -> tuple[np.ndarray, list[tuple[np.ndarray, _Pool]]]:
-    """v.x_i of every row; and for rows a pool: those with room of their class, of the other, or all of the other."""
+    """Return v.x_i of every row, and pools with the rows that each serves.
+
+    Pools are the rows with room of the same class, those of the other class, and all of the other class.
+    """
     if not problem.free:
-        nothing = np.zeros(y.size)
-        pool = _Pool(0.0, nothing, 0.0, nothing, -np.inf, np.inf, 0.0, 0.0)
+        zeros = np.zeros(y.size)
+        pool = _Pool(0.0, zeros, zeros, -np.inf, np.inf)
         return rows.scores((alpha * y)[None])[0], [(np.ones(y.size, bool), pool)]
-    caps, cost = problem.caps(weights), _half_cost(problem, weights)
+    caps = problem.caps(weights)
     room = np.minimum(alpha, caps - alpha)
-    room = np.where((weights > 0.0) & (room > _FULL * np.where(np.isfinite(caps), caps, 0.0)), room, 0.0)
-    amounts = [(side, whole, np.where(y == side, alpha if whole else room, 0.0))
-               for side in (1.0, -1.0) for whole in (False, True)]  # fmt: skip
-    amounts = [(side, whole, amount) for side, whole, amount in amounts if 0.0 < float(amount.sum()) < np.inf]
-    v, *means = rows.scores(np.array([alpha * y, *(amount / amount.sum() for *_, amount in amounts)]))
+    room = np.where((weights > 0.0) & (room > FULL * np.where(np.isfinite(caps), caps, 0.0)), room, 0.0)
+    choices = [(side, whole) for side in (1.0, -1.0) for whole in (False, True)]
+    amounts = [np.where(y == side, alpha if whole else room, 0.0) for side, whole in choices]
+    used = [k for k, amount in enumerate(amounts) if 0.0 < float(amount.sum()) < np.inf]
+    rhos = [amounts[k] / amounts[k].sum() for k in used]
+    v, *means = rows.scores(np.array([alpha * y, *rhos]))
     pools = []
-    for (side, whole, amount), sums in zip(amounts, means, strict=True):
-        most = float(amount.sum())
-        rho = amount / most
-        for same in (False,) if whole else (True, False):
-            pool = _Pool(
-                1.0 if same else -1.0, sums, float(rho @ sums), rho if same else np.zeros(y.size),
-                0.0 if whole else -most, most, float(rho @ (alpha * cost)), float(rho * rho @ cost),
-            )  # fmt: skip
-            pools.append((y == (side if same else -side), pool))
+    for k, rho, sums in zip(used, rhos, means, strict=True):
+        (side, whole), most = choices[k], float(amounts[k].sum())
+        pools.append((y == -side, _Pool(-1.0, rho, sums, 0.0 if whole else -most, most)))
+        if not whole:
+            pools.append((y == side, _Pool(1.0, rho, sums, -most, most)))
     return v, pools

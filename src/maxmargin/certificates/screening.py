@@ -39,24 +39,24 @@ import numpy as np
 from ..numerics.norms import norm, row_norms
 from ..numerics.sums import Plain
 from ..problem.problem import Problem
+from .bounds import EPS
 from .certificate import Certificate
 from .huge_columns import huge_columns
 from .intercept_interval import intercept_interval
 from .sample import Sample
 
-_EPS = float(np.finfo(float).eps)
-_UP = 1.0 + 16.0 * _EPS
+_UP = 1.0 + 16.0 * EPS  # more than the rounding of up to eight operations
 
 
 @dataclass(frozen=True)
 class Margins:
-    """Between what every row's margin lies at the optimum, whichever it is.
+    """Intervals that hold every row's margin at the optimum, whichever it is.
 
     Attributes
     ----------
     least, most : ndarray of shape (n,)
     intercept : (float, float)
-        Between what the best intercepts lie.
+        An interval that holds the best intercepts.
     """
 
     least: np.ndarray
@@ -75,14 +75,14 @@ class Margins:
 
 
 def modulus(problem: Problem) -> float:
-    """Of strong convexity of |w|_q^2 / 2 in the q-norm; 0 where there is none, or the norm is to the first power."""
+    """Return the modulus of strong convexity of the penalty |w|_q^2 / 2 in the q-norm; 0 where there is none."""
     if not 2.0 <= problem.p < np.inf or (problem.power == 1 and not problem.hard):
         return 0.0
     return problem.q - 1.0
 
 
 def excess(problem: Problem, lower: float, upper: float) -> float:
-    """The gap as a difference of objectives; of the hard margin, of |w|_q^2 / 2 where the least margin is one."""
+    """Return the gap as a difference of objectives, of a hard margin that of |w|_q^2 / 2 at a least margin of one."""
     if not problem.hard:
         return max(upper - lower, 0.0) * _UP if lower > -np.inf else np.inf
     if not (lower > 0.0 and upper > 0.0):
@@ -91,7 +91,7 @@ def excess(problem: Problem, lower: float, upper: float) -> float:
 
 
 def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certificate) -> Margins | None:
-    """What a point and its certificate say of the margins at the optimum; None where no theorem does.
+    """Bound the margins at the optimum from a point and its certificate; None where no theorem does.
 
     Parameters
     ----------
@@ -132,14 +132,14 @@ def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certif
     else:
         lengths = sample.norms if problem.p == 2 else row_norms(X, problem.p)
     off = 2.0 * Plain.error(z, size, Plain.terms(X, sample.width, 1) + 2)
-    away = lengths * (radius * _UP) * (1.0 + sample.width * _EPS) + off
+    away = lengths * (radius * _UP) * (1.0 + sample.width * EPS) + off
     return margins_within(problem, z, away, sample.y, sample.weights)
 
 
 def _dual_point(
     problem: Problem, sample: Sample, certificate: Certificate
 ) -> tuple[np.ndarray, float] | None:
-    """v = sum alpha_i y_i x_i at p = 2, and by how much it may be off; None where it is not one end of the ball."""
+    """Return v = sum alpha_i y_i x_i at p = 2, and its largest error; None where it is not one end of the ball."""
     alpha = certificate.alpha
     if problem.p != 2 or problem.hard or huge_columns(problem, sample, alpha) is not None:
         return None
@@ -153,7 +153,7 @@ def _dual_point(
 def margins_within(
     problem: Problem, z: np.ndarray, away: np.ndarray, y: np.ndarray, weights: np.ndarray
 ) -> Margins:
-    """Margins at the optimum, if its scores are no further from z than `away`; an augmented intercept counts in z."""
+    """Bound the margins at an optimum whose scores, with an augmented intercept, are within `away` of z."""
     low, high = z - away, z + away
     first, last = 0.0, 0.0
     if problem.free:
@@ -162,15 +162,14 @@ def margins_within(
     with np.errstate(invalid="ignore"):
         least = np.where(positive, low + first, -(high + last))
         most = np.where(positive, high + last, -(low + first))
-    unknown = np.isnan(least) | np.isnan(most)
-    least[unknown], most[unknown] = -np.inf, np.inf
-    slack = 4.0 * _EPS * (np.abs(z) + away + max(abs(first), abs(last)))
-    with np.errstate(invalid="ignore"):
+        unknown = np.isnan(least) | np.isnan(most)
+        least[unknown], most[unknown] = -np.inf, np.inf
+        slack = 4.0 * EPS * (np.abs(z) + away + max(abs(first), abs(last)))
         return Margins(least - slack, most + slack, (first, last))
 
 
 def columns_without_weight(sample: Sample, certificate: Certificate) -> np.ndarray | None:
-    """Features that have no weight at the optimum, of shape (d,); None where no theorem says so.
+    """Return the features that have no weight at the optimum, of shape (d,); None where no theorem says so.
 
     Parameters
     ----------
@@ -195,7 +194,7 @@ def columns_without_weight(sample: Sample, certificate: Certificate) -> np.ndarr
         sums = Plain.combine(X, costs)
         centred = squares - sums * (sums / Plain.total(costs))
         squares = np.maximum(centred, 0.0) + Plain.error(0.0, 2.0 * squares, sample.y.size)
-    away = np.sqrt(gap * squares) * _UP * (1.0 + sample.y.size * _EPS)
+    away = np.sqrt(gap * squares) * _UP * (1.0 + sample.y.size * EPS)
     away += Plain.error(0.0, size, Plain.terms(X, certificate.support.size, 0) + 1)
     largest = float(np.max(v - away, initial=0.0))
     if problem.rho:  # an augmented intercept is one more feature, which stays

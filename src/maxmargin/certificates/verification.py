@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.functions import Precomputed
+from ..kernels.functions import Kernel, Precomputed
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import Compensated
 from ..numerics.threads import one_thread
@@ -21,8 +21,12 @@ from .expansions import KernelProblem
 from .gram import KernelSample
 from .rows import bounds
 from .sample import Sample
-from .training_data import plain_label, training_data
+from .training_data import training_data
 from .verdicts import Inseparable, Verdict
+
+BALANCED = (
+    1e-12  # share of all dual variables that may be left between the classes: rounding of ten times a fit's
+)
 
 
 @one_thread
@@ -56,7 +60,7 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
 
 
 def verdicts_of(model: Any) -> dict[Any, Verdict]:
-    """`verdict_` by the labels of the binary problems, None for two classes; empty where each has its separator."""
+    """Return `verdict_` by the labels of the problems, None for two classes; empty where each has a separator."""
     found = getattr(model, "verdict_", {})
     return found if isinstance(found, dict) else {None: found}
 
@@ -96,57 +100,39 @@ def verify_verdicts(model: Any, X: Any, y: Any) -> dict[Any, Verdict]:
 
 
 def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
-    """`maxmargin.verify` for a model with weights of its own: sums are compensated."""
+    """Verify a model with weights of its own: sums are compensated."""
     X, labels, weights = training_data(model, X, y, sample_weight)
     coef, intercept, classes = np.asarray(model.coef_, float), np.ravel(model.intercept_), model.classes_
-    certificate, columns = model.certificate_, None
+    claim, columns = model.certificate_, None
     if coef.ndim == 2 and coef.shape[1] == X.shape[1]:
         X, columns = without_empty_columns(X, coef)
         coef = columns.restrict(coef)
-    with np.errstate(over="ignore", invalid="ignore"):
-        sample = Sample(X, np.zeros(labels.size), weights, columns=columns)
-        return _recheck_all(certificate, sample, labels, coef, intercept, classes)
-
-
-def _recheck_all(
-    certificate: Certificate | Certificates,
-    sample: Sample,
-    labels: np.ndarray,
-    coef: np.ndarray,
-    intercept: np.ndarray,
-    classes: Any,
-) -> Certificate | Certificates:
-    def against_rest(name: Any) -> Sample:
-        return sample.with_labels(np.where(labels == name, 1.0, -1.0))
-
-    binary = isinstance(certificate, Certificate)
-    count = 1 if binary else len(certificate)
-    expected = 1 if len(classes) == 2 else len(classes)
+    parts = claim.certificates
+    count, expected = len(parts), 1 if len(classes) == 2 else len(classes)
     if count != expected or coef.shape[0] != count or intercept.shape != (count,):
         raise CertificateError(
             f"{len(classes)} classes need {expected} certificates, rows of coef_ and intercepts; there are {count}, "
             f"{coef.shape[0]} and {intercept.size}."
         )
-    if isinstance(certificate, Certificate):
-        return _recheck(certificate, against_rest(classes[1]), coef[0], intercept[0])
-    parts = []
-    for k, part in enumerate(certificate):
-        try:
-            parts.append(_recheck(part, against_rest(classes[k]), coef[k], intercept[k]))
-        except CertificateError as error:
-            raise CertificateError(f"class {plain_label(classes[k])!r}: {error}") from None
-    return Certificates(certificate.classes, tuple(parts))
+    names, found = classes[1:] if count == 1 else classes, []
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = Sample(X, np.zeros(labels.size), weights, columns=columns)
+        for part, name, w, b in zip(parts, names, coef, intercept, strict=True):
+            with _naming(name, model):
+                sample = rows.with_labels(np.where(labels == name, 1.0, -1.0))
+                found.append(_verified_part(part, sample, w, b))
+    return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
 
 
-def _recheck(claim: Certificate, sample: Sample, w: np.ndarray, b: float) -> Certificate:
+def _verified_part(claim: Certificate, sample: Sample, w: np.ndarray, b: float) -> Certificate:
+    """Return the certificate of one problem with its bounds recomputed from the sample."""
     check_claim(claim, sample, b)
     if w.shape != (sample.X.shape[1],):
         raise CertificateError(
             f"the model has {w.size} weights for {sample.X.shape[1]} features: they do not fit."
         )
-    found = bounds(claim.problem, sample, w, b, claimed_weights(claim, sample), Compensated)
-    check_found(claim, found)
-    return replace(claim, lower=float(found.lower), upper=float(found.upper))
+    found = bounds(claim.problem, sample, w, b, claimed_dual(claim, sample), Compensated)
+    return _recomputed(claim, found)
 
 
 def check_claim(claim: Certificate, sample: Sample, b: float) -> None:
@@ -158,33 +144,31 @@ def check_claim(claim: Certificate, sample: Sample, b: float) -> None:
         raise CertificateError("the upper bound fails: the model has an intercept, its problem has none.")
 
 
-def claimed_weights(claim: Certificate, sample: Sample) -> np.ndarray:
+def claimed_dual(claim: Certificate, sample: Sample) -> np.ndarray:
     """Return the dual variables of a certificate, one a row; raise CertificateError where they are not feasible."""
     problem, y, rows = claim.problem, sample.y, sample.y.size
-    side = "upper" if problem.hard else "lower"
     support, dual = np.asarray(claim.support), np.asarray(claim.dual)
-    if support.shape != dual.shape or support.ndim != 1 or support.dtype.kind not in "iu":
-        raise CertificateError(
-            f"the {side} bound fails: there must be one dual weight for each row it names."
-        )
-    if support.size and not (support[0] >= 0 and support[-1] < rows and (np.diff(support) > 0).all()):
-        raise CertificateError(
-            f"the {side} bound fails: it names rows that the data do not have, or one twice."
-        )
+
+    def require(holds: Any, failure: str) -> None:
+        if not holds:
+            raise CertificateError(f"the {'upper' if problem.hard else 'lower'} bound fails: {failure}.")
+
+    one_each = support.shape == dual.shape and support.ndim == 1 and support.dtype.kind in "iu"
+    require(one_each, "there must be one dual weight for each row it names")
+    ascending = not support.size or (support[0] >= 0 and support[-1] < rows and (np.diff(support) > 0).all())
+    require(ascending, "it names rows that the data do not have, or one twice")
     alpha = np.zeros(rows)
     alpha[support] = dual
-    if not np.all(alpha >= 0.0):
-        raise CertificateError(f"the {side} bound fails: a dual weight is negative or not a number.")
-    if np.any(alpha > problem.caps(sample.weights)):
-        raise CertificateError(f"the {side} bound fails: a dual weight is above its cap C s_i.")
-    total = Compensated.total(alpha)
-    if problem.free and abs(Compensated.total(alpha * y)) > 1e-12 * total:
-        raise CertificateError(f"the {side} bound fails: dual weights are not balanced between the classes.")
+    require(np.all(alpha >= 0.0), "a dual weight is negative or not a number")
+    require(not np.any(alpha > problem.caps(sample.weights)), "a dual weight is above its cap C s_i")
+    uneven = abs(Compensated.total(alpha * y)) if problem.free else 0.0
+    balanced = not uneven > BALANCED * Compensated.total(alpha)
+    require(balanced, "dual weights are not balanced between the classes")
     return alpha
 
 
-def check_found(claim: Certificate, found: Bounds) -> None:
-    """Raise CertificateError unless the recomputed bounds prove the claimed ones, up to rounding."""
+def _recomputed(claim: Certificate, found: Bounds) -> Certificate:
+    """Return the certificate with recomputed bounds; raise CertificateError unless they prove the claimed ones."""
     if not found.lower >= claim.lower - found.below:
         raise CertificateError(
             f"the lower bound fails: {claim.lower:.17g} is claimed, the data give {found.lower:.17g}."
@@ -197,29 +181,58 @@ def check_found(claim: Certificate, found: Bounds) -> None:
         raise CertificateError(
             f"the bounds cross: the data give {found.lower:.17g} as lower, {found.upper:.17g} as upper bound."
         )
+    return replace(claim, lower=float(found.lower), upper=float(found.upper))
 
 
 def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
-    """`verify` for a model that is a combination of kernel functions.
+    """Verify a model that is a combination of kernel functions.
 
     Every number is recomputed from the data by kernel values in float64. The kernel is that of the certificate; of
     a matrix given as ``kernel="precomputed"``, X is the matrix.
     """
     X, labels, weights = training_data(model, X, y, sample_weight)
-    claim = model.certificate_
-    parts = claim.certificates
-    scheme = parts_of(model.multi_class_, len(model.classes_))
+    claim, classes = model.certificate_, model.classes_
+    parts, scheme = claim.certificates, parts_of(model.multi_class_, len(classes))
     support = _support(model, X)
     coefficients = scheme.unpacked(np.asarray(model.dual_coef_, float), np.asarray(model.n_support_))
-    intercepts = np.ravel(model.intercept_)
+    intercepts = np.ravel(model.intercept_).astype(float)
     if not len(parts) == len(scheme.labels) == len(coefficients) == len(intercepts):
         raise CertificateError(
-            f"{len(model.classes_)} classes need {len(scheme.labels)} certificates and intercepts; there are "
-            f"{len(parts)} and {intercepts.size}."
+            f"{len(classes)} classes need {len(scheme.labels)} certificates and intercepts; there are {len(parts)} and "
+            f"{intercepts.size}."
         )
-    codes = np.searchsorted(model.classes_, labels)
-    codes = np.where(np.isin(labels, model.classes_), codes, -1)
-    data = Sample(X, np.zeros(labels.size), weights)
+    kernel = _kernel(parts, X)
+    codes = np.where(np.isin(labels, classes), np.searchsorted(classes, labels), -1)
+    rows, kernel_rows = Sample(X, np.zeros(labels.size), weights), KernelSample(kernel, X)
+    tasks, vectors = [], []
+    for k, part in enumerate(parts):
+        with _naming(classes[np.atleast_1d(scheme.labels[k])], model):
+            signs, takes_part = scheme.signs(k, codes)
+            sample = rows.with_labels(signs, np.where(takes_part, weights, 0.0))
+            check_claim(part, sample, intercepts[k])
+            tasks.append(KernelProblem(part.problem, kernel_rows, signs, sample.weights))
+            w = np.zeros(labels.size)
+            w[support] = coefficients[k]
+            vectors += [claimed_dual(part, sample) * signs, w]
+    if not np.array_equal(codes[support], np.repeat(np.arange(len(classes)), model.n_support_)):
+        raise CertificateError("n_support_ does not fit the classes of the support vectors.")
+    if not isinstance(kernel, Precomputed):
+        vectors_shape = model.support_vectors_.shape
+        if vectors_shape != (support.size, X.shape[1]) or (model.support_vectors_ != X[support]).sum():
+            raise CertificateError("support_vectors_ are not the rows that support_ names.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        combinations = kernel_rows.combinations(np.array(vectors))
+    found = []
+    for k, (part, task) in enumerate(zip(parts, tasks, strict=True)):
+        with _naming(classes[np.atleast_1d(scheme.labels[k])], model):
+            dual, w = combinations[2 * k : 2 * k + 2]
+            proof, primal = task.dual_side(dual.c * task.y, dual), task.primal_side(w, intercepts[k])
+            found.append(_recomputed(part, both(part.problem, proof, primal)))
+    return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
+
+
+def _kernel(parts: tuple[Certificate, ...], X: Any) -> Kernel:
+    """Return the kernel of all certificates, which must be an inner product on the rows."""
     kernel = parts[0].kernel
     if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
         raise CertificateError(f"a precomputed kernel is a square matrix; got shape {X.shape}.")
@@ -229,54 +242,24 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
         check_kernel(kernel, X)
     except ValueError as error:
         raise CertificateError(f"no bound holds: {error}") from None
-    sample = KernelSample(kernel, X)
-    signs, shares, vectors = [], [], []
-    for k, part in enumerate(parts):
-        with _of(scheme.labels[k], model):
-            s, among = scheme.signs(k, codes)
-            signs.append(s)
-            shares.append(np.where(among, weights, 0.0))
-            here = data.with_labels(s, shares[-1])
-            check_claim(part, here, float(intercepts[k]))
-            w = np.zeros(labels.size)
-            w[support] = coefficients[k]
-            vectors += [claimed_weights(part, here) * s, w]
-    if not np.array_equal(codes[support], np.repeat(np.arange(len(model.classes_)), model.n_support_)):
-        raise CertificateError("n_support_ does not fit the classes of the support vectors.")
-    if not isinstance(kernel, Precomputed):
-        rows = model.support_vectors_
-        if rows.shape != (support.size, X.shape[1]) or (rows != X[support]).sum():
-            raise CertificateError("support_vectors_ are not the rows that support_ names.")
-    with np.errstate(over="ignore", invalid="ignore"):
-        combinations = sample.combinations(np.array(vectors))
-    found = []
-    for k, part in enumerate(parts):
-        with _of(scheme.labels[k], model):
-            alpha = vectors[2 * k] * signs[k]
-            dual, w = combinations[2 * k : 2 * k + 2]
-            task = KernelProblem(part.problem, sample, signs[k], shares[k])
-            primal = task.primal_side(w, float(intercepts[k]))
-            now = both(part.problem, task.dual_side(alpha, dual), primal)
-            check_found(part, now)
-            found.append(replace(part, lower=float(now.lower), upper=float(now.upper)))
-    return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
+    return kernel
 
 
 @contextmanager
-def _of(label: Any, model: Any) -> Iterator[None]:
-    """A failure names the problem, where there are several."""
+def _naming(labels: Any, model: Any) -> Iterator[None]:
+    """Have a failure name the problem, by its class or pair of classes, where there are several."""
     try:
         yield
     except CertificateError as error:
         if len(model.classes_) == 2:
             raise
-        names = model.classes_[list(np.atleast_1d(label))].tolist()
+        names = np.atleast_1d(labels).tolist()
         what = f"class {names[0]!r}" if len(names) == 1 else f"classes {names[0]!r} and {names[1]!r}"
         raise CertificateError(f"{what}: {error}") from None
 
 
 def _support(model: Any, X: Any) -> np.ndarray:
-    """The rows of the support vectors, if they and their coefficients belong together."""
+    """Return the rows of the support vectors; raise CertificateError unless they and their coefficients fit."""
     support, counts = np.asarray(model.support_), np.asarray(model.n_support_)
     dual_coef = np.asarray(model.dual_coef_)
     if support.ndim != 1 or support.dtype.kind not in "iu" or np.unique(support).size != support.size:

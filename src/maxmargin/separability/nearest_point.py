@@ -21,6 +21,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..certificates.bounds import EPS
 from ..numerics.rational import ExactRows, null_vector
 from ..numerics.sums import Compensated
 
@@ -48,11 +49,6 @@ class Corral:
     rows: list[int]
     weights: list[int]
     direction: list[int]
-
-    @property
-    def is_zero(self) -> bool:
-        """Whether the origin is this combination of the rows."""
-        return not any(self.direction)
 
     @property
     def convex_weights(self) -> dict[int, Fraction]:
@@ -83,29 +79,30 @@ def nearest_points(
     # 40 bits: the start need not be exact, and shorter integers make the first steps cheaper
     weights = {i: Fraction(max(round(weight / top * 2.0**40), 1)) for i, weight in start.items()}
     corral = _minor_cycle(rows, _independent(rows, weights, interrupted), interrupted)
-    scores_of = float_scores(rows)
     while True:
         yield corral
-        if corral.is_zero:
+        if not any(corral.direction):
             return
         total, square = sum(corral.weights), sum(value * value for value in corral.direction)
-        row, least = least_row(rows, scores_of, corral.direction)
+        row, least = least_row(rows, corral.direction)
         if least * total >= square:  # a_i.x >= |x|^2 for all i, with x = direction / total
             return
         corral = _minor_cycle(rows, corral.convex_weights | {row: Fraction(0)}, interrupted)
 
 
-def least_row(
-    rows: ExactRows,
-    scores_of: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
-    direction: list[int],
-) -> tuple[int, int]:
+def least_row(rows: ExactRows, direction: list[int]) -> tuple[int, int]:
     """Return the row of the least score a_i.direction, and that score, exactly.
 
     Scores are computed in integers for all rows whose float64 scores may be the least within their errors; only for
-    the first `FIRST_ROWS` if one of them is not positive, since then the direction does not separate.
+    the first `FIRST_ROWS` if one of them is not positive, since then the direction does not separate. The error of a
+    score in compensated sums is at most (8 + inexact) eps (|x|.|w| + |b|): the entries of the direction are rounded to
+    half a unit in the last place, entries of the rows to `inexact` units, and compensated sums add a few units.
     """
-    scores, off = scores_of(as_floats(direction))
+    w, b = as_floats(direction), 0.0
+    if rows.bias:
+        w, b = w[:-1], float(w[-1])
+    scores = rows.y * Compensated.scores(rows.scaled, w, b)
+    off = (8.0 + rows.inexact) * EPS * (abs(rows.scaled) @ np.abs(w) + abs(b)) + UNDERFLOW
     order = np.argsort(scores, kind="stable")
     best = min((rows.product(i, direction), i) for i in order[:FIRST_ROWS].tolist())
     if best[0] > 0:
@@ -123,24 +120,6 @@ def as_floats(direction: list[int]) -> np.ndarray:
     most = max((abs(value).bit_length() for value in direction), default=1)
     shift = max(most - 1000, 0)
     return np.array([math.ldexp(float(value >> shift), -min(most, 1000)) for value in direction])
-
-
-def float_scores(rows: ExactRows) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """Return the function of a direction that gives all scores in compensated float64 sums, with error bounds.
-
-    The bound is (8 + inexact) eps (|x|.|w| + |b|): the entries of the direction are rounded to half a unit in the last
-    place, entries of the rows to `inexact` units, and compensated sums add a few units.
-    """
-    X, size = rows.scaled, abs(rows.scaled)
-
-    def scores(direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        w, b = (direction[:-1], float(direction[-1])) if rows.bias else (direction, 0.0)
-        off = size @ np.abs(w) + abs(b)
-        return rows.y * Compensated.scores(X, w, b), (8.0 + rows.inexact) * np.finfo(
-            float
-        ).eps * off + UNDERFLOW
-
-    return scores
 
 
 def _independent(

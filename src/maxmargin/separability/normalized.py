@@ -26,34 +26,26 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from math import isfinite, sqrt
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace, device, is_array_api_obj
 
 Array = Any  # of the caller's library
-Point = TypeVar("Point", "LinearPoint", "GramPoint")
 
 
-class LinearPoint(NamedTuple):
-    """Weights of the patterns, their margins G weights, and w = Y' weights in the space of the features."""
-
-    weights: Array
-    margins: Array
-    w: Array
-
-
-class GramPoint(NamedTuple):
-    """Weights of the patterns, and their margins G weights."""
+class Point(NamedTuple):
+    """Weights of the patterns, their margins G weights, and, of rows, w = Y' weights in the space of the features."""
 
     weights: Array
     margins: Array
+    w: Array = None
 
 
 def interpolate(a: Point, b: Point, t: float) -> Point:
     """Return (1 - t) a + t b. Margins and w are linear in the weights: no product with the patterns is needed."""
-    return type(a)(*((1.0 - t) * x + t * z for x, z in zip(a, b, strict=True)))
+    return Point(*(None if x is None else (1.0 - t) * x + t * z for x, z in zip(a, b, strict=True)))
 
 
 class NormalisedPatterns(ABC):
@@ -128,7 +120,7 @@ class NormalisedPatterns(ABC):
         """The number of patterns."""
         return self.scale.shape[0]
 
-    def intercept(self, point: LinearPoint | GramPoint) -> float:
+    def intercept(self, point: Point) -> float:
         """Return the intercept b = constant^2 sum_i scale_i weights_i; 0 without a constant feature."""
         return self.constant**2 * float(self.xp.sum(self.scale * point.weights))
 
@@ -141,15 +133,15 @@ class NormalisedPatterns(ABC):
         return self.xp.asarray(weights, dtype=self.scale.dtype, device=self.device)
 
     @abstractmethod
-    def point(self, weights: Array) -> Any:
+    def point(self, weights: Array) -> Point:
         """Return the point with the given weights: one product with G."""
 
     @abstractmethod
-    def vertex(self, j: int) -> Any:
+    def vertex(self, j: int) -> Point:
         """Return the point of pattern j alone: one column of G."""
 
     @abstractmethod
-    def length(self, point: Any) -> float:
+    def length(self, point: Point) -> float:
         """Return max(|p|_G, noise): a smaller length would be rounding."""
 
     def _unit(self, j: int) -> Array:
@@ -181,21 +173,19 @@ class NormalisedRows(NormalisedPatterns):
         self.X = _matrix(X)
         super().__init__(_squares(self.X), y, constant, Delta)
 
-    def point(self, weights: Array) -> LinearPoint:
+    def point(self, weights: Array) -> Point:
         """Return the point with the given weights: products with X' and X, O(nnz)."""
         scaled = self.scale * weights
-        return self._point(weights, scaled, self.X.T @ scaled)
+        w = self.X.T @ scaled
+        return Point(weights, self._margins(self.X @ w, scaled), w)
 
-    def vertex(self, j: int) -> LinearPoint:
+    def vertex(self, j: int) -> Point:
         """Return the point of pattern j alone: X times one row."""
         weights = self._unit(j)
-        row = self.X[[j]].toarray()[0] if sp.issparse(self.X) else self.X[j, :]
-        return self._point(weights, self.scale * weights, self.scale[j] * row)
+        w = self.scale[j] * (self.X[[j]].toarray()[0] if sp.issparse(self.X) else self.X[j, :])
+        return Point(weights, self._margins(self.X @ w, self.scale * weights), w)
 
-    def _point(self, weights: Array, scaled: Array, w: Array) -> LinearPoint:
-        return LinearPoint(weights, self._margins(self.X @ w, scaled), w)
-
-    def length(self, point: LinearPoint) -> float:
+    def length(self, point: Point) -> float:
         """Return |w| in the space of all features: a sum of squares, which loses no digits where it is small."""
         scaled = self.scale * point.weights
         square = float(point.w @ point.w)
@@ -229,17 +219,17 @@ class NormalisedGram(NormalisedPatterns):
         if not bool(xp.all(xp.isfinite(self.K @ xp.ones_like(self.scale)))):
             raise ValueError("kernel values must be finite.")
 
-    def point(self, weights: Array) -> GramPoint:
+    def point(self, weights: Array) -> Point:
         """Return the point with the given weights: one product with K."""
         scaled = self.scale * weights
-        return GramPoint(weights, self._margins(self.K @ scaled, scaled))
+        return Point(weights, self._margins(self.K @ scaled, scaled))
 
-    def vertex(self, j: int) -> GramPoint:
+    def vertex(self, j: int) -> Point:
         """Return the point of pattern j alone: one column of K."""
         weights = self._unit(j)
-        return GramPoint(weights, self._margins(self.scale[j] * self.K[:, j], self.scale * weights))
+        return Point(weights, self._margins(self.scale[j] * self.K[:, j], self.scale * weights))
 
-    def length(self, point: GramPoint) -> float:
+    def length(self, point: Point) -> float:
         """Return |p|_G = sqrt(p'(G p)), or the noise if that is more."""
         return sqrt(max(float(point.weights @ point.margins), self.noise**2))
 
@@ -273,9 +263,9 @@ class Iterate(NamedTuple):
     ----------
     step : int
         Steps so far.
-    alpha : LinearPoint or GramPoint
+    alpha : Point
         The candidate for a separator, with its margins G alpha; the weights add up to one.
-    p : LinearPoint or GramPoint
+    p : Point
         Weights of the simplex, with G p.
     lower, upper : float
         min(G alpha) / |alpha|_G and |p|_G: the bounds of rho of this iterate, not the best so far. They allow for
@@ -283,8 +273,8 @@ class Iterate(NamedTuple):
     """
 
     step: int
-    alpha: Any
-    p: Any
+    alpha: Point
+    p: Point
     lower: float
     upper: float
 
@@ -298,20 +288,16 @@ class Iterate(NamedTuple):
         return self.upper <= eps
 
 
-def bounded_iterate(patterns: NormalisedPatterns, step: int, alpha: Any, p: Any) -> Iterate:
+def bounded_iterate(patterns: NormalisedPatterns, step: int, alpha: Point, p: Point) -> Iterate:
     """Return the iterate of two points with the bounds of rho that they give."""
-    length = patterns.length(alpha)
-    lower = _lower_bound(patterns, float(patterns.xp.min(alpha.margins)), length)
-    return Iterate(step, alpha, p, lower, length if p is alpha else patterns.length(p))
-
-
-def _lower_bound(patterns: NormalisedPatterns, least: float, length: float) -> float:
-    """Return min(G alpha) / |alpha|_G, rounded downwards where it is not positive; at least -1."""
+    length, least = patterns.length(alpha), float(patterns.xp.min(alpha.margins))
     if length <= patterns.noise:
-        return -1.0  # a direction of length 0: no margin of unit vectors is below -1
-    if least > 0.0:
-        return least / length
-    return max((least - patterns.rounding) / (length - patterns.noise), -1.0)
+        lower = -1.0  # a direction of length 0: no margin of unit vectors is below -1
+    elif least > 0.0:
+        lower = least / length
+    else:  # rounded downwards
+        lower = max((least - patterns.rounding) / (length - patterns.noise), -1.0)
+    return Iterate(step, alpha, p, lower, length if p is alpha else patterns.length(p))
 
 
 def until_decided(

@@ -23,29 +23,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace, device
 
 from .normalized import Array, Iterate, NormalisedPatterns, bounded_iterate, interpolate
-
-
-class Prox(Protocol):
-    """A strongly convex function d on the simplex, zero at its centre (a prox-function)."""
-
-    @property
-    def centre(self) -> Array:
-        """The minimiser of d, where alpha starts."""
-        ...
-
-    @property
-    def mu(self) -> float:
-        """The initial mu: large enough for mu d(p) >= |p - centre|_G^2, which the excessive gap needs at the start."""
-        ...
-
-    def minimise(self, margins: Array, mu: float) -> Array:
-        """Return p_mu, the p of the simplex that minimises p'margins + mu d(p)."""
-        ...
 
 
 class Entropy(NamedTuple):
@@ -190,7 +172,7 @@ def _restarts(patterns: NormalisedPatterns, gamma: float) -> Iterator[Iterate]:
                 break
 
 
-def excessive_gap(patterns: NormalisedPatterns, prox: Prox) -> Iterator[Iterate]:
+def excessive_gap(patterns: NormalisedPatterns, prox: Entropy | Distance) -> Iterator[Iterate]:
     """Run the recurrence of all smoothed Perceptrons.
 
     With theta = 2/(k+3): alpha <- (1-theta)(alpha + theta p) + theta^2 p_mu(alpha), mu <- (1-theta) mu,
@@ -200,7 +182,10 @@ def excessive_gap(patterns: NormalisedPatterns, prox: Prox) -> Iterator[Iterate]
     Parameters
     ----------
     patterns : NormalisedPatterns
-    prox : Prox
+    prox : Entropy or Distance
+        d, a strongly convex function on the simplex that is zero at its `centre`, where alpha starts; `mu` is the
+        initial mu, large enough for mu d(p) >= |p - centre|_G^2, which the excessive gap needs at the start;
+        `minimise(margins, mu)` is p_mu, the p of the simplex that minimises p'margins + mu d(p).
 
     Yields
     ------
