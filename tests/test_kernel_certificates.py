@@ -150,7 +150,7 @@ def in_fractions(X, c):
 @pytest.mark.parametrize("cancel", [False, True])
 def test_sums_of_rows_are_within_their_error(store, few, cancel, monkeypatch):
     """The w of the linear kernel, also where next to nothing is left of large coefficients, and a multiple of it."""
-    monkeypatch.setattr(kernel_certificates, "FEW", few)
+    monkeypatch.setattr(kernel_certificates, "COMPENSATED_ENTRIES", few)
     rng = np.random.default_rng(8)
     X, c = 1e3 * rng.normal(size=(20, 4)) * (rng.random((20, 4)) < 0.8), 1e4 * rng.normal(size=20)
     if cancel:

@@ -129,7 +129,7 @@ def dual_bound(problem: Problem, sums: DualSums) -> Side:
 
 
 def largest_margin_bound(sums: DualSums) -> Side:
-    """|v| / sum alpha, an upper bound of every margin.
+    """Return |v| / sum alpha, an upper bound of every margin.
 
     Scaling the heavier class down takes at most `imbalance` from the sum. Two subtractions and one division are off by
     less than 4 eps.
@@ -143,7 +143,7 @@ def largest_margin_bound(sums: DualSums) -> Side:
 
 
 def half_square_bound(sums: DualSums) -> Side:
-    """gains - 1/2 |v|^2, a lower bound of the optimum.
+    """Return gains - 1/2 |v|^2, a lower bound of the optimum.
 
     Scaling the heavier class down by imbalance / total lowers the gains by at most `imbalance`: their derivative is at
     most one. Each gain, alpha - alpha^2 / (4 C s), is four operations, 4 u of its size; the square, both differences
@@ -158,8 +158,9 @@ def half_square_bound(sums: DualSums) -> Side:
 
 
 def first_power_bound(sums: DualSums) -> Side:
-    """gains / max(1, |v|), a lower bound of the optimum: gains are concave and 0 at 0, so that scaling keeps them.
+    """Return gains / max(1, |v|), a lower bound of the optimum.
 
+    Gains are concave and 0 at 0, so that scaling by a factor below one keeps at least this part of them.
     A negative sum of gains is not divided, since a larger |v| would raise it. `max` has its arguments in an order that
     keeps NaN.
     """
@@ -173,7 +174,7 @@ def first_power_bound(sums: DualSums) -> Side:
 
 
 def _lower(value: float, rounding: float) -> Side:
-    """value - rounding; -inf where sums have overflowed, as what is not a number bounds nothing."""
+    """Return the bound value - rounding; -inf where sums have overflowed, since NaN is no bound."""
     bound = value - rounding
     return Side(bound, rounding, value) if math.isfinite(bound) else Side(-np.inf, np.inf, value)
 
@@ -184,7 +185,7 @@ def primal_bound(problem: Problem, sums: PrimalSums) -> Side:
 
 
 def attained_margin_bound(sums: PrimalSums) -> Side:
-    """min m_i / |w|, a lower bound of the largest margin; a negative margin is smallest where |w| is.
+    """Return min m_i / |w|, a lower bound of the largest margin; a negative margin is smallest where |w| is.
 
     The quotient is off by u, the comparison with the value as computed by as much: 4 eps is more.
     """
@@ -199,7 +200,7 @@ def attained_margin_bound(sums: PrimalSums) -> Side:
 
 
 def objective_bound(problem: Problem, sums: PrimalSums) -> Side:
-    """Penalty of |w| plus losses, an upper bound of the optimum.
+    """Return the penalty of |w| plus losses, an upper bound of the optimum.
 
     Each loss, C s (1 - m)^2, is four operations, the square doubling the error of the first: 5 u of its value. The
     penalty (2 u) and two additions (2 u) make less than the 4 eps = 8 u that are taken.
@@ -281,7 +282,7 @@ def imbalance(alpha: np.ndarray, y: np.ndarray, arithmetic: Arithmetic = Compens
 
 
 def gathered(wanted: np.ndarray, *vectors: np.ndarray) -> Sequence[np.ndarray]:
-    """Return the wanted entries of each vector, where these are few, else the vectors: other entries add nothing."""
+    """Return the wanted entries of each vector, or the vectors where more than one entry in GATHERED is wanted."""
     if GATHERED * np.count_nonzero(wanted) >= wanted.size:
         return vectors
     places = np.flatnonzero(wanted)

@@ -17,7 +17,7 @@ INTERCEPT = {"none": "no intercept", "free": "free intercept", "augmented": "aug
 
 
 class CertificateError(ValueError):
-    """A certificate does not hold, or belongs to other data."""
+    """Failure of a certificate, or one of other data."""
 
 
 @dataclass(frozen=True)

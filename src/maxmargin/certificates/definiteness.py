@@ -34,8 +34,8 @@ UNITS = 64.0
 def check_kernel(kernel: Kernel, X: Any, room: float = np.inf) -> None:
     """Refuse a kernel that is no inner product on these rows.
 
-    Those that are one by their formula cost nothing. Others are computed, on 2000 rows at most: what is indefinite on
-    some rows is so on all.
+    Kernels that are inner products by their formula are accepted. Values of others are computed, on 2000 rows at most:
+    what is indefinite on some rows is so on all.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def _least_ritz_value(K: np.ndarray, allowed: float) -> float:
             u -= V[: k + 1].T @ (V[: k + 1] @ u)
         beside[k] = np.linalg.norm(u)
         least = float(eigh_tridiagonal(diagonal[: k + 1], beside[:k], eigvals_only=True)[0])
-        # a space that no more is left of: what is beside it says nothing of rare directions before
+        # the Krylov space is exhausted: no further step finds another direction
         if least < -2.0 * allowed or beside[k] <= K.shape[0] * np.finfo(float).eps * size:
             break
         V[k + 1] = u / beside[k]

@@ -8,14 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.functions import Kernel
 from ..problem.intercept import best_intercept, best_multiple_and_intercept
 from ..problem.problem import Problem
 from .bounds import EPS, Bounds, Side, both, dual_bound, dual_sums, imbalance, primal_bound, primal_sums
-from .certificate import Certificate
 from .dual_variables import feasible
 from .gram import Combination, KernelSample
-from .sample import Sample
 
 # Share of the best objective up to which another point is as good, so that the one with the narrowest proof is taken: a
 # larger share would give up accuracy of the point, a smaller one would keep points whose bound rounding spoils.
@@ -112,13 +109,14 @@ class KernelProblem:
         points: list[tuple[Combination, float]] = []
         if isinstance(given, Combination):
             points = [(given, intercept)]
-        elif not problem.hard and given != 0.0:  # the multiple that is best for the primal may be another than that of the dual
+        elif (
+            not problem.hard and given != 0.0
+        ):  # the multiple that is best for the primal may be another than that of the dual
             points = [(self.sample.multiple(dual, given, given * dual.c), intercept)]
         alpha, dual = self._scale_dual(alpha, dual)
         proof = self.dual_side(alpha, dual)
-        if not (
-            problem.hard or proof.bound >= 0.0
-        ):  # no dual variables prove more than ones that rounding spoils
+        # a bound that rounding has made negative proves less than alpha = 0
+        if not (problem.hard or proof.bound >= 0.0):
             alpha, proof = np.zeros_like(alpha), Side(0.0, 0.0, 0.0)
         found: list[KernelBounds] = []
         for w, b in self._primal_points(points, dual):
@@ -222,9 +220,9 @@ def _factor(c: np.ndarray, other: np.ndarray, exact: bool) -> float | None:
 
 
 def better(problem: Problem, found: Sequence[KernelBounds]) -> KernelBounds:
-    """Of those whose objective, or margin, is next to the best, return the one that proves most.
+    """Return the point that proves most, of those whose objective, or margin, is next to the best.
 
-    What rounding takes from a bound is no fault of the point: w = 0, of which it takes nothing, is no better for it.
+    What rounding takes from a bound is not held against a point: w = 0, which has no rounding, is no better for it.
     """
     gaps = np.array([problem.gap(one.bounds.lower, one.bounds.upper) for one in found])
     # to be minimised: minus the margin of a hard problem
@@ -236,12 +234,3 @@ def better(problem: Problem, found: Sequence[KernelBounds]) -> KernelBounds:
         values = np.where(proved < 0.0, values, np.inf)
     near = values <= values.min() + NEXT * abs(values.min())
     return found[int(np.lexsort((values, proved, gaps, ~near))[0])]
-
-
-def certificate(
-    problem: Problem, kernel: Kernel, sample: Sample, found: Bounds, alpha: np.ndarray
-) -> Certificate:
-    """Return the certificate of these bounds, of which alpha proves one."""
-    support = np.flatnonzero(alpha).astype(np.int64)
-    lower, upper = float(found.lower), float(found.upper)
-    return Certificate(problem, lower, upper, support, alpha[support], sample.fingerprint, kernel)

@@ -76,7 +76,7 @@ class Extension:
 
 @dataclass(frozen=True)
 class ExtendedMargin:
-    """What the CRAMMA paper reads off an extended weight a_ext = (a, Delta c), c being the dual weights.
+    """Indicators of the CRAMMA paper, of an extended weight a_ext = (a, Delta c), c being the dual weights.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class ExtendedMargin:
 
 
 def extended_margin(certificate: Certificate, X: Any, y: np.ndarray) -> ExtendedMargin:
-    """The extended margin of the weight that a certificate's dual weights make.
+    """Return the extended margin of the weight that a certificate's dual weights make.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def extended_margin(certificate: Certificate, X: Any, y: np.ndarray) -> Extended
     gamma = Gamma * extended / length
     D = float(np.linalg.norm(np.maximum(gamma - scores / length, 0.0)))
     # the largest extended margin has 1 / (2 Gamma^2) = the optimal objective
-    bounds = (
+    lower, upper = (
         (2.0 * value) ** -0.5 if value > 0.0 else np.inf for value in (certificate.upper, certificate.lower)
     )
     return ExtendedMargin(
@@ -184,5 +184,5 @@ def extended_margin(certificate: Certificate, X: Any, y: np.ndarray) -> Extended
         D=D,
         D_prime=Delta**2 * Plain.norm(c) / length,
         J=(1.0 + (D / Delta) ** 2) / gamma**2 if gamma > 0.0 else np.inf,
-        Gamma_bounds=tuple(bounds),
+        Gamma_bounds=(lower, upper),
     )

@@ -26,9 +26,8 @@ RANGE = (
     1e-250,
     1e250,
 )  # of the largest kernel value: terms of sums neither overflow nor lose digits that count
-FEW = (
-    2**17
-)  # entries of rows up to which scores of the linear kernel are compensated sums, which take some ms then
+# Entries of rows up to which scores of the linear kernel are compensated sums, which take some milliseconds then.
+COMPENSATED_ENTRIES = 2**17
 TINY = 1e-155  # no row whose square underflows is longer
 LOST = 0.1  # share of the largest kernel value by which one may be off: beyond, no bound would prove anything
 
@@ -59,7 +58,9 @@ class KernelSample:
     most: Any = None  # of the diagonal
     diagonal: Any = None
     features: Any = None
-    product: Callable[[np.ndarray], np.ndarray] | None = None  # by values that are at hand
+    product: Callable[[np.ndarray], np.ndarray] | None = (
+        None  # products with kernel values that are kept in memory
+    )
 
     def __post_init__(self) -> None:
         if self.most is not None:
@@ -106,28 +107,28 @@ class KernelSample:
         object.__setattr__(self, "error", error)
 
     def scores(self, c: np.ndarray) -> np.ndarray:
-        """sum_i c_i k(x_i, x_j) of every row j; of several c, shape (m, n), at the price of one."""
+        """Return sum_i c_i k(x_i, x_j) of every row j; of several c, shape (m, n), by one computation of the kernel."""
         if self.features is not None:
             return np.reshape([self._summed(one).scores for one in np.atleast_2d(c)], c.shape)
         return gram_product(self.kernel, self.X, c) if self.product is None else self.product(c)
 
     def combinations(self, c: np.ndarray) -> list[Combination]:
-        """sum_i c_i phi(x_i) of several c, shape (m, n)."""
+        """Return sum_i c_i phi(x_i) of several c, shape (m, n)."""
         if self.features is not None:
             return [self._summed(one) for one in c]
         return [self._valued(one, scores) for one, scores in zip(c, self.scores(c), strict=True)]
 
     def multiple(self, w: Combination, t: float, c: np.ndarray) -> Combination:
-        """t times this combination, whose coefficients `c` are t times its own but for rounding.
+        """Return t times this combination, whose coefficients `c` are t times its own but for rounding.
 
-        Where values of the kernel are off by as much, that rounding is nothing more; features see it.
+        The errors of kernel values are larger than that rounding; sums of features show it.
         """
         if self.features is not None:
             return w if np.array_equal(c, w.c) else self._summed(c)
         return Combination(c, t * w.scores, t * (t * w.square), abs(t) * w.off, t * (t * w.uncertain))
 
     def part(self, places: np.ndarray) -> KernelSample:
-        """These rows; nothing of theirs is larger than of all."""
+        """Return the sample of these rows; bounds of all rows hold for them."""
         if places.size == self.X.shape[0]:
             return self
         X, diagonal = self.kernel.part(self.X, places), self.diagonal[places]
@@ -147,7 +148,7 @@ class KernelSample:
     def _summed(self, c: np.ndarray) -> Combination:
         """Return the combination by w itself, of the linear kernel."""
         more, X, d, used = Compensated, self.features, self.features.shape[1], np.flatnonzero(c)
-        digits = more if X.shape[0] * d <= FEW else Plain
+        digits = more if X.shape[0] * d <= COMPENSATED_ENTRIES else Plain
         w = more.combine(X[used], c[used])
         scores = digits.scores(X, w)
         underflow = LEAST if self.most > 0.0 else 0.0
@@ -172,7 +173,7 @@ class Combination(NamedTuple):
     uncertain: float  # of the square
 
     def margins(self, y: np.ndarray, b: float) -> Margins:
-        """Return the margins of (w, b); a score of zero, as of w = 0, leaves b alone, which is not rounded."""
+        """Return the margins of (w, b); a score of zero, as of w = 0, adds no rounding to b."""
         margins = y * (self.scores + b)
         rounded = np.where(self.scores == 0.0, 0.0, 4.0 * EPS * np.abs(margins))
         return Margins(margins, self.off + rounded)

@@ -29,8 +29,8 @@ from .bounds import EPS, ordinary_limit
 from .sample import Sample
 
 _linalg: Any = scipy.linalg  # its annotations speak of every case at once
-# Share of a huge column's least size from which other columns cancel with the huge ones: to require it costs next to
-# nothing, and what they leave would be subtracted from the bound.
+# Share of a huge column's least size from which other columns cancel with the huge ones: to require it costs little,
+# and what they leave would be subtracted from the bound.
 NEARLY = 1e-2
 # Share of the largest movement that is allowed, below which a row is kept at its dual variable: its column of the
 # inverse would be rounding.

@@ -5,7 +5,7 @@ Let P_i be the problem without row i, and (w, b) any point, so that min P_i <= P
     min { P_i(w', b') : y_i (w'.x_i + b') <= 0 }  >  P_i(w, b),
 
 every optimum of P_i labels row i rightly. By weak duality the left side is at least the dual value with a multiplier
-lambda >= 0 for the new constraint, that is of dual weights with alpha_i = -lambda, which earn nothing. These must
+lambda >= 0 for the new constraint, that is of dual weights with alpha_i = -lambda, which have no gain. These must
 balance if the intercept is free. Take theta = alpha_i + lambda away from row i and put it on a pool of rows, in
 proportions rho with mean x' = sum rho_j x_j: on rows of its class (their weights rise), or off rows of the other
 (theirs fall). Then v becomes v - theta y_i (x_i - x'), and the dual value changes by
@@ -42,7 +42,7 @@ FULL = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class InnerProducts:
-    """The rows as inner products know them, the constant coordinate of an augmented intercept included.
+    """Inner products of the rows, the constant coordinate of an augmented intercept included.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class InnerProducts:
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """What is certain of each row, were it left out: both False where nothing is.
+    """Rows whose label is certain under the classifier learnt without them: both False where it is not.
 
     Attributes
     ----------

@@ -16,21 +16,12 @@ from ..engine.jit import compiled, writable
 from ..engine.row_products import add_combined, scores
 from ..numerics.sums import TERMS, Plain, in_a_row
 from ..problem.problem import Problem, best_multiple
-from .bounds import (
-    EPS,
-    LEAST,
-    Bounds,
-    DualSums,
-    PrimalSums,
-    half_square_bound,
-    measured,
-    objective_bound,
-    ordinary_limit,
-)
+from . import bounds as formulas
+from .bounds import EPS, LEAST, Bounds, DualSums, PrimalSums
 from .certificate import Certificate
 from .dual_variables import BALANCED
 from .rows import certify as certify_any
-from .rows import dual_length, proved, with_more_digits
+from .rows import dual_length, with_more_digits
 from .sample import Sample
 
 # Share of all dual variables that may be left between the classes: a tenth of what `verify` allows.
@@ -60,7 +51,7 @@ def certify(
             found = _bounds_in_one_pass(problem, sample, w, b, alpha)
     if found is None:
         return certify_any(problem, sample, w, b, alpha, tol, affords)
-    return proved(problem, sample, *with_more_digits(problem, sample, w, b, *found, tol, affords))
+    return sample.certificate(problem, *with_more_digits(problem, sample, w, b, *found, tol, affords))
 
 
 def _bounds_in_one_pass(
@@ -90,9 +81,9 @@ def _bounds_in_one_pass(
         multiple = min(
             multiple, float(np.fmin.reduce(cap * weights / dual))
         )  # fmin ignores 0 / 0, where s_i = 0
-    ordinary = total > SMALL and max(spread, rho * total) <= ordinary_limit(total)
+    ordinary = total > SMALL and max(spread, rho * total) <= formulas.ordinary_limit(total)
     spread, total, costs = multiple * spread, multiple * total, multiple * (multiple * costs)
-    ordinary = ordinary and total > SMALL and max(spread, rho * total) <= ordinary_limit(total)
+    ordinary = ordinary and total > SMALL and max(spread, rho * total) <= formulas.ordinary_limit(total)
     if not (ordinary and multiple <= GROWN and math.isfinite(worst + total + costs + spread)):
         return None
     difference, rest = scale_classes(dual, y, weights, cap, multiple, multiple)
@@ -106,10 +97,10 @@ def _bounds_in_one_pass(
     terms = in_a_row(used, n)
     length = dual_length(problem, sample, Plain, v, spread + rho * total, terms, uneven)
     error = Plain.error(total - costs, total + costs, terms) + (n + 4.0) * LEAST
-    lower = half_square_bound(DualSums(total - costs, total + costs, error, uneven, length))
-    length = measured(problem.weights(w, b), problem.q, Plain)
+    lower = formulas.half_square_bound(DualSums(total - costs, total + costs, error, uneven, length))
+    length = formulas.measured(problem.weights(w, b), problem.q, Plain)
     error = Plain.error(worst, worst, in_a_row(n, n))
-    upper = objective_bound(problem, PrimalSums(nominal, worst, error, length))
+    upper = formulas.objective_bound(problem, PrimalSums(nominal, worst, error, length))
     bounds = Bounds(lower.bound, upper.bound, lower.rounding, upper.rounding)
     return (dual, bounds) if bounds.lower <= bounds.upper else None
 

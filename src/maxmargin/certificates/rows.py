@@ -19,12 +19,13 @@ from .dual_variables import even_out, feasible, proportions
 from .huge_columns import exact_bound, huge_columns, inside
 from .sample import Sample
 
-# Compensated sums, which take ten to thirty times as long, are made where rounding takes more than SEEN of the gap, or
-# more than REACHED of the gap that is asked for where that is reached. Larger shares leave digits of the gap to
-# rounding, smaller ones pay for digits that nobody reads. NEGLIGIBLE, as a share of a bound, is left to rounding in any
-# case where the data have more than FEW entries; below that number the compensated sums take less than 3 ms.
-SEEN, REACHED = 3e-3, 3e-2
-NEGLIGIBLE, FEW = 1e-10, 20_000
+# Compensated sums, which take ten to thirty times as long, are made where rounding takes more than VISIBLE of the gap,
+# or more than REACHED of the gap that is asked for where that is reached. Larger shares leave digits of the gap to
+# rounding, smaller ones pay for digits that do not show in a gap. NEGLIGIBLE, as a share of a bound, is left to
+# rounding in any case where the data have more than SMALL_DATA entries; below that number the compensated sums take
+# less than 3 ms.
+VISIBLE, REACHED = 3e-3, 3e-2
+NEGLIGIBLE, SMALL_DATA = 1e-10, 20_000
 
 
 def certify(
@@ -67,19 +68,12 @@ def certify(
     alpha = feasible(problem, y, weights, np.asarray(alpha, dtype=float))
     huge = huge_columns(problem, sample, alpha)
     dual, found = bounded(alpha, huge)
-    if huge is not None and not found.lower > 0.0:  # no real dual variables are proved to exist around these
+    if huge is not None and not found.lower > 0.0:  # near these no real dual variables are proved to exist
         near = feasible(problem, y, weights, inside(problem, sample, alpha, huge))
         dual, found = bounded(near, huge)
         if not found.lower > 0.0:
             dual, found = bounded(alpha, None)
-    return proved(problem, sample, dual, found)
-
-
-def proved(problem: Problem, sample: Sample, alpha: np.ndarray, found: Bounds) -> Certificate:
-    """Return the certificate of these bounds, of which alpha proves one."""
-    support = np.flatnonzero(alpha > 0.0)
-    lower, upper = float(found.lower), float(found.upper)  # whose quotient may overflow in silence
-    return Certificate(problem, lower, upper, support, alpha[support], sample.fingerprint)
+    return sample.certificate(problem, dual, found)
 
 
 def _scale_dual(
@@ -113,9 +107,9 @@ def with_more_digits(
 
     Of a hard margin also where rounding hides that (w, b) separates: the margin as computed is positive.
     """
-    share = REACHED if problem.gap(found.lower, found.upper) <= tol else SEEN
-    negligible = max(0.0 if sample.entries <= FEW else NEGLIGIBLE, share * tol)
-    allowed = max(SEEN * (found.upper - found.lower), negligible * abs(found.upper))
+    share = REACHED if problem.gap(found.lower, found.upper) <= tol else VISIBLE
+    negligible = max(0.0 if sample.entries <= SMALL_DATA else NEGLIGIBLE, share * tol)
+    allowed = max(VISIBLE * (found.upper - found.lower), negligible * abs(found.upper))
     hides_separator = problem.hard and -found.below <= found.lower <= 0.0
     if found.below + found.above <= allowed and not hides_separator:
         return alpha, found

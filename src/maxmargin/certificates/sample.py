@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..kernels.functions import Kernel, Linear
 from ..numerics.sparse_columns import Columns
 from ..numerics.sums import Plain
-from .certificate import Fingerprint
+from ..problem.problem import Problem
+from .bounds import Bounds
+from .certificate import Certificate, Fingerprint
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +58,15 @@ class Sample:
         """Return the sample of the same rows with other labels and, where they are given, other weights."""
         weights = self.weights if weights is None else weights
         return Sample(self.X, y, weights, self.norms, self.columns, self.same_rows or self)
+
+    def certificate(
+        self, problem: Problem, alpha: np.ndarray, found: Bounds, kernel: Kernel | None = None
+    ) -> Certificate:
+        """Return the certificate of these bounds, of which the dual variables alpha prove one."""
+        support = np.flatnonzero(alpha > 0.0)
+        lower, upper = float(found.lower), float(found.upper)  # whose quotient may overflow in silence
+        kernel = Linear() if kernel is None else kernel
+        return Certificate(problem, lower, upper, support, alpha[support], self.fingerprint, kernel)
 
     @property
     def width(self) -> int:

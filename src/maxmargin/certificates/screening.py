@@ -1,4 +1,4 @@
-"""What is certain about the optimum, from any point and its gap: safe screening.
+"""Safe screening: bounds of the optimum from any point and its gap.
 
 **Patterns**, 2 <= p < inf. |w|_q^2 / 2 is (q - 1)-strongly convex in the q-norm, 1/p + 1/q = 1. At an optimum
 (w*, b*) the loss has a subgradient (-g, 0) where g is one of the norm's, so that the losses of any (w, b) are at least
@@ -22,7 +22,7 @@ h_j = 4 C sum s_i (x_ij - c_j)^2, where c_j is the mean if the intercept is free
 else 0. At the optimum w* is |v*|_inf times a subgradient of |.|_inf at v*: a feature whose |v*_j| is smaller than
 the largest has no weight.
 
-Elsewhere there is no such theorem, and nothing is offered: with 1 <= p < 2 (q > 2) and at p = inf the norm is not
+Elsewhere there is no such theorem: with 1 <= p < 2 (q > 2) and at p = inf the norm is not
 strongly convex, and with the hinge neither is the dual.
 
 References: Ndiaye, Fercoq, Gramfort, Salmon, "Gap safe screening rules for sparsity enforcing penalties", 2017;

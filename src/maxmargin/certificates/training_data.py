@@ -109,5 +109,5 @@ def _check_missing(X: Any, names: Any) -> None:
 
 
 def plain_label(label: Any) -> Any:
-    """A label as Python prints it."""
+    """Return a label as Python prints it."""
     return label.item() if isinstance(label, np.generic) else label

@@ -112,7 +112,7 @@ class Separable(Checked):
     @property
     @abstractmethod
     def side(self) -> str:
-        """Where the positive class lies."""
+        """The score that is positive where the positive class lies."""
 
     @property
     def digits(self) -> str:
@@ -176,7 +176,7 @@ class Inseparable(Checked):
         return np.array([float(weight) for weight in self.weights])
 
     def words(self, first: int = 0) -> str:
-        """The proof in a sentence.
+        """Return the proof in a sentence.
 
         Parameters
         ----------

@@ -14,7 +14,6 @@ from joblib import Parallel, delayed
 
 from ..algorithms import Algorithm, Decomposition
 from ..certificates.certificate import Certificate, Certificates
-from ..certificates.expansions import certificate
 from ..certificates.gram import KernelSample
 from ..certificates.sample import Sample
 from ..certificates.verdicts import Verdict
@@ -35,7 +34,7 @@ from ..numerics.threads import jobs
 from ..problem.multiclass import Parts, named_parts
 from ..problem.problem import Problem
 from ..problem.status import Status, worst
-from ..separability.linear import linear_verdict
+from ..separability.linear import LinearSearch
 from ..separability.search import fit_task
 from .kernel_machine import DistinctKernelRows
 from .kernel_separability import KernelSeparability
@@ -238,7 +237,7 @@ class LinearTasks:
         if targets.classes.size == 2:
             names = python_label(targets.classes[0]), python_label(targets.classes[1])
         task = fit_task(self.problem, self.patterns.X, y, names, deadline)
-        return linear_verdict(task, rows, targets.y.size, self.data.columns)
+        return LinearSearch(task, self.data.columns).verdict_of_fit(rows, targets.y.size)
 
     def _seed(self, k: int) -> int:
         """Return the seed of one task; those of all are drawn by the first that asks for one."""
@@ -351,7 +350,7 @@ class KernelTasks:
             # the division among equal rows rounds
             alpha = np.minimum(solution.point.alpha, problem.caps(weights))
             part = sample.with_labels(signs, weights)
-            certificates.append(certificate(problem, data.kernel, part, solution.bounds, alpha))
+            certificates.append(part.certificate(problem, alpha, solution.bounds, data.kernel))
             coefficients = solution.point.coefficients
             rows = np.flatnonzero(coefficients)
             supports.append((rows, coefficients[rows]))

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..certificates.certificate import Certificate
 from ..certificates.one_pass import certify
-from ..certificates.rows import FEW, NEGLIGIBLE
+from ..certificates.rows import NEGLIGIBLE, SMALL_DATA
 from ..certificates.sample import Sample
 from ..certificates.verdicts import Verdict
 from ..data.task import Task
@@ -179,7 +179,7 @@ class Certifier:
 def rounding_gap(entries: int, columns: int, tol: float) -> float:
     """Return the gap of this many entries that is rounding, where the optimality conditions hold."""
     share = SHARE * max(1.0, columns / COLUMNS)
-    return max(ROUNDING if entries <= FEW else NEGLIGIBLE, share * tol)
+    return max(ROUNDING if entries <= SMALL_DATA else NEGLIGIBLE, share * tol)
 
 
 def lacks_time_for_digits(affords: Callable[[float], bool], entries: int) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..certificates.dual_variables import feasible
 from ..certificates.one_pass import certify
-from ..certificates.rows import bounds, proved
+from ..certificates.rows import bounds
 from ..certificates.separators import LinearSeparator
 from ..certificates.verdicts import Inseparable, Undecided, Verdict
 from ..data.units import attempts
@@ -208,7 +208,7 @@ def _with_separator(job: Job, found: Solution, verdict: LinearSeparator) -> Solu
     candidates = []
     for w, b in [*_scaled_separators(job, verdict), (found.w, found.b)]:
         bounded = bounds(problem, sample, w, b, dual, Compensated)
-        candidates.append(CertifiedPoint(w, b, alpha, proved(problem, sample, dual, bounded)))
+        candidates.append(CertifiedPoint(w, b, alpha, sample.certificate(problem, dual, bounded)))
     first, second, own = candidates
     separator = first if first.certificate.lower >= second.certificate.lower * (1.0 - ROUNDING) else second
     best = min([own, separator], key=lambda one: rank(one.certificate))

@@ -23,7 +23,7 @@ import numpy as np
 from ..algorithms.batch.decomposition import SET, decomposed_points
 from ..algorithms.batch.kernel_rows import KernelRows
 from ..certificates.certificate import Certificate
-from ..certificates.expansions import KernelPoint, KernelProblem, certificate
+from ..certificates.expansions import KernelPoint, KernelProblem
 from ..certificates.feature_map import exact_rows
 from ..certificates.gram import KernelSample
 from ..certificates.sample import Sample
@@ -36,7 +36,7 @@ from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
 from ..numerics.rational import ExactRows
 from ..numerics.sparse_columns import without_empty_columns
 from ..problem.problem import Problem
-from .linear import linear_verdict, on_all_columns, trivial_certificate
+from .linear import LinearSearch, on_all_columns, trivial_certificate
 from .search import TRIVIAL, ExactDirection, SeparationTask, SeparatorSearch, without_zeros
 
 CACHE_MEGABYTES = 200.0  # of kernel rows: more memory saves kernel values that would be computed again
@@ -65,7 +65,7 @@ def kernel_verdict(kernel: Kernel, task: SeparationTask, rows: np.ndarray, n: in
     """
     if isinstance(kernel, Linear):
         X, columns = without_empty_columns(task.X)
-        return on_all_columns(linear_verdict(replace(task, X=X), rows, n, columns), columns)
+        return on_all_columns(LinearSearch(replace(task, X=X), columns).verdict_of_fit(rows, n), columns)
     return KernelSearch(kernel, task).verdict_of_fit(rows, n)
 
 
@@ -220,7 +220,7 @@ class KernelSearch(SeparatorSearch):
         found = self._kernel_problem.bounds(point)
         bounds = found.bounds._replace(lower=lower)
         sample = Sample(self.X, self.y, self._ones)
-        return certificate(self.problem, self.kernel, sample, bounds, found.point.alpha)
+        return sample.certificate(self.problem, found.point.alpha, bounds, self.kernel)
 
     def _separable(self) -> KernelSeparator:
         """Return the verdict on the best function, after the exact step where its interval is wider than `tol`."""

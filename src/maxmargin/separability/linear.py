@@ -49,21 +49,6 @@ MAX_BALL_ROWS = 400
 MAX_INVERSE_ERROR = 0.01
 
 
-def linear_verdict(task: SeparationTask, rows: np.ndarray, n: int, columns: Columns | None = None) -> Verdict:
-    """Return the verdict for a fit of a hard margin; weights are those of the columns of `task.X`.
-
-    Parameters
-    ----------
-    task : SeparationTask
-    rows : ndarray of int of shape (m,)
-        The places of the rows of the task among the n rows of the data.
-    n : int
-    columns : Columns, default=None
-        The columns of the data that `task.X` has; None: all of them.
-    """
-    return LinearSearch(task, columns).verdict_of_fit(rows, n)
-
-
 def on_all_columns(verdict: Verdict, columns: Columns) -> Verdict:
     """Return the verdict about data on some columns as one about all: weights of empty columns are zero."""
     if columns.all or not isinstance(verdict, LinearSeparator):
