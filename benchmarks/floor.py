@@ -92,10 +92,9 @@ class Floor:
     def _proofs(X: np.ndarray, y: np.ndarray, model: MaxMarginClassifier, gap: float) -> Iterator[float]:
         weights = np.ones(len(X))
         whole = Sample(X, weights, weights)
-        several = whole if len(model.coef_) > 1 else None
 
         def prove(problem: Problem, side: np.ndarray, w: np.ndarray, b: float, alpha: np.ndarray) -> None:
-            certify(problem, Sample(X, side, weights, whole.norms, several), w, b, alpha, gap)
+            certify(problem, whole.with_labels(side), w, b, alpha, gap)
 
         parts = zip(signs(y), model.coef_, model.intercept_, model.certificate_.certificates, strict=True)
         for side, w, b, part in parts:
