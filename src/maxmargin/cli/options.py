@@ -188,11 +188,8 @@ def command(*names: str, **changes: dict[str, Any]) -> Callable[[Callable[..., R
     **changes : dict
         More of them, with attributes that are not those of the table.
     """
-    options = {
-        name: replace(option, **changes.get(name, {}))
-        for name, option in ESTIMATOR_OPTIONS.items()
-        if name in names or name in changes
-    }
+    taken = [name for name in ESTIMATOR_OPTIONS if name in names or name in changes]
+    options = {name: replace(ESTIMATOR_OPTIONS[name], **changes.get(name, {})) for name in taken}
 
     def decorate(function: Callable[..., Result | None]) -> Any:
         @wraps(function)
@@ -236,11 +233,8 @@ def _signature(function: Callable[..., Any], options: dict[str, EstimatorOption]
 def given_options(context: Context) -> dict[str, Any]:
     """Return the options that the command line sets, without those left at their defaults."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
-    return {
-        name: value
-        for name, value in context.params.items()
-        if (source := sources[name]) is not None and source.name == "COMMANDLINE"
-    }
+    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    return {name: context.params[name] for name in given}
 
 
 @contextmanager

@@ -135,10 +135,8 @@ def verdict_facts(verdict: Verdict) -> dict[str, Any]:
         if isinstance(verdict, KernelSeparator):
             facts |= {"dual_coef": verdict.coefficients.tolist(), "intercept": verdict.b}
         return facts
-    rows = [
-        {"row": i + 1, "weight": value}
-        for i, value in zip(verdict.support.tolist(), verdict.alpha.tolist(), strict=True)
-    ]
+    weights = zip(verdict.support.tolist(), verdict.alpha.tolist(), strict=True)
+    rows = [{"row": i + 1, "weight": weight} for i, weight in weights]
     if isinstance(verdict, Inseparable):
         for row, weight in zip(rows, verdict.weights, strict=True):
             row["exact"] = str(weight)

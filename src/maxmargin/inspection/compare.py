@@ -97,11 +97,8 @@ class Comparison:
 
     def records(self) -> list[dict[str, Any]]:
         """Return every report of every algorithm, as plain values under the names of `COLUMNS`."""
-        return [
-            dict(zip(COLUMNS, self._record(entry, report), strict=True))
-            for entry in self.entries
-            for report in entry.history
-        ]
+        reports = [(entry, report) for entry in self.entries for report in entry.history]
+        return [dict(zip(COLUMNS, self._record(*one), strict=True)) for one in reports]
 
     def _record(self, entry: Entry, report: Report) -> tuple[Any, ...]:
         """Return the values of one report in the order of `COLUMNS`."""
@@ -228,10 +225,8 @@ def compare(
                 f"compare() has no use for {name!r}: algorithms run one after another, each from zero."
             )
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-    models = {
-        name: WithoutExactStep(algorithm=algorithm, random_state=seed, callback=callback, **parameters)
-        for name, algorithm in named.items()
-    }
+    fixed = {"random_state": seed, "callback": callback, **parameters}
+    models = {name: WithoutExactStep(algorithm=one, **fixed) for name, one in named.items()}
     problem = next(iter(models.values()))._problem()
     refused = _refusals(models, problem)
     running = [name for name in models if name not in refused]

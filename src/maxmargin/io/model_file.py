@@ -307,20 +307,17 @@ def _write_certificates(model: Any, record: Record, arrays: Arrays) -> None:
     verdicts = found if isinstance(found, dict) else {None: found}
     # a separator is the model itself
     proofs = {label: one for label, one in verdicts.items() if isinstance(one, Inseparable | Undecided)}
-    record["verdicts"] = [
-        {**_encode(verdict, f"verdict.{k}", arrays), "class": place[label]}
-        for k, (label, verdict) in enumerate(proofs.items())
-    ]
+    record["verdicts"] = []
+    for k, (label, verdict) in enumerate(proofs.items()):
+        record["verdicts"].append({**_encode(verdict, f"verdict.{k}", arrays), "class": place[label]})
     record["history"] = [_encode(replace(report, label=place[report.label])) for report in model.history_]
 
 
 def _read_certificates(model: Any, record: Record, arrays: Arrays) -> None:
     """Read certificates, verdicts and reports, with the names of their problems."""
     kernel = getattr(model, "kernel_", Linear())
-    parts = tuple(
-        _decode(Certificate, part, f"certificate.{k}", arrays, kernel)
-        for k, part in enumerate(record["certificates"])
-    )
+    found = enumerate(record["certificates"])
+    parts = tuple(_decode(Certificate, part, f"certificate.{k}", arrays, kernel) for k, part in found)
     labels = named_parts(parts_of(getattr(model, "multi_class_", "ovr"), len(model.classes_)), model.classes_)
     model.certificate_ = Certificates(tuple(labels), parts) if record["one_vs_rest"] else parts[0]
     names: dict[Any, Any] = {None: None} | dict(enumerate(labels))

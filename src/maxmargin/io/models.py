@@ -179,11 +179,9 @@ def whole_labels(names: np.ndarray, classes: np.ndarray, labels: Sequence[int] |
         or (given != np.trunc(given)).any()
         or np.abs(given.astype(float)).max() > C_INT
     ):
-        remedy = (
-            "name numbers for them, labels=[0, 1, ...] (on the command line, --labels 0,1,...), in this order"
-            if labels is None
-            else "give others"
-        )
+        remedy = "give others"
+        if labels is None:
+            remedy = "name numbers for them, labels=[0, 1, ...] (on the command line, --labels 0,1,...), in this order"
         raise ModelFileError(
             f"the classes of such a file are whole numbers of 32 bits, and these are {given.tolist()!r}: {remedy}."
         )

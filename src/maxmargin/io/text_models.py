@@ -104,8 +104,8 @@ def from_liblinear(path: str | os.PathLike[str]) -> ImportedLinearClassifier:
     file = TextFile.read(path, "solver_type", "w")
     solver = file.word("solver_type")
     if solver not in LIBLINEAR_SOLVERS:
-        raise ModelFileError(
-            f"{file.path}: a model of {solver!r} is none of liblinear's classifiers: {', '.join(LIBLINEAR_SOLVERS)}."
+        raise file.error(
+            f"a model of {solver!r} is none of liblinear's classifiers: {', '.join(LIBLINEAR_SOLVERS)}."
         )
     classes = file.count("nr_class", 2, "a classifier")
     features = file.count("nr_feature", 1, "a model")
@@ -115,8 +115,8 @@ def from_liblinear(path: str | os.PathLike[str]) -> ImportedLinearClassifier:
     words = b" ".join(file.lines).split()
     expected = (features + biased) * columns
     if len(words) != expected:
-        raise ModelFileError(
-            f"{file.path}: the file {_wrong_end(len(words), expected)}: {features} features, {classes} classes and "
+        raise file.error(
+            f"the file {_wrong_end(len(words), expected)}: {features} features, {classes} classes and "
             f"bias {bias:g} take {expected} weights, and there are {len(words)}; copy or write it again."
         )
     weights = file.values(words, ", below the line 'w'").reshape(-1, columns)
@@ -220,29 +220,23 @@ def from_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) 
     file = TextFile.read(path, "svm_type", "SV")
     kind = file.word("svm_type")
     if kind not in ("c_svc", "nu_svc"):
-        raise ModelFileError(
-            f"{file.path}: a model of {kind!r} is none of libsvm's classifiers: c_svc, nu_svc."
-        )
+        raise file.error(f"a model of {kind!r} is none of libsvm's classifiers: c_svc, nu_svc.")
     kernel = _kernel(file)
     classes, total = file.count("nr_class", 2, "a classifier"), file.count("total_sv", 0, "a model")
     labels, pairs = file.labels(classes), classes * (classes - 1) // 2
     rho, counts = file.numbers("rho", float, pairs), file.numbers("nr_sv", int, classes)
     if sum(counts.tolist()) != total or (counts < 0).any():
-        raise ModelFileError(
-            f"{file.path}: 'nr_sv' must add up to 'total_sv', {total}; it is {counts.tolist()!r}."
-        )
+        raise file.error(f"'nr_sv' must add up to 'total_sv', {total}; it is {counts.tolist()!r}.")
     if len(file.lines) != total:
-        raise ModelFileError(
-            f"{file.path}: the file {_wrong_end(len(file.lines), total)}: of {total} support vectors there are "
+        raise file.error(
+            f"the file {_wrong_end(len(file.lines), total)}: of {total} support vectors there are "
             f"{len(file.lines)}; copy or write it again."
         )
     coefficients, vectors = _support_vectors(file, classes - 1)
     width = max(vectors.shape[1], 1)
     if n_features is not None:
         if n_features < width:
-            raise ModelFileError(
-                f"{file.path}: the support vectors have {width} columns, more than n_features={n_features}."
-            )
+            raise file.error(f"the support vectors have {width} columns, more than n_features={n_features}.")
         width = int(n_features)
         vectors.resize(total, width)
     model = ImportedKernelClassifier()
@@ -279,14 +273,12 @@ def _kernel(file: TextFile) -> Kernel:
     name = file.word("kernel_type")
     if name not in LIBSVM_KERNELS:
         rows = " (its rows are numbers of a matrix that is not here)" if name == "precomputed" else ""
-        raise ModelFileError(
-            f"{file.path}: the kernel {name!r} is none that can be read: {', '.join(LIBSVM_KERNELS)}{rows}."
-        )
+        raise file.error(f"the kernel {name!r} is none that can be read: {', '.join(LIBSVM_KERNELS)}{rows}.")
     values: dict[str, Any] = {}
     if name == "polynomial":
         values["degree"] = file.count("degree", 0, "a polynomial")
         if values["degree"] > C_INT:
-            raise ModelFileError(f"{file.path}: 'degree' is {values['degree']}, and {C_INT} at most.")
+            raise file.error(f"'degree' is {values['degree']}, and {C_INT} at most.")
     for parameter in {field.name for field in fields(LIBSVM_KERNELS[name])} & {"gamma", "coef0"}:
         values[parameter] = float(file.number(parameter, float))
     return LIBSVM_KERNELS[name](**values)
@@ -296,28 +288,26 @@ def _support_vectors(file: TextFile, count: int) -> tuple[np.ndarray, Any]:
     """Return the coefficients (count, n_SV) of a libsvm file, and its support vectors as a CSR matrix."""
     coefficients, values, indices, indptr = [], [], [], [0]
     for number, line in enumerate(file.lines, file.first_line):
-        place, words = f"{file.path}, line {number}", line.split()
+        place, words = f", line {number}", line.split()
         entries = [word.partition(b":") for word in words[count:]]
         if len(words) < count or any(b":" in word for word in words[:count]):
-            raise ModelFileError(f"{place}: a support vector begins with {count} coefficients.")
+            raise file.error(f"a support vector begins with {count} coefficients.", place)
         try:
             columns = [int(index) for index, _, _ in entries]
             coefficients += [float(word) for word in words[:count]]
             values += [float(value) for _, _, value in entries]
         except ValueError:
-            raise ModelFileError(
-                f"{place}: entries are index:value, and numbers; got {line[:60]!r}."
-            ) from None
+            raise file.error(f"entries are index:value, and numbers; got {line[:60]!r}.", place) from None
         if any(after <= before for before, after in zip(chain([0], columns), columns, strict=False)):
-            raise ModelFileError(f"{place}: indices must count from 1, and grow; got {columns[:8]!r}.")
+            raise file.error(f"indices must count from 1, and grow; got {columns[:8]!r}.", place)
         if columns and columns[-1] > C_INT:
-            raise ModelFileError(
-                f"{place}: indices are {C_INT} at most, numbers of 32 bits; got {str(columns[-1])[:40]}."
+            raise file.error(
+                f"indices are {C_INT} at most, numbers of 32 bits; got {str(columns[-1])[:40]}.", place
             )
         indices += columns
         indptr.append(len(indices))
     if not (np.isfinite(coefficients).all() and np.isfinite(values).all()):
-        raise ModelFileError(f"{file.path}: a coefficient or an entry is not finite.")
+        raise file.error("a coefficient or an entry is not finite.")
     rows = len(file.lines)
     shape = (rows, max(indices, default=1))
     vectors = sp.csr_matrix((np.array(values), np.array(indices, np.int64) - 1, indptr), shape)
@@ -385,10 +375,14 @@ class TextFile:
             f"{path}: the file is cut short: there is no line {block!r}; copy or write it again."
         )
 
+    def error(self, message: str, place: str = "") -> ModelFileError:
+        """Return the error of a file, with its name and perhaps a place in it."""
+        return ModelFileError(f"{self.path}{place}: {message}")
+
     def word(self, name: str) -> str:
         """Return the rest of the line of this name."""
         if name not in self.header:
-            raise ModelFileError(f"{self.path}: there is no line {name!r}; copy or write the file again.")
+            raise self.error(f"there is no line {name!r}; copy or write the file again.")
         return self.header[name]
 
     def numbers(self, name: str, kind: type[int] | type[float], count: int = 1) -> np.ndarray:
@@ -399,12 +393,12 @@ class TextFile:
             if not np.isfinite(numbers).all():
                 raise ValueError
         except (ValueError, OverflowError):
-            raise ModelFileError(
-                f"{self.path}: {name!r} must be {'whole' if kind is int else 'finite'} numbers; got "
+            raise self.error(
+                f"{name!r} must be {'whole' if kind is int else 'finite'} numbers; got "
                 f"{' '.join(words)[:60]!r}."
             ) from None
         if numbers.size != count:
-            raise ModelFileError(f"{self.path}: {name!r} must be {count} numbers; there are {numbers.size}.")
+            raise self.error(f"{name!r} must be {count} numbers; there are {numbers.size}.")
         return numbers
 
     def number(self, name: str, kind: type[int] | type[float]) -> Any:
@@ -415,14 +409,14 @@ class TextFile:
         """Return the whole number on the line of this name, at least `least`."""
         count = int(self.number(name, int))
         if count < least:
-            raise ModelFileError(f"{self.path}: {name!r} is {count}, and {what} has {least} at least.")
+            raise self.error(f"{name!r} is {count}, and {what} has {least} at least.")
         return count
 
     def labels(self, count: int) -> np.ndarray:
         """Return the labels of the classes, all of them different."""
         labels = self.numbers("label", int, count)
         if np.unique(labels).size < count:
-            raise ModelFileError(f"{self.path}: two classes have the same label: {labels.tolist()!r}.")
+            raise self.error(f"two classes have the same label: {labels.tolist()!r}.")
         return labels
 
     def values(self, words: list[bytes], place: str) -> np.ndarray:
@@ -433,7 +427,7 @@ class TextFile:
             values = np.array([_number(word) for word in words])
         if not np.isfinite(values).all():
             bad = words[int(np.flatnonzero(~np.isfinite(values))[0])].decode("utf-8", "replace")
-            raise ModelFileError(f"{self.path}{place}: {bad[:40]!r} is no finite number.")
+            raise self.error(f"{bad[:40]!r} is no finite number.", place)
         return values
 
 

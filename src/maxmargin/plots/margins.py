@@ -166,10 +166,9 @@ class MarginDisplay(AxesDisplay):
             counts = self._counts(rows)
             self.bars_[key] = self._bars(ax, sign * counts, color=light, edgecolor=dark, label=side)
             if self.support is not None:
-                heights, style = sign * self._counts(rows & self.support), {"color": dark, "edgecolor": dark}
-                self.bars_[f"{key} support"] = self._bars(
-                    ax, heights, label=f"{side}, support vectors", **style
-                )
+                heights, look = sign * self._counts(rows & self.support), {"color": dark, "edgecolor": dark}
+                bars = self._bars(ax, heights, label=f"{side}, support vectors", **look)
+                self.bars_[f"{key} support"] = bars
             highest.append(float(counts.max(initial=0)))
         return highest
 

@@ -252,10 +252,8 @@ def _sentences(part: Certificate, linear: bool) -> list[str]:
             f"This one has an objective of at most {part.upper:.12g}.",
             f"So it exceeds the best possible by at most {_gap(part.gap)}.",
         ]
-    space, lower = (
-        f"{norm_text(problem.p, 4)}-norm" if linear else "space of the kernel",
-        f"{part.lower:.10g}",
-    )
+    space = f"{norm_text(problem.p, 4)}-norm" if linear else "space of the kernel"
+    lower = f"{part.lower:.10g}"
     held = f"Every row is on its side of the surface, {lower} away from it at least, measured in the {space}."
     if not part.lower > 0.0:
         held = f"Some row is on the wrong side of the surface, or on it: the smallest margin is at least {lower}."

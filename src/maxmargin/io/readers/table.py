@@ -210,9 +210,8 @@ def check_finite(path: Any, X: np.ndarray, names: list[str] | None = None) -> No
         if bad.size:
             where = f"column {names[bad[0]]!r}" if names else f"column {bad[0]}"
             value = X[i, bad[0]]
-            remedy = (
-                "; fill such entries in" if np.isnan(value) else ", no finite number; correct such entries"
-            )
+            infinite = ", no finite number; correct such entries"
+            remedy = "; fill such entries in" if np.isnan(value) else infinite
             raise DataError(
                 f"{path}: row {i} (counted from 0), {where} is {value}{remedy} or leave the row out."
             )
