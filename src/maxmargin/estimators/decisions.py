@@ -96,12 +96,13 @@ def decisions(model: Any) -> list[Decision]:
     """
     unnamed = _without_feature_names(model)
     classes = np.asarray(model.classes_)
+    labels = named_parts(scheme_of(model), classes)
     certificate = getattr(model, "certificate_", None)
-    found = []
-    for k, label in enumerate(named_parts(scheme_of(model), classes)):
-        part = certificate if isinstance(certificate, Certificate) or certificate is None else certificate[k]
-        found.append(Decision(unnamed, k, label, *_sides(label, classes), part))
-    return found
+    parts = [None] * len(labels) if certificate is None else certificate.certificates
+    return [
+        Decision(unnamed, k, label, *_sides(label, classes), part)
+        for k, (label, part) in enumerate(zip(labels, parts, strict=True))
+    ]
 
 
 def decision(model: Any, label: Any = None) -> Decision:
@@ -135,7 +136,7 @@ def text_of(label: Any) -> str:
     """Return a class, or a pair of classes, as text: 1 rather than 1.0."""
     if isinstance(label, tuple):
         return " and ".join(text_of(one) for one in label)
-    value = label.item() if hasattr(label, "item") else label
+    value = python_label(label)
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 

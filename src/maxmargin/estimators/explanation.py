@@ -181,13 +181,11 @@ class SupportReport:
         """
         one = self.parts[part]
         n = self.labels.size
-        role = np.full(n, "open", dtype=object)
-        left = np.full(n, "open", dtype=object)
         least, most = np.full(n, -np.inf), np.full(n, np.inf)
+        role, left = np.full((2, n), "open", dtype=object)
         if one.optimum is not None:
             least, most = one.optimum.least, one.optimum.most
-            role[one.optimum.weightless] = "weightless"
-            role[one.optimum.inside] = "full"
+            role[one.optimum.weightless], role[one.optimum.inside] = "weightless", "full"
         role[~one.takes_part] = "not here"
         if one.without is not None:
             left[one.without.right], left[one.without.wrong] = "right", "wrong"
@@ -197,29 +195,30 @@ class SupportReport:
         }  # fmt: skip
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterator[str]:
-        yield f"{self.labels.size} rows, {np.unique(self.labels).size} classes"
+        lines = [f"{self.labels.size} rows, {np.unique(self.labels).size} classes"]
         for part in self.parts:
-            yield from _part_lines(part)
+            lines += _part_lines(part)
         for rows in self.contradictory[:SHOWN]:
-            yield f"rows {_numbers(rows)} are equal and have different labels: no classifier is right on all"
+            lines.append(
+                f"rows {_numbers(rows)} are equal and have different labels: no classifier is right on all"
+            )
         if len(self.contradictory) > SHOWN:
-            yield f"... and {len(self.contradictory) - SHOWN} more such sets"
+            lines.append(f"... and {len(self.contradictory) - SHOWN} more such sets")
         if self.leave_one_out is not None:
             least, most = self.leave_one_out
-            yield (
+            lines.append(
                 f"left out one by one, between {least} and {most} of {self.labels.size} rows are labelled wrongly "
                 "(certain)"
             )
+        return "\n".join(lines)
 
 
 def _part_lines(part: PartReport) -> Iterator[str]:
     """Describe one binary problem, a line for each fact."""
     if part.name is not None:
         yield ""
-        yield f"{_part_name(part.name)}:"
+        pair = part.name if isinstance(part.name, tuple) else None
+        yield f"{part.name!r} against the rest:" if pair is None else f"{pair[0]!r} against {pair[1]!r}:"
     if part.verdict is not None:
         yield str(part.verdict)
     if isinstance(part.verdict, Inseparable):
@@ -232,32 +231,23 @@ def _part_lines(part: PartReport) -> Iterator[str]:
             f", {int(part.full.sum())} of them all that they may have (to {part.open:.2g} of it, by the gap)"
         )
     yield line
-    yield _optimum_line(part)
+    if part.optimum is None:
+        theorem = modulus(part.certificate.problem) > 0.0
+        reason = "the bounds at hand tell nothing of it" if theorem else "no theorem does, for this norm"
+        yield f"  nothing is certain of the optimum: {reason}"
+    else:
+        rows_of = (part.optimum.weightless, part.optimum.inside, part.optimum.most < 0.0)
+        idle, below, wrong = (int((rows & part.takes_part).sum()) for rows in rows_of)
+        yield (
+            f"  certain of every optimum: {idle} rows have no dual weight, {below} have margins below one, {wrong} "
+            "are on the wrong side"
+        )
     if part.decisive.size:
         yield f"  most decisive: rows {_numbers(part.decisive)}"
     if part.suspects.size:
         yield f"  on the wrong side, and perhaps mislabelled: rows {_numbers(part.suspects)}"
     if part.xi_alpha is not None:
         yield f"  estimated, not proved: {int(part.xi_alpha.sum())} rows wrong if left out (xi-alpha)"
-
-
-def _optimum_line(part: PartReport) -> str:
-    if part.optimum is None:
-        theorem = modulus(part.certificate.problem) > 0.0
-        reason = "the bounds at hand tell nothing of it" if theorem else "no theorem does, for this norm"
-        return f"  nothing is certain of the optimum: {reason}"
-    idle, below, wrong = (
-        int((rows & part.takes_part).sum())
-        for rows in (part.optimum.weightless, part.optimum.inside, part.optimum.most < 0.0)
-    )
-    return (
-        f"  certain of every optimum: {idle} rows have no dual weight, {below} have margins below one, {wrong} "
-        "are on the wrong side"
-    )
-
-
-def _part_name(name: Any) -> str:
-    return f"{name[0]!r} against {name[1]!r}" if isinstance(name, tuple) else f"{name!r} against the rest"
 
 
 def _numbers(rows: np.ndarray) -> str:
@@ -361,20 +351,18 @@ def _kernel_margins(
     return margins_within(problem, z, away, sample.y, sample.weights)
 
 
-def _augmented(products: InnerProducts, rho: float) -> InnerProducts:
-    """Return the inner products of rows with one more coordinate, the constant rho of an augmented intercept."""
-    return replace(
-        products,
-        scores=lambda c: products.scores(c) + rho * rho * c.sum(axis=1, keepdims=True),
-        squares=products.squares + rho * rho,
-    )
-
-
 def _part(name: Any, verdict: Verdict | None, f: _Function) -> PartReport:
     """Report on one binary problem."""
     certificate, scores, b = f.certificate, f.scores, f.b
     problem, y, weights = certificate.problem, f.sample.y, f.sample.weights
-    products = None if f.products is None else _augmented(f.products, problem.rho)
+    products, rho2 = f.products, problem.rho * problem.rho
+    if products is not None:  # with the constant coordinate of an augmented intercept
+        plain = products
+        products = replace(
+            plain,
+            scores=lambda c: plain.scores(c) + rho2 * c.sum(axis=1, keepdims=True),
+            squares=plain.squares + rho2,
+        )
     here, dual = weights > 0.0, certificate.alpha
     margin = np.where(here, y * (scores + b), np.nan)
     alpha, upper = dual, certificate.upper

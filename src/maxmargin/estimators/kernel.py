@@ -27,11 +27,11 @@ from .prediction import CertifiedClassifier, KernelDecision
 from .progress import Reporter
 from .tasks import KernelData, KernelTasks, KernelTaskSolution, store_results
 from .validation import (
+    BOOLEAN,
     COMMON,
     Checks,
     check_parameters,
     encode_targets,
-    is_boolean,
     is_number,
     is_whole,
     named_algorithm,
@@ -45,7 +45,7 @@ CHECKS: Checks = COMMON | {
         'kernel must be one of SVC\'s names, such as "rbf" or "linear", another of `pairwise_kernels`, or a '
         "function of two matrices; got {!r}.",
     ),
-    "break_ties": (is_boolean, "break_ties must be True or False; got {!r}."),
+    "break_ties": (lambda ties: isinstance(ties, BOOLEAN), "break_ties must be True or False; got {!r}."),
     "cache_size": (
         lambda megabytes: is_number(megabytes) and megabytes > 0,
         "cache_size must be a positive number of megabytes; got {!r}.",

@@ -20,12 +20,12 @@ from .prediction import CertifiedClassifier, LinearDecision, Robust
 from .progress import Reporter
 from .tasks import LinearTasks, TrainingData, store_results
 from .validation import (
+    BOOLEAN,
     COMMON,
     NORM,
     Checks,
     check_parameters,
     encode_targets,
-    is_boolean,
     is_number,
     is_whole,
     named_algorithm,
@@ -46,7 +46,7 @@ CHECKS: Checks = (
             lambda rounds: is_whole(rounds, 1),
             "max_iter must be a whole number of rounds, at least 1; got {!r}.",
         ),
-        "warm_start": (is_boolean, "warm_start must be True or False; got {!r}."),
+        "warm_start": (lambda warm: isinstance(warm, BOOLEAN), "warm_start must be True or False; got {!r}."),
     }
 )
 
@@ -182,6 +182,11 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     random_state: Any = None
     verbose: int = 0
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     @restored_after(BaseException)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginClassifier:
         """Find the maximum-margin classifier and prove how good it is.
@@ -209,7 +214,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
             problem = replace(problem, p=max(2.0, 2.0 * np.log(columns.count)))
         algorithm = linear_algorithm(self.algorithm, problem)
         data = TrainingData(given, rows, columns, Patterns(rows), targets)
-        tasks = LinearTasks(self, problem, algorithm, data, *self._last_solution(data))
+        start = self._last_solution(data) if self.warm_start else (None, None)
+        tasks = LinearTasks(self, problem, algorithm, data, *start)
         reporter = Reporter(self, given, y, sample_weight, tasks.names, tasks.workers == 1, data.model)
         self._store(data, tasks.names, tasks.solve(reporter))
         reporter.end()
@@ -231,7 +237,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         self, data: TrainingData
     ) -> tuple[list[np.ndarray] | None, list[tuple[np.ndarray, float]] | None]:
         """Return the dual variables and the (w, b) of the last fit, where a warm start may use them; else None."""
-        if not self.warm_start or not np.array_equal(data.targets.classes, getattr(self, "classes_", ())):
+        if not np.array_equal(data.targets.classes, getattr(self, "classes_", ())):
             return None, None
         parts = self.certificate_.certificates
         duals = [part.alpha for part in parts] if parts[0].rows == data.targets.y.size else None

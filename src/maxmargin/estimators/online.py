@@ -414,7 +414,12 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
     def _scores(self, X: Any) -> np.ndarray:
         if self._streams[0].trail != "vote":
             return super()._scores(X)
-        return np.column_stack([_majority(stream, X) for stream in self._streams])
+        majorities = []
+        for stream in self._streams:
+            weights, biases, votes = stream.voters()
+            sides = np.sign(safe_sparse_dot(X, weights.T, dense_output=True) + biases)
+            majorities.append(sides @ votes / max(float(votes.sum()), 1.0))
+        return np.column_stack(majorities)
 
     @property
     def uncertified_(self) -> str:
@@ -441,10 +446,3 @@ def _classes(y: np.ndarray) -> np.ndarray:
             f"A classifier needs at least 2 classes; got {classes.size} class: {classes.tolist()!r}."
         )
     return classes
-
-
-def _majority(stream: Stream, X: Any) -> np.ndarray:
-    """Return the majority of the voters of a stream for each row, from -1 to 1."""
-    weights, biases, votes = stream.voters()
-    scores = safe_sparse_dot(X, weights.T, dense_output=True) + biases
-    return np.sign(scores) @ votes / max(float(votes.sum()), 1.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
+from itertools import product
 from time import perf_counter
 from typing import Any
 
@@ -17,11 +18,10 @@ from ..certificates.screening import certain_margins, columns_without_weight, mo
 from ..certificates.training_data import training_data
 from ..problem.status import Status
 from .linear import MaxMarginClassifier, WithoutExactStep
+from .validation import is_whole
 
 # A screened fit costs one more fit of the smaller data: it pays where at most this share of rows or columns is left.
 SCREENED_SHARE = 0.75
-# Screening costs a certificate: after each failure the pause doubles, up to so many points.
-MAX_PAUSE = 16
 # Statuses of a warm-started fit after which a fit from the beginning, with the exact step, may still certify.
 UNCERTIFIED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITER, Status.NOT_FINITE)
 
@@ -177,35 +177,19 @@ def margin_path(
     costs, norms = grid(Cs, ps)
     _check_names(parameters)
     fits = _PathFit(X, y, sample_weight, screen, parameters)
-    found: dict[tuple[int, int], _Point] = {}
-    order = np.argsort(costs, kind="stable")
-    for i, p in enumerate(norms):
-        last = found.get((i - 1, int(order[0])))
-        model = None if last is None else last.model
-        for k in order:
-            point = fits.fit(model, float(costs[k]), p)
-            found[i, int(k)] = point
-            model = point.model
-            if model.status_ is Status.INTERRUPTED:
-                return _path([found[key] for key in sorted(found)])
-    return _path([found[key] for key in sorted(found)])
-
-
-@dataclass(frozen=True, eq=False)
-class _Point:
-    model: MaxMarginClassifier
-    seconds: float
-    rows: int
-    features: int
-
-
-def _path(points: list[_Point]) -> MarginPath:
-    return MarginPath(
-        tuple(point.model for point in points),
-        np.array([point.seconds for point in points]),
-        np.array([point.rows for point in points]),
-        np.array([point.features for point in points]),
-    )
+    found: dict[tuple[int, int], tuple[MaxMarginClassifier, float, int, int]] = {}
+    order = np.argsort(costs, kind="stable").tolist()
+    last: MaxMarginClassifier | None = None
+    for i, k in product(range(len(norms)), order):
+        if k == order[0]:  # a norm begins where the norm before began
+            last = found[i - 1, k][0] if i else None
+        begun = perf_counter()
+        last, rows, features = fits.fit(last, float(costs[k]), norms[i])
+        found[i, k] = last, perf_counter() - begun, rows, features
+        if last.status_ is Status.INTERRUPTED:
+            break
+    models, *columns = zip(*(found[key] for key in sorted(found)), strict=True)
+    return MarginPath(models, *map(np.array, columns))
 
 
 class _WarmStarted(WithoutExactStep):
@@ -225,22 +209,25 @@ class _PathFit:
     def __init__(self, X: Any, y: Any, sample_weight: Any, screen: bool, parameters: dict[str, Any]) -> None:
         self.X, self.y, self.sample_weight = X, y, sample_weight
         self.screen, self.parameters = screen, parameters
-        self._wait = self._pause = 0  # points until screening is tried again, and how many it was last time
 
-    def fit(self, last: MaxMarginClassifier | None, C: float, p: float | str) -> _Point:
-        """Fit C and p with a warm start from the last point; without one where that is not certified."""
+    def fit(
+        self, last: MaxMarginClassifier | None, C: float, p: float | str
+    ) -> tuple[MaxMarginClassifier, int, int]:
+        """Fit C and p, with a warm start from the last point unless that is not certified.
+
+        Returns
+        -------
+        model : MaxMarginClassifier
+        rows, features : int
+            How many screening left out.
+        """
         begun = perf_counter()
         if np.isinf(C):  # a hard margin's dual weights are no multiple of those before
-            return _Point(self._fit_alone(C, p, self._max_time()), perf_counter() - begun, 0, 0)
+            return self._fit_alone(C, p, self._max_time()), 0, 0
         model, rows, features = self._fit_from_last(last, C, p)
         if model.status_ in UNCERTIFIED:
             model = self._better_alone(model, C, p, perf_counter() - begun)
-        return _Point(
-            model,
-            perf_counter() - begun,
-            0 if rows is None else int((~rows).sum()),
-            0 if features is None else int((~features).sum()),
-        )
+        return model, rows, features
 
     def _max_time(self) -> float | None:
         """Return the seconds that one point may take."""
@@ -269,29 +256,24 @@ class _PathFit:
 
     def _fit_from_last(
         self, last: MaxMarginClassifier | None, C: float, p: float | str
-    ) -> tuple[MaxMarginClassifier, np.ndarray | None, np.ndarray | None]:
-        """Fit with a warm start; return the model, and masks of the rows and features that screening kept."""
+    ) -> tuple[MaxMarginClassifier, int, int]:
+        """Fit with a warm start; return the model, and how many rows and features screening left out."""
         settings: dict[str, Any] = self.parameters | {"C": C, "p": p, "warm_start": last is not None}
         model = _WarmStarted(**settings)
         rows, features = None, None
         if last is not None:
             own = model.get_params()
             vars(model).update((name, value) for name, value in vars(last).items() if name not in own)
-            if self.screen and self._wait == 0:
+            if self.screen:
                 rows, features = self._screen(model)
-                self._pause = (
-                    0 if rows is not None or features is not None else min(2 * self._pause + 1, MAX_PAUSE)
-                )
-                self._wait = self._pause
-            else:
-                self._wait = max(self._wait - 1, 0)
         if rows is not None:
             weights = np.ones(rows.size) if self.sample_weight is None else np.asarray(self.sample_weight)
             model.fit(self.X, self.y, np.where(rows, weights, 0.0))
         if features is not None:
             self._fit_features(model, features)
         model.fit(self.X, self.y, self.sample_weight)
-        return model.plain(), rows, features
+        left_out = [0 if kept is None else int((~kept).sum()) for kept in (rows, features)]
+        return model.plain(), left_out[0], left_out[1]
 
     def _screen(self, model: _WarmStarted) -> tuple[np.ndarray | None, np.ndarray | None]:
         """Return masks of the rows and features that may have a weight, by the last point's bounds; None for all."""
@@ -314,33 +296,20 @@ class _PathFit:
             else:
                 weightless = columns_without_weight(sample, certificate)
                 features |= True if weightless is None else ~weightless
-        kept_rows = (
-            rows
-            if by_rows and rows.mean() <= SCREENED_SHARE and _has_all_classes(model, self.y, rows)
-            else None
-        )
-        kept = features if not by_rows and 0.0 < features.mean() <= SCREENED_SHARE else None
-        return kept_rows, kept
+        if by_rows:
+            all_classes = np.unique(labels[rows]).size == model.classes_.size
+            return rows if rows.mean() <= SCREENED_SHARE and all_classes else None, None
+        return None, features if 0.0 < features.mean() <= SCREENED_SHARE else None
 
     def _fit_features(self, model: _WarmStarted, kept: np.ndarray) -> None:
         """Fit some features; the fit of all begins with these weights, and zeros for the others."""
         few = copy(model)
         few.coef_ = model.coef_[:, kept]
-        few.fit(_columns(self.X, kept), self.y, self.sample_weight)
+        X = self.X.tocsr() if sp.issparse(self.X) else np.asarray(self.X)
+        few.fit(X[:, np.flatnonzero(kept)], self.y, self.sample_weight)
         model.coef_ = np.zeros_like(model.coef_)
         model.coef_[:, kept] = few.coef_
         model.intercept_, model.certificate_ = few.intercept_, few.certificate_
-
-
-def _has_all_classes(model: MaxMarginClassifier, y: Any, rows: np.ndarray) -> bool:
-    """Return whether these rows have all classes."""
-    return np.unique(np.asarray(y)[rows]).size == model.classes_.size
-
-
-def _columns(X: Any, kept: np.ndarray) -> Any:
-    if sp.issparse(X):
-        return X.tocsr()[:, np.flatnonzero(kept)]
-    return np.asarray(X)[:, kept]
 
 
 def grid(Cs: int | Sequence[float], ps: Any) -> tuple[np.ndarray, list[Any]]:
@@ -351,13 +320,13 @@ def grid(Cs: int | Sequence[float], ps: Any) -> tuple[np.ndarray, list[Any]]:
     return _costs(Cs), norms
 
 
-def _costs(Cs: int | Sequence[float]) -> np.ndarray:
-    if isinstance(Cs, int | np.integer) and not isinstance(Cs, bool):
-        if Cs < 1:
+def _costs(Cs: Any) -> np.ndarray:
+    if is_whole(Cs):
+        if not is_whole(Cs, 1):
             raise ValueError(
                 f"Cs must be a number of costs, at least 1, or the costs themselves; got {Cs!r}."
             )
-        return np.logspace(-4.0, 4.0, int(Cs)) if Cs > 1 else np.ones(1)
+        return np.logspace(-4.0, 4.0, int(Cs)) if Cs != 1 else np.ones(1)
     try:
         costs = np.zeros(0) if isinstance(Cs, str | bool) else np.asarray(Cs, dtype=float).ravel()
     except (TypeError, ValueError):

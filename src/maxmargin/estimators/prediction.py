@@ -36,11 +36,6 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     certificate_: Certificate | Certificates
     _exact = True  # small problems end with the exact step; a comparison of algorithms does without
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
 
 class LinearDecision:
     """Scores and labels, for classifiers with `coef_`, `intercept_` and `classes_`."""

@@ -21,6 +21,8 @@ from .progress import with_callbacks
 
 SMALLEST_NORMAL = float(np.finfo(float).smallest_normal)
 
+BOOLEAN = (bool, np.bool_)
+
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -66,11 +68,6 @@ def is_whole(value: Any, least: float = -math.inf) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
-def is_boolean(value: Any) -> bool:
-    """Return whether a value is True or False."""
-    return isinstance(value, bool | np.bool_)
-
-
 # A parameter's name, the test that its value has to pass, and the message where it does not.
 Checks = dict[str, tuple[Callable[[Any], bool], str]]
 
@@ -92,7 +89,7 @@ COMMON: Checks = COST | {
         lambda tol: is_number(tol) and 0.0 < tol < np.inf,
         "tol must be positive: it is the certified gap, and a gap of 0 cannot be proved; got tol={!r}.",
     ),
-    "fit_intercept": (is_boolean, "fit_intercept must be True or False; got {!r}."),
+    "fit_intercept": (lambda fit: isinstance(fit, BOOLEAN), "fit_intercept must be True or False; got {!r}."),
     "max_time": (
         lambda seconds: seconds is None or (is_number(seconds) and seconds > 0.0),
         "max_time must be a positive number of seconds, or None; got {!r}.",
@@ -189,8 +186,9 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
     if hasattr(X, "collect_schema"):  # of polars
         refuse_queries_and_dates(X)
     options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]} | options
+    labels = plain_labels(y) if hasattr(y, "isna") else y
     try:
-        return validate_data(estimator, X, plain_labels(y), **options)
+        return validate_data(estimator, X, labels, **options)
     except (ValueError, TypeError) as error:
         message = explain(str(error), X, y)
         if message is None:
@@ -319,9 +317,9 @@ def plain_labels(y: Any) -> Any:
     Labels of other types, and with missing entries, are returned as they are.
     """
     kind = getattr(y, "dtype", None)
-    if isinstance(kind, np.dtype) or not hasattr(y, "isna") or getattr(kind, "kind", "O") not in "biu":
+    if isinstance(kind, np.dtype) or getattr(kind, "kind", "O") not in "biu" or y.isna().any():
         return y
-    return y if y.isna().any() else np.array(y.tolist())
+    return np.array(y.tolist())
 
 
 def _class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
