@@ -12,8 +12,7 @@ from problems import cases
 from sklearn.datasets import load_svmlight_file
 
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
-from maxmargin.algorithms.batch.cutting_plane import Hinge, Model, least_on_simplex
-from maxmargin.algorithms.cutting_plane import CuttingPlane
+from maxmargin.algorithms.batch.cutting_plane import CuttingPlane, Hinge, Model, least_on_simplex
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
 from maxmargin.fit.run import Run

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from maxmargin import InteriorPoint, MaxMarginClassifier, Status, verify
-from maxmargin.algorithms.batch import highs
+from maxmargin.algorithms.batch import linear_program as highs
 from maxmargin.algorithms.batch.cholesky import factor
 from maxmargin.algorithms.batch.interior_point import interior_points
 from maxmargin.algorithms.batch.sifting import narrowed_points

@@ -13,9 +13,8 @@ from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
 from maxmargin import Problem
 from maxmargin.algorithms.batch import decomposition, kernel_rows
-from maxmargin.algorithms.batch.decomposition import decomposed_points, largest
+from maxmargin.algorithms.batch.decomposition import argmax, decomposed_points, largest, pairs, singles
 from maxmargin.algorithms.batch.kernel_rows import BLOCK, KernelRows
-from maxmargin.algorithms.batch.smo import argmax, pairs, singles
 from maxmargin.fit.tracker import GramTracker
 from maxmargin.kernels.functions import (
     Gaussian,

@@ -12,10 +12,8 @@ from oracle import Interval, optimum_in_norm
 
 from maxmargin import Problem
 from maxmargin.algorithms.batch import barrier, generation
-from maxmargin.algorithms.batch import column_generation as columns
 from maxmargin.algorithms.batch.barrier import path_points
-from maxmargin.algorithms.batch.column_generation import column_points
-from maxmargin.algorithms.batch.generation import linear_points
+from maxmargin.algorithms.batch.generation import column_points, linear_points
 
 ROUNDING = 1e-12
 SOFT = tuple(product(("hinge", "squared_hinge"), (0.01, 1.0, 100.0), (2, 1)))
@@ -214,9 +212,9 @@ def test_most_of_many_columns_are_eliminated(monkeypatch, p):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_masters_of_some_columns_meet_the_oracle(monkeypatch, kind):
-    monkeypatch.setattr(columns, "FEW", 3)
-    monkeypatch.setattr(columns, "START", 2)
-    monkeypatch.setattr(columns, "ENTER", 1)
+    monkeypatch.setattr(generation, "ALL_COLUMNS", 3)
+    monkeypatch.setattr(generation, "PATH_START", 2)
+    monkeypatch.setattr(generation, "COLUMNS", 1)
     for (loss, C, power), name in product(SOFT, ("none", "free", "augmented")):
         problem = Problem(loss, C, p=np.inf, intercept=name, intercept_scaling=1.5, power=power)
         X, y, s = sample(15, 12, kind, 3)
@@ -231,7 +229,7 @@ def test_few_columns_are_taken_of_many(monkeypatch):
         taken.append(X.shape[1])
         return path_points(problem, X, *more)
 
-    monkeypatch.setattr(columns, "path_points", counted)
+    monkeypatch.setattr(generation, "path_points", counted)
     X, y, s = sample(60, 400, "mixed", 5)
     X[:, 7] += y
     problem = Problem("squared_hinge", 0.05, p=np.inf)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .base import Algorithm, Bias, Facts, Plan
+from .batch.cutting_plane import CuttingPlane
 from .batch.decomposition import Decomposition
-from .cutting_plane import CuttingPlane
 from .online.alma import ALMA
 from .online.dual_coordinate_descent import DualCoordinateDescent
 from .online.fmp import FMP

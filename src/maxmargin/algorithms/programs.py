@@ -13,8 +13,7 @@ from ..problem.problem import Problem
 from .base import Algorithm, Bias, Facts, Plan
 from .batch.barrier import path_points
 from .batch.chunks import blocks_of
-from .batch.column_generation import column_points
-from .batch.generation import linear_points
+from .batch.generation import column_points, linear_points
 from .batch.iterate import Reached
 from .batch.newton import newton_points
 from .batch.sifting import by_proximal_points, narrowed_points
@@ -41,59 +40,40 @@ def path_or_proof(
         yield from linear_points(replace(problem, p=np.inf), X, y, weights, interrupted)
 
 
-def _made(self: Points | CandidPoints, run: Run) -> Iterator[Any]:
-    """The points."""
-    return self.of(run.problem, run.patterns.X, run.y, run.weights, run.interrupted)
-
-
 class Points(NamedTuple):
-    """Makes better and better points (w, b, alpha) of a problem."""
+    """The rule of a batch solver.
 
-    of: Callable[..., Iterator[tuple[np.ndarray, float, np.ndarray]]]
+    Attributes
+    ----------
+    made : callable
+        Yields better and better points of a run: (w, b, alpha), or `Reached` by solvers that know which gap is asked
+        for.
+    """
 
-    made = _made
+    made: Callable[[Run], Iterator[Any]]
 
     @staticmethod
-    def show(run: Run, point: tuple[np.ndarray, float, np.ndarray]) -> None:
-        """What the point is worth costs two passes over the rows."""
-        run.evaluate(*point)
+    def show(run: Run, point: Any) -> None:
+        """Take the bounds of a point, which costs two passes over the rows; of one that is near enough, certify it."""
+        w, b, alpha = point[:3]
+        if isinstance(point, Reached) and point.near:
+            run.candidate = w, b, alpha
+        else:
+            run.evaluate(w, b, alpha)
 
 
-def _hear(run: Run, point: Reached) -> None:
-    """What is near enough is proved by passes over the rows that need not be made twice."""
-    if point.near:
-        run.candidate = point[:3]
-    else:
-        run.evaluate(*point[:3])
+def _plan(solver: Callable[..., Iterator[Any]], **options: Any) -> Plan:
+    """Return the plan of a solver that takes rows as they are stored."""
 
+    def made(run: Run) -> Iterator[Any]:
+        return solver(run.problem, run.patterns.X, run.y, run.weights, run.interrupted, **options)
 
-class CandidPoints(NamedTuple):
-    """Makes points that tell whether they are near enough."""
-
-    of: Callable[..., Iterator[Reached]]
-
-    made, show = _made, staticmethod(_hear)
-
-
-class NewtonPoints(NamedTuple):
-    """Those of Newton's method, to a gap, from (w, b) if there is a point to begin with."""
-
-    tol: float
-    start: tuple[np.ndarray, float] | None
-
-    def made(self, run: Run) -> Iterator[Reached]:
-        """The points, of blocks that all classes share."""
-        patterns, problem = run.patterns, run.problem
-        square = float(patterns.square.sum())
-        blocks = patterns.shared(("chunks", problem), lambda: blocks_of(problem, patterns.X, square=square))
-        return newton_points(run.problem, blocks, run.y, run.weights, run.interrupted, self.tol, self.start)
-
-    show = staticmethod(_hear)
+    return Plan(rule=Points(made), unit=1.0)
 
 
 @dataclass(frozen=True)
 class Program(Algorithm):
-    """What they have in common: no rule that sees patterns one by one, and no order of them."""
+    """Common part of the batch solvers: no rule that sees patterns one by one, and no order of them."""
 
     schedule: str = "points"
 
@@ -103,15 +83,24 @@ class Program(Algorithm):
     points: ClassVar[Any] = None
 
     def plan(self, facts: Facts) -> Plan:
-        return Plan(rule=Points(type(self).points), unit=1.0)
+        return _plan(type(self).points)
 
 
 @dataclass(frozen=True)
-class CandidProgram(Program):
-    """Of solvers that are told which gap is asked for, and say which of their points are as near."""
+class SoftProgram(Program):
+    """Common part of the solvers of soft margins at p = 2, which end at the gap that is asked for."""
+
+    loss: ClassVar[str | None] = None  # the only one; None: both
 
     def plan(self, facts: Facts) -> Plan:
-        return Plan(rule=CandidPoints(partial(type(self).points, tol=facts.tol)), unit=1.0)
+        return _plan(type(self).points, tol=facts.tol)
+
+    def refuses(self, problem: Problem) -> str | None:
+        if problem.hard:
+            return "a finite C"
+        if self.loss not in (None, problem.loss):
+            return f'loss="{self.loss}"'
+        return None if problem.euclidean else "p=2 with norm_power=2"
 
 
 @dataclass(frozen=True)
@@ -169,7 +158,7 @@ class BarrierPath(Program):
 
 
 @dataclass(frozen=True)
-class InteriorPoint(CandidProgram):
+class InteriorPoint(SoftProgram):
     """A primal-dual path to the optimum of a soft margin at p = 2, for many patterns of few features.
 
     Turn: a step of Mehrotra's predictor-corrector on the dual, which costs n d^2; there are 10 to 50 of them, whatever
@@ -187,14 +176,9 @@ class InteriorPoint(CandidProgram):
     name: ClassVar[str] = "interior-point"
     points: ClassVar[Any] = staticmethod(narrowed_points)
 
-    def refuses(self, problem: Problem) -> str | None:
-        if problem.hard:
-            return "a finite C"
-        return None if problem.euclidean else "p=2 with norm_power=2"
-
 
 @dataclass(frozen=True)
-class ProximalPoint(CandidProgram):
+class ProximalPoint(SoftProgram):
     """Proximal points on the dual of the hinge at p = 2, for many patterns of few features.
 
     Turn: with dual weights held near to the last ones the hinge is smooth; Newton's method on it passes twice over the
@@ -214,18 +198,12 @@ class ProximalPoint(CandidProgram):
     """
 
     name: ClassVar[str] = "proximal-point"
+    loss: ClassVar[str | None] = "hinge"
     points: ClassVar[Any] = staticmethod(partial(narrowed_points, solver=by_proximal_points))
-
-    def refuses(self, problem: Problem) -> str | None:
-        if problem.hard:
-            return "a finite C"
-        if problem.loss != "hinge":
-            return 'loss="hinge"'
-        return None if problem.euclidean else "p=2 with norm_power=2"
 
 
 @dataclass(frozen=True)
-class Newton(Program):
+class Newton(SoftProgram):
     """Newton's method for the squared hinge at p = 2: few steps, each of all the patterns that cost something.
 
     Turn: the gradient is piecewise linear; a step goes to where it would vanish if the costly patterns stayed the same,
@@ -241,16 +219,18 @@ class Newton(Program):
     """
 
     name: ClassVar[str] = "newton"
+    loss: ClassVar[str | None] = "squared_hinge"
 
     def plan(self, facts: Facts) -> Plan:
-        return Plan(rule=NewtonPoints(facts.tol, facts.point), unit=1.0)
+        def made(run: Run) -> Iterator[Reached]:
+            patterns, problem = run.patterns, run.problem  # all classes share the blocks
+            square = float(patterns.square.sum())
+            blocks = patterns.shared(
+                ("chunks", problem), lambda: blocks_of(problem, patterns.X, square=square)
+            )
+            return newton_points(problem, blocks, run.y, run.weights, run.interrupted, facts.tol, facts.point)
 
-    def refuses(self, problem: Problem) -> str | None:
-        if problem.hard:
-            return "a finite C"
-        if problem.loss != "squared_hinge":
-            return 'loss="squared_hinge"'
-        return None if problem.euclidean else "p=2 with norm_power=2"
+        return Plan(rule=Points(made), unit=1.0)
 
 
 @dataclass(frozen=True)
@@ -272,4 +252,4 @@ class NoSeparator(Program):
 
     def plan(self, facts: Facts) -> Plan:
         point = (np.zeros(facts.d), 0.0, self.alpha)
-        return Plan(rule=Points(lambda *task: iter((point,))), unit=1.0)
+        return Plan(rule=Points(lambda run: iter((point,))), unit=1.0)

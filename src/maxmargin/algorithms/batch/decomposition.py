@@ -1,4 +1,7 @@
-"""Decomposition: large kernel problems, a working set at a time.
+"""Decomposition of large kernel problems: a working set at a time, solved by sequential minimal optimisation.
+
+The dual in the form min 1/2 a'Qa - sum a, 0 <= a <= cap, y'a = const where there is a free intercept; Q = y y' K, the
+gradient g = Qa - 1.
 
 The rows that violate optimality most make a small problem, which sequential minimal optimisation solves on a matrix
 that fits into the cache of the processor; then the gradient of all is updated with whole kernel rows. Rows between
@@ -6,7 +9,9 @@ their bounds stay for the next set.
 
 References
 ----------
-T. Joachims, "Making large-scale SVM learning practical", 1998; Z. Wen et al., "ThunderSVM", JMLR 19, 2018.
+T. Joachims, "Making large-scale SVM learning practical", 1998; Z. Wen et al., "ThunderSVM", JMLR 19, 2018;
+R.-E. Fan, P.-H. Chen, C.-J. Lin, "Working set selection using second order information for training support vector
+machines", JMLR 6, 2005 (the steps within a working set).
 """
 
 from __future__ import annotations
@@ -17,11 +22,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ...engine.jit import compiled
 from ...engine.state import Fixed
 from ...problem.problem import Problem
 from ..base import Bias, Facts, Plan
 from .kernel_rows import KernelRows, add_rows
-from .smo import pairs, singles
 
 if TYPE_CHECKING:
     pass
@@ -35,6 +40,9 @@ STEPS = 50  # for each row of a working set, at most
 LONGER, LONGEST = 2.0, 1e6  # multiples of dual weights without caps that are worth it, and that numbers bear
 LITTLE = float(np.finfo(float).smallest_subnormal)
 LEAST = 1e-13  # a violation, relative to the largest entry of the gradient, that is rounding
+
+# curvature, relative to the largest on the diagonal, that counts as none: ten roundings of such an entry
+TINY = 1e-14
 
 
 class Point(NamedTuple):
@@ -222,3 +230,129 @@ def largest(values: np.ndarray, least: float, most: int) -> np.ndarray:
     bound = np.partition(some, -most)[-most]
     above = places[some > bound]
     return np.append(above, places[some == bound][: most - above.size])
+
+
+@compiled()
+def flattest(small):
+    """The least curvature to reckon with: steps are finite where there is none at all, and no cap either."""
+    largest = 0.0
+    for k in range(small.shape[0]):
+        largest = max(largest, small[k, k])
+    return TINY * largest if largest > 0.0 else TINY
+
+
+@compiled()
+def argmax(value):
+    """The place of the largest value, of equal ones the first; -1 where none is more than -inf."""
+    best, place = -np.inf, -1
+    for k in range(value.size):
+        if value[k] > best:
+            best, place = value[k], k
+    return place
+
+
+@compiled()
+def bar(k, y, cap, alpha, rising, falling):
+    """0 where y alpha of this row may go up (down), -inf where it may not."""
+    high, low = alpha[k] < cap[k], alpha[k] > 0.0
+    up, down = (high, low) if y[k] > 0.0 else (low, high)
+    rising[k] = 0.0 if up else -np.inf
+    falling[k] = 0.0 if down else -np.inf
+
+
+@compiled()
+def pairs(small, y, cap, alpha, gradient, goal, most, room):
+    """Move pairs, which keeps sum y alpha, until no pair violates optimality by more than `goal`. (Steps.)
+
+    `room` is a matrix of 6 rows to work in.
+    """
+    n = y.size
+    flat = flattest(small)
+    # not unpacked: so the compiler knows that they are contiguous
+    ascent, rising, falling, diagonal = room[0], room[1], room[2], room[3]
+    value, gains = room[4], room[5]
+    for k in range(n):
+        ascent[k] = -y[k] * gradient[k]
+        diagonal[k] = small[k, k]
+        bar(k, y, cap, alpha, rising, falling)
+    for k in range(n):
+        value[k] = ascent[k] + rising[k]
+    step = 0
+    while step < most:
+        i = argmax(value)  # the largest -y g among those that may go up
+        if i < 0:
+            break
+        best, one = value[i], small[i]
+        curvature = diagonal[i]
+        for k in range(n):  # j: the largest gain among those that may go down
+            b = falling[k] - ascent[k] + best
+            b = b if b > 0.0 else 0.0
+            a = curvature + diagonal[k] - 2.0 * one[k]
+            a = a if a > flat else flat
+            gains[k] = b * b / a
+        j = argmax(gains)
+        if j < 0 or not gains[j] > 0.0:
+            break
+        if best - ascent[j] <= goal:  # else the largest violation is beyond the goal as well
+            violation = 0.0
+            for k in range(n):
+                violation = max(violation, falling[k] - ascent[k] + best)
+            if violation <= goal:
+                break
+        a = max(curvature + diagonal[j] - 2.0 * one[j], flat)
+        t = (best - ascent[j]) / a
+        # y_i alpha_i goes up by t, y_j alpha_j down by t
+        space = cap[i] - alpha[i] if y[i] > 0.0 else alpha[i]
+        other = alpha[j] if y[j] > 0.0 else cap[j] - alpha[j]
+        if t >= min(space, other):
+            t = min(space, other)
+            if space <= other:
+                alpha[i] = cap[i] if y[i] > 0.0 else 0.0
+                alpha[j] = min(max(alpha[j] - y[j] * t, 0.0), cap[j])
+            else:
+                alpha[j] = 0.0 if y[j] > 0.0 else cap[j]
+                alpha[i] = min(max(alpha[i] + y[i] * t, 0.0), cap[i])
+        else:
+            alpha[i] += y[i] * t
+            alpha[j] -= y[j] * t
+        bar(i, y, cap, alpha, rising, falling)
+        bar(j, y, cap, alpha, rising, falling)
+        two = small[j]
+        for k in range(n):
+            ascent[k] -= t * (one[k] - two[k])
+            value[k] = ascent[k] + rising[k]
+        step += 1
+    for k in range(n):
+        gradient[k] = -y[k] * ascent[k]
+    return step
+
+
+@compiled()
+def singles(small, y, cap, alpha, gradient, goal, most, room):
+    """The same without a constraint: one dual weight at a time, that of the largest gain. (Steps.)"""
+    n = y.size
+    flat = flattest(small)
+    for step in range(most):
+        j = -1
+        gain = 0.0
+        worst = 0.0
+        move = 0.0
+        for k in range(n):
+            g = gradient[k]
+            if (g < 0.0 and alpha[k] < cap[k]) or (g > 0.0 and alpha[k] > 0.0):
+                worst = max(worst, abs(g))
+                a = max(small[k, k], flat)
+                new = min(max(alpha[k] - g / a, 0.0), cap[k])
+                t = new - alpha[k]
+                value = -t * (g + 0.5 * a * t)
+                if value > gain:
+                    gain = value
+                    move = new
+                    j = k
+        if j < 0 or worst <= goal:
+            return step
+        t = y[j] * (move - alpha[j])
+        alpha[j] = move
+        for k in range(n):
+            gradient[k] += y[k] * t * small[j, k]
+    return most

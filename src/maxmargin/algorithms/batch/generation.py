@@ -1,8 +1,12 @@
-"""Column and row generation around the linear programs: small masters, bounds over all rows and columns.
+"""Column and row generation: small masters, bounds over all rows and columns.
 
 A master holds some rows and, at p = inf, where few columns carry the answer, some columns. What it gets wrong enters
 next, worst first: rows of too small a margin, columns of too large a |v_j|, v = sum alpha_i y_i x_i. When nothing is
 wrong the program is solved. At p = 1, where all but few weights are +-|w|, every column is in every master.
+
+A master is a linear program (`linear_points`), or, of soft margins at p = inf that are none, a path of smooth problems
+(`column_points`). There a master's dual weights are dual weights of the whole problem once |v_j| is bounded in the
+columns outside, too: so it is left as soon as what these columns spoil is most of the gap.
 
 References
 ----------
@@ -14,13 +18,15 @@ A. Demiriz, K. P. Bennett, J. Shawe-Taylor, "Linear programming boosting via col
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from ...numerics.norms import norm
 from ...problem.intercept import best_intercept
 from ...problem.problem import Problem
+from .barrier import Point, path_points
 from .linear_program import Program, program, solve_program
 
 WHOLE = 60_000  # entries of a program that is solved as it is
@@ -31,14 +37,11 @@ START = 60  # columns of the first master
 FAR, DROPS = 1.2, 30  # margins, in units of the least, of rows that leave a master; how often that is done
 SLACK = 1e-9  # a violation, relative, that is none
 SMALL = 1e-2  # a margin, in units of the largest entry, that becomes the unit
-
-
-class Point(NamedTuple):
-    """The best weights, with their best intercept, and the best dual weights so far."""
-
-    w: np.ndarray
-    b: float
-    alpha: np.ndarray
+ALL_COLUMNS = 200  # up to so many columns, all are in the first master of a path
+PATH_START = 60  # columns of it where there are more
+# A master of a path is left when less than this share of the gap is its own: later, steps are spent on a gap that other
+# columns decide; sooner, more masters begin anew.
+SHARE = 0.6
 
 
 def linear_points(
@@ -211,6 +214,75 @@ class _Search:
         if dual > self.dual:
             self.dual, self.alpha = dual, alpha
         return least
+
+
+def column_points(
+    problem: Problem,
+    X: Any,
+    y: np.ndarray,
+    weights: np.ndarray,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Iterator[Point]:
+    """Solve a soft problem at p = inf; points of the paths of the masters, each better than the one before.
+
+    Parameters
+    ----------
+    problem : Problem
+        A soft one at p = inf: w is sparse.
+    X : ndarray or CSR matrix of shape (n, d)
+        A step of Newton's method costs n k min(n, k) for k columns in the master.
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+        Both classes, where the intercept is free.
+    weights : ndarray of shape (n,)
+        Sample weights, all positive.
+    interrupted : callable
+        Is it time to stop? Asked before every step of a path.
+
+    Yields
+    ------
+    Point
+        In the caller's units; dual weights within their caps and, up to rounding, balanced.
+    """
+    d = X.shape[1]
+    by_column = sp.csc_matrix(X) if sp.issparse(X) else X
+    rows = sp.csr_matrix(by_column.T) if sp.issparse(X) else X.T
+    columns = np.arange(d)
+    if d > ALL_COLUMNS:
+        start = np.minimum(problem.caps(weights), weights)
+        start = problem.balanced(y, start) if problem.free else start
+        columns = np.sort(largest(np.abs(rows @ (start * y)), PATH_START))
+    while True:
+        lack = np.zeros(d)
+        part = by_column[:, columns]
+        for point in path_points(problem, part, y, weights, interrupted):
+            w = np.zeros(d)
+            w[columns] = point.w
+            yield Point(w, point.b, point.alpha)
+            v = np.abs(rows @ (point.alpha * y))
+            constant = problem.rho * abs(float(point.alpha @ y))
+            inside = max(float(v[columns].max(initial=0.0)), constant)
+            lack = np.maximum(v - inside * (1.0 + SLACK), 0.0)
+            primal = problem.primal(
+                problem.penalty(norm(problem.weights(point.w, point.b), problem.q)),
+                y * (part @ point.w + point.b),
+                weights,
+            )
+            own, whole = (
+                primal - dual_value(problem, point.alpha, size, weights)
+                for size in (inside, max(inside, float(v.max())))
+            )
+            if own <= SHARE * whole:
+                break
+        more = largest(lack, max(COLUMNS, columns.size), 0.0)
+        if not more.size or interrupted():
+            return
+        columns = np.sort(np.concatenate([columns, more]))
+
+
+def dual_value(problem: Problem, alpha: np.ndarray, size: float, weights: np.ndarray) -> float:
+    """The dual value of the best multiple of dual weights whose sum of patterns is as long as this."""
+    t = problem.multiple(alpha, size * size, weights)
+    return problem.dual((t * size) ** 2, t * alpha, weights)
 
 
 def largest(values: np.ndarray, most: int, above: float = -np.inf) -> np.ndarray:
