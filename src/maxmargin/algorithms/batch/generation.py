@@ -34,7 +34,6 @@ ALL_ROWS = 400  # up to so many rows, all are in every master
 ROWS, COLUMNS = 200, 60  # that enter at once, at least
 FEW = 20  # columns of the first direction
 START = 60  # columns of the first master
-FAR, DROPS = 1.2, 30  # margins, in units of the least, of rows that leave a master; how often that is done
 SLACK = 1e-9  # a violation, relative, that is none
 SMALL = 1e-2  # a margin, in units of the largest entry, that becomes the unit
 ALL_COLUMNS = 200  # up to so many columns, all are in the first master of a path
@@ -98,7 +97,6 @@ class _Search:
         if not whole.hard:  # w = 0, which is the optimum where C is small
             self.keep(self.w, np.zeros(self.n), self.alpha, self.transposed @ self.alpha)
         self.compared = self.primal
-        self.dropped = 0
 
     def points(self, start: np.ndarray | None) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
         """The best point after each master."""
@@ -125,8 +123,6 @@ class _Search:
                 if not (whole.hard and size == 1.0 and 0.0 < margin < SMALL):
                     return
                 size = 2.0 ** np.round(np.log2(margin))  # HiGHS has absolute tolerances
-            if more_rows.size:
-                rows = self.needed(rows, alpha, scores + whole.y * found.b)
             rows = np.sort(np.concatenate([rows, more_rows]))
             columns = np.sort(np.concatenate([columns, more_columns]))
 
@@ -135,14 +131,6 @@ class _Search:
         w = self.direction(v)
         self.keep(w, self.whole.A @ w, self.alpha, self.transposed @ self.alpha)
         return self.w, self.b, self.alpha
-
-    def needed(self, rows: np.ndarray, alpha: np.ndarray, margins: np.ndarray) -> np.ndarray:
-        """The rows of a master without those that are far from having a say."""
-        if rows.size <= ALL_ROWS or self.dropped >= DROPS:
-            return rows
-        self.dropped += 1
-        least = float(margins[rows].min()) if self.whole.hard else 1.0
-        return rows[(alpha[rows] > 0.0) | (margins[rows] < FAR * max(least, 0.0))]
 
     def uniform(self) -> np.ndarray:
         """The same dual weight for every row, or each its cap, balanced."""

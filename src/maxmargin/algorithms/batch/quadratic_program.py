@@ -23,7 +23,6 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from ...engine.jit import compiled, writable
 from ...numerics.sparse_columns import may_be_dense
 from ...problem.problem import Problem
 from .chunks import LONGER, Blocks, blocks_of, few_longer, is_few, upper_median
@@ -170,32 +169,28 @@ class Whole:
         self._products: np.ndarray | None = None
 
     def _centre(self) -> None:
-        """Columns that are far off: balanced dual weights do not see a shift of them, but numbers do."""
-        X = self._given  # two threads may come here: both find the same
-        if sp.issparse(X):
-            self._centre_sparse(X)
-            return
-        columns, (top, bottom) = np.empty(X.shape[1], np.uint32), np.empty((2, X.shape[1]))
-        left = far_off(writable(X), FAR, columns, top, bottom)
-        far, top, bottom = columns[:left], top[:left], bottom[:left]
-        mean = (X if left == X.shape[1] else X[:, far]).mean(axis=0)
-        off = np.maximum(top - mean, mean - bottom) <= FAR * np.maximum(top, -bottom)
-        if off.any():
-            self.shift[far[off]] = mean[off]
-            self._square, self.X = None, X - self.shift
+        """Subtract the mean of columns that are far off: balanced dual weights do not see a shift, but numbers do.
 
-    def _centre_sparse(self, X: Any) -> None:
-        """The same of CSR rows: a column that is far off has an entry in every row, and keeps these when shifted."""
-        full = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) == self.n)
-        if not full.size:
+        A sparse column that is far off has an entry in every row, and keeps these when shifted.
+        """
+        X, sparse = self._given, sp.issparse(self._given)  # two threads may come here: both find the same
+        columns = np.arange(X.shape[1])
+        if sparse:
+            columns = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) == self.n)
+        if not columns.size:
             return
-        some = X[:, full].toarray()
+        some = X[:, columns].toarray() if sparse else X
         top, bottom, mean = some.max(axis=0), some.min(axis=0), some.mean(axis=0)
         off = np.maximum(top - mean, mean - bottom) <= FAR * np.maximum(top, -bottom)
-        if off.any():
-            self.shift[full[off]] = mean[off]
-            self._square, self.X = None, X.copy()
+        if not off.any():
+            return
+        self.shift[columns[off]] = mean[off]
+        self._square = None
+        if sparse:
+            self.X = X.copy()
             self.X.data -= self.shift[X.indices]
+        else:
+            self.X = X - self.shift
 
     @property
     def wide(self) -> bool:
@@ -418,23 +413,3 @@ def _program(
     c = np.maximum(caps * scale**2, NEXT_TO_NONE)
     c = np.where(c > BEYOND, np.inf, c)
     return Quadratic(D, np.ones(n), E, np.zeros(len(E)), c, scale, problem, y, caps, whole, basis)
-
-
-@compiled()
-def far_off(X, share, columns, top, bottom):
-    """The columns whose spread may be less than a share of their size, with their extremes. (How many.)
-
-    Two entries are apart by twice the spread at most, and an entry is as large as the column but for that: most columns
-    are told by their first rows, and the others looked at in no more.
-    """
-    for j in range(columns.size):
-        columns[j], top[j], bottom[j] = j, X[0, j], X[0, j]
-    left, times = columns.size, 0.5 / share - 1.0
-    for i in range(1, X.shape[0]):
-        row, count, left = X[i], left, 0
-        for k in range(count):
-            j = columns[k]
-            high, low = max(top[k], row[j]), min(bottom[k], row[j])
-            columns[left], top[left], bottom[left] = j, high, low
-            left += (high - low) * times <= max(abs(high), abs(low))
-    return left
