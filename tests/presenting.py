@@ -7,9 +7,9 @@ import scipy.sparse as sp
 
 from maxmargin import Problem
 from maxmargin.algorithms import ALGORITHMS, Bias, Facts, Plan
-from maxmargin.data.rows import Patterns, Room
+from maxmargin.data.rows import PackedRows, Patterns
 from maxmargin.engine.state import BIAS, SCALE, Weight
-from maxmargin.engine.sweep import begin, look, repeat
+from maxmargin.engine.sweep import begin, repeat, score_rows
 
 # numbers with which every rule is busy on any small set, and of no simple ratio: no ties
 BUSY: dict[str, dict] = {
@@ -74,7 +74,7 @@ def scored(h: Weight, size: int | None = None) -> np.ndarray:
     """The score of every row; of the first `size` rows (a packed set has room to spare)."""
     line = np.arange(h.y.size if size is None else size, dtype=np.uint32)
     out = np.empty(line.size)
-    look(h, line, out)
+    score_rows(h, line, out)
     return out
 
 
@@ -95,7 +95,7 @@ def bias(h: Weight) -> float:
 
 def packed(h: Weight, rows) -> Weight:
     """The same state on packed copies of these rows, and of those that the rule holds."""
-    return Room().gather(h, np.asarray(rows, np.uint32))[0]
+    return PackedRows().gather(h, np.asarray(rows, np.uint32))[0]
 
 
 def reflected(X, y, rho: float = 0.0, delta2=None) -> np.ndarray:

@@ -18,10 +18,10 @@ from maxmargin.algorithms import ALGORITHMS, Bias, Facts
 from maxmargin.algorithms.online.dual_coordinate_descent import Descend
 from maxmargin.algorithms.online.local_perceptron import LocalPerceptron
 from maxmargin.algorithms.online.mpu import Unlearn
-from maxmargin.data.rows import Patterns, Room
+from maxmargin.data.rows import PackedRows, Patterns
 from maxmargin.engine import sweep as sweeps
 from maxmargin.engine.order import shuffled, strides
-from maxmargin.engine.state import settle
+from maxmargin.engine.state import refresh
 from maxmargin.fit.streaming import Stream
 
 HARD = Problem("hinge", np.inf, intercept="none")
@@ -59,7 +59,7 @@ def run(rule, X, y, problem, unit=1.0, rho=0.0, passes=30, scale=None, holds=Fal
         sweeps.begin(rule, h, np.arange(n, dtype=np.uint32))
     scores, moved = np.empty(n), np.empty(n, np.uint32)
     line, seen, steps = np.arange(n, dtype=np.uint32), [], []
-    room = Room()
+    room = PackedRows()
     for k in range(passes):
         order = (strides if k % 2 else shuffled)(n, rng)
         if k % 3 == 2:
@@ -71,8 +71,8 @@ def run(rule, X, y, problem, unit=1.0, rho=0.0, passes=30, scale=None, holds=Fal
             steps.append(moved[:made].copy())
         seen.append(scores[: n // 2].copy())
     if scale is not None:
-        settle(h)
-    sweeps.look(h, line, scores)
+        refresh(h)
+    sweeps.score_rows(h, line, scores)
     return {
         "w": bits(h.space.vector.w),
         "alpha": bits(h.alpha),
@@ -153,7 +153,14 @@ def two() -> dict:
         "MPU": run(Unlearn(512.0, 128.0), whole, y, HARD, 512.0),
     }
     found = {"hits": [], "misses": []}
-    for module in (sweeps, maxmargin.engine.state, maxmargin.engine.order, maxmargin.engine.vectors):
+    modules = (
+        sweeps,
+        maxmargin.data.rows,
+        maxmargin.engine.state,
+        maxmargin.engine.order,
+        maxmargin.engine.vectors,
+    )
+    for module in modules:
         for name, function in vars(module).items():
             if hasattr(function, "stats") and function.py_func.__module__ == module.__name__:
                 for kind in found:

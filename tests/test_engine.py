@@ -28,7 +28,7 @@ from presenting import (
 import maxmargin.data.rows
 from maxmargin import MaxMarginClassifier, Problem
 from maxmargin.algorithms import ALGORITHMS
-from maxmargin.data.rows import Patterns, Room
+from maxmargin.data.rows import PackedRows, Patterns
 from maxmargin.engine.state import BIAS
 from maxmargin.engine.storage import Dense, Sparse
 
@@ -279,15 +279,6 @@ def test_shifted_adds_the_label_times_the_shift(sparse):
     assert moved == [int(np.argmin(y))]
 
 
-def test_a_free_intercept_needs_the_shift_and_others_do_not():
-    X, y = np.eye(2), np.array([1.0, -1.0])
-    names = {
-        kind: type(start(X, y, Problem("hinge", 1.0, intercept=kind)).scale).__name__
-        for kind in ("none", "augmented", "free")
-    }
-    assert names == {"none": "Fixed", "augmented": "Fixed", "free": "Shifted"}
-
-
 def test_float32_values_are_summed_in_float64():
     """Squares and scores are those of the float64 numbers of the same value."""
     rng = np.random.default_rng(10)
@@ -432,7 +423,7 @@ def test_room_is_used_again(store):
     h = start(store(X), y, problem, rho=2.0, weights=s)
     h.space.vector.w[:] = rng.integers(-4, 5, 7)
     every = scored(h)
-    room, held = Room(), []
+    room, held = PackedRows(), []
     for size in (3, 40, 50, 1, 20, 50):
         rows = rng.permutation(50)[:size].astype(np.uint32)
         active = room.pack(h, rows)
@@ -454,7 +445,7 @@ def test_room_is_enough_for_long_rows():
     X[25:] += 1.0
     h = start(sp.csr_matrix(X), np.where(np.arange(30) % 2, 1.0, -1.0), HARD)
     h.space.vector.w[:] = np.arange(200.0) - 70.0
-    room = Room()
+    room = PackedRows()
     room.pack(h, np.arange(20, dtype=np.uint32))
     rows = np.arange(29, 24, -1, dtype=np.uint32)
     assert scored(room.pack(h, rows), 5).tolist() == scored(h)[rows].tolist()

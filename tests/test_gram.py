@@ -8,9 +8,9 @@ import pytest
 from maxmargin import Problem
 from maxmargin.algorithms.batch.kernel_rows import KernelRows
 from maxmargin.algorithms.online.perceptron import Learn
-from maxmargin.data.rows import KernelPatterns, Patterns, Room
+from maxmargin.data.rows import KernelPatterns, PackedRows, Patterns
 from maxmargin.engine.storage import Gram
-from maxmargin.engine.sweep import look, repeat
+from maxmargin.engine.sweep import repeat, score_rows
 from maxmargin.kernels.functions import Linear
 
 
@@ -31,8 +31,8 @@ def test_integer_data_give_the_same_bits(rho):
         assert isinstance(h.space, Gram) == (patterns is kernel)
         for _ in range(5):
             repeat(Learn(500.0), h, line[::-1].copy(), scores, moved, 1)
-            packed = Room().pack(h, line[3:17])
+            packed = PackedRows().pack(h, line[3:17])
             repeat(Learn(700.0), packed, line[:14], scores, moved, 2)
-        look(h, line, scores)
+        score_rows(h, line, scores)
         ends.append((h.alpha.tolist(), scores.tolist()))
     assert ends[0] == ends[1]

@@ -240,11 +240,11 @@ def test_bounds_checks_are_on_when_asked_for(tmp_path):
     """The check of the check."""
     code = """
 import numpy as np
-from maxmargin.engine.sweep import look
+from maxmargin.engine.sweep import score_rows
 from maxmargin import Problem
 from maxmargin.data.rows import Patterns
 h = Patterns(np.eye(3)).weight(Problem("hinge", 1.0, intercept="none"), np.ones(3), np.ones(3), 1.0, 0.0)
-look(h, np.array([7], np.uint32), np.empty(1))
+score_rows(h, np.array([7], np.uint32), np.empty(1))
 """
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -298,8 +298,8 @@ def test_the_cache_follows_the_sources(tmp_path):
     assert not cold["hits"]
     assert {line.split()[0] for line in cold["misses"]} >= {
         "repeat",
-        "look",
-        "pack",
+        "score_rows",
+        "copy_rows",
         "_shuffle",
         "squares_dense",
     }

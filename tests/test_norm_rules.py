@@ -23,7 +23,7 @@ from maxmargin.algorithms import ALGORITHMS, ALMA, FMP, IMA, PUMMA, Facts, Flexi
 from maxmargin.algorithms.online.alma import elapsed
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
-from maxmargin.engine.state import BIAS, FACTOR, NORM2, TIME, Motion, settle
+from maxmargin.engine.state import BIAS, FACTOR, NORM2, TIME, Motion, refresh
 from maxmargin.fit.run import Run
 from maxmargin.fit.schedules import SCHEDULES
 
@@ -76,7 +76,7 @@ def weight(h) -> np.ndarray:
 
 
 def dual(h) -> np.ndarray:
-    return np.asarray(h.scale.real(h.alpha)) + 0.0
+    return np.asarray(h.scale.to_dual(h.alpha)) + 0.0
 
 
 # the same steps as the formulas
@@ -182,7 +182,7 @@ def journeys() -> dict[str, list[int]]:
                         out[f"{algorithm.name} {what}"] = moved
                 for p in EVERY:
                     _, moved, h = journey(FMP(gamma=0.06), store(X), y, problem(p, soft, "free"), 4)
-                    settle(h)
+                    refresh(h)
                     out[f"fmp {name} {store.__name__} {soft} {p}"] = moved
     return out
 
@@ -238,7 +238,7 @@ def test_running_sums_are_what_they_stand_for(p):
         assert h.number[NORM2] == pytest.approx(exact, rel=1e-9)
         np.testing.assert_allclose(theta, (dual(h) * y) @ X, atol=1e-11 * np.abs(theta).max())
         before = scored(h)
-        settle(h)
+        refresh(h)
         assert h.number[NORM2] == pytest.approx(exact, rel=1e-13)
         np.testing.assert_allclose(scored(h), before, atol=1e-10 * np.abs(before).max())
 
@@ -363,7 +363,7 @@ def test_pumma_theorem_3(seed, n, d, p, delta, b):
                 now, quiet = 1.0 / h.number[NORM2], False
                 assert now >= (last + delta**2 / (4.0 * (p - 1.0) * R2)) * EXACT
                 assert now <= 4.0 / EXACT
-                assert scored(h)[h.held] == pytest.approx(h.number[NORM2], rel=1e-9)
+                assert scored(h)[h.pair] == pytest.approx(h.number[NORM2], rel=1e-9)
                 last = now
     margin = float(scored(h).min()) / h.number[NORM2] ** 0.5
     assert margin >= (1.0 - delta) * 0.5 * EXACT
@@ -550,7 +550,7 @@ def test_alma_goes_on_at_its_end():
     X, y, _ = planted(1, 30, 6, 3.0, 0.2)
     kind = problem(3.0, False, "none")
     cold = run_of(ALMA(alpha=0.2), X, y, kind)
-    warm = run_of(ALMA(alpha=0.2), X, y, kind, start=cold.h.scale.real(cold.h.alpha))
+    warm = run_of(ALMA(alpha=0.2), X, y, kind, start=cold.h.scale.to_dual(cold.h.alpha))
     assert cold.steps > 1000
     assert warm.steps == 0
     assert warm.h.number[TIME] >= 0.99 * cold.steps

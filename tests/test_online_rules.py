@@ -357,8 +357,8 @@ def test_pumma_bounds(seed, n, d, kind, delta):
     last = 1.0 / h.number[NORM2]
     for k in walk(rule, h, n, np.random.default_rng(seed), 4.0 * R2 / (delta * gamma) ** 2 - 1.0):
         m2, scores = h.number[NORM2], scored(h)
-        assert scores[h.held] == pytest.approx(m2, rel=1e-12)
-        assert k in h.held
+        assert scores[h.pair] == pytest.approx(m2, rel=1e-12)
+        assert k in h.pair
         a, w = dual(h), weight(h)
         assert float(w @ w) + float(kind.delta2(np.ones(n)) @ a**2) == pytest.approx(m2, rel=1e-11)
         assert a[y > 0.0].sum() == pytest.approx(0.5, rel=1e-11)

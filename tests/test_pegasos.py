@@ -12,7 +12,7 @@ from maxmargin.algorithms import Facts
 from maxmargin.algorithms.online.pegasos import Pegasos
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
-from maxmargin.engine.state import Lazy, settle
+from maxmargin.engine.state import Scaled, refresh
 from maxmargin.engine.sweep import batches
 from maxmargin.fit.run import Run
 from maxmargin.fit.schedules import SCHEDULES
@@ -56,14 +56,14 @@ def naive(Y, caps, turns, projection):
 def engine(X, y, s, problem, algorithm, turns, rho):
     """The same turns on the engine: scores of each turn, and the state at the end."""
     patterns, caps = Patterns(X), problem.caps(s)
-    h = patterns.weight(problem, y, s, 1.0, rho, Lazy)
+    h = patterns.weight(problem, y, s, 1.0, rho, Scaled)
     rule = algorithm.plan(Facts(problem, 1.0, 0.1, n=patterns.n, losses=float(caps.sum()))).rule
     seen = []
     for batch in turns:
         scores = np.empty(len(batch))
         batches(rule, h, np.asarray(batch, np.uint32), scores)
         seen.append(scores)
-    settle(h)
+    refresh(h)
     return seen, h
 
 
@@ -99,11 +99,11 @@ def test_several_batches_in_one_call_are_the_same_batches_one_by_one():
     rows = np.random.default_rng(0).integers(len(y), size=23, dtype=np.uint32)
     ends = []
     for turns in ([rows], [rows[:10], rows[10:20], rows[20:]]):
-        h = Patterns(X).weight(PLAIN, y, s, 1.0, 0.0, Lazy)
+        h = Patterns(X).weight(PLAIN, y, s, 1.0, 0.0, Scaled)
         rule = Pegasos(k=10).plan(Facts(PLAIN, 1.0, 0.1, n=len(y))).rule
         for part in turns:
             batches(rule, h, part, np.empty(10))
-        settle(h)
+        refresh(h)
         ends.append((h.space.vector.w.tolist(), h.alpha.tolist(), h.time()))
     assert ends[0] == ends[1]
     assert ends[0][2] == 3.0

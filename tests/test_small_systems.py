@@ -21,7 +21,7 @@ from maxmargin.algorithms.batch.sifting import narrowed_points
 from maxmargin.data.rows import Patterns
 from maxmargin.engine.cholesky import products
 from maxmargin.engine.line_search import along, subtract
-from maxmargin.numerics.draws import Draws
+from maxmargin.numerics.lazy_generator import LazyGenerator
 
 
 def definite(size: int, seed: int = 0, digits: float = 0.0) -> np.ndarray:
@@ -193,7 +193,7 @@ def test_some_patterns_keep_their_squares():
 
 
 def test_draws_are_those_of_the_generator():
-    late, generator = Draws(7), np.random.default_rng(7)
+    late, generator = LazyGenerator(7), np.random.default_rng(7)
     assert [int(late.integers(1, 2**40)) for _ in range(5)] == [
         int(generator.integers(1, 2**40)) for _ in range(5)
     ]

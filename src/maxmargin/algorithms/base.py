@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..engine.state import Fixed, Motion
+from ..engine.state import Motion, Unscaled
 from ..problem.problem import Problem
 
 OTHER_NORMS = 'p=2; for another p algorithm="pumma" or "alma" (2 <= p < inf), "ima" (every p) or "auto"'
@@ -103,7 +103,7 @@ class Algorithm(ABC):
     schedules: ClassVar[tuple[str, ...]]
     convergent: ClassVar[bool] = True  # to any accuracy; else it ends by its own criterion
     bias: ClassVar[Bias] = Bias.SHIFT
-    scale: ClassVar[Any] = Fixed  # what its step does to w as a whole
+    scale: ClassVar[Any] = Unscaled  # what its step does to w as a whole
     motion: ClassVar[Motion] = Motion.LINK  # what its step moves
     kernelised: ClassVar[bool] = True  # does it know patterns by their inner products alone?
     schedule: str

@@ -1,4 +1,4 @@
-"""One binary problem as a solver gets it: on rows of data, or on rows of a kernel."""
+"""The input of a solver: one binary problem on rows of data, or on rows of a kernel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A problem and its patterns.
+    """A problem on rows of data.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class Task:
     weights : ndarray of shape (n,), positive
         Sample weights.
     start : ndarray of shape (n,), default=None
-        Dual weights to begin with.
+        Dual variables to begin with.
     point : (ndarray of shape (d,), float), default=None
         (w, b) to begin with, for algorithms that move w itself; its length does not matter.
     label : object, default=None
@@ -44,7 +44,7 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class GramTask:
-    """A problem whose patterns are known by their kernel.
+    """A problem on rows of a kernel.
 
     Parameters
     ----------

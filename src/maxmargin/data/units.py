@@ -1,11 +1,11 @@
-"""Data of extreme scale, brought near 1 by powers of two: nothing is rounded.
+"""Units in which data of extreme scale are near 1: powers of two, so that nothing is rounded.
 
 One power for all, the same problem in other units: with x = sigma x', the problem with C is the one with
 C' = sigma^2 C; w = w' / sigma, alpha = alpha' / sigma^2, the objective is that of the other divided by sigma^2, the
 margin multiplied by sigma.
 
-One power a column, *another* problem: of a soft margin's huge columns the regulariser sees next to nothing, nor does
-it when they are divided by tau_j so that they are merely large; alpha stays and w_j = w'_j / tau_j. That is untrue
+One power a column, *another* problem: the weights of a soft margin's huge columns are next to nothing in the norm, and
+so are those of the columns divided by tau_j to be merely large; alpha stays and w_j = w'_j / tau_j. That is untrue
 where the huge columns separate the classes, so that it is tried first and the certificate decides.
 """
 
@@ -23,14 +23,20 @@ from ..problem.problem import Problem
 from .rows import Patterns
 from .task import Task
 
-ORDINARY = (1e-80, 1e80)  # squared norms between these need nothing
-LEAST_C, LARGEST_C = 1e-290, 1e300  # of what losses weigh in these units; beyond, the certificate decides
+ORDINARY = (
+    1e-80,
+    1e80,
+)  # squared norms between these need nothing: products of three of them are float64 numbers
+LEAST_C, LARGEST_C = (
+    1e-290,
+    1e300,
+)  # range of C, and of C times all weights, in float64; beyond, the certificate decides
 LEAST, MOST = 1e-154, 1e154  # largest entries between these have squares in float64
 
-
-# sizes of a column, max |x_ij| sqrt(C): where one is huge, all that are no less than nearly so become merely large
+# Sizes of a column, max |x_ij| sqrt(C). Where one is huge, dual variables, rounded by 1e-16, no longer cancel in it to
+# the accuracy of a fit, and all columns that are no less than nearly so are divided to be merely large.
 HUGE, NEARLY, LARGE = 1e9, 1e7, 1e5
-FAR = 1e-6  # a column whose spread is less than this share of its size is constant
+FAR = 1e-6  # a column whose spread is less than this share of its size counts as constant: its size is kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,51 +51,43 @@ class Units:
 
     @property
     def ordinary(self) -> bool:
-        """Are these the user's?"""
+        """Whether these are the user's units."""
         return self.sigma == 1.0 and self.columns is None
 
     def task(self, task: Task) -> Task:
-        """The task in these units."""
-        if self.columns is not None:
-            task = replace(
-                task,
-                problem=replace(task.problem, intercept_scaling=(task.problem.rho or 1.0) / self.columns[-1]),
-                patterns=Patterns(_divided(task.patterns.X, self.columns[:-1])),
-                point=_point(task, self.columns[:-1]),
-            )
-        if self.sigma == 1.0:
-            return task
-        problem, start = task.problem, task.start
-        C = problem.C
+        """Return the task in these units."""
+        problem, factor, C = task.problem, self._losses(task.problem), task.problem.C
         if not problem.hard:
             most = LARGEST_C / max(float(task.weights.sum()), 1.0)
-            C = max(min(C * float(self._losses(problem)), most), LEAST_C)
+            C = max(min(C * factor, most), LEAST_C)
+        divisors: Any = self.sigma if self.columns is None else self.sigma * self.columns[:-1]
+        constant = self.sigma if self.columns is None else self.sigma * float(self.columns[-1])
         return replace(
             task,
-            problem=replace(problem, C=C, intercept_scaling=(problem.rho or 1.0) / self.sigma),
-            patterns=Patterns(task.patterns.X * (1.0 / self.sigma)),
-            start=None if start is None else start * self._losses(problem),
-            point=_point(task, self.sigma),
+            problem=replace(problem, C=C, intercept_scaling=(problem.rho or 1.0) / constant),
+            patterns=Patterns(_divided(task.patterns.X, divisors)),
+            start=None if task.start is None else task.start * factor,
+            point=_point(task, divisors),
         )
 
     def primal(self, w: np.ndarray) -> np.ndarray:
-        """w in the user's units."""
+        """Return w in the user's units."""
         w = w / self.sigma
         return w if self.columns is None else w / self.columns[:-1]
 
     def dual(self, problem: Problem, alpha: np.ndarray) -> np.ndarray:
-        """Dual weights in the user's units: they themselves where these are no others."""
+        """Return dual variables in the user's units."""
         if self.sigma == 1.0:
             return alpha
         return alpha / self.sigma if problem.power == 1 else alpha / self.sigma / self.sigma
 
     def _losses(self, problem: Problem) -> float:
-        """What the losses weigh in these units."""
+        """Return the factor of C in these units."""
         return self.sigma if problem.power == 1 else self.sigma * self.sigma
 
 
 def attempts(task: Task) -> Iterator[Units]:
-    """The units to solve a task in: of ordinary data one, else those to try first, then the others."""
+    """Yield the units to solve a task in: for ordinary data one, else those to try first, then the others."""
     ordinary = units(task.problem, task.patterns)
     columns = _huge_columns(task.problem, task.patterns, task.weights)
     if columns is not None:
@@ -100,12 +98,12 @@ def attempts(task: Task) -> Iterator[Units]:
 
 
 def in_users_units(problem: Problem, patterns: Patterns, weights: np.ndarray) -> bool:
-    """Are these data to be solved in the user's units, and in no others?"""
+    """Return whether data are solved in the user's units, and in no others."""
     return units(problem, patterns).ordinary and _huge_columns(problem, patterns, weights) is None
 
 
 def _huge_columns(problem: Problem, patterns: Patterns, weights: np.ndarray) -> np.ndarray | None:
-    """What to divide huge columns by, the constant coordinate last; None where there are none."""
+    """Return the divisors of all columns, the constant coordinate last: shape (d + 1,); None if none is huge."""
     X = patterns.X
     if problem.hard or not problem.euclidean:
         return None
@@ -124,12 +122,12 @@ def _huge_columns(problem: Problem, patterns: Patterns, weights: np.ndarray) -> 
     return 2.0 ** np.round(np.log2(np.where(huge, np.maximum(size, LARGE), LARGE) / LARGE))
 
 
-def _point(task: Task, units: Any) -> tuple[np.ndarray, float] | None:
-    """What a task begins with in these units; None where it is beyond float64 there."""
+def _point(task: Task, divisors: Any) -> tuple[np.ndarray, float] | None:
+    """Return the point at which a task begins, in these units; None where it is beyond float64 there."""
     if task.point is None:
         return None
     with np.errstate(over="ignore"):
-        w = task.point[0] * units
+        w = task.point[0] * divisors
     return (w, task.point[1]) if np.isfinite(w).all() else None
 
 
@@ -137,13 +135,12 @@ def _row(values: Any) -> np.ndarray:
     return np.asarray(values.toarray() if sp.issparse(values) else values, dtype=float).ravel()
 
 
-def _divided(X: Any, columns: np.ndarray) -> Any:
-    """X with each column divided by a number of its own."""
+def _divided(X: Any, divisors: Any) -> Any:
+    """Return X divided by one number, or each column by a number of its own."""
     if not sp.issparse(X):
-        return X / columns
-    X = X.copy()
-    X.data = X.data / columns[X.indices]
-    return X
+        return X / divisors
+    data = X.data / (divisors[X.indices] if np.ndim(divisors) else divisors)
+    return type(X)((data, X.indices, X.indptr), shape=X.shape)
 
 
 def check_constant(problem: Problem) -> None:
@@ -156,7 +153,7 @@ def check_constant(problem: Problem) -> None:
 
 
 def units(problem: Problem, patterns: Patterns) -> Units:
-    """Ordinary units, but for data whose squares would leave the range of float64.
+    """Return ordinary units, or a common power of two where squares would leave the range of float64.
 
     Raises
     ------

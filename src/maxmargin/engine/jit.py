@@ -71,14 +71,14 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
 
 
 class _Shared:
-    """The same memory under another description; holds on to the owner."""
+    """The same memory under another description; it keeps the owner alive."""
 
     def __init__(self, owner: np.ndarray, interface: dict[str, Any]) -> None:
         self.owner, self.__array_interface__ = owner, interface
 
 
 def writable(a: np.ndarray) -> np.ndarray:
-    """A view of the same memory whose type does not say read-only; the engine never writes to it.
+    """Return a view of the same memory of a writable type; the engine never writes to it.
 
     Numba compiles read-only arrays anew; one type for both spares the second compilation.
     """
@@ -118,7 +118,7 @@ def record(cls: _T) -> _T:
 
 
 def _expose(name: str, signature: inspect.Signature) -> None:
-    """Numba asks for an implementation of self.name(...): give it the method's own function."""
+    """Register the methods of this name with Numba: each record's own function implements self.name(...)."""
 
     def implementation(self: Any, *args: Any, **kwargs: Any) -> Any:
         return getattr(self.instance_class, "_compiled", {}).get(name)
@@ -130,7 +130,7 @@ def _expose(name: str, signature: inspect.Signature) -> None:
 
 
 class _CacheFile(IndexDataCacheFile):
-    """A file of compiled code is named by its key.
+    """Index of files of compiled code, each named by its key.
 
     Numba numbers them by what the index holds: two processes that compile at the same time may take one number for two
     signatures, and the code of one is then run in the place of the other. So they can at most forget an entry.
@@ -191,7 +191,7 @@ def _warn_not_saved(reason: object) -> None:
 
 
 class _SourceAwareCache(FunctionCache):
-    """Numba's cache watches one file; this one watches every file that the compiled code comes from.
+    """Cache of compiled code that follows every file that it comes from; Numba's follows one.
 
     What is compiled for records of other files than this package's has an index of its own, one for each set of such
     files: an index can be read only where all of its records can be imported, and a rule in somebody's script can be
@@ -207,7 +207,7 @@ class _SourceAwareCache(FunctionCache):
         self._turn_to(())
 
     def _turn_to(self, sig: Any) -> None:
-        """To the index of what such a signature asks for; Numba compiles and loads one signature at a time."""
+        """Select the index of this signature; Numba compiles and loads one signature at a time."""
         found = self._impl
         files = map(inspect.getfile, _records(sig))
         others = sorted({file for file in files if not Path(file).is_relative_to(_PACKAGE)})

@@ -1,4 +1,4 @@
-"""Orders of presentation: random permutations and strides, made from one seed each."""
+"""Orders of presentation: random permutations and strides, from one random number each."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import numpy as np
 
 from .jit import compiled
 
+# Shifts of Marsaglia's xorshift64, whose period is 2^64 - 1.
 LEFT1, RIGHT, LEFT2 = np.uint64(13), np.uint64(7), np.uint64(17)
-HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)  # the upper half of a word, and a mask of the lower one
 
 
 @compiled()
 def _shuffle(seed, out):
-    """Fisher-Yates, inside out, on xorshift numbers."""
+    """Write a random permutation to out: the inside-out Fisher-Yates shuffle on xorshift numbers."""
     x = seed
     for j in range(out.size):
         x ^= x << LEFT1
@@ -28,6 +29,7 @@ def _shuffle(seed, out):
 
 @compiled()
 def _stride(start, step, out):
+    """Write (start + j step) mod size to out[j]."""
     k = start
     for j in range(out.size):
         out[j] = np.uint32(k)
@@ -38,7 +40,7 @@ def _stride(start, step, out):
 
 @compiled()
 def _spread(blocks, size, out):
-    """Every block number as the rows of that block; the last block may be shorter."""
+    """Write the rows of each block in turn; the last block may be shorter."""
     n = 0
     for k in range(blocks.size):
         first = np.int64(blocks[k]) * size
@@ -48,15 +50,15 @@ def _spread(blocks, size, out):
 
 
 class Source(Protocol):
-    """What draws whole numbers: a generator, or what stands for one."""
+    """A generator of whole numbers."""
 
     def integers(self, *bounds: Any, **how: Any) -> Any:
-        """`Generator.integers`."""
+        """Return random integers, as `Generator.integers`."""
         ...
 
 
 def shuffled(n: int, rng: Source, block: int = 1) -> np.ndarray:
-    """A random permutation of range(n), or of its blocks of so many neighbours."""
+    """Return a random permutation of range(n), or of its blocks of `block` neighbours."""
     blocks = np.zeros(-(-n // block), np.uint32)
     with np.errstate(over="ignore"):  # the generator wraps around, also where it is interpreted
         _shuffle(np.uint64(rng.integers(1, 2**63)), blocks)
@@ -68,7 +70,7 @@ def shuffled(n: int, rng: Source, block: int = 1) -> np.ndarray:
 
 
 def strides(n: int, rng: Source) -> np.ndarray:
-    """A random start and a random stride: enough for rows that already stand in random order."""
+    """Return range(n) from a random start by a random stride: enough for rows that already stand in random order."""
     out = np.empty(n, np.uint32)
     step = int(rng.integers(1, max(n, 2)))
     while gcd(step, n) != 1:

@@ -1,4 +1,4 @@
-"""How a pattern is scored and added: dense and sparse rows; inner products; and a constant coordinate.
+"""Storage of patterns: how a row is scored and added, dense, sparse, by inner products, or with a constant coordinate.
 
 ``put`` takes the vector as an argument, so that one row loop serves w and any scratch vector.
 """
@@ -13,6 +13,16 @@ from .jit import record
 from .vectors import ONE, dot, dot_row, dot_sparse, product_sparse
 
 
+def _norm2_of(self, h):
+    """Return |w|^2 at scale one; h is the weight of this storage."""
+    return self.vector.norm2()
+
+
+def _is_loaded(self, i):
+    """Return whether row i is in memory, as rows of data always are."""
+    return True
+
+
 @record
 class Dense(NamedTuple):
     """Rows of a C-ordered matrix."""
@@ -20,23 +30,23 @@ class Dense(NamedTuple):
     X: Any
     vector: Any
 
+    norm2_of, is_loaded = _norm2_of, _is_loaded
+
     def dot(self, i):
+        """Return w.x_i at scale one."""
         return dot_row(self.X, i, self.vector.w)
 
     def put(self, i, c, vector):
+        """Add c x_i to the vector."""
         for j in range(self.X.shape[1]):
             vector.move(j, c * self.X[i, j])
 
     def product(self, i, j):
+        """Return x_i.x_j."""
         return dot(self.X[i], self.X[j], self.X.shape[1])
 
-    def at_hand(self, i):
-        return True
-
-    def squared(self, h):
-        return self.vector.measure()
-
     def copy(self, k, source, i):
+        """Make row k a copy of row i of another storage of the same kind."""
         for j in range(self.X.shape[1]):  # a loop, not a slice: compiled code runs without reference counts
             self.X[k, j] = source.X[i, j]
 
@@ -50,6 +60,8 @@ class Sparse(NamedTuple):
     data: Any
     vector: Any
 
+    norm2_of, is_loaded = _norm2_of, _is_loaded
+
     def dot(self, i):
         return dot_sparse(self.indptr, self.indices, self.data, i, self.vector.w)
 
@@ -59,12 +71,6 @@ class Sparse(NamedTuple):
 
     def product(self, i, j):
         return product_sparse(self.indptr, self.indices, self.data, i, j)
-
-    def at_hand(self, i):
-        return True
-
-    def squared(self, h):
-        return self.vector.measure()
 
     def copy(self, k, source, i):
         end = np.uint64(self.indptr[k])
@@ -79,12 +85,12 @@ class Sparse(NamedTuple):
 class Gram(NamedTuple):
     """Inner products of all patterns: the vector holds the score w.x of each, which one look-up reads.
 
-    Rows may be packed; columns are patterns. Rows of K stand in any order, and where they are those of a kernel only
-    some may be at hand. A constant coordinate rho is the last entry of the vector.
+    Rows may be packed; columns are patterns. Rows of K stand in any order, and of a kernel only some are in memory. A
+    constant coordinate rho is the last entry of the vector.
     """
 
     K: Any
-    places: Any  # where the row of each pattern is in K; negative where it is not at hand
+    places: Any  # where the row of each pattern is in K; negative where it is not in memory
     asked: Any  # which patterns' rows have been added since someone last cleared it
     rows: Any  # which pattern each row is
     vector: Any
@@ -105,11 +111,11 @@ class Gram(NamedTuple):
     def product(self, i, j):
         return self.K[self.places[self.rows[i]], self.rows[j]] + self.rho * self.rho
 
-    def at_hand(self, i):
+    def is_loaded(self, i):
         return self.places[self.rows[i]] >= 0
 
-    def squared(self, h):
-        """|w|^2 = sum alpha_g y_g w.x_g; h holds all patterns."""
+    def norm2_of(self, h):
+        """Return |w|^2 = sum alpha_g y_g w.x_g; h holds all patterns."""
         total = 0.0
         for i in range(self.rows.size):
             total += h.alpha[h.ids[i]] * h.y[i] * self.dot(i)
@@ -121,11 +127,13 @@ class Gram(NamedTuple):
 
 @record
 class Biased(NamedTuple):
-    """Every pattern of the base has one more coordinate, rho: the last one of the vector."""
+    """Rows of another storage with one more coordinate, rho: the last one of the vector."""
 
     base: Any
     vector: Any
     rho: float
+
+    norm2_of, is_loaded = _norm2_of, _is_loaded
 
     def dot(self, i):
         return self.base.dot(i) + self.rho * self.vector.w[self.vector.w.size - 1]
@@ -136,12 +144,6 @@ class Biased(NamedTuple):
 
     def product(self, i, j):
         return self.base.product(i, j) + self.rho * self.rho
-
-    def at_hand(self, i):
-        return True
-
-    def squared(self, h):
-        return self.vector.measure()
 
     def copy(self, k, source, i):
         self.base.copy(k, source.base, i)

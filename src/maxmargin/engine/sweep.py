@@ -1,32 +1,35 @@
-"""The only hot loops: rows are presented in turn, the rule decides, the weight obeys."""
+"""The only hot loops: rows are presented in turn, the rule decides, the weight is updated."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .jit import compiled
-from .state import HALT, MADE, settle
+from .state import STEPS, STOPPED, refresh
 
 
 # inlined by Numba into each caller: forceinline, by which LLVM inlines, leaves a compiled function of its own for each
 # signature as well, half as much again to compile
 @compiled(inline="always")
 def sweep(rule, h, order, size, scores, moved):
-    """Present the first `size` rows of order in turn; note every score, and list the rows that made a step.
+    """Present the first `size` rows of order in turn; write every score, and list the rows that made a step.
 
-    Where a step needs what is not at hand the sweep halts before it; the next call goes on there. (Steps.)
+    Where a step needs a row of the kernel that is not loaded the sweep stops before it, and the next call goes on
+    there. Return the number of steps.
     """
     first = steps = 0
-    if h.halted():
+    if h.stopped():
         first, steps = resumed(h)
     limit = rule.threshold(h)
-    for k in range(np.uint64(first), np.uint64(size)):  # signed, it would be asked whether it is negative
+    for k in range(
+        np.uint64(first), np.uint64(size)
+    ):  # signed, every index would be tested for a negative one
         i = order[k]
         s = h.score(i)
         scores[k] = s
         if rule.wrong(h, i, s, limit):
-            if not h.at_hand(i):
-                h.halt(k, steps)
+            if not h.is_loaded(i):
+                h.stop_before(k, steps)
                 moved[steps] = i  # whatever its step will be, this row is wrong
                 return steps + 1
             rule.step(h, i, s)
@@ -38,37 +41,35 @@ def sweep(rule, h, order, size, scores, moved):
 
 @compiled(inline="always")
 def resumed(h):
-    """Where a halted sweep goes on, and the steps that it has made."""
-    first = max(int(h.number[HALT]) - 1, 0)
-    h.number[HALT] = 0.0
-    return first, int(h.number[MADE])
+    """Return the place where a stopped sweep goes on, and the steps that it has made."""
+    first = max(int(h.number[STOPPED]) - 1, 0)
+    h.number[STOPPED] = 0.0
+    return first, int(h.number[STEPS])
 
 
 @compiled()
 def repeat(rule, h, order, scores, moved, passes):
-    """Sweep again and again over the same rows until all are right; (steps of the last sweep, sweeps, steps).
+    """Sweep over the same rows until none makes a step; return (steps of the last sweep, sweeps, steps of all).
 
-    Sweeps and steps do not count one that has halted.
+    Sweeps and steps do not count one that has stopped.
     """
-    made = 0
-    steps = 0
-    n = 0
-    while n < passes:
+    steps = sweeps = made = 0
+    while sweeps < passes:
         steps = sweep(rule, h, order, order.size, scores, moved)
-        if h.halted():
+        if h.stopped():
             break
         made += steps
-        n += 1
+        sweeps += 1
         if steps == 0:
             break
-    return steps, n, made
+    return steps, sweeps, made
 
 
 @compiled()
 def trace(rule, h, order, scores, moved, iterates):
-    """Sweep the same rows; `iterates` gets their dual weights before and after each sweep, a line each.
+    """Sweep the same rows; write their dual variables before and after each sweep, a row of `iterates` each.
 
-    (Steps of the last sweep, steps.)
+    Return (steps of the last sweep, steps of all).
     """
     made = steps = 0
     for n in range(iterates.shape[0]):
@@ -81,34 +82,34 @@ def trace(rule, h, order, scores, moved, iterates):
 
 
 @compiled()
-def narrow(rule, h, order, size, scores, passes):
-    """Sweep, then again over those that made a step, until none is left (they are moved to the front of order).
+def shrinking_sweeps(rule, h, order, size, scores, passes):
+    """Sweep, then again over the rows that made a step, until none does; these are moved to the front of order.
 
-    (Rows left, rows presented, steps, sweeps); all but those of a sweep that has halted.
+    Return (rows left, rows presented, steps, sweeps), all but those of a sweep that has stopped.
     """
-    seen = made = 0
-    n = 0
-    while n < passes:
+    presented = made = sweeps = 0
+    while sweeps < passes:
         steps = sweep(rule, h, order, size, scores, order)
-        if h.halted():
+        if h.stopped():
             break
-        seen += size
+        presented += size
         made += steps
-        n += 1
+        sweeps += 1
         size = steps
         if size == 0:
             break
-    return size, seen, made, n
+    return size, presented, made, sweeps
 
 
 @compiled()
 def batches(rule, h, order, scores):
-    """Present rows in mini-batches as long as `scores`, the last cut short; all of one are scored at one w. (Steps.)
+    """Present rows in mini-batches as long as `scores`, the last cut short; all of one are scored at one w.
 
-    Where a step needs what is not at hand this halts, as a sweep does, and goes on with the same scores.
+    Where a step needs a row that is not loaded this stops, as a sweep does, and goes on with the same scores. Return
+    the number of steps.
     """
     steps = first = begun = 0
-    within = h.halted()
+    within = h.stopped()
     if within:
         begun, steps = resumed(h)
         first = begun // scores.size * scores.size
@@ -123,8 +124,8 @@ def batches(rule, h, order, scores):
         for k in range(begun, size):
             i = order[first + k]
             if rule.wrong(h, i, scores[k], limit):
-                if not h.at_hand(i):
-                    h.halt(first + k, steps)
+                if not h.is_loaded(i):
+                    h.stop_before(first + k, steps)
                     return steps
                 rule.step(h, i, scores[k])
                 steps += 1
@@ -137,58 +138,58 @@ def batches(rule, h, order, scores):
 
 @compiled()
 def begin(rule, h, order):
-    """The first weight of a rule that begins with patterns."""
+    """Set the first weight of a rule that begins with patterns."""
     rule.start(h, order)
 
 
 @compiled()
-def restore(h, alpha, length):
-    """Begin at the w that these dual weights make, made as long as this."""
+def weight_from_duals(h, alpha, length):
+    """Set w to the sum that these dual variables make, scaled to this length."""
     for i in range(alpha.size):
         if alpha[i] > 0.0:
             h.add(i, alpha[i])
-    settle(h)
+    refresh(h)
     if h.norm2() > 0.0:
         h.shrink(length * h.norm2() ** -0.5)
-        settle(h)
+        refresh(h)
 
 
 @compiled()
-def look(h, order, scores):
-    """The score of every row at one and the same w, in whatever order; row i's is scores[i]."""
+def score_rows(h, order, scores):
+    """Write the score of every row of order at the present w: row i's to scores[i]."""
     for k in range(order.size):
         i = order[k]
         scores[i] = h.score(i)
 
 
 @compiled()
-def excess(h, order, scores, unit):
-    """Primal minus dual objective, in units of unit^2, as the scores of these rows tell it."""
+def objective_gap(h, order, scores, unit):
+    """Return the part of these rows in primal minus dual objective, in units of unit^2, by their scores."""
     total = 0.0
     for k in range(order.size):
         i = order[k]
         g = h.ids[i]
-        total += h.slack.excess(scores[k], h.alpha[g], h.cap[i], g, unit)
+        total += h.slack.gap_term(scores[k], h.alpha[g], h.cap[i], g, unit)
     return total
 
 
 @compiled()
-def unsettled(h, scores, low, high, out):
-    """List the rows whose dual weight may still move: not at a bound that a score beyond low or high holds."""
+def movable_rows(h, scores, low, high, out):
+    """List the rows whose dual variable may still move: not at a bound that a score beyond low or high holds."""
     count = 0
     for i in range(scores.size):
         a = h.alpha[h.ids[i]]
         s = scores[i]
-        out[count] = i  # written in any case and kept or not: a branch here is seldom foreseen
+        out[count] = i  # written in any case and kept or not: a branch here is seldom predicted
         count += ((s < high) | (a > 0.0)) & ((s > low) | (a < h.cap[i]))
     return count
 
 
 @compiled()
-def reach(h, rows, target):
-    """Bring the dual weight of each row to its target, cut at 0 and at its cap."""
+def set_duals(h, rows, target):
+    """Set the dual variable of each row to its target, cut at 0 and at its cap."""
     for k in range(rows.size):
         i = rows[k]
-        a = min(max(target[k], 0.0), h.room(i))
+        a = min(max(target[k], 0.0), h.cap_of(i))
         if a != h.dual(i):
-            h.reach(i, a)
+            h.set_dual(i, a)

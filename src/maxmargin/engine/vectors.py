@@ -1,4 +1,4 @@
-"""Where w lives: a vector knows its norm and how a coordinate moves; and the innermost loops.
+"""Vectors that hold w for a norm: how a coordinate moves, and what its norm is; and the innermost loops.
 
 Fast-math is decided here, leaf by leaf: it makes dense sums two to four times faster and sparse ones slower.
 Unsigned all the way in the sparse leaves: one signed index brings back wrap-around checks.
@@ -13,61 +13,66 @@ import numpy as np
 from .jit import compiled, record
 
 ONE, TWO = np.uint64(1), np.uint64(2)
-LOW, HIGH = 2.0**-300, 2.0**300  # a sum of powers between these neither over- nor underflows in a step
-FALL = 2.0**-10  # share of its greatest value below which a running sum has lost three digits
-MASS, PEAK, MOVES = range(3)  # places in `mass`
-STALE = 16  # moves a coordinate after which a running sum is taken anew: a sixteenth of their cost
-TIE = 1e-9  # entries as near to the largest count as largest
+# A sum of powers between these neither over- nor underflows with one step: 2^300 is far from 2^1024, and a step grows
+# it by less than the square of that.
+LOW, HIGH = 2.0**-300, 2.0**300
+FALL = 2.0**-10  # share of its largest value below which a running sum has lost three decimal digits
+SUM, PEAK, MOVES = range(3)  # places in `power_sum`
+STALE = (
+    16  # moves a coordinate after which a running sum is computed anew: that adds a sixteenth to their cost
+)
+TIE = 1e-9  # entries nearer to the largest than this share count as largest: the tolerance of the IMA authors' code
 
 
 @record
-class Plain(NamedTuple):
-    """The Euclidean norm (p = 2): what is added to is what is scored against."""
+class EuclideanVector(NamedTuple):
+    """p = 2: w is the sum of patterns itself."""
 
     w: Any
 
     def move(self, j, step):
+        """Add to coordinate j of what patterns are added to."""
         self.w[j] += step
 
-    def gain(self):
-        """What turns the entries of w into weights, at scale one."""
+    def score_factor(self):
+        """Return the factor that turns entries of w into weights, at scale one."""
         return 1.0
 
-    def measure(self):
-        """|w|^2 at scale one."""
+    def norm2(self):
+        """Return |w|_q^2 at scale one, without slack coordinates."""
         return dot(self.w, self.w, self.w.size)
 
-    def measured(self, h, expected):
-        """|w|^2 after a step, own coordinates included: as a recurrence expects it, where that is enough."""
+    def norm2_after_step(self, h, expected):
+        """Return |w|^2 after a step, slack coordinates included; `expected` is what a recurrence gives at p = 2."""
         return expected
 
-    def combines(self):
-        """Do the dual weights make up w?"""
+    def is_combination(self):
+        """Return whether the dual variables make up w."""
         return True
 
-    def strays(self):
-        """Is it time to multiply the scale through, and to take running sums anew?"""
+    def needs_rescaling(self):
+        """Return whether to multiply the scale through now, and to compute running sums anew."""
         return False
 
-    def multiply(self, k):
-        """Multiply k through; the scale that is left."""
+    def rescale(self, k):
+        """Multiply stored numbers by k; return the part of k that is left as the scale."""
         for j in range(self.w.size):
             self.w[j] *= k
         return 1.0
 
-    def slide(self, h, rate):
-        """Down the norm of (w, own coordinates), at most to 0: a shrink; the factor that is left of all scores."""
+    def descend_norm(self, h, rate):
+        """Move (w, slack) by -rate times a subgradient of its norm, at most to 0; return the factor of all scores."""
         size = h.norm2() ** 0.5
         if size == 0.0:
             return 1.0
-        k = max(1.0 - rate / size, 0.0)
+        k = max(1.0 - rate / size, 0.0)  # at p = 2 that is a multiple of (w, slack)
         h.shrink(k)
         return k
 
-    def toward(self, h, i, j, s, r):
-        """The k in [0, 1] for which (1 - k) w + k z has least norm, z the mean of patterns i and j.
+    def nearest_on_segment(self, h, i, j, s, r):
+        """Return the k in [0, 1] for which (1 - k) w + k z has least norm, z the mean of patterns i and j.
 
-        The denominator |w - z|^2 is the one form of it that does not cancel near the optimum.
+        k = (|w|^2 - w.z) / |w - z|^2; this form of the denominator does not cancel near the optimum.
         """
         z2 = 0.25 * (h.square[i] + h.square[j] + 2.0 * h.product(i, j))
         n2, wz = h.norm2(), 0.5 * (s + r)
@@ -76,17 +81,17 @@ class Plain(NamedTuple):
 
 
 @record
-class Powered(NamedTuple):
-    """p > 2: theta is added to, w = sign(theta) |theta|^(p-1) is scored against, with a gain in common.
+class PNormVector(NamedTuple):
+    """p > 2: theta, the sum of patterns, and w = sign(theta) |theta|^(p-1), the link but for a common factor.
 
     The sum of |theta_j|^p follows every move, so that a pattern costs its own non-zeros. Powers stay in the range of
-    float64 because the largest entry of theta stays near 1: what it is in truth, the scale knows. Entries so much
+    float64 because `rescale` brings the largest entry of theta to 1, and the scale holds the rest. Entries so much
     smaller that their powers vanish weigh nothing.
     """
 
     w: Any
     theta: Any
-    mass: Any
+    power_sum: Any  # SUM, its largest value PEAK, and MOVES, since it was computed anew
     scratch: Any
     p: float
 
@@ -95,39 +100,36 @@ class Powered(NamedTuple):
         new = old + step
         size = abs(new)
         power = size ** (self.p - 1.0)
-        self.mass[MASS] += power * size - self.w[j] * old
-        self.mass[MOVES] += 1.0
+        self.power_sum[SUM] += power * size - self.w[j] * old
+        self.power_sum[MOVES] += 1.0
         self.theta[j] = new
         self.w[j] = power if new > 0.0 else -power
 
-    def gain(self):
-        """The link has |theta|^(p-2) below each power."""
-        mass = self.mass[MASS]
-        return mass ** (2.0 / self.p - 1.0) if mass > 0.0 else 0.0
+    def score_factor(self):
+        """Return |theta|_p^(2 - p): the link is sign(theta_j) |theta_j|^(p-1) / |theta|_p^(p-2)."""
+        total = self.power_sum[SUM]
+        return total ** (2.0 / self.p - 1.0) if total > 0.0 else 0.0
 
-    def measure(self):
-        """|theta|_p^2 = |w|_q^2 at scale one."""
-        return max(self.mass[MASS], 0.0) ** (2.0 / self.p)
+    def norm2(self):
+        """Return |theta|_p^2 = |w|_q^2 at scale one."""
+        return max(self.power_sum[SUM], 0.0) ** (2.0 / self.p)
 
-    def measured(self, h, expected):
-        return h.scale.real(h.scale.real(self.measure() + h.slack.extras()))
+    def norm2_after_step(self, h, expected):
+        return h.scale.to_dual(h.scale.to_dual(self.norm2() + h.slack.norm2()))
 
-    def combines(self):
+    def is_combination(self):
         return True
 
-    def strays(self):
-        m = self.mass
-        m[PEAK] = max(m[PEAK], m[MASS])
-        steady = m[MASS] >= LOW and m[MASS] <= HIGH and m[MASS] >= FALL * m[PEAK]
+    def needs_rescaling(self):
+        m = self.power_sum
+        m[PEAK] = max(m[PEAK], m[SUM])
+        steady = m[SUM] >= LOW and m[SUM] <= HIGH and m[SUM] >= FALL * m[PEAK]
         return not steady or m[MOVES] > STALE * (self.w.size + 1000.0)
 
-    def multiply(self, k):
-        """Bring the largest entry of theta to 1; the scale that is left."""
-        top = 0.0
-        for j in range(self.theta.size):
-            top = max(top, abs(self.theta[j]))
+    def rescale(self, k):
+        """Bring the largest entry of theta to 1; return the scale that is left."""
+        top = largest(self.theta)
         over = top if top > 0.0 and k != 0.0 else 1.0
-        rest = k * over if k != 0.0 else 1.0
         total = 0.0
         for j in range(self.theta.size):
             new = self.theta[j] / over if k != 0.0 else 0.0
@@ -136,105 +138,75 @@ class Powered(NamedTuple):
             total += power * size
             self.theta[j] = new
             self.w[j] = power if new > 0.0 else -power
-        self.mass[MASS] = self.mass[PEAK] = total
-        self.mass[MOVES] = 0.0
-        return rest
+        self.power_sum[SUM] = self.power_sum[PEAK] = total
+        self.power_sum[MOVES] = 0.0
+        return k * over if k != 0.0 else 1.0
 
-    def toward(self, h, i, j, s, r):
-        """The same by a search on the coordinates of the two patterns, which are of different rows."""
-        z, half = self.scratch, h.scale.stored(0.5)
+    def nearest_on_segment(self, h, i, j, s, r):
+        """Return the k of the same meaning, by a search on the coordinates of patterns i and j, i other than j."""
+        z, half = self.scratch, h.scale.to_stored(0.5)
         h.space.put(i, half * h.y[i], z)
         h.space.put(j, half * h.y[j], z)
         a, b = h.ids[i], h.ids[j]
-        cross = half * (h.slack.adds(a) + h.slack.adds(b))
-        square = half * half * (h.slack.width2(a) + h.slack.width2(b))
-        k = nearest_on_segment(self, z, h.slack.extras(), cross, square)
+        cross = half * (h.slack.own_score(a) + h.slack.own_score(b))
+        square = half * half * (h.slack.own_length2(a) + h.slack.own_length2(b))
+        k = p_norm_segment_search(self, z, h.slack.norm2(), cross, square)
         z.clear()
         return k
 
 
 @record
-class Scratch(NamedTuple):
-    """A vector that remembers which coordinates were touched."""
+class ScratchVector(NamedTuple):
+    """A sparse vector in dense memory, with the list of the coordinates that are not 0."""
 
     w: Any
     touched: Any
-    mark: Any
+    is_touched: Any
     size: Any
 
     def move(self, j, step):
-        if self.mark[j] == 0:
-            self.mark[j] = 1
+        if self.is_touched[j] == 0:
+            self.is_touched[j] = 1
             self.touched[self.size[0]] = j
             self.size[0] += 1
         self.w[j] += step
 
     def clear(self):
-        """All zero, at the cost of what was touched."""
+        """Set all coordinates to 0, at the cost of those that are not."""
         for n in range(self.size[0]):
             j = self.touched[n]
             self.w[j] = 0.0
-            self.mark[j] = 0
+            self.is_touched[j] = 0
         self.size[0] = 0
 
 
-# what the three vectors that go down their norm have in common; `down` is theirs
-
-
-def _move(self, j, step):
-    self.w[j] += step
-
-
-def _gain(self):
-    return 1.0
-
-
-def _measured(self, h, expected):
-    return self.measure() + h.slack.extras()
-
-
-def _combines(self):
-    return False
-
-
-def _strays(self):
-    return False
-
-
-def _multiply(self, k):
-    for j in range(self.w.size):
-        self.w[j] *= k
-    return 1.0
-
-
-def _slide(self, h, rate):
-    """Down the norm of (w, own coordinates), along a subgradient; scores have no factor in common."""
-    size, whole = self.size[0], h.norm2() ** 0.5
-    if size > 0.0:
-        self.down(rate * size / whole)
-    if whole > 0.0:
-        h.slack.relax(max(1.0 - rate / whole, 0.0))
-    return 1.0
-
-
 @record
-class Primal(NamedTuple):
-    """1 < q < inf: w itself is kept, and goes down its q-norm, which is measured after every step in O(d).
+class QNormVector(NamedTuple):
+    """p other than 2: w itself, which goes down its q-norm; that is computed after every step in O(d).
 
-    Dual weights count the steps of each pattern, and w is no combination of patterns.
+    Dual variables count the steps of each pattern, and w is no combination of patterns.
     """
 
     w: Any
-    power: Any  # (|w_j| / max |w|)^(q-1), as of the last measure
-    size: Any  # |w|_q and max |w|
+    power: Any  # (|w_j| / max |w|)^(q-1), as of the last norm, for finite q above 1; else 1
+    size: Any  # |w|_q and max |w|, as of the last norm
     q: float
 
-    move, gain, measured, combines = _move, _gain, _measured, _combines
-    strays, multiply, slide = _strays, _multiply, _slide
+    def move(self, j, step):
+        self.w[j] += step
 
-    def measure(self):
-        top, total = largest(self.w), 0.0
-        if top > 0.0:
+    def score_factor(self):
+        return 1.0
+
+    def norm2(self):
+        top = largest(self.w)
+        total = top  # q = inf
+        if self.q == 1.0:
+            total = 0.0
+            for j in range(self.w.size):
+                total += abs(self.w[j])
+        elif self.q < np.inf and top > 0.0:
+            total = 0.0
             for j in range(self.w.size):
                 u = abs(self.w[j]) / top
                 self.power[j] = u ** (self.q - 1.0)
@@ -243,49 +215,40 @@ class Primal(NamedTuple):
         self.size[0], self.size[1] = total, top
         return total * total
 
-    def down(self, step):
-        step *= (self.size[1] / self.size[0]) ** (self.q - 1.0)
+    def norm2_after_step(self, h, expected):
+        return self.norm2() + h.slack.norm2()
+
+    def is_combination(self):
+        return False
+
+    def needs_rescaling(self):
+        return False
+
+    def rescale(self, k):
         for j in range(self.w.size):
-            self.w[j] = toward_zero(self.w[j], step * self.power[j])
+            self.w[j] *= k
+        return 1.0
 
+    def descend_norm(self, h, rate):
+        """Move (w, slack) by -rate times a subgradient g of its norm; scores have no factor in common.
 
-@record
-class Absolute(NamedTuple):
-    """q = 1 (p = inf): as `Primal`; what a step would carry beyond 0 stays there, so that w is sparse."""
+        g_j = sign(w_j) (|w_j| / |w|_q)^(q-1), times |w|_q / |(w, slack)|; what it would carry beyond 0 stays there.
+        """
+        size, whole = self.size[0], h.norm2() ** 0.5
+        if size > 0.0:
+            step = rate * size / whole
+            if self.q == np.inf:
+                self.descend_largest(step)
+            else:
+                step *= (self.size[1] / size) ** (self.q - 1.0)
+                for j in range(self.w.size):
+                    self.w[j] = toward_zero(self.w[j], step * self.power[j])
+        if whole > 0.0:
+            h.slack.shrink(max(1.0 - rate / whole, 0.0))
+        return 1.0
 
-    w: Any
-    size: Any
-
-    move, gain, measured, combines = _move, _gain, _measured, _combines
-    strays, multiply, slide = _strays, _multiply, _slide
-
-    def measure(self):
-        total = 0.0
-        for j in range(self.w.size):
-            total += abs(self.w[j])
-        self.size[0] = total
-        return total * total
-
-    def down(self, step):
-        for j in range(self.w.size):
-            self.w[j] = toward_zero(self.w[j], step)
-
-
-@record
-class Largest(NamedTuple):
-    """q = inf (p = 1): as `Primal`; the largest coordinates share the step."""
-
-    w: Any
-    size: Any
-
-    move, gain, measured, combines = _move, _gain, _measured, _combines
-    strays, multiply, slide = _strays, _multiply, _slide
-
-    def measure(self):
-        self.size[0] = largest(self.w)
-        return self.size[0] ** 2
-
-    def down(self, step):
+    def descend_largest(self, step):
+        """Share the step among the largest coordinates: a subgradient at q = inf."""
         bar, ties = self.size[0] * (1.0 - TIE), 0
         for j in range(self.w.size):
             ties += abs(self.w[j]) >= bar
@@ -297,13 +260,13 @@ class Largest(NamedTuple):
 
 @compiled(forceinline=True)
 def toward_zero(u, step):
-    """u moved by this much, at most to 0."""
+    """Return u moved by `step` towards 0, at most to 0."""
     return max(u - step, 0.0) if u > 0.0 else min(u + step, 0.0)
 
 
 @compiled(forceinline=True)
 def largest(w):
-    """max |w_j|."""
+    """Return max |w_j|."""
     top = 0.0
     for j in range(w.size):
         top = max(top, abs(w[j]))
@@ -311,52 +274,19 @@ def largest(w):
 
 
 @compiled()
-def nearest_on_segment(vector, z, own2, cross, square):
-    """The k in [0, 1] of least |(1 - k) theta + k z|_p^2 + (1 - k)^2 own2 + 2 k (1 - k) cross + k^2 square.
+def p_norm_segment_search(vector, z, own2, cross, square):
+    """Return the k in [0, 1] of least |r|_p^2 + (1 - k)^2 own2 + 2 k (1 - k) cross + k^2 square.
 
-    z has few coordinates; what theta has elsewhere goes as one more, of size |rest|_p. Newton's steps within a bracket,
-    by H' = f^-1(r).D and H'' = (p - 1) sum u^(p-2) D^2 - (p - 2) (g.D)^2, with r = (1 - k) theta + k z, D = z - theta,
-    u = |r| / |r|_p and g = sign(r) u^(p-1): all are of numbers divided by the largest.
+    r = (1 - k) theta + k z. Newton's method within a bracket on half of it, which is convex. z has few coordinates; the
+    others of theta count as one more, of the size of their p-norm.
     """
-    p = vector.p
-    mass = vector.mass[MASS]
-    rest = mass
-    for n in range(z.size[0]):
-        j = z.touched[n]
-        rest -= vector.w[j] * vector.theta[j]
-    if rest < 1e-8 * mass:  # what is left of a difference: taken anew
-        rest = 0.0
-        for j in range(vector.theta.size):
-            if z.mark[j] == 0:
-                rest += abs(vector.w[j] * vector.theta[j])
-    away = rest ** (1.0 / p)
+    rest = norm_elsewhere(vector, z)
     low, high, k, last = 0.0, 1.0, 0.0, 2.0
-    beyond = True  # may the end itself be the nearest point?
-    for _ in range(100):
-        r0 = (1.0 - k) * away
-        top = r0
-        for n in range(z.size[0]):
-            j = z.touched[n]
-            top = max(top, abs((1.0 - k) * vector.theta[j] + k * z.w[j]))
-        first = -(1.0 - k) * own2 + (1.0 - 2.0 * k) * cross + k * square
-        second = own2 - 2.0 * cross + square
-        if top > 0.0:
-            u = r0 / top
-            power = u ** (p - 2.0)
-            total, slope, bend = power * u * u, -power * u * away, power * away * away
-            for n in range(z.size[0]):
-                j = z.touched[n]
-                D = z.w[j] - vector.theta[j]
-                r = ((1.0 - k) * vector.theta[j] + k * z.w[j]) / top
-                power = abs(r) ** (p - 2.0)
-                total += power * r * r
-                slope += power * r * D
-                bend += power * D * D
-            below = total ** (2.0 / p - 1.0)
-            first += top * below * slope
-            second += (p - 1.0) * below * bend - (p - 2.0) * below * below * total ** (
-                -2.0 / p
-            ) * slope * slope
+    end_is_open = True  # k = 1 has not been tried
+    for _ in range(100):  # the tests need 9 at most; bisection alone ends after 50
+        first, second = segment_derivatives(vector, z, rest, k)
+        first += -(1.0 - k) * own2 + (1.0 - 2.0 * k) * cross + k * square
+        second += own2 - 2.0 * cross + square
         if first > 0.0:
             high = k
         elif first < 0.0:
@@ -364,13 +294,13 @@ def nearest_on_segment(vector, z, own2, cross, square):
         if first == 0.0 or low == 1.0 or high == 0.0:
             return k
         new = k - first / second if second > 0.0 else 1.0
-        if beyond and new >= 1.0:
+        if end_is_open and new >= 1.0:
             new = 1.0
-            beyond = False
+            end_is_open = False
         elif low < new and new < high and abs(new - k) <= 0.5 * last:
-            if abs(new - k) <= 1e-8 * new:  # a step of Newton's as small as this leaves its square
+            if abs(new - k) <= 1e-8 * new:  # the error after such a step is of the order of its square, 1e-16
                 return new
-        else:  # they may go to and fro between two far points: each is half as long as the last, or bisects
+        else:  # Newton's steps may go to and fro between two far points: each is half as long as the last, or bisects
             new = 0.5 * (low + high)
             if high - low <= 1e-14 * high:
                 return new
@@ -379,9 +309,57 @@ def nearest_on_segment(vector, z, own2, cross, square):
     return k
 
 
+@compiled()
+def norm_elsewhere(vector, z):
+    """Return the p-norm of the coordinates of theta that z does not touch."""
+    total = vector.power_sum[SUM]
+    rest = total
+    for n in range(z.size[0]):
+        j = z.touched[n]
+        rest -= vector.w[j] * vector.theta[j]
+    if rest < 1e-8 * total:  # eight of sixteen digits of the difference are lost: it is summed
+        rest = 0.0
+        for j in range(vector.theta.size):
+            if z.is_touched[j] == 0:
+                rest += abs(vector.w[j] * vector.theta[j])
+    return rest ** (1.0 / vector.p)
+
+
+@compiled()
+def segment_derivatives(vector, z, rest, k):
+    """Return the derivatives H', H'' of H(k) = |r|_p^2 / 2, r = (1 - k) theta + k z.
+
+    H' = f^-1(r).D and H'' = (p - 1) sum u^(p-2) D^2 - (p - 2) (g.D)^2, with D = z - theta, u = |r| / |r|_p and
+    g = sign(r) u^(p-1), of numbers divided by the largest. Theta has one more coordinate, `rest`, where z has 0.
+    """
+    p = vector.p
+    r0 = (1.0 - k) * rest
+    top = r0
+    for n in range(z.size[0]):
+        j = z.touched[n]
+        top = max(top, abs((1.0 - k) * vector.theta[j] + k * z.w[j]))
+    if top == 0.0:
+        return 0.0, 0.0
+    u = r0 / top
+    power = u ** (p - 2.0)
+    total, slope, bend = power * u * u, -power * u * rest, power * rest * rest
+    for n in range(z.size[0]):
+        j = z.touched[n]
+        D = z.w[j] - vector.theta[j]
+        r = ((1.0 - k) * vector.theta[j] + k * z.w[j]) / top
+        power = abs(r) ** (p - 2.0)
+        total += power * r * r
+        slope += power * r * D
+        bend += power * D * D
+    below = total ** (2.0 / p - 1.0)
+    curvature = (p - 1.0) * below * bend
+    curvature -= (p - 2.0) * below * below * total ** (-2.0 / p) * slope * slope
+    return top * below * slope, curvature
+
+
 @compiled(fastmath={"reassoc", "contract"}, forceinline=True)
 def dot(a, b, size):
-    """a.b over the first `size` entries."""
+    """Return a.b over the first `size` entries."""
     total = 0.0
     for j in range(size):
         total += a[j] * b[j]
@@ -390,13 +368,13 @@ def dot(a, b, size):
 
 @compiled(forceinline=True)
 def dot_row(X, i, w):
-    """X[i].w; w may be longer than the row."""
+    """Return X[i].w; w may be longer than the row."""
     return dot(X[i], w, X.shape[1])
 
 
 @compiled(forceinline=True)
 def dot_sparse(indptr, indices, data, i, w):
-    """Row i of a CSR matrix times w: two sums side by side have half the latency of one."""
+    """Return row i of a CSR matrix times w: two sums side by side have half the latency of one."""
     begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
     even = odd = 0.0
     if (end - begin) & ONE:
@@ -408,61 +386,9 @@ def dot_sparse(indptr, indices, data, i, w):
     return even + odd
 
 
-@compiled()
-def squares_sparse(indptr, data, out):
-    """out[i] = |row i|^2."""
-    for i in range(out.size):
-        total = 0.0
-        for j in range(indptr[i], indptr[i + 1]):
-            value = np.float64(data[j])
-            total += value * value
-        out[i] = total
-
-
-@compiled(fastmath={"reassoc", "contract"})
-def squares_dense(X, out):
-    """out[i] = |row i|^2."""
-    for i in range(out.size):
-        total = 0.0
-        for j in range(X.shape[1]):
-            value = np.float64(X[i, j])
-            total += value * value
-        out[i] = total
-
-
-@compiled()
-def squares_p_sparse(indptr, data, p, out):
-    """out[i] = |row i|_p^2; entries are divided by the largest of the row."""
-    for i in range(out.size):
-        top = 0.0
-        for j in range(indptr[i], indptr[i + 1]):
-            top = max(top, abs(np.float64(data[j])))
-        total = 0.0
-        if top > 0.0 and p < np.inf:
-            for j in range(indptr[i], indptr[i + 1]):
-                total += (abs(np.float64(data[j])) / top) ** p
-            top *= total ** (1.0 / p)
-        out[i] = top * top
-
-
-@compiled()
-def squares_p_dense(X, p, out):
-    """out[i] = |row i|_p^2; entries are divided by the largest of the row."""
-    for i in range(out.size):
-        top = 0.0
-        for j in range(X.shape[1]):
-            top = max(top, abs(np.float64(X[i, j])))
-        total = 0.0
-        if top > 0.0 and p < np.inf:
-            for j in range(X.shape[1]):
-                total += (abs(np.float64(X[i, j])) / top) ** p
-            top *= total ** (1.0 / p)
-        out[i] = top * top
-
-
 @compiled(forceinline=True)
 def product_sparse(indptr, indices, data, i, j):
-    """Row i times row j of a CSR matrix, column by column in order."""
+    """Return row i times row j of a CSR matrix, column by column in order."""
     a, b, end, stop = (
         np.uint64(indptr[i]),
         np.uint64(indptr[j]),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..certificates.expansions import KernelPoint
-from ..data.duplicates import apart, merge
+from ..data.duplicates import merge, unmerged
 from ..kernels.functions import Kernel, Precomputed
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class DistinctKernelRows:
         self._positive = np.flatnonzero(weights > 0.0)
         labels, weights = codes[self._positive].astype(float), weights[self._positive]
         if isinstance(kernel, Precomputed):
-            self._merged = apart(labels, weights)
+            self._merged = unmerged(labels, weights)
         else:
             positive = X if self._positive.size == self._n else X[self._positive]
             self._merged = merge(positive, labels, weights, in_order)

@@ -27,7 +27,7 @@ from ..fit.policy import MIN_THREADED_ENTRIES, Choice, choose
 from ..fit.presolve import SelectedRows
 from ..fit.report import Job, KernelJob, Solution, Stopping
 from ..kernels.functions import Kernel
-from ..numerics.draws import Draws
+from ..numerics.lazy_generator import LazyGenerator
 from ..numerics.sparse_columns import Columns
 from ..numerics.stop_check import StopCheck
 from ..numerics.threads import jobs
@@ -219,7 +219,7 @@ class LinearTasks:
             task,
             Choice(algorithm, reason, self.named is None, self.model._exact),
             Stopping(self.model.tol, self.model.max_iter, deadline, reporter.report),
-            Draws(lambda: self._seed(k)),
+            LazyGenerator(lambda: self._seed(k)),
             self.sample.with_labels(signs),
             self.selected,
             np.searchsorted(targets.classes, targets.y[kept]) if several else None,

@@ -291,7 +291,7 @@ class RowAttempt(Attempt):
     def _one_pass(self) -> None:
         self.run = self.run.handed_to(DualCoordinateDescent())
         self.run.passes(1)
-        self.run.look()
+        self.run.score_rows()
         self.rounds += 1
         self._report(self.run.algorithm.name, "nothing was found in time: one pass over the rows")
 

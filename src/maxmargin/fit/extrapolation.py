@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..engine.state import BIAS
-from ..engine.sweep import reach, trace
+from ..engine.sweep import set_duals, trace
 
 if TYPE_CHECKING:
     from .run import Run
@@ -65,7 +65,7 @@ class Extrapolation:
             return
         last, w = iterates[-1], h.space.vector.w
         before = w.copy()
-        reach(h, rows, target)
+        set_duals(h, rows, target)
         run.presentations += size
         step, dw = h.alpha[ids] - last, w - before
         # along the step the dual changes by t slope - t^2 curvature / 2

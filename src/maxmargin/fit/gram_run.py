@@ -12,8 +12,8 @@ from ..algorithms.batch.kernel_rows import add_rows
 from ..data.rows import KernelPatterns
 from ..data.task import GramTask
 from ..engine.order import Source
-from ..engine.state import HALT, TIME, settle
-from ..engine.sweep import look
+from ..engine.state import STOPPED, TIME, refresh
+from ..engine.sweep import score_rows
 from .state import State
 from .tracker import GramTracker
 
@@ -34,7 +34,7 @@ class GramRun(State):
     algorithm : Algorithm or Decomposition
         One of `KERNEL_ALGORITHMS`.
     tol : float
-    rng : Generator or Draws
+    rng : Generator or LazyGenerator
     interrupted : callable
     """
 
@@ -59,10 +59,10 @@ class GramRun(State):
             self._begin_at(np.clip(task.start[used] * self.unit, 0.0, self.h.cap))
         elif task.start is not None and self._plan.clock is not None and task.start[used].any():
             self._begin_at(task.start[used] / float(task.start[used].max()))
-            settle(self.h)
+            refresh(self.h)
             if self.h.norm2() > 0.0:
                 self.h.shrink(self.h.norm2() ** -0.5)
-                settle(self.h)
+                refresh(self.h)
             self.h.number[TIME] = self._plan.clock(self.h.alpha, np.sqrt(self.h.square))
 
     @property
@@ -158,13 +158,13 @@ class GramRun(State):
 
     def _served(self, rule: Any, h: Any, order: np.ndarray) -> bool:
         """Fetch the row that a sweep has stopped for, and others that violate the rule; return whether to resume."""
-        if not h.halted():
+        if not h.stopped():
             return False
         if self.interrupted():
-            h.number[HALT] = 0.0
+            h.number[STOPPED] = 0.0
             return False
-        place = int(h.number[HALT]) - 1
-        needed = [order[place], *(h.place[h.held] if h.place.size else ())]
+        place = int(h.number[STOPPED]) - 1
+        needed = [order[place], *(h.row_of[h.pair] if h.row_of.size else ())]
         most = max(min(TOGETHER, self.patterns.rows.most // 2), len(needed))
         others = self._wrong(rule, h, order[place:], most)
         wanted = dict.fromkeys(h.space.rows[np.array([*needed, *others], np.uint32)].tolist())
@@ -178,7 +178,7 @@ class GramRun(State):
         fill up.
         """
         order = order[h.space.places[h.space.rows[order]] < 0]
-        look(h, order, self._seen)
+        score_rows(h, order, self._seen)
         limit, seen = rule.threshold(h), self._seen
         low = np.argsort(seen[order], kind="stable")[:TRIED]
         places = np.union1d(low, np.flatnonzero(h.alpha[h.ids[order]] > 0.0)[:TRIED])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from ..algorithms.batch.quadratic_program import Whole, is_wide
-from ..data.duplicates import Merged, apart, merge
+from ..data.duplicates import Merged, merge, unmerged
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..data.units import Units
@@ -166,7 +166,7 @@ def distinct_rows(patterns: Patterns, labels: np.ndarray, weights: np.ndarray) -
     lengths = patterns.square
     if is_wide(patterns.n, patterns.d) and np.unique(lengths).size == lengths.size:
         # Equal rows have equal lengths: wide rows, whose sorting takes a copy, need none where all lengths differ.
-        return DistinctRows(apart(labels, weights), patterns)
+        return DistinctRows(unmerged(labels, weights), patterns)
     merged = merge(patterns.X, labels, weights)
     return DistinctRows(merged, patterns.some(merged.places))
 

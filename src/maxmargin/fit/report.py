@@ -122,7 +122,7 @@ class Job:
     choice : Choice
         The algorithm, and how the policy came to it.
     stopping : Stopping
-    rng : Generator or Draws
+    rng : Generator or LazyGenerator
         Orders of presentation.
     sample : Sample
         The caller's data, of which certificates speak.

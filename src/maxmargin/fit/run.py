@@ -11,8 +11,8 @@ from ..algorithms import Algorithm
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..engine.order import Source
-from ..engine.state import BIAS, FACTOR, TIME, Motion, settle
-from ..engine.sweep import excess, restore
+from ..engine.state import BIAS, FACTOR, TIME, Motion, refresh
+from ..engine.sweep import objective_gap, weight_from_duals
 from ..numerics.norms import norm
 from ..numerics.sums import Plain
 from ..problem.intercept import best_intercept
@@ -30,7 +30,7 @@ class Run(State):
         The presolved task.
     algorithm : Algorithm
     tol : float
-    rng : Generator or Draws
+    rng : Generator or LazyGenerator
     interrupted : callable
 
     Attributes
@@ -63,7 +63,7 @@ class Run(State):
             self._begin_at_dual(task.start)
         elif task.start is not None and plan.clock is not None:
             self._begin_in_direction(task.start, 1.0)
-            self.h.number[TIME] = plan.clock(self.h.scale.real(self.h.alpha), np.sqrt(self.h.square))
+            self.h.number[TIME] = plan.clock(self.h.scale.to_dual(self.h.alpha), np.sqrt(self.h.square))
             if task.point is not None:
                 self.evaluate(*task.point, task.start)
         elif task.point is not None and algorithm.motion is Motion.SUBGRADIENT:
@@ -122,7 +122,7 @@ class Run(State):
         """Begin at the w of this length that is the sum of the patterns by a multiple of these dual variables."""
         top = float(alpha.max())
         if top > 0.0:
-            restore(self.h, alpha / top, length)
+            weight_from_duals(self.h, alpha / top, length)
 
     def _begin_at_primal(self, w: np.ndarray, b: float, alpha: np.ndarray | None) -> bool:
         """Begin with this direction, at the length that the Perceptron's w has at its end, R^2 / margin.
@@ -155,7 +155,7 @@ class Run(State):
         if not 0.0 < length < np.inf:
             return False
         scale = self.radius2  # R^2 times a margin of 1 / length, where the least margin is 1, is |w|^2
-        if h.space.vector.combines():
+        if h.space.vector.is_combination():
             if alpha is None or not alpha.any():
                 return False
             self._begin_in_direction(alpha, scale * length)
@@ -163,8 +163,8 @@ class Run(State):
             h.space.vector.w[: self.patterns.d] = w * scale
             if self.rho:
                 h.space.vector.w[-1] = b / self.rho * scale
-            h.slack.take(own * scale)
-            settle(h)
+            h.slack.set_coordinates(own * scale)
+            refresh(h)
         if not self.rho:
             h.number[BIAS] = b * scale
         self.evaluate(w, b, np.ones(self.n) if alpha is None else alpha)
@@ -203,14 +203,14 @@ class Run(State):
 
     def _bounds(self) -> None:
         if not self._euclidean:
-            self.evaluate(*self._point(), np.asarray(self.h.scale.real(self.h.alpha)))
+            self.evaluate(*self._point(), np.asarray(self.h.scale.to_dual(self.h.alpha)))
         elif self.problem.hard:
             self._hard_bounds()
         else:
             self._soft_bounds()
 
     def _length2(self) -> float:
-        return float(self.h.space.vector.measure())
+        return float(self.h.space.vector.norm2())
 
     def _point(self) -> tuple[np.ndarray, float]:
         """Return w without its constant coordinate, and the intercept, in the engine's units."""
@@ -246,7 +246,7 @@ class Run(State):
                 upper = problem.primal(0.5 * norm2, self.scores / self.unit, self.weights)
             else:
                 # sum alpha_i m_i = |w|^2, so that primal - dual is a sum of one term for every pattern
-                upper = dual + excess(h, self.line, self.scores, self.unit) / self.unit / self.unit
+                upper = dual + objective_gap(h, self.line, self.scores, self.unit) / self.unit / self.unit
             tracker.update_primal(Primal(w, bias), upper)
         if over:
             a, square, z = tracker.capped(a)

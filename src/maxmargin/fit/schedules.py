@@ -1,6 +1,6 @@
 """Which rows, in what order, how often: plain Python over what the sweeps saw.
 
-A schedule is a generator: each step of it is one round and ends with `run.look()`, the bounds at one fixed w,
+A schedule is a generator: each step of it is one round and ends with `run.score_rows()`, the bounds at one fixed w,
 so that nothing is ever certified on an active set.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from ..algorithms.batch.cutting_plane import CLOSE, Hinge, Model
 from ..engine.order import shuffled, strides
-from ..engine.state import BIAS, FACTOR, recount
+from ..engine.state import BIAS, FACTOR, reset_step_counts
 from ..problem.intercept import best_intercept
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def plain(run: State) -> Iterator[None]:
     run.begin()
     while True:
         steps = run.passes(between)
-        run.look()
+        run.score_rows()
         if steps == 0:
             run.advance()
         yield
@@ -73,10 +73,10 @@ def active_set(run: State) -> Iterator[None]:
             if steps == 0 or run.interrupted():
                 break
             active, rows = room.gather(run.h, run.moved[:steps].copy())
-            run.narrow(active, rows, max(1, most // steps))
+            run.shrinking_sweeps(active, rows, max(1, most // steps))
             if run.presentations - before > most:  # sets that do not empty are long, however few their rows
                 break
-        run.look()
+        run.score_rows()
         if steps == 0:
             run.advance()
         yield
@@ -95,11 +95,11 @@ def increments(run: State) -> Iterator[None]:
 
     margin, eta, successes, second = 0.0, 1.0, 0, 0
     if run.begun:
-        run.look()
+        run.score_rows()
         margin = raised(*_margins(run))
     while True:
         run.rule = run.rule._replace(gamma=margin, eta=eta)
-        recount(run.h)
+        reset_step_counts(run.h)
         spent, between = run.steps + pace.most(margin, eta, _start2(run)), 1
         while True:
             reached, until = False, run.presentations + between * run.n
@@ -108,8 +108,8 @@ def increments(run: State) -> Iterator[None]:
                 reached = steps == 0
                 if steps:
                     active, rows = room.gather(run.h, run.moved[:steps].copy())
-                    run.narrow(active, rows, max(1, min(AGAIN, (most if between > 1 else run.n) // steps)))
-            run.look()
+                    run.shrinking_sweeps(active, rows, max(1, min(AGAIN, (most if between > 1 else run.n) // steps)))
+            run.score_rows()
             low, high = _margins(run)
             proved = pace.accuracy is not None and low >= (1.0 - pace.accuracy) * high
             run.converged = proved or (run.steps >= spent and not reached)
@@ -135,7 +135,7 @@ def _start2(run: State) -> float:
         square = h.norm2()
     else:
         w = h.number[FACTOR] * h.space.vector.w
-        square = float(w @ w) + h.slack.extras()
+        square = float(w @ w) + h.slack.norm2()
     return square + (b * b / run.rule.lift if run.rule.lift else 0.0)
 
 
@@ -155,7 +155,7 @@ def _to_the_middle(run: State) -> float:
         return 0.0
     if len(least) < 2 or not run.rule.lift:
         return min(least) / size
-    run.h.shift(0.5 * (least[1] - least[0]))
+    run.h.add_to_bias(0.5 * (least[1] - least[0]))
     return 0.5 * (least[0] + least[1]) / size
 
 
@@ -176,7 +176,7 @@ def gap_driven(run: State) -> Iterator[None]:
     first, second = run.patterns.room(), run.patterns.room()
     run.sweep(run.h, shuffled(run.n, run.rng, run.patterns.side_by_side))
     while True:
-        run.look()
+        run.score_rows()
         yield
         rows = run.open_rows(max(NEAR, MOVING * min(run.gap, 1.0)))
         if rows.size == 0:
@@ -207,7 +207,7 @@ def two_level(run: State) -> Iterator[None]:
         steps = run.sweep(run.h, order)
         seen = run.scores[: run.n]
         rows = order[(seen <= run.unit * (1.0 + near)) | (run.h.alpha[order] > 0.0)]
-        run.look()
+        run.score_rows()
         if steps == 0:
             run.converged = run.settled
         yield
@@ -221,7 +221,7 @@ def two_level(run: State) -> Iterator[None]:
             packed, moved = second.gather(active, some)
             run.repeat(packed, moved, core)
         if run.interrupted():
-            run.look()
+            run.score_rows()
             yield
 
 
@@ -241,14 +241,14 @@ def shrinking(run: State) -> Iterator[None]:
         P = np.where(at_zero, np.minimum(G, 0.0), np.where(at_cap, np.maximum(G, 0.0), G))[~out]
         rows = order[~out]
         if rows.size == 0 or P.max() - P.min() <= eps:
-            run.look()
+            run.score_rows()
             yield
             rows, high, low, eps, passes = run.line, np.inf, -np.inf, 0.5 * eps, 0
         else:
             high = P.max() if P.max() > 0.0 else np.inf
             low = P.min() if P.min() < 0.0 else -np.inf
             if passes >= INNER or run.interrupted():  # a round ends, whether or not it comes to eps
-                run.look()
+                run.score_rows()
                 yield
                 passes = 0
 
@@ -260,7 +260,7 @@ def mini_batches(run: State) -> Iterator[None]:
         count = int(min(max(1, max(run.n, FEW) // size), left))
         run.batches(count, size)
         left -= count
-        run.look()
+        run.score_rows()
         run.converged = left <= 0
         yield
 
@@ -276,7 +276,7 @@ def planes(run: Run) -> Iterator[None]:
     model = Model(loss, run.h.space.vector.w.size, idle)
     best = None
     while True:
-        run.look()
+        run.score_rows()
         new = loss.at(run.h.space.vector.w.copy(), run.y * run.scores)
         best = run.rule.better(loss, new if best is None else best, new)
         run.offer(best.w, best.b, loss.value(best))

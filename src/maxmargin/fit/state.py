@@ -14,8 +14,8 @@ import numpy as np
 
 from ..algorithms import Algorithm, Bias, Decomposition, Facts, Perceptron
 from ..engine.order import Source, shuffled
-from ..engine.state import BIAS, NORM2, Fixed, Weight, settle
-from ..engine.sweep import batches, begin, excess, look, narrow, repeat, unsettled
+from ..engine.state import BIAS, NORM2, Unscaled, Weight, refresh
+from ..engine.sweep import batches, begin, movable_rows, objective_gap, repeat, score_rows, shrinking_sweeps
 from ..problem.problem import alike
 
 # Passes, or entries, of the Perceptron run that bounds the margin from below; the larger of both. More give a tighter
@@ -42,7 +42,7 @@ class State(ABC):
     algorithm : Algorithm or Decomposition
     tol : float
         Certified relative gap that is asked for.
-    rng : Generator or Draws
+    rng : Generator or LazyGenerator
         Orders of presentation.
     interrupted : callable
         Returns whether to stop; called between compiled calls.
@@ -176,12 +176,12 @@ class State(ABC):
         """Return a lower bound of the largest directional margin: of a short Perceptron run, or of w = 0 extended."""
         problem, delta2 = self.problem, self.problem.delta2(self.weights)
         own = float(np.sum(1.0 / delta2)) ** -0.5 if delta2.all() else 0.0
-        h = self.patterns.weight(problem, self.y, self.weights, 1.0, self.rho, Fixed)
+        h = self.patterns.weight(problem, self.y, self.weights, 1.0, self.rho, Unscaled)
         rule = Perceptron().plan(Facts(problem, self.radius2, self.tol)).rule
         # the work of MANY entries, whatever the length of a row
         self._sweeps(rule, h, self.line, max(SHORT, MANY // max(self.patterns.entries, self.n)))
-        look(h, self.line, self.scores)
-        settle(h)
+        score_rows(h, self.line, self.scores)
+        refresh(h)
         length2 = float(h.number[NORM2])
         return max(float(self.scores.min()) / length2**0.5, own) if length2 > 0.0 else own
 
@@ -217,11 +217,13 @@ class State(ABC):
             steps, most = self.sweep(self.h, self.order()), most - 1
         return steps
 
-    def narrow(self, h: Any, rows: np.ndarray, passes: int) -> None:
+    def shrinking_sweeps(self, h: Any, rows: np.ndarray, passes: int) -> None:
         """Present these rows of h, then those among them that made a step, until none does."""
         size, most, more = rows.size, self.at_once(rows.size), True
         while more:
-            size, seen, made, sweeps = narrow(self.rule, h, rows, size, self.scores, min(passes, most))
+            size, seen, made, sweeps = shrinking_sweeps(
+                self.rule, h, rows, size, self.scores, min(passes, most)
+            )
             self.presentations += seen
             self.steps += made
             passes -= sweeps
@@ -250,11 +252,11 @@ class State(ABC):
         """Whether the intercept stays where it is, but for the accuracy of the rule."""
         return not self.shifts or self.h.space.vector.w[-1] == 0.0 or self._idle >= TO_AND_FRO
 
-    def look(self) -> None:
+    def score_rows(self) -> None:
         """Score every row at one w, and evaluate the points that this gives."""
-        if self.algorithm.scale is not Fixed:
-            settle(self.h)
-        look(self.h, self.patterns.order, self.scores)
+        if self.algorithm.scale is not Unscaled:
+            refresh(self.h)
+        score_rows(self.h, self.line, self.scores)
         self.presentations += self.n
         last = self.gap
         self._bounds()
@@ -268,7 +270,7 @@ class State(ABC):
     def open_rows(self, near: float) -> np.ndarray:
         """Return the rows whose dual variable may still move, judged by the last look."""
         low, high = self.unit * (1.0 - near), self.unit * (1.0 + near)
-        return self.moved[: unsettled(self.h, self.scores, low, high, self.moved)]
+        return self.moved[: movable_rows(self.h, self.scores, low, high, self.moved)]
 
     def partial_gap(self, h: Any, order: np.ndarray) -> float:
         """Return the relative gap on the rows of h that the last sweep presented, by the scores it saw."""
@@ -277,7 +279,7 @@ class State(ABC):
             if not (length > 0.0 and total > 0.0):
                 return np.inf
             return self.problem.gap(float(self.scores[: order.size].min()) / length, length / total)
-        more = excess(h, order, self.scores, self.unit) / self.unit / self.unit
+        more = objective_gap(h, order, self.scores, self.unit) / self.unit / self.unit
         return self.problem.gap(self.lower, self.lower + more)
 
     # calls of the engine

@@ -13,22 +13,22 @@ from ..data.rows import Patterns
 from ..engine.state import BIAS, FACTOR, INVERSE, SCALE, Motion
 from ..engine.stream import (
     BIASES,
-    FLOW_NUMBERS,
-    MARK,
     MASS,
-    NOBODY,
+    NO_ROW,
     SEEN,
+    SINCE,
     SQUARES,
+    STREAM_NUMBERS,
     SUM,
-    Flow,
     Last,
     Mean,
+    StreamWeight,
     Voters,
     open_stream,
-    refresh,
+    refresh_norm,
     stream,
 )
-from ..engine.vectors import Plain
+from ..engine.vectors import EuclideanVector
 from ..problem.problem import Problem
 
 REFRESH = 1 << 16  # presentations after which |w|^2 is taken anew
@@ -81,7 +81,7 @@ class Stream:
         self.rho = 0.0 if algorithm.bias is Bias.OWN else rho
         self.delta2 = float(problem.delta2(np.ones(1))[0])
         size = d + (1 if self.rho else 0)
-        number = np.zeros(FLOW_NUMBERS)
+        number = np.zeros(STREAM_NUMBERS)
         number[SCALE] = number[INVERSE] = number[FACTOR] = 1.0
         self.arrays: dict[str, np.ndarray] = {
             "w": np.zeros(size),
@@ -154,7 +154,7 @@ class Stream:
             mistakes, updates = stream(rule, flow, first, last)
             a["ledger"][:2] += (mistakes, updates)
             if int(a["number"][SEEN]) % REFRESH == 0:
-                refresh(flow)
+                refresh_norm(flow)
             first = last
         if self.holds:
             self._keep_pair(patterns, flow, y, n)
@@ -181,37 +181,37 @@ class Stream:
 
     # the engine's state on one batch
 
-    def _flow(self, patterns: Patterns, y: np.ndarray) -> Flow:
+    def _flow(self, patterns: Patterns, y: np.ndarray) -> StreamWeight:
         a, n = self.arrays, patterns.n
         h = patterns.weight(self.problem, y, np.ones(n), 1.0, self.rho, self.algorithm.scale)
-        vector = Plain(a["w"])
+        vector = EuclideanVector(a["w"])
         space: Any = h.space._replace(vector=vector)
         if self.rho:
             space = space._replace(base=space.base._replace(vector=vector))
         if self.trail == "average":
-            trail: Any = Mean(Plain(a["past"]), a["tally"])
+            trail: Any = Mean(EuclideanVector(a["past"]), a["tally"])
         elif self.trail == "vote":
             trail = Voters(a["voters"], a["biases"], a["votes"], a["tally"])
         else:
             trail = Last(a["tally"])
-        held = np.full(2, NOBODY)
+        held = np.full(2, NO_ROW)
         if self.holds:
             held[:] = n - 2, n - 1
-        return Flow(
+        return StreamWeight(
             space=space,
             scale=h.scale._replace(number=a["number"]),
             y=h.y,
             square=h.square,
             number=a["number"],
             sums=a["sums"],
-            plus=Plain(a["plus"]),
+            plus=EuclideanVector(a["plus"]),
             delta2=self.delta2,
-            held=held,
-            own=a["own"],
+            pair=held,
+            pair_duals=a["own"],
             trail=trail,
         )
 
-    def _open(self, flow: Flow, n: int) -> int:
+    def _open(self, flow: StreamWeight, n: int) -> int:
         """Let a rule begin that begins with patterns; the first row that is left."""
         a = self.arrays
         if a["begun"][0]:
@@ -233,7 +233,7 @@ class Stream:
         a["ledger"][0] += n
         return n
 
-    def _opening(self, flow: Flow, n: int) -> tuple[int, np.ndarray | None]:
+    def _opening(self, flow: StreamWeight, n: int) -> tuple[int, np.ndarray | None]:
         """The row with which a rule begins, and the rows that are in its first weight; None where it has to wait."""
         if not self.holds:
             if not hasattr(self._rule(1.0), "start"):
@@ -248,7 +248,7 @@ class Stream:
             waiting = flow.y.size - 2 + int(np.argmax(known))
         other = np.flatnonzero(flow.y[:n] != flow.y[waiting])
         if not other.size:
-            flow.held[int(np.argmax(known))] = waiting
+            flow.pair[int(np.argmax(known))] = waiting
             return 0, None
         known[:] = 1.0
         return int(other[0]), np.array([waiting, other[0]], np.uint32)
@@ -264,10 +264,10 @@ class Stream:
             X = np.vstack([patterns.X, pair])
         return Patterns(X), np.append(y, (-1.0, 1.0))
 
-    def _keep_pair(self, patterns: Patterns, flow: Flow, y: np.ndarray, n: int) -> None:
+    def _keep_pair(self, patterns: Patterns, flow: StreamWeight, y: np.ndarray, n: int) -> None:
         for k in np.flatnonzero(self.arrays["known"]):
-            if flow.held[k] < n:
-                row = patterns.X[int(flow.held[k])]
+            if flow.pair[k] < n:
+                row = patterns.X[int(flow.pair[k])]
                 self.arrays["pair"][k] = row.toarray().ravel() if patterns.sparse else row
 
     # what is known
@@ -278,7 +278,7 @@ class Stream:
         w, number, tally = a["w"], a["number"], a["tally"]
         scale, bias = float(number[SCALE]), float(number[BIAS])
         if self.trail == "average" and number[SEEN]:
-            more = number[SEEN] - tally[MARK]
+            more = number[SEEN] - tally[SINCE]
             w = ((tally[MASS] + scale * more) * w - a["past"]) / number[SEEN]
             bias = (tally[BIASES] + bias * more) / number[SEEN]
         else:
@@ -290,7 +290,7 @@ class Stream:
         a = self.arrays
         w, b = self.weight()
         used = a["votes"] > 0.0
-        lasted = a["number"][SEEN] - a["tally"][MARK]
+        lasted = a["number"][SEEN] - a["tally"][SINCE]
         rows = [
             self._split(row, bias) for row, bias in zip(a["voters"][used], a["biases"][used], strict=True)
         ]

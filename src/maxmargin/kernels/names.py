@@ -16,13 +16,13 @@ EPS = float(np.finfo(float).eps)
 
 
 def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Kernel:
-    """The kernel that scikit-learn's parameters stand for; None is the linear one.
+    """Return the kernel that scikit-learn's parameters stand for; None is the linear one.
 
     Parameters
     ----------
     kernel : str, callable or None
     X : ndarray or CSR matrix of shape (n, d)
-        Whose features and variance ``"auto"`` and ``"scale"`` speak of.
+        Data whose features and variance ``"auto"`` and ``"scale"`` take.
     gamma : float, "scale" or "auto"
     degree : int
     coef0 : float
@@ -60,9 +60,9 @@ def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Ke
 
 
 def width(gamma: Any, X: Any, weights: np.ndarray | None = None) -> float:
-    """The number that stands for `gamma`; for the variance, rows count as often as their weights say.
+    """Return `gamma` as a number; in the variance, rows count by their weights.
 
-    Of features whose variance float64 numbers cannot invert it is inf, which no kernel takes.
+    It is inf for features whose variance float64 numbers cannot invert, and no kernel takes that.
     """
     if isinstance(gamma, str):
         if gamma == "auto":
@@ -82,7 +82,7 @@ def width(gamma: Any, X: Any, weights: np.ndarray | None = None) -> float:
 
 
 def _variance(X: Any, weights: np.ndarray) -> float:
-    """Of all entries, those of a row by its weight; of sparse rows about 0, of dense ones about the first entry."""
+    """Return the variance of all entries, rows by their weights, about the first entry (dense) or about 0 (sparse)."""
     share = weights / (float(weights.sum()) * X.shape[1])
     if sp.issparse(X):
         mean = float(np.asarray(X.T @ share, dtype=float).sum())

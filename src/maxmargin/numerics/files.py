@@ -14,7 +14,7 @@ from typing import IO
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A file to write to, that takes its place only when all of it is on the disk.
+    """Open a file to write to that takes its place only when all of it is on the disk.
 
     An old file of that name is replaced; after a failure it is as it was, and nothing else is left behind.
 
@@ -82,7 +82,7 @@ def check_place(path: str | os.PathLike[str], *others: str | os.PathLike[str]) -
 
 
 def _sync(folder: Path) -> None:
-    """Let the new name last, too."""
+    """Write the folder to the disk, so that the new name lasts, too."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-SUBNORMAL = 1e-290  # squares below have lost digits
+SUBNORMAL = 1e-290  # sums of squares below may have lost digits: terms 1e-16 as large are subnormal
 
 
 def norm(x: np.ndarray, r: float) -> float:
-    """|x|_r, for r in [1, inf].
+    """Return |x|_r.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def norm(x: np.ndarray, r: float) -> float:
 
 
 def row_norms(X: Any, r: float) -> np.ndarray:
-    """|x_i|_r of every row of a dense or CSR matrix.
+    """Return |x_i|_r of every row of a dense or CSR matrix.
 
     Parameters
     ----------
@@ -66,10 +66,10 @@ def row_norms(X: Any, r: float) -> np.ndarray:
 
 
 def link(x: np.ndarray, r: float) -> np.ndarray:
-    """The gradient of 1/2 |x|_r^2: sign(x_j) |x_j|^(r-1) / |x|_r^(r-2); at r = 1 and r = inf |x|_r times a subgradient.
+    """Return the gradient of 1/2 |x|_r^2: sign(x_j) |x_j|^(r-1) / |x|_r^(r-2).
 
-    It is homogeneous of degree one, its dual norm is |x|_r, its product with x is |x|_r^2; the links of p and q are
-    inverse to each other for 1 < p < inf. 0 has the link 0.
+    At r = 1 and r = inf it is |x|_r times a subgradient. It is homogeneous of degree one, its dual norm is |x|_r, its
+    product with x is |x|_r^2; the links of p and q are inverse to each other for 1 < p < inf. 0 has the link 0.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def link(x: np.ndarray, r: float) -> np.ndarray:
 
 
 def subgradient(x: np.ndarray, r: float) -> np.ndarray:
-    """A g with g.x = |x|_r and dual norm 1; 0 at 0.
+    """Return a g with g.x = |x|_r and dual norm 1; 0 at 0.
 
     For r = 1 the signs (0 where x_j = 0); for r = inf signs divided by their number, on the largest entries.
 
@@ -100,7 +100,7 @@ def subgradient(x: np.ndarray, r: float) -> np.ndarray:
 
 
 def link_jacobian(x: np.ndarray, r: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """The Jacobian of the link of r as (diagonal, g, c): diag(diagonal) - c g g'.
+    """Return the Jacobian of the link of r as (diagonal, g, c): diag(diagonal) - c g g'.
 
     It is homogeneous of degree zero, and its product with x is the link. For 1 < r < 2 the diagonal is infinite where
     x_j = 0. At r = 1 and r = inf it is g g', g being the subgradient: the derivative wherever there is one.

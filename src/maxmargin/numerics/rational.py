@@ -1,8 +1,8 @@
 """Exact linear algebra on the numbers that floats are: integers, after a power of two for each column.
 
-What is asked of a matrix is one thing, a vector that it maps to zero; dependence of rows, affine dependence and least
-squares are all told by one. Elimination modulo a prime finds the independent columns, and p-adic lifting the solution,
-digit by digit, without an operation on long numbers but for the residual. What comes out is multiplied out exactly
+The one task is to find a vector that a matrix maps to zero: it answers dependence of rows, affine dependence and least
+squares. Elimination modulo a prime finds the independent columns, and p-adic lifting the solution,
+digit by digit, without an operation on long numbers but for the residual. The result is multiplied out exactly
 before it is returned, so that a prime that divides too much costs time and nothing else.
 
 References
@@ -27,9 +27,11 @@ PRIMES = (
     67108819,
     67108777,
 )  # the largest below 2^26: products of two, 2^11 times, fit 64 bits
-MOST_COLUMNS = 2048
-LIMB = 24  # bits of a digit of the matrix
-FIRST, GROWTH = 8, 1.5  # digits before the first attempt at fractions, and their growth
+MOST_COLUMNS = 2048  # with which sums of products fit 64 bits
+LIMB = 24  # bits of a digit of the matrix: 2^11 products with numbers below 2^26 fit 63 bits
+# Digits before the first attempt at fractions, and the growth of their number: an attempt costs about as much as a few
+# digits, and at most half of the digits are more than needed.
+FIRST, GROWTH = 8, 1.5
 
 
 class BeyondReachError(ArithmeticError):
@@ -37,14 +39,14 @@ class BeyondReachError(ArithmeticError):
 
 
 def null_vector(matrix: list[list[int]], interrupted: Callable[[], bool] = lambda: False) -> list[int] | None:
-    """Integers z, not all zero, with matrix z = 0; None if the columns are independent.
+    """Return integers z, not all zero, with matrix z = 0; None if the columns are independent.
 
     Parameters
     ----------
     matrix : list of m lists of k integers
         Of any size.
     interrupted : callable
-        Is it time to stop?
+        Returns whether to stop.
 
     Returns
     -------
@@ -55,7 +57,7 @@ def null_vector(matrix: list[list[int]], interrupted: Callable[[], bool] = lambd
     Raises
     ------
     TimeoutError
-        If it was time to stop.
+        If `interrupted` said so.
     BeyondReachError
         If there are more than 2048 columns, with which sums of products would leave 64 bits.
     """
@@ -82,7 +84,7 @@ def null_vector(matrix: list[list[int]], interrupted: Callable[[], bool] = lambd
 
 
 def _pivots(M: np.ndarray, prime: int) -> tuple[list[int], list[int], int | None]:
-    """Rows and columns of a regular block modulo the prime, and the first column that depends on those before it."""
+    """Return rows and columns of a regular block modulo the prime, and the first column that depends on them."""
     M, order = M.copy(), np.arange(M.shape[0])
     columns: list[int] = []
     for place in range(M.shape[1]):
@@ -99,7 +101,7 @@ def _pivots(M: np.ndarray, prime: int) -> tuple[list[int], list[int], int | None
 
 
 def _inverse(B: np.ndarray, prime: int) -> np.ndarray:
-    """The inverse of a matrix that is regular modulo the prime."""
+    """Return the inverse of a matrix that is regular modulo the prime, by Gauss-Jordan elimination."""
     k = B.shape[0]
     M = np.hstack([B, np.eye(k, dtype=np.int64)])
     for at in range(k):
@@ -113,7 +115,7 @@ def _inverse(B: np.ndarray, prime: int) -> np.ndarray:
 
 
 def _limbs(B: Any) -> np.ndarray:
-    """The digits of the entries, one below the other: B = sum_l 2^(24 l) limbs[l]."""
+    """Return the digits of the entries, one below the other: B = sum_l 2^(24 l) limbs[l]."""
     most = max((abs(int(v)).bit_length() for v in B.flat), default=1)
     sign, size = np.where(B < 0, -1, 1).astype(np.int64), abs(B)
     parts = [
@@ -126,7 +128,7 @@ def _limbs(B: Any) -> np.ndarray:
 def _solve(
     B: np.ndarray, c: np.ndarray, prime: int, interrupted: Callable[[], bool]
 ) -> tuple[list[int], int]:
-    """z and t > 0 with B z = t c, for a block that is regular modulo the prime."""
+    """Return z and t > 0 with B z = t c, for a block that is regular modulo the prime (Dixon's lifting)."""
     k = B.shape[0]
     if not k:
         return [], 1
@@ -158,14 +160,14 @@ def _solve(
 
 
 def _digits(B: np.ndarray, c: np.ndarray, prime: int) -> int:
-    """Digits that suffice for numerators and denominators within Hadamard's bound."""
+    """Return the number of digits that suffices for numerators and denominators within Hadamard's bound."""
     rows = [sum(int(v) ** 2 for v in row) + int(t) ** 2 for row, t in zip(B, c, strict=True)]
     bits = sum(max(size.bit_length(), 1) for size in rows) / 2.0
     return math.ceil((2.0 * bits + 2.0) / math.log2(prime)) + 1
 
 
 def _fractions(residues: list[int], modulus: int) -> tuple[list[int], int] | None:
-    """Numerators over one denominator that are these numbers modulo `modulus`, all small; None if there are none."""
+    """Return small numerators over one denominator that are these numbers modulo `modulus`; None if there are none."""
     bound = math.isqrt(modulus // 2)
     common = 1
     for residue in residues:
@@ -181,7 +183,7 @@ def _fractions(residues: list[int], modulus: int) -> tuple[list[int], int] | Non
 
 
 def _denominator(value: int, modulus: int, bound: int) -> int | None:
-    """The least t with |t value| <= bound modulo `modulus`, if t <= bound."""
+    """Return the least t with |t value| <= bound modulo `modulus`, if t <= bound (Wang's reconstruction)."""
     old, new, below, above = modulus, value, 0, 1
     while new > bound:
         quotient = old // new
@@ -191,7 +193,7 @@ def _denominator(value: int, modulus: int, bound: int) -> int | None:
 
 
 class ExactRows(ABC):
-    """Rows y_i (phi(x_i), 1) of integers, the last column where there is a bias; made as they are asked for.
+    """Rows y_i (phi(x_i), 1) of integers, each computed at its first use; the last column only with a bias.
 
     Attributes
     ----------
@@ -199,11 +201,11 @@ class ExactRows(ABC):
         Rows, and coordinates of phi.
     y : ndarray of shape (n,), entries -1.0 and 1.0
     bias : bool
-        Do rows end with the constant coordinate?
+        Whether rows end with the constant coordinate.
     bits : int
         No entry has more; the constant coordinate is 2^bits.
     inexact : float
-        By how many units of the last digit entries of `scaled` may be off.
+        Error bound of the entries of `scaled`, in units of the last digit.
     """
 
     n: int
@@ -220,15 +222,15 @@ class ExactRows(ABC):
 
     @abstractmethod
     def _scaled(self) -> Any:
-        """The same, made."""
+        """Return `scaled`."""
 
     @abstractmethod
     def row(self, i: int) -> tuple[list[int], list[int]]:
-        """Places and values of the entries of row i."""
+        """Return places and values of the entries of row i."""
 
     @abstractmethod
     def column(self, k: int) -> tuple[Hashable, int]:
-        """The name of coordinate k of phi, and the power of two by which integers are multiples of its entries."""
+        """Return the name of coordinate k of phi, and the power of two that makes its entries integers."""
 
     @property
     def width(self) -> int:
@@ -236,7 +238,7 @@ class ExactRows(ABC):
         return self.d + int(self.bias)
 
     def block(self, rows: list[int]) -> list[list[int]]:
-        """The transpose of these rows, without the coordinates in which all of them are zero."""
+        """Return the transpose of these rows, without the coordinates in which all of them are zero."""
         places = sorted({place for i in rows for place in self.row(i)[0]})
         at = {place: line for line, place in enumerate(places)}
         found = [[0] * len(rows) for _ in places]
@@ -246,7 +248,7 @@ class ExactRows(ABC):
         return found
 
     def combine(self, rows: list[int], weights: list[int]) -> list[int]:
-        """The sum of these rows times their weights, of all coordinates."""
+        """Return the sum of these rows times their weights: `width` integers."""
         total = [0] * self.width
         for i, weight in zip(rows, weights, strict=True):
             if weight:
@@ -255,14 +257,14 @@ class ExactRows(ABC):
         return total
 
     def product(self, i: int, direction: list[int]) -> int:
-        """The inner product of row i with a vector of integers."""
+        """Return the inner product of row i with a vector of integers."""
         return sum(value * direction[place] for place, value in zip(*self.row(i), strict=True))
 
 
 class IntegerRows(ExactRows):
-    """Rows y_i (x_i, 1) as integers: exact multiples of what they are, one power of two for each column.
+    """Rows y_i (x_i, 1) as integers: exact multiples of the float64 numbers, by one power of two for each column.
 
-    Columns are brought to about one size, which no combination that is zero depends on.
+    Columns are brought to about one size; combinations that are zero stay so.
 
     Parameters
     ----------
@@ -270,7 +272,7 @@ class IntegerRows(ExactRows):
         Finite numbers, in canonical format where sparse.
     y : ndarray of shape (n,), entries -1.0 and 1.0
     bias : bool
-        Do rows end with the constant coordinate?
+        Whether rows end with the constant coordinate.
 
     Attributes
     ----------
@@ -307,7 +309,7 @@ class IntegerRows(ExactRows):
         return scaled
 
     def row(self, i: int) -> tuple[list[int], list[int]]:
-        """Places and values of the entries of row i."""
+        """Return places and values of the entries of row i."""
         if i not in self._rows:
             if hasattr(self._X, "indptr"):
                 part = slice(self._X.indptr[i], self._X.indptr[i + 1])

@@ -1,4 +1,4 @@
-"""Numbers that float64 does not hold: a proof is about the float64 rows, which would be others than those given.
+"""Refusal of numbers that float64 does not hold: a proof is about the float64 rows, which would be other rows.
 
 Two whole numbers beyond 2^53 may be one float64 number, and then rows that differ would be proved to be equal.
 """
@@ -20,7 +20,7 @@ WHOLE = 2**53  # up to here float64 holds every whole number
 def refuse_rounded(X: Any) -> None:
     """Raise ValueError where a number of X is complex, or is another one in float64.
 
-    Arrays of float64, float32 and small whole numbers cost nothing. What holds no numbers is left to others.
+    Arrays of float64, float32 and small whole numbers cost nothing. Values that are no numbers are not looked at.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ def refuse_rounded(X: Any) -> None:
 
 
 def first_rounded(values: np.ndarray) -> Any | None:
-    """The first number that conversion to float64 changes; None where there is none, or no number.
+    """Return the first number that conversion to float64 changes; None where there is none, or no number.
 
     Parameters
     ----------
     values : ndarray of any type
-        Of text, whole numbers are looked at: decimal fractions are always meant to be rounded.
+        In text, only whole numbers count: decimal fractions are always meant to be rounded.
     """
     kind, size = values.dtype.kind, values.dtype.itemsize
     if kind in "mM":
@@ -64,12 +64,12 @@ def first_rounded(values: np.ndarray) -> Any | None:
 
 
 def first_rounded_text(texts: Iterable[str]) -> str | None:
-    """The first whole number among these texts that float64 does not hold."""
+    """Return the first whole number among these texts that float64 does not hold."""
     return next((text.strip() for text in texts if _rounded(text)), None)
 
 
 def _rounded(value: Any) -> bool:
-    """Is this object a number, or a whole one in words, that float64 does not hold?"""
+    """Return whether this is a number, or a text with a whole number, that float64 does not hold."""
     if isinstance(value, bytes):
         value = value.decode("ascii", "replace")
     if isinstance(value, str):
@@ -90,7 +90,7 @@ def _rounded(value: Any) -> bool:
 
 
 def _parts(X: Any) -> Iterator[np.ndarray]:
-    """The numbers of X as they are before they become float64."""
+    """Yield the numbers of X as they are before they become float64."""
     if sp.issparse(X):
         if X.dtype not in (np.float32, np.float64):
             X = X.tocsr(copy=True)
@@ -115,7 +115,7 @@ def _parts(X: Any) -> Iterator[np.ndarray]:
 
 
 def _columns(frame: Any) -> Any:
-    """The columns of a frame of pandas, Polars or Arrow."""
+    """Return the columns of a frame of pandas, Polars or Arrow."""
     if hasattr(frame, "iloc"):
         return [frame.iloc[:, place] for place in range(frame.shape[1])]
     return frame.get_columns() if hasattr(frame, "get_columns") else frame.columns

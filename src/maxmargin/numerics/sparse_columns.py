@@ -46,11 +46,11 @@ class Columns:
         return self.places is None
 
     def restrict(self, w: np.ndarray) -> np.ndarray:
-        """The entries of w, of shape (..., count), at the columns that are kept."""
+        """Return the entries of w, of shape (..., count), at the columns that are kept."""
         return w if self.places is None else w[..., self.places]
 
     def restore(self, w: np.ndarray) -> np.ndarray:
-        """The vector of shape (..., count) with these entries at the columns that are kept, and 0 elsewhere."""
+        """Return the vector of shape (..., count) with these entries at the columns that are kept, and 0 elsewhere."""
         if self.places is None:
             return w
         whole = np.zeros((*w.shape[:-1], self.count), w.dtype)
@@ -59,7 +59,7 @@ class Columns:
 
 
 def without_empty_columns(X: Any, coef: np.ndarray | None = None) -> tuple[Any, Columns]:
-    """The data on the columns that have entries, and which these are.
+    """Return the data on the columns that have entries, and which columns these are.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def without_empty_columns(X: Any, coef: np.ndarray | None = None) -> tuple[Any, 
 
 
 def _used(indices: np.ndarray, d: int) -> np.ndarray:
-    """The columns with entries, ascending: by sorting the entries where these are fewer than the d columns."""
+    """Return the columns with entries, ascending: by sorting the entries where these are fewer than the d columns."""
     if d > indices.size:
         return np.unique(indices)
     seen = np.zeros(d, bool)
@@ -99,12 +99,12 @@ def _used(indices: np.ndarray, d: int) -> np.ndarray:
 
 
 def _lookup(places: np.ndarray, d: int) -> np.ndarray:
-    """For each of the d columns its number among those at `places`; columns elsewhere have none."""
+    """Return for each of the d columns its number among those at `places`; columns elsewhere have none."""
     numbers = np.empty(d, np.intp)
     numbers[places] = np.arange(places.size)
     return numbers
 
 
 def may_be_dense(X: Any) -> bool:
-    """Whether a dense copy of X takes memory of the order of its entries, or little in any case."""
+    """Return whether a dense copy of X takes memory of the order of its entries, or little in any case."""
     return not sp.issparse(X) or X.shape[0] * X.shape[1] <= max(SMALL, PER_ENTRY * X.nnz)

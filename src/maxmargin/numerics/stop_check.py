@@ -1,4 +1,4 @@
-"""A check whether to stop, as solvers receive it: they ask it between steps and know nothing of clocks or signals."""
+"""A check whether to stop, called by solvers between steps; they know nothing of clocks or signals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class StopCheck:
-    """A check whether to stop that knows the seconds left: the limit of a solver that cannot ask on its way.
+    """A check whether to stop with the seconds left: the limit of a solver that cannot call it on its way.
 
     Attributes
     ----------
@@ -27,5 +27,5 @@ class StopCheck:
 
 
 def seconds_left(interrupted: Callable[[], bool]) -> float:
-    """The seconds left of a `StopCheck`; infinite for any other function, which does not know them."""
+    """Return the seconds left of a `StopCheck`; infinity for any other function."""
     return interrupted.left() if isinstance(interrupted, StopCheck) else math.inf

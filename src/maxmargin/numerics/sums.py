@@ -20,17 +20,19 @@ import scipy.sparse as sp
 from .norms import SUBNORMAL
 from .norms import norm as any_norm
 
-LARGE = 1e290  # above, no room to split a number
+LARGE = 1e290  # above, the factor 2^27 of the splitting may overflow
 _EPS = float(np.finfo(float).eps)
-_BLOCK = 1 << 18  # entries at a time: temporaries stay in cache
-TERMS = 1 << 10  # of a sum, before it is added to others: a long one keeps its digits
-PART = 1 << 15  # entries of a vector at a time: what is made of them stays in cache
-# columns, and entries beyond caches, from which on rows one by one are read twice as fast
+_BLOCK = 1 << 18  # entries at a time: temporaries of 2 MiB stay in the second cache
+TERMS = (
+    1 << 10
+)  # of a sum before it is added to others: the error bound of a long sum grows with this, not its length
+PART = 1 << 15  # entries of a vector at a time: temporaries of 256 kB stay in the cache
+# Columns, and entries beyond caches, from which on a product with rows one by one reads them twice as fast as BLAS.
 LONG, AWAY = 48, 3_000_000
 
 
 def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
-    """Rows of a dense or CSR matrix in float64, a block at a time, without a copy of the whole."""
+    """Yield rows of a dense or CSR matrix in float64, a block at a time, without a copy of the whole."""
     n, d = X.shape
     entries = X.nnz if sp.issparse(X) else n * d
     step = n if X.dtype == np.float64 else max(1, n * _BLOCK // max(entries, 1))
@@ -41,7 +43,7 @@ def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
 
 
 def parts(n: int) -> Iterator[slice]:
-    """The places of so many entries, a part at a time."""
+    """Return the places of n entries, a part at a time."""
     return (slice(start, min(start + PART, n)) for start in range(0, n, PART))
 
 
@@ -50,19 +52,19 @@ class Plain:
 
     @staticmethod
     def error(result: Any, size: Any, terms: float) -> Any:
-        """By how much a sum of so many terms may be off at most; `size` is the sum of their absolute values."""
+        """Return a bound of the error of a sum of `terms` terms; `size` is the sum of their absolute values."""
         return (terms + 4.0) * _EPS * size
 
     @staticmethod
     def terms(X: Any, terms: int, axis: int) -> int:
-        """How many terms of a sum over rows (axis 0) or columns (1) are added one after the other, at most."""
+        """Return how many terms of a sum over rows (axis 0) or columns (1) are added one after the other, at most."""
         if sp.issparse(X) or X.dtype != np.float64:
             return terms
         return in_a_row(terms, X.shape[axis])
 
     @staticmethod
     def scores(X: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
-        """X w + b."""
+        """Return X w + b: shape (n,)."""
         found = [_scores(block, w) for _, block in row_blocks(X)]
         out = found[0] if len(found) == 1 else np.concatenate([np.zeros(0), *found])
         out += b
@@ -70,7 +72,7 @@ class Plain:
 
     @staticmethod
     def combine(X: Any, c: np.ndarray) -> np.ndarray:
-        """X^T c."""
+        """Return X^T c: shape (d,)."""
         out = np.zeros(X.shape[1])
         for rows, block in row_blocks(X):
             out += _combined(block, c[rows])
@@ -78,12 +80,12 @@ class Plain:
 
     @staticmethod
     def total(v: np.ndarray) -> float:
-        """The sum of the entries of v."""
+        """Return the sum of the entries of v."""
         return float(_in_parts(v))
 
     @staticmethod
     def summed(each: Callable[..., np.ndarray], *vectors: np.ndarray) -> float:
-        """The sum of the entries of each(*vectors), which has one for each of theirs; long vectors are taken apart."""
+        """Return the sum of the entries of each(*vectors), an elementwise function; long vectors are taken in parts."""
         n = vectors[0].size
         if n <= PART:
             return Plain.total(each(*vectors))
@@ -91,7 +93,7 @@ class Plain:
 
     @staticmethod
     def square(v: np.ndarray, p: float = 2.0) -> float:
-        """|v|_p^2."""
+        """Return |v|_p^2."""
         if p != 2.0:
             size = any_norm(v, p)
             return size * size
@@ -106,12 +108,12 @@ class Plain:
 
     @staticmethod
     def norm(v: np.ndarray, p: float = 2.0) -> float:
-        """|v|_p, also where powers would over- or underflow."""
+        """Return |v|_p, also where powers would over- or underflow."""
         return any_norm(v, p)
 
     @staticmethod
     def row_norms(X: Any) -> np.ndarray:
-        """|x_i| of every row, also where squares would over- or underflow."""
+        """Return |x_i| of every row, also where squares would over- or underflow."""
         squares = Plain.row_squares(X)
         top = float(squares.max(initial=0.0))
         if SUBNORMAL < top < np.inf or not X.shape[0]:
@@ -121,7 +123,7 @@ class Plain:
 
     @staticmethod
     def row_squares(X: Any) -> np.ndarray:
-        """|x_i|^2 of every row."""
+        """Return |x_i|^2 of every row."""
         out = np.empty(X.shape[0])
         for rows, block in row_blocks(X):
             if sp.issparse(block):
@@ -132,12 +134,12 @@ class Plain:
 
 
 def in_a_row(terms: int, size: int) -> int:
-    """Of so many terms that are not 0, among all that are added in parts: those added one after the other, at most."""
+    """Return how many of `terms` non-zero terms, among `size` added in parts, are added in sequence, at most."""
     return min(terms, TERMS + -(-size // TERMS))
 
 
 def _in_parts(v: np.ndarray) -> Any:
-    """The sum of the entries of v, of those of its parts."""
+    """Return the sum of the sums of parts of v."""
     if v.size <= TERMS:
         return v.sum()
     whole = v.size - v.size % TERMS
@@ -146,7 +148,7 @@ def _in_parts(v: np.ndarray) -> Any:
 
 
 def _scores(block: Any, w: np.ndarray) -> np.ndarray:
-    """block w, of columns so few at a time that sums over them keep their digits."""
+    """Return block w, of columns so few at a time that sums over them keep their digits."""
     if sp.issparse(block):
         return block @ w
     if w.size <= TERMS:
@@ -160,7 +162,7 @@ def _scores(block: Any, w: np.ndarray) -> np.ndarray:
 
 
 def _combined(block: Any, c: np.ndarray) -> np.ndarray:
-    """block^T c, of rows so few at a time that sums over them keep their digits."""
+    """Return block^T c, of rows so few at a time that sums over them keep their digits."""
     if sp.issparse(block) or c.size <= TERMS:
         return block.T @ c
     whole = c.size - c.size % TERMS
@@ -172,25 +174,25 @@ def _combined(block: Any, c: np.ndarray) -> np.ndarray:
 class Compensated:
     """Sums as if carried in a multiple of the working precision."""
 
-    SECONDS = 12e-8  # rough, what a stored entry of the data takes of a certificate
+    SECONDS = 12e-8  # of a certificate for each stored entry, roughly, to judge whether a deadline leaves time for it
 
     @staticmethod
     def error(result: Any, size: Any, terms: float) -> Any:
-        """By how much a sum of so many terms may be off at most; `size` is the sum of their absolute values.
+        """Return a bound of the error of a sum of `terms` terms; `size` is the sum of their absolute values.
 
-        What the products lose, and what two extractions leave, is added up in ordinary arithmetic, and is of order
-        eps^2 and eps^3 of the largest of the sums that are taken together.
+        Rounding errors of the products, and remainders of two extractions, are added up in ordinary arithmetic: they
+        are of order eps^2 and eps^3 of the largest of the sums that are taken together.
         """
         return 2.0 * _EPS * np.abs(result) + 8.0 * (terms + 8.0) * _EPS * _EPS * np.max(size, initial=0.0)
 
     @staticmethod
     def terms(X: Any, terms: int, axis: int) -> int:
-        """The terms of a sum over rows (axis 0) or columns (1)."""
+        """Return the terms of a sum over rows (axis 0) or columns (1)."""
         return terms
 
     @staticmethod
     def scores(X: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
-        """X w + b, in which w.x and b may cancel."""
+        """Return X w + b, in which w.x and b may cancel: shape (n,)."""
         out = np.empty(X.shape[0])
         for rows, block in _small_blocks(X):
             lines, columns, values = _entries(block)
@@ -201,7 +203,7 @@ class Compensated:
 
     @staticmethod
     def combine(X: Any, c: np.ndarray) -> np.ndarray:
-        """X^T c."""
+        """Return X^T c: shape (d,)."""
         parts = []
         for rows, block in _small_blocks(X):
             lines, columns, values = _entries(block)
@@ -213,7 +215,7 @@ class Compensated:
 
     @staticmethod
     def total(v: np.ndarray) -> float:
-        """The sum of the entries of v."""
+        """Return the sum of the entries of v."""
         rest, sums = np.asarray(v, float), []
         for _ in range(2):
             part = _high_part(rest)
@@ -223,12 +225,12 @@ class Compensated:
 
     @staticmethod
     def summed(each: Callable[..., np.ndarray], *vectors: np.ndarray) -> float:
-        """The sum of the entries of each(*vectors), which has one for each of theirs."""
+        """Return the sum of the entries of each(*vectors), an elementwise function."""
         return Compensated.total(each(*vectors))
 
     @staticmethod
     def square(v: np.ndarray, p: float = 2.0) -> float:
-        """|v|_p^2; compensated at p = 2 only."""
+        """Return |v|_p^2; compensated at p = 2 only."""
         if p != 2.0:
             size = any_norm(v, p)
             return size * size
@@ -240,7 +242,7 @@ class Compensated:
 
     @staticmethod
     def norm(v: np.ndarray, p: float = 2.0) -> float:
-        """|v|_p, also where powers would over- or underflow; compensated at p = 2 only."""
+        """Return |v|_p, also where powers would over- or underflow; compensated at p = 2 only."""
         if p != 2.0:
             return any_norm(v, p)
         scale = _power_of_two(v)
@@ -251,22 +253,22 @@ Arithmetic = type[Plain] | type[Compensated]
 
 
 def powers_error(p: float, terms: int) -> float:
-    """The relative error of a p-norm, beyond what the arithmetic of its sum says: that of the powers.
+    """Return a bound of the relative error of a p-norm that its powers add to the error of the sum.
 
-    Each power is off by a few units of the last digit and p times the rounding of the quotient it is taken of, of
-    which the root leaves the p-th part; so it does of the sum's own rounding, terms of it at most.
+    Each power is off by a few units of the last digit, and by p times the rounding of its base; the root divides
+    relative errors by p, and so it does with the rounding of the sum of `terms` powers.
     """
     return 0.0 if p == 2.0 or np.isinf(p) else (terms / p + 16.0) * _EPS
 
 
 def _power_of_two(v: np.ndarray) -> float:
-    """About the size of the largest entry: to divide by it rounds nothing."""
+    """Return a power of two near the largest entry: division by it rounds nothing."""
     top = float(np.abs(v).max(initial=0.0))
     return float(2.0 ** np.floor(np.log2(top))) if np.isfinite(top) and top > 0.0 else 1.0
 
 
 class CutShortError(Exception):
-    """Sums over rows were not made to their end: they were told to stop."""
+    """Sums over rows that were stopped before their end."""
 
 
 _goes_on: ContextVar[Callable[[], bool]] = ContextVar("goes_on", default=lambda: True)
@@ -274,9 +276,9 @@ _goes_on: ContextVar[Callable[[], bool]] = ContextVar("goes_on", default=lambda:
 
 @contextmanager
 def cut_short_unless(goes_on: Callable[[], bool]) -> Iterator[None]:
-    """Sums of more digits than plain ones have, over rows, end with CutShortError in here once this is false.
+    """Make compensated sums over rows end with CutShortError once `goes_on` returns False.
 
-    They take many times as long as any other pass over the data. Asked before every block of rows.
+    They take many times as long as any other pass over the data. It is called before every block of rows.
     """
     before = _goes_on.set(goes_on)
     try:
@@ -286,6 +288,7 @@ def cut_short_unless(goes_on: Callable[[], bool]) -> Iterator[None]:
 
 
 def _small_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
+    """Yield rows a block at a time, as long as the sums over them may go on."""
     n, d = X.shape
     goes_on = _goes_on.get()
     entries = X.nnz if sp.issparse(X) else n * d
@@ -298,7 +301,7 @@ def _small_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
 
 
 def _entries(block: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Row, column and value of every stored entry."""
+    """Return row, column and value of every stored entry."""
     if sp.issparse(block):
         lines = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
         return lines, np.asarray(block.indices), np.asarray(block.data, dtype=float)
@@ -308,7 +311,7 @@ def _entries(block: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _grouped(a: np.ndarray, b: np.ndarray, groups: np.ndarray, size: int) -> np.ndarray:
-    """Sums of a_k b_k over the members of each group."""
+    """Return the sums of a_k b_k over the members of each group: shape (size,)."""
     first, second, rest = _parts(a, b, groups, size)
     total = first + second  # they may cancel: what this addition loses is kept
     back = total - first
@@ -319,7 +322,7 @@ def _grouped(a: np.ndarray, b: np.ndarray, groups: np.ndarray, size: int) -> np.
 def _parts(
     a: np.ndarray, b: np.ndarray, groups: np.ndarray, size: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same as unevaluated sums of three, the first two without rounding error."""
+    """Return the sums of `_grouped` as three terms each, the first two without rounding error."""
     product, error = _two_product(a, b)
     high, rest = _exact_sums(product, groups, size)
     return *high, np.bincount(groups, weights=rest + error, minlength=size)
@@ -328,7 +331,7 @@ def _parts(
 def _exact_sums(
     v: np.ndarray, groups: np.ndarray, size: int
 ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-    """Two sums of high-order parts, each without any rounding error, and what is left of v."""
+    """Return two sums of high-order parts, each without any rounding error, and the remainder of v."""
     sums = []
     for _ in range(2):
         part = _high_part(v)
@@ -338,7 +341,7 @@ def _exact_sums(
 
 
 def _high_part(v: np.ndarray) -> np.ndarray:
-    """The leading digits of all entries, multiples of one power of two such that every sum of them is exact.
+    """Return the leading digits of all entries: multiples of one power of two, of which every sum is exact.
 
     v itself where it is 0 or not finite.
     """
@@ -351,7 +354,7 @@ def _high_part(v: np.ndarray) -> np.ndarray:
 
 
 def _two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """a b = product + error, exactly (Dekker, with Veltkamp's splitting) where nothing over- or underflows."""
+    """Return (product, error) with a b = product + error, exactly where nothing over- or underflows (Dekker)."""
     product = a * b
     a1, b1 = _upper_half(a), _upper_half(b)
     a2, b2 = a - a1, b - b1
@@ -359,6 +362,7 @@ def _two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _upper_half(a: np.ndarray) -> np.ndarray:
+    """Return a rounded to its upper 26 bits (Veltkamp's splitting)."""
     if LARGE < np.abs(a).max(initial=0.0) < np.inf:
         return _upper_half(a * 2.0**-30) * 2.0**30
     t = 134217729.0 * a  # 2^27 + 1

@@ -1,4 +1,4 @@
-"""How many threads a call takes: of Python what n_jobs says, of BLAS one."""
+"""Numbers of threads: n_jobs for Python, one for BLAS."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController
 
 
 def jobs(n_jobs: int | None, parts: int | None = None) -> int:
-    """Threads for so many parts of the work: n_jobs in joblib's sense, but no more than there are processors.
+    """Return the threads for this many parts of the work: n_jobs in joblib's sense, at most one a processor.
 
     A container's share and the affinity of the process count. More threads than that would only wait for each other,
     or use up the share in the first part of each period. Among several jobs of joblib (a grid search with n_jobs), this
@@ -32,7 +32,7 @@ def jobs(n_jobs: int | None, parts: int | None = None) -> int:
 
 
 def _processors() -> int:
-    """How many processors are ours."""
+    """Return the processors that this call may use."""
     backend: Any = get_active_backend()[0]
     if not backend.nesting_level:
         return cpu_count()
@@ -43,7 +43,7 @@ def _processors() -> int:
 
 
 class BlasThreads(ContextDecorator):
-    """BLAS has so many threads while anybody is inside, from whichever thread of Python.
+    """Context in which BLAS has `count` threads, from whichever thread of Python.
 
     The setting is the process's: of two fits at the same time the first to end must not give it back to the second,
     nor the second restore what it has found.

@@ -1,7 +1,7 @@
-"""The free intercept: the exact minimiser of the loss in b, and the balance of the dual weights.
+"""The free intercept: the exact minimiser of the loss in b.
 
 For fixed w the loss is convex and piecewise linear (hinge) or piecewise quadratic (squared hinge) in b, with a
-kink at t_i = y_i - w.x_i for every pattern: below it for the positive class, above it for the negative one, the
+breakpoint at t_i = y_i - w.x_i for every pattern: below it for the positive class, above it for the negative one, the
 pattern costs something.
 """
 
@@ -13,11 +13,11 @@ import numpy as np
 
 from .problem import Problem, best_length
 
-STILL = 1e-9  # a length that changes by no more has been found
+STILL = 1e-9  # relative change of a length that ends the search: the objective is within its square, 1e-18
 
 
 def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
-    """The b that is best for these scores z = w.x; the midpoint where an interval is.
+    """Return the b of least loss for scores z = w.x; the midpoint of an interval of them.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.n
         k = int(np.argmax(slope >= -rounding))
         if abs(slope[k]) > rounding:
             return float(t[k])
-        # the slope is zero from t_k to the next kink that has a weight
+        # the slope is zero from t_k to the next breakpoint that has a weight
         later = t[k + 1 :][c[k + 1 :] > 0.0]
         return 0.5 * float(t[k] + later[0])
     free_from, free_to = float(t[positive & (c > 0.0)].max()), float(t[~positive & (c > 0.0)].min())
@@ -68,9 +68,9 @@ def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.n
 def best_multiple_and_intercept(
     problem: Problem, square: float, z: np.ndarray, b: float, y: np.ndarray, weights: np.ndarray, turns: int
 ) -> tuple[float, float]:
-    """(t, b): the multiple of a w that is best under squared losses, with its intercept.
+    """Return (t, b): the best multiple of a w under squared losses, and its intercept.
 
-    The length and a free intercept in turn; any other intercept grows with w.
+    The length and a free intercept are optimised in turn; any other intercept grows with w.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def best_multiple_and_intercept(
 
 
 def _signs_of_slopes(c: np.ndarray, positive: np.ndarray) -> np.ndarray:
-    """-1, 0 or 1 for each partial sum of c less the sum of the positive ones, in whole numbers: without rounding."""
+    """Return the sign of each partial sum of c less the sum over positive rows, in integers: without rounding."""
     ratios = [value.as_integer_ratio() for value in c.tolist()]
     common = max(below for _, below in ratios)  # powers of two
     whole = [above * (common // below) for above, below in ratios]

@@ -13,7 +13,7 @@ SCHEMES = ("ovr", "ovo")
 
 
 class Parts(ABC):
-    """The binary problems of a number of classes.
+    """A scheme of binary problems for several classes.
 
     Parameters
     ----------
@@ -34,35 +34,35 @@ class Parts(ABC):
 
     @abstractmethod
     def signs(self, k: int, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Labels -1.0 and 1.0 of problem k for rows of these classes, and which rows take part."""
+        """Return labels -1.0 and 1.0 of problem k for rows of these classes, and which rows take part."""
 
     @abstractmethod
     def sides(self, k: int, classes: np.ndarray) -> tuple[Any, Any]:
-        """What the negative and the positive rows of problem k are called."""
+        """Return the names of the negative and the positive side of problem k."""
 
     @abstractmethod
     def packed(self, coefficients: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """`dual_coef_` of the coefficients (problems, rows) of support vectors of these classes, sorted by class."""
+        """Return `dual_coef_` from the coefficients (problems, rows) of support vectors, sorted by class."""
 
     @abstractmethod
     def unpacked(self, dual_coef: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """The coefficients (problems, rows) of `dual_coef_`; `counts`: support vectors of each class."""
+        """Return the coefficients (problems, rows) from `dual_coef_`; `counts`: support vectors of each class."""
 
     @abstractmethod
     def problems(self, code: int) -> np.ndarray:
-        """The problems that the rows of `dual_coef_` belong to, in the columns of this class."""
+        """Return the problem of each row of `dual_coef_`, in the columns of this class."""
 
     @abstractmethod
     def values(self, scores: np.ndarray) -> np.ndarray:
-        """One value for each class from the scores (rows, problems)."""
+        """Return one value for each class from the scores (rows, problems): shape (rows, classes)."""
 
     def votes(self, scores: np.ndarray) -> np.ndarray:
-        """What the class that is predicted has most of."""
+        """Return the values of which the predicted class has the largest: shape (rows, classes)."""
         return self.values(scores)
 
 
 class AgainstRest(Parts):
-    """Class k is positive in problem k; of two classes there is one problem, in which the second is."""
+    """One-vs-rest: class k is positive in problem k; two classes make one problem, in which the second is positive."""
 
     name = "ovr"
 
@@ -90,7 +90,7 @@ class AgainstRest(Parts):
 
 
 class AgainstEachOther(Parts):
-    """Classes i < j in problem (i, j), in which i is positive, as in SVC.
+    """One-vs-one: classes i < j in problem (i, j), in which i is positive, as in SVC.
 
     A support vector has a coefficient for each of the other classes: row j - 1 of `dual_coef_` where j is larger than
     its own class, row j where it is smaller.
@@ -129,7 +129,7 @@ class AgainstEachOther(Parts):
 
     @staticmethod
     def _columns(counts: np.ndarray) -> list[slice]:
-        """Where the support vectors of each class are, of so many each."""
+        """Return the columns of the support vectors of each class, which number `counts`."""
         ends = np.cumsum(counts).tolist()
         return [slice(first, last) for first, last in zip([0, *ends], ends, strict=False)]
 
@@ -137,13 +137,13 @@ class AgainstEachOther(Parts):
         return np.array([k for k, pair in enumerate(self.pairs) if code in pair])
 
     def votes(self, scores: np.ndarray) -> np.ndarray:
-        """The pairs that each class wins."""
+        """Return the number of pairs that each class wins."""
         classes = np.eye(self.count, dtype=np.float32)  # small whole numbers, of which sums are exact
         first, second = classes[np.array(self.pairs).T]
         return (scores > 0.0).astype(np.float32) @ (first - second) + second.sum(axis=0)
 
     def values(self, scores: np.ndarray) -> np.ndarray:
-        """Votes, and the sum of scores squeezed to less than half a vote, which decides between equals, as in SVC."""
+        """Return votes plus the sum of scores squeezed to less than half a vote, which decides ties, as in SVC."""
         sums = np.zeros((scores.shape[0], self.count))
         for k, (i, j) in enumerate(self.pairs):  # one after the other: as they are added in a row by itself
             sums[:, i] += scores[:, k]
@@ -152,14 +152,14 @@ class AgainstEachOther(Parts):
 
 
 def parts_of(scheme: str, count: int) -> Parts:
-    """The problems of this scheme; of two classes there is one in any case, the second class against the first."""
+    """Return the problems of this scheme; for two classes one in any case, the second class against the first."""
     if scheme == "ovo" and count > 2:
         return AgainstEachOther(count)
     return AgainstRest(count)
 
 
 def named_parts(parts: Parts, classes: np.ndarray) -> list[Any]:
-    """The class of each problem, or its pair of classes; None of the only problem of two classes."""
+    """Return the class of each problem, or its pair of classes; None for the only problem of two classes."""
     if len(classes) == 2:
         return [None]
     return [

@@ -1,4 +1,4 @@
-"""The problem record: what is minimised, its dual, and when the two are close enough.
+"""The problem record: the primal and the dual objective, and the relative gap between them.
 
 Soft problems (C finite), in scikit-learn's scaling, s_i being the sample weights::
 
@@ -25,8 +25,12 @@ import numpy as np
 
 LOSSES = ("hinge", "squared_hinge")
 INTERCEPTS = ("none", "free", "augmented")
-CROSSED = 1e-6  # share by which rounding may have bounds cross; beyond, one of them is wrong
-LARGEST = 1e305  # 1 / (2 C s_i) of a row whose weight is next to nothing
+CROSSED = (
+    1e-6  # share by which rounding may have bounds cross: far more than it does; beyond, one of them is wrong
+)
+LARGEST = (
+    1e305  # 1 / (2 C s_i) of a row whose weight is next to nothing: sums of a thousand are float64 numbers
+)
 
 
 @dataclass(frozen=True)
@@ -57,18 +61,15 @@ class Problem:
     power: int = 2
 
     def __post_init__(self) -> None:
-        if self.loss not in LOSSES:
-            raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}; got {self.loss!r}.")
+        for name, choices in (("loss", LOSSES), ("intercept", INTERCEPTS)):
+            if getattr(self, name) not in choices:
+                names = ", ".join(map(repr, choices))
+                raise ValueError(f"{name} must be one of {names}; got {getattr(self, name)!r}.")
         if not (isinstance(self.C, int | float | np.number) and self.C > 0):
             raise ValueError(f"C must be a positive number, or inf for the hard margin; got {self.C!r}.")
-        if self.intercept not in INTERCEPTS:
-            raise ValueError(
-                f"intercept must be one of {', '.join(map(repr, INTERCEPTS))}; got {self.intercept!r}."
-            )
-        if not (np.isfinite(self.intercept_scaling) and self.intercept_scaling > 0):
-            raise ValueError(
-                f"intercept_scaling must be a positive, finite number; got {self.intercept_scaling!r}."
-            )
+        scaling = self.intercept_scaling
+        if not (np.isfinite(scaling) and scaling > 0):
+            raise ValueError(f"intercept_scaling must be a positive, finite number; got {scaling!r}.")
         if not self.p >= 1.0:
             raise ValueError(f"p must be a number from 1 to inf; got p={self.p!r}.")
         if self.power not in (1, 2):
@@ -81,17 +82,17 @@ class Problem:
 
     @property
     def euclidean(self) -> bool:
-        """Does half of a squared 2-norm stand in the problem, or is it a hard margin at p = 2, which is the same?"""
+        """Whether the problem has half a squared 2-norm, or is a hard margin at p = 2, which is the same."""
         return self.p == 2 and (self.power == 2 or self.hard)
 
     @property
     def hard(self) -> bool:
-        """Is this the hard margin?"""
+        """Whether this is the hard margin."""
         return math.isinf(self.C)
 
     @property
     def free(self) -> bool:
-        """Is the intercept unregularised? Then the dual weights balance: sum alpha_i y_i = 0."""
+        """Whether the intercept is unregularised; the dual variables then balance: sum alpha_i y_i = 0."""
         return self.intercept == "free"
 
     @property
@@ -101,109 +102,88 @@ class Problem:
 
     @property
     def cap(self) -> float:
-        """The largest dual weight of a pattern of weight 1; inf where there is none."""
+        """The largest dual variable of a pattern of weight 1; inf where it is unbounded."""
         return self.C if self.loss == "hinge" else np.inf
 
     def caps(self, weights: np.ndarray) -> np.ndarray:
-        """The largest dual weight of each pattern: C s_i for the hinge, else none."""
+        """Return the largest dual variable of each pattern: C s_i for the hinge, else inf; 0 for weight 0."""
         return np.where(weights > 0.0, np.inf, 0.0) if math.isinf(self.cap) else self.cap * weights
 
     def capped(self, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """These numbers, none of them negative or beyond the cap of its pattern: they themselves where none is."""
+        """Return dual variables clipped to [0, cap]; 0 for patterns of weight 0."""
         if not math.isinf(self.cap):
             return np.clip(alpha, 0.0, self.caps(weights))
-        if alpha.min(initial=0.0) >= 0.0 and weights.min(initial=1.0) > 0.0:
-            return alpha
-        out = np.maximum(alpha, 0.0)
-        np.copyto(out, 0.0, where=weights <= 0.0)
-        return out
+        return np.where(weights > 0.0, np.maximum(alpha, 0.0), 0.0)
 
     def delta2(self, weights: np.ndarray) -> np.ndarray:
-        """Square of each pattern's own coordinate in the extended space: 1 / (2 C s_i) for squared hinge."""
+        """Return the square of each pattern's slack coordinate: 1 / (2 C s_i) for squared hinge, else 0."""
         if self.hard or self.loss == "hinge":
             return np.zeros(len(weights))
-        if len(weights) > 1 and alike(weights):
-            return np.full(len(weights), self.delta2(weights[:1])[0])
         with np.errstate(divide="ignore", over="ignore"):
-            out = np.multiply(self.C, weights, dtype=float)
-            np.divide(0.5, out, out=out)
-        np.minimum(out, LARGEST, out=out)
-        np.copyto(out, 0.0, where=weights <= 0.0)
-        return out
+            out = 0.5 / np.multiply(self.C, weights, dtype=float)
+        return np.where(weights > 0.0, np.minimum(out, LARGEST), 0.0)
 
     def norm2(self, square: float, intercept: float) -> float:
-        """|w|^2 at p = 2, the weight of an augmented intercept included."""
+        """Return |w|^2 at p = 2, the weight of an augmented intercept included."""
         own = intercept / self.rho if self.rho else 0.0
         return square + own * own
 
     def weights(self, w: np.ndarray, intercept: float) -> np.ndarray:
-        """w as the norm sees it: with the weight of an augmented intercept."""
+        """Return w with the weight of an augmented intercept, which belongs to the norm."""
         return np.append(w, intercept / self.rho) if self.rho else w
 
     @staticmethod
     def balanced(y: np.ndarray, alpha: np.ndarray) -> np.ndarray | None:
-        """The dual weights with the heavier class scaled down to the other's total; None where one class has none."""
+        """Return dual variables with the heavier class scaled down to the other's total; None if one class has none."""
         positive = y > 0
         plus, minus = float(alpha @ positive), float(alpha @ ~positive)
         if not (plus > 0.0 and minus > 0.0):
             return None
-        out = np.where(positive, min(1.0, minus / plus), min(1.0, plus / minus))
-        out *= alpha
-        return out
+        return alpha * np.where(positive, min(1.0, minus / plus), min(1.0, plus / minus))
 
     def losses(self, margins: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """What each pattern adds to the primal objective."""
-        xi = np.subtract(1.0, margins, dtype=float)
-        np.maximum(xi, 0.0, out=xi)
-        with np.errstate(over="ignore"):  # a point that is as bad as that
-            if self.loss == "squared_hinge":
-                xi *= xi
-            xi *= self.C * weights
-        return xi
+        """Return each pattern's term of the primal objective."""
+        xi = np.maximum(np.subtract(1.0, margins, dtype=float), 0.0)
+        with np.errstate(over="ignore"):  # at a point that is as bad as that
+            return self.C * weights * (xi * xi if self.loss == "squared_hinge" else xi)
 
     def gains(self, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """What each pattern adds to the dual objective, the norm left aside."""
+        """Return each pattern's term of the dual objective, which has the norm beside."""
         if self.hard or self.loss == "hinge":
             return alpha
         # alpha^2 / (4 C s_i), with no number that could overflow where alpha is small
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            out = np.multiply(4.0 * self.C, weights, dtype=float)
-            np.divide(alpha, out, out=out)
-            out *= alpha
-        np.copyto(out, 0.0, where=alpha <= 0.0)
-        np.subtract(alpha, out, out=out)
-        return out
+            squares = alpha / np.multiply(4.0 * self.C, weights, dtype=float) * alpha
+        return alpha - np.where(alpha > 0.0, squares, 0.0)
 
     def penalty(self, length: float) -> float:
-        """What a w of this length adds to the primal objective."""
+        """Return the norm's term of the primal objective."""
         return 0.5 * length * length if self.power == 2 else length
 
     def primal(
         self, penalty: float, margins: np.ndarray, weights: np.ndarray, total: Callable[[Any], float] = np.sum
     ) -> float:
-        """The objective of a soft problem at a point whose norm adds `penalty`."""
+        """Return the objective of a soft problem at a point whose norm adds `penalty`."""
         return float(penalty + total(self.losses(margins, weights)))
 
     def dual(
         self, norm2: float, alpha: np.ndarray, weights: np.ndarray, total: Callable[[Any], float] = np.sum
     ) -> float:
-        """The dual objective of a soft problem; `norm2` is that of v = sum alpha_i y_i x_i.
+        """Return the dual objective of a soft problem; `norm2` is |v|^2, v = sum alpha_i y_i x_i.
 
-        At ``power=1`` that of alpha / max(1, |v|), or a little less: the gains are concave, and 0 at 0.
+        At ``power=1`` it is that of alpha / max(1, |v|), or a little less: the gains are concave, and 0 at 0.
         """
         return self.worth(float(total(self.gains(alpha, weights))), norm2)
 
     def worth(self, gains: float, norm2: float) -> float:
-        """The same of the sum of what the patterns add."""
+        """Return the dual objective from the sum of the patterns' terms, `gains`."""
         return gains - 0.5 * norm2 if self.power == 2 else gains / max(1.0, norm2**0.5)
 
     def multiple(self, alpha: np.ndarray, norm2: float, weights: np.ndarray) -> float:
-        """The multiple of dual weights, not all zero, with the largest dual value; `norm2` as for `dual`."""
+        """Return the multiple of dual variables, not all zero, of the largest dual value; `norm2` as for `dual`."""
         own, most = 0.0, np.inf
         if self.loss == "squared_hinge":
-            scaled = self.delta2(weights)
-            scaled *= alpha
-            own = float(scaled @ alpha)
+            own = float((self.delta2(weights) * alpha) @ alpha)
         else:
             # where both are 0 it is not a number, which fmin passes over
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -213,7 +193,7 @@ class Problem:
         return best_multiple(float(alpha.sum()), norm2 + own, most)
 
     def gap(self, lower: float, upper: float) -> float:
-        """The certified relative gap between a lower and an upper bound.
+        """Return the certified relative gap between a lower and an upper bound.
 
         Soft: (primal - dual) / dual, infinite while dual <= 0. Hard: 1 - lower / upper of the margin. Infinite where
         bounds contradict each other, prove nothing, or are no numbers; never NaN.
@@ -230,7 +210,7 @@ class Problem:
 
 
 def dual_exponent(p: float) -> float:
-    """q with 1/p + 1/q = 1.
+    """Return q with 1/p + 1/q = 1.
 
     Parameters
     ----------
@@ -251,12 +231,12 @@ def dual_exponent(p: float) -> float:
 
 
 def contradict(lower: float, upper: float) -> bool:
-    """Are these bounds further on the wrong side of each other than rounding may have them?"""
+    """Return whether bounds are further on the wrong side of each other than rounding may have them."""
     return upper < lower - CROSSED * abs(lower)
 
 
 def proves_nothing(lower: float, upper: float) -> bool:
-    """Tell whether neither bound restricts the best value: the upper one is infinite, the lower one not positive.
+    """Return whether neither bound restricts the best value: the upper one is infinite, the lower one not positive.
 
     Objectives and largest margins are never negative, so that a lower bound of zero or less is no statement. NaN, which
     sums that overflow leave, is no bound either.
@@ -265,18 +245,18 @@ def proves_nothing(lower: float, upper: float) -> bool:
 
 
 def alike(weights: np.ndarray) -> bool:
-    """Are all weights the same?"""
+    """Return whether all weights are the same."""
     return weights[0] == weights[-1] and float(weights.min()) == float(weights.max())
 
 
 def best_multiple(total: float, quadratic: float, most: float) -> float:
-    """The t of at most `most` that maximises t total - t^2 quadratic / 2, the dual value along one line."""
+    """Return the t of at most `most` that maximises t total - t^2 quadratic / 2, the dual value along one line."""
     best = min(total / quadratic if quadratic > 0.0 else np.inf, most)
     return best if math.isfinite(best) else 1.0
 
 
 def best_length(norm2: float, margins: np.ndarray, costs: np.ndarray) -> float:
-    """The t >= 0 that minimises t^2 norm2 / 2 + sum costs max(0, 1 - t margins)^2.
+    """Return the t >= 0 that minimises t^2 norm2 / 2 + sum costs max(0, 1 - t margins)^2.
 
     The derivative is piecewise linear and rises: Newton's steps from the segment at 0, within a bracket.
     """

@@ -1,4 +1,4 @@
-"""How a fit ended."""
+"""The status of a fit at its end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """Every fit ends in one of these, with a gap; none is a warning."""
+    """The end of a fit, which also has a gap; none is a warning."""
 
     CERTIFIED = "CERTIFIED"  #: the certified gap is at most `tol`
     CONVERGED = "CONVERGED"  #: the rule ended by its own criterion, with a larger gap
@@ -36,5 +36,5 @@ _ORDER = [  # from good news to bad; a model of several classes has the worst st
 
 
 def worst(statuses: Iterable[Status]) -> Status:
-    """The status of a model of several problems."""
+    """Return the status of a model of several problems."""
     return max(statuses, key=_ORDER.index)

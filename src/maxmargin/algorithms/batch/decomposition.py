@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...engine.jit import compiled
-from ...engine.state import Fixed
+from ...engine.state import Unscaled
 from ...problem.problem import Problem
 from ..base import Bias, Facts, Plan
 from .kernel_rows import KernelRows, add_rows
@@ -64,7 +64,7 @@ class Decomposition:
     convergent: ClassVar[bool] = True
     shuffle: ClassVar[bool] = True  # needs no order of the rows
     bias: ClassVar[Bias] = Bias.OWN
-    scale: ClassVar[Any] = Fixed
+    scale: ClassVar[Any] = Unscaled
 
     def refuses(self, problem: Problem) -> str | None:
         """Return None: no kernel problem is refused."""

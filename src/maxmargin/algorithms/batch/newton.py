@@ -32,7 +32,7 @@ import scipy.sparse as sp
 from ...engine.line_search import subtract
 from ...engine.newton import Squared, descend, diagonal, follow, products, weigh
 from ...engine.storage import Dense, Sparse
-from ...engine.vectors import Plain as Vector
+from ...engine.vectors import EuclideanVector as Vector
 from ...problem.problem import Problem
 from .active_hessian import ActiveHessian
 from .cholesky import factor

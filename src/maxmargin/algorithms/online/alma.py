@@ -5,55 +5,50 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+import numpy as np
+
 from ...engine.jit import record
-from ...engine.state import Lazy
+from ...engine.state import Scaled
 from ...problem.problem import Problem
 from ..base import Facts, PerceptronLike, Plan, from_two_on, is_number, require
 
-EXACTLY = 100_000  # updates at most that are counted one by one
+# Updates at most that `elapsed` counts one by one: a tenth of a second. Beyond, the bound c sqrt(k) is next to exact.
+EXACTLY = 100_000
 
 
 @record
-class Approach(NamedTuple):
-    """Update when w.y/R <= gamma_k:  theta <- theta + eta_k y/R, cut to norm 1; gamma_k, eta_k fall with 1/sqrt(k).
+class ALMAStep(NamedTuple):
+    """ALMA_p on the scaled patterns y^: y / R, or y divided by its own norm.
 
-    w = f^-1(theta), which is theta at p = 2.
+    The paper's step w <- f^-1(f(w) + eta_k y^) is linear in theta = f(w), the link being homogeneous. h.time() counts
+    the updates: k - 1.
     """
 
-    gamma: float
-    eta: float
-    R: float
+    gamma: float  # (1 - alpha) B sqrt(p - 1)
+    eta: float  # C / sqrt(p - 1)
+    R: float  # 1 where patterns are divided by their own norms
+    normalise: bool
 
     def threshold(self, h):
+        # (1 - alpha) gamma_k, gamma_k = B sqrt(p - 1) / sqrt(k), times R: scores are of the patterns as they are
         return self.R * self.gamma * (h.time() + 1.0) ** -0.5
 
     def wrong(self, h, i, s, limit):
+        # w.y^ <= (1 - alpha) gamma_k
+        if self.normalise:
+            return s <= limit * h.length2(i) ** 0.5 and h.length2(i) > 0.0
         return s <= limit
 
     def step(self, h, i, s):
-        h.learn(i, self.eta * (h.time() + 1.0) ** -0.5 / self.R, s)
+        # theta <- theta + eta_k y^, eta_k = C / sqrt((p - 1) k)
+        step = self.eta * (h.time() + 1.0) ** -0.5 / self.R
+        if self.normalise:
+            step *= h.length2(i) ** -0.5
+        h.learn(i, step, s)
+        # theta <- theta / max(1, |theta|_p)
         if h.norm2() > 1.0:
             h.shrink(h.norm2() ** -0.5)
-        h.tick()
-
-
-@record
-class ApproachNormalised(NamedTuple):
-    """The same with every pattern divided by its own norm."""
-
-    gamma: float
-    eta: float
-
-    def threshold(self, h):
-        return self.gamma * (h.time() + 1.0) ** -0.5
-
-    def wrong(self, h, i, s, limit):
-        return s <= limit * h.length2(i) ** 0.5 and h.length2(i) > 0.0
-
-    def step(self, h, i, s):
-        h.learn(i, self.eta * (h.time() + 1.0) ** -0.5 * h.length2(i) ** -0.5, s)
-        if h.norm2() > 1.0:
-            h.shrink(h.norm2() ** -0.5)
+        # k <- k + 1
         h.tick()
 
 
@@ -64,11 +59,11 @@ class ALMA(PerceptronLike):
     Condition: w.y_k / R <= (1 - alpha) B sqrt(p - 1) / sqrt(k) (not strict), w = f^-1(theta), f being the link.
     Update: theta <- theta + C / sqrt((p - 1) k) y_k / R, divided by max(1, |theta|_p); k <- k + 1, from k = 1.
     (The paper's step is w <- f^-1(f(w) + ...): the link is homogeneous, so that all of it is linear in theta.)
-    2-norm soft margin: the same with an own coordinate for every row, and the mixed norm
+    2-norm soft margin: the same with a slack coordinate for every row, and the mixed norm
     sqrt(|theta|_p^2 + sum delta_k^2 alpha_k^2).
     Guarantee (B = sqrt(8) / alpha, C = sqrt(2)): with gamma the largest margin of the scaled patterns, at most
     (2 (p - 1) / gamma^2) (2 / alpha - 1)^2 + 8 / alpha - 4 updates; then the margin is at least (1 - alpha) gamma.
-    That holds with a warm start, too: k begins where the proof asks for no more than the dual weights give.
+    That holds with a warm start, too: k begins where the proof needs no more than the dual variables give.
 
     Parameters
     ----------
@@ -95,7 +90,7 @@ class ALMA(PerceptronLike):
     schedule: str = "plain"
 
     name: ClassVar[str] = "alma"
-    scale: ClassVar = Lazy
+    scale: ClassVar = Scaled
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -119,26 +114,21 @@ class ALMA(PerceptronLike):
         gamma = root * (1.0 - self.alpha) * (8.0**0.5 / self.alpha if self.B is None else self.B)
         eta = self.C / root
         growth = 2.0 * gamma * eta + self.C * self.C
-        if self.normalise:
-            return Plan(
-                rule=ApproachNormalised(gamma, eta),
-                unit=None,
-                clock=lambda alpha, lengths: elapsed(float(alpha @ lengths), eta, growth),
-            )
-        R = facts.R
-        return Plan(
-            rule=Approach(gamma, eta, R),
-            unit=None,
-            clock=lambda alpha, lengths: elapsed(R * float(alpha.sum()), eta, growth),
-        )
+        R = 1.0 if self.normalise else facts.R
+
+        def clock(alpha: np.ndarray, lengths: np.ndarray) -> float:
+            total = float(alpha @ lengths) if self.normalise else R * float(alpha.sum())
+            return elapsed(total, eta, growth)
+
+        return Plan(rule=ALMAStep(gamma, eta, R, self.normalise), unit=None, clock=clock)
 
 
 def elapsed(total: float, eta: float, growth: float) -> float:
-    """The most updates after which the theorem's proof counts on no more than this sum of dual weights, |theta|_p = 1.
+    """Return the most updates after which the theorem's proof needs no larger sum of dual variables, |theta|_p = 1.
 
-    The proof counts on s_1 = 0, s_k+1 = (s_k + eta / sqrt(k)) / sqrt(1 + growth / k), as what u gains in units of the
-    margin: |theta + step|^2 <= 1 + growth / k. theta.u is at least the sum of the dual weights times the margin, so
-    that the theorem holds for a run that begins with them and with the k of the same s_k.
+    The proof bounds theta.u from below by s_k times the margin, s_1 = 0, s_k+1 = (s_k + eta / sqrt(k)) /
+    sqrt(1 + growth / k), since |theta + step|^2 <= 1 + growth / k. theta.u is at least the sum of the dual variables
+    times the margin, so that the theorem holds for a run that begins with them and with the k of the same s_k.
     s_k <= c sqrt(k) from k = m on where this holds at m, c (growth + 1) >= 2 eta, and
     c^2 ((growth + 1) m + growth) >= 2 c eta m + eta^2.
     """

@@ -13,7 +13,10 @@ from ..base import Algorithm, Facts, Plan
 
 @record
 class Descend(NamedTuple):
-    """alpha_i <- clip(alpha_i + (1 - s) / |y_i x_i|^2, 0, cap): exact ascent of the dual along one weight."""
+    """Exact ascent of the dual along one variable: the step of Hsieh et al., for margins of `unit`.
+
+    The slack coordinate of the squared hinge is in the score and in |y_i x_i|^2, which is the paper's Q_ii + D_ii.
+    """
 
     unit: float
 
@@ -21,14 +24,16 @@ class Descend(NamedTuple):
         return self.unit
 
     def wrong(self, h, i, s, limit):
-        return (s < limit and h.dual(i) < h.room(i)) or (s > limit and h.dual(i) > 0.0)
+        # the projected gradient is not 0; the gradient is s - unit
+        return (s < limit and h.dual(i) < h.cap_of(i)) or (s > limit and h.dual(i) > 0.0)
 
     def step(self, h, i, s):
-        cap = h.room(i)
+        cap = h.cap_of(i)
         if h.length2(i) > 0.0:
-            h.reach(i, min(max(h.dual(i) + (self.unit - s) / h.length2(i), 0.0), cap))
-        else:  # no step changes its score: its cap at once, or, where there is none, any weight
-            h.reach(i, cap if cap < np.inf else self.unit)
+            # alpha_i <- min(max(alpha_i - gradient / Q_ii, 0), U), w <- w + (change) y_i x_i
+            h.set_dual(i, min(max(h.dual(i) + (self.unit - s) / h.length2(i), 0.0), cap))
+        else:  # no step changes its score: its cap at once, or, where there is none, any value
+            h.set_dual(i, cap if cap < np.inf else self.unit)
 
 
 @dataclass(frozen=True)

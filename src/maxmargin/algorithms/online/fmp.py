@@ -6,17 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from ...engine.jit import record
-from ...engine.state import Affine, Motion
+from ...engine.state import Motion, Scaled
 from ...problem.problem import Problem
 from ..base import Bias, Facts, PerceptronLike, Plan, is_number, is_squared, require
 
 
 @record
-class FixedMargin(NamedTuple):
-    """Update when l (w.x + b) <= gamma |w|:  w <- w + eta (l x - gamma * a subgradient of |w|),  b <- b + eta c^2 l.
-
-    The way down |w| ends at 0. With own coordinates they are part of w and of its norm.
-    """
+class FMPStep(NamedTuple):
+    """FMP_p at the margin gamma; slack coordinates are part of w and of its norm N."""
 
     gamma: float
     eta: float
@@ -26,17 +23,21 @@ class FixedMargin(NamedTuple):
         return self.gamma * h.norm2() ** 0.5
 
     def wrong(self, h, i, s, limit):
+        # l (w.x + b) <= gamma N
         return s <= limit
 
     def step(self, h, i, s):
+        # w <- w - eta gamma g, g a subgradient of N; the descent ends at 0
         k = h.descend(self.eta * self.gamma)
-        h.learn(i, self.eta, k * h.unbiased(i, s))
-        h.shift(self.eta * self.lift * h.y[i])
+        # w <- w + eta l x
+        h.learn(i, self.eta, k * h.score_without_bias(i, s))
+        # b <- b + eta c^2 l
+        h.add_to_bias(self.eta * self.lift * h.y[i])
 
 
 @dataclass(frozen=True)
-class GoesDown(PerceptronLike):
-    """What FMP and IMA have in common: w goes down its norm, and the bias is learnt with it.
+class NormDescent(PerceptronLike):
+    """Common part of FMP and IMA: w goes down its norm, and the bias is learnt with it.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class GoesDown(PerceptronLike):
 
     constant: float | None = None
 
-    scale: ClassVar = Affine
+    scale: ClassVar = Scaled
     bias: ClassVar[Bias] = Bias.OWN
     motion: ClassVar[Motion] = Motion.SUBGRADIENT
 
@@ -63,22 +64,22 @@ class GoesDown(PerceptronLike):
     def other_norm(self, problem: Problem) -> str | None:
         return None if is_squared(problem) else "norm_power=2"
 
-    def at(self, gamma: float, facts: Facts) -> FixedMargin:
-        """The rule for a margin."""
+    def at(self, gamma: float, facts: Facts) -> FMPStep:
+        """Return the rule for the margin gamma."""
         length2 = facts.radius2 if facts.length2 is None else facts.length2
         lift = self.constant**2 if self.constant is not None else (length2 or 1.0)
-        return FixedMargin(gamma, 1.0, lift if facts.problem.free else 0.0)
+        return FMPStep(gamma, 1.0, lift if facts.problem.free else 0.0)
 
 
 @dataclass(frozen=True)
-class FMP(GoesDown):
+class FMP(NormDescent):
     """FMP_p: a weight of at least a fixed p-margin, for every p from 1 to inf.
 
     Condition: l_k (w.x_k + b) <= gamma |w|_q (not strict: w = 0 is to move). Update: w <- w + l_k x_k - gamma g,
     b <- b + c^2 l_k, with g.w = |w|_q and |g|_p = 1: g_j = sign(w_j) (|w_j| / |w|_q)^(q-1); at q = 1 the signs, 0 at
     w_j = 0; at q = inf signs divided by their number, on the largest entries; 0 at w = 0. What -gamma g would carry
     beyond 0 stays there: at q = 1 single coordinates, at p = 2 the whole.
-    2-norm soft margin: with own coordinates delta_k v_k and N^2 = |w|_q^2 + sum delta_k^2 v_k^2 for |w|_q^2; g takes
+    2-norm soft margin: with slack coordinates delta_k v_k and N^2 = |w|_q^2 + sum delta_k^2 v_k^2 for |w|_q^2; g takes
     the factor |w|_q / N, and v <- (1 - gamma / N) v, v_k <- v_k + 1.
     Guarantee: with (u, b*), |u|_q = 1, of a margin gamma* > gamma, and G = max |g|_2 = d^max(0, 1/2 - 1/p), at most
     ((R_2 + gamma G)^2 + c^2) (|u|_2^2 + b*^2 / c^2) / (gamma* - gamma)^2 updates: (w, b / c) gains at least
@@ -86,7 +87,7 @@ class FMP(GoesDown):
     the condition leaves. (c = 0 where there is no bias.)
     A run that fails is a certificate: after T updates from 0, n_k of them by pattern k,
     |sum n_k l_k x_k|_p <= T gamma + |w|_p, whose second term grows with sqrt(T) only. At p = 2 w is the sum of its
-    dual weights itself; else these are the n_k.
+    dual variables itself; else these are the n_k.
 
     Parameters
     ----------

@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import ClassVar, NamedTuple
 
 from ...engine.state import Motion
 from ...problem.problem import Problem
 from ..base import Facts, Plan, is_number, require
-from .fmp import GoesDown
+from .fmp import NormDescent
+from .pegasos import is_count
 
-FEWEST, EACH = 6000, 20  # updates of a call where nothing else is said; the same for each pattern
+# Updates of a call of FMP without alpha or budget: 6,000, with which small sets reach 0.97 to 0.99 of the optimum, and
+# at least 20 for each pattern, so that each has its turn on large sets.
+FEWEST, EACH = 6000, 20
 
 
 class Increments(NamedTuple):
-    """What the schedule of IMA asks for."""
+    """Settings of the schedule of IMA."""
 
-    accuracy: float | None
+    accuracy: float | None  # alpha
     increment: float | None  # None: half of what the bounds leave
     budget: int | None  # None: as many updates as the theorem allows
-    growth: float  # the most that the square of (w, b / c) grows by with an update at gamma = 0, Euclidean
-    steepness: float  # the most that a subgradient is long, in the Euclidean norm
-    reach2: float  # the most that the square of the optimal (u, b* / c) is, |u|_q = 1
-    lift: float
+    growth: float  # R_2^2: an update at gamma = 0 adds at most as much to |w|_2^2
+    steepness: float  # G = max |g|_2 of subgradients g of |w|_q
+    reach2: float  # bound of |u|_2^2 + b*^2 / c^2 at the optimum (u, b*), |u|_q = 1
+    lift: float  # c^2
 
     def most(self, gamma: float, eta: float, start2: float) -> float:
-        """Updates after which margins of (1 + accuracy / 2) gamma are ruled out, from |(w, b / c)|^2 = start2.
+        """Return the updates after which margins of (1 + accuracy / 2) gamma are ruled out.
 
-        With e = accuracy gamma / 2, T updates gain T eta e along the optimum u, and T eta^2 K in squared length:
-        T eta e <= |u| (|start| + sqrt(|start|^2 + T eta^2 K)), so that T <= |u|^2 K / e^2 + 2 |u| |start| / (eta e).
+        They begin at |(w, b / c)|^2 = start2. With e = accuracy gamma / 2, T updates gain T eta e along the optimum u,
+        and T eta^2 K in squared length: T eta e <= |u| (|start| + sqrt(|start|^2 + T eta^2 K)), so that
+        T <= |u|^2 K / e^2 + 2 |u| |start| / (eta e).
         """
         if self.budget is not None:
             return self.budget
@@ -41,7 +44,7 @@ class Increments(NamedTuple):
 
 
 @dataclass(frozen=True)
-class IMA(GoesDown):
+class IMA(NormDescent):
     """IMA_p: the largest p-margin, for every p from 1 to inf, by FMP_p at rising margins.
 
     Turn: FMP at the margin gamma (see `FMP`), begun where the last one ended; when no pattern asks for an update, b
@@ -50,8 +53,8 @@ class IMA(GoesDown):
     From the third success on eta = sqrt(t_2 / t), t the updates so far, t_2 those at that success.
     A call fails when its budget of updates is spent; then IMA ends with the last success. Where neither alpha, nor
     increment, nor budget is given it does not end: gamma lies halfway between the margin reached and the bound that the
-    dual weights prove, and comes down when that bound does; so it goes on until `tol` is certified.
-    2-norm soft margin: that of the patterns with own coordinates, exactly.
+    dual variables prove, and comes down when that bound does; so it goes on until `tol` is certified.
+    2-norm soft margin: that of the patterns with slack coordinates, exactly.
     Guarantee: with alpha the end is at least a fraction 1 - alpha of the optimum: either it is certified, or the last
     call made more updates than a margin of (1 + alpha / 2) gamma = (1 + alpha / 2)^2 g / N allows.
     An update costs O(d) for p other than 2; at p = 2 the non-zeros of the pattern.
@@ -98,12 +101,7 @@ class IMA(GoesDown):
             self.increment,
         )
         require(
-            self.budget is None
-            or (
-                isinstance(self.budget, Integral)
-                and not isinstance(self.budget, bool)
-                and int(self.budget) >= 1
-            ),
+            self.budget is None or is_count(self.budget),
             "budget must be a whole number of updates, at least 1, or None",
             self.budget,
         )
@@ -134,9 +132,9 @@ class IMA(GoesDown):
 
 @dataclass(frozen=True)
 class FlexibleIMA(IMA):
-    """IMA_p with the flexible margin of its authors' code: slack that the norm does not see.
+    """IMA_p with the flexible margin of its authors' code: slack outside of the norm.
 
-    Condition: l_k (w.x_k + b) + delta_k^2 v_k <= gamma |w|_q: as in `IMA`, but the norm has no own coordinates in it.
+    Condition: l_k (w.x_k + b) + delta_k^2 v_k <= gamma |w|_q: as in `IMA`, but the norm has no slack coordinates in it.
     Update: as there, with v <- (1 - eta gamma / |w|_q) v, then v_k <- v_k + eta.
     Guarantee: that it ends, since a call of FMP has a budget. It is not the 2-norm soft margin: w shrinks by more than
     that asks for, and the margins it reaches prove nothing. Its bounds are those of its (w, b) and of its counts in the

@@ -1,4 +1,4 @@
-"""The Perceptron with a margin in each pattern's own measure."""
+"""The Perceptron with a margin in units of each pattern's own squared length."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LearnLocally(NamedTuple):
 
 @dataclass(frozen=True)
 class LocalPerceptron(PerceptronLike):
-    """The Perceptron whose threshold goes with each pattern's own length: it needs no largest one.
+    """The Perceptron with a threshold in units of each pattern's own squared length: it needs no largest one.
 
     Condition: a.y_k <= b |y_k|^2 (not strict). Update: a <- a + y_k.
     Guarantee: as of the Perceptron with margin, since |a + y_k|^2 <= |a|^2 + (1 + 2 b) |y_k|^2: at most

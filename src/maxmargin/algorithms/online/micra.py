@@ -6,16 +6,18 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from ...engine.jit import record
-from ...engine.state import Lazy
+from ...engine.state import Scaled
 from ..base import Facts, PerceptronLike, Plan, is_number, require
 
-SHARE = 0.1  # of the largest rate that the theorem allows
-UNKNOWN = 1e-3  # stands for gamma_d / R where the Perceptron run found no separator
+SHARE = 0.1  # of the largest rate that the theorem allows: the bound on the updates grows without limit towards it
+# Margin, in units of R, where the Perceptron run found no separator: small enough for most data, and large enough for
+# a rate with which a fit ends.
+UNKNOWN = 1e-3
 
 
 @record
-class Turn(NamedTuple):
-    """Update when u.y/R <= beta / t^epsilon:  u <- u + (eta / t^zeta) y/R, divided by its norm."""
+class NormalisedStep(NamedTuple):
+    """CRAMMA (zeta = 0), MICRA, and the fixed directional margin (epsilon = 0); u is a unit vector."""
 
     beta: float
     epsilon: float
@@ -24,6 +26,7 @@ class Turn(NamedTuple):
     R: float
 
     def start(self, h, order):
+        # u_1 = y_1 / |y_1|, t = 1; a first pattern of length 0 is passed over
         i = order[0]
         for k in order:
             if h.length2(i) == 0.0:
@@ -33,15 +36,19 @@ class Turn(NamedTuple):
         h.tick()
 
     def threshold(self, h):
+        # (beta / R) / t^epsilon of the paper, times R: scores are of the patterns as they are
         return self.R * self.beta * h.time() ** -self.epsilon
 
     def wrong(self, h, i, s, limit):
         return s <= limit
 
     def step(self, h, i, s):
+        # u <- u + eta_eff y / R, eta_eff = eta / t^zeta
         h.learn(i, self.eta * h.time() ** -self.zeta / self.R, s)
+        # u <- u / |u|
         if h.norm2() > 0.0:
             h.shrink(h.norm2() ** -0.5)
+        # t <- t + 1
         h.tick()
 
 
@@ -81,24 +88,24 @@ class CRAMMA(PerceptronLike):
     schedule: str = "plain"
 
     name: ClassVar[str] = "cramma"
-    scale: ClassVar = Lazy
+    scale: ClassVar = Scaled
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check(self.beta, self.eta, self.epsilon)
 
     def plan(self, facts: Facts) -> Plan:
-        return turn(self.beta, self.epsilon, self.eta, 0.0, facts)
+        return normalised_plan(facts, self.beta, self.eta, self.epsilon)
 
 
 @dataclass(frozen=True)
-class MICRA(PerceptronLike):
+class MICRA(CRAMMA):
     """MICRA^{epsilon, zeta}: CRAMMA with an effective rate eta / t^zeta.
 
     Condition: u.y_k / R <= beta / t^epsilon (not strict), |u| = 1. Update: u <- u + (eta / t^zeta) y_k / R, divided by
     its norm; t <- t + 1.
-    Guarantee: it always ends if 0 < zeta <= 1. The upper bound from its dual weights is poor for large zeta: what came
-    early is never washed out.
+    Guarantee: it always ends if 0 < zeta <= 1. The upper bound from its dual variables is poor for large zeta:
+    early patterns keep their part of u.
 
     Parameters
     ----------
@@ -119,22 +126,17 @@ class MICRA(PerceptronLike):
     mistakes", ICML 2007.
     """
 
-    beta: float = 2.0
-    eta: float | None = None
-    epsilon: float = 0.5
     zeta: float = 0.5
-    schedule: str = "plain"
 
     name: ClassVar[str] = "micra"
-    scale: ClassVar = Lazy
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check(self.beta, self.eta, self.epsilon)
         require(is_number(self.zeta) and 0.0 <= self.zeta <= 1.0, "zeta must lie between 0 and 1", self.zeta)
 
     def plan(self, facts: Facts) -> Plan:
-        return turn(self.beta, self.epsilon, self.eta, self.zeta, facts, SHARE if self.zeta == 0.0 else 1.0)
+        share = SHARE if self.zeta == 0.0 else 1.0
+        return normalised_plan(facts, self.beta, self.eta, self.epsilon, self.zeta, share)
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,7 @@ class FixedDirectionalMargin(PerceptronLike):
     schedule: str = "plain"
 
     name: ClassVar[str] = "fixed-margin"
-    scale: ClassVar = Lazy
+    scale: ClassVar = Scaled
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -172,30 +174,25 @@ class FixedDirectionalMargin(PerceptronLike):
 
     def plan(self, facts: Facts) -> Plan:
         beta = 0.9 * facts.floor() / facts.R if self.beta is None else self.beta
-        return turn(beta, 0.0, self.eta, 0.0, facts)
+        return normalised_plan(facts, beta, self.eta, epsilon=0.0)
 
 
 def check(beta: float, eta: float | None, epsilon: float = 1.0) -> None:
-    """The parameters that these have in common."""
+    """Refuse parameters beyond their ranges."""
     require(is_number(beta) and beta > 0.0, "beta must be a positive number (in units of R)", beta)
     require(eta is None or (is_number(eta) and eta > 0.0), "eta must be a positive number or None", eta)
     require(is_number(epsilon) and epsilon > 0.0, "epsilon must be a positive number", epsilon)
 
 
-def turn(
-    beta: float,
-    epsilon: float,
-    eta: float | None,
-    zeta: float,
-    facts: Facts,
-    share: float = SHARE,
+def normalised_plan(
+    facts: Facts, beta: float, eta: float | None, epsilon: float, zeta: float = 0.0, share: float = SHARE
 ) -> Plan:
-    """The plan, with a rate that the theorem covers where none is given."""
+    """Return the plan; where no rate is given, with this share of the largest one that the theorem allows."""
     rate = share * largest_rate(facts) if eta is None else eta
-    return Plan(rule=Turn(beta, epsilon, rate, zeta, facts.R), unit=None)
+    return Plan(rule=NormalisedStep(beta, epsilon, rate, zeta, facts.R), unit=None)
 
 
 def largest_rate(facts: Facts) -> float:
-    """What CRAMMA's theorem allows for a lower bound of the margin."""
+    """Return (sqrt(1 + 8 gamma / R) - 1) / 2 of CRAMMA's theorem 1, gamma being a lower bound of the margin."""
     gamma = facts.floor() or UNKNOWN * facts.R
     return 0.5 * ((1.0 + 8.0 * gamma / facts.R) ** 0.5 - 1.0)

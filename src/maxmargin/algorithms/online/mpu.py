@@ -10,14 +10,14 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ...engine.jit import record
-from ..base import Algorithm, Facts, Plan
+from ..base import Algorithm, Facts, Plan, require
 
-FARTHEST = 1e100  # largest b; C is then so small that I = 1 and every pattern is at its cap
+FARTHEST = 1e100  # largest b, whose square float64 holds; C is then so small that I = 1, and every pattern at its cap
 
 
 @record
 class Unlearn(NamedTuple):
-    """Learn when a.y <= b and I_k < I; unlearn when a.y >= b + db and I_k > 0; as often as it takes."""
+    """The MPU rule with multiple updates: m single updates of the presented pattern, as often as they would be made."""
 
     b: float
     db: float
@@ -26,22 +26,26 @@ class Unlearn(NamedTuple):
         return self.b
 
     def wrong(self, h, i, s, limit):
-        return (s <= limit and h.dual(i) < h.room(i)) or (s >= limit + self.db and h.dual(i) > 0.0)
+        # learn if a.y <= b and I_k < I; unlearn if a.y >= b + delta_b and I_k > 0
+        return (s <= limit and h.dual(i) < h.cap_of(i)) or (s >= limit + self.db and h.dual(i) > 0.0)
 
     def step(self, h, i, s):
-        old, cap, square = h.dual(i), h.room(i), h.length2(i)
+        old, cap, square = h.dual(i), h.cap_of(i), h.length2(i)
         if s <= self.b:
             if square > 0.0:
+                # I_k <- min(I_k + floor((b - a.y) / |y|^2) + 1, I)
                 new = min(old + floor((self.b - s) / square) + 1.0, cap)
-            else:  # no step changes its score: its cap at once, or, where there is none, any weight
+            else:  # no step changes its score: its cap at once, or, where there is none, any value
                 new = cap if cap < np.inf else 1.0
         else:
+            # I_k <- max(I_k - floor((a.y - b - delta_b) / |y|^2) - 1, 0)
             new = max(old - floor((s - self.b - self.db) / square) - 1.0, 0.0) if square > 0.0 else 0.0
-        h.reach(i, new)
+        # a <- a + (change of I_k) y
+        h.set_dual(i, new)
 
 
 class Levels(NamedTuple):
-    """For the two-level schedule: how near to the margin, and the most epochs on the first set and on the second."""
+    """Settings of the two-level schedule: c_bar - 1, and the most epochs on the first-level set and on the second."""
 
     near: float
     first: int
@@ -92,17 +96,17 @@ class MPU(Algorithm):
     def __post_init__(self) -> None:
         for name in ("delta", "delta_b", "c_bar"):
             value = getattr(self, name)
-            if not isinstance(value, Real) and not (name == "delta" and value is None):
-                raise ValueError(f"{name} must be a number; got {value!r}.")
+            require(
+                isinstance(value, Real) or (name == "delta" and value is None),
+                f"{name} must be a number",
+                value,
+            )
         for name in ("Nep1", "Nep2"):
-            if not isinstance(getattr(self, name), Integral):
-                raise ValueError(f"{name} must be a whole number; got {getattr(self, name)!r}.")
-        if self.delta is not None and not 0.0 < self.delta < 1.0:
-            raise ValueError(f"delta must lie between 0 and 1; got {self.delta!r}.")
-        if not self.delta_b > 1.0:
-            raise ValueError(f"delta_b must be above 1 (in units of R^2); got {self.delta_b!r}.")
-        if not self.c_bar >= 1.0:
-            raise ValueError(f"c_bar must be at least 1; got {self.c_bar!r}.")
+            value = getattr(self, name)
+            require(isinstance(value, Integral), f"{name} must be a whole number", value)
+        require(self.delta is None or 0.0 < self.delta < 1.0, "delta must lie between 0 and 1", self.delta)
+        require(self.delta_b > 1.0, "delta_b must be above 1 (in units of R^2)", self.delta_b)
+        require(self.c_bar >= 1.0, "c_bar must be at least 1", self.c_bar)
         if self.Nep1 < 1 or self.Nep2 < 1:
             raise ValueError(f"Nep1 and Nep2 must be at least 1; got {self.Nep1!r} and {self.Nep2!r}.")
 
@@ -112,11 +116,12 @@ class MPU(Algorithm):
         R2 = facts.radius2 if facts.radius2 > 0.0 else 1.0
         db = self.delta_b * R2
         if problem.hard or problem.loss == "squared_hinge":
-            # f > 1 / (1 + delta_b / b) = 1 - delta
+            # the fraction of the margin is above 1 / (1 + delta_b / b) = 1 - delta
             b = db * (1.0 - delta) / delta
         else:
+            # I = floor(C delta_b (2 + delta) / delta) + 1, b = I / C: then 2 (delta_b / b) / (1 - delta_b / b) < delta
             I = np.floor(problem.C * db * (2.0 + delta) / delta) + 1.0
             b = float(I / problem.C)
-            if b > FARTHEST:  # a cap below one update, in numbers that float64 can square
+            if b > FARTHEST:  # the cap C b is then below one update
                 b = db * (2.0 + delta) / delta
         return Plan(rule=Unlearn(b, db), unit=b, pace=Levels(self.c_bar - 1.0, self.Nep1, self.Nep2))

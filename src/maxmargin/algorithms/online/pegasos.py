@@ -9,61 +9,49 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...engine.jit import record
-from ...engine.state import Lazy
+from ...engine.state import Scaled
 from ...problem.problem import Problem
 from ..base import Algorithm, Bias, Facts, Plan, require
 
 
 @record
-class Descent(NamedTuple):
-    """w <- (1 - 1/t) w + sum over the batch's y_i with w.y_i < 1 of (n cap_i / (t k)) y_i."""
+class SubgradientStep(NamedTuple):
+    """One iteration of Pegasos (figures 1 and 2 of the paper), lambda = 1 / (C n) and eta_t = 1 / (lambda t).
+
+    `fade` comes after the rows of a batch have been scored, `confine` after their steps.
+    """
 
     share: float  # n / k
+    radius2: float  # squared radius of the ball onto which w is projected; inf without projection
 
     def threshold(self, h):
         return 1.0
 
     def fade(self, h):
-        h.tick()
-        h.shrink(1.0 - 1.0 / h.time())  # t = 1: whatever was there is forgotten
-
-    def wrong(self, h, i, s, limit):
-        return s < limit
-
-    def step(self, h, i, s):
-        h.add(i, self.share * h.room(i) / h.time())
-
-    def confine(self, h):
-        pass
-
-
-@record
-class ProjectedDescent(NamedTuple):
-    """The same; then w <- w min(1, radius / |w|)."""
-
-    share: float  # n / k
-    radius2: float
-
-    def threshold(self, h):
-        return 1.0
-
-    def fade(self, h):
+        # t <- t + 1, w <- (1 - eta_t lambda) w = (1 - 1 / t) w: at t = 1 w is set to 0
         h.tick()
         h.shrink(1.0 - 1.0 / h.time())
 
     def wrong(self, h, i, s, limit):
+        # the pattern is in A_t^+
         return s < limit
 
     def step(self, h, i, s):
-        h.learn(i, self.share * h.room(i) / h.time(), h.score(i))  # w has moved since s
+        # w <- w + (eta_t / k) y, which is n C s_i / (t k) y
+        c = self.share * h.cap_of(i) / h.time()
+        if self.radius2 < np.inf:
+            h.learn(i, c, h.score(i))  # w has moved since s
+        else:
+            h.add(i, c)
 
     def confine(self, h):
-        if h.norm2() > self.radius2:
+        # w <- min(1, (1 / sqrt(lambda)) / |w|) w, in this library's units of w
+        if self.radius2 < np.inf and h.norm2() > self.radius2:
             h.shrink((self.radius2 / h.norm2()) ** 0.5)
 
 
 class MiniBatches(NamedTuple):
-    """Rows of each, and how many of them at most."""
+    """Settings of the schedule: rows of a mini-batch, and the largest number of mini-batches."""
 
     size: int
     most: float
@@ -83,7 +71,7 @@ class Pegasos(Algorithm):
     projection: of the ball); G = 2 n C max(s_i) R, with the projection sqrt(sum C s_i) + n C max(s_i) R. The
     error falls as 1 / T, on average: it comes near fast, and gets slowly to the end.
 
-    A dual weight is the share of draws in which its pattern was wrong, times its cap: an estimate that scatters, is
+    A dual variable is the share of draws in which its pattern was wrong, times its cap: an estimate that scatters, is
     cut at the cap, and makes the lower bound follow more slowly than the upper one. A free intercept is
     learnt as a constant coordinate (the paper's first way), whose weight is regularised: w then tends to the
     optimum of that problem, though the bounds are those of the problem asked for.
@@ -95,7 +83,7 @@ class Pegasos(Algorithm):
     T : int, default=None
         Mini-batches after which it ends. None goes on until `tol` or `max_iter`.
     projection : bool, default=False
-        Is w kept in the ball?
+        Whether w is projected onto the ball of radius sqrt(sum C s_i).
 
     References
     ----------
@@ -111,7 +99,7 @@ class Pegasos(Algorithm):
     name: ClassVar[str] = "pegasos"
     schedules: ClassVar[tuple[str, ...]] = ("mini-batches",)
     bias: ClassVar[Bias] = Bias.COORDINATE
-    scale: ClassVar[Any] = Lazy
+    scale: ClassVar[Any] = Scaled
 
     def __post_init__(self) -> None:
         require(is_count(self.k), "k must be a whole number of patterns, at least 1", self.k)
@@ -130,11 +118,10 @@ class Pegasos(Algorithm):
         return super().refuses(problem)
 
     def plan(self, facts: Facts) -> Plan:
-        share = facts.n / self.k
-        rule = ProjectedDescent(share, facts.losses) if self.projection else Descent(share)
+        rule = SubgradientStep(facts.n / self.k, facts.losses if self.projection else np.inf)
         return Plan(rule=rule, unit=1.0, pace=MiniBatches(self.k, np.inf if self.T is None else self.T))
 
 
 def is_count(value: Any) -> bool:
-    """A whole number of at least one, and no boolean."""
+    """Return whether this is a whole number of at least one, and no boolean."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1

@@ -19,10 +19,10 @@ class Learn(NamedTuple):
         return self.b
 
     def wrong(self, h, i, s, limit):
-        return s <= limit
+        return s <= limit  # a.y <= b, not strict: a = 0 is to move
 
     def step(self, h, i, s):
-        h.add(i, 1.0)
+        h.add(i, 1.0)  # a <- a + y
 
 
 @dataclass(frozen=True)

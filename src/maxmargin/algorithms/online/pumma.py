@@ -6,47 +6,50 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from ...engine.jit import record
-from ...engine.state import Affine
+from ...engine.state import Scaled
 from ...problem.problem import Problem
 from ..base import Bias, Facts, PerceptronLike, Plan, from_two_on, require
 from .halving import accuracies, is_accuracy, target
 
 
 @record
-class Pair(NamedTuple):
-    """Update when l (g.x + b) < (1 - delta) |m|^2:  m <- the point of [m, (x+ - x-) / 2] nearest to 0.
+class PairStep(NamedTuple):
+    """The step of PUMMA_p in terms of m = f(w) / |w|_q^2; g = f^-1(m), which is m at p = 2, and |m| is the p-norm.
 
-    g = f^-1(m), which is m at p = 2; |m| is the p-norm. x+ and x- are the last pattern of each class that made an
-    update; b makes both constraints tight.
+    The pair x+, x- is the last pattern of each class that made an update; the bias makes both constraints tight.
     """
 
     delta: float
 
     def start(self, h, order):
+        # the first pattern, and the first of the other class: m <- (x+ - x-) / 2
         i = j = order[0]
         for k in order:
             if h.y[k] != h.y[i] and j == i:
                 j = k
-        h.hold(i)
-        h.hold(j)
+        h.set_pair(i)
+        h.set_pair(j)
         h.add(i, 0.5)
         h.add(j, 0.5)
-        h.balance(i, j)
+        h.equalise(i, j)
 
     def threshold(self, h):
         return (1.0 - self.delta) * h.norm2()
 
     def wrong(self, h, i, s, limit):
+        # l (w.x + b) < 1 - delta, times |m|^2
         return s < limit
 
     def step(self, h, i, s):
+        # x+ or x- <- x, m <- the point (1 - k) m + k (x+ - x-) / 2 of the segment nearest to 0 in the p-norm
         j = h.partner(i)
         k = h.nearest(i, j, s, h.norm2())  # the partner is tight: its score is |m|^2
         h.shrink(1.0 - k)
         h.add(i, 0.5 * k)
         h.add(j, 0.5 * k)
-        h.hold(i)
-        h.balance(i, j)
+        h.set_pair(i)
+        # b <- -(g.x+ + g.x-) / 2
+        h.equalise(i, j)
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class PUMMA(PerceptronLike):
     w becomes the shortest vector with w.x+ + b >= 1, w.x- + b <= -1 and w.f(w_old) >= |w_old|_q^2, f being the link;
     b makes both of the first two tight. That is m <- the point of the segment [m, (x+ - x-) / 2] nearest to the
     origin in the p-norm, m = f(w) / |w|_q^2; for p > 2 it is found by Newton's steps within a bracket.
-    2-norm soft margin: the same with an own coordinate for every row, and the mixed norm
+    2-norm soft margin: the same with a slack coordinate for every row, and the mixed norm
     sqrt(|m|_p^2 + sum delta_k^2 alpha_k^2).
     Guarantee: at most 4 (p - 1) (R / (delta gamma))^2 updates (the paper prints 2: |x+ - x-| <= 2 R gives 4); at the
     end the margin is at least (1 - delta) / |w|_q, and |m|_p = 1 / |w|_q bounds every margin from above. Soft, with the
@@ -86,7 +89,7 @@ class PUMMA(PerceptronLike):
     halving: bool = True
 
     name: ClassVar[str] = "pumma"
-    scale: ClassVar = Affine
+    scale: ClassVar = Scaled
     bias: ClassVar[Bias] = Bias.OWN
 
     def __post_init__(self) -> None:
@@ -102,5 +105,5 @@ class PUMMA(PerceptronLike):
         return from_two_on(problem)
 
     def plan(self, facts: Facts) -> Plan:
-        first, *rest = [Pair(delta) for delta in accuracies(target(self.delta, facts), self.halving)]
+        first, *rest = [PairStep(delta) for delta in accuracies(target(self.delta, facts), self.halving)]
         return Plan(rule=first, unit=None, then=tuple(rest))

@@ -6,52 +6,38 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from ...engine.jit import record
-from ...engine.state import Lazy
+from ...engine.state import Scaled
 from ..base import Facts, PerceptronLike, Plan, require
 from .halving import accuracies, is_accuracy, target
 
 
 @record
-class Relax(NamedTuple):
-    """Update when m.y < (1 - delta) |m|^2:  m <- the point of the segment [m, y] nearest to 0.
+class RelaxedStep(NamedTuple):
+    """The step of ROMMA in terms of m = w / |w|^2, a convex combination of patterns.
 
-    m = w / |w|^2 is a convex combination of patterns. The printed form of the step, w <- c w + d y, divides by
-    |y|^2 |w|^2 - (w.y)^2, which cancels near the optimum; this one divides by |m - y|^2.
+    The printed form, w <- c w + d y, divides by |y|^2 |w|^2 - (w.y)^2, which cancels near the optimum; this one divides
+    by |m - y|^2. Its case w <- y / |y|^2 is the end of the segment.
     """
 
     delta: float
+    on_mistakes: bool  # the plain algorithm; else the aggressive one
 
     def start(self, h, order):
+        # m <- y_1, which is w <- y_1 / |y_1|^2
         h.learn(order[0], 1.0, 0.0)
 
     def threshold(self, h):
-        return (1.0 - self.delta) * h.norm2()
+        return 0.0 if self.on_mistakes else (1.0 - self.delta) * h.norm2()
 
     def wrong(self, h, i, s, limit):
+        if self.on_mistakes:
+            # w.y <= 0; m = 0 is the proof that no separator exists
+            return s <= limit and h.norm2() > 0.0
+        # w.y < 1 - delta
         return s < limit
 
     def step(self, h, i, s):
-        k = h.nearest(i, i, s, s)
-        h.shrink(1.0 - k)
-        h.learn(i, k, (1.0 - k) * s)
-
-
-@record
-class RelaxOnMistakes(NamedTuple):
-    """The same when m.y <= b, which is 0."""
-
-    b: float
-
-    def start(self, h, order):
-        h.learn(order[0], 1.0, 0.0)
-
-    def threshold(self, h):
-        return self.b
-
-    def wrong(self, h, i, s, limit):
-        return s <= limit and h.norm2() > 0.0  # m = 0 is the proof that no separator exists
-
-    def step(self, h, i, s):
+        # m <- the point (1 - k) m + k y of the segment [m, y] nearest to 0: k = clip((|m|^2 - m.y) / |m - y|^2, 0, 1)
         k = h.nearest(i, i, s, s)
         h.shrink(1.0 - k)
         h.learn(i, k, (1.0 - k) * s)
@@ -77,10 +63,10 @@ class ROMMA(PerceptronLike):
     """
 
     name: ClassVar[str] = "romma"
-    scale: ClassVar = Lazy
+    scale: ClassVar = Scaled
 
     def plan(self, facts: Facts) -> Plan:
-        return Plan(rule=RelaxOnMistakes(0.0), unit=None)
+        return Plan(rule=RelaxedStep(0.0, True), unit=None)
 
 
 @dataclass(frozen=True)
@@ -110,12 +96,14 @@ class AggressiveROMMA(PerceptronLike):
     halving: bool = True
 
     name: ClassVar[str] = "aggressive-romma"
-    scale: ClassVar = Lazy
+    scale: ClassVar = Scaled
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require(is_accuracy(self.delta), "delta must lie above 0 and be at most 1, or be None", self.delta)
 
     def plan(self, facts: Facts) -> Plan:
-        first, *rest = [Relax(delta) for delta in accuracies(target(self.delta, facts), self.halving)]
+        first, *rest = [
+            RelaxedStep(delta, False) for delta in accuracies(target(self.delta, facts), self.halving)
+        ]
         return Plan(rule=first, unit=None, then=tuple(rest))

@@ -1,4 +1,4 @@
-"""Random numbers of a seed, whose generator is made when the first is asked for: many small fits ask for none."""
+"""A lazy random generator: many small fits draw no number, and a generator takes longer to make than they last."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 
-class Draws:
-    """Stands for the generator of this seed, or of the one that is drawn then."""
+class LazyGenerator:
+    """A generator of this seed, or of the seed that a function returns, made with the first draw."""
 
     def __init__(self, seed: int | Callable[[], int]) -> None:
         self._seed = seed
@@ -20,5 +20,5 @@ class Draws:
         return np.random.default_rng(self._seed() if callable(self._seed) else self._seed)
 
     def integers(self, *bounds: Any, **how: Any) -> Any:
-        """`Generator.integers`."""
+        """Return random integers, as `Generator.integers`."""
         return self._generator.integers(*bounds, **how)
