@@ -81,8 +81,10 @@ def dual_descent(Y, order, caps, unit, D=0.0):
     return Run(a, alpha, moved, nearest)
 
 
-def alma(Y, order, caps, gamma, eta, R):
+def alma(Y, order, caps, gamma, eta, R, normalise=False):
     """Update when w.y_k/R <= gamma/sqrt(t):  w <- w + (eta/sqrt(t)) y_k/R, cut to norm 1."""
+    if normalise:
+        return alma_normalised(Y, order, caps, gamma, eta)
     w, I, t, moved, nearest = np.zeros(Y.shape[1]), np.zeros(len(Y)), 1, [], np.inf
     for k in order:
         p = w @ Y[k] / R
@@ -129,16 +131,16 @@ def segment(m, z):
     return np.clip(-(m @ D) / (D @ D), 0.0, 1.0) if D.any() else 0.0
 
 
-def romma(Y, order, caps, b, delta=None):
-    """Update when m.y_k <= b, or, with delta, when m.y_k < (1 - delta) |m|^2:  m <- nearest to 0 on [m, y_k].
+def romma(Y, order, caps, delta, on_mistakes):
+    """Update on mistakes, m.y_k <= 0, or when m.y_k < (1 - delta) |m|^2:  m <- nearest to 0 on [m, y_k].
 
     m = w/|w|^2, and m = 0 says that there is no separator, and that is the end.
     """
     m, a, moved, nearest, trail = Y[order[0]], np.eye(len(Y))[order[0]], [], np.inf, []
     for k in order:
-        p, limit = m @ Y[k], b if delta is None else (1.0 - delta) * (m @ m)
+        p, limit = m @ Y[k], 0.0 if on_mistakes else (1.0 - delta) * (m @ m)
         nearest = min(nearest, abs(p - limit) if m @ m > 1e-9 else 0.0)
-        if m.any() and (p <= limit if delta is None else p < limit):
+        if m.any() and (p <= limit if on_mistakes else p < limit):
             s = segment(m, Y[k])
             m, a = (1.0 - s) * m + s * Y[k], (1.0 - s) * a + s * np.eye(len(Y))[k]
             moved.append(k)
@@ -148,7 +150,7 @@ def romma(Y, order, caps, b, delta=None):
 
 def aggressive_romma(Y, order, caps, delta):
     """Update when w.y_k < 1 - delta."""
-    return romma(Y, order, caps, 0.0, delta)
+    return romma(Y, order, caps, delta, False)
 
 
 def romma_printed(Y, order, caps, delta):
@@ -333,7 +335,7 @@ NAIVE = {
     "micra": micra,
     "fixed-margin": micra,
     "romma": romma,
-    "aggressive-romma": aggressive_romma,
+    "aggressive-romma": romma,
     "pumma": pumma,
     "fmp": fixed_margin,
 }
@@ -355,8 +357,8 @@ def once_local_perceptron(a, t, y, b):
     return a @ y - b * (y @ y), a + y
 
 
-def once_alma(w, t, y, gamma, eta, R=None):
-    R = np.linalg.norm(y) if R is None else R  # None: each pattern divided by its own length
+def once_alma(w, t, y, gamma, eta, R, normalise):
+    R = np.linalg.norm(y) if normalise else R  # each pattern divided by its own length
     if R == 0.0:  # it has none
         return np.inf, w
     new = w + eta / np.sqrt(t) * y / R
@@ -368,14 +370,12 @@ def once_micra(u, t, y, beta, epsilon, eta, zeta, R):
     return u @ y / R - beta / t**epsilon, new / np.linalg.norm(new)
 
 
-def once_romma(m, t, y, b):
+def once_romma(m, t, y, delta, on_mistakes):
     s = segment(m, y)
-    return m @ y - b if m.any() else np.inf, (1.0 - s) * m + s * y  # m = 0: there is no separator
-
-
-def once_aggressive_romma(m, t, y, delta):
-    s = segment(m, y)
-    return m @ y - (1.0 - delta) * (m @ m), (1.0 - s) * m + s * y
+    new = (1.0 - s) * m + s * y
+    if on_mistakes:
+        return m @ y if m.any() else np.inf, new  # m = 0: there is no separator
+    return m @ y - (1.0 - delta) * (m @ m), new
 
 
 ONCE = {  # (what must not be positive if there is to be an update, the weight after it)
@@ -386,7 +386,7 @@ ONCE = {  # (what must not be positive if there is to be an update, the weight a
     "micra": once_micra,
     "fixed-margin": once_micra,
     "romma": once_romma,
-    "aggressive-romma": once_aggressive_romma,
+    "aggressive-romma": once_romma,
 }
 
 
