@@ -238,7 +238,7 @@ def test_one_pass_at_most_is_made_once_it_is_time_to_stop(name, schedule, monkey
         monkeypatch.setattr(module, function, lambda *task: passes.append(asked(task[-1])) or usual(*task))
 
     counted(maxmargin.fit.state, "repeat", int)
-    counted(maxmargin.fit.state, "narrow", int)
+    counted(maxmargin.fit.state, "shrinking_sweeps", int)
     counted(maxmargin.fit.extrapolation, "trace", lambda lines: len(lines) - 1)
     X, y = separated(11, n=80, gap=0.02)
     for when in range(1, 30):

@@ -230,13 +230,13 @@ def test_all_compiled_code_runs_without_the_lock_and_starts_no_threads():
 @COMPILED
 def test_a_sweep_lets_others_run(monkeypatch):
     """A thread that wakes every millisecond does so while one compiled call is at work."""
-    look, calls = maxmargin.fit.state.look, []
+    usual, calls = maxmargin.fit.state.score_rows, []
 
     def noted(h, order, scores):
         calls.append((h, order, scores))
-        return look(h, order, scores)
+        return usual(h, order, scores)
 
-    monkeypatch.setattr("maxmargin.fit.state.look", noted)
+    monkeypatch.setattr("maxmargin.fit.state.score_rows", noted)
     MaxMarginClassifier(loss="hinge", algorithm="dcd", max_iter=1, random_state=0).fit(
         *rows(60, 2000, classes=2)
     )
