@@ -245,13 +245,13 @@ def test_a_sweep_lets_others_run(monkeypatch):
     while seconds < 0.3:
         order = np.tile(order, 2)
         begin = time.perf_counter()
-        look(h, order, scores)
+        usual(h, order, scores)
         seconds = time.perf_counter() - begin
     wakings, during = [0], []
 
     def work():
         begun = wakings[0]
-        look(h, order, scores)
+        usual(h, order, scores)
         during.append(wakings[0] - begun)
 
     worker = threading.Thread(target=work)
