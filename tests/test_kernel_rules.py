@@ -396,7 +396,7 @@ def test_dual_weights_to_begin_with(algorithm, problem):
     rows = Few(Polynomial(0.5, 2, 1.0).block(X, X), 5)
     first = rounds(started(problem, rows, y, weights, algorithm))
     again = started(problem, rows, y, weights, algorithm, start=first.tracker.alpha)
-    again.look()
+    again.score_rows()
     assert again.steps == 0
     # the intercept has to be found anew, but the bound of the dual weights stands
     if problem.hard:
