@@ -60,8 +60,9 @@ def solve_tasks(
     deadline : Deadline
         Of the whole fit.
     """
-    if workers == 1:
-        return [solve_task(k, deadline.split(count - k)) for k in range(count)]
+    if workers == 1:  # the last one may take all of the time
+        last = count - 1
+        return [solve_task(k, deadline.split(count - k) if k < last else deadline) for k in range(count)]
     parallel: Any = Parallel(n_jobs=workers, require="sharedmem")
 
     def within_share(k: int) -> T:  # called when the task begins, not when it is put on the list
@@ -389,9 +390,10 @@ class KernelTasks:
             deadline,
             lambda report, best, part: reporter.report(report, lambda: (best(), places), part),
         )
-        sample, found = self.sample.part(places), dict.fromkeys(group, KernelSolution.open(places.size))
+        found = {k: KernelSolution.open(places.size) for k in group if k not in by_task}
         if by_task:
-            solved = solve_kernel(sample, list(by_task.values()), stopping, self.model.cache_size)
+            sample, kernel_jobs = self.sample.part(places), list(by_task.values())
+            solved = solve_kernel(sample, kernel_jobs, stopping, self.model.cache_size)
             found.update(zip(by_task, solved, strict=True))
         return [KernelTaskSolution(found[k], places) for k in group]
 

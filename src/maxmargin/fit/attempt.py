@@ -198,7 +198,8 @@ class RowAttempt(Attempt):
         check = StopCheck(self._must_stop, job.stopping.deadline.remaining)
         with np.errstate(over="ignore", invalid="ignore"):  # a warm start may come from other data
             self.run = Run(task, choice.algorithm, job.stopping.tol, job.rng, check)
-            self.run.look_for_zero_rows()
+            if self.problem.hard:
+                self.run.look_for_zero_rows()
             self.run.count_start()
 
     def rules_out_separator(self) -> bool:
@@ -332,7 +333,8 @@ class GramAttempt(Attempt):
         task = GramTask(job.problem, rows, job.y, job.weights, start, job.label)
         rng = np.random.default_rng(job.seed)
         self.run = GramRun(task, job.algorithm, stopping.tol, rng, stopping.deadline.interrupted)
-        self.run.look_for_zero_rows()
+        if self.problem.hard:
+            self.run.look_for_zero_rows()
 
     def rules_out_separator(self) -> bool:
         if not self.problem.hard or self.rounds != MIN_KERNEL_ROUNDS or self.run.lower > 0.0:

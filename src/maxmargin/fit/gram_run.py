@@ -73,7 +73,7 @@ class GramRun(State):
     def look_for_zero_rows(self) -> None:
         """Prove that a hard margin without intercept has no separator where a pattern has length 0."""
         empty = self.patterns.square == 0.0
-        if self.problem.hard and self.problem.intercept == "none" and empty.any():
+        if self.problem.intercept == "none" and empty.any():
             self.tracker.evaluate_dual(self._every(np.where(empty, 1.0, 0.0)), np.zeros(self.patterns.rows.n))
 
     def batches(self, count: int, size: int) -> None:

@@ -89,7 +89,7 @@ class Run(State):
     def look_for_zero_rows(self) -> None:
         """Prove that a hard margin without intercept has no separator where a row is zero."""
         empty = self.patterns.square == 0.0
-        if self.problem.hard and self.problem.intercept == "none" and empty.any():
+        if self.problem.intercept == "none" and empty.any():
             self.tracker.update_dual(np.where(empty, 1.0, 0.0), 0.0)
 
     def count_start(self) -> None:

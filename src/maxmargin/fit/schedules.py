@@ -1,4 +1,4 @@
-"""Which rows, in what order, how often: plain Python over what the sweeps saw.
+"""Schedules: which rows an algorithm visits, in what order, how often.
 
 A schedule is a generator: each step of it is one round and ends with `run.score_rows()`, the bounds at one fixed w,
 so that nothing is ever certified on an active set.
@@ -6,6 +6,7 @@ so that nothing is ever certified on an active set.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..algorithms.batch.cutting_plane import CLOSE, Hinge, Model
+from ..data.rows import PackedRows
 from ..engine.order import shuffled, strides
 from ..engine.state import BIAS, FACTOR, reset_step_counts
 from ..problem.intercept import best_intercept
@@ -24,33 +26,45 @@ if TYPE_CHECKING:
 
 
 class Step(Enum):
-    """What a stage of a fit has just done."""
+    """What a stage of a fit has done in the place of an iterate."""
 
-    ITERATE = "made an iterate"
     WAIT = "expects rows of the kernel, which other problems on the same rows may need too"
     END = "has no further iterate"
 
 
-# Of a `State`; those of batch solvers, of a `Run` or a `GramRun`. None is an iterate.
+# Of a `State`; schedules of batch solvers, of a `Run` or a `GramRun`. None stands for an iterate.
 Schedule = Callable[[Any], Iterator[Step | None]]
 
-NEAR = 0.03  # rows farther from the margin than this share of it, and at their bound, rest for a round
-MOVING = 0.3  # the same in units of the gap, up to one: while w moves far, more rows come near
-RATIO = 0.2  # an active set is left when its own gap is this share of the gap of all
-PASSES = 128  # most passes between two looks where each has an order of its own, which is dear on few rows
-BETWEEN = 50_000  # most rows presented between two looks, unless these are dear or one pass has more
-FEW = 5000  # fewest rows presented in mini-batches between two looks
-AGAIN = 100  # most passes over those that made a step, where a margin may be out of reach
-LEAP, HOPELESS = 0.25, 0.5  # where the next margin lies between the bounds, and where one is given up
-TRIPLE = 3.0  # the most that a margin is raised by
-AS_GOOD = 1e-6  # a gap at which a batch solver that stops has come as near as numbers do
-# Working sets without bounds that are nearer than this share of the last distance: as near as float64 comes.
+# Gap-driven schedule. Rows at a bound of their dual variable rest for a round where their score is farther from the
+# margin than NEAR of it, or than MOVING times the gap (up to one): while w moves far, more rows come near. More rows
+# cost longer sweeps, fewer have to be found by the next look.
+NEAR, MOVING = 0.03, 0.3
+# An active set is left when its own gap is RATIO of the gap of all, or ENOUGH of `tol`: a smaller gap would be spent on
+# rows that the next look may replace.
+RATIO, ENOUGH = 0.2, 0.7
+# Most sweeps of the active set between two looks, and of the rows that just moved: their scores are in the cache, but
+# the other rows change meanwhile.
+INNER, CORE = 30, 10
+# Most passes between two looks where each has an order of its own, which is dear on few rows.
+PASSES = 128
+# Most rows presented between two looks, unless these are dear or one pass has more: a look costs a pass.
+BETWEEN = 50_000
+# Fewest rows presented in mini-batches between two looks.
+FEW = 5000
+# Most passes over the rows that made a step, where a margin may be out of reach.
+AGAIN = 100
+# IMA: where the next margin lies between the bounds, where one is given up, and the most that a margin is raised by.
+# The paper raises it by a constant share; steps between the bounds reach the optimum in fewer margins.
+LEAP, HOPELESS, TRIPLE = 0.25, 0.5, 3.0
+# A gap at which a batch solver that stops has come as near as float64 does.
+AS_GOOD = 1e-6
+# Working sets without bounds that are nearer than BETTER of the last distance, after which decomposition has come as
+# near as float64 does. Bounds of kernel problems may rest for many working sets.
 IDLE, BETTER = 200, 0.999
-INNER, CORE = 30, 10  # most sweeps of the active set, and of the rows that just moved
 
 
 def plain(run: State) -> Iterator[None]:
-    """Full passes; the end is one without a step. Looks, each as dear as a pass, come at doubling distances."""
+    """Full passes until one makes no step. Looks, each as dear as a pass, come at doubling distances."""
     between = 1
     run.begin()
     while True:
@@ -69,12 +83,9 @@ def active_set(run: State) -> Iterator[None]:
     while True:
         steps, before = 0, run.presentations
         for _ in range(between):
-            steps = run.sweep(run.h, run.order())
-            if steps == 0 or run.interrupted():
-                break
-            active, rows = room.gather(run.h, run.moved[:steps].copy())
-            run.shrinking_sweeps(active, rows, max(1, most // steps))
-            if run.presentations - before > most:  # sets that do not empty are long, however few their rows
+            steps = _sweep_and_narrow(run, room, most)
+            # sets that do not empty are long, however few their rows
+            if steps == 0 or run.interrupted() or run.presentations - before > most:
                 break
         run.score_rows()
         if steps == 0:
@@ -86,17 +97,10 @@ def active_set(run: State) -> Iterator[None]:
 def increments(run: State) -> Iterator[None]:
     """IMA: the rule at rising margins, each begun where the last one ended, in the rounds of `active_set`."""
     pace, room, most = run.pace, run.patterns.room(), _most_between(run)
-
-    def raised(low: float, high: float) -> float:
-        """The next margin, above the one that was reached."""
-        if pace.increment is not None:
-            return max(low, 0.0) * (1.0 + pace.increment)
-        return low + LEAP * (min(high, TRIPLE * low) - low) if low > 0.0 else 0.0
-
-    margin, eta, successes, second = 0.0, 1.0, 0, 0
+    margin, eta, successes, third = 0.0, 1.0, 0, 0
     if run.begun:
         run.score_rows()
-        margin = raised(*_margins(run))
+        margin = _raised(pace, *_margins(run))
     while True:
         run.rule = run.rule._replace(gamma=margin, eta=eta)
         reset_step_counts(run.h)
@@ -104,11 +108,8 @@ def increments(run: State) -> Iterator[None]:
         while True:
             reached, until = False, run.presentations + between * run.n
             while not reached and run.presentations < until and run.steps < spent and not run.interrupted():
-                steps = run.sweep(run.h, run.order())
-                reached = steps == 0
-                if steps:
-                    active, rows = room.gather(run.h, run.moved[:steps].copy())
-                    run.shrinking_sweeps(active, rows, max(1, min(AGAIN, (most if between > 1 else run.n) // steps)))
+                visits = most if between > 1 else run.n
+                reached = _sweep_and_narrow(run, room, visits, AGAIN) == 0
             run.score_rows()
             low, high = _margins(run)
             proved = pace.accuracy is not None and low >= (1.0 - pace.accuracy) * high
@@ -118,18 +119,45 @@ def increments(run: State) -> Iterator[None]:
             if reached or run.converged or idle:
                 break
             between = max(1, min(2 * between, most // run.n))
-        if run.converged:  # nothing else is going to be tried
+        if run.converged:  # no larger margin is tried
             continue
-        middle = _to_the_middle(run)
+        balanced = _balance_classes(run)
         if reached:
             successes += 1
-            second = run.steps if successes == 3 else second
-            eta = (second / run.steps) ** 0.5 if successes >= 3 else 1.0
-        margin = raised(low if pace.increment is None else middle, high)
+            third = run.steps if successes == 3 else third
+            eta = (third / run.steps) ** 0.5 if successes >= 3 else 1.0
+        margin = _raised(pace, low if pace.increment is None else balanced, high)
+
+
+def _sweep_and_narrow(run: State, room: PackedRows, most: int, passes: int = sys.maxsize) -> int:
+    """Make a full pass, then present the rows that made a step until none does; return the steps of the full pass.
+
+    Parameters
+    ----------
+    run : State
+    room : PackedRows
+        Memory for the rows that made a step.
+    most : int
+        Row visits after the full pass.
+    passes : int
+        Passes over the rows that made a step.
+    """
+    steps = run.sweep(run.h, run.order())
+    if steps and not run.interrupted():
+        active, rows = room.gather(run.h, run.moved[:steps].copy())
+        run.shrinking_sweeps(active, rows, max(1, min(passes, most // steps)))
+    return steps
+
+
+def _raised(pace: Any, low: float, high: float) -> float:
+    """Return the margin that IMA tries next, above `low`, which was reached; `high` bounds all margins."""
+    if pace.increment is not None:
+        return max(low, 0.0) * (1.0 + pace.increment)
+    return low + LEAP * (min(high, TRIPLE * low) - low) if low > 0.0 else 0.0
 
 
 def _start2(run: State) -> float:
-    """The squared Euclidean length of (w, own coordinates, b / c)."""
+    """Return the squared Euclidean length of (w, own coordinates, b / c)."""
     h, b = run.h, float(run.h.number[BIAS])
     if run.problem.p == 2:
         square = h.norm2()
@@ -140,15 +168,15 @@ def _start2(run: State) -> float:
 
 
 def _margins(run: State) -> tuple[float, float]:
-    """The best bounds so far on the largest margin, own coordinates included: J = 1 / (2 Gamma^2)."""
+    """Return the best bounds so far on the largest margin, own coordinates included: J = 1 / (2 Gamma^2)."""
     if run.problem.hard:
         return run.lower, run.upper
     low = (2.0 * run.upper) ** -0.5 if run.upper > 0.0 else np.inf
     return low, (2.0 * run.lower) ** -0.5 if run.lower > 0.0 else np.inf
 
 
-def _to_the_middle(run: State) -> float:
-    """Both classes get the same smallest score, where the rule learns the bias; the margin at the last look."""
+def _balance_classes(run: State) -> float:
+    """Shift the bias so that both classes have the same smallest score, where the rule learns it; return the margin."""
     least = [float(run.scores[side].min()) for side in (run.y > 0.0, run.y < 0.0) if side.any()]
     size = run.h.norm2() ** 0.5
     if not size > 0.0:
@@ -160,19 +188,19 @@ def _to_the_middle(run: State) -> float:
 
 
 def _most_between(run: State) -> int:
-    """Most rows presented between two looks."""
+    """Return the most rows presented between two looks."""
     return max(BETWEEN, run.per_look * run.n)
 
 
 def _more(between: int, run: State) -> int:
-    """Twice as many passes until the next look, as long as they are short, and looks are not steps themselves."""
+    """Return the passes until the next look: twice as many, where they are short and looks are not steps themselves."""
     most = _most_between(run) // run.n
     most = min(most, PASSES) if run.algorithm.shuffle else most
     return 1 if run.shifts else max(1, min(2 * between, most))
 
 
 def gap_driven(run: State) -> Iterator[None]:
-    """Look at all; pack, in random order, what may still move; sweep it until its own gap is a fifth."""
+    """Look at all rows; pack, in random order, those that may still move; sweep these until their own gap is small."""
     first, second = run.patterns.room(), run.patterns.room()
     run.sweep(run.h, shuffled(run.n, run.rng, run.patterns.side_by_side))
     while True:
@@ -184,12 +212,12 @@ def gap_driven(run: State) -> Iterator[None]:
             continue
         rows = rows[shuffled(rows.size, run.rng)]
         active, places = first.gather(run.h, rows)
-        goal = max(RATIO * run.gap, 0.7 * run.tol)
+        goal = max(RATIO * run.gap, ENOUGH * run.tol)
         for _ in range(INNER):
             order = places[strides(rows.size, run.rng)]
             steps = run.sweep(active, order)
             if steps == 0 and run.sweep(run.h, shuffled(run.n, run.rng)) == 0:
-                run.converged = run.settled  # every row is right: nothing would ever change
+                run.converged = run.settled  # no row violates the rule: another pass changes nothing
             if steps == 0 or run.interrupted() or run.partial_gap(active, order) < goal:
                 break
             packed, moved = second.gather(active, run.moved[:steps].copy())
@@ -199,7 +227,7 @@ def gap_driven(run: State) -> Iterator[None]:
 
 
 def two_level(run: State) -> Iterator[None]:
-    """The MPU paper: all rows; Nep1 times {those near the margin or in use; Nep2 times those that moved}."""
+    """The MPU paper: all rows; Nep1 times {rows near the margin or with dual variables; Nep2 times rows that moved}."""
     near, inner, core = run.pace
     first, second = run.patterns.room(), run.patterns.room()
     while True:
@@ -226,7 +254,7 @@ def two_level(run: State) -> Iterator[None]:
 
 
 def shrinking(run: State) -> Iterator[None]:
-    """Hsieh et al., section 3.2: drop what stays at its bound by more than the last sweep's violations."""
+    """Hsieh et al., section 3.2: leave out rows that stay at their bound by more than the last sweep's violations."""
     rows, high, low, eps = run.line, np.inf, -np.inf, 1.0
     cap = run.h.cap
     passes = 0
@@ -254,7 +282,7 @@ def shrinking(run: State) -> Iterator[None]:
 
 
 def mini_batches(run: State) -> Iterator[None]:
-    """Mini-batches of rows drawn with replacement; a look after as many rows as there are, or a few thousand."""
+    """Mini-batches of rows drawn with replacement; a look after as many rows as there are, and FEW at least."""
     size, left = run.pace
     while True:
         count = int(min(max(1, max(run.n, FEW) // size), left))
@@ -266,7 +294,7 @@ def mini_batches(run: State) -> Iterator[None]:
 
 
 def planes(run: Run) -> Iterator[None]:
-    """Look where the model is least; raise the model by a plane that touches the loss nearby."""
+    """Cutting planes: a look at the minimiser of the model, which a plane that touches the loss nearby then raises."""
 
     def intercept(z: np.ndarray) -> float:
         return best_intercept(run.problem, z, run.y, run.weights)
@@ -286,7 +314,7 @@ def planes(run: Run) -> Iterator[None]:
             if model.rises(plane, new.w):
                 model.add(plane)
                 break
-        else:  # the model is the loss there; where the bounds do not say so, its least point is not yet found
+        else:  # the model is the loss there; where the bounds do not agree, its minimiser is not yet found
             run.converged = run.gap <= CLOSE
         run.converged = run.converged or run.upper - run.lower <= near
         yield
@@ -294,9 +322,9 @@ def planes(run: Run) -> Iterator[None]:
 
 
 def points(run: Run) -> Iterator[None]:
-    """A batch solver's points, as good as they come; the last one is its best. What is known counts as the first.
+    """Iterates of a batch solver; the last one is its best. A point to begin with is the first.
 
-    Where dual coordinate descent makes one in a single pass, there is none once it is time to stop.
+    Where a single pass of dual coordinate descent makes a model, no iterate is evaluated after the deadline.
     """
     task = run.task
     if task.start is not None and task.point is not None:

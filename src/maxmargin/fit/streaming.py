@@ -1,4 +1,4 @@
-"""One binary problem whose patterns pass by once: the state of a rule, in memory that does not grow."""
+"""One binary problem on a stream of rows, each visited once: the state of a rule, in memory that does not grow."""
 
 from __future__ import annotations
 
@@ -31,19 +31,22 @@ from ..engine.stream import (
 from ..engine.vectors import EuclideanVector
 from ..problem.problem import Problem
 
-REFRESH = 1 << 16  # presentations after which |w|^2 is taken anew
-ACCURACY = 0.1  # relative accuracy asked of rules that have none of their own
-TINY = 1e-200  # sums so small may have lost digits
+# Row visits after which |w|^2 is computed anew: a pass over w each time, against rounding errors of as many updates.
+REFRESH = 1 << 16
+# Relative accuracy asked of rules that have none of their own: a stream has no second pass that could refine it.
+ACCURACY = 0.1
+# Sums below this may have lost digits to underflow in their squares; no bound is made of them.
+TINY = 1e-200
 _EPS = float(np.finfo(float).eps)
 
 
 def streams(cls: type[Algorithm]) -> bool:
-    """Do algorithms of this kind need no pattern again, and only steps along patterns?"""
+    """Return whether algorithms of this kind need no row twice, and make only steps along rows."""
     return issubclass(cls, PerceptronLike) and cls.motion is Motion.LINK
 
 
 class Stream:
-    """A rule that meets every pattern once.
+    """A rule that visits every row once.
 
     Parameters
     ----------
@@ -55,16 +58,18 @@ class Stream:
     rho : float
         The constant coordinate of every pattern, 0 for none.
     radius : float
-        A norm that patterns are expected to reach; longer ones make it larger.
+        A norm that rows are expected to reach; longer ones make it larger.
     trail : {"average", "vote", "last"}
-        Which weights predict.
+        Which w predict.
     voters : int
-        The most weights that vote, the present one among them.
+        The most w that vote, the present one among them.
 
     Attributes
     ----------
     arrays : dict of ndarray
-        All of the state; its size does not depend on how much has been seen.
+        All of the state; its size does not depend on the rows visited.
+    holds : bool
+        Whether the rule keeps a row of each class.
     """
 
     def __init__(
@@ -78,7 +83,8 @@ class Stream:
         voters: int,
     ) -> None:
         self.algorithm, self.problem, self.d, self.trail = algorithm, problem, d, trail
-        self.rho = 0.0 if algorithm.bias is Bias.OWN else rho
+        self.holds = algorithm.bias is Bias.OWN
+        self.rho = 0.0 if self.holds else rho
         self.delta2 = float(problem.delta2(np.ones(1))[0])
         size = d + (1 if self.rho else 0)
         number = np.zeros(STREAM_NUMBERS)
@@ -90,7 +96,7 @@ class Stream:
             "sums": np.zeros(4),
             "tally": np.array([0.0, 0.0, 0.0, 1.0]),
             "own": np.zeros(2),
-            "counts": np.zeros(2),  # patterns of each class, negative first
+            "counts": np.zeros(2),  # rows of each class, negative first
             "ledger": np.array([0.0, 0.0, radius * radius, 1.0]),  # mistakes, updates, R^2, passes
             "begun": np.zeros(1),
         }
@@ -104,31 +110,25 @@ class Stream:
             }
         if self.holds:
             self.arrays["pair"], self.arrays["known"] = np.zeros((2, d)), np.zeros(2)
-        one, two = self._rule(1.0), self._rule(2.0)
-        self._measured = one != two  # is the threshold or the step in units of R?
-
-    @property
-    def holds(self) -> bool:
-        """Does the rule keep a pattern of each class?"""
-        return self.algorithm.bias is Bias.OWN
+        self._depends_on_radius = self._rule(1.0) != self._rule(2.0)
 
     @property
     def mistakes(self) -> int:
-        """Patterns whose score was not positive when they were presented; at w = 0 none is."""
+        """Rows whose score was not positive when they were presented; at w = 0 none is."""
         return int(self.arrays["ledger"][0])
 
     @property
     def updates(self) -> int:
-        """Patterns that changed the weight."""
+        """Rows that changed w."""
         return int(self.arrays["ledger"][1])
 
     @property
     def seen(self) -> int:
-        """Patterns presented."""
+        """Rows presented."""
         return int(self.arrays["number"][SEEN])
 
     def again(self) -> None:
-        """Patterns that were counted come once more."""
+        """Announce another pass over the rows that were counted."""
         self.arrays["ledger"][3] += 1.0
 
     def present(self, patterns: Patterns, y: np.ndarray, new: bool = True) -> None:
@@ -139,7 +139,7 @@ class Stream:
         patterns : Patterns
         y : ndarray of shape (n,), entries -1.0 and 1.0
         new : bool, default=True
-            Are they patterns that were not there before?
+            Whether the rows were not presented before.
         """
         a, n = self.arrays, patterns.n
         if new:
@@ -162,15 +162,15 @@ class Stream:
     # the rule, and the radius
 
     def _rule(self, radius2: float) -> Any:
-        """The rule for patterns as long as this; where it has several accuracies, the one it would end with."""
+        """Return the rule for rows of this length; of several accuracies, the rule for the last."""
         plan = self.algorithm.plan(Facts(self.problem, radius2, ACCURACY))
         return (plan.rule, *plan.then)[-1]
 
     def _stretch(self, square: np.ndarray, first: int, n: int) -> tuple[int, Any]:
-        """How far one rule goes: to a longer pattern than all before, or to where |w|^2 is taken anew."""
+        """Return where one rule ends, at a row longer than all before or where |w|^2 is computed anew, and the rule."""
         ledger = self.arrays["ledger"]
         last = min(n, first + REFRESH - int(self.arrays["number"][SEEN]) % REFRESH)
-        if self._measured:
+        if self._depends_on_radius:
             ledger[2] = max(ledger[2], float(square[first]))
             longer = square[first:last] > ledger[2]
             if longer.any():
@@ -182,6 +182,7 @@ class Stream:
     # the engine's state on one batch
 
     def _flow(self, patterns: Patterns, y: np.ndarray) -> StreamWeight:
+        """Return the engine's state on these rows, whose memory is that of `arrays`."""
         a, n = self.arrays, patterns.n
         h = patterns.weight(self.problem, y, np.ones(n), 1.0, self.rho, self.algorithm.scale)
         vector = EuclideanVector(a["w"])
@@ -212,7 +213,7 @@ class Stream:
         )
 
     def _open(self, flow: StreamWeight, n: int) -> int:
-        """Let a rule begin that begins with patterns; the first row that is left."""
+        """Set the first w of a rule that begins with rows; return the first row that is left."""
         a = self.arrays
         if a["begun"][0]:
             return 0
@@ -220,7 +221,7 @@ class Stream:
         if order is not None:
             ledger = a["ledger"]
             a["number"][SEEN] += first
-            ledger[0] += first  # w was 0, which has nothing on the right side
+            ledger[0] += first  # w was 0, at which no score is positive
             ledger[2] = max(ledger[2], float(flow.square[order].max()))
             rule = self._rule(float(ledger[2]))
             a["begun"][0] = 1.0
@@ -234,7 +235,7 @@ class Stream:
         return n
 
     def _opening(self, flow: StreamWeight, n: int) -> tuple[int, np.ndarray | None]:
-        """The row with which a rule begins, and the rows that are in its first weight; None where it has to wait."""
+        """Return the row at which a rule begins, and the rows of its first w; None where it has to wait for some."""
         if not self.holds:
             if not hasattr(self._rule(1.0), "start"):
                 return 0, np.zeros(1, np.uint32)
@@ -253,10 +254,10 @@ class Stream:
         known[:] = 1.0
         return int(other[0]), np.array([waiting, other[0]], np.uint32)
 
-    # the pair that a rule holds
+    # the row of each class that a rule holds
 
     def _joined(self, patterns: Patterns, y: np.ndarray) -> tuple[Patterns, np.ndarray]:
-        """The rows, and behind them the two that are held."""
+        """Return the rows, followed by the two that are held."""
         pair = self.arrays["pair"]
         if patterns.sparse:
             X: Any = sp.vstack([patterns.X, sp.csr_matrix(pair)], format="csr")
@@ -265,15 +266,16 @@ class Stream:
         return Patterns(X), np.append(y, (-1.0, 1.0))
 
     def _keep_pair(self, patterns: Patterns, flow: StreamWeight, y: np.ndarray, n: int) -> None:
+        """Copy the rows that the rule holds now, where they are of this batch."""
         for k in np.flatnonzero(self.arrays["known"]):
             if flow.pair[k] < n:
                 row = patterns.X[int(flow.pair[k])]
                 self.arrays["pair"][k] = row.toarray().ravel() if patterns.sparse else row
 
-    # what is known
+    # results
 
     def weight(self) -> tuple[np.ndarray, float]:
-        """The weight and the bias: the mean of those after every presentation, or the last."""
+        """Return w and the bias: their means over all row visits, or the last ones."""
         a = self.arrays
         w, number, tally = a["w"], a["number"], a["tally"]
         scale, bias = float(number[SCALE]), float(number[BIAS])
@@ -286,7 +288,7 @@ class Stream:
         return self._split(w, bias)
 
     def voters(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Weights, a line each, biases, and votes."""
+        """Return the w that vote, one a row, their biases and their votes."""
         a = self.arrays
         w, b = self.weight()
         used = a["votes"] > 0.0
@@ -304,11 +306,11 @@ class Stream:
         return (w[:-1], bias + self.rho * float(w[-1])) if self.rho else (w, bias)
 
     def bounds(self) -> tuple[float, float]:
-        """What is certain about the best objective or margin on all patterns seen, from sums alone.
+        """Return bounds of the best objective or margin on all rows visited, from sums alone.
 
-        Hard margin: 1/2 |v+ / A+ - v- / A-| with the classes' sums A of dual weights and v of dual weights times
-        patterns, |v+ - v-| / A without an intercept, is an upper bound of every margin. Soft: with one common
-        factor for each class, dual weights balance, and the dual value of their best multiple is
+        Hard margin: 1/2 |v+ / A+ - v- / A-| with the classes' sums A of dual variables and v of dual variables times
+        rows, |v+ - v-| / A without an intercept, is an upper bound of every margin. Soft: with one common
+        factor for each class, dual variables balance, and the dual objective of their best multiple is
         2 / (|v+ / A+ - v- / A-|^2 + D (Q+ / A+^2 + Q- / A-^2)), Q being the sums of squares and D = 1 / (2 C); the
         objective at w = 0 is the other bound. Both are rounded outwards: a sum of m terms is off by no more than
         m units in the last place of the sum of their sizes.
@@ -318,12 +320,12 @@ class Stream:
         lower, upper = (-np.inf, np.inf) if problem.hard else (0.0, self._at_zero(negative, positive))
         up = 1.0 + 16.0 * _EPS
         total, squares = a["sums"][SUM : SUM + 2], a["sums"][SQUARES : SQUARES + 2]
-        # steps, multiplications by the scale, the rounding of products and of the steps themselves
+        # roundings of a sum: updates and multiplications by the scale, and 64 of products and of updates themselves
         terms = 2.0 * a["ledger"][1] + 64.0
         off = 4.0 * terms * _EPS
         if not (total.sum() > TINY and total.sum() * a["ledger"][2] ** 0.5 > TINY):
             return lower, upper
-        reach = off * float(total.sum()) * float(a["ledger"][2]) ** 0.5  # by which v+ and v- may each be off
+        reach = off * float(total.sum()) * float(a["ledger"][2]) ** 0.5  # error bound of v+ and of v-
         plus, w = a["plus"][: self.d], a["w"][: self.d]
         if problem.free:
             if not total.min() > off * total.sum():
@@ -341,14 +343,12 @@ class Stream:
         length *= loose
         if problem.hard:
             return lower, length / share
-        spread *= (
-            loose * loose * float(a["ledger"][3])
-        )  # a pattern in k passes: (sum of k)^2 <= k sum of squares
+        spread *= loose * loose * float(a["ledger"][3])  # a row in k passes: (sum of k)^2 <= k sum of squares
         quadratic = length * length + self.delta2 * spread
         return min(share * share / (2.0 * quadratic * up), upper), upper
 
     def _at_zero(self, negative: float, positive: float) -> float:
-        """The objective at w = 0 with the best intercept."""
+        """Return the objective at w = 0 with the best intercept, for these numbers of rows."""
         if not self.problem.free:
             return self.problem.C * (negative + positive)
         n = negative + positive
