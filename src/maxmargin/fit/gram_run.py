@@ -55,9 +55,13 @@ class GramRun(State):
         self._seen = np.empty(used.size)
         super().__init__(task, KernelPatterns(task.rows, used), used, algorithm, tol, rng, interrupted)
         self.tracker = GramTracker(task.problem, task.y, task.weights, task.rows.diagonal)
-        if task.start is not None and algorithm.convergent:
+        if task.start is None or isinstance(
+            algorithm, Decomposition
+        ):  # which begins at the start of its task itself
+            return
+        if algorithm.convergent:
             self._begin_at(np.clip(task.start[used] * self.unit, 0.0, self.h.cap))
-        elif task.start is not None and self._plan.clock is not None and task.start[used].any():
+        elif self._plan.clock is not None and task.start[used].any():
             self._begin_at(task.start[used] / float(task.start[used].max()))
             refresh(self.h)
             if self.h.norm2() > 0.0:
