@@ -16,6 +16,24 @@ X = RNG.normal(size=(60, 3))
 Y = (X[:, 0] + 0.1 * X[:, 1] > 0.0).astype(int)
 
 
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize("y", [Y, Y > 0, 2.0 * Y - 1.0, np.where(Y, "up", "down"), Y.astype(np.uint8)])
+def test_arrays_that_need_no_conversion_give_the_model_of_frames_and_lists(kind, y):
+    rows = X.astype(kind)
+    expected = MaxMarginClassifier().fit(pd.DataFrame(rows), y)
+    for form, labels in (
+        (rows, y),
+        (np.asfortranarray(rows), y),
+        (rows[:, :], list(y)),
+        (rows, pd.Series(y)),
+    ):
+        found = MaxMarginClassifier().fit(form, labels)
+        assert np.array_equal(found.coef_, expected.coef_)
+        assert np.array_equal(found.classes_, expected.classes_)
+        assert found.n_features_in_ == 3
+        assert not hasattr(found, "feature_names_in_")
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("store", [np.asarray, sp.csr_array, lambda rows: rows.astype(np.float32)])
 def test_entries_that_are_no_numbers_are_told_as_scikit_learn_does(value, store):

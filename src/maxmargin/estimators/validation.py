@@ -183,6 +183,11 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
     ValueError
         If X or y cannot be used; of text and missing entries, the message names the column.
     """
+    if _is_ready(estimator, X, y, options):
+        if options.get("reset", True):
+            estimator.n_features_in_ = X.shape[1]
+            vars(estimator).pop("feature_names_in_", None)
+        return X, y
     if hasattr(X, "collect_schema"):  # of polars
         refuse_queries_and_dates(X)
     options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]} | options
@@ -194,6 +199,27 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
         if message is None:
             raise
         raise ValueError(message) from None
+
+
+def _is_ready(estimator: Any, X: Any, y: Any, options: Mapping[str, Any]) -> bool:
+    """Return whether `validate_data` would return X and y as they are: its 0.3 ms are as long as a small fit."""
+    if type(X) is not np.ndarray or type(y) is not np.ndarray or not options.keys() <= {"order", "reset"}:
+        return False
+    known = vars(estimator)
+    if not options.get("reset", True) and (
+        "feature_names_in_" in known or X.shape[1:] != (known.get("n_features_in_"),)
+    ):
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(
+            X.ndim == 2
+            and X.size
+            and X.dtype in (np.float64, np.float32)
+            and X.flags.c_contiguous
+            and y.shape == X.shape[:1]
+            and (y.dtype.kind in "biuU" or (y.dtype.kind == "f" and np.isfinite(y).all()))
+            and np.isfinite(X.sum())
+        )
 
 
 # labels and weights
