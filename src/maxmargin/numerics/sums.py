@@ -195,33 +195,34 @@ class Compensated:
         """Return X w + b, in which w.x and b may cancel: shape (n,)."""
         out = np.empty(X.shape[0])
         for rows, block in _small_blocks(X):
-            lines, columns, values = _entries(block)
-            n = block.shape[0]
-            terms, factors = np.append(values, np.full(n, b)), np.append(w[columns], np.ones(n))
-            out[rows] = _grouped(terms, factors, np.append(lines, np.arange(n)), n)
+            if sp.issparse(block):
+                lines, columns, values = _entries(block)
+                terms = _exact_terms(values, w[columns], _by_group(lines, block.shape[0]))
+            else:
+                terms = _exact_terms(np.asarray(block, float), w, lambda products: products.sum(axis=1))
+            out[rows] = _rounded_once(np.full(block.shape[0], b), *terms)
         return out
 
     @staticmethod
     def combine(X: Any, c: np.ndarray) -> np.ndarray:
         """Return X^T c: shape (d,)."""
-        parts = []
+        parts: list[np.ndarray] = []
         for rows, block in _small_blocks(X):
-            lines, columns, values = _entries(block)
-            parts.extend(_parts(values, c[rows][lines], columns, X.shape[1]))
-        if not parts:  # no rows
-            return np.zeros(X.shape[1])
-        stack = np.concatenate(parts)
-        return _grouped(stack, np.ones(stack.size), np.tile(np.arange(X.shape[1]), len(parts)), X.shape[1])
+            if sp.issparse(block):
+                lines, columns, values = _entries(block)
+                parts += _exact_terms(values, c[rows][lines], _by_group(columns, X.shape[1]))
+            else:
+                factors = c[rows][:, None]
+                parts += _exact_terms(
+                    np.asarray(block, float), factors, lambda products: products.sum(axis=0)
+                )
+        return _rounded_once(np.zeros(X.shape[1]), *parts)
 
     @staticmethod
     def total(v: np.ndarray) -> float:
         """Return the sum of the entries of v."""
-        rest, sums = np.asarray(v, float), []
-        for _ in range(2):
-            part = _high_part(rest)
-            sums.append(part.sum())
-            rest = rest - part
-        return math.fsum((*sums, rest.sum())) if np.isfinite(sums[0]) else float(sums[0])
+        first, second, rest = _exact_sums(np.asarray(v, float), np.sum)
+        return math.fsum((first, second, rest.sum())) if np.isfinite(first) else float(first)
 
     @staticmethod
     def summed(each: Callable[..., np.ndarray], *vectors: np.ndarray) -> float:
@@ -238,7 +239,7 @@ class Compensated:
         if not np.isfinite(v).all():
             return float(np.abs(v).max())
         v = v / scale
-        return float(_grouped(v, v, np.zeros(v.size, np.intp), 1)[0] * scale * scale)
+        return float(_rounded_once(*_exact_terms(v, v, np.sum)) * scale * scale)
 
     @staticmethod
     def norm(v: np.ndarray, p: float = 2.0) -> float:
@@ -291,8 +292,9 @@ def _small_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
     """Yield rows a block at a time, as long as the sums over them may go on."""
     n, d = X.shape
     goes_on = _goes_on.get()
-    entries = X.nnz if sp.issparse(X) else n * d
-    step = max(1, n * _BLOCK // max(entries, 1))
+    # of dense rows a dozen arrays as large as a block are alive at the same time
+    step = n * _BLOCK // max(X.nnz, 1) if sp.issparse(X) else _BLOCK // 8 // max(d, 1)
+    step = max(1, min(step, n))
     for start in range(0, n, step):
         if not goes_on():
             raise CutShortError
@@ -302,42 +304,42 @@ def _small_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
 
 def _entries(block: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return row, column and value of every stored entry."""
-    if sp.issparse(block):
-        lines = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
-        return lines, np.asarray(block.indices), np.asarray(block.data, dtype=float)
-    n, d = block.shape
-    lines, columns = np.repeat(np.arange(n), d), np.tile(np.arange(d), n)
-    return lines, columns, np.asarray(block, dtype=float).ravel()
+    lines = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+    return lines, np.asarray(block.indices), np.asarray(block.data, dtype=float)
 
 
-def _grouped(a: np.ndarray, b: np.ndarray, groups: np.ndarray, size: int) -> np.ndarray:
-    """Return the sums of a_k b_k over the members of each group: shape (size,)."""
-    first, second, rest = _parts(a, b, groups, size)
-    total = first + second  # they may cancel: what this addition loses is kept
-    back = total - first
-    lost = (first - (total - back)) + (second - back)
-    return total + (lost + rest)
+def _by_group(groups: np.ndarray, size: int) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a function that sums over the members of each of so many groups."""
+    return lambda v: np.bincount(groups, weights=v, minlength=size)
 
 
-def _parts(
-    a: np.ndarray, b: np.ndarray, groups: np.ndarray, size: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the sums of `_grouped` as three terms each, the first two without rounding error."""
+def _exact_terms(a: np.ndarray, b: np.ndarray, add: Callable[[np.ndarray], Any]) -> tuple[Any, Any, Any]:
+    """Return three terms that add up to `add(a b)`, the first two without rounding error."""
     product, error = _two_product(a, b)
-    high, rest = _exact_sums(product, groups, size)
-    return *high, np.bincount(groups, weights=rest + error, minlength=size)
+    first, second, rest = _exact_sums(product, add)
+    rest += error
+    return first, second, add(rest)
 
 
-def _exact_sums(
-    v: np.ndarray, groups: np.ndarray, size: int
-) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-    """Return two sums of high-order parts, each without any rounding error, and the remainder of v."""
-    sums = []
+def _exact_sums(v: np.ndarray, add: Callable[[np.ndarray], Any]) -> tuple[Any, Any, np.ndarray]:
+    """Return two sums of high-order parts, which are exact in any order, and what is left of v."""
+    sums, rest = [], v
     for _ in range(2):
-        part = _high_part(v)
-        sums.append(np.bincount(groups, weights=part, minlength=size))
-        v = v - part if np.isfinite(part).all() else np.zeros_like(v)
-    return (sums[0], sums[1]), v
+        part = _high_part(rest)
+        sums.append(add(part))
+        rest = rest - part if np.isfinite(part).all() else np.zeros_like(rest)
+    return sums[0], sums[1], rest
+
+
+def _rounded_once(*terms: Any) -> Any:
+    """Return the sum of the terms, which may cancel: rounding errors of the additions are kept (Knuth's two-sum)."""
+    total, lost = terms[0], 0.0
+    for term in terms[1:]:
+        new = total + term
+        back = new - total
+        lost = lost + ((total - (new - back)) + (term - back))
+        total = new
+    return total + lost
 
 
 def _high_part(v: np.ndarray) -> np.ndarray:
