@@ -23,7 +23,7 @@ from ..fit.deadline import Deadline
 from ..fit.driver import solve
 from ..fit.exact import is_small
 from ..fit.lockstep import KernelSolution, solve_kernel
-from ..fit.policy import MIN_THREADED_ENTRIES, Choice, choose
+from ..fit.policy import Choice, choose
 from ..fit.presolve import SelectedRows
 from ..fit.report import Job, KernelJob, Solution, Stopping
 from ..kernels.functions import Kernel
@@ -40,6 +40,9 @@ from .kernel_machine import DistinctKernelRows
 from .kernel_separability import KernelSeparability
 from .progress import Reporter
 from .validation import Targets, draw_seeds, python_label
+
+# Entries of all classes below which exact stages end sooner than another thread begins.
+MIN_THREADED_ENTRIES = 2e6
 
 T = TypeVar("T")
 Support = tuple[np.ndarray, np.ndarray]  # rows with coefficients other than 0, and these coefficients
@@ -180,7 +183,6 @@ class LinearTasks:
         self.weights = targets.weights[self._kept]
         zeros = np.zeros(targets.y.size)
         self.sample = Sample(data.X, zeros, targets.weights, norms, columns=data.columns)
-        # Exact stages of few entries end sooner than another thread begins.
         entries = self.patterns.entries * len(self.names)
         quick = named is None and problem.euclidean and entries < MIN_THREADED_ENTRIES
         quick = quick and is_small(problem, self.patterns)

@@ -46,8 +46,6 @@ DENSE, SPARSE = (25.0, 0.9), (400.0, 15.0)
 # Share of the estimated work of proximal points that is spent on coordinate descent before they take over: both
 # together then cost at most half as much again as proximal points alone.
 FALLBACK_SHARE = 0.5
-# Entries of all classes below which exact stages end sooner than another thread begins.
-MIN_THREADED_ENTRIES = 2e6
 # Full passes of coordinate descent over sparse rows of many columns, after which Newton's method always won.
 PATIENCE_PASSES = 50
 # Rounds that a convergent algorithm has at least before the exact stage of a small problem.
