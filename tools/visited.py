@@ -9,6 +9,7 @@ counted.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -29,6 +30,7 @@ def visited(call: Callable[[], Any]) -> tuple[int, int]:
         if event == "call" and code.co_filename.startswith(SOURCE) and not code.co_name.startswith("<"):
             seen.add((code.co_filename, code.co_qualname, code.co_firstlineno))
 
+    gc.collect()  # generators of earlier calls would be closed, and counted, while this one is measured
     sys.setprofile(note)
     try:
         call()
