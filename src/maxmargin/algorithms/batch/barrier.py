@@ -25,28 +25,35 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 
 from ...numerics.norms import row_norms
 from ...numerics.sparse_columns import may_be_dense
 from ...problem.problem import Problem
+from .diagonal_plus_gram import column_squares, solver, times_columns, times_rows
 
-NEAR = 0.25  # squared Newton decrement of a point near the path
-FIRST, LEAST, MOST = 10.0, 2.0, 100.0  # factor of tau from point to point
-EASY, HARD = 4, 10  # Newton steps for a point that change it
-STEPS, MANY = 20, 300  # Newton steps for a point, and for the first, at most
-CAREFUL = 1.1  # a factor that is not made smaller
-HALVINGS = 40
-NEARER, WAY = 0.7, 0.5  # how the boundary is looked for, and how much of the way there a step goes
-FAR = 10.0  # a first |w|, for rows of length one, that is large
-CORRECTIONS = 6  # of the solution of a linear system, at most
-NARROW = 50  # columns, and two for each row, that are never eliminated: that would lose digits
-TINY = 1e-300
+# Squared Newton decrement of a point near the path: below 1 Newton's method converges quadratically.
+NEAR = 0.25
+# Factor of tau from point to point, at first, at least and at most: a larger one makes fewer points and more Newton
+# steps for each. It doubles after a point of at most EASY steps, and halves after one of HARD.
+FIRST, LEAST, MOST = 10.0, 2.0, 100.0
+EASY, HARD = 4, 10
+STEPS, MANY = (
+    20,
+    300,
+)  # Newton steps for a point, and for the first, at most; 3 to 10, and 10 to 60, are usual
+CAREFUL = 1.1  # a factor that is not made smaller: the path ends there
+HALVINGS = 40  # of a step, at most: 0.7^40 is below the rounding of the point
+NEARER, WAY = (
+    0.7,
+    0.5,
+)  # shrinkage of a step that leaves the domain, and the share of the way to the boundary it may go
+FAR = (
+    10.0  # |w| of a first point, for rows of length one, from which the second start begins with a larger tau
+)
+CORRECTIONS = 6  # of the solution of a linear system, at most: each gains digits until rounding stops that
 ROUNDING = 1e-3  # a slope, where the path's barriers have slopes of one
 CLOSE = 1e-13  # nu / tau, relative to the objective, at which nothing more is to be had
-
-_linalg: Any = scipy.linalg  # its annotations speak of every case at once
 
 
 class Point(NamedTuple):
@@ -64,7 +71,7 @@ def path_points(
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> Iterator[Point]:
-    """Points along the path to the optimum, each with a gap some times smaller, until numbers are at their end.
+    """Yield points along the path to the optimum, each with a gap some times smaller, until rounding ends progress.
 
     Parameters
     ----------
@@ -77,7 +84,7 @@ def path_points(
     weights : ndarray of shape (n,)
         Sample weights, all positive.
     interrupted : callable
-        Is it time to stop? Asked before every step.
+        Whether to stop; asked before every step.
 
     Yields
     ------
@@ -92,7 +99,7 @@ def path_points(
         if problem.rho:
             A = np.column_stack([A, problem.rho * y])
     else:
-        A = _times_rows(X.astype(float), y)
+        A = times_rows(X.astype(float), y)
         if problem.rho:
             A = sp.hstack([A, problem.rho * y[:, None]], format="csr")
     unit = float(row_norms(A, problem.p).max(initial=0.0)) or 1.0
@@ -149,7 +156,7 @@ class State:
     f: np.ndarray
 
     def moved(self, s: float, step: State) -> State:
-        """The point s steps on."""
+        """Return the point after s times this step."""
         return State(self.w + s * step.w, self.r + s * step.r, self.t + s * step.t, self.f + s * step.f)
 
 
@@ -168,7 +175,7 @@ class _Path:
         self.n, self.d = A.shape
         self.a = 1.0 / problem.q if problem.q < np.inf else 0.0
         between = 0.0 < self.a < 1.0
-        self.split = self.a > 0.0  # is there an r?
+        self.split = self.a > 0.0  # whether there is an r
         self.log_r, self.log_t = (1.0 - self.a, self.a) if between else (0.0, 0.0)
         columns = ([y] if problem.free else []) + ([-np.ones(self.n)] if problem.hard else [])
         self.F = np.column_stack(columns) if columns else np.zeros((self.n, 0))
@@ -179,7 +186,7 @@ class _Path:
         self.nu = (3.0 if between else 2.0) * self.d + 1.0 + self.n * (2.0 if double else 1.0)
 
     def start(self, near: bool) -> tuple[State, float]:
-        """w = 0, and a tau of like size of all parts; `near`: one for which |w| does not begin too far out."""
+        """Return w = 0 and a tau that balances objective and barriers; with `near` a larger tau, for a smaller |w|."""
         f = np.zeros(self.F.shape[1])
         if self.problem.hard:
             f[-1] = -1.0
@@ -194,7 +201,7 @@ class _Path:
         return State(np.zeros(self.d), r, t, f), tau
 
     def points(self) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
-        """Points near the path, tau rising, from the first start that leads there."""
+        """Yield points near the path, tau rising, from the first start that leads there."""
         for near in (False, True):
             found = False
             for point in self.follow(*self.start(near)):
@@ -204,7 +211,7 @@ class _Path:
                 return
 
     def follow(self, state: State, tau: float) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
-        """Points near the path, from one start."""
+        """Yield points near the path from one start."""
         last, factor, steps, most, length = None, FIRST, 0, MANY, 1.0
         free = self.problem.free
         while not self.interrupted():
@@ -242,14 +249,14 @@ class _Path:
             last, tau, steps, most, length = (state, tau), tau * factor, 0, STEPS, 1.0 / factor
 
     def value(self, alpha: np.ndarray) -> float:
-        """About the size of the objective."""
+        """Return the objective that dual variables estimate."""
         total = float(alpha.sum())
         return 1.0 / max(total, 1e-300) if self.problem.hard else total
 
     def search(
         self, state: State, step: State, change: np.ndarray, tau: float, slope: float, s: float
     ) -> State | None:
-        """The point s steps on, or fewer, where the slope, -slope at first, has fallen to half or is little above 0."""
+        """Return the point after s steps, or fewer, where the slope (-slope at first) is at most half as large."""
         damped = 1.0 / (1.0 + slope**0.5)  # stays inside
         for _ in range(HALVINGS):
             new = state.moved(s, step)
@@ -268,7 +275,7 @@ class _Path:
         return None
 
     def inside(self, state: State) -> bool:
-        """Are all barriers finite?"""
+        """Return whether all barriers are finite."""
         w, r, t = state.w, state.r, state.t
         if not t > 0.0 or (self.split and not (r.min() > 0.0 and t > r.sum())):
             return False
@@ -277,11 +284,11 @@ class _Path:
         return not self.problem.hard or bool((self.margins(state) > 0.0).all())
 
     def bounds(self, state: State) -> np.ndarray:
-        """r_j^a t^(1 - a), the bound of |w_j|."""
+        """Return r_j^a t^(1 - a), the bound of |w_j|."""
         return state.r**self.a * state.t ** (1.0 - self.a) if self.split else np.full(self.d, state.t)
 
     def margins(self, state: State) -> np.ndarray:
-        """a_i.w + y_i b - g."""
+        """Return a_i.w + y_i b - g."""
         return self.A @ state.w + self.F @ state.f
 
 
@@ -310,20 +317,20 @@ class _Local:
             self.slope_t -= t / self.room if path.split else 0.0
 
     def along(self, step: State, change: np.ndarray) -> float:
-        """The slope along a step; `change` is that of the margins."""
+        """Return the slope along a step; `change` is that of the margins."""
         slope = float(self.slope_w @ (step.w / self.W) + self.slope_f @ step.f)
         if self.path.split:
             slope += float(self.slope_r @ (step.r / self.state.r))
         return slope + self.slope_t * step.t / self.state.t
 
     def newton(self) -> tuple[State, np.ndarray]:
-        """Newton's step, and how it changes the margins.
+        """Return Newton's step, and how it changes the margins.
 
         r is eliminated; t, (b, g) and z, which stands for the curvature of log(t - sum r), border the system of w.
         """
         path, state, x, e, o, a = self.path, self.state, self.x, self.e, self.o, self.path.a
         soft = not path.problem.hard
-        B = _times_columns(path.A, self.W)
+        B = times_columns(path.A, self.W)
         weight = self.losses.curvature
         curvature = 2.0 * (1.0 + e) / o**2
         right, t_side = -self.slope_w, -self.slope_t
@@ -359,8 +366,8 @@ class _Local:
             corner[0, 1] = corner[1, 0] = tz
         corner[k:, k:] = path.F.T @ (weight[:, None] * path.F)
         C = np.column_stack([*borders, B.T @ (weight[:, None] * path.F)])
-        solve = _core(B, weight, curvature)
-        full = curvature + _squares(B, weight)
+        solve = solver(B, weight, curvature)
+        full = curvature + column_squares(B, weight)
         KC = solve(C)
         schur = corner - C.T @ KC
         side = np.concatenate([sides, -self.slope_f])
@@ -386,76 +393,3 @@ class _Local:
             dr = state.r * (gone - (wr * u + rt * dt + ur * z[0]) / rr)
         step = State(self.W * u, dr, state.t * dt, z[k:])
         return step, path.A @ step.w + path.F @ step.f
-
-
-def _times_rows(A: Any, factors: np.ndarray) -> Any:
-    """diag(factors) A, dense or CSR as A is."""
-    return A * factors[:, None] if isinstance(A, np.ndarray) else sp.csr_array(A.multiply(factors[:, None]))
-
-
-def _times_columns(A: Any, factors: np.ndarray) -> Any:
-    """A diag(factors), dense or CSR as A is."""
-    return A * factors if isinstance(A, np.ndarray) else sp.csr_array(A.multiply(factors))
-
-
-def _squares(B: Any, weight: np.ndarray) -> np.ndarray:
-    """The diagonal of B' diag(weight) B."""
-    if isinstance(B, np.ndarray):
-        return np.einsum("ij,i,ij->j", B, weight, B)
-    return B.multiply(B).T @ weight
-
-
-def _dense(A: Any) -> np.ndarray:
-    """A small matrix that may be sparse, dense."""
-    return A if isinstance(A, np.ndarray) else A.toarray()
-
-
-def _core(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Solve (diagonal + B' weight B) x = p.
-
-    Where columns are many, most of them, those that the diagonal holds best, are eliminated first.
-    """
-    n, d = B.shape
-    H = _times_rows(B, np.sqrt(weight))
-    most = NARROW + 2 * n
-    if d <= most:
-        return _by_columns(H, diagonal)
-    loose = np.full(d, False)
-    ratio = diagonal / np.maximum(_squares(H, np.ones(n)), TINY)
-    loose[np.argpartition(ratio, most)[:most]] = True
-    root = np.sqrt(diagonal[~loose])
-    rest = _times_columns(H[:, ~loose], 1.0 / root)
-    M = _dense(rest @ rest.T)
-    M[np.diag_indices(n)] += 1.0
-    factor = np.linalg.cholesky(M)
-
-    def inner(x: np.ndarray) -> np.ndarray:
-        return _linalg.solve_triangular(factor, x, lower=True, check_finite=False)
-
-    J = inner(_dense(H[:, loose]))
-    few = _by_columns(J, diagonal[loose])
-
-    def solve(p: np.ndarray) -> np.ndarray:
-        scaled = (p[~loose].T / root).T
-        image = inner(rest @ scaled)
-        x = np.empty_like(p)
-        x[loose] = few(p[loose] - J.T @ image)
-        image += J @ x[loose]
-        outer = _linalg.solve_triangular(factor, image, lower=True, trans=1, check_finite=False)
-        x[~loose] = ((scaled - rest.T @ outer).T / root).T
-        return x
-
-    return solve
-
-
-def _by_columns(H: Any, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Solve (diagonal + H'H) x = p."""
-    M = _dense(H.T @ H)
-    M[np.diag_indices(diagonal.size)] += diagonal
-    size = 1.0 / np.sqrt(np.diag(M))
-    factor = _linalg.cho_factor(size[:, None] * M * size, lower=True, overwrite_a=True, check_finite=False)
-
-    def solve(p: np.ndarray) -> np.ndarray:
-        return (size * _linalg.cho_solve(factor, (size * p.T).T, check_finite=False).T).T
-
-    return solve

@@ -1,0 +1,96 @@
+"""Linear systems whose matrix is a diagonal plus a Gram matrix of rows, dense or sparse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+# Columns, and two more for each row, that are not eliminated: these have the smallest diagonals, and elimination would
+# cancel their digits. More of them make the factor of the rest larger than the n x n one.
+MIN_KEPT = 50
+TINY = 1e-300  # the smallest divisor: avoids a division by 0 and is below every number that counts
+
+_linalg: Any = scipy.linalg  # its annotations speak of every case at once
+
+
+def times_rows(A: Any, factors: np.ndarray) -> Any:
+    """Return diag(factors) A, dense or CSR as A is."""
+    return A * factors[:, None] if isinstance(A, np.ndarray) else sp.csr_array(A.multiply(factors[:, None]))
+
+
+def times_columns(A: Any, factors: np.ndarray) -> Any:
+    """Return A diag(factors), dense or CSR as A is."""
+    return A * factors if isinstance(A, np.ndarray) else sp.csr_array(A.multiply(factors))
+
+
+def column_squares(B: Any, weight: np.ndarray) -> np.ndarray:
+    """Return the diagonal of B' diag(weight) B."""
+    if isinstance(B, np.ndarray):
+        return np.einsum("ij,i,ij->j", B, weight, B)
+    return B.multiply(B).T @ weight
+
+
+def _dense(A: Any) -> np.ndarray:
+    """Return a small matrix as an array."""
+    return A if isinstance(A, np.ndarray) else A.toarray()
+
+
+def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a function that solves (diagonal + B' diag(weight) B) x = p.
+
+    Of many columns, those whose diagonal is largest beside their squares are eliminated first (Woodbury's identity).
+
+    Parameters
+    ----------
+    B : ndarray or CSR matrix of shape (n, d)
+    weight : ndarray of shape (n,), positive
+    diagonal : ndarray of shape (d,), positive
+    """
+    n, d = B.shape
+    H = times_rows(B, np.sqrt(weight))
+    count = MIN_KEPT + 2 * n
+    if d <= count:
+        return _by_columns(H, diagonal)
+    kept = np.full(d, False)
+    ratio = diagonal / np.maximum(column_squares(H, np.ones(n)), TINY)
+    kept[np.argpartition(ratio, count)[:count]] = True
+    root = np.sqrt(diagonal[~kept])
+    rest = times_columns(H[:, ~kept], 1.0 / root)
+    M = _dense(rest @ rest.T)
+    M[np.diag_indices(n)] += 1.0
+    factor = np.linalg.cholesky(M)
+
+    def inner(x: np.ndarray) -> np.ndarray:
+        return _linalg.solve_triangular(factor, x, lower=True, check_finite=False)
+
+    J = inner(_dense(H[:, kept]))
+    solve_kept = _by_columns(J, diagonal[kept])
+
+    def solve(p: np.ndarray) -> np.ndarray:
+        scaled = (p[~kept].T / root).T
+        image = inner(rest @ scaled)
+        x = np.empty_like(p)
+        x[kept] = solve_kept(p[kept] - J.T @ image)
+        image += J @ x[kept]
+        outer = _linalg.solve_triangular(factor, image, lower=True, trans=1, check_finite=False)
+        x[~kept] = ((scaled - rest.T @ outer).T / root).T
+        return x
+
+    return solve
+
+
+def _by_columns(H: Any, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a function that solves (diagonal + H'H) x = p by a Cholesky factor of size d, scaled to unit diagonal."""
+    M = _dense(H.T @ H)
+    M[np.diag_indices(diagonal.size)] += diagonal
+    size = 1.0 / np.sqrt(np.diag(M))
+    factor = _linalg.cho_factor(size[:, None] * M * size, lower=True, overwrite_a=True, check_finite=False)
+
+    def solve(p: np.ndarray) -> np.ndarray:
+        return (size * _linalg.cho_solve(factor, (size * p.T).T, check_finite=False).T).T
+
+    return solve
