@@ -21,10 +21,8 @@ from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Precompute
 
 # Rows up to which the least eigenvalue is computed, in about a second; of more rows, an upper bound of it.
 WHOLE = 2000
-MATRICES, MIN_ROWS = (
-    3,
-    250,
-)  # matrices of that size in memory at once; rows of a sample, whatever memory there is
+# matrices of that size in memory at once; rows of a sample, whatever memory there is
+MATRICES, MIN_ROWS = 3, 250
 # Steps of Lanczos' iteration: more find eigenvalues closer to zero, each at a product with the matrix.
 STEPS = 60
 # Units in the last place that an entry may be off: kernels of many features are off by tens of units.

@@ -22,10 +22,8 @@ from ..problem.problem import Problem
 from .bounds import EPS, LEAST, Length, Margins
 
 NORMAL = float(np.finfo(float).smallest_normal)
-RANGE = (
-    1e-250,
-    1e250,
-)  # of the largest kernel value: terms of sums neither overflow nor lose digits that count
+# Of the largest kernel value: terms of sums neither overflow nor lose digits that count
+RANGE = 1e-250, 1e250
 # Entries of rows up to which scores of the linear kernel are compensated sums, which take some milliseconds then.
 COMPENSATED_ENTRIES = 2**17
 TINY = 1e-155  # no row whose square underflows is longer
@@ -58,9 +56,8 @@ class KernelSample:
     most: Any = None  # of the diagonal
     diagonal: Any = None
     features: Any = None
-    product: Callable[[np.ndarray], np.ndarray] | None = (
-        None  # products with kernel values that are kept in memory
-    )
+    # products with kernel values that are kept in memory
+    product: Callable[[np.ndarray], np.ndarray] | None = None
 
     def __post_init__(self) -> None:
         if self.most is not None:

@@ -24,9 +24,8 @@ from .sample import Sample
 from .training_data import training_data
 from .verdicts import Inseparable, Verdict
 
-BALANCED = (
-    1e-12  # share of all dual variables that may be left between the classes: rounding of ten times a fit's
-)
+# share of all dual variables that may be left between the classes: rounding of ten times a fit's
+BALANCED = 1e-12
 
 
 @one_thread

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-BLOCK = (
-    2**15
-)  # entries of dense rows whose bits are mixed at a time: 256 kB for each temporary array stay in the cache
+# entries of dense rows whose bits are mixed at a time: 256 kB for each temporary array stay in the cache
+BLOCK = 2**15
 
 
 @dataclass(frozen=True)

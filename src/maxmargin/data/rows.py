@@ -39,12 +39,10 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 LARGE_DATA = 32e6  # bytes of data that caches do not hold
-LARGE_SET = (
-    0.5  # share of large data above which rows are not packed: two sets take no more memory than the data
-)
-SIDE_BY_SIDE = (
-    32  # neighbouring rows of large data that stay together in a random order: memory is read in sequence
-)
+# share of large data above which rows are not packed: two sets take no more memory than the data
+LARGE_SET = 0.5
+# neighbouring rows of large data that stay together in a random order: memory is read in sequence
+SIDE_BY_SIDE = 32
 _SMALL_INDEX = 2**32 - 1  # largest index of 32 bits
 
 

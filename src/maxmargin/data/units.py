@@ -23,14 +23,10 @@ from ..problem.problem import Problem
 from .rows import Patterns
 from .task import Task
 
-ORDINARY = (
-    1e-80,
-    1e80,
-)  # squared norms between these need nothing: products of three of them are float64 numbers
-LEAST_C, LARGEST_C = (
-    1e-290,
-    1e300,
-)  # range of C, and of C times all weights, in float64; beyond, the certificate decides
+# squared norms between these need nothing: products of three of them are float64 numbers
+ORDINARY = 1e-80, 1e80
+# range of C, and of C times all weights, in float64; beyond, the certificate decides
+LEAST_C, LARGEST_C = 1e-290, 1e300
 LEAST, MOST = 1e-154, 1e154  # largest entries between these have squares in float64
 
 # Sizes of a column, max |x_ij| sqrt(C). Where one is huge, dual variables, rounded by 1e-16, no longer cancel in it to

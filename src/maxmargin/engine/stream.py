@@ -12,10 +12,8 @@ import numpy as np
 from .jit import compiled, record
 from .state import BIAS, INVERSE, NORM2, NUMBERS, SCALE, Weight
 
-SEEN, LAST_STEP = (
-    NUMBERS,
-    NUMBERS + 1,
-)  # places in `number`: presentations so far; the last step on a row of no pair
+# places in `number`: presentations so far; the last step on a row of no pair
+SEEN, LAST_STEP = NUMBERS, NUMBERS + 1
 STREAM_NUMBERS = NUMBERS + 2
 SUM, SQUARES = 0, 2  # places in `sums`, negative class first: sum alpha, sum alpha^2, as stored
 SINCE, MASS, BIASES, BASE = range(

@@ -18,9 +18,8 @@ ONE, TWO = np.uint64(1), np.uint64(2)
 LOW, HIGH = 2.0**-300, 2.0**300
 FALL = 2.0**-10  # share of its largest value below which a running sum has lost three decimal digits
 SUM, PEAK, MOVES = range(3)  # places in `power_sum`
-STALE = (
-    16  # moves a coordinate after which a running sum is computed anew: that adds a sixteenth to their cost
-)
+# moves a coordinate after which a running sum is computed anew: that adds a sixteenth to their cost
+STALE = 16
 TIE = 1e-9  # entries nearer to the largest than this share count as largest: the tolerance of the IMA authors' code
 
 

@@ -21,12 +21,8 @@ from typing import Any
 
 import numpy as np
 
-PRIMES = (
-    67108859,
-    67108837,
-    67108819,
-    67108777,
-)  # the largest below 2^26: products of two, 2^11 times, fit 64 bits
+# the largest below 2^26: products of two, 2^11 times, fit 64 bits
+PRIMES = 67108859, 67108837, 67108819, 67108777
 MOST_COLUMNS = 2048  # with which sums of products fit 64 bits
 LIMB = 24  # bits of a digit of the matrix: 2^11 products with numbers below 2^26 fit 63 bits
 # Digits before the first attempt at fractions, and the growth of their number: an attempt costs about as much as a few

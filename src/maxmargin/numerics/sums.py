@@ -23,9 +23,8 @@ from .norms import norm as any_norm
 LARGE = 1e290  # above, the factor 2^27 of the splitting may overflow
 _EPS = float(np.finfo(float).eps)
 _BLOCK = 1 << 18  # entries at a time: temporaries of 2 MiB stay in the second cache
-TERMS = (
-    1 << 10
-)  # of a sum before it is added to others: the error bound of a long sum grows with this, not its length
+# of a sum before it is added to others: the error bound of a long sum grows with this, not its length
+TERMS = 1 << 10
 PART = 1 << 15  # entries of a vector at a time: temporaries of 256 kB stay in the cache
 # Columns, and entries beyond caches, from which on a product with rows one by one reads them twice as fast as BLAS.
 LONG, AWAY = 48, 3_000_000

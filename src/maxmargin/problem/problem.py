@@ -25,12 +25,10 @@ import numpy as np
 
 LOSSES = ("hinge", "squared_hinge")
 INTERCEPTS = ("none", "free", "augmented")
-CROSSED = (
-    1e-6  # share by which rounding may have bounds cross: far more than it does; beyond, one of them is wrong
-)
-LARGEST = (
-    1e305  # 1 / (2 C s_i) of a row whose weight is next to nothing: sums of a thousand are float64 numbers
-)
+# share by which rounding may have bounds cross: far more than it does; beyond, one of them is wrong
+CROSSED = 1e-6
+# 1 / (2 C s_i) of a row whose weight is next to nothing: sums of a thousand are float64 numbers
+LARGEST = 1e305
 
 
 @dataclass(frozen=True)

@@ -38,19 +38,14 @@ NEAR = 0.25
 # steps for each. It doubles after a point of at most EASY steps, and halves after one of HARD.
 FIRST, LEAST, MOST = 10.0, 2.0, 100.0
 EASY, HARD = 4, 10
-STEPS, MANY = (
-    20,
-    300,
-)  # Newton steps for a point, and for the first, at most; 3 to 10, and 10 to 60, are usual
+# Newton steps for a point, and for the first, at most; 3 to 10, and 10 to 60, are usual
+STEPS, MANY = 20, 300
 CAREFUL = 1.1  # a factor that is not made smaller: the path ends there
 HALVINGS = 40  # of a step, at most: 0.7^40 is below the rounding of the point
-NEARER, WAY = (
-    0.7,
-    0.5,
-)  # shrinkage of a step that leaves the domain, and the share of the way to the boundary it may go
-FAR = (
-    10.0  # |w| of a first point, for rows of length one, from which the second start begins with a larger tau
-)
+# shrinkage of a step that leaves the domain, and the share of the way to the boundary it may go
+NEARER, WAY = 0.7, 0.5
+# |w| of a first point, for rows of length one, from which the second start begins with a larger tau
+FAR = 10.0
 CORRECTIONS = 6  # of the solution of a linear system, at most: each gains digits until rounding stops that
 ROUNDING = 1e-3  # a slope, where the path's barriers have slopes of one
 CLOSE = 1e-13  # nu / tau, relative to the objective, at which nothing more is to be had

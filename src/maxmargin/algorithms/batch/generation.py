@@ -90,10 +90,8 @@ class _Search:
         self.n, self.d = whole.A.shape
         self.transposed = whole.A.T.tocsr() if sp.issparse(whole.A) else whole.A.T
         self.w, self.b, self.alpha = np.zeros(self.d), 0.0, self.uniform()
-        self.primal, self.dual = (
-            -np.inf,
-            -np.inf,
-        )  # how good these are: margin or objective, the more the better
+        # how good these are: margin or objective, the more the better
+        self.primal, self.dual = -np.inf, -np.inf
         if not whole.hard:  # w = 0, which is the optimum where C is small
             self.keep(self.w, np.zeros(self.n), self.alpha, self.transposed @ self.alpha)
         self.compared = self.primal
