@@ -136,14 +136,14 @@ def test_updates_come_only_from_what_was_presented(name):
     X, y = separated(4)
     run = started(name, X, y, schedule="active")
     taken = []
-    narrow, sweep = run.narrow, run.sweep
+    narrow, sweep = run.shrinking_sweeps, run.sweep
 
     def narrowed(h, rows, passes):
         before = run.steps
         narrow(h, rows, passes)
         taken.append(run.steps - before)
 
-    run.narrow = narrowed
+    run.shrinking_sweeps = narrowed
     run.sweep = lambda h, order: taken.append(sweep(h, order)) or taken[-1]
     rounds(run)
     assert sum(taken) == run.steps <= run.presentations

@@ -52,7 +52,7 @@ class Units:
 
     def task(self, task: Task) -> Task:
         """Return the task in these units."""
-        problem, factor, C = task.problem, self._losses(task.problem), task.problem.C
+        problem, factor, C = task.problem, float(self._losses(task.problem)), task.problem.C
         if not problem.hard:
             most = LARGEST_C / max(float(task.weights.sum()), 1.0)
             C = max(min(C * factor, most), LEAST_C)

@@ -291,9 +291,9 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
             self.n_features_in_ = int(width)
             if len(getattr(self, "feature_names_in_", ())) != width:
                 vars(self).pop("feature_names_in_", None)
-        elif width != self._feature_hasher.n_features:
+        elif width != self._feature_hasher().n_features:
             raise ValueError(
-                f"width={width!r}, but the hasher makes rows of {self._feature_hasher.n_features} columns."
+                f"width={width!r}, but the hasher makes rows of {self._feature_hasher().n_features} columns."
             )
         self._begin(classes, int(width))
 
@@ -334,9 +334,8 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
 
     # data
 
-    @property
     def _feature_hasher(self) -> FeatureHasher:
-        """The hasher; a number stands for ``FeatureHasher(n_features=number)``."""
+        """Return the hasher; a number stands for ``FeatureHasher(n_features=number)``."""
         return self.hasher if isinstance(self.hasher, FeatureHasher) else FeatureHasher(int(self.hasher))
 
     def _validated(self, X: Any, y: Any, first: bool) -> tuple[Any, np.ndarray]:
@@ -345,7 +344,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
             check_parameters(self, CHECKS)
         if self.hasher is None:
             return validate_rows(self, X, y, order="C", reset=first)
-        X, y = hash_rows(self._feature_hasher, X), np.asarray(y)
+        X, y = hash_rows(self._feature_hasher(), X), np.asarray(y)
         if y.shape != (X.shape[0],):
             raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows; got shape {y.shape}.")
         return X, y
@@ -409,7 +408,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         return super().decision_function(X)
 
     def _rows_to_predict(self, X: Any) -> Any:
-        return super()._rows_to_predict(X) if self.hasher is None else hash_rows(self._feature_hasher, X)
+        return super()._rows_to_predict(X) if self.hasher is None else hash_rows(self._feature_hasher(), X)
 
     def _scores(self, X: Any) -> np.ndarray:
         if self._streams[0].trail != "vote":
