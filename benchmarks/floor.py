@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from maxmargin import MaxMarginClassifier, Problem
-from maxmargin.algorithms.batch.chunks import blocks_of
+from maxmargin.algorithms.batch.centred_rows import centred_rows
 from maxmargin.certificates.one_pass import certify
 from maxmargin.certificates.sample import Sample
 from maxmargin.data.rows import Patterns
@@ -80,7 +80,7 @@ class Floor:
         rows = np.column_stack([X, np.ones(len(X))])
         squared = model.loss == "squared_hinge"
         classes, n = len(model.coef_), len(X)
-        blocks = blocks_of(
+        blocks = centred_rows(
             Problem(model.loss, model.C, intercept="augmented"), np.ascontiguousarray(X, dtype=float)
         )
         z, ones, slack, signed = np.full(blocks.size, 1e-3), np.ones(n), np.empty(n), np.empty(n)

@@ -43,4 +43,4 @@ def rules_alone(monkeypatch):
     """No problem is small enough for the exact step: the rules have to get there by themselves."""
     monkeypatch.setattr("maxmargin.fit.exact.FEW_ROWS", 0)
     monkeypatch.setattr("maxmargin.fit.exact.MANY_ROWS", 0)
-    monkeypatch.setattr("maxmargin.fit.one_call.MAX_ROWS", 0)
+    monkeypatch.setattr("maxmargin.fit.small_dense.MAX_ROWS", 0)

@@ -14,8 +14,8 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import maxmargin.fit.attempt
 import maxmargin.fit.exact
-import maxmargin.fit.one_call
 import maxmargin.fit.presolve
+import maxmargin.fit.small_dense
 from maxmargin import DualCoordinateDescent, MaxMarginClassifier, Problem, Status, verify
 from maxmargin.algorithms.batch import active_set, newton
 from maxmargin.algorithms.batch import quadratic_program as programs
@@ -328,7 +328,7 @@ class TestOnTheWay:
         """The one that the step was judged by is the user's."""
         made = []
         monkeypatch.setattr(
-            maxmargin.fit.one_call, "certify", lambda *task: made.append(certify(*task)) or made[-1]
+            maxmargin.fit.small_dense, "certify", lambda *task: made.append(certify(*task)) or made[-1]
         )
         X, y = noisy(200, 5)
         model = MaxMarginClassifier(1.0).fit(X, y)
@@ -365,7 +365,7 @@ class TestNearEnough:
             return candidates(qp, start, interrupted, enough)
 
         monkeypatch.setattr(maxmargin.fit.exact, "candidates", noted)
-        monkeypatch.setattr(maxmargin.fit.one_call, "MAX_COLUMNS", 0)  # step by step
+        monkeypatch.setattr(maxmargin.fit.small_dense, "MAX_COLUMNS", 0)  # step by step
         X, y = noisy(2100, 4)
         many = MaxMarginClassifier(10.0, loss=loss).fit(X, y)
         X[100:200], y[100:200] = X[:100], y[:100]
@@ -399,7 +399,7 @@ class TestNearEnough:
                 yield point
 
         monkeypatch.setattr(active_set, name, boasting)
-        monkeypatch.setattr(maxmargin.fit.one_call, "MAX_COLUMNS", 0)  # step by step
+        monkeypatch.setattr(maxmargin.fit.small_dense, "MAX_COLUMNS", 0)  # step by step
         X, y = noisy(3000, 6)
         model = MaxMarginClassifier(1.0, loss=loss).fit(X, y)
         assert model.status_ is Status.CERTIFIED
@@ -426,7 +426,7 @@ class TestClasses:
     def test_distinct_rows_are_looked_for_once(self, monkeypatch):
         seen, usual = [], maxmargin.fit.presolve.merge
         monkeypatch.setattr(maxmargin.fit.presolve, "merge", lambda *task: seen.append(1) or usual(*task))
-        monkeypatch.setattr(maxmargin.fit.one_call, "MAX_COLUMNS", 0)  # step by step
+        monkeypatch.setattr(maxmargin.fit.small_dense, "MAX_COLUMNS", 0)  # step by step
         X, _ = noisy(120, 3)
         MaxMarginClassifier().fit(X, np.arange(120) % 5)
         assert len(seen) == 2  # told apart by class, and looked at whether any is of two classes
@@ -572,7 +572,7 @@ class TestStopped:
 
         X, y = noisy(200, 5)
         best = MaxMarginClassifier(1.0, loss="hinge").fit(X, y)
-        monkeypatch.setattr(maxmargin.fit.one_call, "certify", noted)
+        monkeypatch.setattr(maxmargin.fit.small_dense, "certify", noted)
         monkeypatch.setattr(Compensated, "SECONDS", 1.0)
         model = MaxMarginClassifier(1.0, loss="hinge", max_time=60.0).fit(X, y)
         assert asked == [1e-3]

@@ -1,9 +1,8 @@
-"""A few rows solved in one compiled call: against the optimality conditions, Clarabel, and the step-by-step solvers."""
+"""Small dense problems solved before any other stage: against optimality conditions, Clarabel, and the other stages."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 from unittest.mock import Mock
 
 import numpy as np
@@ -16,14 +15,15 @@ from problems import case, cases, drawn
 
 import maxmargin.fit.driver
 import maxmargin.fit.exact
-import maxmargin.fit.one_call
+import maxmargin.fit.small_dense
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
 from maxmargin.algorithms.batch import newton
-from maxmargin.algorithms.batch import small_dense as one_call
-from maxmargin.algorithms.batch.chunks import Few
-from maxmargin.algorithms.batch.small_dense import optimum
-from maxmargin.engine.row_products import combine, scores, scores_near
-from maxmargin.engine.small_dense import same, update_matrix, woodbury_step
+from maxmargin.algorithms.batch.centred_rows import SmallDenseRows
+from maxmargin.algorithms.batch.iterate import Reached
+from maxmargin.algorithms.batch.newton import newton_points
+from maxmargin.algorithms.batch.proximal_point import proximal_points
+from maxmargin.algorithms.batch.semismooth import ActiveHessian
+from maxmargin.engine.row_products import add_combined, scores
 
 INTERCEPTS = ("free", "augmented", "none")
 
@@ -36,23 +36,53 @@ def toy(n: int, d: int, seed: int = 0):
     return X, y, rng.integers(1, 4, size=n) / 2.0
 
 
+SOLVERS = {"hinge": "proximal_points", "squared_hinge": "newton_points"}
+
+
+def points(problem: Problem, rows, y, weights, tol: float = 0.0, **options):
+    """The iterates of the method for this loss."""
+    solver = proximal_points if problem.loss == "hinge" else newton_points
+    return solver(problem, rows, y, weights, tol=tol, **options)
+
+
+def optimum(problem: Problem, rows, y, weights):
+    """The last iterate, (w, b, alpha)."""
+    *_, last = points(problem, rows, y, weights)
+    return last[:3]
+
+
 @pytest.fixture
 def calls(monkeypatch):
-    """What one call found, each time."""
+    """The last iterate of each call."""
     found = []
 
-    def heard(*args):
-        found.append(optimum(*args))
-        return found[-1]
+    def noted(problem, *task):
+        found.append(None)
+        for point in points(problem, *task[:3], task[4], interrupted=task[3]):
+            found[-1] = point
+            yield point
 
-    monkeypatch.setattr(maxmargin.fit.one_call, "optimum", heard)
+    for name in SOLVERS.values():
+        monkeypatch.setattr(maxmargin.fit.small_dense, name, noted)
     return found
+
+
+def change_points(monkeypatch, change) -> None:
+    """Let the small dense stage see other points than those that were found."""
+
+    def changed(problem, *task):
+        for point in points(problem, *task[:3], task[4], interrupted=task[3]):
+            yield change(point)
+
+    for name in SOLVERS.values():
+        monkeypatch.setattr(maxmargin.fit.small_dense, name, changed)
 
 
 @pytest.fixture
 def step_by_step(monkeypatch):
-    """As if one call found nothing."""
-    monkeypatch.setattr(maxmargin.fit.one_call, "optimum", Mock(return_value=None))
+    """As if the small dense stage found nothing."""
+    for name in SOLVERS.values():
+        monkeypatch.setattr(maxmargin.fit.small_dense, name, Mock(return_value=iter(())))
 
 
 # the optimum
@@ -94,8 +124,7 @@ def test_the_optimality_conditions_hold_to_rounding(seed, n, d, C, loss, interce
     X, y, weights = toy(n, d, seed)
     y[:2] = 1.0, -1.0
     problem = Problem(loss, C, intercept=intercept, intercept_scaling=1.5)
-    found = optimum(problem, Few(problem, X), y, weights)
-    assert found is not None
+    found = optimum(problem, SmallDenseRows(problem, X), y, weights)
     assert wrong(problem, X, y, weights, *found) <= 1e-11
 
 
@@ -116,7 +145,7 @@ def test_awkward_problems_have_one_optimum(seed, calls, monkeypatch):
     assert Fraction(bounds.lower) <= best.upper
     assert Fraction(bounds.upper) >= best.lower
     nothing = 1e-12 * float(bounds.dual.sum()) * float(np.abs(problem.X).max())  # what cancels in w
-    monkeypatch.setattr(maxmargin.fit.one_call, "optimum", Mock(return_value=None))
+    monkeypatch.setattr(maxmargin.fit.small_dense, "MAX_COLUMNS", 0)
     model.fit(problem.X, problem.y, sample_weight=problem.weights)
     assert model.status_ is Status.CERTIFIED
     assert model.coef_[0] == pytest.approx(w, rel=1e-6, abs=1e-6 * np.abs(w).max() + nothing)
@@ -187,8 +216,8 @@ def test_copies_weights_and_orders_make_no_difference(loss, calls):
 
 
 def test_classes_share_their_rows(monkeypatch):
-    made = Mock(wraps=Few)
-    monkeypatch.setattr(maxmargin.fit.one_call, "Few", made)
+    made = Mock(wraps=SmallDenseRows)
+    monkeypatch.setattr(maxmargin.fit.small_dense, "SmallDenseRows", made)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(90, 4)), np.arange(90) % 3
     X[:, 0] += y
@@ -234,7 +263,7 @@ def test_nor_are_wide_many_or_huge_rows(calls, monkeypatch):
     monkeypatch.setattr(maxmargin.fit.exact, "MANY_ROWS", 0)
     X, y, _ = toy(maxmargin.fit.exact.FEW_ROWS + 1, 3)
     MaxMarginClassifier(loss="hinge").fit(X, y)
-    monkeypatch.setattr(maxmargin.fit.one_call, "MAX_ROWS", maxmargin.fit.exact.FEW_ROWS)
+    monkeypatch.setattr(maxmargin.fit.small_dense, "MAX_ROWS", maxmargin.fit.exact.FEW_ROWS)
     MaxMarginClassifier().fit(X, y)
     assert not calls
 
@@ -257,40 +286,40 @@ def test_a_model_to_begin_with_is_begun_with(calls):
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("intercept", ["free", "augmented", "none"])
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
-def test_an_exact_step_needs_no_look(intercept, C):
-    """Bounds that nobody can have are asked for: it ends where no pattern changes, which is the optimum."""
+def test_a_gap_that_is_never_reached_ends_at_the_optimum(loss, intercept, C):
+    """Where no row enters or leaves the active set any more."""
     X, y, weights = toy(300, 5)
-    problem = Problem("squared_hinge", C, intercept=intercept)
-    few = Few(problem, X)
-    exact, found = (optimum(problem, few, y, weights, enough) for enough in (0.0, 1e-300))
-    for mine, theirs in zip(found, exact, strict=True):
+    problem = Problem(loss, C, intercept=intercept)
+    rows = SmallDenseRows(problem, X)
+    *_, exact = points(problem, rows, y, weights)
+    *_, found = points(problem, rows, y, weights, 1e-300)
+    for mine, theirs in zip(found[:3], exact[:3], strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_step_that_a_factor_spoils_is_not_the_last(seed):
-    """Columns that are hardly told apart: bounds are near enough, or nobody says so."""
+def test_points_that_are_said_to_be_near_are_near(seed):
+    """Also where columns are hardly told apart, and a factor has few digits."""
     X, y, weights = toy(2500, 8, seed)
     X[:, 4:] = X[:, :4] + 1e-5 * X[:, 4:]
-    problem, enough = Problem("squared_hinge", 1e9, intercept="augmented"), 1e-6
-    found = optimum(problem, Few(problem, X), y, weights, enough)
-    if found is not None:
-        w, b, alpha = found
+    problem, tol = Problem("squared_hinge", 1e9, intercept="augmented"), 1e-6
+    for w, b, alpha, _, near in points(problem, SmallDenseRows(problem, X), y, weights, tol):
         rows = np.hstack([X, np.ones((len(y), 1))]) * y[:, None]
         z, cost = np.append(w, b), 2.0 * problem.C * weights
         primal = 0.5 * z @ z + 0.5 * cost @ np.maximum(1.0 - rows @ z, 0.0) ** 2
         made = alpha @ rows
         dual = 0.5 * alpha.sum() ** 2 / (made @ made + (alpha * alpha / cost).sum())
-        assert primal - dual <= 2.0 * enough * dual
+        assert not near or primal - dual <= 2.0 * tol * dual
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_where_it_finds_nothing_others_do(loss, step_by_step):
     X, y, weights = toy(80, 4)
     problem = Problem(loss, 1.0)
-    w, *_ = optimum(problem, Few(problem, X), y, weights)
+    w, *_ = optimum(problem, SmallDenseRows(problem, X), y, weights)
     model = MaxMarginClassifier(loss=loss).fit(X, y, sample_weight=weights)
     assert model.coef_[0] == pytest.approx(w, rel=1e-10)
 
@@ -311,19 +340,18 @@ def test_many_rows_end_where_tol_is_proved(loss, n, tol, calls):
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_a_claim_that_is_not_proved_is_followed_by_the_optimum(loss, monkeypatch):
-    asked = []
+    said = []
 
-    def boasting(problem, few, y, weights, enough, interrupted):
-        asked.append(enough)
-        w, b, alpha = optimum(problem, few, y, weights, enough, interrupted)
-        return (0.9 * w, b, alpha) if enough else (w, b, alpha)
+    def boast(point):
+        said.append(point.near)
+        return point._replace(w=0.9 * point.w) if point.near and said.count(True) == 1 else point
 
-    monkeypatch.setattr(maxmargin.fit.one_call, "optimum", boasting)
+    change_points(monkeypatch, boast)
     X, y, _ = toy(3000, 5)
     model = MaxMarginClassifier(10.0, loss=loss).fit(X, y)
-    assert asked == [0.5e-3, 0.0]
-    assert model.history_[-1].reason.endswith("the optimality conditions on the support")
-    assert model.certificate_.gap <= 1e-9
+    assert True in said
+    assert model.status_ is Status.CERTIFIED
+    assert model.certificate_.gap <= 1e-3
 
 
 @pytest.mark.parametrize("C", [1e3, 1e6])
@@ -331,15 +359,12 @@ def test_costs_rise_where_classes_are_far_apart(C, monkeypatch):
     """Newton's method alone would be long on its way."""
     stages, usual = [], newton._raise_costs
     monkeypatch.setattr(newton, "_raise_costs", lambda state: stages.append(1) or usual(state))
-    short = partial(newton.newton_points, settings=newton.Settings(direct_steps=5))
-    monkeypatch.setattr(one_call, "newton_points", short)
     X, y, weights = toy(300, 20)
     y = np.where(X @ np.random.default_rng(3).normal(size=20) > 0.0, 1.0, -1.0)
-    problem = Problem("squared_hinge", C)
-    found = optimum(problem, Few(problem, X), y, weights)
+    problem, settings = Problem("squared_hinge", C), newton.Settings(direct_steps=5)
+    *_, found = newton_points(problem, SmallDenseRows(problem, X), y, weights, settings=settings)
     assert stages
-    assert found is not None
-    assert wrong(problem, X, y, weights, *found) <= 1e-11
+    assert wrong(problem, X, y, weights, *found[:3]) <= 1e-11
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
@@ -347,12 +372,7 @@ def test_a_wrong_point_is_not_believed(loss, monkeypatch):
     """The certificate decides."""
     X, y, weights = toy(80, 4)
     right = MaxMarginClassifier(loss=loss).fit(X, y, sample_weight=weights)
-
-    def wrong_point(*args):
-        w, b, alpha = optimum(*args)
-        return w * 1.001, b, alpha
-
-    monkeypatch.setattr(maxmargin.fit.one_call, "optimum", wrong_point)
+    change_points(monkeypatch, lambda point: point._replace(w=point.w * 1.001))
     model = MaxMarginClassifier(loss=loss).fit(X, y, sample_weight=weights)
     assert model.coef_ == pytest.approx(right.coef_, rel=1e-9)
 
@@ -362,10 +382,10 @@ def test_a_wrong_point_is_not_believed(loss, monkeypatch):
 def test_what_proves_less_than_was_asked_for_is_kept(loss, n, monkeypatch):
     """As where time runs out, and others have none: its bounds are the fit's, and in the reports."""
 
-    def wrong_point(*args):
-        w, b, alpha = optimum(*args[:4])
+    def last_point(problem, *task):
+        w, b, alpha = optimum(problem, *task[:3])
         deadlines[-1].stopped.set()
-        return w * 1.05, b, alpha
+        yield Reached(w * 1.2, b, alpha, 0.0, False)
 
     deadlines, usual = [], maxmargin.fit.deadline.Deadline.__enter__
     monkeypatch.setattr(
@@ -373,7 +393,8 @@ def test_what_proves_less_than_was_asked_for_is_kept(loss, n, monkeypatch):
         "__enter__",
         lambda deadline: deadlines.append(deadline) or usual(deadline),
     )
-    monkeypatch.setattr(maxmargin.fit.one_call, "optimum", wrong_point)
+    for name in SOLVERS.values():
+        monkeypatch.setattr(maxmargin.fit.small_dense, name, last_point)
     X, y, weights = toy(n, 4)
     model = MaxMarginClassifier(loss=loss, max_time=100.0).fit(X, y, sample_weight=weights)
     assert model.status_ is Status.INTERRUPTED
@@ -388,92 +409,43 @@ def test_costs_that_vanish_are_left_to_others():
     assert model.status_ is Status.CERTIFIED
 
 
-def test_steps_without_an_end_end():
-    """Not a number leads nowhere, and soon."""
-    problem = Problem("squared_hinge", 1.0)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_steps_without_an_end_end(loss):
+    """NaN leads nowhere, and soon."""
+    problem = Problem(loss, 1.0)
     X, y, weights = toy(20, 3)
-    blocks = Few(problem, X)
-    blocks.rows[3, 1] = np.nan
-    assert optimum(problem, blocks, y, weights) is None
-    hinge = Problem("hinge", 1.0)
-    assert optimum(hinge, blocks, y, weights) is None
+    rows = SmallDenseRows(problem, X)
+    rows.rows[3, 1] = np.nan
+    found = list(points(problem, rows, y, weights))
+    assert len(found) <= 2
+    assert not any(point.gap < np.inf for point in found)
 
 
 @given(problem=cases(sparse=False, loss="squared_hinge"), pick=st.randoms(use_true_random=False))
-def test_the_matrix_follows_the_patterns(problem, pick):
+def test_the_matrix_follows_the_active_set(problem, pick):
     """From set to set, as if it were made anew each time."""
-    n, few = len(problem.y), Few(problem.problem, problem.X)
-    weight = np.linspace(1.0, 2.0, n)
-    rows = one_call.SmallDense(few.rows, problem.y, weight, few.regular, problem.problem.free)
-    work = one_call._workspace(few, weight)
-    matrix, (wanted, inside) = work.matrices[0], work.marks
-    size = float(np.abs(few.rows.T @ (weight[:, None] * few.rows)).max())
+    n, rows = len(problem.y), SmallDenseRows(problem.problem, problem.X)
+    costs = np.linspace(1.0, 2.0, n)
+    hessian = ActiveHessian(rows, costs, lambda: False)
+    size = float(np.abs(rows.rows.T @ (costs[:, None] * rows.rows)).max())
     for _ in range(5):
         share = pick.random()
-        wanted[:] = [pick.random() < share for _ in range(n)]
+        active = np.array([pick.random() < share for _ in range(n)])
         sigma = 10.0 ** pick.uniform(-3.0, 9.0)
-        update_matrix(rows, sigma, work)
-        some = few.rows[wanted]
-        made = some.T @ (weight[wanted, None] * some)
-        off = np.abs(matrix - made)
-        assert off.max(initial=0.0) <= 1e-12 * size
-        assert (sigma * np.diag(off) <= 1e-11 * (sigma * np.diag(made) + few.regular)).all()
-        assert same(inside, wanted)
-
-
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("count", [1, 2, 5, 10])
-def test_few_patterns_inside(intercept, count):
-    """Newton's way is that of the matrix of columns, with the digits that one loses where sigma is large."""
-    X, y, weights = toy(60, 20)
-    few, rng = Few(Problem("hinge", 1.0, intercept=intercept), X), np.random.default_rng(count)
-    rows = one_call.SmallDense(few.rows, y, weights, few.regular, intercept == "free")
-    for sigma in (1e-3, 1.0, 1e3, 1e9):
-        work = one_call._empty(few.n, few.size)
-        wanted, inside = work.marks
-        wanted[rng.permutation(few.n)[:count]] = True
-        gradient = rng.normal(size=few.size)
-        work.vectors[4] = gradient
-        assert woodbury_step(rows, sigma, count, work)
-        some, dz = few.rows[wanted], work.vectors[5]
-        # of dz, and of what the rows gain times sigma and their weights
-        made = np.block([[np.diag(few.regular), some.T], [some, -np.diag(1.0 / (sigma * weights[wanted]))]])
-        both = np.linalg.solve(made, np.concatenate([-gradient, np.zeros(count)]))
-        assert dz == pytest.approx(both[: few.size], rel=1e-9, abs=1e-11)
-        assert sigma * weights[wanted] * (some @ dz) == pytest.approx(
-            both[few.size :], rel=1e-6, abs=1e-15 * sigma
-        )
-        assert same(inside, wanted)
-        wanted[:] = rng.random(few.n) < 0.6  # the matrix is made anew
-        update_matrix(rows, sigma, work)
-        some = few.rows[wanted]
-        assert work.matrices[0] == pytest.approx(
-            some.T @ (weights[wanted, None] * some), rel=1e-12, abs=1e-12
-        )
-
-
-def test_rows_that_depend_on_each_other_are_left_to_columns():
-    X, y, weights = toy(60, 20)
-    few = Few(Problem("hinge", 1.0), np.repeat(X[:30], 2, axis=0))
-    rows = one_call.SmallDense(few.rows, y, weights, few.regular, True)
-    work = one_call._empty(few.n, few.size)
-    work.marks[0, :4] = True
-    work.vectors[4] = 1.0
-    assert woodbury_step(rows, 1.0, 4, work)
-    assert not woodbury_step(rows, 1e9, 4, work)
+        some = rows.rows[active]
+        made = sigma * some.T @ (costs[active, None] * some)
+        off = np.abs(hessian.regularised(active, sigma) - made - np.diag(rows.regular))
+        assert off.max(initial=0.0) <= 1e-12 * (1.0 + sigma * size)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9])
 def test_products_with_vectors(n):
     rng = np.random.default_rng(n)
-    rows, z, c = rng.normal(size=(n, 3)), rng.normal(size=3), rng.normal(size=n)
-    out, made = np.empty(n), np.empty(3)
-    scores_near(rows, z, out)
-    for d in (1, 8, 9):  # narrow rows, and others
-        wide, all_of_it = rng.normal(size=(n, d)), np.empty(n)
-        scores(wide, wide[0], all_of_it)
-        assert all_of_it == pytest.approx(wide @ wide[0])
-    c[n // 2] = 0.0
-    combine(rows, c, np.empty(n, np.uint32), made)
-    assert out == pytest.approx(rows @ z)
-    assert made == pytest.approx(c @ rows)
+    for d in (1, 8, 9, 101):  # narrow rows, and others
+        rows, z, c = rng.normal(size=(n, d)), rng.normal(size=d), rng.normal(size=n)
+        out, sums, part = np.empty(n), np.ones(d), np.empty(d)
+        scores(rows, z, out)
+        assert out == pytest.approx(rows @ z)
+        c[n // 2] = 0.0
+        add_combined(rows, c, np.empty(n, np.uint32), part, sums)
+        assert sums == pytest.approx(1.0 + c @ rows)

@@ -13,9 +13,9 @@ from oracle import optimum
 
 import maxmargin.algorithms.programs
 from maxmargin import InteriorPoint, MaxMarginClassifier, Newton, Problem, Status
-from maxmargin.algorithms.batch import chunks as rows_in_blocks
+from maxmargin.algorithms.batch import centred_rows
 from maxmargin.algorithms.batch import newton as newtons_method
-from maxmargin.algorithms.batch.chunks import Blocks
+from maxmargin.algorithms.batch.centred_rows import CentredRows
 from maxmargin.algorithms.batch.interior_point import BACK, POWER, RowSystem, interior_points, iterates
 from maxmargin.cli.words import stages_line
 from maxmargin.data.rows import Patterns
@@ -36,7 +36,7 @@ def toy(n: int, d: int, seed: int = 0):
 
 def newton(problem, X, y, weights, steps):
     """Mehrotra's steps by one dense matrix of all the unknowns (a, z, u, v): (z, a) after each of them."""
-    blocks = Blocks(problem, X)
+    blocks = CentredRows(problem, X)
     mean = X.mean(axis=0) if problem.free else np.zeros(X.shape[1])
     B = (X - mean) / blocks.unit
     regular = np.ones(X.shape[1])
@@ -92,7 +92,7 @@ def newton(problem, X, y, weights, steps):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_steps_are_those_of_the_whole_system(loss, intercept, storage, monkeypatch):
     """Some rows at a time, the weights eliminated: the same points, as long as both have digits."""
-    monkeypatch.setattr(rows_in_blocks, "BYTES", 1000)  # several parts
+    monkeypatch.setattr(centred_rows, "CHUNK_BYTES", 1000)  # several parts
     X, y, weights = toy(60, 5)
     X = X.astype(np.float32).astype(float)
     stored = {"dense": X, "csr": sp.csr_matrix(X), "float32": X.astype(np.float32)}[storage]
@@ -173,7 +173,7 @@ def test_nothing_of_the_size_of_the_data_is_made():
         pass
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 0.5 * X.nbytes + 2 * rows_in_blocks.BYTES
+    assert peak < 0.5 * X.nbytes + 2 * centred_rows.CHUNK_BYTES
 
 
 def test_it_stops_when_it_is_told_to():

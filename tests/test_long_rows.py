@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
-from maxmargin.algorithms.batch.chunks import blocks_of
+from maxmargin.algorithms.batch.centred_rows import centred_rows
 from maxmargin.algorithms.batch.quadratic_program import quadratic
 from maxmargin.fit.exact import MANY_ROWS
 
@@ -88,11 +88,11 @@ def test_a_row_so_long_is_a_constraint(loss, right):
 @pytest.mark.parametrize("n", [300, 60_000])
 def test_what_most_rows_have_are_the_units(n, storage):
     X, _ = noisy(n, 6, offset=30.0 if storage is np.asarray else 0.0)
-    most = blocks_of(Problem("hinge", 1.0), storage(X))
+    most = centred_rows(Problem("hinge", 1.0), storage(X))
     assert (most.lengths == 1.0).all()
     places = [3, 50, 299]
     X[places] *= 1e9
-    blocks = blocks_of(Problem("hinge", 1.0), storage(X))
+    blocks = centred_rows(Problem("hinge", 1.0), storage(X))
     assert (np.flatnonzero(blocks.lengths > 1.0) == places).all()
     assert blocks.unit == pytest.approx(most.unit, rel=0.2)
     assert blocks.lengths[places] * blocks.unit == pytest.approx(
@@ -126,7 +126,7 @@ def test_many_equal_rows_are_not_what_most_are():
     X = np.zeros((1000, 5))
     X[:400] = np.random.default_rng(0).normal(size=(400, 5))
     X[:2] *= 1e9
-    blocks = blocks_of(Problem("hinge", 1.0, intercept="none"), X)
+    blocks = centred_rows(Problem("hinge", 1.0, intercept="none"), X)
     assert np.flatnonzero(blocks.lengths > 1.0).tolist() == [0, 1]
     assert blocks.unit == pytest.approx(5**0.5, rel=0.3)
 
@@ -169,6 +169,6 @@ def test_hard_margins(apart, factor, n):
 def test_squares_of_sparse_float32_are_of_float64():
     X = sp.random_array((400, 5), density=0.5, rng=np.random.default_rng(0), dtype=np.float32).tocsr()
     X.data[[3, 30]] = 1e25  # whose square float32 does not have
-    blocks = blocks_of(Problem("hinge", 1.0), X)
+    blocks = centred_rows(Problem("hinge", 1.0), X)
     assert np.isfinite(blocks.lengths).all()
     assert np.count_nonzero(blocks.lengths > 1.0) == 2

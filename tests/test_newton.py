@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
 from unittest.mock import Mock
@@ -19,22 +18,14 @@ import maxmargin.algorithms.programs
 import maxmargin.fit.certifier
 import maxmargin.fit.driver
 import maxmargin.fit.exact
-import maxmargin.fit.one_call
 import maxmargin.fit.run
+import maxmargin.fit.small_dense
 from maxmargin import MaxMarginClassifier, Newton, Problem, Status, verify
-from maxmargin.algorithms.batch import chunks as rows_in_blocks
-from maxmargin.algorithms.batch import newton
-from maxmargin.algorithms.batch.active_hessian import ActiveHessian
-from maxmargin.algorithms.batch.newton import (
-    Settings,
-    _ConjugateGradients,
-    _Factorised,
-    _State,
-    newton_points,
-)
+from maxmargin.algorithms.batch import centred_rows, semismooth
+from maxmargin.algorithms.batch.newton import Settings, _State, newton_points
+from maxmargin.algorithms.batch.semismooth import ActiveHessian, line_minimum
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
-from maxmargin.engine.newton import TOGETHER, changes, least_along
 from maxmargin.fit.tracker import dual_point, primal_point
 
 INTERCEPTS = ("free", "augmented", "none")
@@ -68,11 +59,19 @@ def never() -> bool:
     return False
 
 
+def newton_state(problem: Problem, X, y, weights, **settings) -> _State:
+    """The state of Newton's method at z = 0."""
+    rows = centred_rows.centred_rows(problem, X)
+    state = _State(rows, y, rows.unit**2 / problem.delta2(weights), never, Settings(**settings))
+    state.start_at(np.zeros(rows.size))
+    return state
+
+
 @pytest.mark.parametrize("storage", STORES)
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_the_direction_is_newtons(intercept, storage, monkeypatch):
     """From any point: -H^-1 g of the objective as the definition has it, in the problem's own units."""
-    monkeypatch.setattr(rows_in_blocks, "BYTES", 1000)  # several parts
+    monkeypatch.setattr(centred_rows, "CHUNK_BYTES", 1000)  # several parts
     X, y, weights = toy(70, 5)
     problem = Problem("squared_hinge", 3.0, intercept=intercept, intercept_scaling=2.0)
     rng = np.random.default_rng(1)
@@ -86,36 +85,40 @@ def test_the_direction_is_newtons(intercept, storage, monkeypatch):
     assert 0 < np.count_nonzero(costs) < 70
     expected = -np.linalg.solve(R + (full.T * costs) @ full, R @ v - full.T @ (costs * y * slack))
 
-    descent = _State(problem, STORES[storage](X), y, weights, never)
-    descent.start_at(descent.blocks.coordinates(w, b))
-    descent.evaluate()
-    for solver in (_Factorised, _ConjugateGradients):
-        system = solver(descent.blocks, descent.costs, never)
-        dz = system.solve(descent.slack > 0.0, descent.gradient, 1e-12)
-        dw, db = descent.blocks.primal(dz)
+    for columns in (1000, 0):  # by a factor, by conjugate gradients
+        state = newton_state(
+            problem,
+            STORES[storage](X),
+            y,
+            weights,
+            max_columns=columns,
+            min_residual=1e-12,
+            max_residual=1e-12,
+        )
+        state.start_at(state.rows.coordinates(w, b))
+        dw, db = state.rows.primal(state.direction())
         assert dw == pytest.approx(expected[:5], rel=1e-7, abs=1e-9)
         assert db == pytest.approx(rho * expected[5:].sum(), rel=1e-7, abs=1e-9)
 
 
 @pytest.mark.parametrize("storage", ["dense", "csr"])
-def test_the_matrix_follows_the_costly_patterns(storage):
+def test_the_matrix_follows_the_active_set(storage, monkeypatch):
     """Also where those that leave take nearly everything with them."""
     X, y, _ = toy(60, 4)
     weights = np.where(np.arange(60) < 5, 1e9, 1.0)
-    descent = _State(Problem("squared_hinge", 1.0), STORES[storage](X), y, weights, never)
+    monkeypatch.setattr(semismooth, "SMALL_PRODUCT", 0)  # or it would be computed anew each time
+    state = newton_state(Problem("squared_hinge", 1.0), STORES[storage](X), y, weights)
     rng = np.random.default_rng(0)
-    system = ActiveHessian(descent.blocks, descent.costs, never)
-    costly = np.ones(60, bool)
+    system = ActiveHessian(state.rows, state.costs, never)
+    active = np.ones(60, bool)
     for k in range(8):
-        system.regularised(costly)
-        fresh = ActiveHessian(descent.blocks, descent.costs, never)
-        fresh.regularised(costly)
-        size = np.sqrt(np.outer(np.diag(fresh._matrix), np.diag(fresh._matrix)))
-        assert (np.abs(system._matrix - fresh._matrix) <= 1e-12 * size).all()
-        costly = costly.copy()
-        costly[:5] = k % 2 == 1
+        followed = system.regularised(active)
+        fresh = ActiveHessian(state.rows, state.costs, never).regularised(active)
+        assert (np.abs(followed - fresh) <= 1e-12 * np.sqrt(np.outer(np.diag(fresh), np.diag(fresh)))).all()
+        active = active.copy()
+        active[:5] = k % 2 == 1
         some = rng.integers(5, 60, size=4)
-        costly[some] = ~costly[some]
+        active[some] = ~active[some]
 
 
 def test_the_line_is_searched_to_its_least_point():
@@ -127,7 +130,9 @@ def test_the_line_is_searched_to_its_least_point():
         def slope(t, slack=slack, step=step, share=share):
             return -0.3 + 0.7 * t - share @ (step * np.maximum(slack - t * step, 0.0))
 
-        t = least_along(slack, step, share, -0.3, 0.7, 0.0)
+        if slope(0.0) >= 0.0:
+            continue
+        t = line_minimum(np.zeros(40), 1.0, np.inf, slack, step, share, -0.3, 0.7, 0.0)
         assert slope(t - 1e-9) < 0.0 < slope(t + 1e-9)
 
 
@@ -193,9 +198,8 @@ def test_many_rows_begin_with_a_sample(monkeypatch):
     seen, look = [], _State.evaluate
 
     def noted(self):
-        gap = look(self)
-        seen.append((self.y.size, gap))
-        return gap
+        look(self)
+        seen.append((self.y.size, self.gap))
 
     monkeypatch.setattr(_State, "evaluate", noted)
     found, begun = [], []
@@ -209,12 +213,8 @@ def test_many_rows_begin_with_a_sample(monkeypatch):
     assert begun[1] < 0.1 * begun[0]
 
 
-def test_threads_that_share_blocks_have_room_of_their_own():
-    """What one gathers is not overwritten by another."""
-    blocks = rows_in_blocks.Blocks(Problem("squared_hinge", 1.0), np.ones((100, 3)))
-    with ThreadPoolExecutor(1) as other:
-        assert other.submit(lambda: blocks._room).result() is not blocks._room
-        assert other.submit(lambda: blocks._room).result() is other.submit(lambda: blocks._room).result()
+def test_threads_share_rows():
+    """Whose results are those of one thread."""
     X = np.random.default_rng(0).normal(size=(15_000, 60)) + 1.0  # beyond what is kept about its mean
     y = np.random.default_rng(1).integers(3, size=15_000)
     options = {"C": 100.0, "tol": 1e-10, "algorithm": "newton"}
@@ -226,10 +226,10 @@ def test_threads_that_share_blocks_have_room_of_their_own():
 def test_classes_share_blocks_and_what_is_known_of_them(monkeypatch):
     """Mean, units and long rows are looked for once."""
     monkeypatch.setattr(maxmargin.fit.exact, "MANY_ROWS", 0)
-    monkeypatch.setattr(maxmargin.fit.one_call, "MAX_ROWS", 0)
+    monkeypatch.setattr(maxmargin.fit.small_dense, "MAX_ROWS", 0)
     rng, made = np.random.default_rng(0), []
     X, y = rng.normal(size=(4000, 5)) + 3.0, rng.integers(4, size=4000)
-    blocks, squares = rows_in_blocks.Blocks.__init__, rows_in_blocks._square
+    blocks, squares = centred_rows.CentredRows.__init__, centred_rows._squares
 
     def counted(self, problem, X, like=None, square=None):
         made.append(len(X))
@@ -237,8 +237,8 @@ def test_classes_share_blocks_and_what_is_known_of_them(monkeypatch):
         apart = float(((X - self.mean) ** 2).sum()) / len(X)
         assert like is not None or self.unit == pytest.approx(apart**0.5, rel=1e-12)
 
-    monkeypatch.setattr(rows_in_blocks.Blocks, "__init__", counted)
-    monkeypatch.setattr(rows_in_blocks, "_square", lambda parts: made.append("squares") or squares(parts))
+    monkeypatch.setattr(centred_rows.CentredRows, "__init__", counted)
+    monkeypatch.setattr(centred_rows, "_squares", lambda parts: made.append("squares") or squares(parts))
     model = MaxMarginClassifier(algorithm="newton").fit(X, y)
     assert model.status_ is Status.CERTIFIED
     assert made == [4000]
@@ -271,34 +271,15 @@ def test_a_sample_that_tells_little(trouble, monkeypatch):
     assert (lower, upper) == pytest.approx(bounds_of(problem, X, y, weights), rel=1e-10)
 
 
-@pytest.mark.parametrize("storage", ["dense", "csr", "float32"])
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_one_pass_sees_what_several_see(intercept, storage):
-    """Slacks, dual weights, gradient and gap, of more rows than are taken together."""
-    X, y, weights = toy(2500, 6, seed=5)
-    problem = Problem("squared_hinge", 3.0, intercept=intercept)
-    for rows in (rows_in_blocks.Blocks(problem, STORES[storage](X)), STORES[storage](X)):
-        once, often = (_State(problem, rows, y, weights, never) for _ in range(2))
-        z = np.random.default_rng(0).normal(size=once.blocks.size)
-        once.start_at(z)
-        often.start_at_zero()
-        often.z, often.slack = z, 1.0 - y * often.blocks.all_scores(z)
-        assert once._evaluated
-        assert once.evaluate() == pytest.approx(often.evaluate(), rel=1e-12)
-        assert once.slack == pytest.approx(often.slack, rel=1e-12, abs=1e-12)
-        assert once._signed == pytest.approx(often._signed, rel=1e-12, abs=1e-12)
-        assert once.gradient == pytest.approx(often.gradient, rel=1e-11)
-
-
 def test_some_rows_are_like_all_of_them():
     X = np.random.default_rng(1).normal(size=(400, 3)) + 5.0
     for rows in (X, sp.csr_array(X), X.astype(np.float32)):
-        blocks = rows_in_blocks.Blocks(Problem("squared_hinge", 1.0), rows)
+        blocks = centred_rows.CentredRows(Problem("squared_hinge", 1.0), rows)
         some = blocks.some(slice(None, None, 16))
         z = np.array([0.3, -0.2, 0.1, 0.7])
         assert some.n == 25
         assert some.unit == blocks.unit
-        assert some.all_scores(z) == pytest.approx(blocks.all_scores(z)[::16])
+        assert some.scores(z) == pytest.approx(blocks.scores(z)[::16])
 
 
 def test_costs_rise_where_it_is_far_from_zero_to_the_end():
@@ -369,11 +350,9 @@ def test_no_point_says_more_than_it_is_worth(intercept, C, trouble):
     elif trouble == "rare":  # an intercept of many units
         X, y = 30.0 * X, np.where(X[:, 0] + X[:, 1] > np.quantile(X[:, 0] + X[:, 1], 0.97), 1.0, -1.0)
     problem = Problem("squared_hinge", C, intercept=intercept)
-    task, descent = Task(problem, Patterns(X), y, weights), _State(problem, X, y, weights, never)
-    descent.start_at_zero()
+    task, descent = Task(problem, Patterns(X), y, weights), newton_state(problem, X, y, weights)
     near, rounding = [], []
     for _ in range(30):
-        descent.evaluate()
         w, b, alpha, _, _ = descent.iterate(0.0)
         rounding.append(balance_by_rounding(problem, X, weights, w, b, alpha))
         gap = problem.gap(dual_point(task, alpha)[1], primal_point(task, w, b)[2])
@@ -443,7 +422,7 @@ def test_a_point_that_is_near_enough_is_valued_once(monkeypatch):
 
 def test_where_cholesky_fails_it_goes_downhill(monkeypatch):
     """Steepest descent in the scale of the columns: slower, and still to the end."""
-    monkeypatch.setattr(newton, "factor", lambda matrix: None)
+    monkeypatch.setattr(semismooth, "factor", lambda *task: None)
     X, y, weights = toy(50, 2, far=0.0)
     problem = Problem("squared_hinge", 0.1)
     lower, upper = bounds_of(problem, X, y, weights)
@@ -457,30 +436,12 @@ def test_what_it_does_not_solve_is_refused():
     assert Newton().refuses(Problem("squared_hinge", 1.0, 3.0)) == "p=2 with norm_power=2"
 
 
-def test_a_stage_leaves_no_trace():
-    """Steps at lower costs are Newton's for those; afterwards for the whole ones."""
+def test_a_stage_of_lower_costs_is_the_problem_of_lower_costs():
     X, y, weights = toy(50, 3)
-    descent = _State(Problem("squared_hinge", 10.0), X, y, weights, never)
-    descent.start_at_zero()
-    whole = descent.costs.copy()
-    for _ in range(2):
-        with descent.costs_times(0.01):
-            assert descent.costs == pytest.approx(0.01 * whole)
-            assert descent._directions._hessian.weights is descent.costs
-            descent.evaluate()
-            descent.step()
-        assert (descent.costs == whole).all()
-        assert descent._directions._hessian.weights is descent.costs
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 5 * TOGETHER), st.sampled_from([0.0, 0.01, 0.3, 1.0]))
-def test_patterns_that_change_are_found(seed, n, share):
-    """Those that came, those that went, and how many cost: as NumPy says, whatever the last block lacks."""
-    rng = np.random.default_rng(seed)
-    costly = rng.random(n) < 0.5
-    inside = costly ^ (rng.random(n) < share)
-    came, left = np.empty((2, n), np.uint32)
-    new, old, count = changes(costly, inside, came, left)
-    np.testing.assert_array_equal(came[:new], np.flatnonzero(costly & ~inside))
-    np.testing.assert_array_equal(left[:old], np.flatnonzero(inside & ~costly))
-    assert count == costly.sum()
+    state = newton_state(Problem("squared_hinge", 10.0), X, y, weights)
+    other = newton_state(Problem("squared_hinge", 0.1), X, y, weights)
+    state.start_at(state.z, 0.01)
+    for _ in range(3):
+        assert state.gap == pytest.approx(other.gap)
+        assert state.iterate(0.0).alpha == pytest.approx(other.iterate(0.0).alpha)
+        assert state.step() is other.step()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from unittest.mock import Mock
 
 import clarabel
@@ -15,13 +17,13 @@ from scipy.optimize import minimize_scalar
 
 import maxmargin.fit.certifier
 from maxmargin import MaxMarginClassifier, Problem, ProximalPoint, Status, verify
-from maxmargin.algorithms.batch import proximal_point as proximal
 from maxmargin.algorithms.batch import sifting as narrowing
-from maxmargin.algorithms.batch.proximal_point import Start, _Search, proximal_points
+from maxmargin.algorithms.batch.centred_rows import centred_rows
+from maxmargin.algorithms.batch.proximal_point import SETTINGS, Start, _State, proximal_points
+from maxmargin.algorithms.batch.semismooth import clip_shares, line_minimum
 from maxmargin.algorithms.batch.sifting import Rows, by_proximal_points
 from maxmargin.certificates.rows import certify
 from maxmargin.certificates.sample import Sample
-from maxmargin.engine.proximal_point import follow, least_along, slopes, uncut
 from maxmargin.fit.run import Run
 
 INTERCEPTS = ("free", "augmented", "none")
@@ -37,9 +39,17 @@ def toy(n: int, d: int, seed: int = 0, noise: float = 1.0):
 @pytest.fixture
 def steps(monkeypatch):
     """A list that grows by one with every step."""
-    made, usual = [], proximal._Search.advance
-    monkeypatch.setattr(proximal._Search, "advance", lambda search: made.append(1) or usual(search))
+    made, usual = [], _State.move
+    monkeypatch.setattr(_State, "move", lambda state, *task: made.append(1) or usual(state, *task))
     return made
+
+
+def started(problem: Problem, X, y, weights, start: Start | None = None) -> _State:
+    """The state at a start, in the first proximal problem."""
+    rows = centred_rows(problem, X)
+    state = _State(rows, y, problem.caps(weights) * rows.unit**2, lambda: False)
+    state.begin(start)
+    return state
 
 
 def smoothed(near, sigma, slack, cap):
@@ -53,24 +63,23 @@ def test_shares_are_those_of_the_smoothed_hinge(sigma):
     """Where the most is reached, and the slope of the smoothed hinge in the slack."""
     rng = np.random.default_rng(0)
     near, slack, cap = rng.random(40), rng.normal(size=40), 1.0 + rng.random(40)
-    share, pull, inside = np.empty(40), np.empty(40), np.empty(40, int)
-    far, back = slack + 0.5, np.ones(40)
-    loss, total = follow(near, sigma, far, back, 0.5, cap, -cap, share, pull)
-    assert far == pytest.approx(slack, abs=1e-15)
-    assert loss == pytest.approx(cap @ np.maximum(slack, 0.0))
-    assert total == pytest.approx(cap @ share)
-    assert pull == pytest.approx(-cap * share)
-    count = uncut(share, inside)
+    (share, signed), active, before = np.empty((2, 40)), np.empty(40, bool), np.zeros(40, bool)
+    task = near, sigma, 1.0, slack, cap, -np.ones(40)
+    assert clip_shares(*task, False, before, share, signed, active)
+    assert signed == pytest.approx(-cap * share)
     s = np.linspace(0.0, 1.0, 20_001)[:, None]
     assert share == pytest.approx(
         s[(s * slack - (s - near) ** 2 / (2.0 * sigma)).argmax(axis=0), 0], abs=1e-4
     )
-    assert set(inside[:count]) == set(np.flatnonzero((share > 0.0) & (share < 1.0)))
-    step, t = rng.normal(size=40), 0.3
-    first, second = slopes(near, sigma, slack, step, cap, t)
-    values = [smoothed(near, sigma, slack - at * step, cap) for at in (t - 1e-3, t, t + 1e-3)]
-    assert first == pytest.approx((values[2] - values[0]) / 2e-3, rel=1e-2, abs=1e-2)
-    assert second >= 0.0
+    assert (active == ((share > 0.0) & (share < 1.0))).all()
+    assert not clip_shares(*task, False, active, share, signed, active.copy())
+    before[::2] = True
+    clip_shares(*task, True, before, share, signed, active)  # shares of a frozen active set are not clipped
+    assert share[::2] == pytest.approx((near + sigma * slack)[::2])
+    assert share[1::2] == pytest.approx(np.clip(near + sigma * slack, 0.0, 1.0)[1::2])
+    values = [smoothed(near, sigma, slack + t, cap) for t in (-1e-3, 1e-3)]
+    slope = float(cap @ np.clip(near + sigma * slack, 0.0, 1.0))
+    assert slope == pytest.approx((values[1] - values[0]) / 2e-3, rel=1e-2, abs=1e-2)
 
 
 @settings(max_examples=50, deadline=None)
@@ -89,8 +98,9 @@ def test_a_line_ends_at_its_least_point(seed, sigma, curvature):
         hinges = s * (slack - t * step) - (s - near) ** 2 / (2.0 * sigma)
         return slope * t + 0.5 * curvature * t * t + float(cap @ hinges)
 
-    slope = -slopes(near, sigma, slack, step, cap, 0.0)[0] - 1.0 - 5.0 * rng.random()  # it falls at first
-    t = least_along(near, sigma, slack, step, cap, slope, curvature, 1e-9)
+    at_zero = float(cap @ (step * np.clip(near + sigma * slack, 0.0, 1.0)))
+    slope = at_zero - 1.0 - 5.0 * rng.random()  # it falls at first
+    t = line_minimum(near, sigma, 1.0, slack, step, cap, slope, curvature, 1e-9)
     least = minimize_scalar(
         value, bounds=(0.0, max(4.0 * t, 1.0)), method="bounded", options={"xatol": 1e-12}
     )
@@ -105,10 +115,9 @@ def test_a_problem_that_is_solved_is_the_proximal_point(intercept, sigma):
     X, y, weights = toy(60, 3, seed=2)
     problem = Problem("hinge", 0.7, intercept=intercept)
     near = np.random.default_rng(1).random(60)
-    search = _Search(problem, X, y, weights)
-    search.place(Start(np.zeros(3), 0.0, near, sigma))
+    state = started(problem, X, y, weights, Start(np.zeros(3), 0.0, near, sigma))
     for _ in range(100):
-        if search._steepness <= 1e-12 * search._total or not search.advance():
+        if state.steepness <= 1e-12 * float(state.costs @ state.share) or not state.step():
             break
     c = problem.caps(weights)
     rows = np.column_stack([X, np.full(60, problem.rho)]) * (y * c)[:, None]
@@ -124,7 +133,7 @@ def test_a_problem_that_is_solved_is_the_proximal_point(intercept, sigma):
         cones,
         1e-9,
     )
-    assert search.share == pytest.approx(found, abs=1e-5)
+    assert state.share == pytest.approx(found, abs=1e-5)
 
 
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
@@ -137,8 +146,8 @@ def test_it_ends_at_the_optimum(stored, intercept, C):
     problem = Problem("hinge", C, intercept=intercept, intercept_scaling=2.0)
     truth = optimum(problem, X, y, weights)
     found = list(proximal_points(problem, rows, y, weights))
-    gaps = [gap for gap, _ in found]
-    proofs = [certify(problem, Sample(rows, y, weights), *point) for _, point in found]
+    gaps = [point.gap for point in found]
+    proofs = [certify(problem, Sample(rows, y, weights), *point[:3]) for point in found]
     assert gaps[-1] <= 1e-10
     assert proofs[-1].gap <= 1e-9
     assert proofs[-1].lower <= truth.upper
@@ -151,15 +160,14 @@ def test_duals_rise_from_problem_to_problem():
     """As the proximal-point method's do: each solution is better than the point that it is near to."""
     X, y, weights = toy(300, 4, seed=4)
     problem = Problem("hinge", 1.0, intercept="none")
-    search = _Search(problem, X, y, weights)
-    search.place(search.first())
+    state = started(problem, X, y, weights)
     values = []
     for _ in range(100):
-        if search._steepness <= 1e-10 * search._total:
-            made = search.blocks.all_combined(search.cap * search.share * y)
-            values.append(float(search.cap @ search.share) - 0.5 * float(made @ made))
-            search.next_problem()
-        if not search.advance():
+        if state.steepness <= 1e-10 * float(state.costs @ state.share):
+            values.append(float(state.costs @ state.share) - 0.5 * float(state.made @ state.made))
+            state.accept_shares()
+            state.next_problem()
+        if not state.step():
             break
     assert len(values) > 5
     assert (np.diff(values) >= -1e-9 * abs(values[-1])).all()
@@ -169,13 +177,13 @@ def test_a_start_near_the_optimum_is_worth_steps(steps):
     """The shares of a line that is nearly right, and its sigma: fewer steps than from w = 0."""
     X, y, weights = toy(5000, 4, seed=5)
     problem = Problem("hinge", 1.0)
-    *_, (_, (w, b, _)) = proximal_points(problem, X, y, weights)
+    *_, (w, b, *_) = proximal_points(problem, X, y, weights)
     cold = len(steps)
     steps.clear()
     rows = Rows(problem, X, y, weights)
     _, start = rows.told([(w * 1.001, b), (w * 0.9999, b)])
-    *_, (gap, _) = proximal_points(problem, X, y, weights, start=start)
-    assert gap <= 1e-10
+    *_, last = proximal_points(problem, X, y, weights, start=start)
+    assert last.gap <= 1e-10
     assert len(steps) < 0.7 * cold
 
 
@@ -186,7 +194,7 @@ def test_few_steps_whatever_the_cost(steps, d, C):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 4))
     y = np.where(X @ rng.normal(size=4) + rng.normal(size=600) > 0.0, 1.0, -1.0)
-    gaps = [gap for gap, _ in proximal_points(Problem("hinge", C), X[:, :d], y, np.ones(600))]
+    gaps = [point.gap for point in proximal_points(Problem("hinge", C), X[:, :d], y, np.ones(600))]
     assert min(gaps) <= 1e-9
     assert len(steps) <= 60
 
@@ -199,7 +207,7 @@ def test_patterns_that_cancel(intercept, C):
     found = list(
         proximal_points(Problem("hinge", C, intercept=intercept), X, X[:, 0] * X[:, 1], np.ones(200))
     )
-    gap, (w, _, alpha) = found[-1]
+    w, _, alpha, gap, _ = found[-1]
     assert gap <= 1e-10
     assert np.abs(w).max() <= 1e-9
     assert alpha == pytest.approx(np.full(200, C))
@@ -208,7 +216,8 @@ def test_patterns_that_cancel(intercept, C):
 def test_interior_points_go_on_where_it_ends_too_early(monkeypatch):
     X, y, weights = toy(300, 4, seed=6)
     problem = Problem("hinge", 1.0)
-    monkeypatch.setattr(proximal, "MOST", 3)
+    short = partial(proximal_points, settings=replace(SETTINGS, max_steps=3))
+    monkeypatch.setattr(narrowing, "proximal_points", short)
     started, usual = [], narrowing.by_interior_points
     monkeypatch.setattr(narrowing, "by_interior_points", lambda *task: started.append(1) or usual(*task))
     *_, (gap, _) = by_proximal_points(Rows(problem, X, y, weights), None, lambda: False)
@@ -231,7 +240,7 @@ def test_it_stops_when_it_is_told_to(patience):
     asked = iter([False] * patience)
     found = list(proximal_points(Problem("hinge", 1.0), X, y, weights, lambda: next(asked, True)))
     assert len(found) >= 1
-    assert np.isfinite(found[-1][1][0]).all()
+    assert np.isfinite(found[-1].w).all()
     assert next(asked, None) is None
 
 
@@ -239,8 +248,8 @@ def test_it_stops_when_it_is_told_to(patience):
 def test_units_do_not_matter(scale):
     """The same problem in other units: as many points, the same gaps."""
     X, y, weights = toy(500, 4, seed=8)
-    gaps = [gap for gap, _ in proximal_points(Problem("hinge", 1.0), X, y, weights)]
-    others = [gap for gap, _ in proximal_points(Problem("hinge", scale**-2), X * scale, y, weights)]
+    gaps = [point.gap for point in proximal_points(Problem("hinge", 1.0), X, y, weights)]
+    others = [point.gap for point in proximal_points(Problem("hinge", scale**-2), X * scale, y, weights)]
     assert gaps[-1] <= 1e-10
     assert others[-1] <= 1e-10
     assert abs(len(gaps) - len(others)) <= 2
@@ -267,7 +276,7 @@ class TestAlgorithm:
         monkeypatch.setattr(
             Run, "evaluate", lambda run, *point: valued.append(point[0]) or evaluate(run, *point)
         )
-        model = MaxMarginClassifier(1.0, loss="hinge", algorithm="proximal-point", tol=1e-3)
+        model = MaxMarginClassifier(1.0, loss="hinge", algorithm="proximal-point", tol=1e-6)
         model.fit(X, y, sample_weight=weights)
         assert model.status_ is Status.CERTIFIED
         assert certified.call_count == 1

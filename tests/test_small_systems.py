@@ -5,22 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
-import maxmargin.fit.one_call
 import maxmargin.fit.presolve
+import maxmargin.fit.small_dense
 from maxmargin import MaxMarginClassifier, Problem
+from maxmargin.algorithms.batch import centred_rows as rows_module
+from maxmargin.algorithms.batch.centred_rows import CentredRows, centred_rows
 from maxmargin.algorithms.batch.cholesky import RIDGES, factor
-from maxmargin.algorithms.batch.chunks import blocks_of
 from maxmargin.algorithms.batch.newton import newton_points
 from maxmargin.algorithms.batch.orthogonal import Disjoint, Pivoted, shortest
 from maxmargin.algorithms.batch.quadratic_program import Whole, _Basis, _rows
+from maxmargin.algorithms.batch.semismooth import subtract
 from maxmargin.algorithms.batch.sifting import narrowed_points
 from maxmargin.data.rows import Patterns
-from maxmargin.engine.cholesky import products
-from maxmargin.engine.line_search import along, subtract
 from maxmargin.numerics.lazy_generator import LazyGenerator
 
 
@@ -78,40 +79,32 @@ class TestCholesky:
         assert RIDGES[0] == 0.0
 
 
-@pytest.mark.parametrize("size", [1, 2, 5, 6])
-@pytest.mark.parametrize("some", [0, 1, 3, 4, 5, 30])
-@pytest.mark.parametrize("room", [1, 4, 64])
-def test_products_are_those_of_the_rows(room, some, size):
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, np.float32])
+@pytest.mark.parametrize("chunk", [100, 2**20])
+def test_products_are_those_of_the_rows(chunk, storage, monkeypatch):
+    """Of any rows, in one chunk or several; of rows whose copy is kept, and of others."""
+    monkeypatch.setattr(rows_module, "CHUNK_BYTES", chunk)
     rng = np.random.default_rng(2)
-    rows, share, matrix = rng.normal(size=(30, size)), rng.random(30), np.full((size, size), np.nan)
-    places = rng.permutation(30)[:some]
-    products(rows, share, places, np.full((rows.shape[1], room), np.nan), matrix)
-    chosen = rows[places]
-    assert matrix == pytest.approx((chosen * share[places, None]).T @ chosen, rel=1e-13, abs=1e-13)
-    assert (matrix == matrix.T).all()
+    X, costs, places = rng.normal(size=(30, 5)) + 3.0, rng.random(30), np.sort(rng.permutation(30)[:17])
+    X = X.astype(np.float32).astype(float)
+    for make in (CentredRows, centred_rows):
+        rows = make(Problem("hinge", 1.0), storage(X))
+        b = (np.column_stack([X - X.mean(axis=0), np.ones(30)]) / rows.units)[places]
+        found = rows.regularised(rows.all_products(costs, places)) - np.diag(rows.regular)
+        assert found == pytest.approx((b * costs[places, None]).T @ b, rel=1e-6, abs=1e-6)
 
 
-def test_gradient_and_line():
-    """Against differences of 1/2 z'Rz - made.z."""
+def test_gradient_and_norms():
     rng = np.random.default_rng(3)
-    regular, z, dz, made, gradient = np.array([1.0, 1.0, 0.0]), *rng.normal(size=(3, 3)), np.empty(3)
-    most, left, size = subtract(regular, z, made, gradient)
+    regular, z, made, gradient = np.array([1.0, 1.0, 0.0]), *rng.normal(size=(2, 3)), np.empty(3)
+    found = subtract(regular, z, made, gradient)
     assert gradient == pytest.approx(regular * z - made)
-    assert (most, left, size) == pytest.approx(
-        (np.abs(gradient).max(), regular @ gradient**2, regular @ made**2)
+    assert found == pytest.approx(
+        (np.abs(gradient).max(), regular @ gradient**2, regular @ z**2, regular @ made**2)
     )
-
     for bad in (0, 1, 2):
         made_of = np.where(np.arange(3) == bad, np.nan, made)
         assert np.isnan(subtract(regular, z, made_of, np.empty(3))[0])
-
-    def value(t):
-        at = z + t * dz
-        return 0.5 * regular @ at**2 - made @ at
-
-    slope, first, second = along(regular, z, dz, gradient)
-    assert slope == pytest.approx((value(1e-5) - value(-1e-5)) / 2e-5, rel=1e-8)
-    assert first + second == pytest.approx(value(1.0) - value(0.0) + made @ dz + 0.5 * second)
 
 
 class TestOrthogonal:
@@ -205,28 +198,13 @@ def test_draws_are_those_of_the_generator():
 def test_few_rows_are_kept_about_their_mean(how, intercept):
     """With the constant, in their units; however they are stored."""
     X = how(np.random.default_rng(3).normal(size=(40, 6)) * 10.0 ** np.arange(6) + 50.0)
-    blocks = blocks_of(Problem("hinge", 1.0, intercept=intercept, intercept_scaling=3.0), X)
+    blocks = centred_rows(Problem("hinge", 1.0, intercept=intercept, intercept_scaling=3.0), X)
     constant = np.full((len(X), blocks.size - X.shape[1]), blocks.constant)
     rows = np.hstack([X.astype(float) - blocks.mean, constant]) / blocks.units
-    assert blocks.all_scores(np.eye(blocks.size)) == pytest.approx(rows, rel=1e-14)
+    assert blocks.scores(np.eye(blocks.size)) == pytest.approx(rows, rel=1e-14)
 
 
 class TestBlocksOfSeveralClasses:
-    @pytest.mark.parametrize("d", [3, 50])
-    def test_the_matrix_of_all_rows_is_that_of_its_shares(self, d):
-        """Kept for the next class, but only for the same shares; who gets it may change it."""
-        X, rng = np.random.default_rng(7).normal(size=(40, d)), np.random.default_rng(8)
-        blocks = blocks_of(Problem("hinge", 1.0), X)
-        every = np.arange(40)
-        for share in (first := rng.random(40), first, rng.random(40), first):
-            found = blocks.all_products(share, every)
-            assert found == pytest.approx(blocks.products(share, every), rel=1e-12, abs=1e-12)
-            found *= 2.0
-        some = every[:11]
-        assert blocks.all_products(first, some) == pytest.approx(
-            blocks.products(first[some], some), abs=1e-12
-        )
-
     @pytest.mark.parametrize("points", [newton_points, narrowed_points])
     def test_solvers_take_blocks_for_rows(self, points):
         X = np.random.default_rng(9).normal(size=(80, 3)) + 5.0
@@ -234,7 +212,7 @@ class TestBlocksOfSeveralClasses:
         y[:8] *= -1.0
         problem = Problem("squared_hinge" if points is newton_points else "hinge", 1.0)
         *_, (w, b, alpha, *_) = points(problem, X, y, np.ones(80))
-        *_, (v, c, other, *_) = points(problem, blocks_of(problem, X), y, np.ones(80))
+        *_, (v, c, other, *_) = points(problem, centred_rows(problem, X), y, np.ones(80))
         assert ((w == v).all(), b) == (True, c)
         assert (alpha == other).all()
 
@@ -248,7 +226,7 @@ class TestBlocksOfSeveralClasses:
 
         monkeypatch.setattr(maxmargin.fit.presolve, "Whole", Counted)
         X, y = load_iris(return_X_y=True)
-        monkeypatch.setattr(maxmargin.fit.one_call, "MAX_COLUMNS", 0)  # step by step: one call needs none
+        monkeypatch.setattr(maxmargin.fit.small_dense, "MAX_COLUMNS", 0)  # step by step: one call needs none
         whole = MaxMarginClassifier(random_state=0).fit(X, y)
         assert len(made) == 1
         # and each class has what it would have alone

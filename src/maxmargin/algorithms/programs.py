@@ -12,7 +12,7 @@ import numpy as np
 from ..problem.problem import Problem
 from .base import Algorithm, Bias, Facts, Plan
 from .batch.barrier import path_points
-from .batch.chunks import blocks_of
+from .batch.centred_rows import centred_rows
 from .batch.generation import column_points, linear_points
 from .batch.iterate import Reached
 from .batch.newton import newton_points
@@ -226,7 +226,7 @@ class Newton(SoftProgram):
             patterns, problem = run.patterns, run.problem  # all classes share the blocks
             square = float(patterns.square.sum())
             blocks = patterns.shared(
-                ("chunks", problem), lambda: blocks_of(problem, patterns.X, square=square)
+                ("centred rows", problem), lambda: centred_rows(problem, patterns.X, square=square)
             )
             return newton_points(problem, blocks, run.y, run.weights, run.interrupted, facts.tol, facts.point)
 

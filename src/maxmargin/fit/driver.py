@@ -25,11 +25,11 @@ from ..problem.status import Status
 from .attempt import EXACT, PROVES, STOPPED, Attempt, RowAttempt
 from .certifier import ROUNDING, CertifiedPoint, Incumbent, rank
 from .exact import is_small
-from .one_call import small_dense_rows, solve_in_one_call
 from .policy import CONDITIONS, Stage, fallback, stages
 from .presolve import Point
 from .report import Job, Report, Solution
 from .schedules import Step
+from .small_dense import small_dense_rows, solve_small_dense
 
 
 def solve(job: Job) -> Solution:
@@ -160,7 +160,7 @@ def _solve_small_dense(job: Job, incumbent: Incumbent, history: list[Report]) ->
     rows = task.patterns.shared("small dense", centre)
     if rows is None:
         return None, False
-    best, done, optimal = solve_in_one_call(task, rows, stopping, job.sample, job.selected)
+    best, done, optimal = solve_small_dense(task, rows, stopping, job.sample, job.selected)
     if best is None:
         return None, False
     certificate = best.certificate

@@ -30,7 +30,7 @@ import numpy as np
 
 from ...problem.problem import Problem
 from .cholesky import factor
-from .chunks import blocks_of
+from .centred_rows import centred_rows
 from .iterate import Point
 
 if TYPE_CHECKING:
@@ -351,7 +351,7 @@ class RowSystem(System):
     Parameters
     ----------
     problem : Problem
-    X : ndarray or CSR matrix of shape (n, d), or Blocks
+    X : ndarray or CSR matrix of shape (n, d), or CentredRows
     y, weights : ndarray of shape (n,)
     interrupted : callable
     """
@@ -364,17 +364,17 @@ class RowSystem(System):
         weights: np.ndarray,
         interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.blocks, self.y, self.interrupted = blocks_of(problem, X), y, interrupted
+        self.blocks, self.y, self.interrupted = centred_rows(problem, X), y, interrupted
         self.unit2 = self.blocks.unit**2
         self.D, self.c = problem.delta2(weights) / self.unit2, problem.caps(weights) * self.unit2
         self.q, self.lengths = np.ones(y.size), self.blocks.lengths
         self.regular, self.e = self.blocks.regular, np.zeros(self.blocks.size)
 
     def scores(self, z: np.ndarray) -> np.ndarray:
-        return self.y * self.blocks.all_scores(z)
+        return self.y * self.blocks.scores(z)
 
     def combine(self, a: np.ndarray) -> np.ndarray:
-        return self.blocks.all_combined(self.y * a)
+        return self.blocks.combine(self.y * a)
 
     def matrix(self, share: np.ndarray) -> np.ndarray:
         rows = np.arange(share.size, dtype=np.uint32)
@@ -405,7 +405,7 @@ def interior_points(
     Parameters
     ----------
     problem : Problem
-    X : ndarray or CSR matrix of shape (n, d), or Blocks
+    X : ndarray or CSR matrix of shape (n, d), or CentredRows
         The work of a step is n d^2.
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,), positive

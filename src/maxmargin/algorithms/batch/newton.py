@@ -1,14 +1,13 @@
 """Newton's method for the squared hinge at p = 2, whose gradient is piecewise linear.
 
-In the units of `Blocks`, with rows b_i = (x_i, constant), labels y_i and slacks s_i = 1 - y_i b_i.z, the problem is ::
+With rows b_i, labels y_i and slacks s_i = 1 - y_i b_i.z (`centred_rows`), the problem is ::
 
     minimise f(z) = 1/2 z'Rz + 1/2 sum c_i max(0, s_i)^2
 
-where R has a 1 for every weight and a 0 for a free intercept, and c_i = 2 C (sample weight i), in these units. Rows
-with s_i > 0 are active. With the active set A fixed, the gradient is g = Rz - B_A'(y c s) and the Hessian
-H = R + B_A' diag(c) B_A; a step solves H dz = -g and goes to the exact minimum of f along dz. Once a full step leaves
-the active set as it is, z is the optimum. alpha_i = c_i max(0, s_i) are dual weights at every z, and half the squared
-gradient is their duality gap (at the optimum, those of a free intercept balance: sum y_i alpha_i = 0).
+where R has a 1 for every weight and a 0 for a free intercept, and c_i = 2 C (sample weight i), in the unit of the rows.
+Steps are those of `semismooth`. Once a full step leaves the active set as it is, z is the optimum.
+alpha_i = c_i max(0, s_i) are dual variables at every z, and half the squared gradient is their duality gap (at the
+optimum, those of a free intercept balance: sum y_i alpha_i = 0).
 
 Two devices shorten the way. Many rows begin at the solution for every 16th row. Where C is large and the classes are
 far apart, costs rise from stage to stage, each started where the one before ended (continuation).
@@ -22,22 +21,17 @@ S. S. Keerthi, D. DeCoste, "A modified finite Newton method for fast solution of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ...engine.line_search import subtract
-from ...engine.newton import Squared, descend, diagonal, follow, products, weigh
-from ...engine.storage import Dense, Sparse
-from ...engine.vectors import EuclideanVector as Vector
+from ...numerics.sums import Plain
 from ...problem.problem import Problem
-from .active_hessian import ActiveHessian
-from .cholesky import factor
-from .chunks import Blocks, blocks_of, unsigned
+from .centred_rows import CentredRows, centred_rows
 from .iterate import Reached
+from .semismooth import SemismoothNewton
 
 TINY = 1e-300  # the smallest divisor: avoids a division by 0 and is below every number that counts
 
@@ -54,7 +48,7 @@ class Settings:
     # one that was, and after so many steps in any case
     report_share: float = 0.2
     report_steps: int = 8
-    # the end: a squared gradient that is rounding, with the same active set as before; one that is nearly so and no
+    # the end: a squared gradient that is rounding, with the same active set for two steps; one that is nearly so and no
     # longer halves; or so many steps with the same active set of which the last did not halve the gap
     rounding: float = 1e-20
     nearly_rounding: float = 1e-15
@@ -106,7 +100,7 @@ def newton_points(
     Parameters
     ----------
     problem : Problem
-    X : ndarray or CSR matrix of shape (n, d), or Blocks of it
+    X : ndarray or CSR matrix of shape (n, d), or CentredRows of it
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,), positive
         Sample weights.
@@ -118,257 +112,170 @@ def newton_points(
         (w, b) to begin with, used where its gap is small enough.
     settings : Settings
     """
-    state = _State(problem, X, y, weights, interrupted, settings)
+    rows = centred_rows(problem, X)
+    costs = rows.unit**2 / np.maximum(problem.delta2(weights), TINY)
+    state = _State(rows, y, costs, interrupted, settings)
     if start is not None:
-        state.start_at(state.blocks.coordinates(*start))
-    if start is None or state.evaluate() > settings.stage_gap:
-        _find_start(state, weights)
+        state.start_at(rows.coordinates(*start))
+    if start is None or state.gap > settings.stage_gap:
+        _find_start(state)
     yielded, since = np.inf, 0
     for _ in range(settings.max_steps):
-        gap, since = state.evaluate(), since + 1
+        since += 1
         stop = state.is_stationary() or interrupted()
-        if stop or since == settings.report_steps or gap <= min(tol, settings.report_share * yielded):
-            yielded, since = min(gap, yielded), 0
+        if stop or since == settings.report_steps or state.gap <= min(tol, settings.report_share * yielded):
+            yielded, since = min(state.gap, yielded), 0
             yield state.iterate(tol)
         if stop:
             return
         if not state.step():
             break
-    state.evaluate()
     yield state.iterate(tol)
 
 
-def _find_start(state: _State, weights: np.ndarray) -> None:
+def _find_start(state: _State) -> None:
     """Go to the solution of a sample of many rows; with few rows, a few steps from 0, or stages of rising costs."""
-    settings = state.settings
+    settings, rows = state.settings, state.rows
     if state.y.size >= settings.sample_from:
-        state.start_at(_solve_sample(state, weights))
+        every = slice(None, None, settings.sample_every)
+        labels, costs = np.ascontiguousarray(state.y[every]), settings.sample_every * state.costs[every]
+        sample = _State(rows.some(every), labels, costs, state.interrupted, settings)
+        _find_start(sample)
+        _run(sample, settings.start_gap, settings.stage_steps)
+        state.start_at(sample.z)
         return
-    state.start_at_zero()
+    state.start_at(np.zeros(rows.size))
     if _run(state, settings.start_gap, settings.direct_steps) == settings.direct_steps:
         _raise_costs(state)
 
 
-def _solve_sample(state: _State, weights: np.ndarray) -> np.ndarray:
-    """Return the z that solves every k-th row, with k times the costs."""
-    settings = state.settings
-    every = slice(None, None, settings.sample_every)
-    labels, costs = np.ascontiguousarray(state.y[every]), settings.sample_every * weights[every]
-    blocks = state.blocks.some(every)
-    sample = _State(state.problem, blocks, labels, costs, state.interrupted, settings)
-    _find_start(sample, costs)
-    _run(sample, settings.start_gap, settings.stage_steps)
-    return sample.z
-
-
 def _raise_costs(state: _State) -> None:
-    """Solve from 0 with a small share of the costs, then with larger and larger ones (continuation in C)."""
+    """Solve from 0 with a small share sigma of the costs, then with larger and larger ones (continuation in C)."""
     settings = state.settings
-    state.start_at_zero()
     total, growth = float(state.costs.sum()), settings.growth
-    share = min(total**settings.first_costs, settings.max_first_costs) / total
-    while 0.0 < share < 1.0 and not state.interrupted():
-        with state.costs_times(share):
-            steps = _run(state, settings.stage_gap, settings.stage_steps)
-        if steps == settings.stage_steps:  # costs beyond what digits can tell
-            return
+    sigma = min(total**settings.first_costs, settings.max_first_costs) / total
+    z, steps = np.zeros(state.rows.size), 0
+    while 0.0 < sigma < 1.0 and steps < settings.stage_steps and not state.interrupted():
+        state.start_at(z, sigma)
+        steps = _run(state, settings.stage_gap, settings.stage_steps)
+        z = state.z
         growth = growth * growth if steps <= settings.easy_steps else settings.growth
-        share *= growth
+        sigma *= growth
+    state.start_at(z)
 
 
 def _run(state: _State, gap: float, max_steps: int) -> int:
     """Step until the gap is at most `gap` or does not fall any more; return the number of steps."""
     for steps in range(max_steps):
-        if state.evaluate() <= gap or state.is_stationary() or state.interrupted() or not state.step():
+        if state.gap <= gap or state.is_stationary() or state.interrupted() or not state.step():
             return steps
     return max_steps
 
 
-class _State:
-    """The current z with its slacks, in the units of the blocks.
+class _State(SemismoothNewton):
+    """The current iterate; costs are sigma c_i, with sigma < 1 in a stage of lower costs.
 
     Attributes
     ----------
-    z : ndarray of shape (size,)
-        w, and the weight of the constant.
-    slack : ndarray of shape (n,)
-        1 - margin. Slacks follow z by what steps add to them, so that dual weights get exact even where a slack is less
-        than the rounding of a margin.
-    costs : ndarray of shape (n,)
-        c_i: a slack costs c_i max(0, s_i)^2 / 2.
+    gap : float
+        Relative duality gap, from the squared gradient.
     """
 
     def __init__(
         self,
-        problem: Problem,
-        X: Any,
+        rows: CentredRows,
         y: np.ndarray,
-        weights: np.ndarray,
+        costs: np.ndarray,
         interrupted: Callable[[], bool],
         settings: Settings = SETTINGS,
     ) -> None:
-        self.problem, self.blocks, self.y, self.interrupted = problem, blocks_of(problem, X), y, interrupted
+        super().__init__(rows, y, costs, np.inf, interrupted)
         self.settings = settings
-        self.costs = problem.delta2(weights)
-        np.maximum(self.costs, TINY, out=self.costs)
-        np.divide(self.blocks.unit**2, self.costs, out=self.costs)
-        self.regular = self.blocks.regular
-        self._signed, self.gradient = np.empty(y.size), np.empty(self.blocks.size)
-        self._directions = self._new_directions()
 
-    def _new_directions(self) -> _Factorised | _ConjugateGradients:
-        """Return what computes Newton directions at the present costs."""
-        direct = self.blocks.size <= self.settings.max_columns
-        return (_Factorised if direct else _ConjugateGradients)(
-            self.blocks, self.costs, self.interrupted, self.settings
-        )
-
-    def start_at_zero(self) -> None:
-        """Begin at z = 0, where all slacks are 1."""
-        self._forget()
-        self.z, self.slack = np.zeros(self.blocks.size), np.ones(self.y.size)
-
-    def start_at(self, z: np.ndarray) -> None:
-        """Begin at z."""
-        self._forget()
-        self.z, self.slack = z, np.empty(self.y.size)
-        self._refresh()
-
-    def _forget(self) -> None:
-        self.gap = self._last_gap = np.inf
-        self._evaluated = False
-        self._bounds_gap = np.inf  # primal - dual of the bounds of this iterate, as a share of the dual one
-        self._unchanged = 0  # steps since the active set changed
-
-    @contextmanager
-    def costs_times(self, share: float) -> Iterator[None]:
-        """Multiply all costs by `share` within this context."""
-        whole, self.costs = self.costs, share * self.costs
-        self._directions, self._unchanged, self._evaluated = self._new_directions(), 0, False
-        yield
-        self.costs = whole
-        self._directions, self._evaluated = self._new_directions(), False
+    def start_at(self, z: np.ndarray, sigma: float = 1.0) -> None:
+        """Begin at z, with these shares of the costs."""
+        self.z, self.sigma, self.gap = z, sigma, np.inf
+        self.set_slack()
+        self.set_shares()
+        self.unchanged = 0
+        self.evaluate()
 
     def iterate(self, tol: float) -> Reached:
-        """Return the point in the problem's own units, as it was last evaluated."""
-        alpha = self._signed * self.y
-        alpha /= self.blocks.unit**2
-        return Reached(*self.blocks.primal(self.z), alpha, self.gap, tol > 0.0 and self._bounds_gap <= tol)
+        """Return the point in the problem's own units."""
+        return Reached(
+            *self.rows.primal(self.z), self.alpha(), self.gap, tol > 0.0 and self._bounds_gap <= tol
+        )
 
-    def evaluate(self) -> float:
-        """Compute the gradient and the relative gap, unless this was done for this z; return the gap."""
-        if not self._evaluated:
-            total, square = weigh(self.slack, self.costs, self.y, self._signed)
-            self._set_gap(total, square, self.blocks.all_combined(self._signed))
-        return self.gap
+    def evaluate(self) -> None:
+        """Compute the gradient and the gaps from the shares.
 
-    def _refresh(self) -> None:
-        """Compute slacks, gradient and gap from z alone, without accumulated rounding: one pass over the rows."""
-        self._set_gap(*self.blocks.weigh_at(self.z, self.y, self.costs, self.slack, self._signed))
-
-    def _set_gap(self, total: float, square: float, combined: np.ndarray) -> None:
-        """Set gradient and gaps.
-
-        Parameters
-        ----------
-        total : float
-            sum alpha_i.
-        square : float
-            sum c_i max(0, s_i)^2 = sum alpha_i^2 / c_i.
-        combined : ndarray of shape (size,)
-            v = sum alpha_i y_i b_i.
+        The dual bound is that of the best multiple of alpha: max_t t total - t^2 (v'Rv + square) / 2, with
+        v = sum alpha_i y_i b_i and square = sum alpha_i^2 / (sigma c_i) = sum alpha_i s_i.
         """
-        self._evaluated = True
-        _, gradient2, v2 = subtract(self.regular, self.z, combined, self.gradient)
-        # the best multiple of alpha: max_t t total - t^2 (v'Rv + square) / 2
-        curvature = v2 + square
+        self.set_gradient()
+        total = float(self.costs @ self.share)
+        square = float(self.costs @ (self.share * self.share)) / self.sigma
+        curvature = self.made2 + square
         dual = 0.5 * total * total / curvature if curvature > 0.0 else 0.0
-        uneven = float(combined[-1]) / total if self.problem.free and total > 0.0 else 0.0
-        gap = 0.5 * gradient2 / dual + uneven * uneven if dual > 0.0 else np.inf
-        self._last_gap, self.gap = self.gap, gap
-        primal = 0.5 * (float(self.regular @ (self.z * self.z)) + square)
-        # dual weights that are made to balance lose about so much for each unit of the intercept
-        lost = abs(uneven) * total * (1.0 + abs(float(self.z[-1]))) if self.problem.free else 0.0
+        uneven = float(self.made[-1]) / total if self.free and total > 0.0 else 0.0
+        self._last_gap = self.gap
+        self.gap = 0.5 * self.gradient2 / dual + uneven * uneven if dual > 0.0 else np.inf
+        primal = 0.5 * (self.norm2 + square)
+        # dual variables that are made to balance lose about so much for each unit of the intercept
+        lost = abs(uneven) * total * (1.0 + abs(float(self.z[-1]))) if self.free else 0.0
         lower = dual - lost
         self._bounds_gap = (primal - lower) / lower if lower > 0.0 else np.inf
 
     def is_stationary(self) -> bool:
         """Return whether z is the optimum to rounding."""
         settings = self.settings
-        if self._unchanged and self.gap <= settings.rounding:
+        if self.unchanged > 1 and self.gap <= settings.rounding:  # a step after slacks were computed anew
             return True
         no_progress = 0.5 * self._last_gap <= self.gap < np.inf
         return no_progress and (
-            self.gap <= settings.nearly_rounding or self._unchanged > settings.same_active_set
+            self.gap <= settings.nearly_rounding or self.unchanged > settings.same_active_set
         )
 
     def step(self) -> bool:
         """Take a Newton step to the minimum along its direction; return False where it leads nowhere."""
-        settings = self.settings
-        active = self.slack > 0.0
-        residual = min(max(self.gap**0.5, settings.min_residual), settings.max_residual)
-        dz = self._directions.solve(active, self.gradient, residual * settings.sharpen**self._unchanged)
-        change = self.blocks.all_scores(dz)
-        t = descend(
-            self.slack, change, self.y, self.costs, self.z, dz, self.regular, self.gradient, settings.line_search
-        )  # fmt: skip
-        if not t > 0.0:
+        if not self.move(self.settings.line_search) > 0.0:
             return False
-        self._evaluated = False
-        self._unchanged = 0 if follow(self.slack, change, t, active) else self._unchanged + 1
-        if self._unchanged == 1:  # next to the end: the last digits count
-            self._refresh()
+        self.set_shares()
+        if self.unchanged == 1:  # next to the end: the last digits count
+            self.set_slack()
+            self.set_shares()
+            self.unchanged = min(self.unchanged, 1)
+        self.evaluate()
         return True
 
+    def direction(self) -> np.ndarray:
+        """Return the Newton direction; where H has lost its digits, -g divided by its diagonal."""
+        if self.rows.size > self.settings.max_columns:
+            return self._conjugate_gradients()
+        dz = super().direction()
+        return -self.gradient / np.maximum(np.diag(self.hessian()), TINY) if dz is None else dz
 
-class _Factorised:
-    """Newton directions by a Cholesky factor of the Hessian."""
+    def _conjugate_gradients(self) -> np.ndarray:
+        """Return dz with |H dz + g| <= residual |g| on the regularised weights.
 
-    def __init__(
-        self,
-        blocks: Blocks,
-        costs: np.ndarray,
-        interrupted: Callable[[], bool],
-        settings: Settings = SETTINGS,
-    ) -> None:
-        self._hessian = ActiveHessian(blocks, costs, interrupted)
-
-    def solve(self, active: np.ndarray, gradient: np.ndarray, residual: float) -> np.ndarray:
-        """Return -H^-1 g for this active set; where H has lost its digits, -g divided by its diagonal."""
-        hessian = self._hessian.regularised(active)
-        solve = factor(hessian)
-        return -solve(gradient) if solve is not None else -gradient / np.maximum(np.diag(hessian), TINY)
-
-
-class _ConjugateGradients:
-    """Newton directions by conjugate gradients on products of the Hessian, preconditioned by its diagonal."""
-
-    def __init__(
-        self,
-        blocks: Blocks,
-        costs: np.ndarray,
-        interrupted: Callable[[], bool],
-        settings: Settings = SETTINGS,
-    ) -> None:
-        self.blocks, self.costs, self.interrupted, self.settings = blocks, costs, interrupted, settings
-        X, self._w = blocks.X, np.zeros(blocks.d)
-        if sp.issparse(X):
-            self._space: Any = Sparse(unsigned(X.indptr), unsigned(X.indices), X.data, Vector(self._w))
-        else:
-            self._space = Dense(np.asarray(X), Vector(self._w))
-
-    def solve(self, active: np.ndarray, gradient: np.ndarray, residual: float) -> np.ndarray:
-        """Return dz with |H dz + g| <= residual |g| on the regularised weights."""
-        rows, regular = np.flatnonzero(active), self.blocks.regular
-        inverse = 1.0 / self._diagonal(rows)
-        dz, rest = np.zeros(gradient.size), -gradient
+        Preconditioned by the diagonal of H. The residual is larger far from the optimum, where rough directions do.
+        """
+        settings, regular, costs = (
+            self.settings,
+            self.regular,
+            np.where(self.active, self.sigma * self.costs, 0.0),
+        )
+        residual = min(max(self.gap**0.5, settings.min_residual), settings.max_residual)
+        residual *= settings.sharpen**self.unchanged
+        inverse = 1.0 / self._diagonal(costs)
+        dz, rest = np.zeros(self.z.size), -self.gradient
         scaled = inverse * rest
         direction, square = scaled, float(rest @ scaled)
         enough = residual * residual * float(regular @ (rest * rest))
-        for _ in range(self.settings.max_cg_steps):
+        for _ in range(settings.max_cg_steps):
             if not float(regular @ (rest * rest)) > enough or self.interrupted():
                 break
-            product = self._product(rows, direction)
+            product = regular * direction + self.rows.combine(costs * self.rows.scores(direction))
             t = square / float(direction @ product)
             dz, rest = dz + t * direction, rest - t * product
             scaled = inverse * rest
@@ -376,19 +283,13 @@ class _ConjugateGradients:
             direction = scaled + square / before * direction
         return dz
 
-    def _product(self, rows: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Return H z for these active rows."""
-        w, b = self.blocks.primal(z)
-        self._w[:] = w
-        made = np.zeros(self.blocks.d)
-        total = products(self._space, rows, self.costs, b, Vector(made))
-        return self.blocks.regular * z + self.blocks.combined(made, total)
-
-    def _diagonal(self, rows: np.ndarray) -> np.ndarray:
+    def _diagonal(self, costs: np.ndarray) -> np.ndarray:
         """Return the diagonal of H: sum c_i (x_ij - mean_j)^2 from the sums of c_i x_ij^2 and of c_i x_ij."""
-        blocks, mean = self.blocks, self.blocks.mean
-        sums, squares = np.zeros((2, blocks.d))
-        total = diagonal(self._space, rows, self.costs, Vector(sums), Squared(squares))
-        squares += mean * (total * mean - 2.0 * sums)
-        found = np.append(np.maximum(squares, 0.0), blocks.constant**2 * total)[: blocks.size]
-        return np.maximum(found / blocks.units**2 + blocks.regular, TINY)
+        rows, total = self.rows, float(costs.sum())
+        squares = np.zeros(rows.d)
+        for some in rows.parts():
+            X = rows.X[some].astype(float)
+            squares += costs[some] @ (X.power(2) if sp.issparse(X) else X * X)
+        squares += rows.mean * (total * rows.mean - 2.0 * Plain.combine(rows.X, costs))
+        found = np.append(np.maximum(squares, 0.0), rows.constant**2 * total)[: rows.size]
+        return np.maximum(found / rows.units**2 + rows.regular, TINY)

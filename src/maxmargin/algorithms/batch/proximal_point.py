@@ -1,14 +1,14 @@
 """The proximal-point method on the dual of the hinge, each of its problems by a semismooth Newton method.
 
-With dual weights as shares s_i of their caps c_i, the next shares are the most of::
+With dual variables as shares s_i of their caps c_i, the next shares maximise ::
 
     dual(c s) - sum c_i (s_i - near_i)^2 / (2 sigma)
 
-near_i being what they were. As a problem in w the hinge of each pattern is smooth then, within 1 / sigma of its kink:
-s_i = near_i + sigma (1 - margin_i), cut to [0, 1]. A step of Newton's method passes twice over the rows, and asks for
-products of columns over the patterns alone that are not cut, soon about as many as there are columns: n d + k d^2,
+near_i being the last shares. As a problem in w this smooths the hinge of each row within 1 / sigma of its breakpoint:
+s_i = near_i + sigma (1 - margin_i), clipped to [0, 1] (`semismooth`). A Newton step passes twice over the rows and
+needs products of columns over active rows alone, soon about as many as there are columns: n d + k d^2 operations,
 where a step of an interior-point method takes n d^2. A larger sigma needs fewer problems, and more steps for each; it
-rises while more patterns are inside than there can be in the end.
+rises while more rows are active than there can be at the optimum, and fast once the active set is that of the optimum.
 
 References
 ----------
@@ -21,35 +21,69 @@ support vector machine", Optim. Methods Softw. 35, 2020.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...engine.line_search import subtract
-from ...engine.proximal_point import descend, follow, uncut
 from ...problem.problem import Problem
-from .cholesky import factor
-from .chunks import blocks_of
-from .iterate import Point
+from .centred_rows import CentredRows, centred_rows
+from .iterate import Reached
+from .semismooth import SemismoothNewton
 
-MOST = 200  # steps of Newton's method
-# the first sigma, and the sum of the first dual weights at a slack of one: whichever is less
-WIDE, WEIGHT = 0.25, 1e4
-RISE, STEADY = 7.0, 2.0  # how sigma rises while many patterns are inside, and then
-FULL = 4.0  # patterns inside, for each column, that are many
-STEEP = 1e5  # the largest sigma, where all caps are one; where they are less, so are the slacks
-LONG = 4  # steps for one problem, after which the next is not so much harder
-LESS = 0.1  # of the gradient, at which a problem is solved
-ROUNDING = 1e-14  # of the sum of all dual weights, where it is none
-FLAT = 0.05  # of the slope along a step, at which its length is good
-LOOSE = 1e-2  # share of all caps that holds an intercept no pattern inside holds
-WORTH, FEWER = 1e-2, 0.1  # a gap that is worth a look, and the share of it that is worth the next
-NOTHING = 1e-11  # a gap that is next to rounding
-SHARP, IDLE = 1e-9, 3  # a gap from which on so many problems without a smaller one are the end
+
+@dataclass(frozen=True)
+class Settings:
+    """Numerical settings of the proximal-point method.
+
+    Values without a figure are those that the data sets of docs/regimes.md were solved with; they are no optimum.
+    """
+
+    max_steps: int = 200  # of Newton's method, over all problems; 15 to 60 are usual
+    # the first sigma: this, or less, so that dual variables sum to no more than `max_first_sum` at slacks of one
+    first_sigma: float = 0.25
+    max_first_sum: float = 1e4
+    # growth of sigma from problem to problem: the first while more than `many` rows a column are active (the optimum
+    # has about one), or while problems take at most `easy_steps` steps; else the second, and its root after a problem
+    # of more than `long` steps. Below this growth problems become too many, above it each takes too many steps.
+    fast_growth: float = 7.0
+    growth: float = 2.0
+    many: float = 4.0
+    easy_steps: int = 2
+    long: int = 4
+    # the largest sigma at caps of one; slacks are smaller where caps are
+    max_sigma: float = 1e5
+    # once a problem ends with the active set that its last Hessian had, and a gap of `known_gap`: growth of sigma, the
+    # factor by which it rises with each such problem, and the limit as a multiple of the largest sigma
+    known_gap: float = 1e-5
+    # gap from which on the first step of a problem keeps the active set of the last one: 5 % fewer steps at digits and
+    # breast cancer; far from the optimum it leads astray where C is tiny
+    frozen_gap: float = 0.1
+    jump: float = 30.0
+    jump_growth: float = 10.0
+    beyond: float = 1e4
+    # a problem is solved at this share of its first gradient, or at this share of sum alpha_i, which is rounding
+    solved: float = 0.1
+    rounding: float = 1e-14
+    line_search: float = (
+        0.05  # share of the slope at its start at which a line search ends: the next step corrects it
+    )
+    # an iterate is yielded for a certificate when its gap is `first_gap`, then when it is `report_share` of the last
+    first_gap: float = 1e-2
+    report_share: float = 0.1
+    # The end: at a gap of `end_gap` a problem moved slacks by `still`, as a share of 1 + |z|_1, or by `nearly_still`
+    # and no longer halves this; or `idle` problems in a row did not lower the gap.
+    end_gap: float = 1e-9
+    still: float = 1e-15
+    nearly_still: float = 1e-12
+    idle: int = 3
+
+
+SETTINGS = Settings()
 
 
 class Start(NamedTuple):
-    """Where to begin: (w, b), the shares of their caps that dual weights have, and the first sigma."""
+    """A start: (w, b), the dual variables as shares of their caps, and the first sigma."""
 
     w: np.ndarray
     b: float
@@ -63,153 +97,175 @@ def proximal_points(
     y: np.ndarray,
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
-    start: Start | None = None,
     tol: float = 0.0,
-) -> Iterator[tuple[float, Point]]:
-    """Points (w, b, alpha) of a soft margin with the hinge at p = 2, nearer and nearer to the optimum; and their gaps.
+    start: Start | None = None,
+    settings: Settings = SETTINGS,
+) -> Iterator[Reached]:
+    """Yield iterates for the hinge at p = 2 that converge to the optimum.
 
     Parameters
     ----------
     problem : Problem
-    X : ndarray or CSR matrix of shape (n, d), or Blocks of it
+    X : ndarray or CSR matrix of shape (n, d), or CentredRows of it
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,), positive
         Sample weights.
     interrupted : callable
-        Is it time to stop? Asked before every step.
-    start : Start, default=None
-        None: w = 0, and a sigma at which the slacks of all patterns count.
+        Whether to stop. Called before every step, and while one is computed.
     tol : float, default=0
-        A gap at which a point is shown as soon as there is one.
+        A relative gap: the first iterate within it is yielded at once.
+    start : Start, default=None
+        None: w = 0, and a sigma at which the slacks of all rows count.
+    settings : Settings
     """
-    search = _Search(problem, X, y, weights, interrupted)
-    search.place(start if start is not None else search.first())
-    seen, least, idle, inside = WORTH / FEWER, np.inf, 0, None
-    near = False
-    for _ in range(MOST):
-        stop, gap = interrupted(), search.gap
-        at_once = not near and tol > 0.0 and gap <= tol
-        if at_once:
-            near, seen = True, min(gap, seen)
-            yield gap, search.point()
-        if search.solved() or stop:
-            same = inside is not None and np.array_equal(inside, search.inside)
-            inside = search.inside.copy()
-            worth = stop or gap <= NOTHING or gap <= FEWER * seen or (same and gap <= WORTH)
-            if worth and not at_once:
-                seen = min(gap, seen)
-                yield gap, search.point()
-            idle = 0 if gap < least else idle + 1
-            least = min(gap, least)
-            if stop or gap <= NOTHING or (idle >= IDLE and least <= SHARP):
+    rows = centred_rows(problem, X)
+    caps = problem.caps(weights) * rows.unit**2
+    if not caps.min() > 0.0:  # in units as large as these
+        return
+    state = _State(rows, y, caps, interrupted, settings)
+    state.begin(start)
+    yielded, active, near = settings.first_gap / settings.report_share, None, False
+    for _ in range(settings.max_steps):
+        stop, within = interrupted(), not near and tol > 0.0 and state.gap <= tol
+        if within:
+            near, yielded = True, min(state.gap, yielded)
+            yield state.iterate(tol)
+        if stop or state.is_solved():
+            same = active is not None and np.array_equal(active, state.active)
+            active, end = state.active, state.accept_shares() or stop
+            reported = state.gap <= settings.report_share * yielded or (
+                same and state.gap <= settings.first_gap
+            )
+            if end or (reported and not within):
+                yielded = min(state.gap, yielded)
+                yield state.iterate(tol)
+            if end:
                 return
-            search.next_problem()
-            if search.solved():  # shares that have moved, and still cancel
-                continue
-        if not search.advance():
-            if search.gap < least:
-                yield search.gap, search.point()
-            return
+            state.next_problem()
+        elif not state.step():
+            break
+    state.evaluate()
+    yield state.iterate(tol)
 
 
-def first_shares(problem: Problem, y: np.ndarray, cap: np.ndarray) -> tuple[np.ndarray, float]:
-    """Shares of their caps at which dual weights balance, to begin with at w = 0; and the first sigma."""
-    total, more = float(cap.sum()), float(cap @ y)
-    sigma = min(WIDE, WEIGHT / total)
-    plus, minus = total + more, total - more
-    if not (problem.free and plus > 0.0 and minus > 0.0):
-        return np.full(y.size, 2.0 * sigma), sigma
-    of_plus, of_minus = min(1.0, minus / plus), min(1.0, plus / minus)  # the heavier class gets less
-    return sigma * (of_plus + of_minus) + sigma * (of_plus - of_minus) * y, sigma
+class _State(SemismoothNewton):
+    """The iterate of the current proximal problem.
 
-
-def steepest(cap: np.ndarray) -> float:
-    """The largest sigma."""
-    return STEEP * max(1.0, 1.0 / float(cap.sum()))
-
-
-class _Search:
-    """A point w with its slacks, and the dual weights that it makes, in the units of the blocks."""
+    Attributes
+    ----------
+    gap : float
+        Relative gap of z and the shares.
+    """
 
     def __init__(
         self,
-        problem: Problem,
-        X: Any,
+        rows: CentredRows,
         y: np.ndarray,
-        weights: np.ndarray,
-        interrupted: Callable[[], bool] = lambda: False,
+        caps: np.ndarray,
+        interrupted: Callable[[], bool],
+        settings: Settings = SETTINGS,
     ) -> None:
-        self.blocks, self.y, self.interrupted = blocks_of(problem, X), y, interrupted
-        self.cap = problem.caps(weights) * self.blocks.unit**2
-        self._signed = self.cap * y
-        self.regular, self.problem = self.blocks.regular, problem
-        self._steep = steepest(self.cap)
-        self.share, self._pull, self._room = np.empty(y.size), np.empty(y.size), np.empty(y.size, np.uint32)
-        self._gradient = np.empty(self.blocks.size)
+        super().__init__(rows, y, caps, 1.0, interrupted)
+        self.settings = settings
+        self._max_sigma = settings.max_sigma * max(1.0, 1.0 / float(caps.sum()))
+        self._jump, self._moved = settings.jump, np.inf
+        self._least, self._idle = np.inf, 0
 
-    def first(self) -> Start:
-        """w = 0, with dual weights that balance."""
-        return Start(np.zeros(self.blocks.d), 0.0, *first_shares(self.problem, self.y, self.cap))
+    def begin(self, start: Start | None) -> None:
+        """Begin at a start, or at w = 0 with dual variables that balance."""
+        if start is None:
+            self.near, self.sigma = first_shares(self.rows.problem, self.y, self.costs, self.settings)
+            self.z, self.slack = np.zeros(self.rows.size), np.ones(self.y.size)
+        else:
+            self.near, self.sigma = start.shares.copy(), start.sigma
+            self.z = self.rows.coordinates(start.w, start.b)
+            self.set_slack()
+        self._begin_problem()
 
-    def place(self, start: Start) -> None:
-        """Begin here."""
-        self.z = self.blocks.coordinates(start.w, start.b)
-        self.near, self.sigma = start.shares.copy(), start.sigma
-        self.slack = 1.0 - self.y * self.blocks.all_scores(self.z)
-        self._begin()
+    def _begin_problem(self) -> None:
+        self.evaluate()
+        self._first, self._steps = self.steepness, 0
 
-    def point(self) -> Point:
-        """(w, b, alpha) of the problem's own units."""
-        return *self.blocks.primal(self.z), self.cap * self.share / self.blocks.unit**2
+    def iterate(self, tol: float) -> Reached:
+        """Return the point in the problem's own units."""
+        return Reached(*self.rows.primal(self.z), self.alpha(), self.gap, tol > 0.0 and self.gap <= tol)
 
-    def solved(self) -> bool:
-        """Has the gradient fallen far enough for the next problem?"""
-        return self._steepness <= max(LESS * self._first, ROUNDING * self._total)
+    def evaluate(self) -> None:
+        """Compute shares, gradient and gap."""
+        self.set_shares()
+        self.set_gradient()
+        self._total = float(self.costs @ self.share)
+        primal = 0.5 * self.norm2 + float(self.costs @ np.maximum(self.slack, 0.0))
+        dual = self._total - 0.5 * self.made2
+        # dual variables that do not balance lose about as much when they are balanced
+        uneven = abs(float(self.made[-1])) if self.free else 0.0
+        self.gap = (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf
+
+    def is_solved(self) -> bool:
+        """Return whether the gradient has fallen far enough for the next problem."""
+        settings = self.settings
+        enough = max(settings.solved * self._first, settings.rounding * self._total)
+        return self.steepness <= enough
+
+    def accept_shares(self) -> bool:
+        """Let the next problem be near the present shares; return whether these are the optimum to rounding."""
+        settings = self.settings
+        last, self._moved = self._moved, float(np.abs(self.share - self.near).max()) / self.sigma
+        self.near = self.share
+        self._idle = 0 if self.gap < self._least else self._idle + 1
+        self._least = min(self.gap, self._least)
+        if self._least > settings.end_gap:
+            return False
+        length = 1.0 + float(np.abs(self.z).sum())
+        still = self._moved <= settings.still * length or (
+            self._moved <= settings.nearly_still * length and self._moved > 0.5 * last
+        )
+        optimal = still and self.steepness <= settings.rounding * self._total
+        return optimal or self._idle >= settings.idle
 
     def next_problem(self) -> None:
-        """The shares are those that the next ones are near to."""
-        self.near[:] = self.share
-        many = self.inside.size > FULL * self.blocks.size
-        rise = (RISE if many else STEADY) ** (1.0 if self.steps <= LONG else 0.5)
-        self.sigma = min(self.sigma * rise, max(self._steep, self.sigma))
-        self._begin()
+        """Raise sigma, and take the first step."""
+        settings = self.settings
+        limit = self._max_sigma
+        if self.gap <= settings.known_gap:
+            self.set_slack()
+        if self.gap <= settings.known_gap and self.unchanged:
+            growth, limit = self._jump, settings.beyond * limit
+            self._jump *= settings.jump_growth
+        else:
+            self._jump = settings.jump
+            active = np.count_nonzero(self.active)
+            fast = active > settings.many * self.rows.size or self._steps <= settings.easy_steps
+            growth = settings.fast_growth if fast else settings.growth
+            if active == self.y.size:  # nothing has been clipped yet
+                growth *= settings.fast_growth
+            growth = growth if self._steps <= settings.long else growth**0.5
+        self.sigma = max(self.sigma, min(growth * self.sigma, limit))
+        if self.gap <= settings.frozen_gap:
+            # Slacks that are not quite zero, times a larger sigma, would clip most active shares, which come back one
+            # by one: the first step goes where it would without clipping.
+            self.set_shares(frozen=True)
+            self.set_gradient()
+            self.move(settings.line_search)
+        self._begin_problem()
 
-    def _begin(self) -> None:
-        """A problem of this sigma."""
-        self._measure(self.near, 0.0)
-        self._first, self.steps = self._steepness, 0
-
-    def _measure(self, step: np.ndarray, t: float) -> None:
-        """The shares, the gradient, and the gap, t steps on."""
-        loss, self._total = follow(
-            self.near, self.sigma, self.slack, step, t, self.cap, self._signed, self.share, self._pull
-        )
-        self.inside = self._room[: uncut(self.share, self._room)]
-        made = self.blocks.all_combined(self._pull)
-        self._steepness, _, _ = subtract(self.regular, self.z, made, self._gradient)
-        self.gap = self.blocks.gap(self.z, made, loss, self._total)
-
-    def advance(self) -> bool:
-        """A step of Newton's method, to the least point of its line; False where numbers lead no further."""
-        solve = factor(self._matrix(), self.interrupted)
-        if solve is None:
+    def step(self) -> bool:
+        """Take a Newton step; return False where it leads nowhere."""
+        if not self.move(self.settings.line_search) > 0.0:
             return False
-        dz = -solve(self._gradient)
-        step = self.blocks.all_scores(dz)
-        t = descend(
-            self.near, self.sigma, self.slack, step, self.y, self.cap, self.z, dz, self.regular, self._gradient, FLAT
-        )  # fmt: skip
-        if not t > 0.0:
-            return False
-        self.steps += 1
-        self._measure(step, t)
+        self.evaluate()
+        self._steps += 1
         return True
 
-    def _matrix(self) -> np.ndarray:
-        """The second derivative: of the patterns inside, and of the weights that are regularised."""
-        matrix = self.blocks.regularised(
-            self.sigma * self.blocks.all_products(self.cap, self.inside, self.interrupted)
-        )
-        if self.problem.free and not self.inside.size:
-            matrix[-1, -1] += LOOSE * self.sigma * float(self.cap.sum())
-        return matrix
+
+def first_shares(
+    problem: Problem, y: np.ndarray, caps: np.ndarray, settings: Settings = SETTINGS
+) -> tuple[np.ndarray, float]:
+    """Return shares of caps at which dual variables balance, as a start at w = 0, and the first sigma."""
+    total, signed = float(caps.sum()), float(caps @ y)
+    sigma = min(settings.first_sigma, settings.max_first_sum / total)
+    positive, negative = total + signed, total - signed
+    if not (problem.free and positive > 0.0 and negative > 0.0):
+        return np.full(y.size, 2.0 * sigma), sigma
+    heavier = np.where(y > 0.0, min(1.0, negative / positive), min(1.0, positive / negative))
+    return 2.0 * sigma * heavier, sigma

@@ -25,7 +25,14 @@ import scipy.sparse as sp
 
 from ...numerics.sparse_columns import may_be_dense
 from ...problem.problem import Problem
-from .chunks import LONGER, Blocks, blocks_of, few_longer, is_few, upper_median
+from .centred_rows import (
+    OUTLIER_FACTOR,
+    CentredRows,
+    centred_rows,
+    is_small_dense,
+    outlier_lengths,
+    upper_median,
+)
 
 AT_ONCE = 2e8  # products of entries between two looks at the clock
 WIDE, LEAST = 2, 500  # columns a row, and columns, beyond which rows are told by their own coefficients
@@ -78,14 +85,14 @@ class Quadratic:
         return self.whole.rows(self.scale) * self.y[:, None]
 
     @property
-    def rows(self) -> np.ndarray | Blocks:
+    def rows(self) -> np.ndarray | CentredRows:
         """The rows of A without their labels, in blocks where these are few enough to be kept."""
         return self.A * self.y[:, None] if self.basis is not None else self.whole.blocks(self.scale)
 
     @cached_property
     def lengths(self) -> np.ndarray:
         """Of rows that are far longer than most, where these are few; 1 of the others."""
-        return few_longer(np.sqrt(np.einsum("ij,ij->i", self.A, self.A)))
+        return outlier_lengths(np.sqrt(np.einsum("ij,ij->i", self.A, self.A)))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -165,7 +172,7 @@ class Whole:
         if problem.free and not self.wide:
             self._centre()
         self._rows: tuple[float, np.ndarray] | None = None
-        self._blocks: tuple[float, Blocks] | None = None
+        self._blocks: tuple[float, CentredRows] | None = None
         self._products: np.ndarray | None = None
 
     def _centre(self) -> None:
@@ -230,15 +237,15 @@ class Whole:
             self._products = found
         return self._products
 
-    def blocks(self, scale: float) -> np.ndarray | Blocks:
+    def blocks(self, scale: float) -> np.ndarray | CentredRows:
         """The same in blocks, where they are kept in these: others have room that no two threads may use."""
         rows = self.rows(scale)
-        if not is_few(rows):
+        if not is_small_dense(rows):
             return rows
         found = self._blocks
         if found is None or found[0] != scale:
             problem = replace(self.problem, intercept="free" if self.problem.free else "none")
-            self._blocks = found = scale, blocks_of(problem, rows)
+            self._blocks = found = scale, centred_rows(problem, rows)
         return found[1]
 
 
@@ -344,13 +351,13 @@ def _units(whole: Whole, cap: float) -> Iterator[float]:
     if not mean > 0.0:
         yield 1.0
         return
-    lengths = [whole.most] if not problem.hard or (few_longer(rows / whole.most) > 1.0).any() else []
-    if BEYOND < cap * mean**2 < np.inf and np.sort(rows)[rows.size // 4] * LONGER > mean:
+    lengths = [whole.most] if not problem.hard or (outlier_lengths(rows / whole.most) > 1.0).any() else []
+    if BEYOND < cap * mean**2 < np.inf and np.sort(rows)[rows.size // 4] * OUTLIER_FACTOR > mean:
         columns = _squares(whole.X, "j") / rows.size
         length = float(np.hypot((upper_median(columns) * columns.size) ** 0.5, problem.rho))
         if cap * length**2 <= BEYOND:
             lengths.append(length)
-    shorter = [length for length in lengths if 0.0 < LONGER * length < mean]
+    shorter = [length for length in lengths if 0.0 < OUTLIER_FACTOR * length < mean]
     if shorter:
         yield min(shorter)
     yield mean

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 
 from ...numerics.sums import Plain, row_blocks
 from ...problem.problem import Problem
-from .chunks import Blocks
+from .centred_rows import CentredRows
 from .interior_point import interior_points
 from .iterate import Point, Reached
 from .proximal_point import Start, proximal_points
@@ -64,7 +64,7 @@ def narrowed_points(
     Parameters
     ----------
     problem : Problem
-    X : ndarray or CSR matrix of shape (n, d), or Blocks of it
+    X : ndarray or CSR matrix of shape (n, d), or CentredRows of it
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,), positive
         Sample weights.
@@ -76,7 +76,7 @@ def narrowed_points(
         The gap that is asked for: points are shown whenever the gap has fallen far enough, and as soon as it is that.
     """
     solver = by_interior_points if solver is None else solver
-    blocks = X if isinstance(X, Blocks) else None
+    blocks = X if isinstance(X, CentredRows) else None
     X = X if blocks is None else blocks.X
     rows = Rows(problem, X, y, weights, blocks)
     size = max(ROWS, EACH * X.shape[1])
@@ -131,10 +131,9 @@ def by_proximal_points(
     least = np.inf
     if rows.y.size >= PROXIMAL * rows.X.shape[1] ** 2:
         stored = rows.X if rows.blocks is None else rows.blocks
-        found = proximal_points(rows.problem, stored, rows.y, rows.weights, interrupted, start, tol)
-        for gap, point in found:
-            least = min(gap, least)
-            yield gap, point
+        for found in proximal_points(rows.problem, stored, rows.y, rows.weights, interrupted, tol, start):
+            least = min(found.gap, least)
+            yield found.gap, (found.w, found.b, found.alpha)
     if least > ENOUGH and not interrupted():
         yield from by_interior_points(rows, None, interrupted, tol)
 
@@ -197,7 +196,7 @@ class Rows:
     X: Any
     y: np.ndarray
     weights: np.ndarray
-    blocks: Blocks | None = None
+    blocks: CentredRows | None = None
 
     @cached_property
     def caps(self) -> np.ndarray:

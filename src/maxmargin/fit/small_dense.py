@@ -1,15 +1,15 @@
-"""Small dense problems at p = 2, solved in one compiled call before any other stage."""
+"""Small dense problems at p = 2, solved before any other stage: Newton's method or proximal points, to the optimum."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from itertools import chain
 
 import numpy as np
 
-from ..algorithms.batch.chunks import Few
-from ..algorithms.batch.small_dense import optimum
+from ..algorithms.batch.centred_rows import SmallDenseRows
+from ..algorithms.batch.newton import newton_points
+from ..algorithms.batch.proximal_point import proximal_points
 from ..certificates.one_pass import certify
 from ..certificates.sample import Sample
 from ..data.rows import Patterns
@@ -28,7 +28,7 @@ MAX_COLUMNS, MAX_ROWS = 100, 30_000
 FIRST_GOAL = 0.5
 
 
-def small_dense_rows(problem: Problem, patterns: Patterns, weights: np.ndarray) -> Few | None:
+def small_dense_rows(problem: Problem, patterns: Patterns, weights: np.ndarray) -> SmallDenseRows | None:
     """Return the centred rows of a small dense problem, or None for any other.
 
     Parameters
@@ -46,19 +46,19 @@ def small_dense_rows(problem: Problem, patterns: Patterns, weights: np.ndarray) 
         return None
     with np.errstate(over="ignore", invalid="ignore"):
         X = patterns.X.toarray() if patterns.sparse else patterns.X
-        return Few(problem, X, square=float(patterns.square.sum()))
+        return SmallDenseRows(problem, X, square=float(patterns.square.sum()))
 
 
-def solve_in_one_call(
-    task: Task, rows: Few, stopping: Stopping, sample: Sample, selected: PresolveStep | None
+def solve_small_dense(
+    task: Task, rows: SmallDenseRows, stopping: Stopping, sample: Sample, selected: PresolveStep | None
 ) -> tuple[CertifiedPoint | None, bool, bool]:
-    """Solve a small dense problem, to `tol` first where it has many rows, else to the optimum.
+    """Solve a small dense problem: to `tol` where it has many rows, else, or where that fails, to the optimum.
 
     Parameters
     ----------
     task : Task
         In the caller's units.
-    rows : Few
+    rows : SmallDenseRows
         `small_dense_rows`.
     stopping : Stopping
     sample : Sample
@@ -74,25 +74,22 @@ def solve_in_one_call(
     optimal : bool
         Whether the optimum was asked for, not only `tol`.
     """
-    interrupted, best, done, goal = stopping.deadline.interrupted, None, False, 0.0
-    goals = (FIRST_GOAL * stopping.tol, 0.0) if ends_at_tol(task.patterns) else (0.0,)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for goal in goals:
-            if interrupted():
-                break
-            found = optimum(task.problem, rows, task.y, task.weights, goal, interrupted)
-            if found is None or not _is_finite(*found):
-                break
-            certified, done = _certify(task, Point(*found), stopping, sample, selected, goal > 0.0)
-            if best is None or certified.certificate.gap <= best.certificate.gap:
-                best = certified
-            if done:
-                break
-    return best, done, goal == 0.0
-
-
-def _is_finite(w: np.ndarray, b: float, alpha: np.ndarray) -> bool:
-    return math.isfinite(float(w.sum()) + b + float(alpha.sum()))
+    problem, interrupted = task.problem, stopping.deadline.interrupted
+    solver = proximal_points if problem.loss == "hinge" else newton_points
+    goal = FIRST_GOAL * stopping.tol if ends_at_tol(task.patterns) else 0.0
+    best, found = None, None
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        for found in solver(problem, rows, task.y, task.weights, interrupted, goal):
+            if found.near:
+                best, done = _certify(task, Point(*found[:3]), stopping, sample, selected, True)
+                if done:
+                    return best, True, False
+        if found is None or not np.isfinite(found.w.sum() + found.b + found.alpha.sum()):
+            return best, False, False
+        last, done = _certify(task, Point(*found[:3]), stopping, sample, selected, False)
+    if best is None or last.certificate.gap <= best.certificate.gap:
+        best = last
+    return best, done, True
 
 
 def _certify(
