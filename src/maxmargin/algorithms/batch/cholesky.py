@@ -50,10 +50,6 @@ def factor(matrix: np.ndarray, interrupted: Callable[[], bool] = lambda: False) 
     callable
         Takes right-hand sides of shape (n,) or (n, m).
     """
-    if len(matrix) <= LARGE:
-        lower, failed = _lapack.dpotrf(matrix.T, lower=1)  # the transpose is in LAPACK's order
-        if not failed and float(lower.diagonal().sum()) < np.inf:  # False for NaN
-            return lambda right: _lapack.dpotrs(lower, right, lower=1)[0]
     diagonal = np.diag(matrix)
     if not 0.0 < diagonal.min() <= diagonal.max() < np.inf:
         return None
