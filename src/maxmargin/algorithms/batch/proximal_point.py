@@ -56,9 +56,6 @@ class Settings:
     # once a problem ends with the active set that its last Hessian had, and a gap of `known_gap`: growth of sigma, the
     # factor by which it rises with each such problem, and the limit as a multiple of the largest sigma
     known_gap: float = 1e-5
-    # gap from which on the first step of a problem keeps the active set of the last one: 5 % fewer steps at digits and
-    # breast cancer; far from the optimum it leads astray where C is tiny
-    frozen_gap: float = 0.1
     jump: float = 30.0
     jump_growth: float = 10.0
     beyond: float = 1e4
@@ -241,7 +238,7 @@ class _State(SemismoothNewton):
                 growth *= settings.fast_growth
             growth = growth if self._steps <= settings.long else growth**0.5
         self.sigma = max(self.sigma, min(growth * self.sigma, limit))
-        if self.gap <= settings.frozen_gap:
+        if not self.active.all():
             # Slacks that are not quite zero, times a larger sigma, would clip most active shares, which come back one
             # by one: the first step goes where it would without clipping.
             self.set_shares(frozen=True)
