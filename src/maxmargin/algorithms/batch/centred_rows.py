@@ -127,8 +127,8 @@ class CentredRows:
         X = self.X if places is None else self.X[places]
         return Plain.scores(X, *self.primal(z))
 
-    def combine(self, c: np.ndarray, places: slice | None = None) -> np.ndarray:
-        """Return sum c_i b_i over all rows, or those of a slice; `c` of shape (n,) or (m, n)."""
+    def combine(self, c: np.ndarray, places: slice | np.ndarray | None = None) -> np.ndarray:
+        """Return sum c_i b_i over all rows, or those at some places; `c` of shape (n,) or (m, n)."""
         X = self.X if places is None else self.X[places]
         made = Plain.combine(X, c) if c.ndim == 1 else np.array([Plain.combine(X, each) for each in c])
         total = np.asarray(c.sum(axis=-1))
@@ -136,6 +136,14 @@ class CentredRows:
         out[..., : self.d] = made - np.multiply.outer(total, self.mean)
         out[..., self.d :] = self.constant * total[..., None]
         return out / self.units
+
+    def combine_some(self, c: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Return sum c_k b_k over the rows at these places."""
+        total = np.zeros(self.size)
+        for first in range(0, c.size, self.step):
+            some = slice(first, first + self.step)
+            total += self.combine(c[some], places[some])
+        return total
 
     def products(self, weights: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
         """Return sum weights_k b_k b_k' over the rows of one chunk, before the division by units."""
@@ -228,11 +236,19 @@ class SmallDenseRows(CentredRows):
         super().__init__(problem, X, like, square)
         self.rows = np.empty((self.n, self.size))
         centre(writable(X), self.mean, self.constant, 1.0 / self.units, self.rows)
+        self._product: tuple[np.ndarray, np.ndarray] | None = None
+
+    def product_of_all(self, costs: np.ndarray) -> np.ndarray:
+        """Return sum c_i b_i b_i' over all rows, which every class begins with; kept for the next class."""
+        kept = self._product
+        if kept is None or not np.array_equal(kept[0], costs):
+            self._product = kept = costs, self.all_products(costs, np.arange(self.n))
+        return kept[1]
 
     def scores(self, z: np.ndarray, places: slice | None = None) -> np.ndarray:
         return (self.rows if places is None else self.rows[places]) @ z
 
-    def combine(self, c: np.ndarray, places: slice | None = None) -> np.ndarray:
+    def combine(self, c: np.ndarray, places: slice | np.ndarray | None = None) -> np.ndarray:
         if places is not None:
             return c @ self.rows[places]
         some = (c != 0.0).nonzero()[0]

@@ -14,14 +14,10 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg import lapack
 
+from ...engine.small_cholesky import RIDGES
 from ...kernels.functions import Kernel
 
 EPS = float(np.finfo(float).eps)
-# Shares of the diagonal that are added, one after the other, until there is a factor. Larger ones change the solution
-# more, and corrections by residuals converge more slowly: with steps of 100 in place of 10 polynomials of degree 4 of
-# three columns of breast cancer (C = 1e3) are not certified. Beyond the last, too few digits are left, and solvers end.
-RIDGES = 0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10
-
 # Equations up to which LAPACK factors within a tenth of a second, and the deadline can wait; and columns of a larger
 # matrix that are eliminated between two looks at it: half a second's work at 20,000 equations.
 LARGE, PANEL = 1500, 128

@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...problem.problem import Problem
-from .cholesky import factor
 from .centred_rows import centred_rows
+from .cholesky import factor
 from .iterate import Point
 
 if TYPE_CHECKING:

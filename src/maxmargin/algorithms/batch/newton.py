@@ -31,9 +31,8 @@ from ...numerics.sums import Plain
 from ...problem.problem import Problem
 from .centred_rows import CentredRows, centred_rows
 from .iterate import Reached
-from .semismooth import SemismoothNewton
-
-TINY = 1e-300  # the smallest divisor: avoids a division by 0 and is below every number that counts
+from .semismooth import Rules, SemismoothNewton
+from .semismooth_steps import GOES_ON, MADE2, NORM2, SQUARE, TINY, TOTAL, UNCHANGED
 
 
 @dataclass(frozen=True)
@@ -117,20 +116,16 @@ def newton_points(
     state = _State(rows, y, costs, interrupted, settings)
     if start is not None:
         state.start_at(rows.coordinates(*start))
-    if start is None or state.gap > settings.stage_gap:
+    if start is None or not state.gap <= settings.stage_gap:
         _find_start(state)
-    yielded, since = np.inf, 0
-    for _ in range(settings.max_steps):
-        since += 1
-        stop = state.is_stationary() or interrupted()
-        if stop or since == settings.report_steps or state.gap <= min(tol, settings.report_share * yielded):
-            yielded, since = min(state.gap, yielded), 0
-            yield state.iterate(tol)
-        if stop:
+    steps, yielded = 0, np.inf
+    while True:
+        goal = min(tol, settings.report_share * yielded)
+        steps += _run(state, goal or -1.0, min(settings.report_steps, settings.max_steps - steps))
+        yielded = min(state.gap, yielded)
+        yield state.iterate(tol)
+        if state.status != GOES_ON or steps >= settings.max_steps or interrupted():
             return
-        if not state.step():
-            break
-    yield state.iterate(tol)
 
 
 def _find_start(state: _State) -> None:
@@ -166,20 +161,14 @@ def _raise_costs(state: _State) -> None:
 
 def _run(state: _State, gap: float, max_steps: int) -> int:
     """Step until the gap is at most `gap` or does not fall any more; return the number of steps."""
-    for steps in range(max_steps):
-        if state.gap <= gap or state.is_stationary() or state.interrupted() or not state.step():
-            return steps
-    return max_steps
+    steps = 0
+    while steps < max_steps and state.status == GOES_ON and not state.gap <= gap and not state.interrupted():
+        steps += state.advance(max_steps - steps, gap)
+    return steps
 
 
 class _State(SemismoothNewton):
-    """The current iterate; costs are sigma c_i, with sigma < 1 in a stage of lower costs.
-
-    Attributes
-    ----------
-    gap : float
-        Relative duality gap, from the squared gradient.
-    """
+    """The current iterate; costs are sigma c_i, with sigma < 1 in a stage of lower costs."""
 
     def __init__(
         self,
@@ -189,71 +178,49 @@ class _State(SemismoothNewton):
         interrupted: Callable[[], bool],
         settings: Settings = SETTINGS,
     ) -> None:
-        super().__init__(rows, y, costs, np.inf, interrupted)
+        rules = Rules(
+            settings.line_search,
+            -1.0,
+            -1.0,
+            settings.rounding,
+            settings.nearly_rounding,
+            settings.same_active_set,
+        )
+        super().__init__(rows, y, costs, np.inf, interrupted, rules)
         self.settings = settings
 
     def start_at(self, z: np.ndarray, sigma: float = 1.0) -> None:
         """Begin at z, with these shares of the costs."""
-        self.z, self.sigma, self.gap = z, sigma, np.inf
+        self.z[:], self.sigma = z, sigma
+        self.values[:] = np.inf
         self.set_slack()
-        self.set_shares()
-        self.unchanged = 0
-        self.evaluate()
+        self.begin()
+        self.advance(0)
+        self.values[UNCHANGED] = 0.0
 
     def iterate(self, tol: float) -> Reached:
         """Return the point in the problem's own units."""
-        return Reached(
-            *self.rows.primal(self.z), self.alpha(), self.gap, tol > 0.0 and self._bounds_gap <= tol
-        )
+        near = tol > 0.0 and self._gap_of_bounds() <= tol
+        return Reached(*self.rows.primal(self.z), self.alpha(), self.gap, near)
 
-    def evaluate(self) -> None:
-        """Compute the gradient and the gaps from the shares.
-
-        The dual bound is that of the best multiple of alpha: max_t t total - t^2 (v'Rv + square) / 2, with
-        v = sum alpha_i y_i b_i and square = sum alpha_i^2 / (sigma c_i) = sum alpha_i s_i.
-        """
-        self.set_gradient()
-        total = float(self.costs @ self.share)
-        square = float(self.costs @ (self.share * self.share)) / self.sigma
-        curvature = self.made2 + square
-        dual = 0.5 * total * total / curvature if curvature > 0.0 else 0.0
-        uneven = float(self.made[-1]) / total if self.free and total > 0.0 else 0.0
-        self._last_gap = self.gap
-        self.gap = 0.5 * self.gradient2 / dual + uneven * uneven if dual > 0.0 else np.inf
-        primal = 0.5 * (self.norm2 + square)
-        # dual variables that are made to balance lose about so much for each unit of the intercept
-        lost = abs(uneven) * total * (1.0 + abs(float(self.z[-1]))) if self.free else 0.0
-        lower = dual - lost
-        self._bounds_gap = (primal - lower) / lower if lower > 0.0 else np.inf
-
-    def is_stationary(self) -> bool:
-        """Return whether z is the optimum to rounding."""
-        settings = self.settings
-        if self.unchanged > 1 and self.gap <= settings.rounding:  # a step after slacks were computed anew
-            return True
-        no_progress = 0.5 * self._last_gap <= self.gap < np.inf
-        return no_progress and (
-            self.gap <= settings.nearly_rounding or self.unchanged > settings.same_active_set
-        )
-
-    def step(self) -> bool:
-        """Take a Newton step to the minimum along its direction; return False where it leads nowhere."""
-        if not self.move(self.settings.line_search) > 0.0:
-            return False
-        self.set_shares()
-        if self.unchanged == 1:  # next to the end: the last digits count
-            self.set_slack()
-            self.set_shares()
-            self.unchanged = min(self.unchanged, 1)
-        self.evaluate()
-        return True
+    def _gap_of_bounds(self) -> float:
+        """Return the relative gap of the objective at z and the dual objective at alpha, made to balance."""
+        total, square, norm2, made2 = self.values[[TOTAL, SQUARE, NORM2, MADE2]].tolist()
+        square /= self.sigma
+        dual = 0.5 * total * total / max(made2 + square, TINY)
+        if (
+            self.free and total > 0.0
+        ):  # dual variables that are made to balance lose so much for a unit of the intercept
+            dual -= abs(float(self.made[-1])) * (1.0 + abs(float(self.z[-1])))
+        primal = 0.5 * (norm2 + square)
+        return (primal - dual) / dual if dual > 0.0 else np.inf
 
     def direction(self) -> np.ndarray:
-        """Return the Newton direction; where H has lost its digits, -g divided by its diagonal."""
-        if self.rows.size > self.settings.max_columns:
-            return self._conjugate_gradients()
-        dz = super().direction()
-        return -self.gradient / np.maximum(np.diag(self.hessian()), TINY) if dz is None else dz
+        """Return the Newton direction, of many columns by conjugate gradients."""
+        self.solves = False
+        return (
+            self._conjugate_gradients() if self.rows.size > self.settings.max_columns else super().direction()
+        )
 
     def _conjugate_gradients(self) -> np.ndarray:
         """Return dz with |H dz + g| <= residual |g| on the regularised weights.
@@ -266,7 +233,7 @@ class _State(SemismoothNewton):
             np.where(self.active, self.sigma * self.costs, 0.0),
         )
         residual = min(max(self.gap**0.5, settings.min_residual), settings.max_residual)
-        residual *= settings.sharpen**self.unchanged
+        residual *= settings.sharpen ** self.values[UNCHANGED]
         inverse = 1.0 / self._diagonal(costs)
         dz, rest = np.zeros(self.z.size), -self.gradient
         scaled = inverse * rest

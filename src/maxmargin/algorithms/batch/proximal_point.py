@@ -29,7 +29,8 @@ import numpy as np
 from ...problem.problem import Problem
 from .centred_rows import CentredRows, centred_rows
 from .iterate import Reached
-from .semismooth import SemismoothNewton
+from .semismooth import Rules, SemismoothNewton
+from .semismooth_steps import COUNT, ENDED, FAILED, STEEPNESS, TOTAL, UNCHANGED, accept_shares
 
 
 @dataclass(frozen=True)
@@ -120,39 +121,31 @@ def proximal_points(
     if not caps.min() > 0.0:  # in units as large as these
         return
     state = _State(rows, y, caps, interrupted, settings)
-    state.begin(start)
-    yielded, active, near = settings.first_gap / settings.report_share, None, False
-    for _ in range(settings.max_steps):
+    state.start_at(start)
+    yielded, active, near, steps = settings.first_gap / settings.report_share, None, False, 0
+    while steps < settings.max_steps and state.status != FAILED:
+        steps += max(1, state.solve(settings.max_steps - steps, -1.0 if near else tol))
         stop, within = interrupted(), not near and tol > 0.0 and state.gap <= tol
         if within:
             near, yielded = True, min(state.gap, yielded)
             yield state.iterate(tol)
-        if stop or state.is_solved():
-            same = active is not None and np.array_equal(active, state.active)
-            active, end = state.active, state.accept_shares() or stop
-            reported = state.gap <= settings.report_share * yielded or (
-                same and state.gap <= settings.first_gap
-            )
-            if end or (reported and not within):
+        if stop or state.status == ENDED:
+            report = state.gap <= settings.report_share * yielded
+            if state.gap <= settings.first_gap:
+                report |= active is not None and np.array_equal(active, state.active)
+                active = state.active.copy()
+            end = state.accept_shares() or stop
+            if end or (report and not within):
                 yielded = min(state.gap, yielded)
                 yield state.iterate(tol)
             if end:
                 return
             state.next_problem()
-        elif not state.step():
-            break
-    state.evaluate()
     yield state.iterate(tol)
 
 
 class _State(SemismoothNewton):
-    """The iterate of the current proximal problem.
-
-    Attributes
-    ----------
-    gap : float
-        Relative gap of z and the shares.
-    """
+    """The iterate of the current proximal problem."""
 
     def __init__(
         self,
@@ -162,97 +155,69 @@ class _State(SemismoothNewton):
         interrupted: Callable[[], bool],
         settings: Settings = SETTINGS,
     ) -> None:
-        super().__init__(rows, y, caps, 1.0, interrupted)
+        rules = Rules(settings.line_search, settings.solved, settings.rounding)
+        super().__init__(rows, y, caps, 1.0, interrupted, rules)
         self.settings = settings
         self._max_sigma = settings.max_sigma * max(1.0, 1.0 / float(caps.sum()))
         self._jump, self._moved = settings.jump, np.inf
         self._least, self._idle = np.inf, 0
 
-    def begin(self, start: Start | None) -> None:
+    def start_at(self, start: Start | None) -> None:
         """Begin at a start, or at w = 0 with dual variables that balance."""
         if start is None:
-            self.near, self.sigma = first_shares(self.rows.problem, self.y, self.costs, self.settings)
-            self.z, self.slack = np.zeros(self.rows.size), np.ones(self.y.size)
+            self.near[:], self.sigma = first_shares(self.rows.problem, self.y, self.costs, self.settings)
+            self.slack[:] = 1.0
         else:
-            self.near, self.sigma = start.shares.copy(), start.sigma
-            self.z = self.rows.coordinates(start.w, start.b)
+            self.near[:], self.sigma = start.shares, start.sigma
+            self.z[:] = self.rows.coordinates(start.w, start.b)
             self.set_slack()
-        self._begin_problem()
-
-    def _begin_problem(self) -> None:
-        self.evaluate()
-        self._first, self._steps = self.steepness, 0
+        self._taken = 0
+        self.begin()
 
     def iterate(self, tol: float) -> Reached:
         """Return the point in the problem's own units."""
         return Reached(*self.rows.primal(self.z), self.alpha(), self.gap, tol > 0.0 and self.gap <= tol)
 
-    def evaluate(self) -> None:
-        """Compute shares, gradient and gap."""
-        self.set_shares()
-        self.set_gradient()
-        self._total = float(self.costs @ self.share)
-        primal = 0.5 * self.norm2 + float(self.costs @ np.maximum(self.slack, 0.0))
-        dual = self._total - 0.5 * self.made2
-        # dual variables that do not balance lose about as much when they are balanced
-        uneven = abs(float(self.made[-1])) if self.free else 0.0
-        self.gap = (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf
-
-    def is_solved(self) -> bool:
-        """Return whether the gradient has fallen far enough for the next problem."""
-        settings = self.settings
-        enough = max(settings.solved * self._first, settings.rounding * self._total)
-        return self.steepness <= enough
+    def solve(self, max_steps: int, goal: float) -> int:
+        """Go on with the current problem; return how many steps were taken."""
+        taken = self.advance(max_steps, goal or -1.0)
+        self._taken += taken
+        return taken
 
     def accept_shares(self) -> bool:
         """Let the next problem be near the present shares; return whether these are the optimum to rounding."""
-        settings = self.settings
-        last, self._moved = self._moved, float(np.abs(self.share - self.near).max()) / self.sigma
-        self.near = self.share
+        settings, last = self.settings, self._moved
+        self._moved, length = accept_shares(self.sigma, self.data, self.vectors)
         self._idle = 0 if self.gap < self._least else self._idle + 1
         self._least = min(self.gap, self._least)
         if self._least > settings.end_gap:
             return False
-        length = 1.0 + float(np.abs(self.z).sum())
         still = self._moved <= settings.still * length or (
             self._moved <= settings.nearly_still * length and self._moved > 0.5 * last
         )
-        optimal = still and self.steepness <= settings.rounding * self._total
+        optimal = still and self.values[STEEPNESS] <= settings.rounding * self.values[TOTAL]
         return optimal or self._idle >= settings.idle
 
     def next_problem(self) -> None:
-        """Raise sigma, and take the first step."""
-        settings = self.settings
-        limit = self._max_sigma
+        """Raise sigma, and begin the next problem."""
+        settings, limit, active = self.settings, self._max_sigma, int(self.values[COUNT])
         if self.gap <= settings.known_gap:
             self.set_slack()
-        if self.gap <= settings.known_gap and self.unchanged:
+        if self.gap <= settings.known_gap and self.values[UNCHANGED]:
             growth, limit = self._jump, settings.beyond * limit
             self._jump *= settings.jump_growth
         else:
             self._jump = settings.jump
-            active = np.count_nonzero(self.active)
-            fast = active > settings.many * self.rows.size or self._steps <= settings.easy_steps
+            fast = active > settings.many * self.rows.size or self._taken <= settings.easy_steps
             growth = settings.fast_growth if fast else settings.growth
             if active == self.y.size:  # nothing has been clipped yet
                 growth *= settings.fast_growth
-            growth = growth if self._steps <= settings.long else growth**0.5
+            growth = growth if self._taken <= settings.long else growth**0.5
         self.sigma = max(self.sigma, min(growth * self.sigma, limit))
-        if not self.active.all():
-            # Slacks that are not quite zero, times a larger sigma, would clip most active shares, which come back one
-            # by one: the first step goes where it would without clipping.
-            self.set_shares(frozen=True)
-            self.set_gradient()
-            self.move(settings.line_search)
-        self._begin_problem()
-
-    def step(self) -> bool:
-        """Take a Newton step; return False where it leads nowhere."""
-        if not self.move(self.settings.line_search) > 0.0:
-            return False
-        self.evaluate()
-        self._steps += 1
-        return True
+        # Slacks that are not quite zero, times a larger sigma, would clip most active shares, which come back one by
+        # one: the first step goes where it would without clipping.
+        self._taken = 0
+        self.begin(frozen=active < self.y.size)
 
 
 def first_shares(

@@ -13,23 +13,76 @@ H = R + sigma sum_A c_i b_i b_i'; a step solves H dz = -g and goes to the minimu
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from ...engine.jit import compiled
-from .centred_rows import CentredRows
+from .centred_rows import CentredRows, SmallDenseRows
 from .cholesky import factor
+from .semismooth_steps import (
+    CHANGE,
+    COSTS,
+    DIRECTION,
+    FAILED,
+    FIRST,
+    FREE_CURVATURE,
+    GAP,
+    GOES_ON,
+    MIN_DIAGONAL,
+    REGULAR,
+    SIGNED,
+    STATUS,
+    STEEPNESS,
+    TINY,
+    UNCHANGED,
+    Y,
+    clip_shares,
+    measure,
+    minimise,
+    move,
+    set_status,
+)
 
 # Share of the active rows that may have changed for an update of the Hessian: an update by k rows costs as much as k
 # rows of a new one and loses digits, and two small products take longer than one.
 MAX_CHANGED = 0.5
 # Active rows x columns^2 up to which M is always computed anew: one product takes less than two updates.
 SMALL_PRODUCT = 100_000
-# Share of the largest value that an entry of the diagonal has had, below which subtraction has cancelled three digits.
-MIN_DIAGONAL = 1e-3
-# What the curvature of a free intercept is, as a share of sigma sum c_i, where no active row gives it any.
-FREE_CURVATURE = 1e-2
-MAX_LINE_STEPS = 50  # of a line search: 2 to 6 are usual, and bisection alone ends within 50
+# Columns of dense rows whose steps are compiled: beyond, BLAS is faster.
+MAX_COMPILED = 100
+# Rows x columns^2 that one call into compiled code may take in all its steps: a tenth of a second between two looks
+# at the deadline.
+FLOPS_A_CALL = 200_000_000
+# Rows x columns^2 from which on the first matrix, of all rows, is computed by BLAS and shared by classes.
+LARGE_PRODUCT = 85_000
+TRANSPOSED = 64  # rows that are transposed together for products: 50 kB of 100 columns, which stay in cache
+# v is updated from step to step while the gap is larger than this, below which its digits count, and while no more
+# than this share of the rows changed.
+MIN_UPDATE_GAP, MAX_UPDATED = 1e-6, 1.0 / 3.0
+
+
+class Rules(NamedTuple):
+    """When an iteration ends.
+
+    Attributes
+    ----------
+    line_search : float
+        Share of the slope at its start at which a line search ends.
+    solved, slope_rounding : float
+        Share of the first gradient, and share of sum alpha_i, at which the gradient max |g_j| is small enough.
+    rounding, nearly_rounding : float
+        A gap that is rounding, once a step left the active set as it is; a gap at which z is the optimum where the last
+        step did not halve it.
+    same_active_set : float
+        Evaluations with one active set after which a step that does not halve the gap is the last.
+    """
+
+    line_search: float
+    solved: float = -1.0
+    slope_rounding: float = -1.0
+    rounding: float = -1.0
+    nearly_rounding: float = -1.0
+    same_active_set: float = np.inf
 
 
 class SemismoothNewton:
@@ -45,21 +98,23 @@ class SemismoothNewton:
         The largest share.
     interrupted : callable
         Whether to stop; asked within products and factors of large matrices.
+    rules : Rules
 
     Attributes
     ----------
+    near, sigma : ndarray of shape (n,), float
     z : ndarray of shape (size,)
     slack : ndarray of shape (n,)
         Updated by what steps add to slacks: dual variables become exact even where a slack is less than the rounding of
-        a margin.
+        a margin. Without an upper bound they are computed anew as soon as a step leaves the active set as it is.
     share : ndarray of shape (n,)
     active : ndarray of bool of shape (n,)
-    unchanged : int
-        Steps since the active set changed.
     gradient, made : ndarray of shape (size,)
         g, and v = sum alpha_i y_i b_i.
-    steepness, gradient2, norm2, made2 : float
-        max |g_j|, and the squared norms g'Rg, z'Rz and v'Rv.
+    solves : bool
+        Whether the last direction solves H dz = -g.
+    values : ndarray
+        The numbers that `semismooth_steps` lists.
     """
 
     def __init__(
@@ -69,12 +124,36 @@ class SemismoothNewton:
         costs: np.ndarray,
         upper: float,
         interrupted: Callable[[], bool],
+        rules: Rules,
     ) -> None:
-        self.rows, self.y, self.costs, self.upper, self.interrupted = rows, y, costs, upper, interrupted
-        self.regular, self.free = rows.regular, rows.problem.free
-        self.near, self.sigma = np.zeros(y.size), 1.0
-        self.active, self.unchanged = np.zeros(y.size, bool), 0
-        self._hessian = ActiveHessian(rows, costs, interrupted)
+        n, size = y.size, rows.size
+        self.rows, self.upper, self.interrupted, self.rules = rows, upper, interrupted, rules
+        self.free, self.sigma = rows.problem.free, 1.0
+        self.data, self.vectors, self.values = np.zeros((7, n)), np.zeros((8, size)), np.zeros(13)
+        self.data[Y], self.data[COSTS], self.vectors[REGULAR] = y, costs, rows.regular
+        self.y, self.costs, self.near, self.slack, self.share = self.data[:SIGNED]
+        self.z, self.regular, self.gradient, self.made = self.vectors[:DIRECTION]
+        self._marks = np.zeros((2, n), bool)
+        self.active = self._marks[0]
+        self._begins = self._frozen = self.solves = False
+        self._hessian, self._steps = ActiveHessian(rows, costs, interrupted), 1
+        self.small = isinstance(rows, SmallDenseRows) and size <= MAX_COMPILED
+        if self.small:
+            self._places = np.empty((2, n), np.uint32)
+            self._matrices, self._columns = np.zeros((2, size, size)), np.empty((size, min(n, TRANSPOSED)))
+            self._steps = max(1, FLOPS_A_CALL // (n * size * size))
+            if n * size * size > LARGE_PRODUCT:
+                self._matrices[0], self._marks[1] = rows.product_of_all(costs), True
+
+    @property
+    def gap(self) -> float:
+        """The relative duality gap."""
+        return float(self.values[GAP])
+
+    @property
+    def status(self) -> float:
+        """One of GOES_ON, ENDED and FAILED."""
+        return float(self.values[STATUS])
 
     def alpha(self) -> np.ndarray:
         """Return the dual variables in the problem's own units."""
@@ -82,63 +161,111 @@ class SemismoothNewton:
 
     def set_slack(self) -> None:
         """Compute slacks from z, without the rounding that steps have added up."""
-        self.slack = 1.0 - self.y * self.rows.scores(self.z)
+        np.subtract(1.0, self.y * self.rows.scores(self.z), out=self.slack)
 
-    def set_shares(self, frozen: bool = False) -> None:
-        """Compute shares and the active set from the slacks.
+    def begin(self, frozen: bool = False) -> None:
+        """Let the next call of `advance` begin an iteration at z with these slacks.
 
-        Where it is `frozen`, the active set is kept, and the shares of its rows are not clipped.
+        Where it is `frozen`, it first takes a step that keeps the active set and does not clip the shares of its rows.
         """
-        (self.share, self._signed), active = np.empty((2, self.y.size)), np.empty(self.y.size, bool)
-        changed = clip_shares(
-            self.near, self.sigma, self.upper, self.slack, self.costs, self.y, frozen, self.active,
-            self.share, self._signed, active,
-        )  # fmt: skip
-        if not frozen:
-            self.unchanged = 0 if changed else self.unchanged + 1
-            self.active = active if changed else self.active
+        self._begins, self._frozen = True, frozen
 
-    def set_gradient(self) -> None:
-        """Compute the gradient from the shares: one pass over the rows."""
-        self.made = self.rows.combine(self._signed)
-        self.gradient = np.empty(self.z.size)
-        self.steepness, self.gradient2, self.norm2, self.made2 = subtract(
-            self.regular, self.z, self.made, self.gradient
-        )
-
-    def direction(self) -> np.ndarray | None:
-        """Return -H^-1 g; None where H is numerically singular."""
-        solve = factor(self.hessian(), self.interrupted)
-        return None if solve is None else -solve(self.gradient)
-
-    def hessian(self) -> np.ndarray:
-        """Return H of the active set."""
-        hessian = self._hessian.regularised(self.active, self.sigma)
-        if self.free and not self.active.any():
-            hessian[-1, -1] += FREE_CURVATURE * self.sigma * float(self.costs.sum())
-        return hessian
-
-    def move(self, tolerance: float) -> float:
-        """Move z and the slacks along the Newton direction to the minimum of f; return the length, 0 where none falls.
+    def advance(self, steps: int, goal: float = -1.0) -> int:
+        """Take steps until the gap is `goal`, until `rules` end the iteration, or as many as one call may take.
 
         Parameters
         ----------
-        tolerance : float
-            Share of the slope at z at which the line search ends.
+        steps : int
+            At most so many.
+        goal : float
+            A gap; -1 for none.
+
+        Returns
+        -------
+        steps : int
+            How many were taken.
         """
-        dz = self.direction()
-        slope = 0.0 if dz is None else float(self.gradient @ dz)
-        if dz is None or not slope < 0.0:
-            return 0.0
-        change, regular = self.y * self.rows.scores(dz), self.regular * dz
-        t = line_minimum(
-            self.near, self.sigma, self.upper, self.slack, change, self.costs, float(regular @ self.z),
-            float(regular @ dz), -tolerance * slope,
-        )  # fmt: skip
-        self.z = self.z + t * dz
-        change *= t
-        self.slack = self.slack - change
-        return t
+        begins, self._begins = self._begins, False
+        if self.small:
+            return minimise(
+                self.rows.rows, self.sigma, self.upper, self.free, begins, self._frozen, min(steps, self._steps), goal,
+                self.rules, self.data, self._marks, self._places, self.vectors, self.values, self._matrices,
+                self._columns,
+            )  # fmt: skip
+        if begins:
+            if self._frozen:
+                self.evaluate(frozen=True)
+                self.take_step()
+            self.evaluate()
+            self.values[FIRST] = self.values[STEEPNESS]
+            set_status(self.rules, self.values)
+        if not steps or self.gap <= goal or self.status != GOES_ON:
+            return 0
+        t = self.take_step()
+        if not t > 0.0:
+            self.values[STATUS] = FAILED
+            return 0
+        self.evaluate(t, refresh=self.upper == np.inf)
+        set_status(self.rules, self.values)
+        return 1
+
+    def evaluate(self, t: float = 0.0, frozen: bool = False, refresh: bool = False) -> None:
+        """Compute shares, gradient and gap from z and its slacks.
+
+        Parameters
+        ----------
+        t : float
+            The length of the Newton step that has led to z, in whose course v is updated; 0 for none.
+        frozen : bool
+            Whether to keep the active set and not to clip the shares of its rows.
+        refresh : bool
+            Whether to compute slacks anew if the active set is, for the first time, that before the step.
+        """
+        updates = t > 0.0 and self.gap > MIN_UPDATE_GAP and self.solves
+        if updates:
+            before, slope = self.active.copy(), self.y * self.costs * self.sigma
+            expected = self.data[SIGNED] - np.where(before, slope * self.data[CHANGE], 0.0)
+        self._clip(frozen)
+        if refresh and self.values[UNCHANGED] == 1.0:  # next to the end: the last digits count
+            self.set_slack()
+            self._clip(frozen)
+            self.values[UNCHANGED] = min(self.values[UNCHANGED], 1.0)
+            updates = False
+        if not (updates and self._update_made(t, expected, before)):
+            self.made[:] = self.rows.combine(self.data[SIGNED])
+        measure(self.sigma, self.upper, self.free, self.vectors, self.values)
+
+    def _clip(self, frozen: bool) -> None:
+        clip_shares(self.sigma, self.upper, frozen, self.data, self.active, self.values)
+
+    def _update_made(self, t: float, expected: np.ndarray, before: np.ndarray) -> bool:
+        """Update v by the Newton step, and by the rows that are clipped otherwise; False where these are too many.
+
+        As H dz = -g, a step t changes v by t (g + R dz) = -t sigma sum_A c_i b_i b_i'dz, while shares are linear.
+        """
+        signed = self.data[SIGNED]
+        changed = ((signed != expected) & ~(before & self.active)).nonzero()[0]
+        if changed.size > MAX_UPDATED * signed.size:
+            return False
+        self.made += t * (self.gradient + self.regular * self.vectors[DIRECTION])
+        if changed.size:
+            self.made += self.rows.combine_some(signed[changed] - expected[changed], changed)
+        return True
+
+    def take_step(self) -> float:
+        """Go to the minimum along the direction; return the length, 0 where it leads nowhere."""
+        self.vectors[DIRECTION] = self.direction()
+        self.data[CHANGE] = self.rows.scores(self.vectors[DIRECTION])
+        return move(self.sigma, self.upper, self.rules.line_search, self.data, self.vectors)
+
+    def direction(self) -> np.ndarray:
+        """Return -H^-1 g; where H has lost its digits, -g divided by its diagonal."""
+        hessian = self._hessian.regularised(self.active, self.sigma)
+        if self.free and not self.active.any():
+            hessian[-1, -1] += FREE_CURVATURE * self.sigma * float(self.costs.sum())
+        solve = factor(hessian, self.interrupted)
+        self.solves = solve is not None and bool(self.active.any())
+        return -self.gradient / np.maximum(np.diag(hessian), TINY) if solve is None else -solve(self.gradient)
 
 
 class ActiveHessian:
@@ -164,17 +291,17 @@ class ActiveHessian:
         Parameters
         ----------
         active : ndarray of bool of shape (n,)
-            Kept, and not to be changed by the caller.
         sigma : float, default=1.0
         """
-        if active is not self._active:
-            self._update(active)
-            self._active = active
+        self._update(active)
+        self._active = active.copy()
         return self.rows.regularised(sigma * self._matrix)
 
     def _update(self, active: np.ndarray) -> None:
         """Add the rows that enter to M and subtract those that leave, or compute M anew."""
         rows, before = active.nonzero()[0], self._active
+        if before is not None and np.array_equal(active, before):
+            return
         if before is not None and rows.size * self.rows.size**2 > SMALL_PRODUCT:
             changed = active != before
             entering, leaving = (changed & active).nonzero()[0], (changed & before).nonzero()[0]
@@ -190,64 +317,3 @@ class ActiveHessian:
     def _sum(self, rows: np.ndarray) -> np.ndarray:
         """Return the sum of c_i b_i b_i' over these rows."""
         return self.rows.all_products(self.costs, rows, self.interrupted)
-
-
-@compiled()
-def clip_shares(near, sigma, upper, slack, costs, y, frozen, before, share, signed, active):
-    """Set shares, y alpha and which rows are active; return whether the active set is another than `before`."""
-    changed = False
-    for k in range(slack.size):
-        unclipped = near[k] + sigma * slack[k]
-        active[k] = unclipped > 0.0 and unclipped < upper
-        share[k] = unclipped if frozen and before[k] else min(max(unclipped, 0.0), upper)
-        signed[k] = y[k] * costs[k] * share[k]
-        changed |= active[k] != before[k]
-    return changed
-
-
-@compiled()
-def subtract(regular, z, made, gradient):
-    """Set gradient = R z - made; return its largest entry, and g'Rg, z'Rz and made'R made."""
-    largest = gradient2 = norm2 = made2 = 0.0
-    for j in range(z.size):
-        g = regular[j] * z[j] - made[j]
-        gradient[j] = g
-        if largest == largest and not abs(g) <= largest:  # NaN stays
-            largest = abs(g)
-        gradient2 += regular[j] * g * g
-        norm2 += regular[j] * z[j] * z[j]
-        made2 += regular[j] * made[j] * made[j]
-    return largest, gradient2, norm2, made2
-
-
-@compiled(fastmath={"reassoc", "contract"})
-def line_minimum(near, sigma, upper, slack, change, costs, slope, curvature, tolerance):
-    """Return the t > 0 that minimises slope t + curvature t^2 / 2 + sum c_i phi_i(s_i - t change_i), from t = 1.
-
-    Newton's method on the derivative, which is piecewise linear and increases, with a bracket: steps that leave it
-    are replaced by bisection. A derivative of at most `tolerance` is followed by one more step.
-    """
-    low, high = 0.0, np.inf
-    t = 1.0
-    for _ in range(MAX_LINE_STEPS):
-        first, second = slope + curvature * t, 0.0
-        for k in range(slack.size):
-            share = near[k] + sigma * (slack[k] - t * change[k])
-            pull = costs[k] * change[k]
-            first -= pull * min(max(share, 0.0), upper)
-            second += pull * change[k] if share > 0.0 and share < upper else 0.0
-        second = curvature + sigma * second
-        if first < 0.0:
-            low = t
-        else:
-            high = t
-        new = t - first / second if second > 0.0 else np.inf
-        inside = low < new and new < high
-        if abs(first) <= tolerance:
-            return new if inside else t
-        if not inside:
-            new = 0.5 * (low + high) if high < np.inf else 2.0 * t
-        if not (abs(new) < np.inf and new != t):
-            return t
-        t = new
-    return t
