@@ -7,6 +7,7 @@ from itertools import chain
 
 import numpy as np
 
+from ..algorithms.batch import newton, proximal_point
 from ..algorithms.batch.centred_rows import SmallDenseRows
 from ..algorithms.batch.newton import newton_points
 from ..algorithms.batch.proximal_point import proximal_points
@@ -26,6 +27,11 @@ from .report import Stopping
 MAX_COLUMNS, MAX_ROWS = 100, 30_000
 # Share of `tol` at which points of many rows (`ends_at_tol`) are certified first: enough for most, at fewer steps.
 FIRST_GOAL = 0.5
+# Settings with which only iterates within the goal, and the last one, are yielded.
+PROXIMAL, NEWTON = (
+    proximal_point.Settings(first_gap=0.0),
+    newton.Settings(report_share=1e-99, report_steps=1000),
+)
 
 
 def small_dense_rows(problem: Problem, patterns: Patterns, weights: np.ndarray) -> SmallDenseRows | None:
@@ -75,11 +81,11 @@ def solve_small_dense(
         Whether the optimum was asked for, not only `tol`.
     """
     problem, interrupted = task.problem, stopping.deadline.interrupted
-    solver = proximal_points if problem.loss == "hinge" else newton_points
+    solver, settings = (proximal_points, PROXIMAL) if problem.loss == "hinge" else (newton_points, NEWTON)
     goal = FIRST_GOAL * stopping.tol if ends_at_tol(task.patterns) else 0.0
     best, found = None, None
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        for found in solver(problem, rows, task.y, task.weights, interrupted, goal):
+        for found in solver(problem, rows, task.y, task.weights, interrupted, goal, None, settings):
             if found.near:
                 best, done = _certify(task, Point(*found[:3]), stopping, sample, selected, True)
                 if done:

@@ -125,18 +125,19 @@ def proximal_points(
     yielded, active, near, steps = settings.first_gap / settings.report_share, None, False, 0
     while steps < settings.max_steps and state.status != FAILED:
         steps += max(1, state.solve(settings.max_steps - steps, -1.0 if near else tol))
-        stop, within = interrupted(), not near and tol > 0.0 and state.gap <= tol
+        stop, gap = interrupted(), state.gap
+        within = not near and 0.0 < gap <= tol
         if within:
-            near, yielded = True, min(state.gap, yielded)
+            near, yielded = True, min(gap, yielded)
             yield state.iterate(tol)
         if stop or state.status == ENDED:
-            report = state.gap <= settings.report_share * yielded
-            if state.gap <= settings.first_gap:
+            report = gap <= settings.report_share * yielded
+            if gap <= settings.first_gap:
                 report |= active is not None and np.array_equal(active, state.active)
                 active = state.active.copy()
             end = state.accept_shares() or stop
             if end or (report and not within):
-                yielded = min(state.gap, yielded)
+                yielded = min(gap, yielded)
                 yield state.iterate(tol)
             if end:
                 return
