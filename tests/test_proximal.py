@@ -20,7 +20,17 @@ from maxmargin import MaxMarginClassifier, Problem, ProximalPoint, Status, verif
 from maxmargin.algorithms.batch import sifting as narrowing
 from maxmargin.algorithms.batch.centred_rows import centred_rows
 from maxmargin.algorithms.batch.proximal_point import SETTINGS, Start, _State, proximal_points
-from maxmargin.algorithms.batch.semismooth import clip_shares, line_minimum
+from maxmargin.algorithms.batch.semismooth_steps import (
+    COUNT,
+    ENDED,
+    FAILED,
+    LOSS,
+    SQUARE,
+    TOTAL,
+    UNCHANGED,
+    clip_shares,
+    line_minimum,
+)
 from maxmargin.algorithms.batch.sifting import Rows, by_proximal_points
 from maxmargin.certificates.rows import certify
 from maxmargin.certificates.sample import Sample
@@ -39,16 +49,22 @@ def toy(n: int, d: int, seed: int = 0, noise: float = 1.0):
 @pytest.fixture
 def steps(monkeypatch):
     """A list that grows by one with every step."""
-    made, usual = [], _State.move
-    monkeypatch.setattr(_State, "move", lambda state, *task: made.append(1) or usual(state, *task))
+    made, usual = [], _State.advance
+
+    def noted(state, *task):
+        taken = usual(state, *task)
+        made.extend([1] * taken)
+        return taken
+
+    monkeypatch.setattr(_State, "advance", noted)
     return made
 
 
-def started(problem: Problem, X, y, weights, start: Start | None = None) -> _State:
-    """The state at a start, in the first proximal problem."""
-    rows = centred_rows(problem, X)
-    state = _State(rows, y, problem.caps(weights) * rows.unit**2, lambda: False)
-    state.begin(start)
+def started(problem: Problem, X, y, weights, start: Start | None = None, solved: float = 1e-12) -> _State:
+    """The state at a start, in the first proximal problem, which is to be solved at this share of its gradient."""
+    rows, settings = centred_rows(problem, X), replace(SETTINGS, solved=solved)
+    state = _State(rows, y, problem.caps(weights) * rows.unit**2, lambda: False, settings)
+    state.start_at(start)
     return state
 
 
@@ -63,18 +79,24 @@ def test_shares_are_those_of_the_smoothed_hinge(sigma):
     """Where the most is reached, and the slope of the smoothed hinge in the slack."""
     rng = np.random.default_rng(0)
     near, slack, cap = rng.random(40), rng.normal(size=40), 1.0 + rng.random(40)
-    (share, signed), active, before = np.empty((2, 40)), np.empty(40, bool), np.zeros(40, bool)
-    task = near, sigma, 1.0, slack, cap, -np.ones(40)
-    assert clip_shares(*task, False, before, share, signed, active)
+    active, values, data = np.zeros(40, bool), np.zeros(13), np.zeros((7, 40))
+    data[:4] = -np.ones(40), cap, near, slack
+    share, signed = data[4], data[5]
+    clip_shares(sigma, 1.0, False, data, active, values)
     assert signed == pytest.approx(-cap * share)
+    sums = cap @ share, cap @ share**2, cap @ np.maximum(slack, 0.0), np.count_nonzero(active)
+    assert values[[TOTAL, SQUARE, LOSS, COUNT]] == pytest.approx(sums)
+    assert values[UNCHANGED] == 0.0
     s = np.linspace(0.0, 1.0, 20_001)[:, None]
     assert share == pytest.approx(
         s[(s * slack - (s - near) ** 2 / (2.0 * sigma)).argmax(axis=0), 0], abs=1e-4
     )
     assert (active == ((share > 0.0) & (share < 1.0))).all()
-    assert not clip_shares(*task, False, active, share, signed, active.copy())
-    before[::2] = True
-    clip_shares(*task, True, before, share, signed, active)  # shares of a frozen active set are not clipped
+    clip_shares(sigma, 1.0, False, data, active, values)
+    assert values[UNCHANGED] == 1.0
+    active[::2], active[1::2] = True, False
+    clip_shares(sigma, 1.0, True, data, active, values)  # shares of a frozen active set are not clipped
+    assert active[::2].all()
     assert share[::2] == pytest.approx((near + sigma * slack)[::2])
     assert share[1::2] == pytest.approx(np.clip(near + sigma * slack, 0.0, 1.0)[1::2])
     values = [smoothed(near, sigma, slack + t, cap) for t in (-1e-3, 1e-3)]
@@ -100,7 +122,8 @@ def test_a_line_ends_at_its_least_point(seed, sigma, curvature):
 
     at_zero = float(cap @ (step * np.clip(near + sigma * slack, 0.0, 1.0)))
     slope = at_zero - 1.0 - 5.0 * rng.random()  # it falls at first
-    t = line_minimum(near, sigma, 1.0, slack, step, cap, slope, curvature, 1e-9)
+    zero = np.zeros(60)
+    t = line_minimum(sigma, 1.0, np.array([zero, cap, near, slack, zero, zero, step]), slope, curvature, 1e-9)
     least = minimize_scalar(
         value, bounds=(0.0, max(4.0 * t, 1.0)), method="bounded", options={"xatol": 1e-12}
     )
@@ -116,9 +139,7 @@ def test_a_problem_that_is_solved_is_the_proximal_point(intercept, sigma):
     problem = Problem("hinge", 0.7, intercept=intercept)
     near = np.random.default_rng(1).random(60)
     state = started(problem, X, y, weights, Start(np.zeros(3), 0.0, near, sigma))
-    for _ in range(100):
-        if state.steepness <= 1e-12 * float(state.costs @ state.share) or not state.step():
-            break
+    state.solve(100, -1.0)
     c = problem.caps(weights)
     rows = np.column_stack([X, np.full(60, problem.rho)]) * (y * c)[:, None]
     one = sp.eye_array(60)
@@ -160,14 +181,15 @@ def test_duals_rise_from_problem_to_problem():
     """As the proximal-point method's do: each solution is better than the point that it is near to."""
     X, y, weights = toy(300, 4, seed=4)
     problem = Problem("hinge", 1.0, intercept="none")
-    state = started(problem, X, y, weights)
+    state = started(problem, X, y, weights, solved=1e-10)
     values = []
     for _ in range(100):
-        if state.steepness <= 1e-10 * float(state.costs @ state.share):
+        state.solve(100, -1.0)
+        if state.status == ENDED:
             values.append(float(state.costs @ state.share) - 0.5 * float(state.made @ state.made))
             state.accept_shares()
             state.next_problem()
-        if not state.step():
+        elif state.status == FAILED:
             break
     assert len(values) > 5
     assert (np.diff(values) >= -1e-9 * abs(values[-1])).all()

@@ -19,9 +19,10 @@ from maxmargin.algorithms.batch.cholesky import RIDGES, factor
 from maxmargin.algorithms.batch.newton import newton_points
 from maxmargin.algorithms.batch.orthogonal import Disjoint, Pivoted, shortest
 from maxmargin.algorithms.batch.quadratic_program import Whole, _Basis, _rows
-from maxmargin.algorithms.batch.semismooth import subtract
+from maxmargin.algorithms.batch.semismooth_steps import GRADIENT2, MADE2, NORM2, STEEPNESS, measure
 from maxmargin.algorithms.batch.sifting import narrowed_points
 from maxmargin.data.rows import Patterns
+from maxmargin.engine import small_cholesky
 from maxmargin.numerics.lazy_generator import LazyGenerator
 
 
@@ -91,20 +92,61 @@ def test_products_are_those_of_the_rows(chunk, storage, monkeypatch):
         rows = make(Problem("hinge", 1.0), storage(X))
         b = (np.column_stack([X - X.mean(axis=0), np.ones(30)]) / rows.units)[places]
         found = rows.regularised(rows.all_products(costs, places)) - np.diag(rows.regular)
-        assert found == pytest.approx((b * costs[places, None]).T @ b, rel=1e-6, abs=1e-6)
+        assert found == pytest.approx((b * costs[places, None]).T @ b, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 6])
+@pytest.mark.parametrize("some", [0, 1, 3, 4, 5, 30])
+@pytest.mark.parametrize("room", [1, 4, 64])
+def test_products_of_rows_are_added_below_the_diagonal(room, some, size):
+    rng = np.random.default_rng(2)
+    rows, weights, matrix = rng.normal(size=(30, size)), rng.random(30), np.zeros((size, size))
+    places = rng.permutation(30)[:some].astype(np.uint32)
+    columns = np.full((size, room), np.nan)
+    expected = (rows[places] * weights[places, None]).T @ rows[places]
+    for sign, total in ((1.0, expected), (1.0, 2.0 * expected), (-1.0, expected)):
+        small_cholesky.add_row_products(sign, rows, weights, places, columns, matrix)
+        assert np.tril(matrix) == pytest.approx(np.tril(total), rel=1e-13, abs=1e-13)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+@pytest.mark.parametrize("digits", [0.0, 60.0])
+def test_small_systems_are_solved(size, digits):
+    matrix = definite(size, digits=digits)
+    root = np.sqrt(np.diag(matrix))
+    x = np.random.default_rng(1).normal(size=size) / root
+    right, out, (scale, inverse) = matrix @ x, np.empty(size), np.empty((2, size))
+    assert small_cholesky.factor(matrix, scale, inverse)
+    small_cholesky.solve_factored(matrix, scale, inverse, right, out)
+    assert out * root == pytest.approx(x * root, abs=1e-11)
+
+
+def test_a_small_matrix_that_rounding_made_indefinite_gets_a_ridge():
+    matrix = definite(6)
+    matrix[-1], matrix[:, -1] = matrix[0], matrix[:, 0]
+    matrix[-1, -1] = matrix[0, 0] * (1.0 - 4e-16)
+    before, right, out, (scale, inverse) = matrix.copy(), matrix[0].copy(), np.empty(6), np.empty((2, 6))
+    assert small_cholesky.factor(matrix, scale, inverse)
+    small_cholesky.solve_factored(matrix, scale, inverse, right, out)
+    assert before @ out == pytest.approx(right, rel=1e-9)
+    for bad in (-1.0, 0.0, np.inf, np.nan):
+        assert not small_cholesky.factor(np.diag([1.0, bad]), scale[:2], inverse[:2])
 
 
 def test_gradient_and_norms():
     rng = np.random.default_rng(3)
-    regular, z, made, gradient = np.array([1.0, 1.0, 0.0]), *rng.normal(size=(2, 3)), np.empty(3)
-    found = subtract(regular, z, made, gradient)
+    regular, z, made = np.array([1.0, 1.0, 0.0]), *rng.normal(size=(2, 3))
+    vectors, values = np.array([z, regular, np.zeros(3), made]), np.zeros(13)
+    measure(1.0, 1.0, False, vectors, values)
+    gradient = vectors[2]
     assert gradient == pytest.approx(regular * z - made)
-    assert found == pytest.approx(
+    assert values[[STEEPNESS, GRADIENT2, NORM2, MADE2]] == pytest.approx(
         (np.abs(gradient).max(), regular @ gradient**2, regular @ z**2, regular @ made**2)
     )
     for bad in (0, 1, 2):
-        made_of = np.where(np.arange(3) == bad, np.nan, made)
-        assert np.isnan(subtract(regular, z, made_of, np.empty(3))[0])
+        vectors[3] = np.where(np.arange(3) == bad, np.nan, made)
+        measure(1.0, 1.0, False, vectors, values)
+        assert np.isnan(values[STEEPNESS])
 
 
 class TestOrthogonal:

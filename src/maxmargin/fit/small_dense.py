@@ -86,7 +86,7 @@ def solve_small_dense(
     best, found = None, None
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for found in solver(problem, rows, task.y, task.weights, interrupted, goal, None, settings):
-            if found.near:
+            if found.near and best is None:
                 best, done = _certify(task, Point(*found[:3]), stopping, sample, selected, True)
                 if done:
                     return best, True, False

@@ -118,11 +118,11 @@ def newton_points(
         state.start_at(rows.coordinates(*start))
     if start is None or not state.gap <= settings.stage_gap:
         _find_start(state)
-    steps, yielded = 0, np.inf
+    steps, yielded, at_most = 0, np.inf, settings.report_steps - 1  # the start is an iterate, too
     while True:
         goal = min(tol, settings.report_share * yielded)
-        steps += _run(state, goal or -1.0, min(settings.report_steps, settings.max_steps - steps))
-        yielded = min(state.gap, yielded)
+        steps += _run(state, goal or -1.0, min(at_most, settings.max_steps - steps))
+        yielded, at_most = min(state.gap, yielded), settings.report_steps
         yield state.iterate(tol)
         if state.status != GOES_ON or steps >= settings.max_steps or interrupted():
             return
