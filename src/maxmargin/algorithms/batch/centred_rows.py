@@ -66,6 +66,7 @@ class CentredRows:
         self, problem: Problem, X: Any, like: CentredRows | None = None, square: float | None = None
     ) -> None:
         self.X, (self.n, self.d), self.problem = X, X.shape, problem
+        self._some: tuple[slice, CentredRows] | None = None
         self.constant = 1.0 if problem.free else problem.rho
         self.size = self.d + (self.constant > 0.0)
         entries = 2 * (1 + X.nnz // self.n) if sp.issparse(X) else self.size  # numbers a row
@@ -83,9 +84,11 @@ class CentredRows:
             self.units[-1], self.regular[-1] = 1.0, 0.0
 
     def some(self, places: slice) -> CentredRows:
-        """Return some of these rows, about the same mean and in the same unit."""
-        X = self.X[places] if sp.issparse(self.X) else np.ascontiguousarray(self.X[places])
-        return centred_rows(self.problem, X, self)
+        """Return some of these rows, about the same mean and in the same unit; kept for the next class."""
+        if self._some is None or self._some[0] != places:
+            X = self.X[places] if sp.issparse(self.X) else np.ascontiguousarray(self.X[places])
+            self._some = places, centred_rows(self.problem, X, self)
+        return self._some[1]
 
     def parts(self) -> Iterator[slice]:
         """Yield the places of the rows of each chunk."""

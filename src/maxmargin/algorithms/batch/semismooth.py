@@ -29,6 +29,7 @@ from .semismooth_steps import (
     GAP,
     GOES_ON,
     MIN_DIAGONAL,
+    NEAR,
     REGULAR,
     SIGNED,
     STATUS,
@@ -39,8 +40,11 @@ from .semismooth_steps import (
     clip_shares,
     measure,
     minimise,
+    mispredicted,
     move,
+    predict,
     set_status,
+    slacks,
 )
 
 # Share of the active rows that may have changed for an update of the Hessian: an update by k rows costs as much as k
@@ -129,8 +133,8 @@ class SemismoothNewton:
         n, size = y.size, rows.size
         self.rows, self.upper, self.interrupted, self.rules = rows, upper, interrupted, rules
         self.free, self.sigma = rows.problem.free, 1.0
-        self.data, self.vectors, self.values = np.zeros((7, n)), np.zeros((8, size)), np.zeros(13)
-        self.data[Y], self.data[COSTS], self.vectors[REGULAR] = y, costs, rows.regular
+        self.data, self.vectors, self.values = np.empty((7, n)), np.zeros((8, size)), np.zeros(13)
+        self.data[Y], self.data[COSTS], self.data[NEAR], self.vectors[REGULAR] = y, costs, 0.0, rows.regular
         self.y, self.costs, self.near, self.slack, self.share = self.data[:SIGNED]
         self.z, self.regular, self.gradient, self.made = self.vectors[:DIRECTION]
         self._marks = np.zeros((2, n), bool)
@@ -161,7 +165,7 @@ class SemismoothNewton:
 
     def set_slack(self) -> None:
         """Compute slacks from z, without the rounding that steps have added up."""
-        np.subtract(1.0, self.y * self.rows.scores(self.z), out=self.slack)
+        slacks(self.rows.scores(self.z), self.y, self.slack)
 
     def begin(self, frozen: bool = False) -> None:
         """Let the next call of `advance` begin an iteration at z with these slacks.
@@ -223,33 +227,32 @@ class SemismoothNewton:
         """
         updates = t > 0.0 and self.gap > MIN_UPDATE_GAP and self.solves
         if updates:
-            before, slope = self.active.copy(), self.y * self.costs * self.sigma
-            expected = self.data[SIGNED] - np.where(before, slope * self.data[CHANGE], 0.0)
+            predict(self.sigma, self.data, self._marks)
         self._clip(frozen)
         if refresh and self.values[UNCHANGED] == 1.0:  # next to the end: the last digits count
             self.set_slack()
             self._clip(frozen)
             self.values[UNCHANGED] = min(self.values[UNCHANGED], 1.0)
             updates = False
-        if not (updates and self._update_made(t, expected, before)):
+        if not (updates and self._update_made(t)):
             self.made[:] = self.rows.combine(self.data[SIGNED])
         measure(self.sigma, self.upper, self.free, self.vectors, self.values)
 
     def _clip(self, frozen: bool) -> None:
         clip_shares(self.sigma, self.upper, frozen, self.data, self.active, self.values)
 
-    def _update_made(self, t: float, expected: np.ndarray, before: np.ndarray) -> bool:
+    def _update_made(self, t: float) -> bool:
         """Update v by the Newton step, and by the rows that are clipped otherwise; False where these are too many.
 
         As H dz = -g, a step t changes v by t (g + R dz) = -t sigma sum_A c_i b_i b_i'dz, while shares are linear.
         """
-        signed = self.data[SIGNED]
-        changed = ((signed != expected) & ~(before & self.active)).nonzero()[0]
-        if changed.size > MAX_UPDATED * signed.size:
+        places = np.empty(self.y.size, np.uint32)
+        changed = places[: mispredicted(self.data, self._marks, places)]
+        if changed.size > MAX_UPDATED * self.y.size:
             return False
         self.made += t * (self.gradient + self.regular * self.vectors[DIRECTION])
         if changed.size:
-            self.made += self.rows.combine_some(signed[changed] - expected[changed], changed)
+            self.made += self.rows.combine_some(self.data[SIGNED, changed] - self.data[CHANGE, changed], changed)
         return True
 
     def take_step(self) -> float:

@@ -173,6 +173,34 @@ def derivatives(sigma, upper, costs, near, slack, change, t):
 
 
 @compiled()
+def slacks(scores, y, slack):
+    """Set slack = 1 - y score."""
+    for k in range(y.size):
+        slack[k] = 1.0 - y[k] * scores[k]
+
+
+@compiled()
+def predict(sigma, data, marks):
+    """Set what y alpha becomes by a step within the active set, in the place of `change`, and keep this set."""
+    y, costs, signed, change, active, before = data[0], data[1], data[5], data[6], marks[0], marks[1]
+    for k in range(y.size):
+        before[k] = active[k]
+        change[k] = signed[k] - (y[k] * costs[k] * sigma * change[k] if active[k] else 0.0)
+
+
+@compiled()
+def mispredicted(data, marks, places):
+    """Set the places of the rows that were clipped otherwise than `predict` says; return how many."""
+    signed, predicted, active, before = data[SIGNED], data[CHANGE], marks[0], marks[1]
+    count = 0
+    for k in range(signed.size):
+        if signed[k] != predicted[k] and not (active[k] and before[k]):
+            places[count] = k
+            count += 1
+    return count
+
+
+@compiled()
 def accept_shares(sigma, data, vectors):
     """Set near = share; return how far shares have moved, as a change of slacks, and 1 + |z|_1."""
     near, share, z = data[NEAR], data[SHARE], vectors[Z]
@@ -188,10 +216,8 @@ def accept_shares(sigma, data, vectors):
 @compiled()
 def set_slack(rows, data, vectors):
     """Compute slacks from z, without the rounding that steps have added up."""
-    y, slack = data[Y], data[SLACK]
-    scores_near(rows, vectors[Z], slack)
-    for k in range(y.size):
-        slack[k] = 1.0 - y[k] * slack[k]
+    scores_near(rows, vectors[Z], data[SLACK])
+    slacks(data[SLACK], data[Y], data[SLACK])
 
 
 @compiled()
