@@ -152,11 +152,8 @@ class CentredRows:
         """Return sum weights_k b_k b_k' over the rows of one chunk, before the division by units."""
         if sp.issparse(self.X):
             return self._sparse_products(weights, rows)
-        X = self.X[rows] if isinstance(rows, slice) else self.X.take(rows, axis=0)
         some = np.empty((weights.size, self.size))
-        np.subtract(X, self.mean, out=some[:, : self.d])
-        some[:, self.d :] = self.constant
-        some *= np.sqrt(weights)[:, None]
+        weigh_rows(writable(self.X), _places(rows, self.n), weights, self.mean, self.constant, some)
         return some.T @ some
 
     def all_products(
@@ -207,7 +204,7 @@ class CentredRows:
 
     def _sparse_products(self, weights: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
         """Return the products of CSR rows, of which zeros are left out, and then the mean is subtracted."""
-        X, some = self.X, np.arange(self.n)[rows] if isinstance(rows, slice) else rows
+        X, some = self.X, _places(rows, self.n)
         found = np.zeros((self.d + 1, self.d + 1))
         add_sparse_products(unsigned(X.indptr), unsigned(X.indices), X.data, some, weights, found)
         found += np.tril(found, -1).T
@@ -260,8 +257,8 @@ class SmallDenseRows(CentredRows):
         return c @ self.rows
 
     def products(self, weights: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
-        some = self.rows[rows].copy() if isinstance(rows, slice) else self.rows.take(rows, axis=0)
-        some *= np.sqrt(weights)[:, None]
+        some = np.empty((weights.size, self.size))
+        weigh_rows(self.rows, _places(rows, self.n), weights, np.zeros(self.size), 0.0, some)
         return some.T @ some
 
     def regularised(self, matrix: np.ndarray) -> np.ndarray:
@@ -281,6 +278,11 @@ def centred_rows(
     if isinstance(X, CentredRows):
         return X
     return (SmallDenseRows if is_small_dense(X) else CentredRows)(problem, X, like, square)
+
+
+def _places(rows: slice | np.ndarray, n: int) -> np.ndarray:
+    """Return the places of some of n rows, as unsigned integers."""
+    return unsigned(np.arange(n)[rows] if isinstance(rows, slice) else rows)
 
 
 def _ones(n: int) -> np.ndarray:
@@ -330,6 +332,18 @@ def centre(X, mean, constant, inverse, rows):
             rows[i, j] = (X[i, j] - mean[j]) * inverse[j]
         for j in range(d, rows.shape[1]):
             rows[i, j] = constant * inverse[j]
+
+
+@compiled()
+def weigh_rows(X, places, weights, mean, constant, out):
+    """Set out to weights_k^1/2 (x_k - mean, constant) of the rows at these places."""
+    d = mean.size
+    for k in range(places.size):
+        row, root = X[places[k]], np.sqrt(weights[k])
+        for j in range(d):
+            out[k, j] = root * (row[j] - mean[j])
+        for j in range(d, out.shape[1]):
+            out[k, j] = root * constant
 
 
 @compiled()
