@@ -57,9 +57,9 @@ def calls(monkeypatch):
     """The last iterate of each call."""
     found = []
 
-    def noted(problem, *task):
+    def noted(problem, *task, **options):
         found.append(None)
-        for point in points(problem, *task[:3], task[4], interrupted=task[3], settings=task[6]):
+        for point in points(problem, *task[:3], task[4], interrupted=task[3], **options):
             found[-1] = point
             yield point
 
@@ -71,8 +71,8 @@ def calls(monkeypatch):
 def change_points(monkeypatch, change) -> None:
     """Let the small dense stage see other points than those that were found."""
 
-    def changed(problem, *task):
-        for point in points(problem, *task[:3], task[4], interrupted=task[3], settings=task[6]):
+    def changed(problem, *task, **options):
+        for point in points(problem, *task[:3], task[4], interrupted=task[3], **options):
             yield change(point)
 
     for name in SOLVERS.values():
@@ -383,7 +383,7 @@ def test_a_wrong_point_is_not_believed(loss, monkeypatch):
 def test_what_proves_less_than_was_asked_for_is_kept(loss, n, monkeypatch):
     """As where time runs out, and others have none: its bounds are the fit's, and in the reports."""
 
-    def last_point(problem, *task):
+    def last_point(problem, *task, **options):
         w, b, alpha = optimum(problem, *task[:3])
         deadlines[-1].stopped.set()
         yield Reached(w * 1.2, b, alpha, 0.0, False)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain
 
 import numpy as np
 
 from ..algorithms.batch import newton, proximal_point
 from ..algorithms.batch.centred_rows import SmallDenseRows
+from ..algorithms.batch.iterate import Reached
 from ..algorithms.batch.newton import newton_points
 from ..algorithms.batch.proximal_point import proximal_points
 from ..certificates.one_pass import certify
@@ -81,11 +83,14 @@ def solve_small_dense(
         Whether the optimum was asked for, not only `tol`.
     """
     problem, interrupted = task.problem, stopping.deadline.interrupted
-    solver, settings = (proximal_points, PROXIMAL) if problem.loss == "hinge" else (newton_points, NEWTON)
+    if problem.loss == "hinge":
+        solver: Callable[..., Iterator[Reached]] = partial(proximal_points, settings=PROXIMAL)
+    else:
+        solver = partial(newton_points, settings=NEWTON)
     goal = FIRST_GOAL * stopping.tol if ends_at_tol(task.patterns) else 0.0
     best, found = None, None
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        for found in solver(problem, rows, task.y, task.weights, interrupted, goal, None, settings):
+        for found in solver(problem, rows, task.y, task.weights, interrupted, goal):
             if found.near and best is None:
                 best, done = _certify(task, Point(*found[:3]), stopping, sample, selected, True)
                 if done:

@@ -124,7 +124,6 @@ def proximal_points(
     state.start_at(start)
     yielded, active, near, steps = settings.first_gap / settings.report_share, None, False, 0
     while steps < settings.max_steps and state.status != FAILED:
-        steps += max(1, state.solve(settings.max_steps - steps, -1.0 if near else tol))
         stop, gap = interrupted(), state.gap
         within = not near and 0.0 < gap <= tol
         if within:
@@ -142,6 +141,7 @@ def proximal_points(
             if end:
                 return
             state.next_problem()
+        steps += max(1, state.solve(settings.max_steps - steps, -1.0 if near else tol))
     yield state.iterate(tol)
 
 
@@ -174,6 +174,7 @@ class _State(SemismoothNewton):
             self.set_slack()
         self._taken = 0
         self.begin()
+        self.advance(0)
 
     def iterate(self, tol: float) -> Reached:
         """Return the point in the problem's own units."""

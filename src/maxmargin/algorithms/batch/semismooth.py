@@ -28,10 +28,12 @@ from .semismooth_steps import (
     FREE_CURVATURE,
     GAP,
     GOES_ON,
+    MAX_CHANGED,
     MIN_DIAGONAL,
     NEAR,
     REGULAR,
     SIGNED,
+    SMALL_PRODUCT,
     STATUS,
     STEEPNESS,
     TINY,
@@ -47,11 +49,6 @@ from .semismooth_steps import (
     slacks,
 )
 
-# Share of the active rows that may have changed for an update of the Hessian: an update by k rows costs as much as k
-# rows of a new one and loses digits, and two small products take longer than one.
-MAX_CHANGED = 0.5
-# Active rows x columns^2 up to which M is always computed anew: one product takes less than two updates.
-SMALL_PRODUCT = 100_000
 # Columns of dense rows whose steps are compiled: beyond, BLAS is faster.
 MAX_COMPILED = 100
 # Rows x columns^2 that one call into compiled code may take in all its steps: a tenth of a second between two looks
@@ -141,13 +138,13 @@ class SemismoothNewton:
         self.active = self._marks[0]
         self._begins = self._frozen = self.solves = False
         self._hessian, self._steps = ActiveHessian(rows, costs, interrupted), 1
-        self.small = isinstance(rows, SmallDenseRows) and size <= MAX_COMPILED
-        if self.small:
+        self._small = rows if isinstance(rows, SmallDenseRows) and size <= MAX_COMPILED else None
+        if self._small is not None:
             self._places = np.empty((2, n), np.uint32)
             self._matrices, self._columns = np.zeros((2, size, size)), np.empty((size, min(n, TRANSPOSED)))
             self._steps = max(1, FLOPS_A_CALL // (n * size * size))
             if n * size * size > LARGE_PRODUCT:
-                self._matrices[0], self._marks[1] = rows.product_of_all(costs), True
+                self._matrices[0], self._marks[1] = self._small.product_of_all(costs), True
 
     @property
     def gap(self) -> float:
@@ -190,9 +187,9 @@ class SemismoothNewton:
             How many were taken.
         """
         begins, self._begins = self._begins, False
-        if self.small:
+        if self._small is not None:
             return minimise(
-                self.rows.rows, self.sigma, self.upper, self.free, begins, self._frozen, min(steps, self._steps), goal,
+                self._small.rows, self.sigma, self.upper, self.free, begins, self._frozen, min(steps, self._steps), goal,
                 self.rules, self.data, self._marks, self._places, self.vectors, self.values, self._matrices,
                 self._columns,
             )  # fmt: skip
@@ -252,7 +249,9 @@ class SemismoothNewton:
             return False
         self.made += t * (self.gradient + self.regular * self.vectors[DIRECTION])
         if changed.size:
-            self.made += self.rows.combine_some(self.data[SIGNED, changed] - self.data[CHANGE, changed], changed)
+            self.made += self.rows.combine_some(
+                self.data[SIGNED, changed] - self.data[CHANGE, changed], changed
+            )
         return True
 
     def take_step(self) -> float:

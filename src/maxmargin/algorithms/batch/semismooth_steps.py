@@ -25,6 +25,11 @@ GOES_ON, ENDED, FAILED = 0.0, 1.0, 2.0
 
 # What the curvature of a free intercept is, as a share of sigma sum c_i, where no active row gives it any.
 FREE_CURVATURE = 1e-2
+# Share of the active rows that may have changed for an update of the Hessian: an update by k rows costs as much as k
+# rows of a new one and loses digits, and two small products take longer than one.
+MAX_CHANGED = 0.5
+# Active rows x columns^2 up to which M is always computed anew: one product takes less than two updates.
+SMALL_PRODUCT = 100_000
 # Share of the largest value that an entry of the diagonal has had, below which subtraction has cancelled three digits.
 MIN_DIAGONAL = 1e-3
 MAX_LINE_STEPS = 50  # of a line search: 2 to 6 are usual, and bisection alone ends within 50
@@ -299,7 +304,9 @@ def update_hessian(rows, costs, marks, places, largest, matrix, columns):
             else:
                 leaving[left] = k
                 left += 1
-    anew = came + left > count
+    if came + left == 0:
+        return
+    anew = came + left > MAX_CHANGED * count or count * largest.size**2 <= SMALL_PRODUCT
     if not anew:
         add_row_products(1.0, rows, costs, entering[:came], columns, matrix)
         for i in range(largest.size):
