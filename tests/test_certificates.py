@@ -130,7 +130,9 @@ def test_bounds_are_the_definitions(c, seed):
     for out in (found, bounds(p, Sample(c.stored, c.y, s), w, b, alpha, Compensated)):
         assert out.lower <= dual
         assert out.upper >= primal
-        assert (dual - Fraction(out.lower)) + (Fraction(out.upper) - primal) <= 2 * Fraction(out.below + out.above)
+        assert (dual - Fraction(out.lower)) + (Fraction(out.upper) - primal) <= 2 * Fraction(
+            out.below + out.above
+        )
 
 
 # fitted models
