@@ -142,7 +142,7 @@ def test_the_gap_that_is_asked_for_is_shown_at_once(sampled, intercept, solver, 
     if sampled:
         monkeypatch.setattr(narrowing, "FEW", 0)
     X, y, weights = toy(20_000, 3, noise=0.5)
-    problem = Problem("hinge", 0.1, intercept=intercept)
+    problem = Problem("hinge", 1.0, intercept=intercept)
     sample, asked, advance = Sample(X, y, weights), [], SemismoothNewton.advance
 
     def counted(state, *task):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from math import ceil
 from threading import Lock
 from typing import Any, TypeVar
@@ -198,6 +198,12 @@ class LinearTasks:
                 lambda k, part: self._solve(k, reporter, part), len(self.names), self.workers, deadline
             )
 
+    @cached_property
+    def _codes(self) -> np.ndarray:
+        """The place of the class of each row among all classes."""
+        targets = self.data.targets
+        return np.searchsorted(targets.classes, targets.y[self._kept])
+
     def _solve(self, k: int, reporter: Reporter, deadline: Deadline) -> Solution:
         """Solve task k."""
         targets, kept = self.data.targets, self._kept
@@ -225,7 +231,7 @@ class LinearTasks:
             LazyGenerator(lambda: self._seed(k)),
             self.sample.with_labels(signs),
             self.selected,
-            np.searchsorted(targets.classes, targets.y[kept]) if several else None,
+            self._codes if several else None,
             cache(lambda: self._verdict(y, deadline)),
         )
         solution = solve(job)

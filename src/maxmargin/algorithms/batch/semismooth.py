@@ -189,8 +189,8 @@ class SemismoothNewton:
         begins, self._begins = self._begins, False
         if self._small is not None:
             return minimise(
-                self._small.rows, self.sigma, self.upper, self.free, begins, self._frozen, min(steps, self._steps), goal,
-                self.rules, self.data, self._marks, self._places, self.vectors, self.values, self._matrices,
+                self._small.rows, self.sigma, self.upper, self.free, begins, self._frozen, min(steps, self._steps),
+                goal, self.rules, self.data, self._marks, self._places, self.vectors, self.values, self._matrices,
                 self._columns,
             )  # fmt: skip
         if begins:
