@@ -28,7 +28,8 @@ LIMITS = GOALS | {
 }
 # functions, files
 VISITED_GOALS = {"linear fit": (70, 15), "kernel fit": (100, 20), "separate": (45, 12)}
-VISITED_LIMITS = {"linear fit": (158, 33), "kernel fit": (250, 42), "separate": (68, 14)}
+# Measured: (157, 32), (249, 42) and (67, 14). The rounding of another processor may enter a few functions more.
+VISITED_LIMITS = {"linear fit": (165, 34), "kernel fit": (256, 44), "separate": (70, 15)}
 
 
 @pytest.fixture(scope="module")
