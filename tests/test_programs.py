@@ -11,7 +11,7 @@ from effort import THOROUGH, examples, thorough
 from oracle import Interval, optimum_in_norm
 
 from maxmargin import Problem
-from maxmargin.algorithms.batch import barrier, generation
+from maxmargin.algorithms.batch import diagonal_plus_gram, generation
 from maxmargin.algorithms.batch.barrier import path_points
 from maxmargin.algorithms.batch.generation import column_points, linear_points
 
@@ -199,7 +199,7 @@ def test_bounds_meet(p):
 
 @pytest.mark.parametrize("p", [1.0, 1.2, 30.0, np.inf])
 def test_most_of_many_columns_are_eliminated(monkeypatch, p):
-    monkeypatch.setattr(barrier, "NARROW", 5)
+    monkeypatch.setattr(diagonal_plus_gram, "MIN_KEPT", 5)
     for kind in KINDS[:3]:
         X, y, s = sample(12, 200, kind, 0)
         for problem in (Problem("hinge", np.inf, p=p), Problem("squared_hinge", 1.0, p=p)):
