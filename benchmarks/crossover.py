@@ -164,11 +164,11 @@ one thread used. Python {python}; {packages}.
 Reason and choice stand in every report of `history_` (`stage`, `reason`), in `verbose` output and on the command line.
 
 1. **p = 2, small** (up to 2,000 rows and rows x smaller side^2 up to 2e8, or up to 50,000 rows and 2e7 of these): the
-   exact step. Soft margins of up to 99 columns are solved in one compiled call. Else its sets come from
+   exact step. Soft margins of up to 99 columns are solved in compiled iterations. Else its sets come from
    Newton's method (squared hinge), proximal points (hinge; with fewer rows than a quarter of the columns' square,
    interior points) or interior points (hard margin); where these do not lead to the optimum, the next solver has its
    turn. Of a soft margin with more than 2,000 rows the first point that proves `tol` is the end.
-2. **p = 2, squared hinge, up to 1,000 columns**: Newton's method, in one compiled call for dense rows of up to 99
+2. **p = 2, squared hinge, up to 1,000 columns**: Newton's method, compiled for dense rows of up to 99
    columns and 30,000 rows; the interior point where that loses its digits.
 3. **p = 2, squared hinge, more columns**: dual coordinate descent; after 50 passes, where there are as many rows as
    columns, Newton's method with conjugate gradients.

@@ -109,9 +109,8 @@ class KernelProblem:
         points: list[tuple[Combination, float]] = []
         if isinstance(given, Combination):
             points = [(given, intercept)]
-        elif (
-            not problem.hard and given != 0.0
-        ):  # the multiple that is best for the primal may be another than that of the dual
+        elif not problem.hard and given != 0.0:
+            # the multiple that is best for the primal may be another than that of the dual
             points = [(self.sample.multiple(dual, given, given * dual.c), intercept)]
         alpha, dual = self._scale_dual(alpha, dual)
         proof = self.dual_side(alpha, dual)

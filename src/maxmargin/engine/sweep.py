@@ -21,9 +21,8 @@ def sweep(rule, h, order, size, scores, moved):
     if h.stopped():
         first, steps = resumed(h)
     limit = rule.threshold(h)
-    for k in range(
-        np.uint64(first), np.uint64(size)
-    ):  # signed, every index would be tested for a negative one
+    # unsigned: every signed index would be tested for a negative one
+    for k in range(np.uint64(first), np.uint64(size)):
         i = order[k]
         s = h.score(i)
         scores[k] = s

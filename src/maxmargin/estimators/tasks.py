@@ -186,8 +186,8 @@ class LinearTasks:
         entries = self.patterns.entries * len(self.names)
         quick = named is None and problem.euclidean and entries < MIN_THREADED_ENTRIES
         quick = quick and is_small(problem, self.patterns)
-        workers = jobs(model.n_jobs, len(self.names)) if not quick or model.n_jobs is not None else 1
-        self.workers = 1 if quick else workers  # `jobs` also checks n_jobs
+        workers = jobs(model.n_jobs, len(self.names))  # refuses an n_jobs of 0, whatever the size
+        self.workers = 1 if quick else workers
         self._seeds: np.ndarray | None = None
         self._seeds_lock = Lock()
 

@@ -116,9 +116,8 @@ class Attempt(ABC):
         """Count a round and report it."""
         stage = self._stage
         assert stage is not None
-        if (
-            stage.algorithm is not None or not self.rounds
-        ):  # an exact stage at the end is part of the round before
+        # an exact stage at the end is part of the round before
+        if stage.algorithm is not None or not self.rounds:
             self.rounds += 1
         self._report(EXACT if stage.algorithm is None else stage.algorithm.name, stage.reason)
 

@@ -145,7 +145,7 @@ def run_to_end(rounds: Generator[None, None, Status]) -> Status:
 
 
 def _solve_small_dense(job: Job, incumbent: Incumbent, history: list[Report]) -> tuple[Solution | None, bool]:
-    """Solve a small dense problem in one compiled call; return the solution, and whether it is as good as asked for.
+    """Solve a small dense problem before any stage; return the solution, and whether it is as good as asked for.
 
     Only where the policy chose the algorithm: a point to begin with, an order that is asked for or a named algorithm
     are respected.

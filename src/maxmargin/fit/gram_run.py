@@ -55,9 +55,8 @@ class GramRun(State):
         self._seen = np.empty(used.size)
         super().__init__(task, KernelPatterns(task.rows, used), used, algorithm, tol, rng, interrupted)
         self.tracker = GramTracker(task.problem, task.y, task.weights, task.rows.diagonal)
-        if task.start is None or isinstance(
-            algorithm, Decomposition
-        ):  # which begins at the start of its task itself
+        # decomposition begins at the start of its task itself
+        if task.start is None or isinstance(algorithm, Decomposition):
             return
         if algorithm.convergent:
             self._begin_at(np.clip(task.start[used] * self.unit, 0.0, self.h.cap))

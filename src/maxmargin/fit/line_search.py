@@ -1,6 +1,6 @@
-"""Along one direction of w: its best multiple and the best intercept, as solvers look for them, without sorting.
+"""Exact line searches of solvers over the scale of w and the intercept, in linear time: breakpoints are not sorted.
 
-What certificates say is found by `intercept`, in plain NumPy; any point is as good for a proof.
+Certificates use the plain NumPy functions of `problem/intercept.py` alone: any point serves a proof.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from ..engine.breakpoints import least_shift, least_squares, quantile
 from ..problem.intercept import best_intercept
 from ..problem.problem import Problem
 
-ROUNDING = 1e-12  # share of all weights by which a slope is rounding alone
-MOST = 50  # steps of Newton's method
+# Share of all costs within which a slope is rounding: sums of some 1e4 costs are off by about so much.
+ROUNDING = 1e-12
+MAX_STEPS = 50  # of Newton's method on a piecewise linear slope: 3 to 6 are usual
 
 
 def intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
-    """The b that is best for these scores; the middle where an interval is.
+    """Return the b of least loss at these scores; the middle of the interval where there is more than one.
 
     Parameters
     ----------
@@ -30,12 +31,12 @@ def intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.ndarra
     if problem.hard:
         return best_intercept(problem, z, y, weights)
     if problem.loss == "squared_hinge":
-        b = least_shift(y, z, problem.C * weights, MOST)
+        b = least_shift(y, z, problem.C * weights, MAX_STEPS)
         return b if np.isfinite(b) else best_intercept(problem, z, y, weights)
     costs, positive = problem.caps(weights), y > 0
     total, pull = float(costs.sum()), float(costs @ positive)
     rounding = ROUNDING * total
-    # both classes, and no weight that is lost in the sum of all
+    # both classes, and no cost that is lost in the sum of all
     if not (0.0 < pull < total and rounding <= 1e-3 * float(costs.min())):
         return best_intercept(problem, z, y, weights)
     low, high = quantile(y - z, costs, pull, rounding)
@@ -45,7 +46,7 @@ def intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.ndarra
 def multiple_and_intercept(
     problem: Problem, length: float, z: np.ndarray, b: float, y: np.ndarray, weights: np.ndarray
 ) -> tuple[float, float]:
-    """(t, b): the multiple of (w, b) that is best under squared losses, with its own best intercept where that is free.
+    """Return (t, b): the multiple t of w of least objective under squared losses, with the best free intercept.
 
     Parameters
     ----------
@@ -63,5 +64,5 @@ def multiple_and_intercept(
     """
     b, costs = float(b), problem.C * weights
     moves = 0.0 if problem.free else b
-    t, other = least_squares(y, z, costs, length * length, 1.0, b, problem.free, moves, MOST)
+    t, other = least_squares(y, z, costs, length * length, 1.0, b, problem.free, moves, MAX_STEPS)
     return (t, other) if t > 0.0 and np.isfinite([t, other]).all() else (1.0, b)

@@ -24,16 +24,14 @@ from .exact import NEARLY, ends_at_tol, is_small, tight_points
 from .presolve import Point, PresolveStep
 from .report import Stopping
 
-# Columns of a problem solved in one call, and rows where squared losses are not small: copying more rows takes longer
-# than the calls between steps, which one call saves.
+# Columns of a small dense problem, whose iterations are compiled (`semismooth.MAX_COMPILED`), and rows where squared
+# losses are not small: copying more rows takes longer than the calls between steps, which compiled iterations save.
 MAX_COLUMNS, MAX_ROWS = 100, 30_000
 # Share of `tol` at which points of many rows (`ends_at_tol`) are certified first: enough for most, at fewer steps.
 FIRST_GOAL = 0.5
 # Settings with which only iterates within the goal, and the last one, are yielded.
-PROXIMAL, NEWTON = (
-    proximal_point.Settings(first_gap=0.0),
-    newton.Settings(report_share=1e-99, report_steps=1000),
-)
+PROXIMAL = proximal_point.Settings(first_gap=0.0)
+NEWTON = newton.Settings(report_share=1e-99, report_steps=1000)
 
 
 def small_dense_rows(problem: Problem, patterns: Patterns, weights: np.ndarray) -> SmallDenseRows | None:

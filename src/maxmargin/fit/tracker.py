@@ -258,9 +258,8 @@ class GramTracker(Tracker):
     def __init__(self, problem: Problem, y: np.ndarray, weights: np.ndarray, diagonal: np.ndarray) -> None:
         super().__init__(problem, y, weights, np.maximum(diagonal, 0.0, dtype=float), y.size)
         used = y[weights > 0.0]
-        if (
-            not problem.hard and abs(float(used.sum())) == used.size
-        ):  # one class: w = 0 and an intercept have no loss
+        # of one class, w = 0 and an intercept have no loss
+        if not problem.hard and abs(float(used.sum())) == used.size:
             self.evaluate(self.alpha, np.zeros(y.size))
 
     def evaluate(self, alpha: np.ndarray, scores: np.ndarray) -> None:

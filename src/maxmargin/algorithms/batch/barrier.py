@@ -42,7 +42,7 @@ EASY, HARD = 4, 10
 STEPS, MANY = 20, 300
 CAREFUL = 1.1  # a factor that is not made smaller: the path ends there
 HALVINGS = 40  # of a step, at most: 0.7^40 is below the rounding of the point
-# shrinkage of a step that leaves the domain, and the share of the way to the boundary it may go
+# Shrinkage of a step that leaves the domain, and the share of the way to the boundary it may go
 NEARER, WAY = 0.7, 0.5
 # |w| of a first point, for rows of length one, from which the second start begins with a larger tau
 FAR = 10.0
@@ -220,9 +220,8 @@ class _Path:
                 return
             moved = self.search(state, step, change, tau, abs(decrement), length)
             steps, length = steps + 1, 1.0
-            if moved is None or (
-                steps >= most and decrement > NEAR
-            ):  # too far: from the last point on, with care
+            # too far: again from the last point, with a smaller factor
+            if moved is None or (steps >= most and decrement > NEAR):
                 if last is None or factor < CAREFUL:
                     return
                 factor = factor**0.5

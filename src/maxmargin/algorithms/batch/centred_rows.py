@@ -17,12 +17,10 @@ from ...numerics.sums import Plain
 from ...problem.problem import Problem
 
 CHUNK_BYTES = 2**20  # rows taken together: they stay in cache
-COPY_BYTES = (
-    2**22
-)  # of dense rows that are copied: beyond, a copy takes longer than centring in each pass saves
-SPARSE = (
-    4  # rows for each coefficient that is not zero, from which on a copy of these rows takes less than a pass
-)
+# Bytes of dense rows that are copied: beyond, a copy takes longer than centring in each pass saves.
+COPY_BYTES = 2**22
+# Rows for each coefficient that is not zero, from which on a copy of these rows takes less than a pass.
+SPARSE = 4
 # A few rows are outliers if they are longer than most by this factor. The median of a sample decides first, up to this
 # factor, whether the mean length may be theirs.
 OUTLIER_FACTOR, SAMPLE_FACTOR = 1e3, 2.0

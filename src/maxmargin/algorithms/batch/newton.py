@@ -180,11 +180,9 @@ class _State(SemismoothNewton):
     ) -> None:
         rules = Rules(
             settings.line_search,
-            -1.0,
-            -1.0,
-            settings.rounding,
-            settings.nearly_rounding,
-            settings.same_active_set,
+            rounding=settings.rounding,
+            nearly_rounding=settings.nearly_rounding,
+            same_active_set=settings.same_active_set,
         )
         super().__init__(rows, y, costs, np.inf, interrupted, rules)
         self.settings = settings
@@ -208,9 +206,8 @@ class _State(SemismoothNewton):
         total, square, norm2, made2 = self.values[[TOTAL, SQUARE, NORM2, MADE2]].tolist()
         square /= self.sigma
         dual = 0.5 * total * total / max(made2 + square, TINY)
-        if (
-            self.free and total > 0.0
-        ):  # dual variables that are made to balance lose so much for a unit of the intercept
+        # dual variables that are made to balance lose so much for a unit of the intercept
+        if self.free and total > 0.0:
             dual -= abs(float(self.made[-1])) * (1.0 + abs(float(self.z[-1])))
         primal = 0.5 * (norm2 + square)
         return (primal - dual) / dual if dual > 0.0 else np.inf
@@ -218,20 +215,17 @@ class _State(SemismoothNewton):
     def direction(self) -> np.ndarray:
         """Return the Newton direction, of many columns by conjugate gradients."""
         self.solves = False
-        return (
-            self._conjugate_gradients() if self.rows.size > self.settings.max_columns else super().direction()
-        )
+        if self.rows.size > self.settings.max_columns:
+            return self._conjugate_gradients()
+        return super().direction()
 
     def _conjugate_gradients(self) -> np.ndarray:
         """Return dz with |H dz + g| <= residual |g| on the regularised weights.
 
         Preconditioned by the diagonal of H. The residual is larger far from the optimum, where rough directions do.
         """
-        settings, regular, costs = (
-            self.settings,
-            self.regular,
-            np.where(self.active, self.sigma * self.costs, 0.0),
-        )
+        settings, regular = self.settings, self.regular
+        costs = np.where(self.active, self.sigma * self.costs, 0.0)
         residual = min(max(self.gap**0.5, settings.min_residual), settings.max_residual)
         residual *= settings.sharpen ** self.values[UNCHANGED]
         inverse = 1.0 / self._diagonal(costs)

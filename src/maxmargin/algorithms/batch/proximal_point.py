@@ -63,9 +63,8 @@ class Settings:
     # a problem is solved at this share of its first gradient, or at this share of sum alpha_i, which is rounding
     solved: float = 0.1
     rounding: float = 1e-14
-    line_search: float = (
-        0.05  # share of the slope at its start at which a line search ends: the next step corrects it
-    )
+    # share of the slope at its start at which a line search ends: the next step corrects what it leaves
+    line_search: float = 0.05
     # an iterate is yielded for a certificate when its gap is `first_gap`, then when it is `report_share` of the last
     first_gap: float = 1e-2
     report_share: float = 0.1
