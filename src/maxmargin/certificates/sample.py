@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from ..kernels.functions import Kernel, Linear
 from ..numerics.sparse_columns import Columns
-from ..numerics.sums import Plain
+from ..numerics.sums import Plain, parts
 from ..problem.problem import Problem
 from .bounds import Bounds
 from .certificate import Certificate, Fingerprint
@@ -84,9 +84,12 @@ class Sample:
             return self.same_rows.projections
         places = self.columns.places if self.columns is not None else None
         numbers = np.arange(1.0, self.X.shape[1] + 1.0) if places is None else places + 1.0
-        hashes = (np.arange(self.y.size, dtype=np.uint32) * np.uint32(2654435769)) >> np.uint32(12)
         projections = Plain.scores(self.X, 1.0 + 0.5 * np.sin(numbers), 1.0)
-        projections *= 0.5 + hashes * 2.0**-21
+        for rows in parts(projections.size):
+            hashes = np.arange(rows.start, rows.stop, dtype=np.uint32) * np.uint32(2654435769) >> np.uint32(
+                12
+            )
+            projections[rows] *= 0.5 + hashes * 2.0**-21
         return projections
 
     @cached_property
@@ -95,15 +98,21 @@ class Sample:
 
         Of large weights and large entries, whose sums overflow, both are taken in units of their own.
         """
-        y = self.y
         with np.errstate(over="ignore", invalid="ignore"):
-            projections = self.projections
-            factors = (1.0 + self.weights) * (3.0 + y)
-            scale = float(np.abs(projections) @ factors)
+            checksum, scale = self._sums_of_projections()
             if not math.isfinite(scale):
-                projections = projections / np.abs(projections).max()
-                factors = (1.0 + self.weights) / (1.0 + self.weights.max()) * (3.0 + y)
-                scale = float(np.abs(projections) @ factors)
-            features = self.X.shape[1] if self.columns is None else self.columns.count
-            positives = int(np.count_nonzero(y > 0))
-            return Fingerprint(y.size, features, positives, float(projections @ factors), scale)
+                unit, weight = np.abs(self.projections).max(), 1.0 + self.weights.max()
+                checksum, scale = self._sums_of_projections(unit, weight)
+        features = self.X.shape[1] if self.columns is None else self.columns.count
+        positives = int(np.count_nonzero(self.y > 0))
+        return Fingerprint(self.y.size, features, positives, checksum, scale)
+
+    def _sums_of_projections(self, unit: float = 1.0, weight: float = 1.0) -> tuple[float, float]:
+        """Return both sums of the fingerprint, projections and weights being divided by these units."""
+        checksum = scale = 0.0
+        for rows in parts(self.y.size):
+            projections = self.projections[rows] / unit
+            factors = (1.0 + self.weights[rows]) / weight * (3.0 + self.y[rows])
+            checksum += float(projections @ factors)
+            scale += float(np.abs(projections) @ factors)
+        return checksum, scale

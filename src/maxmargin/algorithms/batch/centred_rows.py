@@ -128,11 +128,18 @@ class CentredRows:
         X = self.X if places is None else self.X[places]
         return Plain.scores(X, *self.primal(z))
 
+    def stored(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return dense rows as they are stored, and (w, b) whose scores of them are b_i.z."""
+        return self.X, *self.primal(z)
+
     def combine(self, c: np.ndarray, places: slice | np.ndarray | None = None) -> np.ndarray:
         """Return sum c_i b_i over all rows, or those at some places; `c` of shape (n,) or (m, n)."""
         X = self.X if places is None else self.X[places]
         made = Plain.combine(X, c) if c.ndim == 1 else np.array([Plain.combine(X, each) for each in c])
-        total = np.asarray(c.sum(axis=-1))
+        return self.centred(made, np.asarray(c.sum(axis=-1)))
+
+    def centred(self, made: np.ndarray, total: np.ndarray) -> np.ndarray:
+        """Return sum c_i b_i from sum c_i x_i and sum c_i."""
         out = np.empty((*made.shape[:-1], self.size))
         out[..., : self.d] = made - np.multiply.outer(total, self.mean)
         out[..., self.d :] = self.constant * total[..., None]
@@ -242,6 +249,12 @@ class SmallDenseRows(CentredRows):
         if kept is None or not np.array_equal(kept[0], costs):
             self._product = kept = costs, self.all_products(costs, np.arange(self.n))
         return kept[1]
+
+    def stored(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        return self.rows, z, 0.0
+
+    def centred(self, made: np.ndarray, total: np.ndarray) -> np.ndarray:
+        return made
 
     def scores(self, z: np.ndarray, places: slice | None = None) -> np.ndarray:
         return (self.rows if places is None else self.rows[places]) @ z

@@ -60,6 +60,12 @@ class Settings:
     # rows from which on every `sample_every`-th is solved first: x1.9 at 100,000 x 40, a loss below some thousands
     sample_from: int = 20_000
     sample_every: int = 16
+    # BFGS steps after the sample, whose Hessian has to have so many active rows a column to be near that of all rows;
+    # how many there are at most; and the share of the gap that each has to leave for another: a step of Newton's method
+    # leaves less, but takes several passes
+    bfgs_active: int = 40
+    bfgs_steps: int = 8
+    bfgs_share: float = 0.1
     # gap at which the sample's solution is the start of the whole, and which `direct_steps` steps from 0 have to reach;
     # where they do not, costs rise in stages of at most `stage_steps` steps
     start_gap: float = 1e-2
@@ -112,12 +118,13 @@ def newton_points(
     settings : Settings
     """
     rows = centred_rows(problem, X)
-    costs = rows.unit**2 / np.maximum(problem.delta2(weights), TINY)
+    costs = np.multiply(weights, 2.0 * problem.C * rows.unit**2, dtype=float)
+    np.clip(costs, TINY, 1.0 / TINY, out=costs)
     state = _State(rows, y, costs, interrupted, settings)
     if start is not None:
         state.start_at(rows.coordinates(*start))
     if start is None or not state.gap <= settings.stage_gap:
-        _find_start(state)
+        _find_start(state, tol)
     steps, yielded, at_most = 0, np.inf, settings.report_steps - 1  # the start is an iterate, too
     while True:
         goal = min(tol, settings.report_share * yielded)
@@ -128,20 +135,51 @@ def newton_points(
             return
 
 
-def _find_start(state: _State) -> None:
+def _find_start(state: _State, goal: float) -> None:
     """Go to the solution of a sample of many rows; with few rows, a few steps from 0, or stages of rising costs."""
     settings, rows = state.settings, state.rows
     if state.y.size >= settings.sample_from:
         every = slice(None, None, settings.sample_every)
         labels, costs = np.ascontiguousarray(state.y[every]), settings.sample_every * state.costs[every]
         sample = _State(rows.some(every), labels, costs, state.interrupted, settings)
-        _find_start(sample)
+        _find_start(sample, settings.start_gap)
         _run(sample, settings.start_gap, settings.stage_steps)
         state.start_at(sample.z)
+        _follow_sample(state, sample, goal)
         return
     state.start_at(np.zeros(rows.size))
     if _run(state, settings.start_gap, settings.direct_steps) == settings.direct_steps:
         _raise_costs(state)
+
+
+def _follow_sample(state: _State, sample: _State, goal: float) -> None:
+    """Take BFGS steps from the solution of a sample, as long as each leaves a small share of the gap.
+
+    The first matrix is the inverse Hessian of the sample: a step costs one pass over the rows, where Newton's method
+    needs the products of their columns. With step s and change of the gradient g, the next matrix is ::
+
+        H - (s (Hg)' + Hg s') / s'g + (1 + g'Hg / s'g) s s' / s'g
+    """
+    settings = state.settings
+    few = np.count_nonzero(sample.active) < settings.bfgs_active * state.z.size
+    inverse = None if few else sample.inverse_hessian()
+    if inverse is None:
+        return
+    last = np.inf
+    for _ in range(settings.bfgs_steps):
+        if state.gap <= goal or not state.gap <= settings.bfgs_share * last or state.interrupted():
+            return
+        z, gradient, last = state.z.copy(), state.gradient.copy(), state.gap
+        state.start_at(z - inverse @ gradient)
+        if not state.gap < last:
+            state.start_at(z)
+            return
+        step, change = state.z - z, state.gradient - gradient
+        curvature, moved = float(step @ change), inverse @ change
+        if curvature > 0.0:
+            factor = (1.0 + float(change @ moved) / curvature) / curvature
+            inverse += factor * np.outer(step, step)
+            inverse -= (np.outer(step, moved) + np.outer(moved, step)) / curvature
 
 
 def _raise_costs(state: _State) -> None:
@@ -189,12 +227,8 @@ class _State(SemismoothNewton):
 
     def start_at(self, z: np.ndarray, sigma: float = 1.0) -> None:
         """Begin at z, with these shares of the costs."""
-        self.z[:], self.sigma = z, sigma
-        self.values[:] = np.inf
-        self.set_slack()
-        self.begin()
-        self.advance(0)
-        self.values[UNCHANGED] = 0.0
+        self.sigma = sigma
+        self.go_to(z)
 
     def iterate(self, tol: float) -> Reached:
         """Return the point in the problem's own units."""

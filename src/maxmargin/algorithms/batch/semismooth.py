@@ -16,7 +16,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
+from ...engine.jit import writable
 from .centred_rows import CentredRows, SmallDenseRows
 from .cholesky import factor
 from .semismooth_steps import (
@@ -28,6 +30,7 @@ from .semismooth_steps import (
     FREE_CURVATURE,
     GAP,
     GOES_ON,
+    LAST_GAP,
     MAX_CHANGED,
     MIN_DIAGONAL,
     NEAR,
@@ -40,6 +43,7 @@ from .semismooth_steps import (
     UNCHANGED,
     Y,
     clip_shares,
+    evaluate_rows,
     measure,
     minimise,
     mispredicted,
@@ -162,7 +166,30 @@ class SemismoothNewton:
 
     def set_slack(self) -> None:
         """Compute slacks from z, without the rounding that steps have added up."""
-        slacks(self.rows.scores(self.z), self.y, self.slack)
+        slacks(self.rows.scores(self.z), self.y, 0.0, self.slack)
+
+    def go_to(self, z: np.ndarray) -> None:
+        """Begin an iteration at z: compute slacks, shares, gradient and gap there, of dense rows in one pass."""
+        self.z[:], self._begins, self._frozen = z, False, False
+        if sp.issparse(self.rows.X):
+            self.set_slack()
+            self.evaluate()
+        else:
+            X, w, b = self.rows.stored(self.z)
+            sums, places = np.empty((2, w.size)), np.empty(min(self.rows.step, self.y.size), np.uint32)
+            balance = evaluate_rows(
+                writable(X), w, b, self.sigma, self.upper, self.data, self.active, places, sums, self.values
+            )
+            self.made[:] = self.rows.centred(sums[0], np.asarray(balance))
+            measure(self.sigma, self.upper, self.free, self.vectors, self.values)
+        self.values[FIRST], self.values[UNCHANGED] = self.values[STEEPNESS], 0.0
+        self.values[LAST_GAP] = np.inf
+        set_status(self.rules, self.values)
+
+    def inverse_hessian(self) -> np.ndarray | None:
+        """Return H^-1 for the active set, or None where H has lost its digits."""
+        solve = factor(self._hessian.regularised(self.active, self.sigma), self.interrupted)
+        return None if solve is None else solve(np.eye(self.z.size))
 
     def begin(self, frozen: bool = False) -> None:
         """Let the next call of `advance` begin an iteration at z with these slacks.

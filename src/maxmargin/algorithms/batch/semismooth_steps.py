@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...engine.jit import compiled
-from ...engine.row_products import combine, scores_near
+from ...engine.row_products import add_combined, combine, scores, scores_near
 from ...engine.small_cholesky import add_row_products, factor, solve_factored
 
 # labels, costs, and for the current z: near_i, s_i, share_i, y_i alpha_i; and what a step took from the slacks
@@ -37,13 +37,19 @@ TINY = 1e-300  # the smallest divisor: avoids a division by 0 and is below every
 
 
 @compiled(fastmath={"reassoc", "contract"})
-def clip_shares(sigma, upper, frozen, data, active, values):
-    """Compute shares, y alpha, the active set and sums over the rows from the slacks.
+def clip_part(sigma, upper, frozen, y, costs, near, slack, shares, signed, active):
+    """Compute shares, y alpha and the active set of some rows from their slacks.
 
     Where it is `frozen`, the active set is kept, and the shares of its rows are not clipped.
+
+    Returns
+    -------
+    total, balance, square, loss : float
+        sum alpha_i, sum y_i alpha_i, sum c_i share_i^2 and sum c_i max(0, s_i).
+    count, changed : int
+        Active rows, and rows that entered or left the active set.
     """
-    y, costs, near, slack, all_shares, signed = data[0], data[1], data[2], data[3], data[4], data[5]
-    total = square = loss = 0.0
+    total = balance = square = loss = 0.0
     changed = count = 0
     for k in range(y.size):
         unclipped = near[k] + sigma * slack[k]
@@ -54,15 +60,53 @@ def clip_shares(sigma, upper, frozen, data, active, values):
             share = unclipped if inside else share
         changed += np.int64(inside != active[k])
         count += np.int64(inside)
-        active[k], all_shares[k] = inside, share
+        active[k], shares[k] = inside, share
         alpha = costs[k] * share
         signed[k] = y[k] * alpha
         total += alpha
+        balance += y[k] * alpha
         square += alpha * share
         loss += costs[k] * max(slack[k], 0.0)
+    return total, balance, square, loss, count, changed
+
+
+@compiled()
+def clip_shares(sigma, upper, frozen, data, active, values):
+    """Compute shares, y alpha, the active set and sums over all rows from the slacks, as `clip_part` does."""
+    total, _, square, loss, count, changed = clip_part(
+        sigma, upper, frozen, data[Y], data[COSTS], data[NEAR], data[SLACK], data[SHARE], data[SIGNED], active
+    )
     values[TOTAL], values[SQUARE], values[LOSS], values[COUNT] = total, square, loss, count
     if not frozen:
         values[UNCHANGED] = 0.0 if changed > 0 else values[UNCHANGED] + 1.0
+
+
+@compiled()
+def evaluate_rows(X, w, b, sigma, upper, data, active, places, sums, values):
+    """Compute slacks at (w, b), shares and sums over rows, which pass once, in parts that stay in cache.
+
+    `places` has the size of a part. sums[0] becomes sum alpha_i y_i x_i; sums[1] is workspace. Returns
+    sum alpha_i y_i.
+    """
+    y, costs, near, slack, shares, signed = data[0], data[1], data[2], data[3], data[4], data[5]
+    sums[0] = 0.0
+    values[TOTAL] = values[SQUARE] = values[LOSS] = values[COUNT] = balance = 0.0
+    for first in range(0, y.size, places.size):
+        last = min(first + places.size, y.size)
+        rest, c = slack[first:last], signed[first:last]
+        scores(X[first:last], w, rest)
+        slacks(rest, y[first:last], b, rest)
+        total, uneven, square, loss, count, _ = clip_part(
+            sigma, upper, False, y[first:last], costs[first:last], near[first:last], rest, shares[first:last], c,
+            active[first:last],
+        )  # fmt: skip
+        values[TOTAL] += total
+        values[SQUARE] += square
+        values[LOSS] += loss
+        values[COUNT] += count
+        balance += uneven
+        add_combined(X[first:last], c, places, sums[1], sums[0])
+    return balance
 
 
 @compiled()
@@ -178,10 +222,10 @@ def derivatives(sigma, upper, costs, near, slack, change, t):
 
 
 @compiled()
-def slacks(scores, y, slack):
-    """Set slack = 1 - y score."""
+def slacks(scores, y, b, slack):
+    """Set slack = 1 - y (score + b)."""
     for k in range(y.size):
-        slack[k] = 1.0 - y[k] * scores[k]
+        slack[k] = 1.0 - y[k] * (scores[k] + b)
 
 
 @compiled()
@@ -222,7 +266,7 @@ def accept_shares(sigma, data, vectors):
 def set_slack(rows, data, vectors):
     """Compute slacks from z, without the rounding that steps have added up."""
     scores_near(rows, vectors[Z], data[SLACK])
-    slacks(data[SLACK], data[Y], data[SLACK])
+    slacks(data[SLACK], data[Y], 0.0, data[SLACK])
 
 
 @compiled()
