@@ -5,15 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import re
-import warnings
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain
-from math import isfinite, isinf, isnan
+from itertools import chain, islice
+from math import isfinite, isnan
 from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 
@@ -21,89 +17,69 @@ from ...numerics.representable import WHOLE, first_rounded_text
 from .files import open_data, require_memory, sample
 from .table import DataError, Expected, Table, columns, labels_of, listed
 
-_END = "end"  # stands after the last line
+# Added to the text as its last line: the last row is this alone, unless a quote is still open.
+_END = "\0"
+_BLOCK = 1024  # rows at a time: more take memory as texts, fewer take more calls for each
 # as pandas, polars, R and spreadsheets write them
-_BOOLEANS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0, "TRUE": 1.0, "FALSE": 0.0}
+_BOOLEANS = {"True": "1", "False": "0", "true": "1", "false": "0", "TRUE": "1", "FALSE": "0"}
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9.]*,[0-9]+([eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True)
-class _Layout:
-    """The columns of a file.
-
-    Attributes
-    ----------
-    path : Path
-    delimiter : str
-    names : list of str
-        Of all columns.
-    features : list of int
-        Places of the features.
-    label : int or None
-        Place of the labels.
-    booleans : set of int
-        Places of features that are True or False in the first row: they have to be so in all, and are 1 and 0.
-    """
+class _Header:
+    """The columns of a file: the names of all of them, and the places of the features and of the label."""
 
     path: Path
     delimiter: str
     names: list[str]
     features: list[int]
     label: int | None
-    booleans: set[int]
-
-    @property
-    def feature_names(self) -> list[str]:
-        return [self.names[k] for k in self.features]
-
-    def rows(self) -> Generator[tuple[int, list[str]], None, None]:
-        """Yield the fields of the rows below the header, each with the number of its last line."""
-        with _opened(self.path) as file:
-            reader = csv.reader(file, delimiter=self.delimiter)
-            next(reader)
-            for row in reader:
-                if row:
-                    yield reader.line_num, row
-
-
-class _LabelCodes(dict[str, int]):
-    """Numbers of the labels, in the order of their first occurrence."""
-
-    def code(self, text: str) -> int:
-        if not text.strip() or "\n" in text:
-            raise ValueError("no label, or one of several lines")
-        return self.setdefault(text.strip(), len(self))
 
 
 def read_delimited(path: Path, expected: Expected) -> Table:
-    """Read a text table.
+    """Read a text table, some rows at a time; an error names the line and the column of the first fault.
 
-    NumPy reads the numbers; where it fails, a second, slower pass finds the line and the column of the first fault.
+    A feature that is True or False in the first row has to be so in all, and is 1 and 0.
     """
-    layout = _layout(path, expected)
-    codes = _LabelCodes()
-    try:
-        X, label_codes = _numbers(layout, codes)
-        y = None
-        if label_codes is not None:
-            _refuse_row_as_header(layout, codes, expected)
-            y = labels_of(list(codes))[label_codes]
-        if not (np.isfinite(X).all() and (y is None or y.dtype.kind != "f" or np.isfinite(y).all())):
-            raise ValueError("a value is not finite")
-        _check_quotes(layout)
-    except (DataError, UnicodeDecodeError):
-        raise
-    except ValueError as error:
-        if isinstance(error.__cause__, KeyboardInterrupt):  # pressed in the middle of a number
-            raise KeyboardInterrupt from None
-        raise DataError(_first_fault(layout) or f"{path}: {str(error).rstrip('.')}.") from None
-    label_name = None if layout.label is None else layout.names[layout.label]
-    rounded = _first_rounded(layout) if (np.abs(X) >= WHOLE).any() else None
-    return Table(X, y, layout.feature_names, label_name, rounded=rounded)
+    header = _header(path, expected)
+    feature_names = [header.names[k] for k in header.features]
+    label_name = None if header.label is None else header.names[header.label]
+    blocks: list[np.ndarray] = []
+    labels: list[str] = []
+    shared: dict[str, str] = {}  # one text for all rows of a class
+    booleans: set[int] = set()
+    rows = _rows(header)
+    while numbered := list(islice(rows, _BLOCK)):
+        if not blocks:
+            first = dict(enumerate(numbered[0][1]))
+            booleans = {k for k in header.features if first.get(k, "").strip() in _BOOLEANS}
+        try:
+            X, texts = _block(header, [row for _, row in numbered], booleans)
+        except ValueError:
+            raise DataError(_first_fault(header, numbered, booleans)) from None
+        blocks.append(X)
+        labels += [shared.setdefault(text, text) for text in texts]
+    if not blocks:
+        raise DataError(f"{path}: the file holds a header, but no rows.")
+    X = np.concatenate(blocks)
+    rounded = None
+    if (np.abs(X) >= WHOLE).any():
+        rounded = first_rounded_text(row[k] for _, row in _rows(header) for k in header.features)
+    if label_name is None:
+        return Table(X, None, feature_names, rounded=rounded)
+    _refuse_row_as_header(path, feature_names, label_name, list(shared), expected)
+    y = labels_of(labels)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        i = int(np.flatnonzero(~np.isfinite(y))[0])
+        line, _ = next(islice(_rows(header), i, None))
+        raise DataError(
+            f"{path}, line {line}: the label (column {label_name!r}) is {labels[i]!r}; leave the row out."
+        )
+    return Table(X, y, feature_names, label_name, rounded=rounded)
 
 
-def _layout(path: Path, expected: Expected) -> _Layout:
-    """Read the header and the first row.
+def _header(path: Path, expected: Expected) -> _Header:
+    """Read the header.
 
     Raises
     ------
@@ -119,155 +95,127 @@ def _layout(path: Path, expected: Expected) -> _Layout:
     headers = {sign: next(csv.reader([line], delimiter=sign), []) for sign in ",;\t"}
     delimiter, names = max(headers.items(), key=lambda item: len(item[1]))
     _check_header(path, names, expected)
-    # numbers of 8 bytes each, an array that grows, and a copy of its features
+    # numbers of 8 bytes each, an array that grows, and a copy of it
     rows = start.ratio * start.text.count(b"\n")
     require_memory(path, rows * (30.0 * len(names) + 16.0))
-    features, label = columns(path, names, expected)
-    first: list[str] = []
-    rows_below = _Layout(path, delimiter, names, features, label, set()).rows()
-    with closing(rows_below), suppress(csv.Error):
-        _, first = next(rows_below, (0, first))
-    booleans = {k for k in features if k < len(first) and first[k].strip() in _BOOLEANS}
-    return _Layout(path, delimiter, names, features, label, booleans)
+    return _Header(path, delimiter, names, *columns(path, names, expected))
 
 
 def _check_header(path: Path, names: list[str], expected: Expected) -> None:
     """Raise DataError where the first line is no header, or its names are not distinct."""
+    fault = None
     if names and all(_number(name) is not None for name in names):
-        raise DataError(
-            f"{path}, line 1: the file needs a header with the names of the columns, and begins with numbers."
-        )
-    if len(names) < (1 if expected.for_model else 2):
-        raise DataError(
-            f"{path}, line 1: the header {names!r} is one column; columns are separated by commas, "
-            "semicolons or tabs, and there have to be a label and a feature."
+        fault = "the file needs a header with the names of the columns, and begins with numbers"
+    elif len(names) < (1 if expected.for_model else 2):
+        fault = (
+            f"the header {names!r} is one column; columns are separated by commas, semicolons or tabs, and there have "
+            "to be a label and a feature"
         )
     for k, name in enumerate(names):
-        if not name.strip() and expected.features is None and not expected.use:
-            raise DataError(
-                f"{path}, line 1: column {k + 1} has no name; give it one, or leave the column out "
-                "(pandas numbers the rows there unless told index=False)."
+        if fault is None and not name.strip() and expected.features is None and not expected.use:
+            fault = (
+                f"column {k + 1} has no name; give it one, or leave the column out (pandas numbers the rows there "
+                "unless told index=False)"
             )
-        if name in names[:k]:
-            raise DataError(
-                f"{path}, line 1: two columns are named {name!r}; a header gives each its own name."
-            )
+        if fault is None and name in names[:k]:
+            fault = f"two columns are named {name!r}; a header gives each its own name"
+    if fault is not None:
+        raise DataError(f"{path}, line 1: {fault}.")
 
 
-def _numbers(layout: _Layout, codes: _LabelCodes) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the features, and the codes of the labels where there are any.
-
-    Raises
-    ------
-    ValueError
-        If a line or a field cannot be read.
-    """
-    features, label = layout.features, layout.label
-    converters: dict[int | str, Callable[[str], float]] = dict.fromkeys(layout.booleans, _boolean)
-    if label is not None:
-        converters[label] = codes.code
-    used = features if label is None else [*features, label]
-    all_used = len(used) == len(layout.names)
-    with _opened(layout.path) as file, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a table without rows is refused below
-        next(csv.reader(file, delimiter=layout.delimiter))
-        values = np.loadtxt(
-            file,
-            delimiter=layout.delimiter,
-            quotechar='"',
-            comments=None,
-            ndmin=2,
-            encoding="utf-8",
-            usecols=None if all_used else used,  # with None, a short or long line is an error
-            converters=converters or None,
-        )
-    if not values.size:
-        raise DataError(f"{layout.path}: the file holds a header, but no rows.")
-    if all_used and values.shape[1] != len(layout.names):
-        raise ValueError("lines and header have different numbers of columns")
-    X = np.ascontiguousarray(values[:, features] if all_used else values[:, : len(features)])
-    return X, None if label is None else values[:, label if all_used else -1].astype(np.intp)
-
-
-def _boolean(text: str) -> float:
-    try:
-        return _BOOLEANS[text.strip()]
-    except KeyError:
-        raise ValueError("neither True nor False") from None
-
-
-def _refuse_row_as_header(layout: _Layout, codes: _LabelCodes, expected: Expected) -> None:
+def _refuse_row_as_header(
+    path: Path, features: list[str], label: str, classes: list[str], expected: Expected
+) -> None:
     """Raise DataError where the header seems to be a row: features named by numbers, and a class as the label's name.
 
     Where a model knows the columns, all rows may be of one class.
     """
-    assert layout.label is not None
-    if not all(_number(name) is not None for name in layout.feature_names):
+    if not all(_number(name) is not None for name in features):
         return
-    if layout.names[layout.label] in codes:
+    if label in classes:
         raise DataError(
-            f"{layout.path}, line 1: the file needs a header with the names of the columns, and begins with a "
-            f"row, whose label {layout.names[layout.label]!r} occurs again."
+            f"{path}, line 1: the file needs a header with the names of the columns, and begins with a "
+            f"row, whose label {label!r} occurs again."
         )
-    if len(codes) == 1 and not expected.for_model:
+    if len(classes) == 1 and not expected.for_model:
         raise DataError(
-            f"{layout.path}, line 1: all rows are of class {next(iter(codes))!r}, and the names of the features, "
-            f"{listed(layout.feature_names)}, are numbers: if this line is a row, write a header with "
+            f"{path}, line 1: all rows are of class {classes[0]!r}, and the names of the features, "
+            f"{listed(features)}, are numbers: if this line is a row, write a header with "
             "the names of the columns above it."
         )
 
 
-def _check_quotes(layout: _Layout) -> None:
-    """Raise DataError where a quote is still open at the end: the last row may be cut short."""
-    with open_data(layout.path) as raw:
-        if not any(b'"' in block for block in iter(partial(raw.read, 1 << 20), b"")):
-            return
-    begin, end, last = 0, 0, [_END]
-    with _opened(layout.path) as file, suppress(csv.Error):  # a value too long for csv is no row cut short
-        # an open quote takes the line that follows with it, however irregular those before are
-        reader = csv.reader(chain(file, ["\n", _END]), delimiter=layout.delimiter)
+def _rows(header: _Header) -> Iterator[tuple[int, list[str]]]:
+    """Yield the fields of the rows below the header, each with the number of its last line.
+
+    Raises
+    ------
+    DataError
+        If a quote is still open at the end: the last row may be cut short.
+    """
+    with open_data(header.path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
+        # an open quote takes the line that follows with it
+        reader = csv.reader(chain(file, ["\n", _END]), delimiter=header.delimiter)
+        next(reader)
+        begin = reader.line_num
         for row in reader:
-            begin, end, last = end, reader.line_num, row
-    if last != [_END]:
-        raise DataError(
-            f"{layout.path}, line {begin + 1}: a quote is opened and never closed; the file may be cut short: "
-            "copy or write it again."
-        )
+            if row and row[-1].endswith(_END):
+                if row == [_END]:
+                    return
+                raise DataError(
+                    f"{header.path}, line {begin + 1}: a quote is opened and never closed; the file may be cut short: "
+                    "copy or write it again."
+                )
+            if row:
+                yield reader.line_num, row
+            begin = reader.line_num
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[TextIO]:
-    with open_data(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
-        yield file
+def _block(header: _Header, rows: list[list[str]], booleans: set[int]) -> tuple[np.ndarray, list[str]]:
+    """Return the features of some rows, and their labels where there are any.
+
+    Raises
+    ------
+    ValueError
+        If a row, or one of its fields, cannot be read.
+    """
+    if set(map(len, rows)) != {len(header.names)}:
+        raise ValueError
+    fields = list(zip(*rows, strict=True))
+    X = np.empty((len(rows), len(header.features)))
+    for j, k in enumerate(header.features):
+        texts = fields[k]
+        if k in booleans:
+            texts = [_BOOLEANS.get(text.strip(), "") for text in texts]
+        if "_" in "".join(texts):  # 1_000 is a number in Python only
+            raise ValueError
+        X[:, j] = np.fromiter(map(float, texts), float, len(texts))
+    labels = [] if header.label is None else [text.strip() for text in fields[header.label]]
+    if not (np.isfinite(X).all() and all(labels)) or "\n" in "".join(labels):
+        raise ValueError
+    return X, labels
 
 
-def _first_rounded(layout: _Layout) -> str | None:
-    """Return the first whole number among the features that float64 does not hold."""
-    return first_rounded_text(row[k] for _, row in layout.rows() for k in layout.features)
-
-
-def _first_fault(layout: _Layout) -> str | None:
-    """Return the first line that cannot be read, and the reason."""
-    for line, row in layout.rows():
-        fault = _row_fault(row, layout) or next(
-            (found for k in layout.features if (found := _feature_fault(row[k].strip(), k, layout))), None
-        )
+def _first_fault(header: _Header, numbered: list[tuple[int, list[str]]], booleans: set[int]) -> str:
+    """Return the error of the first of some numbered rows that cannot be read."""
+    for line, row in numbered:
+        fault = _row_fault(header, row)
+        for k in header.features:
+            fault = fault or _fault(row[k].strip(), f"column {header.names[k]!r}", k in booleans)
         if fault is not None:
-            return f"{layout.path}, line {line}: {fault}."
-    return None
+            return f"{header.path}, line {line}: {fault}."
+    raise AssertionError("a block of rows is refused for no row")
 
 
-def _row_fault(row: list[str], layout: _Layout) -> str | None:
-    """Return what is wrong with the number of columns, or with the label."""
-    if len(row) != len(layout.names):
-        return f"{len(row)} columns, but the header has {len(layout.names)}"
-    if layout.label is None:
+def _row_fault(header: _Header, row: list[str]) -> str | None:
+    """Return what is wrong with the number of columns, or with the label; None where nothing is."""
+    if len(row) != len(header.names):
+        return f"{len(row)} columns, but the header has {len(header.names)}"
+    if header.label is None:
         return None
-    text, name = row[layout.label], layout.names[layout.label]
-    if not text.strip():
+    text, name = row[header.label].strip(), header.names[header.label]
+    if not text:
         return f"the label (column {name!r}) is empty; leave the row out"
-    if (number := _number(text)) is not None and not isfinite(number):
-        return f"the label (column {name!r}) is {text.strip()!r}; leave the row out"
     if "\n" in text:
         return (
             f"the label (column {name!r}) that ends here has several lines, {text[:20]!r} and so on; close "
@@ -276,13 +224,12 @@ def _row_fault(row: list[str], layout: _Layout) -> str | None:
     return None
 
 
-def _feature_fault(text: str, k: int, layout: _Layout) -> str | None:
-    """Return what is wrong with a value of column `k`."""
-    column, shown = f"column {layout.names[k]!r}", repr(text[:40])
-    number = _BOOLEANS.get(text) if k in layout.booleans else _number(text)
+def _fault(text: str, column: str, boolean: bool) -> str | None:
+    """Return what is wrong with the text of a feature; None where nothing is."""
+    shown, number = repr(text[:40]), _number(_BOOLEANS.get(text, "") if boolean else text)
     if not text:
         return f"{column} is empty; fill it in or leave the row out"
-    if number is None and k in layout.booleans:
+    if number is None and boolean:
         return f"{column} begins with True or False, and {shown} is neither; write 1 and 0"
     if number is None and _DECIMAL_COMMA.fullmatch(text):
         return (
@@ -296,7 +243,7 @@ def _feature_fault(text: str, k: int, layout: _Layout) -> str | None:
         )
     if isnan(number):
         return f"{column} is {text!r}; fill it in or leave the row out"
-    if isinf(number):
+    if not isfinite(number):
         return f"{column} is {shown}, no finite number of 64 bits; correct it or leave the row out"
     return None
 
