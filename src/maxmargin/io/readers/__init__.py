@@ -11,12 +11,18 @@ from .columnar import read_arrow, read_parquet
 from .delimited import read_delimited
 from .files import COMPRESSED, check_file, data_errors
 from .svmlight import read_svmlight
-from .table import DataError, Expected, Table
+from .table import DataError, Expected, Fault, Table
 
 __all__ = ["DataError", "Expected", "Table", "names_columns", "read"]
 
 _ARROW = (".arrow", ".feather", ".ipc")
 _DELIMITED = (".csv", ".tsv")
+_READERS = {
+    ".npz": read_npz,
+    ".parquet": read_parquet,
+    **dict.fromkeys(_ARROW, read_arrow),
+    **dict.fromkeys(_DELIMITED, read_delimited),
+}
 
 
 def read(
@@ -73,21 +79,11 @@ def read(
     with data_errors(path):
         check_file(path)
         if not path.is_file():
-            raise DataError(
-                f"{path}: a pipe or device can be read only once; write the data to a file first."
-            )
+            raise Fault("a pipe or device can be read only once; write the data to a file first.")
         kind, compressed = _kind(path)
         if kind in (".npz", ".parquet", *_ARROW) and compressed:
-            raise DataError(f"{path}: a {kind} file is read as it is; decompress it first.")
-        if kind == ".npz":
-            return read_npz(path, expected)
-        if kind == ".parquet":
-            return read_parquet(path, expected)
-        if kind in _ARROW:
-            return read_arrow(path, expected)
-        if kind in _DELIMITED:
-            return read_delimited(path, expected)
-        return read_svmlight(path, expected)
+            raise Fault(f"a {kind} file is read as it is; decompress it first.")
+        return _READERS.get(kind, read_svmlight)(path, expected)
 
 
 def names_columns(path: str | os.PathLike[str]) -> bool:

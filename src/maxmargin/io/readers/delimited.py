@@ -15,7 +15,7 @@ import numpy as np
 
 from ...numerics.representable import WHOLE, first_rounded_text
 from .files import open_data, require_memory, sample
-from .table import DataError, Expected, Table, columns, labels_of, listed
+from .table import Expected, Fault, Table, columns, labels_of, listed, repeated
 
 # Added to the text as its last line: the last row is this alone, unless a quote is still open.
 _END = "\0"
@@ -29,7 +29,6 @@ _DECIMAL_COMMA = re.compile(r"[+-]?[0-9.]*,[0-9]+([eE][+-]?[0-9]+)?")
 class _Header:
     """The columns of a file: the names of all of them, and the places of the features and of the label."""
 
-    path: Path
     delimiter: str
     names: list[str]
     features: list[int]
@@ -48,7 +47,7 @@ def read_delimited(path: Path, expected: Expected) -> Table:
     labels: list[str] = []
     shared: dict[str, str] = {}  # one text for all rows of a class
     booleans: set[int] = set()
-    rows = _rows(header)
+    rows = _rows(path, header)
     while numbered := list(islice(rows, _BLOCK)):
         if not blocks:
             first = dict(enumerate(numbered[0][1]))
@@ -56,25 +55,23 @@ def read_delimited(path: Path, expected: Expected) -> Table:
         try:
             X, texts = _block(header, [row for _, row in numbered], booleans)
         except ValueError:
-            raise DataError(_first_fault(header, numbered, booleans)) from None
+            raise _first_fault(header, numbered, booleans) from None
         blocks.append(X)
         labels += [shared.setdefault(text, text) for text in texts]
     if not blocks:
-        raise DataError(f"{path}: the file holds a header, but no rows.")
+        raise Fault("the file holds a header, but no rows.")
     X = np.concatenate(blocks)
     rounded = None
     if (np.abs(X) >= WHOLE).any():
-        rounded = first_rounded_text(row[k] for _, row in _rows(header) for k in header.features)
+        rounded = first_rounded_text(row[k] for _, row in _rows(path, header) for k in header.features)
     if label_name is None:
         return Table(X, None, feature_names, rounded=rounded)
-    _refuse_row_as_header(path, feature_names, label_name, list(shared), expected)
+    _refuse_row_as_header(feature_names, label_name, list(shared), expected)
     y = labels_of(labels)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         i = int(np.flatnonzero(~np.isfinite(y))[0])
-        line, _ = next(islice(_rows(header), i, None))
-        raise DataError(
-            f"{path}, line {line}: the label (column {label_name!r}) is {labels[i]!r}; leave the row out."
-        )
+        line, _ = next(islice(_rows(path, header), i, None))
+        raise Fault(f"the label (column {label_name!r}) is {labels[i]!r}; leave the row out.", line)
     return Table(X, y, feature_names, label_name, rounded=rounded)
 
 
@@ -83,77 +80,72 @@ def _header(path: Path, expected: Expected) -> _Header:
 
     Raises
     ------
-    DataError
+    Fault
         If the header is missing or does not fit what is expected, or the data do not fit the memory.
     """
-    start = sample(path)
-    if b"\r" in start.text.strip() and b"\n" not in start.text:
-        raise DataError(
-            f"{path}: lines end with a carriage return alone, as on Macs of old; save it with line feeds."
-        )
-    line = start.text.split(b"\n", 1)[0].decode("utf-8-sig")
+    text, ratio = sample(path)
+    if b"\r" in text.strip() and b"\n" not in text:
+        raise Fault("lines end with a carriage return alone, as on Macs of old; save it with line feeds.")
+    line = text.split(b"\n", 1)[0].decode("utf-8-sig")
     headers = {sign: next(csv.reader([line], delimiter=sign), []) for sign in ",;\t"}
     delimiter, names = max(headers.items(), key=lambda item: len(item[1]))
-    _check_header(path, names, expected)
+    _check_header(names, expected)
     # numbers of 8 bytes each, an array that grows, and a copy of it
-    rows = start.ratio * start.text.count(b"\n")
-    require_memory(path, rows * (30.0 * len(names) + 16.0))
-    return _Header(path, delimiter, names, *columns(path, names, expected))
+    require_memory(ratio * text.count(b"\n") * (30.0 * len(names) + 16.0))
+    return _Header(delimiter, names, *columns(names, expected))
 
 
-def _check_header(path: Path, names: list[str], expected: Expected) -> None:
-    """Raise DataError where the first line is no header, or its names are not distinct."""
-    fault = None
+def _check_header(names: list[str], expected: Expected) -> None:
+    """Raise Fault where the first line is no header, or its names are not distinct."""
     if names and all(_number(name) is not None for name in names):
-        fault = "the file needs a header with the names of the columns, and begins with numbers"
-    elif len(names) < (1 if expected.for_model else 2):
-        fault = (
+        raise Fault("the file needs a header with the names of the columns, and begins with numbers.", 1)
+    if len(names) < (1 if expected.for_model else 2):
+        raise Fault(
             f"the header {names!r} is one column; columns are separated by commas, semicolons or tabs, and there have "
-            "to be a label and a feature"
+            "to be a label and a feature.",
+            line=1,
         )
-    for k, name in enumerate(names):
-        if fault is None and not name.strip() and expected.features is None and not expected.use:
-            fault = (
-                f"column {k + 1} has no name; give it one, or leave the column out (pandas numbers the rows there "
-                "unless told index=False)"
-            )
-        if fault is None and name in names[:k]:
-            fault = f"two columns are named {name!r}; a header gives each its own name"
-    if fault is not None:
-        raise DataError(f"{path}, line 1: {fault}.")
+    empty = [k for k, name in enumerate(names, 1) if not name.strip()]
+    if empty and expected.features is None and not expected.use:
+        raise Fault(
+            f"column {empty[0]} has no name; give it one, or leave the column out (pandas numbers the rows there "
+            "unless told index=False).",
+            line=1,
+        )
+    if (twice := repeated(names)) is not None:
+        raise Fault(f"two columns are named {twice!r}; a header gives each its own name.", 1)
 
 
-def _refuse_row_as_header(
-    path: Path, features: list[str], label: str, classes: list[str], expected: Expected
-) -> None:
-    """Raise DataError where the header seems to be a row: features named by numbers, and a class as the label's name.
+def _refuse_row_as_header(features: list[str], label: str, classes: list[str], expected: Expected) -> None:
+    """Raise Fault where the header seems to be a row: features named by numbers, and a class as the label's name.
 
     Where a model knows the columns, all rows may be of one class.
     """
     if not all(_number(name) is not None for name in features):
         return
     if label in classes:
-        raise DataError(
-            f"{path}, line 1: the file needs a header with the names of the columns, and begins with a "
-            f"row, whose label {label!r} occurs again."
+        raise Fault(
+            "the file needs a header with the names of the columns, and begins with a row, whose label "
+            f"{label!r} occurs again.",
+            line=1,
         )
     if len(classes) == 1 and not expected.for_model:
-        raise DataError(
-            f"{path}, line 1: all rows are of class {classes[0]!r}, and the names of the features, "
-            f"{listed(features)}, are numbers: if this line is a row, write a header with "
-            "the names of the columns above it."
+        raise Fault(
+            f"all rows are of class {classes[0]!r}, and the names of the features, {listed(features)}, are numbers: "
+            "if this line is a row, write a header with the names of the columns above it.",
+            line=1,
         )
 
 
-def _rows(header: _Header) -> Iterator[tuple[int, list[str]]]:
+def _rows(path: Path, header: _Header) -> Iterator[tuple[int, list[str]]]:
     """Yield the fields of the rows below the header, each with the number of its last line.
 
     Raises
     ------
-    DataError
+    Fault
         If a quote is still open at the end: the last row may be cut short.
     """
-    with open_data(header.path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
+    with open_data(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
         # an open quote takes the line that follows with it
         reader = csv.reader(chain(file, ["\n", _END]), delimiter=header.delimiter)
         next(reader)
@@ -162,9 +154,9 @@ def _rows(header: _Header) -> Iterator[tuple[int, list[str]]]:
             if row and row[-1].endswith(_END):
                 if row == [_END]:
                     return
-                raise DataError(
-                    f"{header.path}, line {begin + 1}: a quote is opened and never closed; the file may be cut short: "
-                    "copy or write it again."
+                raise Fault(
+                    "a quote is opened and never closed; the file may be cut short: copy or write it again.",
+                    line=begin + 1,
                 )
             if row:
                 yield reader.line_num, row
@@ -196,14 +188,14 @@ def _block(header: _Header, rows: list[list[str]], booleans: set[int]) -> tuple[
     return X, labels
 
 
-def _first_fault(header: _Header, numbered: list[tuple[int, list[str]]], booleans: set[int]) -> str:
-    """Return the error of the first of some numbered rows that cannot be read."""
+def _first_fault(header: _Header, numbered: list[tuple[int, list[str]]], booleans: set[int]) -> Fault:
+    """Return the fault of the first of some numbered rows that cannot be read."""
     for line, row in numbered:
         fault = _row_fault(header, row)
         for k in header.features:
             fault = fault or _fault(row[k].strip(), f"column {header.names[k]!r}", k in booleans)
         if fault is not None:
-            return f"{header.path}, line {line}: {fault}."
+            return Fault(f"{fault}.", line)
     raise AssertionError("a block of rows is refused for no row")
 
 

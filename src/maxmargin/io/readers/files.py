@@ -12,11 +12,10 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from .table import DataError
+from .table import DataError, Fault
 
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _MAGIC = {
@@ -28,6 +27,7 @@ _MAGIC = {
     b"ARROW1": ".arrow",
     b"FEA1": ".feather",
 }
+_DAMAGED = (zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile)
 _SAMPLE = 1 << 20  # bytes: enough to estimate the memory that a file takes, and read in a millisecond
 
 
@@ -43,30 +43,33 @@ def check_file(path: Path) -> None:
 
 @contextmanager
 def data_errors(path: Path) -> Iterator[None]:
-    """Turn errors of the system and of decompressors into a DataError of one sentence."""
+    """Turn faults, and errors of the system and of decompressors, into a DataError of one sentence."""
     try:
         yield
-    except EOFError:
-        raise DataError(f"{path}: the compressed file is cut short; copy or fetch it again.") from None
-    except (zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile) as error:
-        raise DataError(
-            f"{path}: this is not a sound {path.suffix} file ({str(error).rstrip('.')}); it is damaged, or "
-            "its name does not fit: copy or fetch it again, or rename it."
-        ) from None
-    except UnicodeDecodeError:
-        raise DataError(f"{path}: this is not text in UTF-8; save it in that encoding.") from None
-    except csv.Error as error:
-        raise DataError(
-            f"{path}: this is no sound table of lines and columns ({error}); save it as CSV again."
-        ) from None
-    except MemoryError:
-        raise DataError(f"{path}: the memory was used up while reading; {_REMEDY}.") from None
-    except OSError as error:
-        if error.errno is None:  # bz2: "Invalid data stream"
-            raise DataError(
-                f"{path}: this is not a sound {path.suffix} file: copy or fetch it again."
-            ) from None
-        raise DataError(f"{path}: cannot be read: {error.strerror}.") from None
+    except Fault as fault:
+        raise DataError(f"{path}{fault.place}: {fault}") from None
+    except (EOFError, UnicodeDecodeError, csv.Error, MemoryError, OSError, *_DAMAGED) as error:
+        raise DataError(f"{path}: {_sentence(error, path.suffix)}.") from None
+
+
+def _sentence(error: Exception, suffix: str) -> str:
+    """Return what an error says about a file whose name ends with `suffix`, and the remedy."""
+    if isinstance(error, EOFError):
+        return "the compressed file is cut short; copy or fetch it again"
+    if isinstance(error, _DAMAGED):
+        return (
+            f"this is not a sound {suffix} file ({str(error).rstrip('.')}); it is damaged, or its name does not fit: "
+            "copy or fetch it again, or rename it"
+        )
+    if isinstance(error, UnicodeDecodeError):
+        return "this is not text in UTF-8; save it in that encoding"
+    if isinstance(error, csv.Error):
+        return f"this is no sound table of lines and columns ({error}); save it as CSV again"
+    if isinstance(error, MemoryError):
+        return f"the memory was used up while reading; {_REMEDY}"
+    if isinstance(error, OSError) and error.errno is not None:
+        return f"cannot be read: {error.strerror}"
+    return f"this is not a sound {suffix} file: copy or fetch it again"  # bz2: "Invalid data stream"
 
 
 def open_data(path: Path) -> IO[bytes]:
@@ -75,20 +78,12 @@ def open_data(path: Path) -> IO[bytes]:
     return opener(path, "rb") if opener else open(path, "rb")
 
 
-@dataclass(frozen=True)
-class Sample:
-    """The beginning of a text, and the length of the whole over it (an estimate where it is compressed)."""
-
-    text: bytes
-    ratio: float
-
-
-def sample(path: Path) -> Sample:
-    """Read the first megabyte of a text file.
+def sample(path: Path) -> tuple[bytes, float]:
+    """Return the first megabyte of a text, and the length of the whole over it (estimated where it is compressed).
 
     Raises
     ------
-    DataError
+    Fault
         If it is no text, or compressed under a name that does not say so.
     """
     with open(path, "rb") as raw:
@@ -97,30 +92,27 @@ def sample(path: Path) -> Sample:
         bytes_read = max(raw.tell(), 1)
     for magic, suffix in _MAGIC.items():
         if text.startswith(magic):
-            raise DataError(f"{path}: this is a {suffix} file by its content; give it a name that ends so.")
+            raise Fault(f"this is a {suffix} file by its content; give it a name that ends so.")
     if text.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataError(f"{path}: this is text in UTF-16; save it in UTF-8.")
+        raise Fault("this is text in UTF-16; save it in UTF-8.")
     if b"\0" in text[:4096]:
-        raise DataError(
-            f"{path}: this is not a text file; other kinds have names that end in .npz, .parquet or .arrow."
-        )
-    if not text.strip():
-        if len(text) < _SAMPLE:
-            raise DataError(f"{path}: the file is empty.")
-        text = b"\n"
-    return Sample(text, 1.0 if len(text) < _SAMPLE else max(path.stat().st_size / bytes_read, 1.0))
+        raise Fault("this is not a text file; other kinds have names that end in .npz, .parquet or .arrow.")
+    if len(text) < _SAMPLE:
+        if not text.strip():
+            raise Fault("the file is empty.")
+        return text, 1.0
+    return text, max(path.stat().st_size / bytes_read, 1.0)
 
 
 _REMEDY = "use fewer rows, sparse data (svmlight text, .npz with CSR arrays), or a machine with more memory"
 
 
-def require_memory(path: Path, needed: float) -> None:
-    """Raise DataError where `needed` bytes are more than the memory that is free."""
+def require_memory(needed: float) -> None:
+    """Raise Fault where `needed` bytes are more than the memory that is free."""
     available = available_memory()
     if needed > available:
-        raise DataError(
-            f"{path}: the data need about {_size(needed)} of memory, and {_size(available)} are "
-            f"free; {_REMEDY}."
+        raise Fault(
+            f"the data need about {_size(needed)} of memory, and {_size(available)} are free; {_REMEDY}."
         )
 
 

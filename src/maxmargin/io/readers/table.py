@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,6 +15,21 @@ LABEL_NAMES = ("label", "target", "class", "y")
 
 class DataError(ValueError):
     """A data file that cannot be used; the message names the file, the place, the fault and the remedy."""
+
+
+class Fault(Exception):
+    """A fault and its remedy, in a whole sentence; `files.data_errors` adds the name of the file.
+
+    Parameters
+    ----------
+    sentence : str
+    line : int, default=None
+        The line of the file in which it is.
+    """
+
+    def __init__(self, sentence: str, line: int | None = None) -> None:
+        super().__init__(sentence)
+        self.place = "" if line is None else f", line {line}"
 
 
 @dataclass(frozen=True)
@@ -85,13 +101,12 @@ def labels_of(texts: list[str]) -> np.ndarray:
 
 
 def columns(
-    path: Any, names: list[str], expected: Expected, row_names: Collection[str] = ()
+    names: list[str], expected: Expected, row_names: Collection[str] = ()
 ) -> tuple[list[int], int | None]:
     """Return the places of the features and of the label (None if there is none).
 
     Parameters
     ----------
-    path : path-like
     names : list of str
     expected : Expected
     row_names : collection of str, default=()
@@ -99,53 +114,45 @@ def columns(
 
     Raises
     ------
-    DataError
+    Fault
         If a column is missing, asked for in two ways, or their number is not the model's.
     """
-    used = named(path, "--columns", expected.use, names)
-    dropped = named(path, "--drop", expected.drop, names)
+    used = _named("--columns", expected.use, names)
+    dropped = _named("--drop", expected.drop, names)
     for k in dropped:
         if k in used or names[k] == expected.label:
             other = "--columns" if k in used else "--label"
-            raise DataError(
-                f"{path}: both {other} and --drop name the column {names[k]!r}; name it in one of them."
-            )
+            raise Fault(f"both {other} and --drop name the column {names[k]!r}; name it in one of them.")
     asked = {names[k] for k in used} | {expected.label}
     unasked = {k for k, name in enumerate(names) if name in row_names and name not in asked}
     left = [k for k in range(len(names)) if k not in dropped and k not in unasked]
     lower = {names[k].lower(): k for k in reversed(left) if k not in used}
     usual = next((lower[name] for name in LABEL_NAMES if name in lower), None)
     if expected.features is not None:
-        return _columns_of_model(path, names, expected, used or left, usual)
-    label = _label_place(path, names, expected, used, left, usual)
+        return _columns_of_model(names, expected, used or left, usual)
+    label = _label_place(names, expected, used, left, usual)
     features = used or [k for k in left if k != label]
     if label is None and not expected.for_model:
-        raise DataError(
-            f"{path}: every column is a feature by --columns; name the label column with --label."
-        )
+        raise Fault("every column is a feature by --columns; name the label column with --label.")
     if expected.n_features is not None and len(features) != expected.n_features:
-        raise DataError(
-            f"{path}: the model has {expected.n_features} features, the file holds {len(features)}"
-            + ("." if label is None else f" (and the label column {names[label]!r}).")
-        )
+        beside = "" if label is None else f" (and the label column {names[label]!r})"
+        raise Fault(f"the model has {expected.n_features} features, the file holds {len(features)}{beside}.")
     if not features:
-        raise DataError(
-            f"{path}: the only column is the label {names[label or 0]!r}; a classifier needs features."
-        )
+        raise Fault(f"the only column is the label {names[label or 0]!r}; a classifier needs features.")
     return features, label
 
 
 def _label_place(
-    path: Any, names: list[str], expected: Expected, used: list[int], left: list[int], usual: int | None
+    names: list[str], expected: Expected, used: list[int], left: list[int], usual: int | None
 ) -> int | None:
     """Return the place of the label: named, else one with a usual name, else the last; None in a table without."""
     if expected.label is not None and expected.label in names:
         label = names.index(expected.label)
         if label in used:
-            raise DataError(f"{path}: the column {expected.label!r} cannot be both the label and a feature.")
+            raise Fault(f"the column {expected.label!r} cannot be both the label and a feature.")
         return label
     if expected.label is not None and not expected.for_model:
-        raise DataError(f"{path}: there is no column {expected.label!r}; the columns are {listed(names)}.")
+        raise Fault(f"there is no column {expected.label!r}; the columns are {listed(names)}.")
     if expected.n_features is not None and len(used or left) == expected.n_features:
         return usual if used else None  # all columns are features of the model
     others = [k for k in left if k not in used]
@@ -153,46 +160,51 @@ def _label_place(
 
 
 def _columns_of_model(
-    path: Any, names: list[str], expected: Expected, left: list[int], usual: int | None
+    names: list[str], expected: Expected, left: list[int], usual: int | None
 ) -> tuple[list[int], int | None]:
     """Return the places for a model that knows its columns by name; `left` are the columns that options leave."""
     features: Any = expected.features
-    missing = [name for name in features if name not in names]
-    if missing:
-        raise DataError(
-            f"{path}: the model needs the column {missing[0]!r}"
-            + (f" (and {len(missing) - 1} more)" if len(missing) > 1 else "")
-            + f", which the file does not hold; its columns are {listed(names)}."
-        )
     places = {name: k for k, name in enumerate(names)}
+    missing = [name for name in features if name not in places]
+    if missing:
+        more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+        raise Fault(
+            f"the model needs the column {missing[0]!r}{more}, which the file does not hold; its columns are "
+            f"{listed(names)}."
+        )
     chosen, allowed = [places[name] for name in features], set(left)
     for k in chosen:
         if k not in allowed:
             option = "--columns" if expected.use else "--drop"
-            raise DataError(f"{path}: the model needs the column {names[k]!r}, which {option} leaves out.")
+            raise Fault(f"the model needs the column {names[k]!r}, which {option} leaves out.")
     label = names.index(expected.label) if expected.label in names else usual
     return chosen, None if label in chosen else label
 
 
-def named(path: Any, option: str, words: tuple[str, ...], names: list[str]) -> list[int]:
+def _named(option: str, words: tuple[str, ...], names: list[str]) -> list[int]:
     """Return the places of columns that an option names, with commas between or one at a time, in this order.
 
     Raises
     ------
-    DataError
+    Fault
         If there is no such column, or one is named twice.
     """
     places = {name: k for k, name in enumerate(names)}
-    found: list[int] = []
+    asked: list[str] = []
     for word in words:
         # a name may have a comma in it
-        for name in [word] if word in places else [part.strip() for part in word.split(",") if part.strip()]:
-            if name not in places:
-                raise DataError(f"{path}: {option} names {name!r}, and the columns are {listed(names)}.")
-            if places[name] in found:
-                raise DataError(f"{path}: {option} names the column {name!r} twice.")
-            found.append(places[name])
-    return found
+        asked += [word] if word in places else [part.strip() for part in word.split(",") if part.strip()]
+    for name in asked:
+        if name not in places:
+            raise Fault(f"{option} names {name!r}, and the columns are {listed(names)}.")
+    if (twice := repeated(asked)) is not None:
+        raise Fault(f"{option} names the column {twice!r} twice.")
+    return [places[name] for name in asked]
+
+
+def repeated(names: list[str]) -> str | None:
+    """Return the first name that occurs more than once."""
+    return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
 def listed(names: list[str]) -> str:
@@ -200,25 +212,21 @@ def listed(names: list[str]) -> str:
     return ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
 
 
-def check_finite(path: Any, X: np.ndarray, names: list[str] | None = None) -> None:
-    """Raise DataError at the first entry of a dense array that is NaN or infinite."""
+def check_finite(X: np.ndarray, names: list[str] | None = None) -> None:
+    """Raise Fault at the first entry of a dense array that is NaN or infinite."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(X.sum(dtype=np.float64)):  # one pass, no copy; a sum that overflows is examined below
             return
-    for i in range(X.shape[0]):
-        bad = np.flatnonzero(~np.isfinite(X[i]))
-        if bad.size:
-            where = f"column {names[bad[0]]!r}" if names else f"column {bad[0]}"
-            value = X[i, bad[0]]
-            infinite = ", no finite number; correct such entries"
-            remedy = "; fill such entries in" if np.isnan(value) else infinite
-            raise DataError(
-                f"{path}: row {i} (counted from 0), {where} is {value}{remedy} or leave the row out."
-            )
+    bad = np.argwhere(~np.isfinite(X))
+    if len(bad):
+        i, j = bad[0]
+        column = repr(names[j]) if names else j
+        remedy = "; fill such entries in" if np.isnan(X[i, j]) else ", no finite number; correct such entries"
+        raise Fault(f"row {i} (counted from 0), column {column} is {X[i, j]}{remedy} or leave the row out.")
 
 
-def check_labels(path: Any, y: np.ndarray) -> None:
-    """Raise DataError at the first label that is NaN or infinite."""
+def check_labels(y: np.ndarray) -> None:
+    """Raise Fault at the first label that is NaN or infinite."""
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         i = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise DataError(f"{path}: the label of row {i} (counted from 0) is {y[i]}; leave the row out.")
+        raise Fault(f"the label of row {i} (counted from 0) is {y[i]}; leave the row out.")
