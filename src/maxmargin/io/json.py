@@ -15,6 +15,7 @@ from .. import __version__
 from ..estimators.cv import MaxMarginClassifierCV
 from ..estimators.imported import ImportedLinearClassifier
 from ..numerics.files import written_whole
+from .fault import Fault, faults_of
 from .model_file import parameters_of
 from .models import LinearModel, check_numbers
 from .sealed_file import ModelFileError
@@ -90,7 +91,8 @@ def from_dict(record: dict[str, Any]) -> ImportedLinearClassifier:
     ModelFileError
         If something is missing or is not what it should be; the message says what.
     """
-    return _Reader("the record").model(record)
+    with faults_of("the record", ModelFileError):
+        return _model(record)
 
 
 def to_json(model: Any, path: str | os.PathLike[str]) -> None:
@@ -134,23 +136,25 @@ def from_json(path: str | os.PathLike[str]) -> ImportedLinearClassifier:
     OSError
         If there is no such file, or it cannot be read.
     """
+    with faults_of(path, ModelFileError):
+        return _model(_parsed(Path(path).read_bytes()))
 
-    def refuse(word: str) -> NoReturn:
-        raise ModelFileError(f"{path}: {word} is no number that JSON knows.")
 
+def _parsed(text: bytes) -> Any:
+    """Return the value of a JSON text; raise Fault where it is none."""
     try:
-        record = json.loads(Path(path).read_bytes(), parse_constant=refuse)
+        return json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
-        raise ModelFileError(
-            f"{path}, line {error.lineno}: this is no JSON, or it is cut short ({error.msg}); copy or write it again."
-        ) from None
+        message = f"this is no JSON, or it is cut short ({error.msg}); copy or write it again."
+        raise Fault(message, error.lineno) from None
     except (UnicodeDecodeError, RecursionError):
-        raise ModelFileError(f"{path}: this is no JSON text in UTF-8.") from None
-    except ModelFileError:
-        raise
+        raise Fault("this is no JSON text in UTF-8.") from None
     except ValueError:  # of Python, for whole numbers of thousands of digits
-        raise ModelFileError(f"{path}: a whole number is too long to be one of a model.") from None
-    return _Reader(str(path)).model(record)
+        raise Fault("a whole number is too long to be one of a model.") from None
+
+
+def _refuse(word: str) -> NoReturn:
+    raise Fault(f"{word} is no number that JSON knows.")
 
 
 # from the model
@@ -198,110 +202,96 @@ def _bounds(model: Any) -> list[dict[str, Any]] | None:
 # to the model
 
 
-class _Reader:
-    """Reader of records, whose errors begin with the place of the record."""
+def _model(record: Any) -> ImportedLinearClassifier:
+    """Return the classifier of a record; raise Fault where something is missing or not as it must be."""
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise Fault(f'this is no model that to_json wrote: there is no "format": "{FORMAT}".')
+    version = _entry(record, "version", int)
+    if version < 1:
+        raise Fault(f'"version" must be 1 at least, and is {version}.')
+    if version > VERSION:
+        raise Fault(
+            f"the record has version {version}, and this version of maxmargin reads up to {VERSION}; install a newer "
+            "maxmargin."
+        )
+    labels = _classes(_entry(record, "classes", list))
+    count, width = labels.size, _entry(record, "n_features", int)
+    if count < 2 or np.unique(labels).size < count or width < 1:
+        raise Fault("two classes, all of them different, and a feature are the least of a model.")
+    names = record.get("features")
+    texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if names is not None and not (texts and len(names) == width):
+        raise Fault(f'"features" must be {width} names, or null.')
+    decisions = _decisions(record, labels)
+    coef = np.array([_weights(k, one, names, width) for k, one in enumerate(decisions)])
+    intercept = [
+        _finite(f"the intercept of decision {k}", b.get("intercept")) for k, b in enumerate(decisions)
+    ]
+    origin = {"format": "JSON", "model": record.get("model"), "parameters": record.get("parameters")}
+    if all("bounds" in one for one in decisions):
+        origin["bounds"] = [one["bounds"] for one in decisions]
+    model = LinearModel(labels, coef, np.array(intercept)).imported(origin)
+    if names is not None:
+        model.feature_names_in_ = np.array(names, dtype=object)
+    return model
 
-    def __init__(self, place: str) -> None:
-        self.place = place
 
-    def error(self, message: str) -> ModelFileError:
-        return ModelFileError(f"{self.place}: {message}")
+def _entry(record: dict[str, Any], name: str, kind: type) -> Any:
+    """Return an entry of a record; raise Fault where it is missing, or of another type."""
+    value = record.get(name)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        found = "is missing" if name not in record else f"is {str(value)[:40]!r}"
+        raise Fault(f'"{name}" must be {"a list" if kind is list else "a whole number"}, and {found}.')
+    return value
 
-    def model(self, record: Any) -> ImportedLinearClassifier:
-        """Return the classifier of a record; raise ModelFileError where something is missing or not as it must be."""
-        self._check_format(record)
-        labels = self._classes(self._entry(record, "classes", list))
-        count, width = labels.size, self._entry(record, "n_features", int)
-        if count < 2 or np.unique(labels).size < count or width < 1:
-            raise self.error("two classes, all of them different, and a feature are the least of a model.")
-        names = record.get("features")
-        texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
-        if names is not None and not (texts and len(names) == width):
-            raise self.error(f'"features" must be {width} names, or null.')
-        decisions = self._decisions(record, labels)
-        coef = np.array([self._weights(k, one, names, width) for k, one in enumerate(decisions)])
-        intercepts = [one.get("intercept") for one in decisions]
-        place = "the intercept of decision"
-        intercept = np.array([self._finite(f"{place} {k}", b) for k, b in enumerate(intercepts)])
-        model = ImportedLinearClassifier()
-        origin = {"format": "JSON", "model": record.get("model"), "parameters": record.get("parameters")}
-        if all("bounds" in one for one in decisions):
-            origin["bounds"] = [one["bounds"] for one in decisions]
-        model.keep(labels, width, origin)
-        # from the order of the record to sorted classes; of two, the second is positive
-        order = np.argsort(labels)
-        sign = 1.0 if count > 2 or order[0] == 0 else -1.0
-        order = order if count > 2 else np.arange(1)
-        model.coef_, model.intercept_ = sign * coef[order], sign * intercept[order]
-        if names is not None:
-            model.feature_names_in_ = np.array(names, dtype=object)
-        return model
 
-    def _check_format(self, record: Any) -> None:
-        """Raise ModelFileError where a record is another one, or of a newer version."""
-        if not isinstance(record, dict) or record.get("format") != FORMAT:
-            raise self.error(f'this is no model that to_json wrote: there is no "format": "{FORMAT}".')
-        version = self._entry(record, "version", int)
-        if version < 1:
-            raise self.error(f'"version" must be 1 at least, and is {version}.')
-        if version > VERSION:
-            raise self.error(
-                f"the record has version {version}, and this version of maxmargin reads up to {VERSION}; install "
-                "a newer maxmargin."
+def _classes(classes: list[Any]) -> np.ndarray:
+    """Return classes as an array that holds exactly these values."""
+    kinds = {_kind(label) for label in classes}
+    if None in kinds or len(kinds) > 1:
+        raise Fault('"classes" must be all numbers, all strings, or all true and false.')
+    try:
+        labels = np.array(classes)
+    except OverflowError:
+        labels = np.array(classes, dtype=object)
+    # numbers that are too long for 64 bits, or not finite
+    if labels.dtype.kind == "O" or labels.tolist() != classes or np.isin(labels, [np.inf, -np.inf]).any():
+        raise Fault('"classes" holds a class that cannot be one of an array of NumPy.')
+    return labels
+
+
+def _decisions(record: dict[str, Any], labels: np.ndarray) -> list[dict[str, Any]]:
+    """Return the decisions, which must be one for each class, of two classes one for the second."""
+    decisions = _entry(record, "decisions", list)
+    rows = 1 if labels.size == 2 else labels.size
+    if len(decisions) != rows or not all(isinstance(one, dict) for one in decisions):
+        raise Fault(f'{labels.size} classes have {rows} "decisions"; there are {len(decisions)}.')
+    for k, (one, label) in enumerate(zip(decisions, labels.tolist()[-rows:], strict=True)):
+        named = one.get("class")
+        if _kind(named) != _kind(label) or named != label:
+            raise Fault(
+                f'decision {k} must be that of the class {label!r}, for decisions have the order of "classes"; its '
+                f'"class" is {str(named)[:40]!r}.'
             )
+    return decisions
 
-    def _entry(self, record: dict[str, Any], name: str, kind: type) -> Any:
-        value = record.get(name)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            found = "is missing" if name not in record else f"is {str(value)[:40]!r}"
-            what = {int: "a whole number", list: "a list"}[kind]
-            raise self.error(f'"{name}" must be {what}, and {found}.')
-        return value
 
-    def _classes(self, classes: list[Any]) -> np.ndarray:
-        """Return classes as an array that holds exactly these values."""
-        kinds = {_kind(label) for label in classes}
-        if None in kinds or len(kinds) > 1:
-            raise self.error('"classes" must be all numbers, all strings, or all true and false.')
-        try:
-            labels = np.array(classes)
-        except OverflowError:
-            labels = np.array(classes, dtype=object)
-        # numbers that are too long for 64 bits, or not finite
-        if labels.dtype.kind == "O" or labels.tolist() != classes or np.isin(labels, [np.inf, -np.inf]).any():
-            raise self.error('"classes" holds a class that cannot be one of an array of NumPy.')
-        return labels
+def _weights(k: int, decision: dict[str, Any], names: list[str] | None, width: int) -> list[float]:
+    """Return the weights of decision `k` in the order of the features."""
+    coef = decision.get("coef")
+    if isinstance(coef, dict):
+        if names is None or coef.keys() != set(names) or len(coef) != width:
+            raise Fault(f'the names in "coef" of decision {k} must be those of "features".')
+        coef = [coef[name] for name in names]
+    if not isinstance(coef, list) or len(coef) != width:
+        raise Fault(f'"coef" of decision {k} must be {width} numbers.')
+    return [_finite(f"weight {j} of decision {k}", value) for j, value in enumerate(coef)]
 
-    def _decisions(self, record: dict[str, Any], labels: np.ndarray) -> list[dict[str, Any]]:
-        """Return the decisions, which must be one for each class, of two classes one for the second."""
-        decisions = self._entry(record, "decisions", list)
-        rows = 1 if labels.size == 2 else labels.size
-        if len(decisions) != rows or not all(isinstance(one, dict) for one in decisions):
-            raise self.error(f'{labels.size} classes have {rows} "decisions"; there are {len(decisions)}.')
-        for k, (one, label) in enumerate(zip(decisions, labels.tolist()[-rows:], strict=True)):
-            named = one.get("class")
-            if _kind(named) != _kind(label) or named != label:
-                raise self.error(
-                    f"decision {k} must be that of the class {label!r}, for decisions have the order of "
-                    f'"classes"; its "class" is {str(named)[:40]!r}.'
-                )
-        return decisions
 
-    def _weights(self, k: int, decision: dict[str, Any], names: list[str] | None, width: int) -> list[float]:
-        """Return the weights of decision `k` in the order of the features."""
-        coef = decision.get("coef")
-        if isinstance(coef, dict):
-            if names is None or coef.keys() != set(names) or len(coef) != width:
-                raise self.error(f'the names in "coef" of decision {k} must be those of "features".')
-            coef = [coef[name] for name in names]
-        if not isinstance(coef, list) or len(coef) != width:
-            raise self.error(f'"coef" of decision {k} must be {width} numbers.')
-        return [self._finite(f"weight {j} of decision {k}", value) for j, value in enumerate(coef)]
-
-    def _finite(self, name: str, value: Any) -> float:
-        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST:
-            return float(value)
-        raise self.error(f"{name} must be a finite number; got {str(value)[:40]!r}.")
+def _finite(name: str, value: Any) -> float:
+    if _kind(value) is float and abs(value) <= _LARGEST:
+        return float(value)
+    raise Fault(f"{name} must be a finite number; got {str(value)[:40]!r}.")
 
 
 def _kind(label: Any) -> type | None:

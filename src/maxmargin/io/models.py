@@ -70,18 +70,24 @@ class LinearModel:
                 'to_libsvm or to_onnx, or fit with multi_class="ovr".'
             )
         coef, intercept = np.asarray(model.coef_, float), np.ravel(model.intercept_).astype(float)
-        if isinstance(model, ImportedLinearClassifier):
-            return _reordered(model, coef, intercept)
-        return LinearModel(getattr(model, "labels_", model.classes_), coef, intercept)
+        labels = getattr(model, "labels_", model.classes_)
+        if isinstance(model, ImportedLinearClassifier):  # its weights are in the order of `classes_`
+            places = np.searchsorted(model.classes_, labels)
+            if len(places) > 2:
+                coef, intercept = coef[places], intercept[places]
+            elif places[0] == 1:
+                coef, intercept = -coef, -intercept
+        return LinearModel(labels, coef, intercept)
 
-
-def _reordered(model: Any, coef: np.ndarray, intercept: np.ndarray) -> LinearModel:
-    """Return the weights of an imported model in the order of its `labels_`."""
-    places = np.searchsorted(model.classes_, model.labels_)
-    if len(places) > 2:
-        return LinearModel(model.labels_, coef[places], intercept[places])
-    sign = 1.0 if places[0] == 0 else -1.0
-    return LinearModel(model.labels_, sign * coef, sign * intercept)
+    def imported(self, origin: dict[str, Any]) -> ImportedLinearClassifier:
+        """Return the classifier of these scores, which a file holds; `origin` are other contents of the file."""
+        model = ImportedLinearClassifier()
+        model.keep(self.labels, self.coef.shape[1], origin)
+        order = np.argsort(self.labels)
+        sign = -1.0 if len(order) == 2 and order[0] == 1 else 1.0
+        rows = order if len(order) > 2 else slice(None)
+        model.coef_, model.intercept_ = sign * self.coef[rows], sign * self.intercept[rows]
+        return model
 
 
 @dataclass(frozen=True)
@@ -164,28 +170,26 @@ def whole_labels(names: np.ndarray, classes: np.ndarray, labels: Sequence[int] |
     labels : sequence of int or None
         A number for each of `classes`; None where they are numbers.
     """
-    try:
-        given = classes if labels is None else np.asarray(labels)
-    except ValueError:  # lists of different lengths
-        given = np.empty((), dtype=object)
-    one_each = given.shape == classes.shape and given.dtype.kind in "biufUS"
-    if labels is not None and not (one_each and np.unique(given).size == given.size):
+    given = classes if labels is None else np.asarray(labels, dtype=object)
+    numbers = given.ravel().tolist()
+    whole = given.shape == classes.shape and all(map(_is_c_int, numbers))
+    if labels is not None and not (whole and len(set(numbers)) == classes.size):
         raise ModelFileError(
-            f"labels must be {classes.size} different whole numbers, one for each of the classes "
+            f"labels must be {classes.size} different whole numbers of 32 bits, one for each of the classes "
             f"{classes.tolist()!r} in this order; got {str(labels)[:60]}."
         )
-    if (
-        given.dtype.kind not in "iuf"
-        or (given != np.trunc(given)).any()
-        or np.abs(given.astype(float)).max() > C_INT
-    ):
-        remedy = "give others"
-        if labels is None:
-            remedy = "name numbers for them, labels=[0, 1, ...] (on the command line, --labels 0,1,...), in this order"
+    if not whole:
         raise ModelFileError(
-            f"the classes of such a file are whole numbers of 32 bits, and these are {given.tolist()!r}: {remedy}."
+            f"the classes of such a file are whole numbers of 32 bits, and these are {numbers!r}: name numbers for "
+            "them, labels=[0, 1, ...] (on the command line, --labels 0,1,...), in this order."
         )
     return given.astype(int)[np.searchsorted(classes, names)]
+
+
+def _is_c_int(value: Any) -> bool:
+    """Return whether a value is a whole number that an int of C holds."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return bool(number and abs(value) <= C_INT and float(value).is_integer())
 
 
 def check_numbers(**arrays: np.ndarray) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
-from itertools import chain
+from dataclasses import fields
+from itertools import chain, pairwise
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Sigmoid
 from ..numerics.files import written_whole
+from .fault import Fault, faults_of
 from .models import C_INT, KernelModel, LinearModel, check_numbers, kernel_error, whole_labels
 from .sealed_file import ModelFileError
 
@@ -29,8 +30,10 @@ LIBLINEAR_SOLVERS = (
     "L2R_LR", "L2R_L2LOSS_SVC_DUAL", "L2R_L2LOSS_SVC", "L2R_L1LOSS_SVC_DUAL", ONE_PROBLEM, "L1R_L2LOSS_SVC", "L1R_LR",
     "L2R_LR_DUAL",
 )  # fmt: skip
-_KINDS: Any = (Linear, Polynomial, Gaussian, Sigmoid)
-LIBSVM_KERNELS = dict(zip(("linear", "polynomial", "rbf", "sigmoid"), _KINDS, strict=True))
+LIBSVM_KERNELS: dict[str, Any] = {
+    "linear": Linear, "polynomial": Polynomial, "rbf": Gaussian, "sigmoid": Sigmoid
+}  # fmt: skip
+KERNEL_PARAMETERS = {"degree": int, "gamma": float, "coef0": float}  # in the order of the file
 
 
 def to_liblinear(model: Any, path: str | os.PathLike[str], *, labels: Sequence[int] | None = None) -> None:
@@ -75,9 +78,7 @@ def to_liblinear(model: Any, path: str | os.PathLike[str], *, labels: Sequence[i
         f"bias {1 if biased else -1}",
         "w",
     ]
-    with written_whole(path) as file:
-        file.writelines(f"{line}\n".encode() for line in header)
-        file.writelines(f"{digits(row)} \n".encode() for row in rows.tolist())
+    _write(path, header, (f"{digits(row)} " for row in rows.tolist()))
 
 
 def from_liblinear(path: str | os.PathLike[str]) -> ImportedLinearClassifier:
@@ -101,35 +102,41 @@ def from_liblinear(path: str | os.PathLike[str]) -> ImportedLinearClassifier:
     OSError
         If there is no such file, or it cannot be read.
     """
-    file = TextFile.read(path, "solver_type", "w")
-    solver = file.word("solver_type")
+    with faults_of(path, ModelFileError):
+        return _liblinear_model(*_sections(path, "solver_type", "w"))
+
+
+def _liblinear_model(header: _Header, lines: list[tuple[int, bytes]]) -> ImportedLinearClassifier:
+    """Return the classifier of a header of liblinear and the numbered lines of weights below it."""
+    solver = header.word("solver_type")
     if solver not in LIBLINEAR_SOLVERS:
-        raise file.error(
+        raise Fault(
             f"a model of {solver!r} is none of liblinear's classifiers: {', '.join(LIBLINEAR_SOLVERS)}."
         )
-    classes = file.count("nr_class", 2, "a classifier")
-    features = file.count("nr_feature", 1, "a model")
-    labels, bias = file.labels(classes), float(file.number("bias", float))
+    classes = header.count("nr_class", 2, "a classifier")
+    features = header.count("nr_feature", 1, "a model")
+    labels, bias = header.labels(classes), float(header.numbers("bias", float)[0])
     biased = bias >= 0.0
     columns = classes if classes > 2 or solver == ONE_PROBLEM else 1
-    words = b" ".join(file.lines).split()
+    words = b" ".join(line for _, line in lines).split()
     expected = (features + biased) * columns
-    if len(words) != expected:
-        raise file.error(
-            f"the file {_wrong_end(len(words), expected)}: {features} features, {classes} classes and "
-            f"bias {bias:g} take {expected} weights, and there are {len(words)}; copy or write it again."
-        )
-    weights = file.values(words, ", below the line 'w'").reshape(-1, columns)
+    _check_length(
+        len(words),
+        expected,
+        f"{features} features, {classes} classes and bias {bias:g} take {expected} weights",
+    )
+    numbers = [_number(word) for word in words]
+    if not np.isfinite(numbers).all():
+        bad = words[int(np.flatnonzero(~np.isfinite(numbers))[0])].decode("utf-8", "replace")
+        raise Fault(f"{bad[:40]!r} is no finite number, below the line 'w'.")
+    weights = np.reshape(numbers, (-1, columns))
+    intercept = bias * weights[features] if biased else np.zeros(columns)
     if classes == 2:  # the first in the file is positive, and its score decides even where each has one
-        labels = labels[::-1]
-        weights = weights[:, :1] if labels[0] < labels[1] else -weights[:, :1]
-    else:
-        weights = weights[:, np.argsort(labels)]
-    model = ImportedLinearClassifier()
-    model.keep(labels, features, {"format": "liblinear", "solver_type": solver, "bias": bias})
-    model.coef_ = np.ascontiguousarray(weights[:features].T)
-    model.intercept_ = bias * weights[features] if biased else np.zeros(weights.shape[1])
-    return model
+        labels, weights, intercept = labels[::-1], weights[:, :1], intercept[:1]
+    coef = np.ascontiguousarray(weights[:features].T)
+    return LinearModel(labels, coef, intercept).imported(
+        {"format": "liblinear", "solver_type": solver, "bias": bias}
+    )
 
 
 def to_libsvm(model: Any, path: str | os.PathLike[str], *, labels: Sequence[int] | None = None) -> None:
@@ -157,7 +164,11 @@ def to_libsvm(model: Any, path: str | os.PathLike[str], *, labels: Sequence[int]
     the loss was: it does not matter to predictions.
     """
     machine = KernelModel.of(model)
-    header = ["svm_type c_svc", *_kernel_lines(machine.kernel)]
+    kernel = machine.kernel
+    name = next((name for name, kind in LIBSVM_KERNELS.items() if type(kernel) is kind), None)
+    if name is None:
+        raise kernel_error(kernel, "its rows are nowhere", "is none of libsvm's")
+    parameters = [one for one in KERNEL_PARAMETERS if hasattr(kernel, one)]
     count = len(machine.labels)
     if count > 2 and model.multi_class_ == "ovr":
         raise ModelFileError(
@@ -171,7 +182,10 @@ def to_libsvm(model: Any, path: str | os.PathLike[str], *, labels: Sequence[int]
     order = np.arange(count)[::-1] if count == 2 else np.arange(count)
     ends = np.cumsum(machine.counts)
     rows = np.concatenate([np.arange(ends[k] - machine.counts[k], ends[k]) for k in order])
-    header += [
+    header = [
+        "svm_type c_svc",
+        f"kernel_type {name}",
+        *(f"{parameter} {getattr(kernel, parameter):.17g}" for parameter in parameters),
         f"nr_class {count}",
         f"total_sv {vectors.shape[0]}",
         f"rho {digits((-machine.intercept).tolist())}",
@@ -179,14 +193,16 @@ def to_libsvm(model: Any, path: str | os.PathLike[str], *, labels: Sequence[int]
         f"nr_sv {' '.join(map(str, machine.counts[order].tolist()))}",
         "SV",
     ]
-    with written_whole(path) as file:
-        file.writelines(f"{line}\n".encode() for line in header)
-        for i in rows:
-            row = slice(vectors.indptr[i], vectors.indptr[i + 1])
-            entries = zip(vectors.indices[row].tolist(), vectors.data[row].tolist(), strict=True)
-            words = [digits(machine.dual_coef[:, i].tolist())]
-            words += [f"{j + 1}:{value:.17g}" for j, value in sorted(entries) if value]
-            file.write(f"{' '.join(words)} \n".encode())
+    _write(path, header, _vector_lines(machine.dual_coef[:, rows], vectors[rows]))
+
+
+def _vector_lines(coefficients: np.ndarray, vectors: Any) -> Iterator[str]:
+    """Yield the line of each row of a CSR matrix: its coefficients, and its entries as ``index:value``."""
+    vectors.sort_indices()
+    for i, (start, end) in enumerate(pairwise(vectors.indptr)):
+        entries = zip(vectors.indices[start:end].tolist(), vectors.data[start:end].tolist(), strict=True)
+        words = [f"{j + 1}:{value:.17g}" for j, value in entries if value]
+        yield " ".join([digits(coefficients[:, i].tolist()), *words, ""])
 
 
 def from_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) -> ImportedKernelClassifier:
@@ -213,39 +229,45 @@ def from_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) 
     OSError
         If there is no such file, or it cannot be read.
     """
-    if n_features is not None and not (_whole(n_features) and 1 <= n_features <= C_INT):
+    given = isinstance(n_features, Integral) and not isinstance(n_features, bool)
+    if n_features is not None and not (given and 1 <= n_features <= C_INT):
         raise ModelFileError(
             f"n_features must be a whole number of columns, {C_INT} at most, or None; got {n_features!r}."
         )
-    file = TextFile.read(path, "svm_type", "SV")
-    kind = file.word("svm_type")
+    with faults_of(path, ModelFileError):
+        return _libsvm_model(n_features, *_sections(path, "svm_type", "SV"))
+
+
+def _libsvm_model(
+    n_features: int | None, header: _Header, lines: list[tuple[int, bytes]]
+) -> ImportedKernelClassifier:
+    """Return the classifier of a header of libsvm and the numbered lines of support vectors below it."""
+    kind = header.word("svm_type")
     if kind not in ("c_svc", "nu_svc"):
-        raise file.error(f"a model of {kind!r} is none of libsvm's classifiers: c_svc, nu_svc.")
-    kernel = _kernel(file)
-    classes, total = file.count("nr_class", 2, "a classifier"), file.count("total_sv", 0, "a model")
-    labels, pairs = file.labels(classes), classes * (classes - 1) // 2
-    rho, counts = file.numbers("rho", float, pairs), file.numbers("nr_sv", int, classes)
+        raise Fault(f"a model of {kind!r} is none of libsvm's classifiers: c_svc, nu_svc.")
+    kernel = _kernel(header)
+    classes, total = header.count("nr_class", 2, "a classifier"), header.count("total_sv", 0, "a model")
+    labels = header.labels(classes)
+    rho, counts = (
+        header.numbers("rho", float, classes * (classes - 1) // 2),
+        header.numbers("nr_sv", int, classes),
+    )
     if sum(counts.tolist()) != total or (counts < 0).any():
-        raise file.error(f"'nr_sv' must add up to 'total_sv', {total}; it is {counts.tolist()!r}.")
-    if len(file.lines) != total:
-        raise file.error(
-            f"the file {_wrong_end(len(file.lines), total)}: of {total} support vectors there are "
-            f"{len(file.lines)}; copy or write it again."
+        raise Fault(f"'nr_sv' must add up to 'total_sv', {total}; it is {counts.tolist()!r}.")
+    _check_length(len(lines), total, f"it has {total} support vectors")
+    coefficients, vectors = _support_vectors(lines, classes - 1)
+    width = vectors.shape[1] if n_features is None else int(n_features)
+    if width < vectors.shape[1]:
+        raise Fault(
+            f"the support vectors have {vectors.shape[1]} columns, more than n_features={n_features}."
         )
-    coefficients, vectors = _support_vectors(file, classes - 1)
-    width = max(vectors.shape[1], 1)
-    if n_features is not None:
-        if n_features < width:
-            raise file.error(f"the support vectors have {width} columns, more than n_features={n_features}.")
-        width = int(n_features)
-        vectors.resize(total, width)
-    model = ImportedKernelClassifier()
-    origin = {"format": "libsvm", "svm_type": kind, "kernel": str(kernel)}
+    vectors.resize(total, width)
     if classes == 2:  # the first in the file is the positive one
         rows = np.concatenate([np.arange(counts[0], total), np.arange(counts[0])])
         labels, counts = labels[::-1], counts[::-1]
         vectors, coefficients = vectors[rows], coefficients[:, rows]
-    model.keep(labels, width, origin)
+    model = ImportedKernelClassifier()
+    model.keep(labels, width, {"format": "libsvm", "svm_type": kind, "kernel": str(kernel)})
     model.multi_class_ = "ovo"
     model.support_vectors_, model.n_support_ = vectors, counts.astype(np.int32)
     model.dual_coef_, model.intercept_ = coefficients, -rho
@@ -253,69 +275,56 @@ def from_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) 
     return model
 
 
-def _whole(number: Any) -> bool:
-    return isinstance(number, Integral) and not isinstance(number, bool)
-
-
-def _kernel_lines(kernel: Kernel) -> Iterator[str]:
-    """Yield the lines of a libsvm file that name a kernel and its parameters."""
-    name = next((name for name, kind in LIBSVM_KERNELS.items() if type(kernel) is kind), None)
-    if name is None:
-        raise kernel_error(kernel, "its rows are nowhere", "is none of libsvm's")
-    yield f"kernel_type {name}"
-    for parameter in ("degree", "gamma", "coef0"):
-        if hasattr(kernel, parameter):
-            yield f"{parameter} {getattr(kernel, parameter):.17g}"
-
-
-def _kernel(file: TextFile) -> Kernel:
+def _kernel(header: _Header) -> Kernel:
     """Return the kernel that a libsvm file names."""
-    name = file.word("kernel_type")
+    name = header.word("kernel_type")
     if name not in LIBSVM_KERNELS:
         rows = " (its rows are numbers of a matrix that is not here)" if name == "precomputed" else ""
-        raise file.error(f"the kernel {name!r} is none that can be read: {', '.join(LIBSVM_KERNELS)}{rows}.")
-    values: dict[str, Any] = {}
-    if name == "polynomial":
-        values["degree"] = file.count("degree", 0, "a polynomial")
-        if values["degree"] > C_INT:
-            raise file.error(f"'degree' is {values['degree']}, and {C_INT} at most.")
-    for parameter in {field.name for field in fields(LIBSVM_KERNELS[name])} & {"gamma", "coef0"}:
-        values[parameter] = float(file.number(parameter, float))
-    return LIBSVM_KERNELS[name](**values)
+        raise Fault(f"the kernel {name!r} is none that can be read: {', '.join(LIBSVM_KERNELS)}{rows}.")
+    kernel = LIBSVM_KERNELS[name]
+    known = {field.name for field in fields(kernel)}
+    values = {
+        one: header.numbers(one, kind)[0].item() for one, kind in KERNEL_PARAMETERS.items() if one in known
+    }
+    if not 0 <= values.get("degree", 0) <= C_INT:
+        raise Fault(f"'degree' is {values['degree']}, and must be from 0 to {C_INT}.")
+    return kernel(**values)
 
 
-def _support_vectors(file: TextFile, count: int) -> tuple[np.ndarray, Any]:
+def _support_vectors(lines: list[tuple[int, bytes]], count: int) -> tuple[np.ndarray, Any]:
     """Return the coefficients (count, n_SV) of a libsvm file, and its support vectors as a CSR matrix."""
     coefficients, values, indices, indptr = [], [], [], [0]
-    for number, line in enumerate(file.lines, file.first_line):
-        place, words = f", line {number}", line.split()
-        entries = [word.partition(b":") for word in words[count:]]
-        if len(words) < count or any(b":" in word for word in words[:count]):
-            raise file.error(f"a support vector begins with {count} coefficients.", place)
+    for number, line in lines:
+        words = line.split()
+        if len(words) < count or b":" in b"".join(words[:count]):
+            raise Fault(f"a support vector begins with {count} coefficients.", number)
+        entries = [word.split(b":") for word in words[count:]]
         try:
-            columns = [int(index) for index, _, _ in entries]
-            coefficients += [float(word) for word in words[:count]]
-            values += [float(value) for _, _, value in entries]
+            columns = [int(index) for index, _ in entries]
+            coefficients += map(float, words[:count])
+            values += [float(value) for _, value in entries]
         except ValueError:
-            raise file.error(f"entries are index:value, and numbers; got {line[:60]!r}.", place) from None
-        if any(after <= before for before, after in zip(chain([0], columns), columns, strict=False)):
-            raise file.error(f"indices must count from 1, and grow; got {columns[:8]!r}.", place)
+            raise Fault(f"entries are index:value, and numbers; got {line[:60]!r}.", number) from None
+        if any(after <= before for before, after in pairwise([0, *columns])):
+            raise Fault(f"indices must count from 1, and grow; got {columns[:8]!r}.", number)
         if columns and columns[-1] > C_INT:
-            raise file.error(
-                f"indices are {C_INT} at most, numbers of 32 bits; got {str(columns[-1])[:40]}.", place
+            raise Fault(
+                f"indices are {C_INT} at most, numbers of 32 bits; got {str(columns[-1])[:40]}.", number
             )
         indices += columns
         indptr.append(len(indices))
     if not (np.isfinite(coefficients).all() and np.isfinite(values).all()):
-        raise file.error("a coefficient or an entry is not finite.")
-    rows = len(file.lines)
-    shape = (rows, max(indices, default=1))
+        raise Fault("a coefficient or an entry is not finite.")
+    shape = (len(lines), max(indices, default=1))
     vectors = sp.csr_matrix((np.array(values), np.array(indices, np.int64) - 1, indptr), shape)
-    return np.ascontiguousarray(np.reshape(coefficients, (rows, count)).T), vectors
+    return np.ascontiguousarray(np.reshape(coefficients, (len(lines), count)).T), vectors
 
 
-def _wrong_end(found: int, expected: int) -> str:
-    return "is cut short" if found < expected else "goes on after its end"
+def _check_length(found: int, expected: int, needed: str) -> None:
+    """Raise Fault where the block of a file is shorter or longer than its header says."""
+    if found != expected:
+        end = "is cut short" if found < expected else "goes on after its end"
+        raise Fault(f"the file {end}: {needed}, and there are {found}; copy or write it again.")
 
 
 def digits(numbers: Iterable[float]) -> str:
@@ -323,67 +332,58 @@ def digits(numbers: Iterable[float]) -> str:
     return " ".join(format(number, ".17g") for number in numbers)
 
 
-@dataclass(frozen=True)
-class TextFile:
-    """Header and block of a text model.
+def _write(path: str | os.PathLike[str], header: Iterable[str], rows: Iterable[str]) -> None:
+    """Write the lines of a file, which appears whole or not at all."""
+    with written_whole(path) as file:
+        file.writelines(f"{line}\n".encode() for line in chain(header, rows))
 
-    Attributes
+
+def _sections(
+    path: str | os.PathLike[str], opening: str, block: str
+) -> tuple[_Header, list[tuple[int, bytes]]]:
+    """Return the header of a text model, and the numbered lines of its block.
+
+    Parameters
     ----------
-    path : Path
-    header : dict of str
-        The rest of each line by its first word.
-    lines : list of bytes
-        The lines of the block.
-    first_line : int
-        The line number of the block in the file, counted from 1.
+    path : str or path-like
+    opening : str
+        The first word of the file.
+    block : str
+        The line after which the block begins.
+
+    Raises
+    ------
+    Fault
+        If the file is another one, or cut short.
     """
+    content = Path(path).read_bytes()
+    lines = content.splitlines()
+    if not lines or not lines[0].startswith(opening.encode() + b" "):
+        what = "the file is empty" if not content else f"it does not begin with {opening!r}"
+        raise Fault(f"this is no such model file: {what}.")
+    header = _Header()
+    numbered = list(enumerate(lines, 1))
+    for number, line in numbered:
+        if line.strip() == block.encode():
+            if not content.endswith(b"\n"):
+                raise Fault("the last line is not complete; copy or write the file again.")
+            return header, numbered[number:]
+        try:
+            name, _, value = line.decode("ascii").strip().partition(" ")
+        except UnicodeDecodeError:
+            raise Fault("this is no text of a model.", number) from None
+        header[name] = value.strip()
+    raise Fault(f"the file is cut short: there is no line {block!r}; copy or write it again.")
 
-    path: Path
-    header: dict[str, str]
-    lines: list[bytes]
-    first_line: int
 
-    @staticmethod
-    def read(path: str | os.PathLike[str], opening: str, block: str) -> TextFile:
-        """Read a file whose first word is `opening`, and whose block begins after the line `block`.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is another one, or cut short.
-        """
-        path = Path(path)
-        content = path.read_bytes()
-        lines = content.splitlines()
-        if not lines or not lines[0].startswith(opening.encode() + b" "):
-            what = "the file is empty" if not content else f"it does not begin with {opening!r}"
-            raise ModelFileError(f"{path}: this is no such model file: {what}.")
-        header: dict[str, str] = {}
-        for number, line in enumerate(lines, 1):
-            if line.strip() == block.encode():
-                if not content.endswith(b"\n"):
-                    raise ModelFileError(
-                        f"{path}: the last line is not complete; copy or write the file again."
-                    )
-                return TextFile(path, header, lines[number:], number + 1)
-            try:
-                name, _, value = line.decode("ascii").strip().partition(" ")
-            except UnicodeDecodeError:
-                raise ModelFileError(f"{path}, line {number}: this is no text of a model.") from None
-            header[name] = value.strip()
-        raise ModelFileError(
-            f"{path}: the file is cut short: there is no line {block!r}; copy or write it again."
-        )
-
-    def error(self, message: str, place: str = "") -> ModelFileError:
-        """Return the error of a file, with its name and perhaps a place in it."""
-        return ModelFileError(f"{self.path}{place}: {message}")
+class _Header(dict[str, str]):
+    """Header of a text model: the rest of each line by its first word."""
 
     def word(self, name: str) -> str:
         """Return the rest of the line of this name."""
-        if name not in self.header:
-            raise self.error(f"there is no line {name!r}; copy or write the file again.")
-        return self.header[name]
+        if name not in self:
+            raise Fault(f"there is no line {name!r}; copy or write the file again.")
+        return self[name]
 
     def numbers(self, name: str, kind: type[int] | type[float], count: int = 1) -> np.ndarray:
         """Return the `count` finite numbers on the line of this name."""
@@ -393,42 +393,25 @@ class TextFile:
             if not np.isfinite(numbers).all():
                 raise ValueError
         except (ValueError, OverflowError):
-            raise self.error(
-                f"{name!r} must be {'whole' if kind is int else 'finite'} numbers; got "
-                f"{' '.join(words)[:60]!r}."
-            ) from None
+            what = "whole" if kind is int else "finite"
+            raise Fault(f"{name!r} must be {what} numbers; got {' '.join(words)[:60]!r}.") from None
         if numbers.size != count:
-            raise self.error(f"{name!r} must be {count} numbers; there are {numbers.size}.")
+            raise Fault(f"{name!r} must be {count} numbers; there are {numbers.size}.")
         return numbers
-
-    def number(self, name: str, kind: type[int] | type[float]) -> Any:
-        """Return the number on the line of this name."""
-        return self.numbers(name, kind)[0]
 
     def count(self, name: str, least: int, what: str) -> int:
         """Return the whole number on the line of this name, at least `least`."""
-        count = int(self.number(name, int))
+        count = int(self.numbers(name, int)[0])
         if count < least:
-            raise self.error(f"{name!r} is {count}, and {what} has {least} at least.")
+            raise Fault(f"{name!r} is {count}, and {what} has {least} at least.")
         return count
 
     def labels(self, count: int) -> np.ndarray:
         """Return the labels of the classes, all of them different."""
         labels = self.numbers("label", int, count)
         if np.unique(labels).size < count:
-            raise self.error(f"two classes have the same label: {labels.tolist()!r}.")
+            raise Fault(f"two classes have the same label: {labels.tolist()!r}.")
         return labels
-
-    def values(self, words: list[bytes], place: str) -> np.ndarray:
-        """Return finite numbers from their texts; `place` is their place in the file, for errors."""
-        try:
-            values = np.array(words, dtype=bytes).astype(float) if words else np.empty(0)
-        except ValueError:
-            values = np.array([_number(word) for word in words])
-        if not np.isfinite(values).all():
-            bad = words[int(np.flatnonzero(~np.isfinite(values))[0])].decode("utf-8", "replace")
-            raise self.error(f"{bad[:40]!r} is no finite number.", place)
-        return values
 
 
 def _number(word: bytes) -> float:

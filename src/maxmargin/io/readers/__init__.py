@@ -6,12 +6,13 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..fault import Fault
 from .arrays import read_npz
 from .columnar import read_arrow, read_parquet
 from .delimited import read_delimited
 from .files import COMPRESSED, check_file, data_errors
 from .svmlight import read_svmlight
-from .table import DataError, Expected, Fault, Table
+from .table import DataError, Expected, Table
 
 __all__ = ["DataError", "Expected", "Table", "names_columns", "read"]
 

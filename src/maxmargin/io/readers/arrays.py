@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from numpy.lib import format as form
 
 from ...numerics.representable import first_rounded
+from ..fault import Fault
 from .files import require_memory
-from .table import Expected, Fault, Table, check_finite, check_labels, listed, whole
+from .table import Expected, Table, check_finite, check_labels, listed, whole
 
 _SPARSE = ("data", "indices", "indptr", "shape")
 

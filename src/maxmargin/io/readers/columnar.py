@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...numerics.representable import first_rounded
+from ..fault import Fault
 from .files import require_memory
-from .table import Expected, Fault, Table, check_finite, check_labels, columns, labels_of, repeated, whole
+from .table import Expected, Table, check_finite, check_labels, columns, labels_of, repeated, whole
 
 _OLD_FEATHER, _ARROW_FILE = b"FEA1", b"ARROW1"  # the first bytes of files
 

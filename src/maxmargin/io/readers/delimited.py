@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from ...numerics.representable import WHOLE, first_rounded_text
+from ..fault import Fault
 from .files import open_data, require_memory, sample
-from .table import Expected, Fault, Table, columns, labels_of, listed, repeated
+from .table import Expected, Table, columns, labels_of, listed, repeated
 
 # Added to the text as its last line: the last row is this alone, unless a quote is still open.
 _END = "\0"

@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from .table import DataError, Fault
+from ..fault import Fault, faults_of
+from .table import DataError
 
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _MAGIC = {
@@ -45,9 +46,8 @@ def check_file(path: Path) -> None:
 def data_errors(path: Path) -> Iterator[None]:
     """Turn faults, and errors of the system and of decompressors, into a DataError of one sentence."""
     try:
-        yield
-    except Fault as fault:
-        raise DataError(f"{path}{fault.place}: {fault}") from None
+        with faults_of(path, DataError):
+            yield
     except (EOFError, UnicodeDecodeError, csv.Error, MemoryError, OSError, *_DAMAGED) as error:
         raise DataError(f"{path}: {_sentence(error, path.suffix)}.") from None
 

@@ -15,8 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...numerics.representable import WHOLE, first_rounded_text
+from ..fault import Fault
 from .files import COMPRESSED, data_errors, open_data, require_memory, sample
-from .table import Expected, Fault, Table, whole
+from .table import Expected, Table, whole
 
 _LARGEST_INDEX = 2**31 - 1  # scikit-learn's reader has indices of 32 bits
 # bytes of text read at a time: more costs memory, less costs calls of the parser, and classes that are not named have

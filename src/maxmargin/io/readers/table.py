@@ -10,26 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from ..fault import Fault
+
 LABEL_NAMES = ("label", "target", "class", "y")
 
 
 class DataError(ValueError):
     """A data file that cannot be used; the message names the file, the place, the fault and the remedy."""
-
-
-class Fault(Exception):
-    """A fault and its remedy, in a whole sentence; `files.data_errors` adds the name of the file.
-
-    Parameters
-    ----------
-    sentence : str
-    line : int, default=None
-        The line of the file in which it is.
-    """
-
-    def __init__(self, sentence: str, line: int | None = None) -> None:
-        super().__init__(sentence)
-        self.place = "" if line is None else f", line {line}"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,31 @@
+"""Faults of files, told without the name of the file, which one place adds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Fault(Exception):
+    """A fault of a file and its remedy, in whole sentences.
+
+    Parameters
+    ----------
+    message : str
+    line : int, default=None
+        The line of the file in which it is.
+    """
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.place = "" if line is None else f", line {line}"
+
+
+@contextmanager
+def faults_of(name: str | os.PathLike[str], kind: type[ValueError]) -> Iterator[None]:
+    """Turn a fault into an error of this kind, whose message begins with the name of the file."""
+    try:
+        yield
+    except Fault as fault:
+        raise kind(f"{name}{fault.place}: {fault}") from None
