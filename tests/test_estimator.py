@@ -1127,7 +1127,7 @@ def test_a_class_without_weight_among_three_is_certified(loss):
 def test_classes_in_threads_whatever_the_backend(monkeypatch):
     import joblib
 
-    monkeypatch.setattr("maxmargin.estimators.tasks.MIN_THREADED_ENTRIES", 0)
+    monkeypatch.setattr("maxmargin.estimators.linear.MIN_THREADED_ENTRIES", 0)
     X, y = clouds(60, 4, classes=3)
     one = MaxMarginClassifier(random_state=0).fit(X, y)
     with joblib.parallel_config("loky"):

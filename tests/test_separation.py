@@ -16,8 +16,8 @@ from edge import KINDS, cancels, edges, narrow, separates, simplex
 from maxmargin import CertificateError, Inseparable, Separable, Undecided, separate
 from maxmargin.numerics.rational import BeyondReachError, IntegerRows, null_vector
 from maxmargin.separability import candidates
-from maxmargin.separability.linear import trivial_certificate
 from maxmargin.separability.nearest_point import nearest_points
+from maxmargin.separability.search import trivial_certificate
 
 SQUARE = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
 ROOT = Path(__file__).resolve().parents[1]

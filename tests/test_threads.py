@@ -62,7 +62,7 @@ def blas_threads() -> set[int]:
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_model_does_not_depend_on_threads(model, classes, monkeypatch):
     monkeypatch.setattr(threads, "cpu_count", lambda: 2)
-    monkeypatch.setattr("maxmargin.estimators.tasks.MIN_THREADED_ENTRIES", 0)
+    monkeypatch.setattr("maxmargin.estimators.linear.MIN_THREADED_ENTRIES", 0)
     X, y = rows(classes=classes)
     one, two = (model.set_params(n_jobs=count).fit(X, y).decision_function(X) for count in (1, 2))
     assert one.tobytes() == two.tobytes()
@@ -198,7 +198,7 @@ def test_classes_in_threads_of_their_own(monkeypatch):
     model.fit(*rows())
     assert seen == {threading.get_ident()}
     seen.clear()
-    monkeypatch.setattr("maxmargin.estimators.tasks.MIN_THREADED_ENTRIES", 0)
+    monkeypatch.setattr("maxmargin.estimators.linear.MIN_THREADED_ENTRIES", 0)
     model.fit(*rows())
     assert threading.get_ident() not in seen
     seen.clear()

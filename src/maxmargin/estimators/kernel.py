@@ -15,17 +15,17 @@ from ..certificates.definiteness import check_kernel
 from ..certificates.expansions import KernelPoint
 from ..data.rows import canonical
 from ..data.units import check_constant
+from ..fit.deadline import Deadline
 from ..fit.report import Report
 from ..kernels.functions import Precomputed
 from ..kernels.names import kernel_named, width
 from ..numerics.representable import refuse_rounded
-from ..problem.multiclass import SCHEMES, parts_of
+from ..problem.multiclass import SCHEMES
 from ..problem.problem import Problem
 from ..problem.status import Status
-from .kernel_machine import DistinctKernelRows
+from .kernel_tasks import KernelTasks, Support, support_of
 from .prediction import CertifiedClassifier, KernelDecision
 from .progress import Reporter
-from .tasks import KernelData, KernelTasks, KernelTaskSolution, store_results
 from .validation import (
     BOOLEAN,
     COMMON,
@@ -42,22 +42,16 @@ from .validation import (
 CHECKS: Checks = COMMON | {
     "kernel": (
         lambda kernel: isinstance(kernel, str) or callable(kernel),
-        'kernel must be one of SVC\'s names, such as "rbf" or "linear", another of `pairwise_kernels`, or a '
-        "function of two matrices; got {!r}.",
+        'one of SVC\'s names, such as "rbf" or "linear", another of `pairwise_kernels`, or a function of two matrices; '
+        "got {!r}",
     ),
-    "break_ties": (lambda ties: isinstance(ties, BOOLEAN), "break_ties must be True or False; got {!r}."),
-    "cache_size": (
-        lambda megabytes: is_number(megabytes) and megabytes > 0,
-        "cache_size must be a positive number of megabytes; got {!r}.",
-    ),
-    "multi_class": (lambda scheme: scheme in SCHEMES, 'multi_class must be "ovr" or "ovo"; got {!r}.'),
-    "decision_function_shape": (
-        lambda scheme: scheme in SCHEMES,
-        'decision_function_shape must be "ovr" or "ovo"; got {!r}.',
-    ),
+    "break_ties": (lambda ties: isinstance(ties, BOOLEAN), "True or False; got {!r}"),
+    "cache_size": (lambda size: is_number(size) and size > 0, "a positive number of megabytes; got {!r}"),
+    "multi_class": (lambda scheme: scheme in SCHEMES, '"ovr" or "ovo"; got {!r}'),
+    "decision_function_shape": (lambda scheme: scheme in SCHEMES, '"ovr" or "ovo"; got {!r}'),
     "max_iter": (
-        lambda rounds: is_whole(rounds, 1) or (is_whole(rounds) and rounds == -1),
-        "max_iter must be a whole number of rounds, at least 1, or -1 for no limit; got {!r}.",
+        lambda rounds: is_whole(rounds, -1) and rounds != 0,
+        "a whole number of rounds, at least 1, or -1 for no limit; got {!r}",
     ),
 }
 
@@ -244,16 +238,42 @@ default="rbf"
         algorithm = kernel_algorithm(self.algorithm, problem)
         if problem.hard:
             refuse_rounded(X)
-        data = self._training_data(problem, algorithm, X, y, sample_weight)
-        tasks = KernelTasks(self, problem, algorithm, data)
+        precomputed = self.kernel == "precomputed"  # a kernel matrix is dense
+        X, y = validate_rows(self, X, y, accept_sparse=False if precomputed else "csr", order="C")
+        if precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"A precomputed kernel is a square matrix, one row and one column for each sample; got shape {X.shape}."
+            )
+        targets = encode_targets(problem, self.class_weight, X, y, sample_weight)
+        if self.multi_class == "ovr" and targets.classes.size > 2 and self.decision_function_shape == "ovo":
+            raise ValueError(
+                'decision_function_shape="ovo" is one value a pair of classes, which multi_class="ovr" has none of: '
+                'set multi_class="ovo".'
+            )
+        X = canonical(X)
+        gamma = width(self.gamma, X, targets.sample_weights)
+        tasks = KernelTasks(
+            self, problem, algorithm, kernel_named(self.kernel, X, gamma, self.degree, self.coef0), X, targets
+        )
+        check_kernel(tasks.kernel, tasks.rows.X, self.cache_size * MEGABYTE)
         reporter = Reporter(
-            self, data.X, data.targets.y, sample_weight, tasks.names, tasks.sequential,
-            lambda points: self._model(data, points),
-        )  # fmt: skip
-        found = tasks.solve(reporter)
-        self._store(data, tasks, found)
-        for name, one in zip(tasks.names, found, strict=True):
-            reporter.end_task(name, one.solution.status)
+            self,
+            X,
+            y,
+            sample_weight,
+            tasks.names,
+            tasks.sequential,
+            lambda points: self._fitted(tasks, points),
+        )
+        with Deadline(self.max_time) as deadline:
+            found = tasks.solve(reporter, deadline)
+        self.class_weight_, self.gamma_, self.shape_fit_ = targets.class_weights, gamma, X.shape
+        certificates, supports = tasks.certificates(found)
+        solutions = [one.solution for one in found]
+        self._store(tasks.names, solutions, certificates, [one.verdict for one in found])
+        self._store_machine(tasks, supports, [solution.point.intercept for solution in solutions])
+        for name, solution in zip(tasks.names, solutions, strict=True):
+            reporter.end_task(name, solution.status)
         reporter.end()
         return self
 
@@ -269,82 +289,34 @@ default="rbf"
         check_constant(problem)
         return problem
 
-    def _training_data(
-        self, problem: Problem, algorithm: Algorithm | Decomposition, X: Any, y: Any, sample_weight: Any
-    ) -> KernelData:
-        """Validate the data, encode the labels and weight the rows, make the kernel, merge equal rows."""
-        precomputed = self.kernel == "precomputed"  # a kernel matrix is dense
-        X, y = validate_rows(self, X, y, accept_sparse=False if precomputed else "csr", order="C")
-        if precomputed and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                f"A precomputed kernel is a square matrix, one row and one column for each sample; got shape {X.shape}."
-            )
-        targets = encode_targets(problem, self.class_weight, X, y, sample_weight)
-        scheme = parts_of(self.multi_class, targets.classes.size)
-        if scheme.name == "ovr" and targets.classes.size > 2 and self.decision_function_shape == "ovo":
-            raise ValueError(
-                'decision_function_shape="ovo" is one value a pair of classes, which multi_class="ovr" has none of: '
-                'set multi_class="ovo".'
-            )
-        X = canonical(X)
-        gamma = width(self.gamma, X, targets.sample_weights)
-        kernel = kernel_named(self.kernel, X, gamma, self.degree, self.coef0)
-        rows = DistinctKernelRows(kernel, X, targets.codes, targets.weights, in_order=not algorithm.shuffle)
-        check_kernel(kernel, rows.X, self.cache_size * MEGABYTE)
-        return KernelData(X, targets, scheme, kernel, gamma, rows)
-
     @property
     def fit_status_(self) -> int:
         """0 where the fit is certified to `tol`, else 1."""
         return int(self.status_ is not Status.CERTIFIED)
 
-    def _store(self, data: KernelData, tasks: KernelTasks, found: list[KernelTaskSolution]) -> None:
-        """Set the fitted attributes."""
-        self.classes_, self.class_weight_ = data.targets.classes, data.targets.class_weights
-        self.multi_class_, self.gamma_, self.shape_fit_ = self.multi_class, data.gamma, data.X.shape
-        certificates, supports = tasks.certificates(found)
-        solutions = [one.solution for one in found]
-        store_results(self, tasks.names, solutions, certificates, [one.verdict for one in found])
-        self._store_machine(data, supports, [solution.point.intercept for solution in solutions])
-
-    def _store_machine(
-        self, data: KernelData, supports: list[tuple[np.ndarray, np.ndarray]], intercepts: list[float]
-    ) -> None:
-        """Set the attributes that predict, from rows and coefficients of each task."""
-        n, codes = data.X.shape[0], data.targets.codes
-        is_support = np.zeros(n, dtype=bool)
-        for rows, _ in supports:
-            is_support[rows] = True
-        used = np.flatnonzero(is_support)
+    def _store_machine(self, tasks: KernelTasks, supports: list[Support], intercepts: list[float]) -> None:
+        """Set the attributes that predict, from the support vectors and the intercept of each task."""
+        kernel, codes, n = tasks.kernel, tasks.targets.codes, tasks.targets.y.size
+        self.classes_, self.multi_class_ = tasks.targets.classes, self.multi_class
+        used = np.unique(np.concatenate([rows for rows, _ in supports]))
         used = used[np.argsort(codes[used], kind="stable")]  # sorted by class, as in SVC
         self.support_ = used.astype(np.int32)
-        self.n_support_ = np.bincount(codes[used], minlength=data.scheme.count).astype(np.int32)
-        self.support_vectors_ = np.empty((0, n)) if isinstance(data.kernel, Precomputed) else data.X[used]
+        self.n_support_ = np.bincount(codes[used], minlength=tasks.scheme.count).astype(np.int32)
+        self.support_vectors_ = np.empty((0, n)) if isinstance(kernel, Precomputed) else tasks.X[used]
         column, coefficients = np.empty(n, np.intp), np.zeros((len(supports), used.size))
         column[used] = np.arange(used.size)
         for line, (rows, values) in zip(coefficients, supports, strict=True):
             line[column[rows]] = values
-        self.dual_coef_ = data.scheme.packed(coefficients, codes[used])
+        self.dual_coef_ = tasks.scheme.packed(coefficients, codes[used])
         self.intercept_ = np.array(intercepts)
-        self.make_machine(data.kernel)
+        self.make_machine(kernel)
 
-    def _model(self, data: KernelData, points: list[tuple[KernelPoint, np.ndarray]]) -> dict[str, Any]:
-        """Return the fitted attributes of a classifier with these points, one for each task.
-
-        Parameters
-        ----------
-        data : KernelData
-        points : list of (KernelPoint, ndarray of int)
-            The point on some distinct rows of the fit, and which these are.
-        """
-        supports = []
-        for point, places in points:
-            coefficients = data.rows.on_all_rows(point.coefficients, places)
-            rows = np.flatnonzero(coefficients)
-            supports.append((rows, coefficients[rows]))
+    def _fitted(self, tasks: KernelTasks, points: list[tuple[KernelPoint, np.ndarray]]) -> dict[str, Any]:
+        """Return the attributes with which a classifier predicts, from one point per task and its distinct rows."""
+        on_all_rows = [tasks.rows.on_all_rows(point.coefficients, places) for point, places in points]
         model = copy(self)
-        model.classes_, model.multi_class_ = data.targets.classes, self.multi_class
-        model._store_machine(data, supports, [point.intercept for point, _ in points])
+        intercepts = [point.intercept for point, _ in points]
+        model._store_machine(tasks, [support_of(coefficients) for coefficients in on_all_rows], intercepts)
         return vars(model)
 
 

@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..algorithms import ALGORITHMS, Algorithm
 from ..certificates.certificate import INTERCEPT
+from ..certificates.sample import Sample
+from ..certificates.verdicts import Verdict
 from ..data.rows import Patterns
-from ..fit.report import Report, Solution
+from ..data.task import Task
+from ..fit.deadline import Deadline
+from ..fit.driver import solve
+from ..fit.exact import is_small
+from ..fit.policy import Choice, choose
+from ..fit.presolve import SelectedRows
+from ..fit.report import Job, Report, Solution, Stopping
+from ..numerics.lazy_generator import LazyGenerator
 from ..numerics.representable import refuse_rounded
-from ..numerics.sparse_columns import without_empty_columns
+from ..numerics.sparse_columns import Columns, without_empty_columns
+from ..numerics.stop_check import StopCheck
+from ..numerics.threads import jobs
 from ..problem.problem import Problem
-from ..separability.linear import on_all_columns
+from ..separability.linear import LinearSearch, on_all_columns
+from ..separability.search import fit_task
 from .prediction import CertifiedClassifier, LinearDecision, Robust
-from .progress import Reporter
-from .tasks import LinearTasks, TrainingData, store_results
+from .progress import Reporter, solve_tasks
 from .validation import (
     BOOLEAN,
     COMMON,
-    NORM,
     Checks,
+    Targets,
     check_parameters,
+    draw_seeds,
     encode_targets,
     is_number,
     is_whole,
@@ -34,21 +47,18 @@ from .validation import (
 )
 
 LARGE_P = 100.0  # stands for p="log" until the number of features is known
-CHECKS: Checks = (
-    NORM
-    | COMMON
-    | {
-        "norm_power": (
-            lambda power: is_number(power) and power in (1, 2),
-            "norm_power must be 2 (half the squared norm) or 1 (the norm itself); got {!r}.",
-        ),
-        "max_iter": (
-            lambda rounds: is_whole(rounds, 1),
-            "max_iter must be a whole number of rounds, at least 1; got {!r}.",
-        ),
-        "warm_start": (lambda warm: isinstance(warm, BOOLEAN), "warm_start must be True or False; got {!r}."),
-    }
-)
+# Entries of all classes below which exact stages end sooner than another thread begins.
+MIN_THREADED_ENTRIES = 2e6
+CHECKS: Checks = COMMON | {
+    # `Problem` checks the range of p
+    "p": (lambda p: p == "log" or is_number(p), 'a number from 1 to inf, or "log"; got p={!r}'),
+    "norm_power": (
+        lambda power: is_number(power) and power in (1, 2),
+        "2 (half the squared norm) or 1 (the norm itself); got {!r}",
+    ),
+    "max_iter": (lambda rounds: is_whole(rounds, 1), "a whole number of rounds, at least 1; got {!r}"),
+    "warm_start": (lambda warm: isinstance(warm, BOOLEAN), "True or False; got {!r}"),
+}
 
 
 @dataclass(eq=False, repr=False)
@@ -212,12 +222,20 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         targets = encode_targets(problem, self.class_weight, rows, y, sample_weight)
         if self.p == "log":
             problem = replace(problem, p=max(2.0, 2.0 * np.log(columns.count)))
-        algorithm = linear_algorithm(self.algorithm, problem)
-        data = TrainingData(given, rows, columns, Patterns(rows), targets)
-        start = self._last_solution(data) if self.warm_start else (None, None)
-        tasks = LinearTasks(self, problem, algorithm, data, *start)
-        reporter = Reporter(self, given, y, sample_weight, tasks.names, tasks.workers == 1, data.model)
-        self._store(data, tasks.names, tasks.solve(reporter))
+        tasks = LinearTasks(self, problem, rows, columns, targets)
+        reporter = Reporter(self, given, y, sample_weight, tasks.names, tasks.workers == 1, tasks.fitted)
+        with Deadline(self.max_time) as deadline:
+            solutions = solve_tasks(
+                lambda k, part: tasks.solve(k, reporter, part), len(tasks.names), tasks.workers, deadline
+            )
+        vars(self).update(tasks.fitted([(solution.w, solution.b) for solution in solutions]))
+        self.class_weight_ = targets.class_weights
+        certificates = [solution.certificate for solution in solutions]
+        verdicts = [
+            None if solution.verdict is None else on_all_columns(solution.verdict, columns)
+            for solution in solutions
+        ]
+        self._store(tasks.names, solutions, certificates, verdicts)
         reporter.end()
         return self
 
@@ -233,30 +251,103 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
             power=int(self.norm_power),
         )
 
-    def _last_solution(
-        self, data: TrainingData
-    ) -> tuple[list[np.ndarray] | None, list[tuple[np.ndarray, float]] | None]:
-        """Return the dual variables and the (w, b) of the last fit, where a warm start may use them; else None."""
-        if not np.array_equal(data.targets.classes, getattr(self, "classes_", ())):
-            return None, None
-        parts = self.certificate_.certificates
-        duals = [part.alpha for part in parts] if parts[0].rows == data.targets.y.size else None
-        if self.coef_.shape[1] != data.columns.count:
-            return duals, None
-        coef = data.columns.restrict(self.coef_)
-        return duals, [(w, float(b)) for w, b in zip(coef, self.intercept_, strict=True)]
 
-    def _store(self, data: TrainingData, names: list[Any], solutions: list[Solution]) -> None:
-        """Set the fitted attributes."""
-        self.classes_, self.class_weight_ = data.targets.classes, data.targets.class_weights
-        self.coef_ = data.columns.restore(np.array([solution.w for solution in solutions]))
-        self.intercept_ = np.array([solution.b for solution in solutions])
-        verdicts = [
-            None if solution.verdict is None else on_all_columns(solution.verdict, data.columns)
-            for solution in solutions
-        ]
-        certificates = [solution.certificate for solution in solutions]
-        store_results(self, names, solutions, certificates, verdicts)
+class LinearTasks:
+    """The binary tasks of one linear fit, which share rows and the deadline.
+
+    Parameters
+    ----------
+    model : MaxMarginClassifier
+        Its parameters, and with `warm_start` its last fit.
+    problem : Problem
+    X : ndarray or CSR matrix of shape (n, k)
+        The data on the columns with entries.
+    columns : Columns
+        Which these are.
+    targets : Targets
+        Labels and weights.
+
+    Attributes
+    ----------
+    names : list
+        The positive class of each task; None for two classes.
+    workers : int
+        Tasks that are solved at the same time.
+    """
+
+    def __init__(self, model: Any, problem: Problem, X: Any, columns: Columns, targets: Targets) -> None:
+        self.model, self.problem, self.columns, self.targets = model, problem, columns, targets
+        self.algorithm = linear_algorithm(model.algorithm, problem)
+        self.names = [None] if targets.classes.size == 2 else list(targets.classes)
+        self.patterns, self.selected, norms, self._kept = Patterns(X), None, None, slice(None)
+        n, selected = targets.y.size, targets.selected
+        if selected is None:
+            norms = np.sqrt(self.patterns.square)
+        else:
+            self.patterns, self._kept = self.patterns.some(selected), selected
+            self.selected = SelectedRows(selected, n)
+        self.sample = Sample(X, np.zeros(n), targets.weights, norms, columns=columns)
+        workers = jobs(model.n_jobs, len(self.names))  # refuses an n_jobs of 0, whatever the size
+        entries = self.patterns.entries * len(self.names)
+        quick = self.algorithm is None and problem.euclidean and entries < MIN_THREADED_ENTRIES
+        self.workers = 1 if quick and is_small(problem, self.patterns) else workers
+        self._start = self._last_solution() if model.warm_start else (None, None)
+        self._seeds = draw_seeds(model.random_state, targets.classes.size)
+
+    def fitted(self, points: Sequence[tuple[np.ndarray, float]]) -> dict[str, Any]:
+        """Return the attributes with which a classifier predicts, from one (w, b) per task."""
+        coef = self.columns.restore(np.array([w for w, _ in points]))
+        return {
+            "classes_": self.targets.classes,
+            "coef_": coef,
+            "intercept_": np.array([b for _, b in points]),
+        }
+
+    def _last_solution(self) -> tuple[list[np.ndarray] | None, list[tuple[np.ndarray, float]] | None]:
+        """Return the dual variables and the (w, b) of the last fit, where a warm start may use them; else None."""
+        model, targets = self.model, self.targets
+        if not np.array_equal(targets.classes, getattr(model, "classes_", ())):
+            return None, None
+        parts = model.certificate_.certificates
+        duals = [part.alpha[self._kept] for part in parts] if parts[0].rows == targets.y.size else None
+        if model.coef_.shape[1] != self.columns.count:
+            return duals, None
+        coef = self.columns.restrict(model.coef_)
+        return duals, [(w, float(b)) for w, b in zip(coef, model.intercept_, strict=True)]
+
+    def solve(self, k: int, reporter: Reporter, deadline: Deadline) -> Solution:
+        """Solve task k, beginning with the dual variables and the (w, b) of the last fit if there are any."""
+        duals, points = self._start
+        targets, kept, several = self.targets, self._kept, len(self.names) > 1
+        signs = np.where(targets.y == targets.classes[k if several else 1], 1.0, -1.0)
+        task = Task(
+            self.problem, self.patterns, signs[kept], targets.weights[kept],
+            None if duals is None else duals[k], None if points is None else points[k], self.names[k],
+        )  # fmt: skip
+        algorithm, reason = self.algorithm, "asked for"
+        if algorithm is None:
+            check = StopCheck(deadline.interrupted, deadline.remaining)
+            algorithm, reason = choose(self.problem, self.patterns, task.y, check)
+        job = Job(
+            task,
+            Choice(algorithm, reason, self.algorithm is None, self.model._exact),
+            Stopping(self.model.tol, self.model.max_iter, deadline, reporter.report),
+            LazyGenerator(int(self._seeds[k])),
+            self.sample.with_labels(signs),
+            self.selected,
+            targets.codes[kept] if several else None,
+            cache(lambda: self._verdict(task.y, deadline)),
+        )
+        solution = solve(job)
+        reporter.end_task(task.label, solution.status)
+        return solution
+
+    def _verdict(self, y: np.ndarray, deadline: Deadline) -> Verdict:
+        """Return the verdict on whether the classes of a task are separable."""
+        n, classes = self.targets.y.size, self.targets.classes
+        sides = tuple(classes.tolist()) if classes.size == 2 else (False, True)
+        task = fit_task(self.problem, self.patterns.X, y, sides, deadline)
+        return LinearSearch(task, self.columns).verdict_of_fit(np.arange(n)[self._kept], n)
 
 
 def linear_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorithm | None:

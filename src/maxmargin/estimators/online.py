@@ -41,26 +41,20 @@ SHUFFLED_ENTRIES = 1 << 20
 
 
 CHECKS: Checks = COST | {
-    "trail": (lambda trail: trail in TRAILS, 'trail must be "average", "vote" or "last"; got {!r}.'),
-    "n_voters": (
-        lambda count: is_whole(count, 2),
-        "n_voters must be a whole number of at least 2; got {!r}.",
-    ),
-    "max_iter": (
-        lambda passes: is_whole(passes, 1),
-        "max_iter must be a whole number of at least 1; got {!r}.",
-    ),
+    "trail": (lambda trail: trail in TRAILS, '"average", "vote" or "last"; got {!r}'),
+    "n_voters": (lambda count: is_whole(count, 2), "a whole number of at least 2; got {!r}"),
+    "max_iter": (lambda passes: is_whole(passes, 1), "a whole number of at least 1; got {!r}"),
     "intercept_scaling": (
         lambda scaling: is_number(scaling) and 0 < scaling < np.inf,
-        "intercept_scaling must be a positive, finite number; got {!r}.",
+        "a positive, finite number; got {!r}",
     ),
     "radius": (
         lambda radius: radius is None or (is_number(radius) and 0 < radius < np.inf),
-        "radius must be a positive, finite number, or None; got {!r}.",
+        "a positive, finite number, or None; got {!r}",
     ),
     "hasher": (
         lambda hasher: hasher is None or isinstance(hasher, FeatureHasher) or is_whole(hasher, 1),
-        "hasher must be a FeatureHasher, a positive number of columns, or None; got {!r}.",
+        "a FeatureHasher, a positive number of columns, or None; got {!r}",
     ),
 }
 

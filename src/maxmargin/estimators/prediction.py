@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from ..certificates.certificate import Certificate, Certificates
+from ..certificates.verdicts import Verdict
 from ..data.rows import canonical
 from ..fit.report import Report
 from ..kernels.functions import Kernel, Linear, Precomputed
@@ -17,10 +19,10 @@ from ..numerics.norms import norm
 from ..numerics.threads import jobs, one_thread
 from ..problem.multiclass import Parts, parts_of
 from ..problem.problem import dual_exponent
-from ..problem.status import Status
+from ..problem.status import Status, worst
 from .kernel_machine import KernelMachine
 from .progress import CallbackSupportMixin
-from .validation import validate_rows
+from .validation import python_label, validate_rows
 
 _EPS = float(np.finfo(float).eps)
 _LEAST = float(np.finfo(float).smallest_subnormal)
@@ -35,6 +37,35 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     history_: list[Report]
     certificate_: Certificate | Certificates
     _exact = True  # small problems end with the exact step; a comparison of algorithms does without
+
+    def _store(
+        self,
+        names: list[Any],
+        solutions: Sequence[Any],
+        certificates: Sequence[Certificate],
+        verdicts: Sequence[Verdict | None],
+    ) -> None:
+        """Set how the fit ended, its certificate and, of hard margins without a separator, `verdict_`.
+
+        Parameters
+        ----------
+        names : list
+            The label of each binary task; None is the only one.
+        solutions : sequence of Solution or KernelSolution
+        certificates : sequence of Certificate
+        verdicts : sequence of Verdict or None
+            None for tasks with a separator.
+        """
+        self.n_iter_ = max(solution.rounds for solution in solutions)
+        self.status_ = worst(solution.status for solution in solutions)
+        self.history_ = [report for solution in solutions for report in solution.history]
+        one = len(certificates) == 1
+        self.certificate_ = certificates[0] if one else Certificates(tuple(names), tuple(certificates))
+        vars(self).pop("verdict_", None)  # of the last fit
+        pairs = zip(names, verdicts, strict=True)
+        found = {python_label(name): verdict for name, verdict in pairs if verdict is not None}
+        if found:
+            self.verdict_ = found if len(names) > 1 else found[None]
 
 
 class LinearDecision:

@@ -42,18 +42,18 @@ IMA_OF_THE_PAPERS = IMA(increment=0.02, budget=6000)
 CHECKS: Checks = {
     "step": (
         lambda step: is_whole(step, 1) or (is_number(step) and 0 < step < 1),
-        "step must be a whole number of features, at least 1, or a share between 0 and 1; got {!r}.",
+        "a whole number of features, at least 1, or a share between 0 and 1; got {!r}",
     ),
     "n_features_to_select": (
         lambda select: (
             select in (None, "cv") or is_whole(select, 1) or (is_number(select) and 0 < select <= 1)
         ),
-        'n_features_to_select must be a whole number of at least 1, a share in (0, 1], "cv" or None; got {!r}.',
+        'a whole number of at least 1, a share in (0, 1], "cv" or None; got {!r}',
     ),
-    "aggregate": (lambda name: name in ("sum", "max"), 'aggregate must be "sum" or "max"; got {!r}.'),
+    "aggregate": (lambda name: name in ("sum", "max"), '"sum" or "max"; got {!r}'),
     "p": (
         lambda p: p == "log" or (is_number(p) and p >= 1),
-        'p must be a number from 1 to inf, or "log"; got p={!r}.',
+        'a number from 1 to inf, or "log"; got p={!r}',
     ),
 }
 

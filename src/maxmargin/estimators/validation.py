@@ -21,7 +21,6 @@ from .progress import with_callbacks
 
 SMALLEST_NORMAL = float(np.finfo(float).smallest_normal)
 
-BOOLEAN = (bool, np.bool_)
 # Size of the sample of labels in which classes are found first, and how many are looked for in all rows: each takes a
 # pass.
 SAMPLED_LABELS, MAX_COMPARED = 1000, 8
@@ -68,60 +67,45 @@ def is_number(value: Any) -> bool:
 
 def is_whole(value: Any, least: float = -math.inf) -> bool:
     """Return whether a value is an integer of at least `least`; booleans are not."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+    return isinstance(value, Integral) and is_number(value) and int(value) >= least
 
 
-# A parameter's name, the test that its value has to pass, and the message where it does not.
-Checks = dict[str, tuple[Callable[[Any], bool], str]]
+# By name of a parameter: the test that its value has to pass, and what it must be where it does not.
+Checks = dict[str, tuple[Callable[[Any], Any], str]]
 
+BOOLEAN = (bool, np.bool_)
+TOL = "positive: it is the certified gap, and a gap of 0 cannot be proved; got tol={!r}"
+THREADS = "a whole number of threads, -1 for as many as there are processors, or None; got {!r}"
 COST: Checks = {
-    "C": (
-        lambda C: is_number(C) and C > 0.0,
-        "C must be a positive number, or inf for the hard margin; got C={!r}.",
-    )
-}
-NORM: Checks = {
-    "p": (  # `Problem` checks the range of numbers
-        lambda p: p == "log" or is_number(p),
-        'p must be a number from 1 to inf, or "log"; got p={!r}.',
-    )
+    "C": (lambda C: is_number(C) and C > 0, "a positive number, or inf for the hard margin; got C={!r}"),
 }
 COMMON: Checks = COST | {
-    "intercept_scaling": (is_number, "intercept_scaling must be a number; got intercept_scaling={!r}."),
-    "tol": (
-        lambda tol: is_number(tol) and 0.0 < tol < np.inf,
-        "tol must be positive: it is the certified gap, and a gap of 0 cannot be proved; got tol={!r}.",
-    ),
-    "fit_intercept": (lambda fit: isinstance(fit, BOOLEAN), "fit_intercept must be True or False; got {!r}."),
+    "intercept_scaling": (is_number, "a number; got intercept_scaling={!r}"),
+    "tol": (lambda tol: is_number(tol) and 0 < tol < np.inf, TOL),
+    "fit_intercept": (lambda fit: isinstance(fit, BOOLEAN), "True or False; got {!r}"),
     "max_time": (
-        lambda seconds: seconds is None or (is_number(seconds) and seconds > 0.0),
-        "max_time must be a positive number of seconds, or None; got {!r}.",
+        lambda seconds: seconds is None or (is_number(seconds) and seconds > 0),
+        "a positive number of seconds, or None; got {!r}",
     ),
-    "n_jobs": (
-        lambda n_jobs: n_jobs is None or (is_whole(n_jobs) and n_jobs != 0),
-        "n_jobs must be a whole number of threads, -1 for as many as there are processors, or None; got {!r}.",
-    ),
+    "n_jobs": (lambda n_jobs: n_jobs is None or (is_whole(n_jobs) and n_jobs != 0), THREADS),
     "callback": (
         lambda callback: callback is None or callable(callback),
-        "callback must be a function of a report, or None; got {!r}.",
+        "a function of a report, or None; got {!r}",
     ),
-    "intercept": (
-        lambda intercept: intercept in ("free", "augmented"),
-        'intercept must be "free" or "augmented"; got {!r}.',
-    ),
+    "intercept": (lambda intercept: intercept in ("free", "augmented"), '"free" or "augmented"; got {!r}'),
     "random_state": (  # check_random_state raises for what is no seed
-        lambda seed: int(seed) >= 0 if isinstance(seed, Integral) else bool(check_random_state(seed)),
-        "random_state must be a whole number of at least 0; got {!r}.",
+        lambda seed: int(seed) >= 0 if isinstance(seed, Integral) else check_random_state(seed),
+        "a whole number of at least 0; got {!r}",
     ),
 }
 
 
 def check_parameters(model: Any, checks: Checks) -> None:
     """Refuse the first parameter of an estimator whose value fails its check."""
-    for name, (is_valid, message) in checks.items():
+    for name, (is_valid, what) in checks.items():
         value = getattr(model, name)
         if not is_valid(value):
-            raise ValueError(message.format(value))
+            raise ValueError(f"{name} must be {what.format(value)}.")
 
 
 def named_algorithm(
@@ -186,11 +170,6 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
     ValueError
         If X or y cannot be used; of text and missing entries, the message names the column.
     """
-    if _is_ready(estimator, X, y, options):
-        if options.get("reset", True):
-            estimator.n_features_in_ = X.shape[1]
-            vars(estimator).pop("feature_names_in_", None)
-        return X, y
     if hasattr(X, "collect_schema"):  # of polars
         refuse_queries_and_dates(X)
     options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]} | options
@@ -202,27 +181,6 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
         if message is None:
             raise
         raise ValueError(message) from None
-
-
-def _is_ready(estimator: Any, X: Any, y: Any, options: Mapping[str, Any]) -> bool:
-    """Return whether `validate_data` would return X and y as they are: its 0.3 ms are as long as a small fit."""
-    if type(X) is not np.ndarray or type(y) is not np.ndarray or not options.keys() <= {"order", "reset"}:
-        return False
-    known = vars(estimator)
-    if not options.get("reset", True) and (
-        "feature_names_in_" in known or X.shape[1:] != (known.get("n_features_in_"),)
-    ):
-        return False
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(
-            X.ndim == 2
-            and X.size
-            and X.dtype in (np.float64, np.float32)
-            and X.flags.c_contiguous
-            and y.shape == X.shape[:1]
-            and (y.dtype.kind in "biuU" or (y.dtype.kind == "f" and np.isfinite(y).all()))
-            and np.isfinite(X.sum())
-        )
 
 
 # labels and weights
@@ -252,11 +210,6 @@ class Targets:
     selected: np.ndarray | None
     classes: np.ndarray
     class_weights: np.ndarray
-
-    @property
-    def kept(self) -> Any:
-        """An index of the rows of positive weight."""
-        return slice(None) if self.selected is None else self.selected
 
     @cached_property
     def codes(self) -> np.ndarray:
@@ -301,12 +254,20 @@ def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, s
         weights = sample_weights.copy()
         for label, factor in zip(classes, class_weights, strict=True):
             weights[y == label] *= factor
-    positive = weights > 0.0
-    if not positive.all():
-        _check_weighted_classes(classes, y[positive], problem.hard)
-    _check_costs(problem, weights[positive])
-    selected = None if positive.all() else np.flatnonzero(positive)
-    return Targets(y, sample_weights, weights, selected, classes, class_weights)
+    selected = np.flatnonzero(weights > 0.0)
+    all_rows = selected.size == y.size
+    missing = [] if all_rows else np.setdiff1d(classes, y[selected]).tolist()
+    if classes.size - len(missing) < 2:
+        raise ValueError(
+            "class_weight leaves rows of only one class with a positive weight: raise the zero weights."
+        )
+    if missing and problem.hard:
+        raise ValueError(
+            f"class_weight leaves no row of class {missing[0]!r} with a positive weight, and a hard margin (C=inf) has "
+            "two sides: raise the zero weight, or leave the class out of the data."
+        )
+    _check_costs(problem, weights[selected])
+    return Targets(y, sample_weights, weights, None if all_rows else selected, classes, class_weights)
 
 
 def distinct_labels(y: np.ndarray) -> np.ndarray:
@@ -380,24 +341,6 @@ def _class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray, weight
     if not (np.isfinite(factors) & (factors >= 0.0)).all():
         raise ValueError(f"class_weight must hold finite numbers of at least 0; got {class_weight!r}.")
     return factors
-
-
-def _check_weighted_classes(classes: np.ndarray, y: np.ndarray, hard: bool) -> None:
-    """Refuse weights that leave rows of one class only; of hard margins, that leave out a class.
-
-    `y` are the labels of rows with positive weight.
-    """
-    left = np.unique(y)
-    if left.size < 2:
-        raise ValueError(
-            "class_weight leaves rows of only one class with a positive weight: raise the zero weights."
-        )
-    if hard and left.size < classes.size:
-        missing = np.setdiff1d(classes, left).tolist()
-        raise ValueError(
-            f"class_weight leaves no row of class {missing[0]!r} with a positive weight, and a hard margin (C=inf) has "
-            "two sides: raise the zero weight, or leave the class out of the data."
-        )
 
 
 def _check_costs(problem: Problem, weights: np.ndarray) -> None:

@@ -13,7 +13,6 @@ products with the whole matrix: docs/separation.md has the measurements.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -34,10 +33,15 @@ from ..fit.schedules import BETTER, IDLE
 from ..fit.tracker import GramTracker
 from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
 from ..numerics.rational import ExactRows
-from ..numerics.sparse_columns import without_empty_columns
 from ..problem.problem import Problem
-from .linear import LinearSearch, on_all_columns, trivial_certificate
-from .search import TRIVIAL, ExactDirection, SeparationTask, SeparatorSearch, without_zeros
+from .search import (
+    TRIVIAL,
+    ExactDirection,
+    SeparationTask,
+    SeparatorSearch,
+    trivial_certificate,
+    without_zeros,
+)
 
 CACHE_MEGABYTES = 200.0  # of kernel rows: more memory saves kernel values that would be computed again
 # Working sets in a search without `max_time`: as many as take some seconds (WORK entries of working sets, each visited
@@ -50,23 +54,6 @@ MIN_MARGIN = 1e-7
 # Share of `tol` at which decomposition ends: the certificate is rounded outwards and must still be within `tol`.
 TOL_SHARE = 0.9
 DECOMPOSITION = "decomposition"
-
-
-def kernel_verdict(kernel: Kernel, task: SeparationTask, rows: np.ndarray, n: int) -> Verdict:
-    """Return the verdict for a fit of a hard margin with a kernel.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    task : SeparationTask
-    rows : ndarray of int of shape (m,)
-        The places of the rows of the task among the n rows of the data.
-    n : int
-    """
-    if isinstance(kernel, Linear):
-        X, columns = without_empty_columns(task.X)
-        return on_all_columns(LinearSearch(replace(task, X=X), columns).verdict_of_fit(rows, n), columns)
-    return KernelSearch(kernel, task).verdict_of_fit(rows, n)
 
 
 def kernel_trivial_certificate(

@@ -21,7 +21,6 @@ from ..certificates.rows import certify
 from ..certificates.sample import Sample
 from ..certificates.separators import LinearSeparator, attained_margin, exact_attained_margin
 from ..certificates.verdicts import Inseparable, Verdict
-from ..data.duplicates import merge
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..fit.driver import solve
@@ -36,7 +35,7 @@ from ..numerics.sums import Compensated
 from ..problem.intercept import best_intercept
 from ..problem.problem import Problem
 from .nearest_point import UNDERFLOW
-from .search import TRIVIAL, ExactDirection, SeparationTask, SeparatorSearch
+from .search import TRIVIAL, ExactDirection, SeparationTask, SeparatorSearch, trivial_certificate
 
 # Rounds of the fit that narrows the interval around the margin: more rounds narrow intervals of badly scaled data
 # further, fewer end sooner with a wider one.
@@ -206,94 +205,6 @@ def _unscaled(w: np.ndarray, rows: IntegerRows) -> np.ndarray:
     exponent = exponent + rows.exponents - rows.bits
     top = int(exponent[mantissa != 0.0].max(initial=-(2**31)))
     return np.ldexp(mantissa, np.clip(exponent - top, -1100, 0).astype(np.int32))
-
-
-def trivial_certificate(X: Any, y: np.ndarray, bias: bool) -> tuple[dict[int, Fraction] | None, np.ndarray]:
-    """Return weights of one or two rows that prove by themselves that there is no separator; and the distinct rows.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, d), no zeros stored
-    y : ndarray of shape (n,), entries -1.0 and 1.0
-    bias : bool
-        With a bias, equal rows of both classes are a proof; without one, rows y_i x_i that point in opposite
-        directions, or a row of zeros.
-
-    Returns
-    -------
-    weights : dict of row to Fraction, or None
-        Of sum one, exact.
-    distinct : ndarray of int
-        The first of each set of equal rows.
-    """
-    groups, distinct = _equal_rows(X)
-    if bias:
-        pairs = _of_both_signs(groups, y)
-        return (dict.fromkeys(pairs[0], Fraction(1, 2)) if pairs else None), distinct
-    firsts = _first_entries(X)
-    zeros = np.flatnonzero(firsts == 0.0)
-    if zeros.size:
-        return {int(zeros[0]): Fraction(1)}, distinct
-    # Parallel rows have equal quotients by their first entries, also after rounding; the few other rows with equal
-    # rounded quotients are sorted out in rational numbers.
-    groups, _ = _equal_rows(_divided(X, firsts))
-    for pair in _of_both_signs(groups, y * np.sign(firsts)):
-        one, two = (Fraction(float(firsts[i])) for i in pair)
-        if _parallel(X, pair, one, two):
-            one, two = abs(one), abs(two)  # two y_i x_i = -one y_j x_j
-            weights = two / (one + two), one / (one + two)
-            return dict(zip(pair, weights, strict=True)), distinct
-    return None, distinct
-
-
-def _equal_rows(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the set of equal rows that each row belongs to, and the first row of each set."""
-    ones = np.ones(X.shape[0])
-    groups = merge(X, ones, ones).groups
-    return groups, np.sort(np.unique(groups, return_index=True)[1])
-
-
-def _of_both_signs(groups: np.ndarray, signs: np.ndarray) -> list[tuple[int, int]]:
-    """Return the first row of either sign of each set that has both, in the order of the later of the two rows."""
-    size = int(groups.max()) + 1
-    found = []
-    for sign in (1.0, -1.0):
-        first = np.full(size, signs.size)
-        rows = np.flatnonzero(signs == sign)
-        np.minimum.at(first, groups[rows], rows)
-        found.append(first)
-    both = np.flatnonzero(np.maximum(*found) < signs.size)
-    pairs = [(int(min(a, b)), int(max(a, b))) for a, b in zip(found[0][both], found[1][both], strict=True)]
-    return sorted(pairs, key=lambda pair: pair[::-1])
-
-
-def _first_entries(X: Any) -> np.ndarray:
-    """Return the first entry of each row that is not zero; 0.0 where there is none."""
-    if sp.issparse(X):
-        used = np.diff(X.indptr) > 0
-        firsts = np.zeros(X.shape[0])
-        firsts[used] = X.data[X.indptr[:-1][used]]
-        return firsts
-    return np.asarray(X[np.arange(X.shape[0]), np.argmax(X != 0.0, axis=1)], dtype=float)
-
-
-def _divided(X: Any, by: np.ndarray) -> Any:
-    """Return the rows, each divided by its number."""
-    with np.errstate(over="ignore"):
-        if not sp.issparse(X):
-            return X / by[:, None]
-        data = X.data / np.repeat(by, np.diff(X.indptr))
-        return sp.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
-
-
-def _parallel(X: Any, pair: tuple[int, int], one: Fraction, two: Fraction) -> bool:
-    """Return whether the first row times `two` is the second times `one`, exactly."""
-    first, second = (X[i].toarray().ravel() if sp.issparse(X) else X[i] for i in pair)
-    return all(
-        Fraction(a) * two == Fraction(b) * one
-        for a, b in zip(first.tolist(), second.tolist(), strict=True)
-        if a or b
-    )
 
 
 def inner_radius(

@@ -5,7 +5,7 @@ alpha >= 0, not all zero, with sum alpha_i y_i (phi(x_i), 1) = 0. Floating point
 verdict is given before one is proved: a separator by its margin, rounded outwards, weights by a sum of the rows in
 rational numbers. The steps are
 
-1. trivial certificates: one or two rows that contradict each other (`linear.trivial_certificate`);
+1. trivial certificates: one or two rows that contradict each other (`trivial_certificate`);
 2. kernels: a separator by floating-point methods that take little time;
 3. floating-point candidates (`candidates`), and Wolfe's algorithm in exact arithmetic from their rows
    (`nearest_point`), which decides every problem that it can represent;
@@ -31,6 +31,7 @@ import scipy.sparse as sp
 
 from ..certificates.certificate import Certificate
 from ..certificates.verdicts import Inseparable, Separable, Undecided, Verdict
+from ..data.duplicates import merge
 from ..fit.deadline import Deadline
 from ..kernels.functions import Kernel
 from ..numerics.rational import BeyondReachError, ExactRows
@@ -216,3 +217,91 @@ class SeparatorSearch(ABC):
             "seconds": time.perf_counter() - self.deadline.began,
             "kernel": self.kernel,
         }
+
+
+def trivial_certificate(X: Any, y: np.ndarray, bias: bool) -> tuple[dict[int, Fraction] | None, np.ndarray]:
+    """Return weights of one or two rows that prove by themselves that there is no separator; and the distinct rows.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d), no zeros stored
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    bias : bool
+        With a bias, equal rows of both classes are a proof; without one, rows y_i x_i that point in opposite
+        directions, or a row of zeros.
+
+    Returns
+    -------
+    weights : dict of row to Fraction, or None
+        Of sum one, exact.
+    distinct : ndarray of int
+        The first of each set of equal rows.
+    """
+    groups, distinct = _equal_rows(X)
+    if bias:
+        pairs = _of_both_signs(groups, y)
+        return (dict.fromkeys(pairs[0], Fraction(1, 2)) if pairs else None), distinct
+    firsts = _first_entries(X)
+    zeros = np.flatnonzero(firsts == 0.0)
+    if zeros.size:
+        return {int(zeros[0]): Fraction(1)}, distinct
+    # Parallel rows have equal quotients by their first entries, also after rounding; the few other rows with equal
+    # rounded quotients are sorted out in rational numbers.
+    groups, _ = _equal_rows(_divided(X, firsts))
+    for pair in _of_both_signs(groups, y * np.sign(firsts)):
+        one, two = (Fraction(float(firsts[i])) for i in pair)
+        if _parallel(X, pair, one, two):
+            one, two = abs(one), abs(two)  # two y_i x_i = -one y_j x_j
+            weights = two / (one + two), one / (one + two)
+            return dict(zip(pair, weights, strict=True)), distinct
+    return None, distinct
+
+
+def _equal_rows(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the set of equal rows that each row belongs to, and the first row of each set."""
+    ones = np.ones(X.shape[0])
+    groups = merge(X, ones, ones).groups
+    return groups, np.sort(np.unique(groups, return_index=True)[1])
+
+
+def _of_both_signs(groups: np.ndarray, signs: np.ndarray) -> list[tuple[int, int]]:
+    """Return the first row of either sign of each set that has both, in the order of the later of the two rows."""
+    size = int(groups.max()) + 1
+    found = []
+    for sign in (1.0, -1.0):
+        first = np.full(size, signs.size)
+        rows = np.flatnonzero(signs == sign)
+        np.minimum.at(first, groups[rows], rows)
+        found.append(first)
+    both = np.flatnonzero(np.maximum(*found) < signs.size)
+    pairs = [(int(min(a, b)), int(max(a, b))) for a, b in zip(found[0][both], found[1][both], strict=True)]
+    return sorted(pairs, key=lambda pair: pair[::-1])
+
+
+def _first_entries(X: Any) -> np.ndarray:
+    """Return the first entry of each row that is not zero; 0.0 where there is none."""
+    if sp.issparse(X):
+        used = np.diff(X.indptr) > 0
+        firsts = np.zeros(X.shape[0])
+        firsts[used] = X.data[X.indptr[:-1][used]]
+        return firsts
+    return np.asarray(X[np.arange(X.shape[0]), np.argmax(X != 0.0, axis=1)], dtype=float)
+
+
+def _divided(X: Any, by: np.ndarray) -> Any:
+    """Return the rows, each divided by its number."""
+    with np.errstate(over="ignore"):
+        if not sp.issparse(X):
+            return X / by[:, None]
+        data = X.data / np.repeat(by, np.diff(X.indptr))
+        return sp.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
+
+
+def _parallel(X: Any, pair: tuple[int, int], one: Fraction, two: Fraction) -> bool:
+    """Return whether the first row times `two` is the second times `one`, exactly."""
+    first, second = (X[i].toarray().ravel() if sp.issparse(X) else X[i] for i in pair)
+    return all(
+        Fraction(a) * two == Fraction(b) * one
+        for a, b in zip(first.tolist(), second.tolist(), strict=True)
+        if a or b
+    )
