@@ -269,6 +269,14 @@ class TestCrossValidation:
             clf.fit(X, y)
         assert not hasattr(clf, "coef_")
 
+    @pytest.mark.parametrize("name", ["C", "p", "warm_start"])
+    def test_what_is_chosen_is_no_parameter(self, name):
+        clf = MaxMarginClassifierCV([0.1, 1.0])
+        assert not hasattr(clf, name)
+        assert name not in clf.get_params()
+        with pytest.raises(TypeError, match=name):
+            MaxMarginClassifierCV(**{name: 1.0})
+
     def test_scores_that_cannot_be_compared(self, cancer):
         X, y = cancer
         clf = MaxMarginClassifierCV([0.1, 1.0], cv=3, scoring=lambda model, X, y: np.nan)

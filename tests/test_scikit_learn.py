@@ -657,6 +657,18 @@ def test_a_choice_by_cross_validation_tells_of_its_folds_and_of_the_last_fit():
     assert recorder.rounds == fitted.history_
 
 
+@CALLBACKS
+def test_a_choice_by_cross_validation_that_fails_leaves_the_estimator_as_it_was_and_tears_callbacks_down():
+    recorder = Propagated()
+    search = MaxMarginClassifierCV([0.1, 1.0], cv=3, scoring=lambda model, X, y: np.nan)
+    search.set_callbacks(recorder)
+    before = dict(vars(search))
+    with pytest.raises(ValueError, match="the score of fold 0 is nan"):
+        search.fit(X, Y)
+    assert vars(search) == before
+    assert recorder.setups == recorder.teardowns == [search]
+
+
 OLDER = """
 import sys
 import numpy as np

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from threading import Event
 from typing import Any
 
@@ -13,8 +13,6 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _check_sample_weight
 
-from ..algorithms import Algorithm
-from ..fit.report import Report
 from ..numerics.representable import refuse_rounded
 from ..numerics.threads import jobs
 from ..problem.status import Status
@@ -24,6 +22,16 @@ from .progress import StepCallbacks
 from .validation import restored_after, validate_rows
 
 
+class _Chosen:
+    """A parameter of `MaxMarginClassifier` that cross-validation chooses: the estimator has no such attribute."""
+
+    def __get__(self, estimator: Any, owner: type) -> Any:
+        raise AttributeError(
+            "cross-validation chooses C and p: C_ and p_ hold the choice; there is no warm start."
+        )
+
+
+@dataclass(eq=False, repr=False)
 class MaxMarginClassifierCV(MaxMarginClassifier):
     """`MaxMarginClassifier` with C, and the norm, chosen by cross-validation.
 
@@ -82,46 +90,14 @@ callback, n_jobs, random_state, verbose
     True
     """
 
-    def __init__(
-        self,
-        Cs: int | Sequence[float] = 10,
-        *,
-        ps: Sequence[float | str] = (2,),
-        cv: Any = None,
-        scoring: Any = None,
-        loss: str = "squared_hinge",
-        norm_power: int = 2,
-        tol: float = 1e-3,
-        fit_intercept: bool = True,
-        intercept: str = "free",
-        intercept_scaling: float = 1.0,
-        class_weight: Any = None,
-        algorithm: str | Algorithm = "auto",
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        callback: Callable[[Report], Any] | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.Cs = Cs
-        self.ps = ps
-        self.cv = cv
-        self.scoring = scoring
-        self.loss = loss
-        self.norm_power = norm_power
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept = intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.algorithm = algorithm
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.callback = callback
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    C: Any = field(default=_Chosen(), init=False)
+    p: Any = field(default=_Chosen(), init=False)
+    warm_start: Any = field(default=_Chosen(), init=False)
+    Cs: int | Sequence[float] = 10
+    _: KW_ONLY
+    ps: Sequence[float | str] = (2,)
+    cv: Any = None
+    scoring: Any = None
 
     @restored_after(BaseException)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> MaxMarginClassifierCV:

@@ -17,7 +17,7 @@ from ..certificates.sample import Sample
 from ..certificates.screening import certain_margins, columns_without_weight, modulus
 from ..certificates.training_data import training_data
 from ..problem.status import Status
-from .linear import MaxMarginClassifier, WithoutExactStep
+from .linear import MaxMarginClassifier
 from .validation import is_whole
 
 # A screened fit costs one more fit of the smaller data: it pays where at most this share of rows or columns is left.
@@ -66,14 +66,12 @@ class MarginPath:
     @property
     def coefs_(self) -> np.ndarray:
         """Weights: (n_points, n_features) for two classes, else (n_points, n_classes, n_features)."""
-        coefs = np.stack([model.coef_ for model in self.models])
-        return coefs[:, 0] if coefs.shape[1] == 1 else coefs
+        return _of_classes([model.coef_ for model in self.models])
 
     @property
     def intercepts_(self) -> np.ndarray:
         """Intercepts: (n_points,) for two classes, else (n_points, n_classes)."""
-        intercepts = np.stack([model.intercept_ for model in self.models])
-        return intercepts[:, 0] if intercepts.shape[1] == 1 else intercepts
+        return _of_classes([model.intercept_ for model in self.models])
 
     @property
     def lower_(self) -> np.ndarray:
@@ -96,12 +94,10 @@ class MarginPath:
         return tuple(model.status_ for model in self.models)
 
     def _bounds(self, side: str) -> np.ndarray:
-        out = []
-        for model in self.models:
-            parts = model.certificate_.certificates
-            values = [getattr(part, side) for part in parts]
-            out.append(min(values) if parts[0].problem.hard else sum(values))
-        return np.array(out)
+        """Return the bound of each point: of several classes the least margin, or the sum of objectives."""
+        total = [min if np.isinf(model.C) else sum for model in self.models]
+        parts = [[getattr(part, side) for part in model.certificate_.certificates] for model in self.models]
+        return np.array([of(values) for of, values in zip(total, parts, strict=True)])
 
     def __str__(self) -> str:
         lines = ["       C        p      lower bound      upper bound      gap  weights  status"]
@@ -111,6 +107,12 @@ class MarginPath:
                 f"{self.gaps_[k]:8.2g} {np.count_nonzero(model.coef_):8d}  {model.status_.name}"
             )
         return "\n".join(lines)
+
+
+def _of_classes(values: list[np.ndarray]) -> np.ndarray:
+    """Stack the values of all points; of two classes, which are one problem, without the axis of classes."""
+    stacked = np.stack(values)
+    return stacked[:, 0] if stacked.shape[1] == 1 else stacked
 
 
 def margin_path(
@@ -175,7 +177,13 @@ def margin_path(
     True
     """
     costs, norms = grid(Cs, ps)
-    _check_names(parameters)
+    known = sorted(MaxMarginClassifier().get_params().keys() - {"C", "p", "warm_start"})
+    strange = sorted(parameters.keys() - set(known))
+    if strange:
+        raise ValueError(
+            f"margin_path does not know {', '.join(map(repr, strange))}: it takes Cs, ps, sample_weight, screen, and "
+            f"of MaxMarginClassifier {', '.join(known)}."
+        )
     fits = _PathFit(X, y, sample_weight, screen, parameters)
     found: dict[tuple[int, int], tuple[MaxMarginClassifier, float, int, int]] = {}
     order = np.argsort(costs, kind="stable").tolist()
@@ -192,23 +200,23 @@ def margin_path(
     return MarginPath(models, *map(np.array, columns))
 
 
-class _WarmStarted(WithoutExactStep):
-    """A classifier at one point of the path, without the exact step, which cannot use a warm start."""
-
-    def plain(self) -> MaxMarginClassifier:
-        """Return a `MaxMarginClassifier` with the parameters and fitted attributes of this one."""
-        own: dict[str, Any] = self.get_params() | {"warm_start": False}
-        model = MaxMarginClassifier(**own)
-        vars(model).update((name, value) for name, value in vars(self).items() if name not in own)
-        return model
-
-
+@dataclass(frozen=True, eq=False)
 class _PathFit:
-    """The data of a path, and the fits of its points."""
+    """The data of a path, and the fits of its points.
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any, screen: bool, parameters: dict[str, Any]) -> None:
-        self.X, self.y, self.sample_weight = X, y, sample_weight
-        self.screen, self.parameters = screen, parameters
+    Attributes
+    ----------
+    X, y, sample_weight
+    screen : bool
+    parameters : dict
+        Of every point, but for C and p.
+    """
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    screen: bool
+    parameters: dict[str, Any]
 
     def fit(
         self, last: MaxMarginClassifier | None, C: float, p: float | str
@@ -223,66 +231,50 @@ class _PathFit:
         """
         begun = perf_counter()
         if np.isinf(C):  # a hard margin's dual weights are no multiple of those before
-            return self._fit_alone(C, p, self._max_time()), 0, 0
+            return self._fit_alone(C, p, 0.0), 0, 0
         model, rows, features = self._fit_from_last(last, C, p)
-        if model.status_ in UNCERTIFIED:
-            model = self._better_alone(model, C, p, perf_counter() - begun)
+        spent, most = perf_counter() - begun, model.max_time
+        if model.status_ in UNCERTIFIED and (most is None or spent < most):
+            alone = self._fit_alone(C, p, spent)
+            if alone.certificate_.gap <= model.certificate_.gap:
+                model = alone
+            elif alone.status_ is Status.INTERRUPTED:  # which ends the path
+                model.status_ = alone.status_
         return model, rows, features
 
-    def _max_time(self) -> float | None:
-        """Return the seconds that one point may take."""
-        return self.parameters.get("max_time")
-
-    def _fit_alone(self, C: float, p: float | str, seconds: float | None) -> MaxMarginClassifier:
-        """Fit a classifier without a warm start."""
-        model = MaxMarginClassifier(**self.parameters | {"C": C, "p": p, "max_time": seconds})
-        model.fit(self.X, self.y, self.sample_weight)
-        return model.set_params(max_time=self._max_time())
-
-    def _better_alone(
-        self, found: MaxMarginClassifier, C: float, p: float | str, spent: float
-    ) -> MaxMarginClassifier:
-        """Return the better of a model and one without a warm start, fitted in the time that is left."""
-        most = self._max_time()
-        left = None if most is None else most - spent
-        if left is not None and left <= 0.0:
-            return found
-        alone = self._fit_alone(C, p, left)
-        if alone.certificate_.gap <= found.certificate_.gap:
-            return alone
-        if alone.status_ is Status.INTERRUPTED:  # which ends the path
-            found.status_ = alone.status_
-        return found
+    def _fit_alone(self, C: float, p: float | str, spent: float) -> MaxMarginClassifier:
+        """Fit a classifier without a warm start, in what is left of `max_time` after these seconds."""
+        model = MaxMarginClassifier(C, p=p, **self.parameters)
+        most = model.max_time
+        model.set_params(max_time=None if most is None else most - spent)
+        return model.fit(self.X, self.y, self.sample_weight).set_params(max_time=most)
 
     def _fit_from_last(
         self, last: MaxMarginClassifier | None, C: float, p: float | str
     ) -> tuple[MaxMarginClassifier, int, int]:
         """Fit with a warm start; return the model, and how many rows and features screening left out."""
-        settings: dict[str, Any] = self.parameters | {"C": C, "p": p, "warm_start": last is not None}
-        model = _WarmStarted(**settings)
-        rows, features = None, None
-        if last is not None:
-            own = model.get_params()
-            vars(model).update((name, value) for name, value in vars(last).items() if name not in own)
-            if self.screen:
-                rows, features = self._screen(model)
+        model = MaxMarginClassifier(**self.parameters) if last is None else copy(last)
+        model.set_params(C=C, p=p, warm_start=last is not None)
+        model._exact = False  # the exact step cannot use a warm start
+        rows, features = self._screen(model) if self.screen and last is not None else (None, None)
         if rows is not None:
             weights = np.ones(rows.size) if self.sample_weight is None else np.asarray(self.sample_weight)
             model.fit(self.X, self.y, np.where(rows, weights, 0.0))
         if features is not None:
             self._fit_features(model, features)
         model.fit(self.X, self.y, self.sample_weight)
+        del model._exact
         left_out = [0 if kept is None else int((~kept).sum()) for kept in (rows, features)]
-        return model.plain(), left_out[0], left_out[1]
+        return model.set_params(warm_start=False), left_out[0], left_out[1]
 
-    def _screen(self, model: _WarmStarted) -> tuple[np.ndarray | None, np.ndarray | None]:
+    def _screen(self, model: MaxMarginClassifier) -> tuple[np.ndarray | None, np.ndarray | None]:
         """Return masks of the rows and features that may have a weight, by the last point's bounds; None for all."""
         problem = model._problem()
         by_rows = modulus(problem) > 0.0
         if problem.hard or not (by_rows or (problem.p == np.inf and problem.loss == "squared_hinge")):
             return None, None
         X, labels, weights = training_data(model, self.X, self.y, self.sample_weight)
-        rows, features = np.zeros(labels.size, bool), np.zeros(X.shape[1], bool)
+        kept = np.zeros(labels.size if by_rows else X.shape[1], bool)
         whole = Sample(X, np.zeros(labels.size), weights)
         for k, part in enumerate(model.certificate_.certificates):
             positive = model.classes_[1 if model.classes_.size == 2 else k]
@@ -292,16 +284,17 @@ class _PathFit:
             certificate = certify(problem, sample, w, b, alpha, model.tol)
             if by_rows:
                 margins = certain_margins(sample, w, b, certificate)
-                rows |= True if margins is None else ~margins.weightless
+                weightless = None if margins is None else margins.weightless
             else:
                 weightless = columns_without_weight(sample, certificate)
-                features |= True if weightless is None else ~weightless
-        if by_rows:
-            all_classes = np.unique(labels[rows]).size == model.classes_.size
-            return rows if rows.mean() <= SCREENED_SHARE and all_classes else None, None
-        return None, features if 0.0 < features.mean() <= SCREENED_SHARE else None
+            kept |= True if weightless is None else ~weightless
+        if not 0.0 < kept.mean() <= SCREENED_SHARE:
+            return None, None
+        if not by_rows:
+            return None, kept
+        return kept if np.unique(labels[kept]).size == model.classes_.size else None, None
 
-    def _fit_features(self, model: _WarmStarted, kept: np.ndarray) -> None:
+    def _fit_features(self, model: MaxMarginClassifier, kept: np.ndarray) -> None:
         """Fit some features; the fit of all begins with these weights, and zeros for the others."""
         few = copy(model)
         few.coef_ = model.coef_[:, kept]
@@ -312,35 +305,21 @@ class _PathFit:
         model.intercept_, model.certificate_ = few.intercept_, few.certificate_
 
 
-def grid(Cs: int | Sequence[float], ps: Any) -> tuple[np.ndarray, list[Any]]:
+def grid(Cs: Any, ps: Any) -> tuple[np.ndarray, list[Any]]:
     """Return the costs and the norms, at least one of each."""
     norms = list(ps) if isinstance(ps, Iterable) and not isinstance(ps, str) else [ps]
     if not norms:
         raise ValueError("ps must hold at least one norm.")
-    return _costs(Cs), norms
-
-
-def _costs(Cs: Any) -> np.ndarray:
     if is_whole(Cs):
-        if not is_whole(Cs, 1):
+        if Cs < 1:
             raise ValueError(
                 f"Cs must be a number of costs, at least 1, or the costs themselves; got {Cs!r}."
             )
-        return np.logspace(-4.0, 4.0, int(Cs)) if Cs != 1 else np.ones(1)
+        return np.logspace(-4.0, 4.0, int(Cs)) if Cs != 1 else np.ones(1), norms
     try:
         costs = np.zeros(0) if isinstance(Cs, str | bool) else np.asarray(Cs, dtype=float).ravel()
     except (TypeError, ValueError):
         costs = np.zeros(0)
     if costs.size == 0 or not (costs > 0.0).all():
         raise ValueError(f"Cs must be positive numbers, at least one; got {Cs!r}.")
-    return costs
-
-
-def _check_names(parameters: dict[str, Any]) -> None:
-    known = sorted(set(MaxMarginClassifier().get_params()) - {"C", "p", "warm_start"})
-    strange = sorted(set(parameters) - set(known))
-    if strange:
-        raise ValueError(
-            f"margin_path does not know {', '.join(map(repr, strange))}: it takes Cs, ps, sample_weight, screen, and "
-            f"of MaxMarginClassifier {', '.join(known)}."
-        )
+    return costs, norms
