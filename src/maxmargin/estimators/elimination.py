@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ class Stage:
     p : float
         The norm in which this classifier measures distance; nan where it has no certificate.
     status : Status or None
-        How its fit ended; None where the estimator does not say.
+        How the fit ended; None where the estimator does not say.
     hard : bool
         Whether `lower` and `upper` bound the margin, rather than the objective.
     lower, upper : float
@@ -75,29 +75,6 @@ class Stage:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """The classifier and the sizes of an elimination.
-
-    Attributes
-    ----------
-    estimator : estimator
-        A clone of it is trained on every set.
-    own : bool
-        Whether it was made from an algorithm: it then begins where the larger set ended, and its p follows `p`.
-    p : float or "log"
-    aggregate : {"sum", "max"}
-    sizes : list of int
-        Numbers of features, the largest first.
-    """
-
-    estimator: Any
-    own: bool
-    p: float | str
-    aggregate: str
-    sizes: list[int]
-
-
-@dataclass(frozen=True, eq=False)
 class Bounds:
     """Certified bounds for every class: of its margin (hard) or its objective."""
 
@@ -112,12 +89,20 @@ class Bounds:
         return float(self.lower.sum()), float(self.upper.sum())
 
 
+@dataclass(eq=False)
 class Elimination:
     """One elimination; an iterator over its stages, each with its classifier.
 
     Parameters
     ----------
-    plan : Plan
+    estimator : estimator
+        A clone of it is trained on every set.
+    own : bool
+        Whether it was made from an algorithm: it then begins where the larger set ended, and its p follows `p`.
+    p : float or "log"
+    aggregate : {"sum", "max"}
+    sizes : list of int
+        Numbers of features, the largest first.
     X : ndarray or CSR matrix of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,)
     weights : ndarray of shape (n_samples,) or None
@@ -132,48 +117,66 @@ class Elimination:
         Why it ended.
     """
 
-    def __init__(
-        self, plan: Plan, X: Any, y: np.ndarray, weights: Any, seed: int, callbacks: StepCallbacks
-    ) -> None:
-        self.plan, self.y, self.weights, self.seed, self.callbacks = plan, y, weights, seed, callbacks
-        self.X = sp.csc_matrix(X) if sp.issparse(X) else X  # columns are selected from it
-        self.order = np.arange(X.shape[1])
-        self.reason = f"{plan.sizes[-1]} features were asked for"
+    estimator: Any
+    own: bool
+    p: float | str
+    aggregate: str
+    sizes: list[int]
+    X: Any
+    y: np.ndarray
+    weights: Any
+    seed: int = 0
+    callbacks: StepCallbacks = field(default_factory=StepCallbacks)
+    order: np.ndarray = field(init=False)
+    reason: str = field(init=False)
 
     def __iter__(self) -> Iterator[tuple[Stage, Any]]:
-        X, features = self.X, self.order.copy()
-        parent, bounds, last = None, None, 0
+        X = sp.csc_matrix(self.X) if sp.issparse(self.X) else self.X  # columns are selected from it
+        features = np.arange(X.shape[1])
+        self.order, self.reason = features.copy(), f"{self.sizes[-1]} features were asked for"
+        parent: Any = None
+        before, last = None, 0
         while True:
-            classifier = self._train(X, features.size, parent, bounds)
-            found = inherited_bounds(classifier, bounds, features.size)
-            if self._is_useless(classifier, found, features.size, last):
+            f = features.size
+            classifier = self._train(X, f, parent, before)
+            status = getattr(classifier, "status_", None)
+            found = inherited_bounds(classifier, before, f)
+            if self._is_useless(classifier, found, f, last):
                 return
-            ranked = features[rank_features(classifier.coef_, self.plan.aggregate)]
-            self.order[: ranked.size] = ranked
-            stage = self._stage(ranked.size, classifier, found)
-            yield stage, classifier
-            if stage.status is Status.INTERRUPTED or self.callbacks.stopped:
-                self.reason = f"it was interrupted at {ranked.size} features"
+            ranked = features[rank_features(classifier.coef_, self.aggregate)]
+            self.order[:f] = ranked
+            if found is None:
+                yield Stage(f, self.order, np.nan, status, False, np.nan, np.nan), classifier
+            else:
+                problem = found.problem
+                yield Stage(f, self.order, problem.p, status, problem.hard, *found.total()), classifier
+            if status is Status.INTERRUPTED or self.callbacks.stopped:
+                self.reason = f"it was interrupted at {f} features"
                 return
-            smaller = [size for size in self.plan.sizes if size < ranked.size]
+            smaller = [size for size in self.sizes if size < f]
             if not smaller:
                 return
             # features without a weight leave at once, as many as there are
-            left = max(min(smaller[0], _count_used(classifier.coef_)), self.plan.sizes[-1])
+            left = max(min(smaller[0], _count_used(classifier.coef_)), self.sizes[-1])
             kept = np.sort(ranked[:left])
             columns = np.searchsorted(features, kept)
-            parent = _restricted(classifier, columns)
-            X, bounds, last, features = X[:, columns], found, features.size, kept
+            parent = copy(classifier)
+            if hasattr(
+                parent, "certificate_"
+            ):  # the next classifier may begin with what is left of the weights
+                parent.coef_ = parent.coef_[:, columns]
+            X, before, last, features = X[:, columns], found, f, kept
 
-    def _train(self, X: Any, f: int, parent: Any, bounds: Bounds | None) -> Any:
-        """Train on these columns; a classifier of our own begins with what is left of its parent's weights."""
-        own = self.plan.own
-        classifier: Any = copy(parent) if own and parent is not None else clone(self.plan.estimator)
-        if own:
-            p = max(2.0, float(np.log(f))) if self.plan.p == "log" else self.plan.estimator.p
+    def _train(self, X: Any, f: int, parent: Any, before: Bounds | None) -> Any:
+        """Train on these f columns; a classifier of our own begins with what is left of its parent's weights."""
+        if self.own:
+            p = max(2.0, float(np.log(f))) if self.p == "log" else self.estimator.p
+            classifier: Any = clone(self.estimator) if parent is None else copy(parent)
             classifier.set_params(p=p, random_state=self.seed, warm_start=True)
+        else:
+            classifier = clone(self.estimator)
         weights = {} if self.weights is None else {"sample_weight": self.weights}
-        with self.callbacks.step(lambda: _step_name(f, bounds), classifier):
+        with self.callbacks.step(lambda: _step_name(f, before), classifier):
             classifier.fit(X.tocsr() if sp.issparse(X) else X, self.y, **weights)
         if getattr(classifier, "coef_", None) is None:
             raise ValueError(
@@ -183,47 +186,28 @@ class Elimination:
         return classifier
 
     def _is_useless(self, classifier: Any, found: Bounds | None, f: int, last: int) -> bool:
-        """Return whether features cannot be ranked by this classifier, which ends the elimination.
-
-        Parameters
-        ----------
-        classifier : estimator
-        found : Bounds or None
-        f : int
-            Its features.
-        last : int
-            Features of the set before; 0 where this is the first.
+        """Return whether f features cannot be ranked by this classifier, which ends the elimination.
 
         Raises
         ------
         ValueError
-            If these are all features.
+            If these are all features: `last`, the number of the set before, is 0.
         """
         status = getattr(classifier, "status_", None)
         if found is not None and found.problem.hard and not found.lower.min() > 0.0:
             fault = f"no separator was found for {f} features ({status})"
-            if not last:
-                raise ValueError(
-                    f"With C=inf {fault}, which are all: give a finite C, or if the rows are separable, more "
-                    "rounds (max_iter)."
-                )
+            first = f"With C=inf {fault}, which are all: give a finite C, or if the rows are separable, more rounds "
+            first += "(max_iter)."
         elif not np.any(classifier.coef_):
             fault = f"all weights of {f} features are 0 ({status})"
-            if not last:
-                raise ValueError(
-                    f"There is nothing to rank features by: {fault}. Bring the features to one scale near 1 "
-                    "(StandardScaler), or raise C."
-                )
+            first = f"There is nothing to rank features by: {fault}. Bring the features to one scale near 1 "
+            first += "(StandardScaler), or raise C."
         else:
             return False
+        if not last:
+            raise ValueError(first)
         self.reason = f"{fault}; the {last} before are kept"
         return True
-
-    def _stage(self, f: int, classifier: Any, found: Bounds | None) -> Stage:
-        status = getattr(classifier, "status_", None)
-        if found is None:
-            return Stage(f, self.order, np.nan, status, False, np.nan, np.nan)
-        return Stage(f, self.order, found.problem.p, status, found.problem.hard, *found.total())
 
 
 def inherited_bounds(classifier: Any, before: Bounds | None, f: int) -> Bounds | None:
@@ -249,8 +233,7 @@ def inherited_bounds(classifier: Any, before: Bounds | None, f: int) -> Bounds |
         return None
     parts = certificate.certificates
     problem: Problem = parts[0].problem
-    lower = np.array([part.lower for part in parts])
-    upper = np.array([part.upper for part in parts])
+    lower, upper = np.array([(part.lower, part.upper) for part in parts]).T
     if before is not None:
         coordinates = f + (1 if problem.intercept == "augmented" else 0)
         power = max(1.0 / problem.p - 1.0 / before.problem.p, 0.0)
@@ -282,14 +265,6 @@ def elimination_sizes(d: int, least: int, step: int | float) -> list[int]:
     return sizes
 
 
-def _restricted(classifier: Any, columns: np.ndarray) -> Any:
-    """Return a copy with the weights of some columns, with which the next classifier may begin."""
-    if hasattr(classifier, "certificate_"):
-        classifier = copy(classifier)
-        classifier.coef_ = classifier.coef_[:, columns]
-    return classifier
-
-
 def _count_used(coef: Any) -> int:
     """Count the features with a weight that is not zero to rounding."""
     size = np.abs(np.atleast_2d(np.asarray(coef, dtype=float)))
@@ -317,29 +292,30 @@ def stage_ranks(path: list[Stage], kept: Stage, order: np.ndarray) -> np.ndarray
 
 
 def cross_validate(
-    plan: Plan, X: Any, y: np.ndarray, weights: Any, cv: Any, scoring: Any, n_jobs: int | None, rng: Any
+    elimination: Elimination, cv: Any, scoring: Any, n_jobs: int | None, rng: Any
 ) -> dict[str, np.ndarray]:
     """Return the scores of every fold at every size, in the layout of `cv_results_`.
 
     Parameters
     ----------
-    plan : Plan
-    X, y, weights
+    elimination : Elimination
+        Of all rows, without callbacks; it is not run.
     cv, scoring, n_jobs
         As in `MarginRFE`; folds are fitted in processes.
     rng : RandomState
     """
-    splitter: Any = check_cv(DEFAULT_FOLDS if cv is None else cv, y, classifier=True)
+    splitter: Any = check_cv(DEFAULT_FOLDS if cv is None else cv, elimination.y, classifier=True)
     if "Group" in type(splitter).__name__:
         raise ValueError(
             f"fit has no groups to give to {type(splitter).__name__}: give its splits, "
             "cv=list(splitter.split(X, y, groups))."
         )
-    scorer = check_scoring(plan.estimator, scoring=scoring)
-    folds = [(train, test, int(draw_seeds(rng, 1)[0])) for train, test in splitter.split(X, y)]
+    scorer = check_scoring(elimination.estimator, scoring=scoring)
+    splits = splitter.split(elimination.X, elimination.y)
+    folds = [(train, test, int(draw_seeds(rng, 1)[0])) for train, test in splits]
     parallel: Any = Parallel(n_jobs=jobs(n_jobs, len(folds)))
-    scores = np.array(parallel(delayed(_fold_scores)(plan, X, y, weights, scorer, *fold) for fold in folds))
-    results = {"n_features": np.array(plan.sizes)}
+    scores = np.array(parallel(delayed(_fold_scores)(elimination, scorer, *fold) for fold in folds))
+    results = {"n_features": np.array(elimination.sizes)}
     results |= {"mean_test_score": scores.mean(axis=0), "std_test_score": scores.std(axis=0)}
     return results | {f"split{k}_test_score": fold for k, fold in enumerate(scores)}
 
@@ -355,50 +331,32 @@ def best_size(results: dict[str, np.ndarray]) -> int:
     return int(results["n_features"][np.flatnonzero(mean == np.nanmax(mean))[-1]])
 
 
-def scores_at(results: dict[str, np.ndarray] | None, f: int) -> dict[str, float]:
+def scores_at(results: dict[str, np.ndarray], f: int) -> dict[str, float]:
     """Return the score of the elimination down to the size that left these f features."""
-    if results is None:
-        return {}
     k = int(np.flatnonzero(results["n_features"] >= f)[-1])
-    return {
-        "accuracy": float(results["mean_test_score"][k]),
-        "accuracy_std": float(results["std_test_score"][k]),
-    }
+    mean, std = results["mean_test_score"][k], results["std_test_score"][k]
+    return {"accuracy": float(mean), "accuracy_std": float(std)}
 
 
 def _fold_scores(
-    plan: Plan,
-    X: Any,
-    y: np.ndarray,
-    weights: Any,
-    scorer: Any,
-    train: np.ndarray,
-    test: np.ndarray,
-    seed: int,
+    elimination: Elimination, scorer: Any, train: np.ndarray, test: np.ndarray, seed: int
 ) -> np.ndarray:
-    """Return the test scores of one fold: of classifiers with at most `plan.sizes` features.
+    """Return the test scores of one fold: of classifiers with at most `sizes` features.
 
-    Parameters
-    ----------
-    plan : Plan
-    X, y, weights
-        All rows.
-    scorer : callable
-    train, test : ndarray of int
-        Features are eliminated on the rows of `train` alone.
-    seed : int
+    Features are eliminated on the rows of `train` alone.
 
     Raises
     ------
     KeyboardInterrupt
         If a fit was interrupted.
     """
+    X, y, weights, sizes = elimination.X, elimination.y, elimination.weights, np.array(elimination.sizes)
     own = None if weights is None else weights[train]
     held_out, scored = X[test], {} if weights is None else {"sample_weight": weights[test]}
-    scores = np.full(len(plan.sizes), np.nan)
-    for stage, classifier in Elimination(plan, X[train], y[train], own, seed, StepCallbacks()):
+    scores = np.full(sizes.size, np.nan)
+    for stage, classifier in replace(elimination, X=X[train], y=y[train], weights=own, seed=seed):
         value = scorer(classifier, held_out[:, stage.features], y[test], **scored)
-        scores[(np.array(plan.sizes) >= stage.n_features) & np.isnan(scores)] = value
+        scores[(sizes >= stage.n_features) & np.isnan(scores)] = value
         if stage.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
     return scores

@@ -18,7 +18,6 @@ from ..algorithms import IMA, Algorithm
 from ..numerics.representable import refuse_rounded
 from .elimination import (
     Elimination,
-    Plan,
     Stage,
     best_size,
     cross_validate,
@@ -219,18 +218,16 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         weights = _weights(estimator, X, sample_weight)
         target = self._least(X.shape[1])
         sizes = elimination_sizes(X.shape[1], target, self.step)
-        plan = Plan(estimator, self._is_own, self.p, self.aggregate, sizes)
+        elimination = Elimination(estimator, self._is_own, self.p, self.aggregate, sizes, X, y, weights)
         rng = check_random_state(self.random_state)
         validated = self.cv is not None or self._is_size_chosen
         callbacks = StepCallbacks(self, X, y, weights, len(sizes) + int(validated))
         vars(self).pop("cv_results_", None)
         if validated:
             with callbacks.step(lambda: "cross-validation"):
-                self.cv_results_ = cross_validate(
-                    plan, X, y, weights, self.cv, self.scoring, self.n_jobs, rng
-                )
+                self.cv_results_ = cross_validate(elimination, self.cv, self.scoring, self.n_jobs, rng)
             target = best_size(self.cv_results_) if self._is_size_chosen else target
-        elimination = Elimination(plan, X, y, weights, int(draw_seeds(rng, 1)[0]), callbacks)
+        elimination.seed, elimination.callbacks = int(draw_seeds(rng, 1)[0]), callbacks
         kept, self.estimator_, self.path_ = self._eliminate(elimination, target)
         self.n_features_, self.reason_ = kept.n_features, elimination.reason
         if self._is_size_chosen and kept.n_features <= target:
@@ -246,8 +243,9 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         path: list[Stage] = []
         kept: Any = None
         classifier: Any = None
-        for found, trained in elimination:
-            stage = replace(found, **scores_at(getattr(self, "cv_results_", None), found.n_features))
+        for stage, trained in elimination:
+            if hasattr(self, "cv_results_"):
+                stage = replace(stage, **scores_at(self.cv_results_, stage.n_features))
             path.append(stage)
             if self.verbose:
                 print(stage, file=sys.stderr)
