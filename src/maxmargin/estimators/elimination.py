@@ -131,11 +131,12 @@ class Elimination:
     reason: str = field(init=False)
 
     def __iter__(self) -> Iterator[tuple[Stage, Any]]:
-        X = sp.csc_matrix(self.X) if sp.issparse(self.X) else self.X  # columns are selected from it
+        X: Any = sp.csc_matrix(self.X) if sp.issparse(self.X) else self.X  # columns are selected from it
         features = np.arange(X.shape[1])
         self.order, self.reason = features.copy(), f"{self.sizes[-1]} features were asked for"
         parent: Any = None
-        before, last = None, 0
+        before: Bounds | None = None
+        last = 0
         while True:
             f = features.size
             classifier = self._train(X, f, parent, before)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from ..data.duplicates import merge
 from ..kernels.gram import gram_product
 from ..numerics.sums import Plain
 from ..problem.multiclass import Parts, named_parts
-from ..problem.problem import Problem
 from .decisions import class_codes, scheme_of
 from .validation import python_label
 
@@ -73,31 +72,31 @@ class PartReport:
 
     @property
     def capped(self) -> bool:
-        """True if dual variables have upper bounds (hinge)."""
+        """Whether dual variables have upper bounds (hinge)."""
         return bool(np.isfinite(self.cap[self.takes_part]).any())
 
     @property
     def open(self) -> float:
-        """Share of a cap that the gap leaves open: `left_open`."""
+        """The tolerance of `carries` and `full`, a share of a cap (`left_open`)."""
         return left_open(self.certificate)
 
     @property
     def carries(self) -> np.ndarray:
-        """Rows whose dual variable is above what the gap leaves open; without caps, above 1e-6 of the largest."""
+        """Support vectors: dual variables above the share `open` of their caps; without caps, of the largest (1e-6)."""
         least = self.open * self.cap if self.capped else NEGLIGIBLE * self.dual.max(initial=0.0)
         return self.dual > least
 
     @property
     def full(self) -> np.ndarray:
-        """Rows whose dual variable is at its cap, to the accuracy of the gap."""
+        """Bounded support vectors: rows with a dual variable at its cap, to the tolerance `open`."""
         return at_cap(self.dual, self.cap, self.open)
 
     @property
     def suspects(self) -> np.ndarray:
-        """Rows on the wrong side with a dual variable, by increasing margin.
+        """Misclassified support vectors, by increasing margin.
 
-        At the optimum of the hinge the dual variable of each is at its cap. Its distance from the cap here depends on
-        the gap alone: the sum of (cap - dual) (1 - m) over rows of margin m < 1 is at most the gap (complementary
+        At the optimum of the hinge each has a dual variable at its cap. Its distance from the cap here depends on the
+        gap alone: the sum of (cap - dual) (1 - m) over rows of margin m < 1 is at most the gap (complementary
         slackness).
         """
         rows = np.flatnonzero(self.carries & (self.margin < 0.0))
@@ -105,18 +104,18 @@ class PartReport:
 
     @property
     def misplaced(self) -> np.ndarray | None:
-        """Rows on the wrong side at every optimum, by proof; None where no theorem gives bounds."""
+        """Rows that every optimum misclassifies, by proof; None where no theorem gives bounds."""
         return None if self.optimum is None else self.takes_part & (self.optimum.most < 0.0)
 
     @property
     def decisive(self) -> np.ndarray:
-        """Rows with a dual variable, in the order of `by_weight`."""
+        """Support vectors in the order of `by_weight`."""
         rows = np.flatnonzero(self.carries)
         return rows[by_weight(self.dual[rows], self.cap[rows], self.margin[rows], self.open)]
 
 
 def left_open(certificate: Certificate) -> float:
-    """Estimate the share of its cap by which a dual variable may be off 0 or the cap and be there at the optimum.
+    """Estimate how far a dual variable may be from 0 or its cap, as a share of the cap, and equal it at the optimum.
 
     The distance of a dual variable from its cap times the distance of the margin from one is at most the gap
     (complementary slackness), so that one of the two is at most its square root.
@@ -275,11 +274,20 @@ def explained(
 
 
 @dataclass(frozen=True, eq=False)
-class _Function:
-    """The function f of one binary problem and its data, in a form that linear and kernel models share.
+class _DecisionFunction:
+    """The decision function f of one binary problem on its data, in a form that linear and kernel models share.
 
-    `scores` are f(x_i) - b. `products` are the inner products of rows, without the constant coordinate of an augmented
-    intercept; None unless p = 2. `optimum` bounds the margins at the optimum; None where no theorem does.
+    Attributes
+    ----------
+    certificate : Certificate
+    sample : Sample
+    scores : ndarray of shape (n,)
+        f(x_i) - b.
+    b : float
+    products : InnerProducts or None
+        None unless p = 2.
+    optimum : Margins or None
+        Bounds on the margins at the optimum; None where no theorem gives any.
     """
 
     certificate: Certificate
@@ -292,34 +300,42 @@ class _Function:
 
 def _linear_functions(
     model: Any, samples: list[Sample], certificates: tuple[Certificate, ...]
-) -> Iterator[_Function]:
-    X = samples[0].X
+) -> Iterator[_DecisionFunction]:
+    """Yield the decision functions of a linear model."""
+    X, problem = samples[0].X, certificates[0].problem
+    rho2 = problem.rho * problem.rho
 
     def products(c: np.ndarray) -> np.ndarray:
-        return np.array([Plain.scores(X, Plain.combine(X, one)) for one in c])
+        scores = np.array([Plain.scores(X, Plain.combine(X, one)) for one in c])
+        return scores + rho2 * c.sum(axis=1, keepdims=True)
 
     for k, (sample, certificate) in enumerate(zip(samples, certificates, strict=True)):
         w, b = np.asarray(model.coef_[k], float), float(model.intercept_[k])
         terms = certificate.support.size + sample.width + 2
-        rows = InnerProducts(products, sample.norms**2, 0.0, terms) if certificate.problem.p == 2 else None
+        rows = InnerProducts(products, sample.norms**2 + rho2, 0.0, terms) if problem.p == 2 else None
         optimum = certain_margins(sample, w, b, certificate)
-        yield _Function(certificate, sample, Plain.scores(X, w), b, rows, optimum)
+        yield _DecisionFunction(certificate, sample, Plain.scores(X, w), b, rows, optimum)
 
 
 def _kernel_functions(
     model: Any, samples: list[Sample], certificates: tuple[Certificate, ...]
-) -> Iterator[_Function]:
+) -> Iterator[_DecisionFunction]:
+    """Yield the decision functions of a kernel model, w = sum_i c_i phi(x_i)."""
     kernel = KernelSample(certificates[0].kernel, samples[0].X)
-    n = kernel.diagonal.size
+    n, rho = kernel.diagonal.size, certificates[0].problem.rho
     c = np.zeros((len(certificates), n))
     dual_coef, counts = np.asarray(model.dual_coef_, float), np.asarray(model.n_support_)
     c[:, np.asarray(model.support_)] = scheme_of(model).unpacked(dual_coef, counts)
     scores = gram_product(kernel.kernel, kernel.X, c)
-    rows = InnerProducts(kernel.scores, kernel.diagonal, kernel.error, n)
+
+    def products(c: np.ndarray) -> np.ndarray:
+        return kernel.scores(c) + rho * rho * c.sum(axis=1, keepdims=True)
+
+    rows = InnerProducts(products, kernel.diagonal + rho * rho, kernel.error, n)
     for k, (sample, certificate) in enumerate(zip(samples, certificates, strict=True)):
         b = float(np.ravel(model.intercept_)[k])
         optimum = _kernel_margins(kernel, sample, certificate, c[k], scores[k], b)
-        yield _Function(certificate, sample, scores[k], b, rows, optimum)
+        yield _DecisionFunction(certificate, sample, scores[k], b, rows, optimum)
 
 
 def _kernel_margins(
@@ -351,18 +367,10 @@ def _kernel_margins(
     return margins_within(problem, z, away, sample.y, sample.weights)
 
 
-def _part(name: Any, verdict: Verdict | None, f: _Function) -> PartReport:
+def _part(name: Any, verdict: Verdict | None, f: _DecisionFunction) -> PartReport:
     """Report on one binary problem."""
-    certificate, scores, b = f.certificate, f.scores, f.b
+    certificate, scores, b, products = f.certificate, f.scores, f.b, f.products
     problem, y, weights = certificate.problem, f.sample.y, f.sample.weights
-    products, rho2 = f.products, problem.rho * problem.rho
-    if products is not None:  # with the constant coordinate of an augmented intercept
-        plain = products
-        products = replace(
-            plain,
-            scores=lambda c: plain.scores(c) + rho2 * c.sum(axis=1, keepdims=True),
-            squares=plain.squares + rho2,
-        )
     here, dual = weights > 0.0, certificate.alpha
     margin = np.where(here, y * (scores + b), np.nan)
     alpha, upper = dual, certificate.upper
@@ -373,25 +381,17 @@ def _part(name: Any, verdict: Verdict | None, f: _Function) -> PartReport:
         if products is not None and dual.any():
             square = float(dual * y @ products.scores((dual * y)[None])[0])
             alpha = dual / square if square > 0.0 else dual
-    without, estimate = None, None
-    if products is not None:
-        estimate = _xi_alpha(problem, alpha, margin, products, here)
-        if np.isfinite(upper) and np.isfinite(alpha).all():
-            rounding = _UP * np.abs(margin) + _UP * (np.abs(scores) + abs(b))
-            margins = np.where(here, margin + rounding, 2.0)  # above one, so that other rows have no loss
-            without = left_out(problem, y, weights, alpha, margins, upper, products)
+    without, xi_alpha = None, None
+    if products is not None and problem.loss == "hinge" and not problem.hard:
+        # Joachims (2000): 2 alpha_i R^2 + xi_i >= 1, R^2 being the largest |x_i|^2
+        slack, radius2 = np.maximum(1.0 - margin, 0.0), float(products.squares[here].max(initial=0.0))
+        xi_alpha = here & (2.0 * alpha * radius2 + slack >= 1.0) & (alpha > 0.0)
+    if products is not None and np.isfinite(upper) and np.isfinite(alpha).all():
+        rounding = _UP * np.abs(margin) + _UP * (np.abs(scores) + abs(b))
+        margins = np.where(here, margin + rounding, 2.0)  # above one, so that other rows have no loss
+        without = left_out(problem, y, weights, alpha, margins, upper, products)
     cap = np.where(here, problem.caps(weights), 0.0)
-    return PartReport(name, certificate, here, dual, cap, margin, f.optimum, without, estimate, verdict)
-
-
-def _xi_alpha(
-    problem: Problem, alpha: np.ndarray, margin: np.ndarray, products: InnerProducts, here: np.ndarray
-) -> np.ndarray | None:
-    """Return the rows with 2 alpha_i R^2 + xi_i >= 1 (Joachims, 2000), R^2 the largest |x_i|^2; hinge only."""
-    if problem.hard or problem.loss != "hinge":
-        return None
-    radius2 = float(products.squares[here].max(initial=0.0))
-    return here & (2.0 * alpha * radius2 + np.maximum(1.0 - margin, 0.0) >= 1.0) & (alpha > 0.0)
+    return PartReport(name, certificate, here, dual, cap, margin, f.optimum, without, xi_alpha, verdict)
 
 
 def _combined_labels(
@@ -407,15 +407,14 @@ def _combined_labels(
         return None, None
     if len(parts) == 1:
         return left[0].right, left[0].wrong
-    right, wrong = np.zeros(codes.size, bool), np.zeros(codes.size, bool)
-    is_pairs = isinstance(scheme.labels[0], tuple)
-    for code in range(int(codes.max()) + 1):
+    all_right, all_wrong = (np.array([getattr(one, side) for one in left]) for side in ("right", "wrong"))
+    right, wrong = np.zeros((2, codes.size), bool)
+    for code in range(scheme.count):
         mine = codes == code
-        relevant = [left[k] for k in scheme.problems(code)] if is_pairs else left
-        right[mine] = np.all([one.right for one in relevant], axis=0)[mine]
-        if not is_pairs:
-            others = [one.wrong for k, one in enumerate(left) if k != code]
-            wrong[mine] = (left[code].wrong & np.any(others, axis=0))[mine]
+        right[mine] = all_right[scheme.problems(code)][:, mine].all(axis=0)
+        if scheme.name == "ovr":
+            others = np.delete(all_wrong, code, axis=0)
+            wrong[mine] = (all_wrong[code] & others.any(axis=0))[mine]
     return right, wrong
 
 
