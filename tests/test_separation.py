@@ -15,7 +15,7 @@ from edge import KINDS, cancels, edges, narrow, separates, simplex
 
 from maxmargin import CertificateError, Inseparable, Separable, Undecided, separate
 from maxmargin.numerics.rational import BeyondReachError, IntegerRows, null_vector
-from maxmargin.separability import candidates
+from maxmargin.separability import search
 from maxmargin.separability.nearest_point import nearest_points
 from maxmargin.separability.search import trivial_certificate
 
@@ -161,7 +161,7 @@ class TestProofs:
             dense.verify(S, y)
 
     def test_data_too_large_for_least_squares(self, monkeypatch):
-        monkeypatch.setattr(candidates, "MAX_DENSE_ENTRIES", 0)
+        monkeypatch.setattr(search, "MAX_DENSE_ENTRIES", 0)
         X, y = flipped(600, 30, 4)
         verdict = separate(sp.csr_matrix(X), y)
         assert isinstance(verdict, Inseparable)

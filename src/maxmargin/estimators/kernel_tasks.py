@@ -27,7 +27,7 @@ from ..problem.problem import Problem
 from ..problem.status import Status
 from ..separability.kernel import KernelSearch, kernel_trivial_certificate
 from ..separability.linear import LinearSearch, on_all_columns
-from ..separability.search import fit_task
+from ..separability.search import without_zeros
 from .kernel_machine import DistinctKernelRows
 from .progress import Reporter, solve_tasks
 from .validation import Targets, draw_seeds
@@ -233,12 +233,13 @@ class KernelSeparability:
     @cached_property
     def verdict(self) -> Verdict:
         """The verdict of `separate` on the rows of the task."""
-        task, n = fit_task(self.task.problem, self.X, self.y, self.sides, self.deadline), self.task.y.size
-        if isinstance(self.kernel, Linear):
-            X, columns = without_empty_columns(task.X)
-            search = LinearSearch(replace(task, X=X), columns)
-            return on_all_columns(search.verdict_of_fit(self.rows, n), columns)
-        return KernelSearch(self.kernel, task).verdict_of_fit(self.rows, n)
+        problem, n = self.task.problem, self.task.y.size
+        if not isinstance(self.kernel, Linear):
+            search = KernelSearch.for_fit(problem, self.X, self.y, self.sides, self.deadline, self.kernel)
+            return search.verdict_of_fit(self.rows, n)
+        X, columns = without_empty_columns(without_zeros(self.X))
+        search = LinearSearch.for_fit(problem, X, self.y, self.sides, self.deadline, columns)
+        return on_all_columns(search.verdict_of_fit(self.rows, n), columns)
 
     def is_contradictory(self) -> bool:
         """Return whether a few rows prove by themselves that there is no separator."""

@@ -28,7 +28,6 @@ from ..numerics.stop_check import StopCheck
 from ..numerics.threads import jobs
 from ..problem.problem import Problem
 from ..separability.linear import LinearSearch, on_all_columns
-from ..separability.search import fit_task
 from .prediction import CertifiedClassifier, LinearDecision, Robust
 from .progress import Reporter, solve_tasks
 from .validation import (
@@ -346,8 +345,8 @@ class LinearTasks:
         """Return the verdict on whether the classes of a task are separable."""
         n, classes = self.targets.y.size, self.targets.classes
         sides = tuple(classes.tolist()) if classes.size == 2 else (False, True)
-        task = fit_task(self.problem, self.patterns.X, y, sides, deadline)
-        return LinearSearch(task, self.columns).verdict_of_fit(np.arange(n)[self._kept], n)
+        search = LinearSearch.for_fit(self.problem, self.patterns.X, y, sides, deadline, self.columns)
+        return search.verdict_of_fit(np.arange(n)[self._kept], n)
 
 
 def linear_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorithm | None:

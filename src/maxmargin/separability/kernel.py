@@ -13,6 +13,7 @@ products with the whole matrix: docs/separation.md has the measurements.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -37,7 +38,6 @@ from ..problem.problem import Problem
 from .search import (
     TRIVIAL,
     ExactDirection,
-    SeparationTask,
     SeparatorSearch,
     trivial_certificate,
     without_zeros,
@@ -86,25 +86,26 @@ def set_budget(n: int) -> int:
     return min(int(WORK / (VISITS * n * min(n, SET))), MAX_SETS) + MIN_SETS
 
 
+@dataclass(eq=False)
 class KernelSearch(SeparatorSearch):
     """The search for a function of a kernel's feature space.
 
     Parameters
     ----------
     kernel : Kernel
-    task : SeparationTask
     more_sets : float, default=0
         Working sets beyond the usual budget, where neither a margin nor a proof is found within it.
     """
 
+    kernel: Kernel
+    more_sets: float = 0
     prefix = f"{DECOMPOSITION}, "
 
-    def __init__(self, kernel: Kernel, task: SeparationTask, more_sets: float = 0) -> None:
-        super().__init__(task, kernel, task.X.shape[1])
-        self.X = task.X.astype(np.float64, copy=False)
-        self.more_sets = more_sets
-        self.method = DECOMPOSITION
-        self._ones = np.ones(self.y.size)
+    def __post_init__(self) -> None:
+        self.features, self.method = self.X.shape[1], DECOMPOSITION
+        self.X = self.X.astype(np.float64, copy=False)
+        self.distinct, self._ones = np.arange(self.y.size), np.ones(self.y.size)
+        self.alpha = self._ones
         self._sets = 0  # solved so far
         self._end = ""  # the reason for which decomposition ended
 

@@ -8,7 +8,7 @@ around the origin in their hull.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ from ..numerics.sums import Compensated
 from ..problem.intercept import best_intercept
 from ..problem.problem import Problem
 from .nearest_point import UNDERFLOW
-from .search import TRIVIAL, ExactDirection, SeparationTask, SeparatorSearch, trivial_certificate
+from .search import TRIVIAL, ExactDirection, SeparatorSearch, trivial_certificate
 
 # Rounds of the fit that narrows the interval around the margin: more rounds narrow intervals of badly scaled data
 # further, fewer end sooner with a wider one.
@@ -68,44 +68,38 @@ class Separator(NamedTuple):
     lower: float
 
 
+@dataclass(eq=False)
 class LinearSearch(SeparatorSearch):
     """The search for a hyperplane.
 
     Parameters
     ----------
-    task : SeparationTask
-    columns : Columns, default=None
-        The columns of the data that `task.X` has, None for all. Weights of a separator are of these columns
-        (`on_all_columns`); everything else in a verdict is about the whole data.
+    columns : Columns
+        The columns of the data that X has. Weights of a separator are of these columns (`on_all_columns`); everything
+        else in a verdict is about the whole data.
     """
 
-    def __init__(self, task: SeparationTask, columns: Columns | None = None) -> None:
-        self.columns = Columns(task.X.shape[1]) if columns is None else columns
-        super().__init__(task, Linear(), self.columns.count)
+    columns: Columns
+    kernel = Linear()
 
     def verdict(self) -> Verdict:
         """Look for a trivial certificate, then decide in exact arithmetic from candidates of floating point."""
+        self.features = self.columns.count
         weights, self.distinct = trivial_certificate(self.X, self.y, self.problem.free)
-        if weights is not None:
-            return self.inseparable(weights, TRIVIAL)
-        found = self.decide_exactly()
+        found = self.decide_exactly() if weights is None else self.inseparable(weights, TRIVIAL)
         if isinstance(found, str):
             return self.undecided(found, self._certificate(np.zeros(self.X.shape[1]), 0.0))
-        return self._exact_separator(found) if isinstance(found, ExactDirection) else found
+        if isinstance(found, ExactDirection):
+            return self._exact_separator(found)
+        # A ball has the dimension of the data, of which columns without entries span none.
+        if isinstance(found, Inseparable) and self.columns.all:
+            radius = inner_radius(self.X, self.y, found.support, found.weights, self.problem)
+            return replace(found, radius=radius)
+        return found
 
     def exact_rows(self) -> IntegerRows:
         self.alpha = np.ones(self.distinct.size)
         return IntegerRows(self.X[self.distinct], self.y[self.distinct], self.problem.free)
-
-    def inseparable(self, weights: dict[int, Fraction], method: str) -> Inseparable:
-        """Return the verdict, with the radius of a ball inside the hull of the proof's rows.
-
-        A ball has the dimension of the data, of which columns without entries span none.
-        """
-        found = super().inseparable(weights, method)
-        if not self.columns.all:
-            return found
-        return replace(found, radius=inner_radius(self.X, self.y, found.support, found.weights, self.problem))
 
     def proved_separator(self, rows: ExactRows, w: np.ndarray, method: str) -> LinearSeparator | None:
         """Return the verdict on w with its best intercept if compensated sums prove that it separates."""

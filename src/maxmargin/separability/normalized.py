@@ -87,20 +87,16 @@ class NormalisedPatterns(ABC):
         # 4 units in the last place: a smaller allowance takes rounding errors for margins, a larger one hides
         # margins of a few units
         self.rounding = self.noise = 4.0 * float(self.xp.finfo(square.dtype).eps)
-        self.scale = self._labels(y, square) / self.xp.sqrt(self._lengths2(square))
-
-    def _labels(self, y: Any, square: Array) -> Array:
-        """Return the labels as an array like `square`; refuse labels that are not -1 and 1."""
-        labels = self.xp.asarray(y, dtype=square.dtype, device=self.device)
+        labels = self.array(y, square.dtype)
         if labels.shape != square.shape:
             raise ValueError(
                 f"there are {square.shape[0]} patterns and labels of shape {tuple(labels.shape)}."
             )
         if not bool(self.xp.all(self.xp.abs(labels) == 1.0)):
             raise ValueError("labels must be -1 and 1.")
-        return labels
+        self.scale = labels / self.xp.sqrt(self._squared_lengths(square))
 
-    def _lengths2(self, square: Array) -> Array:
+    def _squared_lengths(self, square: Array) -> Array:
         """Return K_ii + constant^2 + Delta^2; refuse patterns that cannot be normalised."""
         xp = self.xp
         lengths2 = square + (self.constant**2 + self.Delta**2)
@@ -128,9 +124,9 @@ class NormalisedPatterns(ABC):
         """Return the centre of the simplex."""
         return self.xp.full((self.n,), 1.0 / self.n, dtype=self.scale.dtype, device=self.device)
 
-    def array(self, weights: Any) -> Array:
-        """Return the weights as an array of the library, precision and device of the patterns."""
-        return self.xp.asarray(weights, dtype=self.scale.dtype, device=self.device)
+    def array(self, values: Any, dtype: Any = None) -> Array:
+        """Return the values as an array of the library and device of the patterns, of their precision unless given."""
+        return self.xp.asarray(values, dtype=dtype or self.scale.dtype, device=self.device)
 
     @abstractmethod
     def point(self, weights: Array) -> Point:

@@ -15,76 +15,58 @@ rational numbers. The steps are
 
 References
 ----------
-P. Gordan, "Ueber die Aufloesung linearer Gleichungen mit reellen Coefficienten", Mathematische Annalen 6, 1873.
+P. Gordan, "Ueber die Aufloesung linearer Gleichungen mit reellen Coefficienten", Mathematische Annalen 6, 1873;
+C. L. Lawson, R. J. Hanson, "Solving Least Squares Problems", Prentice-Hall 1974, chapter 23;
+A. Ramdas, J. Pena, "Margins, kernels and non-linear smoothed Perceptrons", ICML 2014.
 """
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import nnls
 
+from ..algorithms.batch.generation import linear_points
 from ..certificates.certificate import Certificate
 from ..certificates.verdicts import Inseparable, Separable, Undecided, Verdict
 from ..data.duplicates import merge
 from ..fit.deadline import Deadline
 from ..kernels.functions import Kernel
 from ..numerics.rational import BeyondReachError, ExactRows
+from ..numerics.sparse_columns import may_be_dense
+from ..numerics.stop_check import StopCheck
 from ..problem.problem import Problem
 from ..problem.status import Status
-from .candidates import candidates, starting_rows
 from .nearest_point import as_floats, nearest_points
+from .normalized import NormalisedRows, until_decided
+from .smoothed import smoothed_perceptron
 
 TRIVIAL = "looking for rows that contradict each other"  # the method of trivial certificates
+# Entries from which the smoothed Perceptron comes first, and its steps: on smaller data least squares end as soon, and
+# more steps would only add to their time where the margin is small.
+MIN_SMOOTHED_ENTRIES, SMOOTHED_STEPS = 1e5, 100
+# Entries, and entries x smaller side, up to which least squares run: `nnls` needs a dense copy (160 MB at 2e7 entries)
+# and about as many operations as the second number; larger data leave both to the linear program.
+MAX_DENSE_ENTRIES, MAX_FLOPS = 2e7, 5e9
+# Operations a second assumed of `nnls`, which cannot be interrupted: it does not start when it would pass the deadline.
+# A smaller figure leaves more problems to the linear program, a larger one overruns `max_time`.
+FLOPS_PER_SECOND = 1e9
 
 
-@dataclass(frozen=True, eq=False)
-class SeparationTask:
-    """Two classes of rows, and the hard margin that separates them or does not.
+class Candidate(NamedTuple):
+    """Weights of the scaled columns, dual weights of the rows, and the method: either may lead to a proof."""
 
-    Attributes
-    ----------
-    problem : Problem
-        The hard margin, with a free intercept or none.
-    X : ndarray or CSR matrix of shape (n, d), no zeros stored
-    y : ndarray of shape (n,), entries -1.0 and 1.0
-    classes : tuple
-        The labels of the negative and of the positive side.
-    tol : float
-        Relative width of the interval around the largest margin; inf for the verdict alone.
-    deadline : Deadline
-    """
-
-    problem: Problem
-    X: Any
-    y: np.ndarray
-    classes: tuple[Any, Any]
-    tol: float
-    deadline: Deadline
-
-
-def fit_task(
-    problem: Problem, X: Any, y: np.ndarray, classes: tuple[Any, Any], deadline: Deadline
-) -> SeparationTask:
-    """Return the task of a hard-margin fit: the verdict alone.
-
-    An augmented intercept can separate the same classes as a free one, which is simpler to decide.
-    """
-    free = replace(problem, intercept="none" if problem.intercept == "none" else "free")
-    return SeparationTask(free, without_zeros(X), y, classes, np.inf, deadline)
-
-
-def without_zeros(X: Any) -> Any:
-    """Return sparse rows without stored zeros, in a copy where there are any; dense rows as they are."""
-    if sp.issparse(X) and (X.data == 0.0).any():
-        X = X.copy()
-        X.eliminate_zeros()
-    return X
+    w: np.ndarray
+    alpha: np.ndarray
+    method: str
 
 
 class ExactDirection(NamedTuple):
@@ -95,18 +77,27 @@ class ExactDirection(NamedTuple):
     method: str
 
 
+@dataclass(eq=False)
 class SeparatorSearch(ABC):
-    """The search on one task.
+    """The search on two classes of rows.
 
     Parameters
     ----------
-    task : SeparationTask
-    kernel : Kernel
-    features : int
-        Columns of the data.
+    problem : Problem
+        The hard margin, with a free intercept or none.
+    X : ndarray or CSR matrix of shape (n, d), no zeros stored
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    classes : tuple
+        The labels of the negative and of the positive side.
+    tol : float
+        Relative width of the interval around the largest margin; inf for the verdict alone.
+    deadline : Deadline
 
     Attributes
     ----------
+    kernel : Kernel
+    features : int
+        Columns of the data.
     distinct : ndarray of int
         The rows that exact arithmetic works on.
     alpha : ndarray, one entry a row of `distinct`
@@ -115,15 +106,29 @@ class SeparatorSearch(ABC):
         The last method in floating point.
     """
 
+    problem: Problem
+    X: Any
+    y: np.ndarray
+    classes: tuple[Any, Any]
+    tol: float
+    deadline: Deadline
+    features: int = field(init=False)
+    distinct: np.ndarray = field(init=False)
+    alpha: np.ndarray = field(init=False)
+    method: str = field(init=False, default="nothing")
+    kernel: Kernel = field(init=False)
     prefix = ""  # of the method of a candidate
 
-    def __init__(self, task: SeparationTask, kernel: Kernel, features: int) -> None:
-        self.task, self.kernel, self.features = task, kernel, features
-        self.problem, self.X, self.y = task.problem, task.X, task.y
-        self.deadline, self.tol = task.deadline, task.tol
-        self.distinct = np.arange(self.y.size)
-        self.alpha = np.ones(self.y.size)
-        self.method = "nothing"
+    @classmethod
+    def for_fit(
+        cls, problem: Problem, X: Any, y: np.ndarray, classes: tuple[Any, Any], deadline: Deadline, *data: Any
+    ) -> Any:
+        """Return the search for the verdict alone on a hard-margin fit.
+
+        An augmented intercept can separate the same classes as a free one, which is simpler to decide.
+        """
+        free = replace(problem, intercept="none" if problem.intercept == "none" else "free")
+        return cls(free, without_zeros(X), y, classes, np.inf, deadline, *data)
 
     @abstractmethod
     def verdict(self) -> Verdict:
@@ -167,8 +172,10 @@ class SeparatorSearch(ABC):
                     return separator
             method = f"{self.method} and Wolfe's algorithm in exact arithmetic"
             direction: list[int] = []
-            start = starting_rows(self.alpha, rows.width)
-            for corral in nearest_points(rows, start, self.deadline.interrupted):
+            # A proof has at most width + 1 rows; twice as many leave room for weights that are rounding errors.
+            largest = np.argsort(-self.alpha, kind="stable")[: 2 * (rows.width + 1)]
+            start = {i: float(self.alpha[i]) for i in np.sort(largest).tolist() if self.alpha[i] > 0.0}
+            for corral in nearest_points(rows, start or {0: 1.0}, self.deadline.interrupted):
                 direction = corral.direction
                 if not any(direction):
                     weights = corral.convex_weights
@@ -208,15 +215,102 @@ class SeparatorSearch(ABC):
 
     def common(self, method: str) -> dict[str, Any]:
         """Return the fields that all verdicts share."""
+        seconds = time.perf_counter() - self.deadline.began
         return {
-            "p": self.problem.p,
-            "bias": self.problem.free,
-            "classes": self.task.classes,
-            "features": self.features,
-            "method": method,
-            "seconds": time.perf_counter() - self.deadline.began,
-            "kernel": self.kernel,
-        }
+            "p": self.problem.p, "bias": self.problem.free, "classes": self.classes, "features": self.features,
+            "method": method, "seconds": seconds, "kernel": self.kernel,
+        }  # fmt: skip
+
+
+def candidates(rows: ExactRows, deadline: Deadline) -> Iterator[Candidate]:
+    """Yield floating-point separators, and rows whose combinations may be zero, until the caller has proved one.
+
+    In this order:
+
+    1. on large data, a hundred steps of the smoothed Perceptron. Where the margin is not small, as in data with more
+       columns than rows, they find a separator in a part of the time of the next steps; elsewhere they add a part of
+       it;
+    2. the point of the hull that is nearest to the origin, by non-negative least squares on columns scaled to one size;
+    3. on data too large for least squares, the linear program of p = inf, by row and column generation.
+
+    With a free intercept, dense columns are shifted to their mid-range, which it absorbs, and divided by their
+    half-ranges, rounded to powers of two: a column far from zero would vary in its last digits only.
+    """
+    X: Any = rows.scaled
+    y, spread = rows.y, np.ones(rows.d)
+    if rows.bias and not sp.issparse(X):
+        top, bottom = X.max(axis=0), X.min(axis=0)
+        spread = 0.5 * (top - bottom)
+        spread = 2.0 ** np.round(np.log2(np.where(spread > 0.0, spread, 1.0)))
+        X = (X - 0.5 * (top + bottom)) / spread
+    if rows.n * rows.d >= MIN_SMOOTHED_ENTRIES:
+        found = _by_smoothed_perceptron(X, y, rows.bias, deadline)
+        if found is not None:
+            yield Candidate(found[0] / spread, found[1], "the smoothed Perceptron")
+    flops = float(rows.n) * rows.d * min(rows.n, rows.d)
+    affordable = flops <= min(MAX_FLOPS, FLOPS_PER_SECOND * deadline.remaining())
+    if rows.n * rows.d <= MAX_DENSE_ENTRIES and may_be_dense(X) and affordable:
+        found = _by_least_squares(X.toarray() if sp.issparse(X) else X, y, rows.bias)
+        if found is not None:
+            yield Candidate(found[0] / spread, found[1], "least squares")
+            return
+    program = Problem("hinge", np.inf, p=np.inf, intercept="free" if rows.bias else "none")
+    check = StopCheck(deadline.interrupted, deadline.remaining)
+    for w, b, alpha in linear_points(program, X, y, np.ones(y.size), check):
+        yield Candidate(w / spread, alpha, "a linear program")
+        # A separator without a proof in float64 is left to exact arithmetic: further programs, in smaller units,
+        # would take HiGHS long, at times minutes.
+        if float((y * (X @ w + b)).min()) > 0.0:
+            return
+
+
+def _by_smoothed_perceptron(
+    X: Any, y: np.ndarray, bias: bool, deadline: Deadline
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return a separator and the dual weights that bound its margin, if few steps find one.
+
+    The constant feature of the intercept gets the root mean square length of the rows: a smaller one would need a
+    larger weight, and a larger one would hide the rows behind it.
+    """
+    square = X.multiply(X) if sp.issparse(X) else X * X
+    try:
+        patterns = NormalisedRows(X, y, float(square.sum() / y.size) ** 0.5 if bias else 0.0)
+    except ValueError:  # a row whose squared length underflows
+        return None
+    iterates = islice(smoothed_perceptron(patterns), SMOOTHED_STEPS + 1)
+    *_, last = until_decided(iterates, 0.0, deadline.interrupted)
+    return (last.alpha.w, last.p.weights * np.abs(patterns.scale)) if last.primal else None
+
+
+def _by_least_squares(X: np.ndarray, y: np.ndarray, bias: bool) -> tuple[np.ndarray, np.ndarray] | None:
+    """Minimise |(sum_i z_i a_i, sum_i z_i - 1)| over z >= 0, a_i = y_i (x_i, 1), by active sets.
+
+    The residual (u, t) of the optimum has a_i.u + t >= 0 for all i, and t = -|(u, t)|^2 < 0 unless it is zero: then u
+    separates, since a_i.u >= -t > 0. A residual of zero makes z a combination of the origin, of at most one row more
+    than there are coordinates.
+
+    Returns
+    -------
+    (u, z), or None where `nnls` does not end within its limit of steps
+    """
+    ones = np.ones((1, y.size))
+    A = np.vstack([(X * y[:, None]).T, *([y[None]] if bias else []), ones])
+    target = np.zeros(A.shape[0])
+    target[-1] = 1.0
+    try:
+        z, _ = nnls(A, target)
+    except RuntimeError:
+        return None
+    u = A @ z - target
+    return u[: X.shape[1]], z
+
+
+def without_zeros(X: Any) -> Any:
+    """Return sparse rows without stored zeros, in a copy where there are any; dense rows as they are."""
+    if sp.issparse(X) and (X.data == 0.0).any():
+        X = X.copy()
+        X.eliminate_zeros()
+    return X
 
 
 def trivial_certificate(X: Any, y: np.ndarray, bias: bool) -> tuple[dict[int, Fraction] | None, np.ndarray]:
@@ -241,19 +335,24 @@ def trivial_certificate(X: Any, y: np.ndarray, bias: bool) -> tuple[dict[int, Fr
     if bias:
         pairs = _of_both_signs(groups, y)
         return (dict.fromkeys(pairs[0], Fraction(1, 2)) if pairs else None), distinct
-    firsts = _first_entries(X)
-    zeros = np.flatnonzero(firsts == 0.0)
-    if zeros.size:
-        return {int(zeros[0]): Fraction(1)}, distinct
+    X = sp.csr_matrix(X)
+    entries = np.diff(X.indptr)
+    if not entries.all():
+        return {int(entries.argmin()): Fraction(1)}, distinct
     # Parallel rows have equal quotients by their first entries, also after rounding; the few other rows with equal
     # rounded quotients are sorted out in rational numbers.
-    groups, _ = _equal_rows(_divided(X, firsts))
-    for pair in _of_both_signs(groups, y * np.sign(firsts)):
-        one, two = (Fraction(float(firsts[i])) for i in pair)
-        if _parallel(X, pair, one, two):
+    firsts = X.data[X.indptr[:-1]].astype(float)
+    with np.errstate(over="ignore"):
+        quotients = X.data / np.repeat(firsts, entries)
+    groups, _ = _equal_rows(sp.csr_matrix((quotients, X.indices, X.indptr), shape=X.shape))
+    for i, j in _of_both_signs(groups, y * np.sign(firsts)):
+        one, two = Fraction(firsts[i]), Fraction(firsts[j])
+        first, second = X[i], X[j]
+        values = zip(first.data.tolist(), second.data.tolist(), strict=False)
+        same_columns = np.array_equal(first.indices, second.indices)
+        if same_columns and all(Fraction(a) * two == Fraction(b) * one for a, b in values):
             one, two = abs(one), abs(two)  # two y_i x_i = -one y_j x_j
-            weights = two / (one + two), one / (one + two)
-            return dict(zip(pair, weights, strict=True)), distinct
+            return {i: two / (one + two), j: one / (one + two)}, distinct
     return None, distinct
 
 
@@ -266,42 +365,9 @@ def _equal_rows(X: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _of_both_signs(groups: np.ndarray, signs: np.ndarray) -> list[tuple[int, int]]:
     """Return the first row of either sign of each set that has both, in the order of the later of the two rows."""
-    size = int(groups.max()) + 1
-    found = []
-    for sign in (1.0, -1.0):
-        first = np.full(size, signs.size)
-        rows = np.flatnonzero(signs == sign)
-        np.minimum.at(first, groups[rows], rows)
-        found.append(first)
-    both = np.flatnonzero(np.maximum(*found) < signs.size)
-    pairs = [(int(min(a, b)), int(max(a, b))) for a, b in zip(found[0][both], found[1][both], strict=True)]
-    return sorted(pairs, key=lambda pair: pair[::-1])
-
-
-def _first_entries(X: Any) -> np.ndarray:
-    """Return the first entry of each row that is not zero; 0.0 where there is none."""
-    if sp.issparse(X):
-        used = np.diff(X.indptr) > 0
-        firsts = np.zeros(X.shape[0])
-        firsts[used] = X.data[X.indptr[:-1][used]]
-        return firsts
-    return np.asarray(X[np.arange(X.shape[0]), np.argmax(X != 0.0, axis=1)], dtype=float)
-
-
-def _divided(X: Any, by: np.ndarray) -> Any:
-    """Return the rows, each divided by its number."""
-    with np.errstate(over="ignore"):
-        if not sp.issparse(X):
-            return X / by[:, None]
-        data = X.data / np.repeat(by, np.diff(X.indptr))
-        return sp.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
-
-
-def _parallel(X: Any, pair: tuple[int, int], one: Fraction, two: Fraction) -> bool:
-    """Return whether the first row times `two` is the second times `one`, exactly."""
-    first, second = (X[i].toarray().ravel() if sp.issparse(X) else X[i] for i in pair)
-    return all(
-        Fraction(a) * two == Fraction(b) * one
-        for a, b in zip(first.tolist(), second.tolist(), strict=True)
-        if a or b
-    )
+    positive, negative = np.flatnonzero(signs > 0.0), np.flatnonzero(signs < 0.0)
+    sets, first = np.unique(groups[positive], return_index=True)
+    other_sets, other = np.unique(groups[negative], return_index=True)
+    _, k, j = np.intersect1d(sets, other_sets, assume_unique=True, return_indices=True)
+    pairs = np.sort(np.column_stack([positive[first[k]], negative[other[j]]]), axis=1)
+    return [(i, j) for i, j in pairs[np.argsort(pairs[:, 1])].tolist()]

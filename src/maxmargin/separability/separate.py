@@ -30,7 +30,7 @@ from ..numerics.threads import one_thread
 from ..problem.problem import Problem
 from .kernel import KernelSearch
 from .linear import LinearSearch, on_all_columns
-from .search import SeparationTask, without_zeros
+from .search import without_zeros
 
 
 @one_thread
@@ -121,11 +121,13 @@ def separate(
     ):
         if isinstance(function, Linear):
             table, columns = without_empty_columns(table)
-            task = SeparationTask(problem, table, signs, classes, float(tol), deadline)
-            return on_all_columns(LinearSearch(task, columns).verdict(), columns)
+            search = LinearSearch(problem, table, signs, classes, float(tol), deadline, columns)
+            return on_all_columns(search.verdict(), columns)
         _check_kernel(function, table, problem)
-        task = SeparationTask(problem, table, signs, classes, float(tol), deadline)
-        return KernelSearch(function, task, more_sets=0 if max_time is None else np.inf).verdict()
+        more_sets = 0 if max_time is None else np.inf
+        return KernelSearch(
+            problem, table, signs, classes, float(tol), deadline, function, more_sets
+        ).verdict()
 
 
 def _check_kernel(kernel: Kernel, X: Any, problem: Problem) -> None:
