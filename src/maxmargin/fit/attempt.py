@@ -27,7 +27,7 @@ from .gram_run import GramRun
 from .presolve import Point, PresolveStep, ScaledUnits, distinct_rows_of
 from .report import Job, KernelJob, Report, Solution, Stopping
 from .run import Run
-from .schedules import SCHEDULES, Step
+from .schedules import SCHEDULES
 from .tracker import Primal
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ class Attempt(ABC):
         self.problem, self.label, self.stopping, self.history = task.problem, task.label, stopping, history
         self._stage: Stage | None = None
         self._before = (history[-1].presentations, history[-1].steps) if history else (0, 0)
-        self._rounds: Iterator[Step | None] | None = None
+        self._rounds: Iterator[None] | None = None
 
-    def begin(self, stage: Stage) -> Iterator[Step | None]:
+    def begin(self, stage: Stage) -> Iterator[None]:
         """Enter a stage, and return its rounds; an algorithm that was at work before goes on where it was."""
         self._stage = stage
         if stage.algorithm is None:
@@ -304,36 +304,27 @@ class GramAttempt(Attempt):
     job : KernelJob
     rows : KernelRows
     sample : KernelSample
-        The same rows in float64, for the exact stage.
+        The same rows, for the exact stage.
     stopping : Stopping
-    start : ndarray of shape (n,) or None
-        Dual variables to begin with.
-    rounds : int
-    history : list of Report
-        Of the attempts before.
     """
 
     run: GramRun
 
-    def __init__(
-        self,
-        job: KernelJob,
-        rows: KernelRows,
-        sample: KernelSample,
-        stopping: Stopping,
-        start: np.ndarray | None,
-        rounds: int,
-        history: list[Report],
-    ) -> None:
-        super().__init__(job, stopping, history)
-        self.job, self.sample, self.rounds = job, sample, rounds
-        diagonal = rows.diagonal
-        self.no_margin = HOPELESS * np.finfo(diagonal.dtype).eps * float(diagonal.max(initial=0.0)) ** 0.5
-        task = GramTask(job.problem, rows, job.y, job.weights, start, job.label)
+    def __init__(self, job: KernelJob, rows: KernelRows, sample: KernelSample, stopping: Stopping) -> None:
+        super().__init__(job, stopping, [])
+        self.job, self.sample = job, sample
+        self.no_margin = HOPELESS * np.finfo(float).eps * float(rows.diagonal.max(initial=0.0)) ** 0.5
+        task = GramTask(job.problem, rows, job.y, job.weights, job.start, job.label)
         rng = np.random.default_rng(job.seed)
         self.run = GramRun(task, job.algorithm, stopping.tol, rng, stopping.deadline.interrupted)
         if self.problem.hard:
             self.run.look_for_zero_rows()
+
+    @property
+    def point(self) -> KernelPoint:
+        """The best dual variables, and the best primal point."""
+        best = self.run.tracker
+        return KernelPoint(best.alpha, *best.primal)
 
     def rules_out_separator(self) -> bool:
         if not self.problem.hard or self.rounds != MIN_KERNEL_ROUNDS or self.run.lower > 0.0:
@@ -352,8 +343,7 @@ class GramAttempt(Attempt):
         margin = best.lower
         if not self.problem.hard:
             margin = (2.0 * best.upper) ** -0.5 if best.upper > 0.0 else np.inf
-        point = KernelPoint(best.alpha, best.primal.w, best.primal.b)
-        self._append((best.lower, best.upper, best.gap), margin, (name, reason), point)
+        self._append((best.lower, best.upper, best.gap), margin, (name, reason), self.point)
 
 
 def proved_status(status: Status, problem: Problem, bounds: Any, tol: float, finite: Any) -> Status:

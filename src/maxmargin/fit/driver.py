@@ -8,7 +8,6 @@ when to stop; what it returns is certified on the caller's data.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
 from dataclasses import replace
 from functools import partial
 
@@ -28,7 +27,6 @@ from .exact import is_small
 from .policy import CONDITIONS, Stage, fallback, stages
 from .presolve import Point
 from .report import Job, Report, Solution
-from .schedules import Step
 from .small_dense import small_dense_rows, solve_small_dense
 
 
@@ -57,7 +55,7 @@ def solve(job: Job) -> Solution:
         attempt = RowAttempt(replace(job, stopping=left), units, incumbent, history)
         planned = stages(attempt.task, choice, last, attempt.distinct is not None)
         with np.errstate(over="ignore", invalid="ignore"):
-            found = attempt.solution(run_to_end(run_stages(attempt, planned)))
+            found = attempt.solution(run_stages(attempt, planned))
         rounds += found.rounds
         if best is None or rank(found.certificate) <= rank(best.certificate):
             best = found
@@ -83,7 +81,7 @@ def solve(job: Job) -> Solution:
     return best
 
 
-def run_stages(attempt: Attempt, planned: list[Stage]) -> Generator[None, None, Status]:
+def run_stages(attempt: Attempt, planned: list[Stage]) -> Status:
     """Run the stages of one attempt in order; return why the last one ended.
 
     A stage ends when its solver has no further iterate, when its budget is spent, or for a reason of its own. Before
@@ -94,54 +92,30 @@ def run_stages(attempt: Attempt, planned: list[Stage]) -> Generator[None, None, 
     ----------
     attempt : Attempt
     planned : list of Stage
-
-    Yields
-    ------
-    None
-        Wherever the solver expects rows of the kernel, so that other problems on the same rows can expect theirs.
     """
-    deadline = attempt.stopping.deadline
     for stage, following in zip(planned, [*planned[1:], None], strict=True):
         rounds = attempt.begin(stage)
         status = attempt.status() if attempt.rounds and stage.algorithm is not None else None
-        while status is None:
-            step = next(rounds, Step.END)
-            if step is Step.END:
-                break
-            if step is Step.WAIT:
-                yield
-                status = deadline.status() if attempt.rounds else None
-                continue
+        for _ in rounds if status is None else ():
             attempt.report()
             status = attempt.status()
             if status is None and attempt.rules_out_separator():
                 return Status.UNDECIDED
-            if attempt.is_spent():
+            if status is not None or attempt.is_spent():
                 break
-        stopped = deadline.status()
-        if status in STOPPED or (status is None and stopped is not None):
-            return status or stopped or Status.STALLED
+        status = status or attempt.stopping.deadline.status()
         if status is None:
             continue
-        if following is None:
+        if status in STOPPED or following is None:
             return status
         if following.algorithm is None:
             leads_on = not following.skippable or attempt.is_spent()
         else:
-            other = following.algorithm is not stage.algorithm
-            leads_on = status is Status.CONVERGED and stage.algorithm is not None and other
+            other = stage.algorithm is not None and stage.algorithm is not following.algorithm
+            leads_on = status is Status.CONVERGED and other
         if not leads_on:
             return status
     return Status.STALLED
-
-
-def run_to_end(rounds: Generator[None, None, Status]) -> Status:
-    """Run the stages of a problem by itself, without waiting for others."""
-    while True:
-        try:
-            next(rounds)
-        except StopIteration as end:
-            return end.value
 
 
 def _solve_small_dense(job: Job, incumbent: Incumbent, history: list[Report]) -> tuple[Solution | None, bool]:

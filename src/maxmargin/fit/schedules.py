@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,15 +24,8 @@ if TYPE_CHECKING:
     from .state import State
 
 
-class Step(Enum):
-    """What a stage of a fit has done in the place of an iterate."""
-
-    WAIT = "expects rows of the kernel, which other problems on the same rows may need too"
-    END = "has no further iterate"
-
-
-# Of a `State`; schedules of batch solvers, of a `Run` or a `GramRun`. None stands for an iterate.
-Schedule = Callable[[Any], Iterator[Step | None]]
+# Of a `State`; schedules of batch solvers, of a `Run` or a `GramRun`.
+Schedule = Callable[[Any], Iterator[None]]
 
 # Gap-driven schedule. Rows at a bound of their dual variable rest for a round where their score is farther from the
 # margin than NEAR of it, or than MOVING times the gap (up to one): while w moves far, more rows come near. More rows
@@ -344,13 +336,12 @@ def points(run: Run) -> Iterator[None]:
     yield
 
 
-def working_sets(run: GramRun) -> Iterator[Step | None]:
+def working_sets(run: GramRun) -> Iterator[None]:
     """Yield after every working set; end without a violation of optimality, or after many that improve no bound."""
     task, tracker, idle, nearest = run.task, run.tracker, 0, np.inf
     before = np.zeros(task.y.size) if task.start is None else task.start
     for point in run.rule(task.problem, task.rows, task.y, task.weights, run.interrupted, task.start):
         if point is None:
-            yield Step.WAIT
             continue
         tracker.evaluate(point.alpha, point.scores)
         apart = tracker.upper - (max(tracker.lower, 0.0) if task.problem.hard else tracker.lower)
