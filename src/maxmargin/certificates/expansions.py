@@ -19,9 +19,6 @@ from .gram import Combination, KernelSample
 NEXT = 1e-3
 AS_SMALL = 1.001  # ratio of gaps up to which the first point is kept: more points would cost time for nothing
 TURNS = 20  # steps over the length of w and its intercept in turn, of which a few suffice
-# Relative distance up to which coefficients count as a multiple of others, so that their scores need no further
-# product; the rounding of kernel values is larger.
-PARALLEL = 1e-9
 
 
 class KernelPoint(NamedTuple):
@@ -88,7 +85,7 @@ class KernelProblem:
         )
 
     def best_bounds(
-        self, alpha: np.ndarray, dual: Combination, given: Combination | float, intercept: float, gap: float
+        self, alpha: np.ndarray, dual: Combination, given: tuple[Combination, float], gap: float
     ) -> KernelBounds:
         """Return the bounds of dual variables and the best of several primal points.
 
@@ -98,27 +95,19 @@ class KernelProblem:
             Feasible.
         dual : Combination
             sum alpha_i y_i phi(x_i).
-        given : Combination or float
-            The w of the point given, or the multiple of `dual` that it is.
-        intercept : float
-            Of the point given.
+        given : (Combination, float)
+            The first primal point, (w, b).
         gap : float
             Points are tried until one proves this gap.
         """
         problem = self.problem
-        points: list[tuple[Combination, float]] = []
-        if isinstance(given, Combination):
-            points = [(given, intercept)]
-        elif not problem.hard and given != 0.0:
-            # the multiple that is best for the primal may be another than that of the dual
-            points = [(self.sample.multiple(dual, given, given * dual.c), intercept)]
         alpha, dual = self._scale_dual(alpha, dual)
         proof = self.dual_side(alpha, dual)
         # a bound that rounding has made negative proves less than alpha = 0
         if not (problem.hard or proof.bound >= 0.0):
             alpha, proof = np.zeros_like(alpha), Side(0.0, 0.0, 0.0)
         found: list[KernelBounds] = []
-        for w, b in self._primal_points(points, dual):
+        for w, b in self._primal_points(given, dual):
             side = self.primal_side(w, b)
             found.append(KernelBounds(both(problem, proof, side), KernelPoint(alpha, w.c, b), side.value))
             if problem.gap(found[-1].bounds.lower, found[-1].bounds.upper) <= AS_SMALL * gap:
@@ -135,12 +124,12 @@ class KernelProblem:
         return alpha, self.sample.multiple(dual, t, alpha * self.y)
 
     def _primal_points(
-        self, points: list[tuple[Combination, float]], dual: Combination
+        self, given: tuple[Combination, float], dual: Combination
     ) -> Iterator[tuple[Combination, float]]:
-        """Yield these points, the best multiple of the dual one, all of them scaled to no losses, and w = 0."""
-        yield from points
-        points = [*points, self._best_primal(dual)]
-        yield points[-1]
+        """Yield the given point, the best multiple of the dual one, both scaled to no losses, and w = 0."""
+        yield given
+        points = [given, self._best_primal(dual)]
+        yield points[1]
         if self.problem.hard:
             return
         for w, b in points:
@@ -187,35 +176,19 @@ def all_bounds(
     gaps : sequence of float, default=None
         Gaps that are small enough; None for 0.0.
     """
-    sample = tasks[0].sample
     gaps = [0.0] * len(tasks) if gaps is None else gaps
     duals = [
-        feasible(task.problem, task.y, task.weights, a) for task, (a, _, _) in zip(tasks, points, strict=True)
+        feasible(task.problem, task.y, task.weights, point.alpha)
+        for task, point in zip(tasks, points, strict=True)
     ]
     signed = [alpha * task.y for alpha, task in zip(duals, tasks, strict=True)]
-    exact = sample.features is not None  # sums of features show the rounding of coefficients
-    factors = [_factor(c, other, exact) for (_, c, _), other in zip(points, signed, strict=True)]
-    others = [c for (_, c, _), factor in zip(points, factors, strict=True) if factor is None]
-    combinations = sample.combinations(np.array([*signed, *others]))
-    rest = iter(combinations[len(signed) :])
+    given = [point.coefficients for point in points]
+    combinations = tasks[0].sample.combinations(np.array([*signed, *given]))
+    sides = zip(combinations[: len(tasks)], combinations[len(tasks) :], strict=True)
     return [
-        task.best_bounds(alpha, dual, next(rest) if factor is None else factor, point.intercept, gap)
-        for task, alpha, dual, factor, point, gap in zip(
-            tasks, duals, combinations[: len(signed)], factors, points, gaps, strict=True
-        )
+        task.best_bounds(alpha, dual, (w, point.intercept), gap)
+        for task, alpha, (dual, w), point, gap in zip(tasks, duals, sides, points, gaps, strict=True)
     ]
-
-
-def _factor(c: np.ndarray, other: np.ndarray, exact: bool) -> float | None:
-    """Return the t for which c is t times the other, but for rounding, or with t = 1 `exact`ly; else None."""
-    if exact:
-        return 1.0 if np.array_equal(c, other) else None
-    square = float(other @ other)
-    if square == 0.0 or not c.any():
-        return None if c.any() else 0.0
-    t = float(c @ other) / square
-    t = 1.0 if abs(t - 1.0) <= c.size * EPS else t  # no rounding beyond a cap
-    return t if float(np.abs(c - t * other).max()) <= PARALLEL * float(np.abs(c).max()) else None
 
 
 def better(problem: Problem, found: Sequence[KernelBounds]) -> KernelBounds:
