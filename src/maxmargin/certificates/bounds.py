@@ -16,17 +16,14 @@ operation in float64 is off by at most u of its result, or by half of the smalle
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..numerics.sums import Arithmetic, Compensated, Plain, parts, powers_error
+from ..numerics.sums import Arithmetic, Compensated, Plain, powers_error
 from ..problem.problem import Problem
 
 EPS, LEAST = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
-# Non-zero entries are gathered where at most one entry in so many is: gathering costs about one pass over all entries.
-GATHERED = 2
 # What rounding of the dual variables may add to a column of v before the column counts as huge, in units of
 # sqrt(sum alpha): the lower bound is about sum alpha / 2, and loses at most 1e-12 of it to a smaller column. A larger
 # share would lose more, a smaller one would have `huge_columns` prove bounds of data that plain sums serve as well.
@@ -121,8 +118,24 @@ def both(problem: Problem, dual: Side, primal: Side) -> Bounds:
     return Bounds(lower.bound, upper.bound, lower.rounding, upper.rounding)
 
 
-def dual_bound(problem: Problem, sums: DualSums) -> Side:
-    """Return the bound that feasible dual variables prove."""
+def dual_side(
+    problem: Problem,
+    weights: np.ndarray,
+    alpha: np.ndarray,
+    length: Length,
+    imbalance: float,
+    arithmetic: Arithmetic = Plain,
+) -> Side:
+    """Return the bound that feasible dual variables prove, |v| and the imbalance of the classes being given.
+
+    A sum of k terms, added in a row, is off by `arithmetic.error`. Quotients of tiny numbers may underflow: the
+    smallest number for each row covers them.
+    """
+    gains, count = arithmetic.summed(problem.gains, alpha, weights), int(np.count_nonzero(alpha))
+    size = 2.0 * float(alpha.sum()) - gains
+    error = arithmetic.error(gains, size, arithmetic.terms(alpha, count, 0))
+    error += (alpha.size + 4.0) * LEAST if count else 0.0
+    sums = DualSums(gains, size, error, imbalance, length)
     if problem.hard:
         return largest_margin_bound(sums)
     return half_square_bound(sums) if problem.power == 2 else first_power_bound(sums)
@@ -179,9 +192,20 @@ def _lower(value: float, rounding: float) -> Side:
     return Side(bound, rounding, value) if math.isfinite(bound) else Side(-np.inf, np.inf, value)
 
 
-def primal_bound(problem: Problem, sums: PrimalSums) -> Side:
-    """Return the bound that a primal point proves: what it attains."""
-    return attained_margin_bound(sums) if problem.hard else objective_bound(problem, sums)
+def primal_side(
+    problem: Problem, weights: np.ndarray, margins: Margins, length: Length, arithmetic: Arithmetic = Plain
+) -> Side:
+    """Return the bound that a primal point with these margins and this |w| proves: what it attains."""
+    values, least = margins.values, margins.values - margins.errors
+    if problem.hard:
+        used = weights > 0.0
+        return attained_margin_bound(
+            PrimalSums(float(values[used].min()), float(least[used].min()), 0.0, length)
+        )
+    worst = arithmetic.summed(problem.losses, least, weights)
+    error = arithmetic.error(worst, worst, arithmetic.terms(values, weights.size, 0))
+    value = Plain.summed(problem.losses, values, weights)
+    return objective_bound(problem, PrimalSums(value, worst, error, length))
 
 
 def attained_margin_bound(sums: PrimalSums) -> Side:
@@ -216,49 +240,6 @@ def objective_bound(problem: Problem, sums: PrimalSums) -> Side:
     return Side(upper, upper - value, value)
 
 
-def dual_sums(
-    problem: Problem,
-    weights: np.ndarray,
-    alpha: np.ndarray,
-    length: Length,
-    imbalance: float,
-    arithmetic: Arithmetic = Plain,
-) -> DualSums:
-    """Sum up the gains of feasible dual variables.
-
-    A sum of k terms, added in a row, is off by `arithmetic.error`. Quotients of tiny numbers may underflow: the
-    smallest number for each row covers them.
-    """
-    gains, count = 0.0, int(np.count_nonzero(alpha))
-    for part in _pieces(alpha.size, arithmetic):
-        values, costs = gathered(alpha[part] > 0.0, alpha[part], weights[part])
-        gains += arithmetic.total(problem.gains(values, costs))
-    size = 2.0 * float(alpha.sum()) - gains
-    error = arithmetic.error(gains, size, arithmetic.terms(alpha, count, 0))
-    error += (alpha.size + 4.0) * LEAST if count else 0.0
-    return DualSums(gains, size, error, imbalance, length)
-
-
-def primal_sums(
-    problem: Problem, weights: np.ndarray, margins: Margins, length: Length, arithmetic: Arithmetic = Plain
-) -> PrimalSums:
-    """Sum up the losses of the margins, or find the smallest margin of a hard margin problem."""
-    if problem.hard:
-        used = weights > 0.0
-        worst = float((margins.values - margins.errors)[used].min())
-        return PrimalSums(float(margins.values[used].min()), worst, 0.0, length)
-    value = worst = 0.0
-    for part in _pieces(weights.size, arithmetic):
-        values = margins.values[part]
-        least = values - margins.errors[part]
-        # a margin that is not a number is below 1, so that its loss is not dropped
-        least, values, costs = gathered(~(least >= 1.0), least, values, weights[part])
-        worst += arithmetic.total(problem.losses(least, costs))
-        value += Plain.total(problem.losses(values, costs))
-    error = arithmetic.error(worst, worst, arithmetic.terms(margins.values, weights.size, 0))
-    return PrimalSums(value, worst, error, length)
-
-
 def measured(vector: np.ndarray, exponent: float, arithmetic: Arithmetic, moved: float = 0.0) -> Length:
     """Return the norm of a vector that is itself off by at most `moved` in that norm.
 
@@ -277,18 +258,5 @@ def imbalance(alpha: np.ndarray, y: np.ndarray, arithmetic: Arithmetic = Compens
     It moves v by as many radii of the data, hence the compensated sum where others are plain.
     """
     finer = Compensated if arithmetic is Plain else arithmetic
-    found = abs(finer.summed(np.multiply, *gathered(alpha > 0.0, alpha, y)))
+    found = abs(finer.summed(np.multiply, alpha, y))
     return found + finer.error(found, float(alpha.sum()), finer.terms(alpha, int(np.count_nonzero(alpha)), 0))
-
-
-def gathered(wanted: np.ndarray, *vectors: np.ndarray) -> Sequence[np.ndarray]:
-    """Return the wanted entries of each vector, or the vectors where more than one entry in GATHERED is wanted."""
-    if GATHERED * np.count_nonzero(wanted) >= wanted.size:
-        return vectors
-    places = np.flatnonzero(wanted)
-    return [vector[places] for vector in vectors]
-
-
-def _pieces(n: int, arithmetic: Any) -> Iterable[slice]:
-    """Pieces of vectors that stay in cache; compensated sums take whole vectors."""
-    return parts(n) if arithmetic is Plain else (slice(0, n),)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..problem.intercept import best_intercept, best_multiple_and_intercept
 from ..problem.problem import Problem
-from .bounds import EPS, Bounds, Side, both, dual_bound, dual_sums, imbalance, primal_bound, primal_sums
+from .bounds import EPS, Bounds, Side, both, dual_side, imbalance, primal_side
 from .dual_variables import feasible
 from .gram import Combination, KernelSample
 
@@ -75,14 +75,12 @@ class KernelProblem:
         """
         uneven = imbalance(alpha, self.y) if self.problem.free else 0.0
         length = dual.dual_length(self.problem, alpha, uneven * self.sample.most**0.5)
-        return dual_bound(self.problem, dual_sums(self.problem, self.weights, alpha, length, uneven))
+        return dual_side(self.problem, self.weights, alpha, length, uneven)
 
     def primal_side(self, w: Combination, b: float) -> Side:
         """Return the bound of the primal point (w, b)."""
         length = w.primal_length(self.problem, b)
-        return primal_bound(
-            self.problem, primal_sums(self.problem, self.weights, w.margins(self.y, b), length)
-        )
+        return primal_side(self.problem, self.weights, w.margins(self.y, b), length)
 
     def best_bounds(
         self, alpha: np.ndarray, dual: Combination, given: tuple[Combination, float], gap: float

@@ -13,7 +13,7 @@ import numpy as np
 from ..numerics.sums import Arithmetic, Compensated, CutShortError, Plain, cut_short_unless
 from ..problem.problem import Problem
 from . import bounds as formulas
-from .bounds import LEAST, Bounds, DualSums, Length, Margins, Side
+from .bounds import LEAST, Bounds, Length, Margins, Side
 from .certificate import Certificate
 from .dual_variables import even_out, feasible, proportions
 from .huge_columns import exact_bound, huge_columns, inside
@@ -149,13 +149,12 @@ def bounds(
     with np.errstate(over="ignore", invalid="ignore"):
         huge = huge_columns(problem, sample, alpha)
         primal = _primal_side(problem, sample, w, b, arithmetic, by_terms=huge is not None)
-        dual = formulas.dual_bound(problem, _dual_sums(problem, sample, alpha, arithmetic, v))
+        dual = _dual_side(problem, sample, alpha, arithmetic, v)
         found = formulas.both(problem, dual, primal)
         if problem.hard and primal.value > 0.0 and not found.below <= NEGLIGIBLE * found.lower:
             # |x_i| |w| bounds the rounding of a score too loosely to prove this margin where columns differ in size
-            found = formulas.both(
-                problem, dual, _primal_side(problem, sample, w, b, arithmetic, by_terms=True)
-            )
+            primal = _primal_side(problem, sample, w, b, arithmetic, by_terms=True)
+            found = formulas.both(problem, dual, primal)
         if huge is None:
             return found
         exact = exact_bound(problem, sample, alpha, huge)
@@ -175,23 +174,20 @@ def _primal_side(
     width = sample.width
     margins = arithmetic.scores(sample.X, w, b)
     margins *= sample.y
-    sizes, factor = (
-        (Plain.scores(abs(sample.X), np.abs(w)), 1.0) if by_terms else (sample.norms, Plain.norm(w))
-    )
-    size = sizes * (1.01 * factor)
-    size += abs(b)
+    if by_terms:
+        size = 1.01 * Plain.scores(abs(sample.X), np.abs(w)) + abs(b)
+    else:
+        size = sample.norms * (1.01 * Plain.norm(w)) + abs(b)
     errors = arithmetic.error(margins, size, arithmetic.terms(sample.X, width, 1) + 1)
     errors += (width + 2) * LEAST
     length = formulas.measured(problem.weights(w, b), problem.q, arithmetic)
-    return formulas.primal_bound(
-        problem, formulas.primal_sums(problem, sample.weights, Margins(margins, errors), length, arithmetic)
-    )
+    return formulas.primal_side(problem, sample.weights, Margins(margins, errors), length, arithmetic)
 
 
-def _dual_sums(
+def _dual_side(
     problem: Problem, sample: Sample, alpha: np.ndarray, arithmetic: Arithmetic, v: np.ndarray | None
-) -> DualSums:
-    """Sum up the dual variables, with |v|; `v` is given without the constant coordinate, or None."""
+) -> Side:
+    """Return the bound that alpha proves; `v` is given without the constant coordinate, or None."""
     count = int(np.count_nonzero(alpha))
     v = arithmetic.combine(sample.X, alpha * sample.y) if v is None else v
     if problem.rho:
@@ -204,7 +200,7 @@ def _dual_sums(
         underflow = 8.0 * (count + 1.0) * v.size * LEAST
     terms = arithmetic.terms(sample.X, count, 0)
     length = dual_length(problem, sample, arithmetic, v, spread, terms, uneven, underflow)
-    return formulas.dual_sums(problem, sample.weights, alpha, length, uneven, arithmetic)
+    return formulas.dual_side(problem, sample.weights, alpha, length, uneven, arithmetic)
 
 
 def dual_length(
