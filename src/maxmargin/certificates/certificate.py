@@ -20,6 +20,12 @@ class CertificateError(ValueError):
     """Failure of a certificate, or one of other data."""
 
 
+def require(holds: Any, failure: str) -> None:
+    """Raise CertificateError with this message unless the condition holds."""
+    if not holds:
+        raise CertificateError(failure)
+
+
 @dataclass(frozen=True)
 class Fingerprint:
     """Identification of the data of a certificate: sizes, and sums that change when an entry does.

@@ -9,7 +9,7 @@ coefficients cancel, and kernel values, whose errors do not cancel, are not used
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +30,6 @@ TINY = 1e-155  # no row whose square underflows is longer
 LOST = 0.1  # share of the largest kernel value by which one may be off: beyond, no bound would prove anything
 
 
-@dataclass(frozen=True, eq=False)
 class KernelSample:
     """Rows and their kernel, as a certificate sees them.
 
@@ -44,41 +43,40 @@ class KernelSample:
 
     Attributes
     ----------
+    diagonal : ndarray of shape (n,)
+    most : float
+        The largest size of an entry of the diagonal.
+    error : float
+        By how much a kernel value may be off.
     features : ndarray or CSR matrix of shape (n, d), or None
         The rows on the columns that have entries, where the kernel is their inner product.
+    product : callable or None
+        Products with kernel values that are kept in memory.
+
+    Raises
+    ------
+    ValueError
+        If kernel values, or sums of them, over- or underflow or are lost in rounding: the message says what helps.
     """
 
-    kernel: Kernel
-    X: Any
-    rounded: float = 0.0
-
-    error: float = 0.0
-    most: Any = None  # of the diagonal
-    diagonal: Any = None
-    features: Any = None
-    # products with kernel values that are kept in memory
     product: Callable[[np.ndarray], np.ndarray] | None = None
 
-    def __post_init__(self) -> None:
-        if self.most is not None:
-            return
-        rows = self.X.astype(np.float64, copy=False)
-        object.__setattr__(self, "X", self.kernel.prepared(rows))
-        if isinstance(self.kernel, Linear):
-            # Columns without entries add nothing to an inner product, and sums over them would take their memory.
-            object.__setattr__(self, "features", without_empty_columns(rows)[0])
+    def __init__(self, kernel: Kernel, X: Any, rounded: float = 0.0) -> None:
+        rows = X.astype(np.float64, copy=False)
+        self.kernel, self.X, self.rounded = kernel, kernel.prepared(rows), rounded
+        # Columns without entries add nothing to an inner product, and sums over them would take their memory.
+        self.features: Any = without_empty_columns(rows)[0] if isinstance(kernel, Linear) else None
         with np.errstate(over="ignore", invalid="ignore"):
-            diagonal = self.kernel.diagonal(self.X)
-            most = float(np.abs(diagonal).max(initial=0.0))
-            square = 1.0
-            if isinstance(self.kernel, Products):
-                square = float(Linear().diagonal(self.X).max(initial=0.0))
-        given = isinstance(self.kernel, Precomputed)
+            self.diagonal = kernel.diagonal(self.X)
+            self.most = most = float(np.abs(self.diagonal).max(initial=0.0))
+            products = isinstance(kernel, Products)
+            square = float(Linear().diagonal(self.X).max(initial=0.0)) if products else 1.0
+        what = "matrix" if isinstance(kernel, Precomputed) else "features"
         if not most <= RANGE[1]:
-            remedy = "scale the matrix" if given else "scale the features, or lower gamma or coef0"
+            other = "" if what == "matrix" else ", or lower gamma or coef0"
             raise ValueError(
                 f"The kernel overflows in sums, if not before: its values reach {most:.3g}, and bounds can be computed "
-                f"up to {RANGE[1]:g}; {remedy}."
+                f"up to {RANGE[1]:g}; scale the {what}{other}."
             )
         if square < NORMAL and abs(rows).max() > 0.0:
             raise ValueError(
@@ -87,21 +85,18 @@ class KernelSample:
         if 0.0 < most < RANGE[0]:
             raise ValueError(
                 f"The kernel underflows in sums, if not before: its values reach {most:.3g}, and bounds can be "
-                f"computed from {RANGE[0]:g} on; scale the {'matrix' if given else 'features'}."
+                f"computed from {RANGE[0]:g} on; scale the {what}."
             )
-        error = self.kernel.error(self.X)
-        if not np.isfinite(error):
+        self.error = kernel.error(self.X)
+        if not np.isfinite(self.error):
             raise ValueError(
                 "The squares of rows of this length overflow, and kernel values with them: scale the features."
             )
-        if error > LOST * most:
+        if self.error > LOST * most:
             raise ValueError(
-                f"Kernel values are lost in rounding: they are {most:.3g} at most, and may be off by {error:.3g}. "
+                f"Kernel values are lost in rounding: they are {most:.3g} at most, and may be off by {self.error:.3g}. "
                 "Take the mean of each feature from it, and scale the features."
             )
-        object.__setattr__(self, "most", most)
-        object.__setattr__(self, "diagonal", diagonal)
-        object.__setattr__(self, "error", error)
 
     def scores(self, c: np.ndarray) -> np.ndarray:
         """Return sum_i c_i k(x_i, x_j) of every row j; of several c, shape (m, n), by one computation of the kernel."""
@@ -128,9 +123,10 @@ class KernelSample:
         """Return the sample of these rows; bounds of all rows hold for them."""
         if places.size == self.X.shape[0]:
             return self
-        X, diagonal = self.kernel.part(self.X, places), self.diagonal[places]
-        features = None if self.features is None else self.features[places]
-        return replace(self, X=X, diagonal=diagonal, features=features, product=None)
+        part = copy(self)
+        part.X, part.diagonal, part.product = self.kernel.part(self.X, places), self.diagonal[places], None
+        part.features = None if self.features is None else self.features[places]
+        return part
 
     def _valued(self, c: np.ndarray, scores: np.ndarray) -> Combination:
         """Return the combination by kernel values."""

@@ -13,7 +13,7 @@ from ..numerics.norms import norm
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import Compensated, Plain, powers_error
 from .bounds import EPS, LEAST
-from .certificate import CertificateError
+from .certificate import require
 from .expansions import KernelProblem
 from .feature_map import entries, image
 from .gram import KernelSample
@@ -113,12 +113,9 @@ class PolynomialSeparator(Separable):
         """Evaluate the polynomial at every row in rational numbers; return 0.0, below its margin."""
         for i in range(signs.size):
             places, ratios = image(self.kernel, X, i)
-            score = self.b + sum(
-                (self.weights.get(place, Fraction(0)) * Fraction(*ratio))
-                for place, ratio in zip(places, ratios, strict=True)
-            )
-            if not int(signs[i]) * score > 0:
-                raise CertificateError(f"the separator fails: row {i} is not on its side.")
+            terms = zip(places, ratios, strict=True)
+            score = self.b + sum(self.weights.get(place, 0) * Fraction(*ratio) for place, ratio in terms)
+            require(int(signs[i]) * score > 0, f"the separator fails: row {i} is not on its side.")
         return 0.0
 
 
@@ -154,10 +151,9 @@ def attained_margin(X: Any, y: np.ndarray, w: np.ndarray, b: float, q: float) ->
 def exact_attained_margin(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q: float) -> float:
     """Return the same bound for (w, b) in rational numbers, whose margins are exact; -inf unless all are positive."""
     *w, b = point
-    least = min(
-        int(y[i]) * (b + sum(Fraction(value) * w[j] for j, value in zip(*entries(X, i), strict=True)))
-        for i in range(y.size)
-    )
+    rows = [zip(*entries(X, i), strict=True) for i in range(y.size)]
+    scores = [b + sum(Fraction(value) * w[j] for j, value in row) for row in rows]
+    least = min(int(sign) * score for sign, score in zip(y, scores, strict=True))
     unit = max(abs(value) for value in w)
     length = norm(np.array([float(value / unit) for value in w]), q)
     length *= 1.0 + powers_error(q, len(w)) + 1e-12 * (len(w) + 4.0)  # rounding, of so many terms at most

@@ -7,7 +7,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .certificate import CertificateError
+from .certificate import CertificateError, require
+
+# Attributes that show a kind of model, what its certificate is of beside a classifier, a name for the model, and what
+# to verify.
+VERIFIABLE_PARTS = (
+    (("steps",), " and the rows that it was fitted to", "pipe", "pipe[-1], pipe[:-1].transform(X)"),
+    (("best_estimator_",), "", "search", "search.best_estimator_, X"),
+    (
+        ("support_", "estimator_"), " and the columns that it was fitted to", "selector",
+        "selector.estimator_, selector.transform(X)",
+    ),
+)  # fmt: skip
 
 
 def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -22,8 +33,7 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
         raise CertificateError(_nothing_to_verify(model))
     names = getattr(X, "columns", None)
     X = X.tocsr() if sp.issparse(X) else np.asarray(X)
-    if X.ndim != 2:
-        raise CertificateError(f"X must have two dimensions, rows and features; got {X.ndim}.")
+    require(X.ndim == 2, f"X must have two dimensions, rows and features; got {X.ndim}.")
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     X = canonical(X)
@@ -32,12 +42,10 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     if weights.ndim == 0:
         weights = np.full(labels.shape, float(weights))
-    if weights.shape != labels.shape:
-        raise CertificateError(f"sample_weight must hold one number a row; got shape {weights.shape}.")
-    unknown = ~np.isin(labels, model.classes_) & (weights > 0.0)
-    if unknown.any():
-        label = plain_label(labels[unknown][0])
-        raise CertificateError(f"y holds a label that the model does not know: {label!r}.")
+    one_each = weights.shape == labels.shape
+    require(one_each, f"sample_weight must hold one number a row; got shape {weights.shape}.")
+    for label in labels[~np.isin(labels, model.classes_) & (weights > 0.0)]:
+        raise CertificateError(f"y holds a label that the model does not know: {plain_label(label)!r}.")
     factors = np.ones(labels.shape[0])
     for name, factor in zip(model.classes_, model.class_weight_, strict=True):
         factors[labels == name] = factor
@@ -55,10 +63,8 @@ def canonical(X: Any) -> Any:
 def labels_of(X: Any, y: Any) -> np.ndarray:
     """Return the labels as an array of one for each row of X, or raise CertificateError."""
     labels = np.asarray(y)
-    if labels.shape != (X.shape[0],):
-        raise CertificateError(
-            f"y must hold one label for each of the {X.shape[0]} rows; got shape {labels.shape}."
-        )
+    one_each = labels.shape == (X.shape[0],)
+    require(one_each, f"y must hold one label for each of the {X.shape[0]} rows; got shape {labels.shape}.")
     return labels
 
 
@@ -67,24 +73,10 @@ def _nothing_to_verify(model: Any) -> str:
     if hasattr(model, "uncertified_"):
         return str(model.uncertified_)
     kind = type(model).__name__
-    # attributes that show a kind of model; what a certificate is of; the name to give the model; the call that verifies
-    for attributes, parts, name, call in (
-        (
-            ("steps",),
-            "one classifier and the rows that it was fitted to",
-            "pipe",
-            "verify(pipe[-1], pipe[:-1].transform(X), y)",
-        ),
-        (("best_estimator_",), "one classifier", "search", "verify(search.best_estimator_, X, y)"),
-        (
-            ("support_", "estimator_"),
-            "one classifier and the columns that it was fitted to",
-            "selector",
-            "verify(selector.estimator_, selector.transform(X), y)",
-        ),
-    ):
+    for attributes, data, name, part in VERIFIABLE_PARTS:
         if all(hasattr(model, attribute) for attribute in attributes):
-            return f"a certificate is of {parts}, and this is a {kind}: with {name} for it, {call}."
+            use = f"with {name} for it, verify({part}, y)"
+            return f"a certificate is of one classifier{data}, and this is a {kind}: {use}."
     if not hasattr(model, "fit") or any(name.endswith("_") for name in getattr(model, "__dict__", {})):
         return f"{kind} has no certificate: fit a MaxMarginClassifier or a KernelMaxMarginClassifier, which have."
     return "this model is not fitted, so that there is nothing to verify: call fit first."

@@ -22,7 +22,7 @@ from ..kernels.functions import Kernel, Linear
 from ..numerics.representable import refuse_rounded
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import Compensated
-from .certificate import Certificate, CertificateError
+from .certificate import Certificate, CertificateError, require
 from .expansions import KernelPoint, KernelProblem
 from .feature_map import dimension, image
 from .gram import KernelSample
@@ -132,10 +132,8 @@ class Separable(Checked):
         """Recompute both bounds; lo = 0.0 stands for a margin below all float64 numbers, proved in rational ones."""
         certified_above(self.certificate, self.kernel, X, signs, self.hi)
         lower = self._attained_margin(X, signs)
-        if not (self.lo <= lower and (self.lo > 0.0 or (self.lo == 0.0 and self.digits))):
-            raise CertificateError(
-                f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}."
-            )
+        holds = self.lo <= lower and (self.lo > 0.0 or (self.lo == 0.0 and self.digits))
+        require(holds, f"the margin fails: {self.lo:.17g} is claimed, the data give {lower:.17g}.")
 
     @abstractmethod
     def _attained_margin(self, X: Any, signs: np.ndarray) -> float:
@@ -211,32 +209,30 @@ class Inseparable(Checked):
 
     def _check(self, X: Any, signs: np.ndarray) -> None:
         """Add the weighted rows up in rational numbers: sum weights_k y_k (phi(x_k), 1) must be 0."""
-        if signs.size != self.rows:
-            raise CertificateError(f"the verdict is about {self.rows} rows, and there are {signs.size} now.")
-        if np.unique(self.support).size != len(self.weights) or not self.weights:
-            raise CertificateError("the proof fails: it needs one weight for each of its rows.")
-        if len(self.weights) > dimension(self.kernel, self.features) + 1 + int(self.bias):
-            raise CertificateError("the proof fails: it has more rows than d + 2 (d + 1 without a bias).")
-        if not all(weight > 0 for weight in self.weights) or sum(self.weights) != 1:
-            raise CertificateError("the proof fails: weights must be positive, and of sum one.")
+        same = signs.size == self.rows
+        require(same, f"the verdict is about {self.rows} rows, and there are {signs.size} now.")
+        one_each = np.unique(self.support).size == len(self.weights) > 0
+        require(one_each, "the proof fails: it needs one weight for each of its rows.")
+        few = len(self.weights) <= dimension(self.kernel, self.features) + 1 + int(self.bias)
+        require(few, "the proof fails: it has more rows than d + 2 (d + 1 without a bias).")
+        convex = all(weight > 0 for weight in self.weights) and sum(self.weights) == 1
+        require(convex, "the proof fails: weights must be positive, and of sum one.")
         common = math.lcm(*(weight.denominator for weight in self.weights))
         signed = [
             int(signs[i]) * weight.numerator * (common // weight.denominator)
             for i, weight in zip(self.support.tolist(), self.weights, strict=True)
         ]
-        if self.bias and sum(signed):
-            raise CertificateError("the proof fails: the weights are not balanced between the classes.")
+        balanced = not self.bias or sum(signed) == 0
+        require(balanced, "the proof fails: the weights are not balanced between the classes.")
         images = [image(self.kernel, X, i) for i in self.support.tolist()]
-        finest = max(
-            (below for _, ratios in images for _, below in ratios), default=1
-        )  # all are powers of two
+        # denominators are powers of two: the largest is a multiple of all
+        finest = max((below for _, ratios in images for _, below in ratios), default=1)
         total: dict[Hashable, int] = {}
         for weight, (at, ratios) in zip(signed, images, strict=True):
             for j, (above, below) in zip(at, ratios, strict=True):
                 total[j] = total.get(j, 0) + weight * above * (finest // below)
         for j, value in total.items():
-            if value:
-                raise CertificateError(f"the proof fails: the weighted sum of column {j} is not 0.")
+            require(value == 0, f"the proof fails: the weighted sum of column {j} is not 0.")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -296,8 +292,7 @@ def certified_above(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, hi
     CertificateError
         If the rows are not as many, or the bound is not as low as is claimed.
     """
-    if cert.rows != y.size:
-        raise CertificateError(f"the verdict is about {cert.rows} rows, and there are {y.size} now.")
+    require(cert.rows == y.size, f"the verdict is about {cert.rows} rows, and there are {y.size} now.")
     ones = np.ones(y.size)
     if isinstance(kernel, Linear):
         X, _ = without_empty_columns(X)
@@ -306,10 +301,8 @@ def certified_above(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, hi
     else:
         point = KernelPoint(cert.alpha, cert.alpha * y, 0.0)
         found = KernelProblem(cert.problem, KernelSample(kernel, X), y, ones).bounds(point).bounds
-    if not found.upper <= hi + found.above:
-        raise CertificateError(
-            f"the upper bound fails: {hi:.17g} is claimed, the data give {found.upper:.17g}."
-        )
+    holds = found.upper <= hi + found.above
+    require(holds, f"the upper bound fails: {hi:.17g} is claimed, the data give {found.upper:.17g}.")
 
 
 def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[Any, np.ndarray]:
@@ -325,12 +318,10 @@ def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[An
     except ValueError as error:
         raise CertificateError(str(error)) from None
     X = sp.csr_matrix(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)
-    if X.ndim != 2 or X.shape[1] != features:
-        raise CertificateError(f"the verdict is about {features} features; X has the shape {X.shape}.")
+    fits = X.ndim == 2 and X.shape[1] == features
+    require(fits, f"the verdict is about {features} features; X has the shape {X.shape}.")
     X, labels = canonical(X), labels_of(X, y)
     positive, negative = labels == classes[1], labels == classes[0]
-    if not (positive | negative).all():
-        raise CertificateError(
-            f"the verdict is about the classes {classes[0]!r} and {classes[1]!r}; y holds others."
-        )
+    known = (positive | negative).all()
+    require(known, f"the verdict is about the classes {classes[0]!r} and {classes[1]!r}; y holds others.")
     return X, np.where(positive, 1.0, -1.0)

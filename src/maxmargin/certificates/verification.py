@@ -15,7 +15,7 @@ from ..numerics.sums import Compensated
 from ..numerics.threads import one_thread
 from ..problem.multiclass import parts_of
 from .bounds import Bounds, both
-from .certificate import Certificate, CertificateError, Certificates
+from .certificate import Certificate, CertificateError, Certificates, require
 from .definiteness import check_kernel
 from .expansions import KernelProblem
 from .gram import KernelSample
@@ -89,10 +89,8 @@ def verify_verdicts(model: Any, X: Any, y: Any) -> dict[Any, Verdict]:
             continue
         labels = y if label is None or isinstance(label, tuple) else y == label
         here = np.isin(labels, verdict.classes)
-        if not here[verdict.support].all():
-            raise CertificateError(
-                "the proof fails: not all of its rows are of the classes that it is about."
-            )
+        about = here[verdict.support].all()
+        require(about, "the proof fails: not all of its rows are of the classes that it is about.")
         # rows of other classes, and those that the fit left out, have no part in it
         verdict.verify(X, np.where(here, labels, verdict.classes[0]))
     return found
@@ -108,39 +106,31 @@ def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
         coef = columns.restrict(coef)
     parts = claim.certificates
     count, expected = len(parts), 1 if len(classes) == 2 else len(classes)
-    if count != expected or coef.shape[0] != count or intercept.shape != (count,):
-        raise CertificateError(
-            f"{len(classes)} classes need {expected} certificates, rows of coef_ and intercepts; there are {count}, "
-            f"{coef.shape[0]} and {intercept.size}."
-        )
+    require(
+        count == expected == coef.shape[0] and intercept.shape == (count,),
+        f"{len(classes)} classes need {expected} certificates, rows of coef_ and intercepts; there are {count}, "
+        f"{coef.shape[0]} and {intercept.size}.",
+    )
+    fits = coef.shape[1:] == (X.shape[1],)
     names, found = classes[1:] if count == 1 else classes, []
     with np.errstate(over="ignore", invalid="ignore"):
         rows = Sample(X, np.zeros(labels.size), weights, columns=columns)
         for part, name, w, b in zip(parts, names, coef, intercept, strict=True):
             with _naming(name, model):
                 sample = rows.with_labels(np.where(labels == name, 1.0, -1.0))
-                found.append(_verified_part(part, sample, w, b))
+                check_claim(part, sample, b)
+                require(fits, f"the model has {w.size} weights for {X.shape[1]} features: they do not fit.")
+                proved = bounds(part.problem, sample, w, b, claimed_dual(part, sample), Compensated)
+                found.append(_recomputed(part, proved))
     return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
-
-
-def _verified_part(claim: Certificate, sample: Sample, w: np.ndarray, b: float) -> Certificate:
-    """Return the certificate of one problem with its bounds recomputed from the sample."""
-    check_claim(claim, sample, b)
-    if w.shape != (sample.X.shape[1],):
-        raise CertificateError(
-            f"the model has {w.size} weights for {sample.X.shape[1]} features: they do not fit."
-        )
-    found = bounds(claim.problem, sample, w, b, claimed_dual(claim, sample), Compensated)
-    return _recomputed(claim, found)
 
 
 def check_claim(claim: Certificate, sample: Sample, b: float) -> None:
     """Raise CertificateError unless the certificate belongs to these data, and the intercept to its problem."""
     difference = claim.fingerprint.difference(sample.fingerprint)
-    if difference is not None:
-        raise CertificateError(f"this certificate was made for other data: {difference}.")
-    if claim.problem.intercept == "none" and b != 0.0:
-        raise CertificateError("the upper bound fails: the model has an intercept, its problem has none.")
+    require(difference is None, f"this certificate was made for other data: {difference}.")
+    none = claim.problem.intercept != "none" or b == 0.0
+    require(none, "the upper bound fails: the model has an intercept, its problem has none.")
 
 
 def claimed_dual(claim: Certificate, sample: Sample) -> np.ndarray:
@@ -148,38 +138,34 @@ def claimed_dual(claim: Certificate, sample: Sample) -> np.ndarray:
     problem, y, rows = claim.problem, sample.y, sample.y.size
     support, dual = np.asarray(claim.support), np.asarray(claim.dual)
 
-    def require(holds: Any, failure: str) -> None:
-        if not holds:
-            raise CertificateError(f"the {'upper' if problem.hard else 'lower'} bound fails: {failure}.")
-
+    bound = f"the {'upper' if problem.hard else 'lower'} bound fails"
     one_each = support.shape == dual.shape and support.ndim == 1 and support.dtype.kind in "iu"
-    require(one_each, "there must be one dual weight for each row it names")
+    require(one_each, f"{bound}: there must be one dual weight for each row it names.")
     ascending = not support.size or (support[0] >= 0 and support[-1] < rows and (np.diff(support) > 0).all())
-    require(ascending, "it names rows that the data do not have, or one twice")
+    require(ascending, f"{bound}: it names rows that the data do not have, or one twice.")
     alpha = np.zeros(rows)
     alpha[support] = dual
-    require(np.all(alpha >= 0.0), "a dual weight is negative or not a number")
-    require(not np.any(alpha > problem.caps(sample.weights)), "a dual weight is above its cap C s_i")
+    require(np.all(alpha >= 0.0), f"{bound}: a dual weight is negative or not a number.")
+    capped = not np.any(alpha > problem.caps(sample.weights))
+    require(capped, f"{bound}: a dual weight is above its cap C s_i.")
     uneven = abs(Compensated.total(alpha * y)) if problem.free else 0.0
     balanced = not uneven > BALANCED * Compensated.total(alpha)
-    require(balanced, "dual weights are not balanced between the classes")
+    require(balanced, f"{bound}: dual weights are not balanced between the classes.")
     return alpha
 
 
 def _recomputed(claim: Certificate, found: Bounds) -> Certificate:
     """Return the certificate with recomputed bounds; raise CertificateError unless they prove the claimed ones."""
-    if not found.lower >= claim.lower - found.below:
-        raise CertificateError(
-            f"the lower bound fails: {claim.lower:.17g} is claimed, the data give {found.lower:.17g}."
-        )
-    if not found.upper <= claim.upper + found.above:
-        raise CertificateError(
-            f"the upper bound fails: {claim.upper:.17g} is claimed, the data give {found.upper:.17g}."
-        )
-    if found.lower > found.upper:
-        raise CertificateError(
-            f"the bounds cross: the data give {found.lower:.17g} as lower, {found.upper:.17g} as upper bound."
-        )
+    for name, claimed, given, holds in (
+        ("lower", claim.lower, found.lower, found.lower >= claim.lower - found.below),
+        ("upper", claim.upper, found.upper, found.upper <= claim.upper + found.above),
+    ):
+        failure = f"the {name} bound fails: {claimed:.17g} is claimed, the data give {given:.17g}."
+        require(holds, failure)
+    require(
+        not found.lower > found.upper,
+        f"the bounds cross: the data give {found.lower:.17g} as lower, {found.upper:.17g} as upper bound.",
+    )
     return replace(claim, lower=float(found.lower), upper=float(found.upper))
 
 
@@ -195,11 +181,11 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     support = _support(model, X)
     coefficients = scheme.unpacked(np.asarray(model.dual_coef_, float), np.asarray(model.n_support_))
     intercepts = np.ravel(model.intercept_).astype(float)
-    if not len(parts) == len(scheme.labels) == len(coefficients) == len(intercepts):
-        raise CertificateError(
-            f"{len(classes)} classes need {len(scheme.labels)} certificates and intercepts; there are {len(parts)} and "
-            f"{intercepts.size}."
-        )
+    require(
+        len(parts) == len(scheme.labels) == len(coefficients) == len(intercepts),
+        f"{len(classes)} classes need {len(scheme.labels)} certificates and intercepts; there are {len(parts)} and "
+        f"{intercepts.size}.",
+    )
     kernel = _kernel(parts, X)
     codes = np.where(np.isin(labels, classes), np.searchsorted(classes, labels), -1)
     rows, kernel_rows = Sample(X, np.zeros(labels.size), weights), KernelSample(kernel, X)
@@ -213,12 +199,12 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
             w = np.zeros(labels.size)
             w[support] = coefficients[k]
             vectors += [claimed_dual(part, sample) * signs, w]
-    if not np.array_equal(codes[support], np.repeat(np.arange(len(classes)), model.n_support_)):
-        raise CertificateError("n_support_ does not fit the classes of the support vectors.")
+    ordered = np.array_equal(codes[support], np.repeat(np.arange(len(classes)), model.n_support_))
+    require(ordered, "n_support_ does not fit the classes of the support vectors.")
     if not isinstance(kernel, Precomputed):
-        vectors_shape = model.support_vectors_.shape
-        if vectors_shape != (support.size, X.shape[1]) or (model.support_vectors_ != X[support]).sum():
-            raise CertificateError("support_vectors_ are not the rows that support_ names.")
+        same = model.support_vectors_.shape == (support.size, X.shape[1])
+        same = same and not (model.support_vectors_ != X[support]).sum()
+        require(same, "support_vectors_ are not the rows that support_ names.")
     with np.errstate(over="ignore", invalid="ignore"):
         combinations = kernel_rows.combinations(np.array(vectors))
     found = []
@@ -233,10 +219,10 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
 def _kernel(parts: tuple[Certificate, ...], X: Any) -> Kernel:
     """Return the kernel of all certificates, which must be an inner product on the rows."""
     kernel = parts[0].kernel
-    if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
-        raise CertificateError(f"a precomputed kernel is a square matrix; got shape {X.shape}.")
-    if any(part.kernel != kernel for part in parts):
-        raise CertificateError("the certificates of this model are about different kernels.")
+    square = not isinstance(kernel, Precomputed) or X.shape[0] == X.shape[1]
+    require(square, f"a precomputed kernel is a square matrix; got shape {X.shape}.")
+    one = all(part.kernel == kernel for part in parts)
+    require(one, "the certificates of this model are about different kernels.")
     try:
         check_kernel(kernel, X)
     except ValueError as error:
@@ -261,15 +247,15 @@ def _support(model: Any, X: Any) -> np.ndarray:
     """Return the rows of the support vectors; raise CertificateError unless they and their coefficients fit."""
     support, counts = np.asarray(model.support_), np.asarray(model.n_support_)
     dual_coef = np.asarray(model.dual_coef_)
-    if support.ndim != 1 or support.dtype.kind not in "iu" or np.unique(support).size != support.size:
-        raise CertificateError("support_ must name rows by their numbers, each once.")
-    if support.size and not (support.min() >= 0 and support.max() < X.shape[0]):
-        raise CertificateError("support_ names rows that the data do not have.")
-    if dual_coef.ndim != 2 or dual_coef.shape[1] != support.size or counts.sum() != support.size:
-        raise CertificateError(
-            f"{support.size} support vectors, dual_coef_ of shape {dual_coef.shape} and {counts.sum()} by class: they "
-            "do not fit."
-        )
-    if counts.shape != (len(model.classes_),):
-        raise CertificateError(f"n_support_ must hold a number for each of {len(model.classes_)} classes.")
+    once = support.ndim == 1 and support.dtype.kind in "iu" and np.unique(support).size == support.size
+    require(once, "support_ must name rows by their numbers, each once.")
+    there = not support.size or (support.min() >= 0 and support.max() < X.shape[0])
+    require(there, "support_ names rows that the data do not have.")
+    require(
+        dual_coef.ndim == 2 and dual_coef.shape[1] == support.size == counts.sum(),
+        f"{support.size} support vectors, dual_coef_ of shape {dual_coef.shape} and {counts.sum()} by class: they do "
+        "not fit.",
+    )
+    each = counts.shape == (len(model.classes_),)
+    require(each, f"n_support_ must hold a number for each of {len(model.classes_)} classes.")
     return support

@@ -6,6 +6,7 @@ One computation of the kernel certifies all of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -71,7 +72,8 @@ def solve_kernel(
             statuses.append(run_stages(attempt, gram_stages(job, rows.n)))
             attempts.append(attempt)
             enough.append(0.0 if few or not attempt.rounds else min(attempt.run.gap, stopping.tol))
-        sample = replace(sample, product=rows.product)
+        sample = copy(sample)
+        sample.product = rows.product
         problems = [KernelProblem(job.problem, sample, job.y, job.weights) for job in jobs]
         proofs = all_bounds(problems, [attempt.point for attempt in attempts], enough)
     solutions = []
