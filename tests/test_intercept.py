@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 from maxmargin import MPU, MaxMarginClassifier, Problem, Status
-from maxmargin.problem.intercept import best_intercept
+from maxmargin.problem.intercept import best_intercept, best_multiple_and_intercept
 
 
 def loss(problem, z, y, s, b):
@@ -133,3 +134,32 @@ def test_mpu_ends_by_itself(schedule, intercept, rules_alone):
     ).fit(X, y)
     assert model.status_ is Status.CONVERGED
     assert model.certificate_.gap < 0.05  # before-run accuracy
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    n=st.integers(2, 30),
+    kind=st.sampled_from(("free", "augmented", "none")),
+    size=st.sampled_from((1e-3, 1.0, 1e3)),
+)
+def test_the_multiple_is_the_best_that_there_is(seed, n, kind, size):
+    """Newton's method on two numbers, begun far from the best, against a general minimiser begun at its answer."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.where(np.arange(n) % 2, 1.0, -1.0))
+    z, weights = size * (rng.normal(size=n) + y), rng.integers(1, 4, size=n) / 2.0
+    problem = Problem("squared_hinge", 2.0, intercept=kind)
+    b = 0.0 if kind == "none" else size * float(rng.normal())
+    length = size * float(rng.random())
+
+    def value(t, other):
+        return 0.5 * (t * length) ** 2 + float(problem.losses(y * (t * z + other), weights).sum())
+
+    t, other = best_multiple_and_intercept(problem, length**2, z, b, y, weights)
+    assert value(t, other) <= value(1.0, b) * (1.0 + 1e-12)
+    if kind == "free":
+        least = minimize(lambda x: value(x[0] / size, x[1]), [t * size, other], method="Nelder-Mead").fun
+    else:
+        assert other == pytest.approx(t * b)
+        least = minimize(lambda x: value(x[0] / size, x[0] / size * b), [t * size], method="Nelder-Mead").fun
+    if value(t, other) != value(1.0, b):  # where no positive multiple is better, all stays as it was
+        assert value(t, other) <= least + 1e-9 * max(least, 1.0)

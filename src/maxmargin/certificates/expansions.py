@@ -18,7 +18,6 @@ from .gram import Combination, KernelSample
 # larger share would give up accuracy of the point, a smaller one would keep points whose bound rounding spoils.
 NEXT = 1e-3
 AS_SMALL = 1.001  # ratio of gaps up to which the first point is kept: more points would cost time for nothing
-TURNS = 20  # steps over the length of w and its intercept in turn, of which a few suffice
 
 
 class KernelPoint(NamedTuple):
@@ -153,7 +152,8 @@ class KernelProblem:
             t = 1.0 / smallest if smallest > 0.0 else 1.0  # canonical scale: the smallest margin is one
             b = t * b
         elif problem.loss == "squared_hinge":
-            t, b = best_multiple_and_intercept(problem, dual.square, dual.scores, b, y, weights, TURNS)
+            norm2 = problem.norm2(dual.square, b)
+            t, b = best_multiple_and_intercept(problem, norm2, dual.scores, b, y, weights)
         return self.sample.multiple(dual, t, t * dual.c), b
 
 

@@ -12,9 +12,9 @@ from ..algorithms.batch.active_set import candidates
 from ..algorithms.batch.quadratic_program import OutOfTime, Quadratic, quadratics
 from ..data.rows import Patterns
 from ..numerics.sums import Plain
+from ..problem.intercept import best_intercept
 from ..problem.problem import Problem
 from .certifier import Certifier, lacks_time_for_digits
-from .line_search import intercept
 from .presolve import Point
 from .tracker import Primal
 
@@ -123,7 +123,7 @@ def _primal_points(
         yield from tight_points(problem, run.patterns, y, run.weights, (w, b), exact)
         return
     z = Plain.scores(X, w)
-    b = intercept(problem, z, y, run.weights) if problem.free else b
+    b = best_intercept(problem, z, y, run.weights) if problem.free else b
     smallest = float((y * (z + b)).min())
     if smallest > 0.0:
         yield w / smallest, b / smallest  # canonical scale: the smallest margin is one
@@ -157,7 +157,7 @@ def tight_points(
     """
     X, (w, b) = patterns.X, point
     z = Plain.scores(X, w)
-    b = intercept(problem, z, y, weights) if problem.free else b
+    b = best_intercept(problem, z, y, weights) if problem.free else b
     margins = y * (z + b)
     tight = np.abs(margins - 1.0) < TIGHT
     if exact is None or not tight.any():

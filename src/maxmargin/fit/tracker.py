@@ -15,11 +15,7 @@ from ..numerics.norms import norm
 from ..numerics.sums import Plain
 from ..problem.intercept import best_intercept, best_multiple_and_intercept
 from ..problem.problem import Problem, best_multiple
-from .line_search import intercept, multiple_and_intercept
 
-# Rounds in which the length of w and the intercept are optimised in turn: the objective is convex in both, and a bound
-# that is not quite the best one is still a bound.
-TURNS = 3
 # A pair of points is kept together unless the best halves of two pairs leave less than this share of its gap: a
 # smaller improvement is no reason to take its two points from different iterates.
 APART = 0.9
@@ -154,9 +150,9 @@ class Tracker:
         """
         problem, y, weights, t = self.problem, self.y, self.weights, 1.0
         if problem.free:
-            b = intercept(problem, z, y, weights)
+            b = best_intercept(problem, z, y, weights)
         if rescale:
-            t, b = best_multiple_and_intercept(problem, square, z, b, y, weights, TURNS)
+            t, b = best_multiple_and_intercept(problem, problem.norm2(square, b), z, b, y, weights)
         norm2 = problem.norm2(t * t * square, b)
         self.update_primal(Primal(t * w, b), problem.primal(0.5 * norm2, y * (t * z + b), weights))
 
@@ -335,14 +331,15 @@ def primal_point(task: Task, w: np.ndarray, b: float) -> tuple[np.ndarray, float
     z = Plain.scores(task.patterns.X, w)
     smooth = problem.loss == "squared_hinge" and problem.power == 2 and not problem.hard
     if problem.free and not smooth:
-        b = intercept(problem, z, y, task.weights)
+        b = best_intercept(problem, z, y, task.weights)
     if problem.hard:
         smallest, length = float((y * (z + b)).min()), norm(problem.weights(w, b), problem.q)
         if not smallest > 0.0:
             return w, b, smallest / length if length > 0.0 else -np.inf
         return w / smallest, b / smallest, smallest / length  # canonical scale: the smallest margin is one
     if smooth:
-        t, b = multiple_and_intercept(problem, norm(problem.weights(w, b), problem.q), z, b, y, task.weights)
+        norm2 = norm(problem.weights(w, b), problem.q) ** 2
+        t, b = best_multiple_and_intercept(problem, norm2, z, b, y, task.weights)
         w, z = t * w, t * z
     penalty = problem.penalty(norm(problem.weights(w, b), problem.q))
     return w, b, problem.primal(penalty, y * (z + b), task.weights)

@@ -13,7 +13,10 @@ import numpy as np
 
 from .problem import Problem, best_length
 
-STILL = 1e-9  # relative change of a length that ends the search: the objective is within its square, 1e-18
+# Newton's method on piecewise quadratic losses: steps at most (3 to 6 are usual), and the share of the objective
+# below which a decrease, or a determinant, is rounding.
+MAX_STEPS = 100
+STILL = 1e-14
 
 
 def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
@@ -37,46 +40,58 @@ def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.n
             rest = z[counted]
             return -sign * (1.0 + float(np.abs(rest).max(initial=0.0)))
     if problem.hard:
-        used = weights > 0.0
-        return -0.5 * float(z[used & (y > 0)].min() + z[used & (y < 0)].max())
-    t, c = y - z, problem.C * weights
+        return -0.5 * float(z[counted & (y > 0)].min() + z[counted & (y < 0)].max())
+    t, c, positive = y - z, problem.C * weights, y > 0
+    if problem.loss == "squared_hinge":
+        free_from, free_to = float(t[positive & counted].max()), float(t[~positive & counted].min())
+        if free_from <= free_to:  # nothing costs anything in between
+            return 0.5 * (free_from + free_to)
+        return _root_of_slope(t, c, positive, free_to, free_from)
     order = np.argsort(t)
-    t, c, positive = t[order], c[order], y[order] > 0
-    if problem.loss == "hinge":
-        slope = np.cumsum(c) - c[positive].sum()  # right of t_k
-        rounding = 1e-12 * float(c.sum())
-        if rounding > 1e-3 * float(c[c > 0.0].min()):  # as large as a weight itself
-            slope, rounding = _signs_of_slopes(c, positive), 0.0
-        k = int(np.argmax(slope >= -rounding))
-        if abs(slope[k]) > rounding:
-            return float(t[k])
-        # the slope is zero from t_k to the next breakpoint that has a weight
-        later = t[k + 1 :][c[k + 1 :] > 0.0]
-        return 0.5 * float(t[k] + later[0])
-    free_from, free_to = float(t[positive & (c > 0.0)].max()), float(t[~positive & (c > 0.0)].min())
-    if free_from <= free_to:  # nothing costs anything in between
-        return 0.5 * (free_from + free_to)
-    # slope / 2 at t_k: sum of c (t_k - t_i) over negatives below and positives above
-    plus, minus = np.where(positive, c, 0.0), np.where(positive, 0.0, c)
-    above, below = plus.sum() - np.cumsum(plus), np.cumsum(minus)
-    above_t, below_t = (plus * t).sum() - np.cumsum(plus * t), np.cumsum(minus * t)
-    k = int(np.argmax((above + below) * t - (above_t + below_t) > 0.0))
-    active = np.where(np.arange(t.size) < k, ~positive, positive) & (c > 0.0)
-    return float((c[active] @ t[active]) / c[active].sum())
+    t, c, positive = t[order], c[order], positive[order]
+    slope = np.cumsum(c) - c[positive].sum()  # right of t_k
+    rounding = 1e-12 * float(c.sum())
+    if rounding > 1e-3 * float(c[c > 0.0].min()):  # as large as a weight itself
+        slope, rounding = _signs_of_slopes(c, positive), 0.0
+    k = int(np.argmax(slope >= -rounding))
+    if abs(slope[k]) > rounding:
+        return float(t[k])
+    # the slope is zero from t_k to the next breakpoint that has a weight
+    later = t[k + 1 :][c[k + 1 :] > 0.0]
+    return 0.5 * float(t[k] + later[0])
+
+
+def _root_of_slope(t: np.ndarray, c: np.ndarray, positive: np.ndarray, low: float, high: float) -> float:
+    """Return the b of least squared hinge loss, by Newton's method on the slope within a bracket of its root.
+
+    The slope, sum c_i (b - t_i) over the rows that cost something, is piecewise linear and rises.
+    """
+    b, before = 0.5 * (low + high), np.zeros(0, bool)
+    for _ in range(MAX_STEPS):
+        costly = (t > b) == positive  # or at its breakpoint, where it adds nothing to the slope
+        weight = c * costly
+        root = float((weight @ t) / weight.sum())
+        if np.array_equal(costly, before):
+            return root
+        low, high, before = (b, high, costly) if root > b else (low, b, costly)
+        b = root if low <= root <= high else 0.5 * (low + high)
+    return b
 
 
 def best_multiple_and_intercept(
-    problem: Problem, square: float, z: np.ndarray, b: float, y: np.ndarray, weights: np.ndarray, turns: int
+    problem: Problem, norm2: float, z: np.ndarray, b: float, y: np.ndarray, weights: np.ndarray
 ) -> tuple[float, float]:
-    """Return (t, b): the best multiple of a w under squared losses, and its intercept.
+    """Return (t, b): the multiple t > 0 of w of least objective under squared losses, with the best intercept.
 
-    The length and a free intercept are optimised in turn; any other intercept grows with w.
+    A free intercept is optimised with t, by Newton's method on the piecewise quadratic objective; any other grows
+    with w.
 
     Parameters
     ----------
     problem : Problem
-    square : float
-        |w|^2, the weight of an augmented intercept left out.
+        The norm squared.
+    norm2 : float
+        |w|_q^2, the weight of an augmented intercept included.
     z : ndarray of shape (n,)
         Scores w.x.
     b : float
@@ -84,18 +99,39 @@ def best_multiple_and_intercept(
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,)
         Sample weights.
-    turns : int
-        At most, where the intercept is free.
     """
-    t = 1.0
-    for _ in range(turns if problem.free else 1):
-        s = best_length(problem.norm2(t * t * square, b), y * (t * z + b), problem.C * weights)
-        t, b = s * t, s * b
-        if problem.free:
-            b = best_intercept(problem, t * z, y, weights)
-        if abs(s - 1.0) <= STILL:
+    costs = problem.C * weights
+    if not problem.free:
+        t = best_length(norm2, y * (z + b), costs)
+        return t, t * b
+    rows, point = np.stack([y * z, y]), np.array([1.0, b])
+    slack, value = _slack_and_objective(rows, point, costs, norm2)
+    for _ in range(MAX_STEPS):
+        weighted = rows * (costs * (slack > 0.0))
+        curvature = weighted @ rows.T
+        curvature[0, 0] += 0.5 * norm2
+        scale = curvature[0, 0] * curvature[1, 1]
+        if not scale - curvature[0, 1] ** 2 > STILL * scale:
             break
-    return t, b
+        step, share = np.linalg.solve(curvature, weighted.sum(axis=1)) - point, 1.0
+        slack, lower = _slack_and_objective(rows, point + step, costs, norm2)
+        while not lower <= value and share > STILL:
+            share *= 0.5
+            slack, lower = _slack_and_objective(rows, point + share * step, costs, norm2)
+        if not lower < value:
+            break
+        point, value, before = point + share * step, lower, value
+        if before - value <= STILL * before:
+            break
+    return (float(point[0]), float(point[1])) if point[0] > 0.0 and np.isfinite(point).all() else (1.0, b)
+
+
+def _slack_and_objective(
+    rows: np.ndarray, point: np.ndarray, costs: np.ndarray, norm2: float
+) -> tuple[np.ndarray, float]:
+    """Return the slack variables at (t, b), and the objective there; rows are (y_i z_i, y_i), of shape (2, n)."""
+    slack = np.maximum(1.0 - point @ rows, 0.0)
+    return slack, 0.5 * float(point[0]) ** 2 * norm2 + float((costs * slack) @ slack)
 
 
 def _signs_of_slopes(c: np.ndarray, positive: np.ndarray) -> np.ndarray:
