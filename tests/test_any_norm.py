@@ -2,6 +2,7 @@
 
 import math
 from decimal import Decimal, getcontext
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 from oracle import optimum_in_norm
 
 from maxmargin import ALMA, IMA, PUMMA, MaxMarginClassifier, Problem, Status, verify
+from maxmargin.algorithms.batch.generation import Settings, linear_points
 from maxmargin.data.rows import Patterns
 from maxmargin.fit.policy import choose
 
@@ -369,9 +371,8 @@ def test_time_is_heard_within_a_round():
 def test_time_is_heard_while_separability_is_asked(monkeypatch):
     """Nothing is then said of it, and nothing is concluded."""
     monkeypatch.setattr("maxmargin.fit.policy.MAX_BARRIER_FLOPS", 0.0)
-    monkeypatch.setattr("maxmargin.algorithms.batch.generation.WHOLE", 0)
-    monkeypatch.setattr("maxmargin.algorithms.batch.generation.ALL_ROWS", 0)
-    monkeypatch.setattr("maxmargin.algorithms.batch.generation.ROWS", 1)
+    one_by_one = partial(linear_points, settings=Settings(whole=0, all_rows=0, rows=1))
+    monkeypatch.setattr("maxmargin.fit.policy.linear_points", one_by_one)
     X, y = clouds(60, 30, 16)
     asked = []
     algorithm, reason = choose(Problem("hinge", INF, p=3.0), Patterns(X), y, lambda: not asked.append(0))

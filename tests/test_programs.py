@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -13,7 +14,7 @@ from oracle import Interval, optimum_in_norm
 from maxmargin import Problem
 from maxmargin.algorithms.batch import diagonal_plus_gram, generation
 from maxmargin.algorithms.batch.barrier import path_points
-from maxmargin.algorithms.batch.generation import column_points, linear_points
+from maxmargin.algorithms.batch.generation import Settings, column_points, linear_points
 
 ROUNDING = 1e-12
 SOFT = tuple(product(("hinge", "squared_hinge"), (0.01, 1.0, 100.0), (2, 1)))
@@ -120,26 +121,14 @@ def test_linear_programs(hard, kind, p, intercept):
 
 @pytest.mark.parametrize("p", [1.0, np.inf])
 @pytest.mark.parametrize("hard", [True, False])
-def test_masters_of_some_rows_and_columns(monkeypatch, hard, p):
+def test_masters_of_some_rows_and_columns(hard, p):
     """What the first master does not have comes in; the bounds are of all rows and columns."""
-    for name, value in {"WHOLE": 0, "ALL_ROWS": 10, "ROWS": 6, "COLUMNS": 4, "START": 8, "FEW": 3}.items():
-        monkeypatch.setattr(generation, name, value)
+    small = Settings(whole=0, all_rows=10, rows=6, columns=4, first_columns=8, mean_columns=3)
     for kind, intercept, stored in product(KINDS, ("none", "free"), (np.asarray, sp.csr_matrix)):
         X, y, s = sample(40, 30, kind, 3)
         problem = linear(hard, intercept, p)
-        found = best_of(linear_points, problem, stored(X), y, s)
+        found = best_of(partial(linear_points, settings=small), problem, stored(X), y, s)
         check(problem, (X, y, s), found, 1e-6)
-
-
-def test_a_hint_says_which_columns_come_first(monkeypatch):
-    monkeypatch.setattr(generation, "WHOLE", 0)
-    monkeypatch.setattr(generation, "START", 60)
-    X, y, s = sample(20, 500, "separable", 0)
-    problem = linear(True, "free", np.inf)
-    cold = list(linear_points(problem, X, y, s))
-    warm = list(linear_points(problem, X, y, s, start=cold[-1].alpha))
-    assert len(warm) <= len(cold)
-    assert proved(problem, X, y, s, *warm[-1])[0] == pytest.approx(proved(problem, X, y, s, *cold[-1])[0])
 
 
 def test_no_separator_is_shown():
@@ -211,14 +200,12 @@ def test_most_of_many_columns_are_eliminated(monkeypatch, p):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_masters_of_some_columns_meet_the_oracle(monkeypatch, kind):
-    monkeypatch.setattr(generation, "ALL_COLUMNS", 3)
-    monkeypatch.setattr(generation, "PATH_START", 2)
-    monkeypatch.setattr(generation, "COLUMNS", 1)
+def test_masters_of_some_columns_meet_the_oracle(kind):
+    points = partial(column_points, settings=Settings(all_columns=3, first_columns=2, columns=1))
     for (loss, C, power), name in product(SOFT, ("none", "free", "augmented")):
         problem = Problem(loss, C, p=np.inf, intercept=name, intercept_scaling=1.5, power=power)
         X, y, s = sample(15, 12, kind, 3)
-        check(problem, (X, y, s), best_of(column_points, problem, sp.csr_matrix(X), y, s), 1e-6)
+        check(problem, (X, y, s), best_of(points, problem, sp.csr_matrix(X), y, s), 1e-6)
 
 
 def test_few_columns_are_taken_of_many(monkeypatch):

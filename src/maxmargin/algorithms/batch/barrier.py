@@ -30,7 +30,8 @@ import scipy.sparse as sp
 from ...numerics.norms import row_norms
 from ...numerics.sparse_columns import may_be_dense
 from ...problem.problem import Problem
-from .diagonal_plus_gram import column_squares, solver, times_columns, times_rows
+from .diagonal_plus_gram import column_squares, signed_rows, solver, times_columns
+from .iterate import Point
 
 # Squared Newton decrement of a point near the path: below 1 Newton's method converges quadratically.
 NEAR = 0.25
@@ -49,14 +50,6 @@ FAR = 10.0
 CORRECTIONS = 6  # of the solution of a linear system, at most: each gains digits until rounding stops that
 ROUNDING = 1e-3  # a slope, where the path's barriers have slopes of one
 CLOSE = 1e-13  # nu / tau, relative to the objective, at which nothing more is to be had
-
-
-class Point(NamedTuple):
-    """Weights, intercept and dual weights."""
-
-    w: np.ndarray
-    b: float
-    alpha: np.ndarray
 
 
 def path_points(
@@ -90,13 +83,8 @@ def path_points(
     if may_be_dense(X):
         X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
         mean = X.mean(axis=0) if problem.free else mean
-        A = (X - mean) * y[:, None]
-        if problem.rho:
-            A = np.column_stack([A, problem.rho * y])
-    else:
-        A = times_rows(X.astype(float), y)
-        if problem.rho:
-            A = sp.hstack([A, problem.rho * y[:, None]], format="csr")
+        X = X - mean
+    A = signed_rows(problem, X, y)
     unit = float(row_norms(A, problem.p).max(initial=0.0)) or 1.0
     scale = 1.0 if problem.hard else unit**problem.power
     costs = np.zeros(0) if problem.hard else problem.C * weights * scale

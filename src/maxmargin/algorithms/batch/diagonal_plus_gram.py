@@ -9,12 +9,23 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from ...problem.problem import Problem
+
 # Columns, and two more for each row, that are not eliminated: these have the smallest diagonals, and elimination would
 # cancel their digits. More of them make the factor of the rest larger than the n x n one.
 MIN_KEPT = 50
 TINY = 1e-300  # the smallest divisor: avoids a division by 0 and is below every number that counts
 
-_linalg: Any = scipy.linalg  # its annotations speak of every case at once
+_linalg: Any = scipy.linalg  # whose annotations are unions of all cases
+
+
+def signed_rows(problem: Problem, X: Any, y: np.ndarray) -> Any:
+    """Return the rows y_i x_i, with the constant coordinate where the problem has one; dense or CSR as X is."""
+    if not sp.issparse(X):
+        A = np.asarray(X, dtype=float) * y[:, None]
+        return np.column_stack([A, problem.rho * y]) if problem.rho else A
+    A = times_rows(X.astype(float), y)
+    return sp.hstack([A, problem.rho * y[:, None]], format="csr") if problem.rho else A
 
 
 def times_rows(A: Any, factors: np.ndarray) -> Any:

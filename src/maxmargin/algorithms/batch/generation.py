@@ -1,12 +1,13 @@
-"""Column and row generation: small masters, bounds over all rows and columns.
+"""Row and column generation: restricted masters, with bounds over all rows and columns.
 
-A master holds some rows and, at p = inf, where few columns carry the answer, some columns. What it gets wrong enters
-next, worst first: rows of too small a margin, columns of too large a |v_j|, v = sum alpha_i y_i x_i. When nothing is
-wrong the program is solved. At p = 1, where all but few weights are +-|w|, every column is in every master.
+A restricted master holds some rows and, at p = inf, where few columns have a weight, some columns. What it violates
+joins it next, worst first: rows of too small a margin, columns of too large a |v_j|, v = sum alpha_i y_i x_i (their
+reduced cost). When nothing is violated the problem is solved. At p = 1, where all but few weights are +-|w|, every
+column is in every master.
 
 A master is a linear program (`linear_points`), or, of soft margins at p = inf that are none, a path of smooth problems
-(`column_points`). There a master's dual weights are dual weights of the whole problem once |v_j| is bounded in the
-columns outside, too: so it is left as soon as what these columns spoil is most of the gap.
+(`column_points`). The dual variables of such a path are feasible for the whole problem once |v_j| is bounded in the
+columns outside, too: so it is left as soon as what these columns violate is most of the gap.
 
 References
 ----------
@@ -18,6 +19,7 @@ A. Demiriz, K. P. Bennett, J. Shawe-Taylor, "Linear programming boosting via col
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,21 +28,46 @@ import scipy.sparse as sp
 from ...numerics.norms import norm
 from ...problem.intercept import best_intercept
 from ...problem.problem import Problem
-from .barrier import Point, path_points
-from .linear_program import Program, program, solve_program
+from .barrier import path_points
+from .iterate import Point
+from .linear_program import Program, solve_program
 
-WHOLE = 60_000  # entries of a program that is solved as it is
-ALL_ROWS = 400  # up to so many rows, all are in every master
-ROWS, COLUMNS = 200, 60  # that enter at once, at least
-FEW = 20  # columns of the first direction
-START = 60  # columns of the first master
-SLACK = 1e-9  # a violation, relative, that is none
-SMALL = 1e-2  # a margin, in units of the largest entry, that becomes the unit
-ALL_COLUMNS = 200  # up to so many columns, all are in the first master of a path
-PATH_START = 60  # columns of it where there are more
-# A master of a path is left when less than this share of the gap is its own: later, steps are spent on a gap that other
-# columns decide; sooner, more masters begin anew.
-SHARE = 0.6
+
+@dataclass(frozen=True)
+class Settings:
+    """Sizes of restricted masters: small masters are solved fast, of large ones there are few.
+
+    Attributes
+    ----------
+    whole : int
+        Entries up to which a linear program is solved as it is.
+    all_rows : int
+        Rows up to which all are in every master.
+    rows, columns : int
+        That join at once, at least.
+    mean_columns : int
+        Columns of the difference of the class means by which the first rows are chosen.
+    first_columns : int
+        Columns of the first master.
+    all_columns : int
+        Columns up to which all are in the first master of a path.
+    share : float
+        A path is left when its own gap is less than this share of the gap over all columns: later, steps are spent on
+        a gap that other columns decide; sooner, more masters begin anew.
+    """
+
+    whole: int = 60_000
+    all_rows: int = 400
+    rows: int = 200
+    columns: int = 60
+    mean_columns: int = 20
+    first_columns: int = 60
+    all_columns: int = 200
+    share: float = 0.6
+
+
+SLACK = 1e-9  # relative violation that is none: the feasibility tolerances of HiGHS are 1e-10 to 1e-7
+SMALL = 1e-2  # margin, in units of the largest entry, that becomes the unit: HiGHS has absolute tolerances
 
 
 def linear_points(
@@ -49,9 +76,9 @@ def linear_points(
     y: np.ndarray,
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
-    start: np.ndarray | None = None,
+    settings: Settings = Settings(),
 ) -> Iterator[Point]:
-    """Solve a linear problem of p = 1 or p = inf; a point after each master, the last one optimal.
+    """Solve a linear problem of p = 1 or p = inf; yield the best point after each master, the last one optimal.
 
     Parameters
     ----------
@@ -63,143 +90,121 @@ def linear_points(
     weights : ndarray of shape (n,)
         Sample weights, all positive.
     interrupted : callable
-        True where it is time to stop. Asked between masters, and while HiGHS is at work.
-    start : ndarray of shape (n,), default=None
-        Dual weights that say which columns come first.
+        Returns whether to stop. Asked between masters, and while HiGHS runs.
+    settings : Settings
 
     Yields
     ------
     Point
         In the caller's units. Classes that the hard margin cannot separate: w is 0 at the end, or of no use, and the
-        dual weights show it by |sum alpha_i y_i x_i| = 0.
+        dual variables show it by |sum alpha_i y_i x_i| = 0.
     """
-    whole = program(problem, X, y, weights)
-    for w, b, alpha in _Search(problem, whole, weights, interrupted).points(start):
-        yield Point(*whole.primal(w, b), whole.dual(alpha))
+    program = Program.of(problem, X, y, weights)
+    for point in _Masters(program, weights, interrupted, settings).points():
+        yield program.restored(point)
         if interrupted():
             return
 
 
-class _Search:
-    """The masters of one program, and the best of their points."""
+class _Masters:
+    """The restricted masters of one linear program, and the best of their points."""
 
     def __init__(
-        self, problem: Problem, whole: Program, weights: np.ndarray, interrupted: Callable[[], bool]
+        self, program: Program, weights: np.ndarray, interrupted: Callable[[], bool], settings: Settings
     ) -> None:
-        self.problem, self.whole, self.weights, self.interrupted = problem, whole, weights, interrupted
-        self.n, self.d = whole.A.shape
-        self.transposed = whole.A.T.tocsr() if sp.issparse(whole.A) else whole.A.T
-        self.w, self.b, self.alpha = np.zeros(self.d), 0.0, self.uniform()
-        # how good these are: margin or objective, the more the better
+        self.program, self.weights, self.interrupted, self.settings = program, weights, interrupted, settings
+        self.problem, self.y, self.A = program.problem, program.y, program.A
+        self.n, self.d = self.A.shape
+        self.transposed = self.A.T.tocsr() if sp.issparse(self.A) else self.A.T
+        self.sparse_weights = bool(np.isinf(self.problem.p))
+        # all dual variables equal, or each its cap, balanced
+        alpha = np.full(self.n, 1.0 / self.n) if self.problem.hard else program.costs
+        balanced = self.problem.balanced(self.y, alpha) if self.problem.free else alpha
+        self.best = Point(np.zeros(self.d), 0.0, alpha if balanced is None else balanced)
         self.primal, self.dual = -np.inf, -np.inf
-        if not whole.hard:  # w = 0, which is the optimum where C is small
-            self.keep(self.w, np.zeros(self.n), self.alpha, self.transposed @ self.alpha)
-        self.compared = self.primal
+        if not self.problem.hard:  # w = 0 is the optimum where C is small
+            self.keep(self.best.w, self.best.alpha)
+        self.compared = self.primal  # the theta of the last ratio (hinge, p = 1)
 
-    def points(self, start: np.ndarray | None) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
-        """The best point after each master."""
-        whole = self.whole
-        v = self.transposed @ (self.alpha if start is None else start)
-        rows, columns = self.first(v)
-        size = 1.0
+    def points(self) -> Iterator[Point]:
+        """Yield the best point after each master."""
+        hard, size = self.problem.hard, 1.0
+        means = self.class_means()
+        rows, columns = self.first(means)
         while True:
-            found = solve_program(whole.part(rows, columns), size, -self.primal, self.interrupted)
+            found = solve_program(self.program.part(rows, columns), size, -self.primal, self.interrupted)
             if found is None:
-                if not self.w.any() and self.interrupted():
-                    yield self.without_time(v)
+                if not self.best.w.any() and self.interrupted():
+                    self.keep(means, self.best.alpha)
+                    yield self.best
                 return
-            w = np.zeros(self.d)
-            w[columns] = found.w
-            alpha = np.zeros(self.n)
-            alpha[rows] = found.alpha
-            scores, v = whole.A @ w, self.transposed @ alpha
-            margin = self.keep(w, scores, alpha, v)
-            yield self.w, self.b, self.alpha
-            more_rows = self.wrong_rows(scores + whole.y * found.b, rows)
-            more_columns = self.wrong_columns(v, columns)
-            if not (more_rows.size or more_columns.size or self.improving()):
-                if not (whole.hard and size == 1.0 and 0.0 < margin < SMALL):
+            w, alpha = np.zeros(self.d), np.zeros(self.n)
+            w[columns], alpha[rows] = found.w, found.alpha
+            scores, v, margin = self.keep(w, alpha)
+            yield self.best
+            margins = scores + self.y * found.b
+            least = float(margins[rows].min()) if hard else 1.0
+            bound = float(np.abs(v[columns]).max(initial=0.0)) if hard else 1.0
+            more_rows = _worst_outside(least - margins, rows, self.settings.rows, SLACK * abs(least), 4)
+            more_columns = _worst_outside(np.abs(v) - bound, columns, self.settings.columns, SLACK * bound, 4)
+            if not (more_rows.size or more_columns.size or self.theta_improves()):
+                if not (hard and size == 1.0 and 0.0 < margin < SMALL):
                     return
-                size = 2.0 ** np.round(np.log2(margin))  # HiGHS has absolute tolerances
-            rows = np.sort(np.concatenate([rows, more_rows]))
-            columns = np.sort(np.concatenate([columns, more_columns]))
+                size = 2.0 ** np.round(np.log2(margin))
+            rows, columns = np.union1d(rows, more_rows), np.union1d(columns, more_columns)
 
-    def without_time(self, v: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
-        """A point where time ended within the first master: the direction of the class means, or w = 0 if better."""
-        w = self.direction(v)
-        self.keep(w, self.whole.A @ w, self.alpha, self.transposed @ self.alpha)
-        return self.w, self.b, self.alpha
-
-    def uniform(self) -> np.ndarray:
-        """The same dual weight for every row, or each its cap, balanced."""
-        costs = self.whole.costs
-        alpha = np.full(self.n, 1.0 / self.n) if costs is None else costs
-        balanced = self.problem.balanced(self.whole.y, alpha) if self.whole.free else alpha
-        return alpha if balanced is None else balanced
-
-    def first(self, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and columns of the first master, by a direction that separates the class means."""
-        rows, columns = np.arange(self.n), np.arange(self.d)
-        if self.n * self.d <= WHOLE:
-            return rows, columns
-        if self.n > ALL_ROWS:
-            scores = self.whole.A @ self.direction(v)
-            y = self.whole.y
-            parts = (y > 0, y < 0) if self.whole.free else (np.full(self.n, True),)
-            nearest = [largest(np.where(part, -scores, -np.inf), ROWS // len(parts)) for part in parts]
-            rows = np.sort(np.concatenate(nearest))
-        return rows, np.sort(largest(np.abs(v), START)) if self.whole.sparse_weights else columns
-
-    def direction(self, v: np.ndarray) -> np.ndarray:
-        """Weights that separate the means."""
-        if not self.whole.sparse_weights:
+    def class_means(self) -> np.ndarray:
+        """Return a direction that separates the class means: signs, or a few of the largest differences."""
+        v = self.transposed @ self.best.alpha
+        if not self.sparse_weights:
             return np.sign(v)
-        w = np.zeros(self.d)
-        few = largest(np.abs(v), FEW)
-        w[few] = v[few]
+        w, places = np.zeros(self.d), largest(np.abs(v), self.settings.mean_columns)
+        w[places] = v[places]
         return w
 
-    def wrong_rows(self, margins: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """The rows outside whose margins are too small, worst first."""
-        least = float(margins[rows].min()) if self.whole.hard else 1.0
-        outside = np.full(self.n, True)
-        outside[rows] = False
-        lack = np.where(outside, least - margins, 0.0)
-        return largest(lack, max(ROWS, rows.size // 4), SLACK * abs(least))
+    def first(self, means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return rows and columns of the first master: the smallest margins along the means, the largest means."""
+        rows, columns = np.arange(self.n), np.arange(self.d)
+        if self.n * self.d <= self.settings.whole:
+            return rows, columns
+        if self.n > self.settings.all_rows:
+            scores = self.A @ means
+            classes = (self.y > 0, self.y < 0) if self.problem.free else (np.full(self.n, True),)
+            count = self.settings.rows // len(classes)
+            rows = np.sort(np.concatenate([largest(np.where(of, -scores, -np.inf), count) for of in classes]))
+        if self.sparse_weights:
+            v = self.transposed @ self.best.alpha
+            columns = np.sort(largest(np.abs(v), self.settings.first_columns))
+        return rows, columns
 
-    def wrong_columns(self, v: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """The columns outside that the dual weights ask for, worst first."""
-        outside = np.full(self.d, True)
-        outside[columns] = False
-        bound = float(np.abs(v[columns]).max(initial=0.0)) if self.whole.hard else 1.0
-        lack = np.where(outside, np.abs(v) - bound, 0.0)
-        return largest(lack, max(COLUMNS, columns.size // 4), SLACK * bound)
-
-    def improving(self) -> bool:
-        """Is the objective that the ratio was compared with (hinge, p = 1) not yet the best?"""
-        if self.whole.hard or self.whole.sparse_weights:
+    def theta_improves(self) -> bool:
+        """Return whether the next ratio (hinge, p = 1) has a better theta than the last one, and take that."""
+        if self.problem.hard or self.sparse_weights:
             return False
         before, self.compared = self.compared, self.primal
         return self.primal + self.dual < -SLACK * abs(self.primal) and self.primal > before
 
-    def keep(self, w: np.ndarray, scores: np.ndarray, alpha: np.ndarray, v: np.ndarray) -> float:
-        """Keep what is better than before; the margin of w, if it is the hard margin."""
-        whole = self.whole
-        b = best_intercept(self.problem, whole.y * scores, whole.y, self.weights) if whole.free else 0.0
-        margins, length = scores + whole.y * b, whole.norm(w)
-        total, size = float(alpha.sum()), whole.dual_norm(v)
-        least = float(margins.min())
-        if whole.costs is None:
-            primal = least / length if length > 0.0 else -np.inf
-            dual = -size / total if total > 0.0 else -np.inf
-        else:
-            primal = -length - float(whole.costs @ np.maximum(1.0 - margins, 0.0))
-            dual = total / max(1.0, size)
+    def keep(self, w: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Keep w and alpha where each is better than before.
+
+        Returns
+        -------
+        scores : ndarray of shape (n,)
+        v : ndarray of shape (d,)
+            sum alpha_i a_i.
+        margin : float
+            The smallest margin with the best intercept.
+        """
+        scores, v, b = self.A @ w, self.transposed @ alpha, 0.0
+        if self.problem.free:
+            b = best_intercept(self.problem, self.y * scores, self.y, self.weights)
+        margins = scores + self.y * b
+        primal, dual = self.program.values(w, margins, alpha, v)
         if primal > self.primal:
-            self.primal, self.w, self.b = primal, w, b
+            self.primal, self.best = primal, self.best._replace(w=w, b=b)
         if dual > self.dual:
-            self.dual, self.alpha = dual, alpha
-        return least
+            self.dual, self.best = dual, self.best._replace(alpha=alpha)
+        return scores, v, float(margins.min())
 
 
 def column_points(
@@ -208,8 +213,9 @@ def column_points(
     y: np.ndarray,
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
+    settings: Settings = Settings(),
 ) -> Iterator[Point]:
-    """Solve a soft problem at p = inf; points of the paths of the masters, each better than the one before.
+    """Solve a soft problem at p = inf by column generation; yield the points of the paths of the masters.
 
     Parameters
     ----------
@@ -222,57 +228,61 @@ def column_points(
     weights : ndarray of shape (n,)
         Sample weights, all positive.
     interrupted : callable
-        Is it time to stop? Asked before every step of a path.
+        Returns whether to stop. Asked before every step of a path.
+    settings : Settings
 
     Yields
     ------
     Point
-        In the caller's units; dual weights within their caps and, up to rounding, balanced.
+        In the caller's units; dual variables within their caps and, up to rounding, balanced.
     """
     d = X.shape[1]
     by_column = sp.csc_matrix(X) if sp.issparse(X) else X
-    rows = sp.csr_matrix(by_column.T) if sp.issparse(X) else X.T
+    transposed = sp.csr_matrix(by_column.T) if sp.issparse(X) else X.T
     columns = np.arange(d)
-    if d > ALL_COLUMNS:
-        start = np.minimum(problem.caps(weights), weights)
-        start = problem.balanced(y, start) if problem.free else start
-        columns = np.sort(largest(np.abs(rows @ (start * y)), PATH_START))
+    if d > settings.all_columns:
+        alpha: Any = np.minimum(problem.caps(weights), weights)
+        alpha = problem.balanced(y, alpha) if problem.free else alpha
+        columns = np.sort(largest(np.abs(transposed @ (alpha * y)), settings.first_columns))
     while True:
-        lack = np.zeros(d)
-        part = by_column[:, columns]
+        part, violation = by_column[:, columns], np.zeros(d)
         for point in path_points(problem, part, y, weights, interrupted):
             w = np.zeros(d)
             w[columns] = point.w
-            yield Point(w, point.b, point.alpha)
-            v = np.abs(rows @ (point.alpha * y))
+            yield point._replace(w=w)
+            v = np.abs(transposed @ (point.alpha * y))
             constant = problem.rho * abs(float(point.alpha @ y))
             inside = max(float(v[columns].max(initial=0.0)), constant)
-            lack = np.maximum(v - inside * (1.0 + SLACK), 0.0)
-            primal = problem.primal(
-                problem.penalty(norm(problem.weights(point.w, point.b), problem.q)),
-                y * (part @ point.w + point.b),
-                weights,
-            )
-            own, whole = (
-                primal - dual_value(problem, point.alpha, size, weights)
-                for size in (inside, max(inside, float(v.max())))
-            )
-            if own <= SHARE * whole:
+            violation = v - inside * (1.0 + SLACK)
+            penalty = problem.penalty(norm(problem.weights(point.w, point.b), problem.q))
+            primal = problem.primal(penalty, y * (part @ point.w + point.b), weights)
+            own = primal - _dual_value(problem, point.alpha, inside, weights)
+            whole = primal - _dual_value(problem, point.alpha, max(inside, float(v.max())), weights)
+            if own <= settings.share * whole:
                 break
-        more = largest(lack, max(COLUMNS, columns.size), 0.0)
+        more = _worst_outside(violation, columns, settings.columns, 0.0, 1)
         if not more.size or interrupted():
             return
-        columns = np.sort(np.concatenate([columns, more]))
+        columns = np.union1d(columns, more)
 
 
-def dual_value(problem: Problem, alpha: np.ndarray, size: float, weights: np.ndarray) -> float:
-    """The dual value of the best multiple of dual weights whose sum of patterns is as long as this."""
+def _dual_value(problem: Problem, alpha: np.ndarray, size: float, weights: np.ndarray) -> float:
+    """Return the dual value of the best multiple of dual variables with |sum alpha_i y_i x_i|_p = size."""
     t = problem.multiple(alpha, size * size, weights)
     return problem.dual((t * size) ** 2, t * alpha, weights)
 
 
+def _worst_outside(
+    violation: np.ndarray, inside: np.ndarray, least: int, above: float, divisor: int
+) -> np.ndarray:
+    """Return the places outside a master that violate most: at most `least`, or its size divided by `divisor`."""
+    outside = violation.copy()
+    outside[inside] = -np.inf
+    return largest(outside, max(least, inside.size // divisor), above)
+
+
 def largest(values: np.ndarray, most: int, above: float = -np.inf) -> np.ndarray:
-    """The places of at most `most` of the largest values, those above a bound; most of them: any order."""
+    """Return the places of at most `most` of the largest values above a bound; if there are more, in any order."""
     places = np.flatnonzero(values > above)
     if places.size > most:
         places = places[np.argpartition(-values[places], most)[:most]]

@@ -1,4 +1,4 @@
-"""What batch solvers of a soft margin hand over: a point, and how near to the optimum they say it is."""
+"""Points of batch solvers, and how near to the optimum the solvers say they are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-Point = tuple[np.ndarray, float, np.ndarray]  # w, b and dual weights
+
+class Point(NamedTuple):
+    """A primal-dual point: weights w, intercept b and dual variables."""
+
+    w: np.ndarray
+    b: float
+    alpha: np.ndarray
 
 
 class Reached(NamedTuple):

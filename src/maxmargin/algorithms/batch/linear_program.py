@@ -27,7 +27,8 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,8 +36,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import OptimizeResult, linprog
 
+from ...numerics.norms import norm
 from ...numerics.stop_check import seconds_left
 from ...problem.problem import Problem
+from .diagonal_plus_gram import signed_rows
+from .iterate import Point
 
 # Methods of HiGHS and feasibility tolerances, until one finds the optimum: 1e-10 is the least that HiGHS takes.
 ATTEMPTS = ("highs-ds", 1e-10), ("highs-ds", 1e-7), ("highs-ipm", 1e-7)
@@ -61,156 +65,144 @@ TIME_OR_ITERATIONS = 1  # status of a result that a limit ended
 
 @dataclass(frozen=True)
 class Program:
-    """One program: rows a_i, labels, costs c_i (None: the hard margin), whether p is inf (else 1), a free intercept?
+    """The linear program of a problem, in units of the largest entry: HiGHS has absolute tolerances.
 
-    Rows lie in units of their largest entry: HiGHS has absolute tolerances.
+    Attributes
+    ----------
+    problem : Problem
+    A : ndarray or CSR matrix of shape (n, d)
+        Rows a_i = y_i x_i / unit, constant coordinate included.
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    costs : ndarray of shape (n,)
+        What a slack variable costs; infinite for the hard margin.
+    unit : float
     """
 
-    A: Any  # dense or CSR
+    problem: Problem
+    A: Any
     y: np.ndarray
-    costs: np.ndarray | None
-    sparse_weights: bool
-    free: bool
+    costs: np.ndarray
     unit: float
-    rho: float
 
-    @property
-    def hard(self) -> bool:
-        """Is this the hard margin?"""
-        return self.costs is None
+    @classmethod
+    def of(cls, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Program:
+        """Return the program of a problem, all rows of positive weight."""
+        if problem.p not in (1.0, np.inf):
+            raise ValueError(f"only p = 1 and p = inf are linear programs; got p = {problem.p:g}.")
+        if not problem.hard and (problem.loss != "hinge" or problem.power != 1):
+            raise ValueError(
+                "only the hard margin and the hinge with the norm to the first power are linear."
+            )
+        A = signed_rows(problem, X, y)
+        unit = float(abs(A).max()) if A.size else 1.0
+        unit = 2.0 ** np.round(np.log2(unit)) if unit > 0.0 else 1.0
+        # |w|_q + C sum xi in these units: the weight is `unit` times as large, and so is what a slack costs
+        return cls(problem, A / unit, y, problem.C * weights * unit, unit)
 
     def part(self, rows: np.ndarray, columns: np.ndarray) -> Program:
-        """The same with these rows and columns only."""
-        A = self.A[rows][:, columns]
-        costs = None if self.costs is None else self.costs[rows]
-        return replace(self, A=A, y=self.y[rows], costs=costs)
+        """Return the program restricted to these rows and columns."""
+        return replace(self, A=self.A[rows][:, columns], y=self.y[rows], costs=self.costs[rows])
 
-    def nothing(self) -> float:
-        """The objective at w = 0, above which theta leaves the program of these rows unbounded."""
-        if self.costs is None:
-            return np.inf
-        if not self.free:
+    def loss_at_zero(self) -> float:
+        """Return the objective at w = 0 and the best intercept, above which theta leaves the program unbounded."""
+        if not self.problem.free:
             return float(self.costs.sum())
         return 2.0 * min(float(self.costs[self.y > 0].sum()), float(self.costs[self.y < 0].sum()))
 
-    def primal(self, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
-        """(w, b) of the caller's own units and features."""
-        scale = 1.0 if self.costs is None else 1.0 / self.unit
-        if self.rho:
-            return scale * w[:-1], scale * self.rho * float(w[-1])
-        return scale * w, b if self.costs is not None else self.unit * b
+    def values(
+        self, w: np.ndarray, margins: np.ndarray, alpha: np.ndarray, v: np.ndarray
+    ) -> tuple[float, float]:
+        """Return the primal and the dual value, each to be maximised: margins of |w| = 1, or negative objectives.
 
-    def dual(self, alpha: np.ndarray) -> np.ndarray:
-        """Dual weights in the caller's own units."""
-        return alpha if self.costs is None else alpha / self.unit
+        Parameters
+        ----------
+        w : ndarray of shape (d,)
+        margins : ndarray of shape (n,)
+        alpha : ndarray of shape (n,)
+        v : ndarray of shape (d,)
+            sum alpha_i a_i.
+        """
+        length, size, total = norm(w, self.problem.q), norm(v, self.problem.p), float(alpha.sum())
+        if self.problem.hard:
+            margin = float(margins.min()) / length if length > 0.0 else -np.inf
+            return margin, -size / total if total > 0.0 else -np.inf
+        return -length - float(self.costs @ np.maximum(1.0 - margins, 0.0)), total / max(1.0, size)
 
-    def norm(self, w: np.ndarray) -> float:
-        """|w|_q."""
-        size = np.abs(w)
-        return float(size.sum() if self.sparse_weights else size.max(initial=0.0))
-
-    def dual_norm(self, v: np.ndarray) -> float:
-        """|v|_p."""
-        size = np.abs(v)
-        return float(size.max(initial=0.0) if self.sparse_weights else size.sum())
-
-
-@dataclass(frozen=True)
-class Solved:
-    """A point of a program: weights, intercept and dual weights."""
-
-    w: np.ndarray
-    b: float
-    alpha: np.ndarray
-
-
-def program(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Program:
-    """The program of a problem, all rows of positive weight."""
-    if problem.p not in (1.0, np.inf):
-        raise ValueError(f"only p = 1 and p = inf are linear programs; got p = {problem.p:g}.")
-    if not problem.hard and (problem.loss != "hinge" or problem.power != 1):
-        raise ValueError("only the hard margin and the hinge with the norm to the first power are linear.")
-    if sp.issparse(X):
-        A = sp.csr_matrix(X.multiply(y[:, None]), dtype=float)
-        if problem.rho:
-            A = sp.hstack([A, problem.rho * y[:, None]], format="csr")
-    else:
-        A = X * y[:, None]
-        if problem.rho:
-            A = np.column_stack([A, problem.rho * y])
-    unit = float(abs(A).max()) if A.size else 1.0
-    unit = 2.0 ** np.round(np.log2(unit)) if unit > 0.0 else 1.0
-    # |w|_q + C sum xi in these units: the weight is `unit` times as large, and so is what a slack costs
-    costs = None if problem.hard else problem.C * weights * unit
-    return Program(A / unit, y, costs, bool(np.isinf(problem.p)), problem.free, unit, problem.rho)
+    def restored(self, point: Point) -> Point:
+        """Return a point in the caller's units and columns."""
+        w, b, alpha = point
+        if self.problem.hard:
+            b *= self.unit
+        else:
+            w, alpha = w / self.unit, alpha / self.unit
+        return (
+            Point(w[:-1], self.problem.rho * float(w[-1]), alpha) if self.problem.rho else Point(w, b, alpha)
+        )
 
 
 def solve_program(
-    part: Program,
+    program: Program,
     size: float = 1.0,
     theta: float = 1.0,
     interrupted: Callable[[], bool] = lambda: False,
-) -> Solved | None:
-    """The optimum by HiGHS; None where it finds none, or none in time.
+) -> Point | None:
+    """Return the optimum by HiGHS; None where it finds none, or none in time.
 
     Parameters
     ----------
-    part : Program
+    program : Program
     size : float, default=1
-        Of the hard margin: about its size, which becomes the unit.
+        The estimated margin of a hard-margin problem, which becomes the unit.
     theta : float, default=1
-        Of the hinge at p = 1: the best objective so far. The dual weights are feasible once it is the optimum.
+        Of the hinge at p = 1: the best objective so far. The dual variables are feasible once it is the optimum.
     interrupted : callable
-        True where it is time to stop. Asked while HiGHS is at work.
+        Returns whether to stop. Asked while HiGHS runs.
     """
-    n, d = part.A.shape
-    A = part.A if size == 1.0 else part.A / size
-    theta = min(theta, part.nothing())
-    ratio = part.hard or not part.sparse_weights  # g is a variable, and |w| <= 1
-    # columns: those of w, then b, g and xi, where they are
-    if part.sparse_weights:  # w = w+ - w-
-        blocks, cost = [A, -A], [np.full(2 * d, 0.0 if ratio else 1.0)]
-        bounds = [(0.0, None)] * (2 * d)
+    problem, (n, d) = program.problem, program.A.shape
+    hard, split = problem.hard, bool(np.isinf(problem.p))
+    ratio = hard or not split  # g is a variable, and |w| <= 1
+    A = sp.csc_array(program.A / size)
+    # blocks of variables: their columns in the constraints of the rows, cost, lower and upper bounds
+    if split:  # w = w+ - w-
+        weights: list[Any] = [(part, 0.0 if ratio else 1.0, 0.0, np.inf) for part in (A, -A)]
     else:
-        blocks, cost, bounds = [A], [np.zeros(d)], [(-1.0, 1.0)] * d
-    used = len(bounds)
-    if part.free:
-        blocks, cost, bounds = [*blocks, part.y[:, None]], [*cost, np.zeros(1)], [*bounds, (None, None)]
-    if ratio:
-        blocks, cost = [*blocks, np.full((n, 1), -1.0)], [*cost, np.full(1, -1.0 if part.hard else -theta)]
-        bounds = [*bounds, (None, None) if part.hard else (0.0, None)]
-    if part.costs is not None:
-        blocks, cost = [*blocks, sp.eye(n)], [*cost, part.costs]
-        bounds = [*bounds, *[(0.0, None)] * n]
-    G = -(sp.hstack(blocks, format="csc") if any(map(sp.issparse, blocks)) else np.hstack(blocks))
-    h = np.full(n, 0.0 if ratio else -1.0)
-    if ratio and part.sparse_weights:  # |w|_1 <= 1; that |w_j| <= 1 is said by the bounds
-        one = np.append(np.ones(2 * d), np.zeros(G.shape[1] - 2 * d))[None]
-        G, h = (sp.vstack([G, one]) if sp.issparse(G) else np.vstack([G, one])), np.append(h, 1.0)
+        weights = [(A, 0.0, -1.0, 1.0)]
+    intercept = [(program.y[:, None], 0.0, -np.inf, np.inf)] if problem.free else []
+    margin = [(np.full((n, 1), -1.0), -1.0, -np.inf, np.inf)] if hard else []
+    if ratio and not hard:
+        margin = [(np.full((n, 1), -1.0), -min(theta, program.loss_at_zero()), 0.0, np.inf)]
+    slack = [] if hard else [(sp.eye_array(n), program.costs, 0.0, np.inf)]
+    blocks = [*weights, *intercept, *margin, *slack]
+    cost = np.concatenate([np.broadcast_to(block[1], block[0].shape[1]) for block in blocks])
+    bounds = np.concatenate([np.tile(block[2:], (block[0].shape[1], 1)) for block in blocks])
+    G, h = -sp.hstack([block[0] for block in blocks], format="csc"), np.full(n, 0.0 if ratio else -1.0)
+    if ratio and split:  # |w|_1 <= 1; the bounds hold |w_j| <= 1
+        G, h = sp.vstack([G, (np.arange(cost.size) < 2 * d)[None, :].astype(float)]), np.append(h, 1.0)
     for method, tolerance in ATTEMPTS:
-        result = solve_linear(np.concatenate(cost), G, h, bounds, method, tolerance, interrupted)
+        result = solve_linear(cost, G, h, bounds, method, tolerance, interrupted)
         if result is None:  # it is time to stop
             return None
         if result.status == 0:
             break
     else:
         return None
-    x, alpha = result.x, np.maximum(-result.ineqlin.marginals[:n], 0.0)
-    w = x[:d] - x[d:used] if part.sparse_weights else x[:d]
-    b = size * float(x[used]) if part.free else 0.0
-    if part.costs is not None:
-        alpha = np.minimum(alpha, part.costs)
-        if ratio:
-            g = float(x[used + int(part.free)])
-            w, b = (w / g, b / g) if g > 0.0 else (np.zeros(d), 0.0)
-    return Solved(w, b, alpha)
+    after = d * len(weights)
+    w = result.x[:d] - result.x[d:after] if split else result.x[:d]
+    b = size * float(result.x[after]) if problem.free else 0.0
+    alpha = np.maximum(-result.ineqlin.marginals[:n], 0.0)
+    if hard:
+        return Point(w, b, alpha)
+    if ratio:
+        g = float(result.x[after + len(intercept)])
+        w, b = (w / g, b / g) if g > 0.0 else (np.zeros(d), 0.0)
+    return Point(w, b, np.minimum(alpha, program.costs))
 
 
 def solve_linear(
     cost: np.ndarray,
     G: Any,
     h: np.ndarray,
-    bounds: Sequence[tuple[float | None, float | None]],
+    bounds: Any,
     method: str,
     tolerance: float,
     interrupted: Callable[[], bool],
@@ -222,89 +214,57 @@ def solve_linear(
     cost : ndarray of shape (k,)
     G : ndarray or sparse matrix of shape (m, k)
     h : ndarray of shape (m,)
-    bounds : sequence of k pairs
-        None where there is none.
+    bounds : array-like of shape (k, 2)
     method : {"highs-ds", "highs-ipm"}
     tolerance : float
         Of primal and dual feasibility.
     interrupted : callable
-        True where it is time to stop; a `StopCheck` tells the time that is left, too.
+        Returns whether to stop; a `StopCheck` tells the time that is left, too.
 
     Returns
     -------
     OptimizeResult or None
         `status` is not 0 where HiGHS found no solution, for instance within the iteration limit.
     """
+    if interrupted():
+        return None
+    deadline, abandoned = time.perf_counter() + seconds_left(interrupted), threading.Event()
     options = {
         "primal_feasibility_tolerance": tolerance,
         "dual_feasibility_tolerance": tolerance,
         "maxiter": ITERATIONS * sum(G.shape),
     }
 
-    def run(limit: float) -> OptimizeResult:
-        limited = {**options, "time_limit": limit}
-        return linprog(cost, G, h, bounds=bounds, method=method, options=limited)
-
-    if interrupted():
-        return None
-    call = _Call(run, seconds_left(interrupted))
-    return call.wait(interrupted)
-
-
-class _Call:
-    """One program in a thread of its own.
-
-    Parameters
-    ----------
-    run : callable
-        From a time limit in seconds to the result.
-    left : float
-        Seconds for all slices; infinite where there is no limit.
-    """
-
-    def __init__(self, run: Callable[[float], OptimizeResult], left: float) -> None:
-        self._run, self._deadline = run, time.perf_counter() + left
-        self._ended, self._left = threading.Event(), False
-        self._result: OptimizeResult | None = None
-        self._error: BaseException | None = None
-
-    def wait(self, interrupted: Callable[[], bool]) -> OptimizeResult | None:
-        """Start, and return the result, or None as soon as it is time to stop; errors of the thread are raised here."""
-        # NumPy's error state is part of the context. The thread is no daemon: one that returns from HiGHS while the
-        # interpreter is being shut down aborts the process.
-        context = contextvars.copy_context()
-        thread = threading.Thread(target=context.run, args=(self._solve,), name="HiGHS")
-        thread.start()
-        try:
-            while not self._ended.wait(POLL):
-                if interrupted():
-                    self._ended.wait(GRACE)
-                    break
-        finally:
-            self._left = True
-        if self._error is not None:
-            raise self._error
-        return self._result
-
-    def _solve(self) -> None:
-        """Slices of growing length until one ends with a result, or nobody waits for it any more."""
-        try:
-            self._result = self._in_slices()
-        except BaseException as error:
-            self._error = error
-        finally:
-            self._ended.set()
-
-    def _in_slices(self) -> OptimizeResult | None:
+    def solve_in_slices() -> OptimizeResult | None:
         longest = FIRST
-        while not self._left:
-            limit = min(longest, self._deadline - time.perf_counter())
+        while not abandoned.is_set():
+            limit = min(longest, deadline - time.perf_counter())
             if limit < SHORTEST:
                 return None
             begun = time.perf_counter()
-            result = self._run(limit)
+            limited = {**options, "time_limit": limit}
+            result = linprog(cost, G, h, bounds=bounds, method=method, options=limited)
             # a result before the time limit is final, one that the iteration limit ended included
             if result.status != TIME_OR_ITERATIONS or time.perf_counter() - begun < limit:
                 return result
             longest *= FACTOR
         return None
+
+    # The pool's thread is no daemon: one that returned from HiGHS while the interpreter shuts down would abort the
+    # process. NumPy's error state is part of the context.
+    pool = ThreadPoolExecutor(1, thread_name_prefix="HiGHS")
+    try:
+        solution = pool.submit(contextvars.copy_context().run, solve_in_slices)
+        _wait_until_stopped(solution, interrupted)
+        return solution.result() if solution.done() else None
+    finally:
+        abandoned.set()
+        pool.shutdown(wait=False)
+
+
+def _wait_until_stopped(solution: Future[Any], interrupted: Callable[[], bool]) -> None:
+    """Wait until the solution is there, or until it is time to stop."""
+    while not wait([solution], POLL).done:
+        if interrupted():
+            wait([solution], GRACE)
+            return
