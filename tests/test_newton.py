@@ -24,7 +24,7 @@ from maxmargin import MaxMarginClassifier, Newton, Problem, Status, verify
 from maxmargin.algorithms.batch import centred_rows, semismooth
 from maxmargin.algorithms.batch.newton import Settings, _State, newton_points
 from maxmargin.algorithms.batch.semismooth import ActiveHessian
-from maxmargin.algorithms.batch.semismooth_steps import DIRECTION, FAILED, GOES_ON, RowVectors, line_minimum
+from maxmargin.algorithms.batch.semismooth_steps import DIRECTION, FAILED, GOES_ON, line_minimum
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
 from maxmargin.fit.tracker import dual_point, primal_point
@@ -143,8 +143,7 @@ def test_the_line_is_searched_to_its_least_point():
         if slope(0.0) >= 0.0:
             continue
         zero = np.zeros(40)
-        data = RowVectors(zero, share, zero, slack, zero, zero, step)
-        t = line_minimum(1.0, np.inf, data, -0.3, 0.7, 0.0)
+        t = line_minimum(1.0, np.inf, np.array([zero, share, zero, slack, zero, zero, step]), -0.3, 0.7, 0.0)
         assert slope(t - 1e-9) < 0.0 < slope(t + 1e-9)
 
 

@@ -28,7 +28,6 @@ from maxmargin.algorithms.batch.semismooth_steps import (
     SQUARE,
     TOTAL,
     UNCHANGED,
-    RowVectors,
     clip_shares,
     line_minimum,
 )
@@ -80,8 +79,9 @@ def test_shares_are_those_of_the_smoothed_hinge(sigma):
     """Where the most is reached, and the slope of the smoothed hinge in the slack."""
     rng = np.random.default_rng(0)
     near, slack, cap = rng.random(40), rng.normal(size=40), 1.0 + rng.random(40)
-    active, values, (share, signed, change) = np.zeros(40, bool), np.zeros(13), np.zeros((3, 40))
-    data = RowVectors(-np.ones(40), cap, near, slack, share, signed, change)
+    active, values, data = np.zeros(40, bool), np.zeros(13), np.zeros((7, 40))
+    data[:4] = -np.ones(40), cap, near, slack
+    share, signed = data[4], data[5]
     clip_shares(sigma, 1.0, False, data, active, values)
     assert signed == pytest.approx(-cap * share)
     sums = cap @ share, cap @ share**2, cap @ np.maximum(slack, 0.0), np.count_nonzero(active)
@@ -123,8 +123,7 @@ def test_a_line_ends_at_its_least_point(seed, sigma, curvature):
     at_zero = float(cap @ (step * np.clip(near + sigma * slack, 0.0, 1.0)))
     slope = at_zero - 1.0 - 5.0 * rng.random()  # it falls at first
     zero = np.zeros(60)
-    data = RowVectors(zero, cap, near, slack, zero, zero, step)
-    t = line_minimum(sigma, 1.0, data, slope, curvature, 1e-9)
+    t = line_minimum(sigma, 1.0, np.array([zero, cap, near, slack, zero, zero, step]), slope, curvature, 1e-9)
     least = minimize_scalar(
         value, bounds=(0.0, max(4.0 * t, 1.0)), method="bounded", options={"xatol": 1e-12}
     )

@@ -22,6 +22,8 @@ from ...engine.jit import writable
 from .centred_rows import CentredRows, SmallDenseRows
 from .cholesky import factor
 from .semismooth_steps import (
+    CHANGE,
+    COSTS,
     DIRECTION,
     FAILED,
     FIRST,
@@ -31,13 +33,15 @@ from .semismooth_steps import (
     LAST_GAP,
     MAX_CHANGED,
     MIN_DIAGONAL,
+    NEAR,
     REGULAR,
+    SIGNED,
     SMALL_PRODUCT,
     STATUS,
     STEEPNESS,
     TINY,
     UNCHANGED,
-    RowVectors,
+    Y,
     clip_shares,
     evaluate_rows,
     measure,
@@ -130,12 +134,9 @@ class SemismoothNewton:
         n, size = y.size, rows.size
         self.rows, self.upper, self.interrupted, self.rules = rows, upper, interrupted, rules
         self.free, self.sigma = rows.problem.free, 1.0
-        vectors = np.empty((5, n))
-        vectors[0] = 0.0
-        self.data = RowVectors(y, costs, *vectors)
-        self.y, self.costs, self.near, self.slack, self.share = self.data[:5]
-        self.vectors, self.values = np.zeros((8, size)), np.zeros(13)
-        self.vectors[REGULAR] = rows.regular
+        self.data, self.vectors, self.values = np.empty((7, n)), np.zeros((8, size)), np.zeros(13)
+        self.data[Y], self.data[COSTS], self.data[NEAR], self.vectors[REGULAR] = y, costs, 0.0, rows.regular
+        self.y, self.costs, self.near, self.slack, self.share = self.data[:SIGNED]
         self.z, self.regular, self.gradient, self.made = self.vectors[:DIRECTION]
         self._marks = np.zeros((2, n), bool)
         self.active = self._marks[0]
@@ -161,9 +162,7 @@ class SemismoothNewton:
 
     def alpha(self) -> np.ndarray:
         """Return the dual variables in the problem's own units."""
-        alpha = np.abs(self.data.signed)
-        alpha /= self.rows.unit**2
-        return alpha
+        return self.costs * self.share / self.rows.unit**2
 
     def set_slack(self) -> None:
         """Compute slacks from z, without the rounding that steps have added up."""
@@ -260,7 +259,7 @@ class SemismoothNewton:
             self.values[UNCHANGED] = min(self.values[UNCHANGED], 1.0)
             updates = False
         if not (updates and self._update_made(t)):
-            self.made[:] = self.rows.combine(self.data.signed)
+            self.made[:] = self.rows.combine(self.data[SIGNED])
         measure(self.sigma, self.upper, self.free, self.vectors, self.values)
 
     def _clip(self, frozen: bool) -> None:
@@ -278,14 +277,14 @@ class SemismoothNewton:
         self.made += t * (self.gradient + self.regular * self.vectors[DIRECTION])
         if changed.size:
             self.made += self.rows.combine_some(
-                self.data.signed[changed] - self.data.change[changed], changed
+                self.data[SIGNED, changed] - self.data[CHANGE, changed], changed
             )
         return True
 
     def take_step(self) -> float:
         """Go to the minimum along the direction; return the length, 0 where it leads nowhere."""
         self.vectors[DIRECTION] = self.direction()
-        self.data.change[:] = self.rows.scores(self.vectors[DIRECTION])
+        self.data[CHANGE] = self.rows.scores(self.vectors[DIRECTION])
         return move(self.sigma, self.upper, self.rules.line_search, self.data, self.vectors)
 
     def direction(self) -> np.ndarray:

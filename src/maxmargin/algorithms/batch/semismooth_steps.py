@@ -1,12 +1,10 @@
 """Compiled parts of the semismooth Newton iteration, and the whole iteration for small dense rows.
 
-`data` is a record of vectors with an entry for each row. `vectors` of shape (8, size) holds Z to INVERSE, one in each
-of its rows, and `values` of shape (13,) has STEEPNESS to STATUS. A call takes longer the more arguments it has.
+Arrays hold one vector in each of their rows: `data` of shape (7, n) has Y to CHANGE, `vectors` of shape (8, size) has Z
+to INVERSE, and `values` of shape (13,) has STEEPNESS to STATUS. A call takes longer the more arguments it has.
 """
 
 from __future__ import annotations
-
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +12,8 @@ from ...engine.jit import compiled
 from ...engine.row_products import add_combined, combine, scores, scores_near
 from ...engine.small_cholesky import add_row_products, factor, solve_factored
 
+# labels, costs, and for the current z: near_i, s_i, share_i, y_i alpha_i; and what a step took from the slacks
+Y, COSTS, NEAR, SLACK, SHARE, SIGNED, CHANGE = range(7)
 # z, R, g, sum alpha_i y_i b_i, the Newton direction; the largest diagonal of M so far; two vectors of the factor
 Z, REGULAR, GRADIENT, MADE, DIRECTION, LARGEST, ROOT, INVERSE = range(8)
 # max |g_j|; the gap, and that before the last step; sum alpha_i, sum c_i share_i^2, sum c_i max(0, s_i); g'Rg, z'Rz and
@@ -34,28 +34,6 @@ SMALL_PRODUCT = 100_000
 MIN_DIAGONAL = 1e-3
 MAX_LINE_STEPS = 50  # of a line search: 2 to 6 are usual, and bisection alone ends within 50
 TINY = 1e-300  # the smallest divisor: avoids a division by 0 and is below every number that counts
-
-
-class RowVectors(NamedTuple):
-    """Vectors of shape (n,).
-
-    Attributes
-    ----------
-    y, costs : ndarray
-        Labels, and c_i.
-    near, slack, share, signed : ndarray
-        near_i, s_i, share_i and y_i alpha_i at the current z.
-    change : ndarray
-        What a step took from the slacks.
-    """
-
-    y: Any
-    costs: Any
-    near: Any
-    slack: Any
-    share: Any
-    signed: Any
-    change: Any
 
 
 @compiled(fastmath={"reassoc", "contract"})
@@ -96,7 +74,7 @@ def clip_part(sigma, upper, frozen, y, costs, near, slack, shares, signed, activ
 def clip_shares(sigma, upper, frozen, data, active, values):
     """Compute shares, y alpha, the active set and sums over all rows from the slacks, as `clip_part` does."""
     total, _, square, loss, count, changed = clip_part(
-        sigma, upper, frozen, data.y, data.costs, data.near, data.slack, data.share, data.signed, active
+        sigma, upper, frozen, data[Y], data[COSTS], data[NEAR], data[SLACK], data[SHARE], data[SIGNED], active
     )
     values[TOTAL], values[SQUARE], values[LOSS], values[COUNT] = total, square, loss, count
     if not frozen:
@@ -110,7 +88,7 @@ def evaluate_rows(X, w, b, sigma, upper, data, active, places, sums, values):
     `places` has the size of a part. sums[0] becomes sum alpha_i y_i x_i; sums[1] is workspace. Returns
     sum alpha_i y_i.
     """
-    y, costs, near, slack, shares, signed, _ = data
+    y, costs, near, slack, shares, signed = data[0], data[1], data[2], data[3], data[4], data[5]
     sums[0] = 0.0
     values[TOTAL] = values[SQUARE] = values[LOSS] = values[COUNT] = balance = 0.0
     for first in range(0, y.size, places.size):
@@ -178,7 +156,7 @@ def set_status(rules, values):
 def move(sigma, upper, tolerance, data, vectors):
     """Move z and the slacks to the minimum of f along the direction; return the length, 0 where f does not fall.
 
-    `data.change` holds the scores of the direction, and then what the slacks lose. The line search ends at a share
+    `data[CHANGE]` holds the scores of the direction, and then what the slacks lose. The line search ends at a share
     `tolerance` of the slope at z.
     """
     z, regular, gradient, dz = vectors[Z], vectors[REGULAR], vectors[GRADIENT], vectors[DIRECTION]
@@ -189,7 +167,7 @@ def move(sigma, upper, tolerance, data, vectors):
         second += regular[j] * dz[j] * dz[j]
     if not slope < 0.0:
         return 0.0
-    y, slack, change = data.y, data.slack, data.change
+    y, slack, change = data[Y], data[SLACK], data[CHANGE]
     for k in range(y.size):
         change[k] *= y[k]
     t = line_minimum(sigma, upper, data, first, second, -tolerance * slope)
@@ -213,7 +191,7 @@ def line_minimum(sigma, upper, data, slope, curvature, tolerance):
     low, high = 0.0, np.inf
     t = 1.0
     for _ in range(MAX_LINE_STEPS):
-        first, second = derivatives(sigma, upper, data.costs, data.near, data.slack, data.change, t)
+        first, second = derivatives(sigma, upper, data[COSTS], data[NEAR], data[SLACK], data[CHANGE], t)
         first, second = slope + curvature * t - first, curvature + sigma * second
         if first < 0.0:
             low = t
@@ -253,14 +231,7 @@ def slacks(scores, y, b, slack):
 @compiled()
 def predict(sigma, data, marks):
     """Set what y alpha becomes by a step within the active set, in the place of `change`, and keep this set."""
-    y, costs, signed, change, active, before = (
-        data.y,
-        data.costs,
-        data.signed,
-        data.change,
-        marks[0],
-        marks[1],
-    )
+    y, costs, signed, change, active, before = data[0], data[1], data[5], data[6], marks[0], marks[1]
     for k in range(y.size):
         before[k] = active[k]
         change[k] = signed[k] - (y[k] * costs[k] * sigma * change[k] if active[k] else 0.0)
@@ -269,7 +240,7 @@ def predict(sigma, data, marks):
 @compiled()
 def mispredicted(data, marks, places):
     """Set the places of the rows that were clipped otherwise than `predict` says; return how many."""
-    signed, predicted, active, before = data.signed, data.change, marks[0], marks[1]
+    signed, predicted, active, before = data[SIGNED], data[CHANGE], marks[0], marks[1]
     count = 0
     for k in range(signed.size):
         if signed[k] != predicted[k] and not (active[k] and before[k]):
@@ -281,7 +252,7 @@ def mispredicted(data, marks, places):
 @compiled()
 def accept_shares(sigma, data, vectors):
     """Set near = share; return how far shares have moved, as a change of slacks, and 1 + |z|_1."""
-    near, share, z = data.near, data.share, vectors[Z]
+    near, share, z = data[NEAR], data[SHARE], vectors[Z]
     moved, length = 0.0, 1.0
     for k in range(near.size):
         moved = max(moved, abs(share[k] - near[k]))
@@ -294,8 +265,8 @@ def accept_shares(sigma, data, vectors):
 @compiled()
 def set_slack(rows, data, vectors):
     """Compute slacks from z, without the rounding that steps have added up."""
-    scores_near(rows, vectors[Z], data.slack)
-    slacks(data.slack, data.y, 0.0, data.slack)
+    scores_near(rows, vectors[Z], data[SLACK])
+    slacks(data[SLACK], data[Y], 0.0, data[SLACK])
 
 
 @compiled()
@@ -306,16 +277,16 @@ def evaluate(rows, sigma, upper, free, frozen, refresh, data, active, places, ve
         set_slack(rows, data, vectors)
         clip_shares(sigma, upper, frozen, data, active, values)
         values[UNCHANGED] = min(values[UNCHANGED], 1.0)
-    combine(rows, data.signed, places[0], vectors[MADE])
+    combine(rows, data[SIGNED], places[0], vectors[MADE])
     measure(sigma, upper, free, vectors, values)
 
 
 @compiled()
 def take_step(rows, sigma, upper, free, line_search, data, marks, places, vectors, values, matrices, columns):
     """Go to the minimum along the Newton direction; return the length, 0 where it leads nowhere."""
-    update_hessian(rows, data.costs, marks, places, vectors[LARGEST], matrices[0], columns)
-    set_direction(sigma, free, data.costs, values[COUNT], matrices, vectors)
-    scores_near(rows, vectors[DIRECTION], data.change)
+    update_hessian(rows, data[COSTS], marks, places, vectors[LARGEST], matrices[0], columns)
+    set_direction(sigma, free, data[COSTS], values[COUNT], matrices, vectors)
+    scores_near(rows, vectors[DIRECTION], data[CHANGE])
     return move(sigma, upper, line_search, data, vectors)
 
 
