@@ -170,6 +170,11 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
     ValueError
         If X or y cannot be used; of text and missing entries, the message names the column.
     """
+    if _is_ready(estimator, X, y, options):
+        if options.get("reset", True):
+            estimator.n_features_in_ = X.shape[1]
+            vars(estimator).pop("feature_names_in_", None)
+        return X, y
     if hasattr(X, "collect_schema"):  # of polars
         refuse_queries_and_dates(X)
     options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]} | options
@@ -181,6 +186,27 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
         if message is None:
             raise
         raise ValueError(message) from None
+
+
+def _is_ready(estimator: Any, X: Any, y: Any, options: Mapping[str, Any]) -> bool:
+    """Return whether `validate_data` would return X and y as they are: its 0.3 ms are as long as a small fit."""
+    if type(X) is not np.ndarray or type(y) is not np.ndarray or not options.keys() <= {"order", "reset"}:
+        return False
+    known = vars(estimator)
+    if not options.get("reset", True) and (
+        "feature_names_in_" in known or X.shape[1:] != (known.get("n_features_in_"),)
+    ):
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(
+            X.ndim == 2
+            and X.size
+            and X.dtype in (np.float64, np.float32)
+            and X.flags.c_contiguous
+            and y.shape == X.shape[:1]
+            and (y.dtype.kind in "biuU" or (y.dtype.kind == "f" and np.isfinite(y).all()))
+            and np.isfinite(X.sum())
+        )
 
 
 # labels and weights
@@ -254,9 +280,9 @@ def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, s
         weights = sample_weights.copy()
         for label, factor in zip(classes, class_weights, strict=True):
             weights[y == label] *= factor
-    selected = np.flatnonzero(weights > 0.0)
-    all_rows = selected.size == y.size
-    missing = [] if all_rows else np.setdiff1d(classes, y[selected]).tolist()
+    positive = weights > 0.0
+    selected = None if positive.all() else np.flatnonzero(positive)
+    missing = [] if selected is None else np.setdiff1d(classes, y[selected]).tolist()
     if classes.size - len(missing) < 2:
         raise ValueError(
             "class_weight leaves rows of only one class with a positive weight: raise the zero weights."
@@ -266,8 +292,8 @@ def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, s
             f"class_weight leaves no row of class {missing[0]!r} with a positive weight, and a hard margin (C=inf) has "
             "two sides: raise the zero weight, or leave the class out of the data."
         )
-    _check_costs(problem, weights[selected])
-    return Targets(y, sample_weights, weights, None if all_rows else selected, classes, class_weights)
+    _check_costs(problem, weights if selected is None else weights[selected])
+    return Targets(y, sample_weights, weights, selected, classes, class_weights)
 
 
 def distinct_labels(y: np.ndarray) -> np.ndarray:
