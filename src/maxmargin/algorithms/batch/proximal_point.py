@@ -189,8 +189,9 @@ class _State(SemismoothNewton):
         """Let the next problem be near the present shares; return whether these are the optimum to rounding."""
         settings, last = self.settings, self._moved
         self._moved, length = accept_shares(self.sigma, self.data, self.vectors)
-        self._idle = 0 if self.gap < self._least else self._idle + 1
-        self._least = min(self.gap, self._least)
+        gap = self.gap
+        self._idle = 0 if gap < self._least else self._idle + 1
+        self._least = min(gap, self._least)
         if self._least > settings.end_gap:
             return False
         still = self._moved <= settings.still * length or (
@@ -202,9 +203,10 @@ class _State(SemismoothNewton):
     def next_problem(self) -> None:
         """Raise sigma, and begin the next problem."""
         settings, limit, active = self.settings, self._max_sigma, int(self.values[COUNT])
-        if self.gap <= settings.known_gap:
+        known = self.gap <= settings.known_gap
+        if known:
             self.set_slack()
-        if self.gap <= settings.known_gap and self.values[UNCHANGED]:
+        if known and self.values[UNCHANGED]:
             growth, limit = self._jump, settings.beyond * limit
             self._jump *= settings.jump_growth
         else:
