@@ -225,6 +225,48 @@ def test_many_rows_begin_with_a_sample(monkeypatch):
     assert begun[1] < 0.1 * begun[0]
 
 
+@pytest.mark.parametrize("storage", STORES)
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_bfgs_steps_from_the_hessian_of_a_sample_reach_the_gap(intercept, storage, monkeypatch):
+    """Without a step of Newton's method over all rows; with none of them the end is the same."""
+    monkeypatch.setattr(centred_rows, "COPY_BYTES", 0)
+    directions, direction = [], _State.direction
+    monkeypatch.setattr(_State, "direction", lambda self: directions.append(self.y.size) or direction(self))
+    X, y, weights = toy(16_000, 4, seed=3)
+    X = STORES[storage](X)
+    problem = Problem("squared_hinge", 1.0, intercept=intercept)
+    first = next(newton_points(problem, X, y, weights, tol=1e-6, settings=Settings(sample_from=8000)))
+    assert first.near
+    assert set(directions) == {1000}
+    found = [
+        bounds_of(problem, X, y, weights, sample_from=8000, bfgs_steps=steps)
+        for steps in (Settings.bfgs_steps, 0)
+    ]
+    assert found[0] == pytest.approx(found[1], rel=1e-10)
+    assert problem.gap(*found[0]) <= 1e-10
+
+
+@pytest.mark.parametrize("storage", STORES)
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("copied", [True, False])
+def test_one_pass_over_the_rows_has_the_sums_of_several(copied, intercept, storage, monkeypatch):
+    if not copied:
+        monkeypatch.setattr(centred_rows, "COPY_BYTES", 0)
+    X, y, weights = toy(3000, 5, seed=4)
+    problem = Problem("squared_hinge", 1.0, intercept=intercept)
+    rows = centred_rows.centred_rows(problem, STORES[storage](X))
+    state = _State(rows, y, 2.0 * weights * rows.unit**2, never)
+    z = np.linspace(-1.0, 1.0, rows.size)
+    state.go_to(z)
+    slack = 1.0 - y * rows.scores(z)
+    alpha = state.costs * np.maximum(slack, 0.0)
+    assert state.slack == pytest.approx(slack, rel=1e-12, abs=1e-12)
+    assert state.alpha() == pytest.approx(alpha / rows.unit**2, rel=1e-12, abs=1e-12)
+    assert state.made == pytest.approx(rows.combine(y * alpha), rel=1e-10, abs=1e-10)
+    assert state.gradient == pytest.approx(rows.regular * z - state.made, rel=1e-10, abs=1e-10)
+    assert (state.active == (slack > 0.0)).all()
+
+
 def test_threads_share_rows():
     """Whose results are those of one thread."""
     X = np.random.default_rng(0).normal(size=(15_000, 60)) + 1.0  # beyond what is kept about its mean
