@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -104,22 +103,6 @@ def test_sums_of_what_is_made_of_vectors(arithmetic, n):
     exact, size = exact_sum(products.tolist(), [1.0] * n)
     promised = arithmetic.error(abs(found), float(size), arithmetic.terms(products, n, 0))
     assert abs(Fraction(found) - exact) <= Fraction(float(promised))
-
-
-def test_rows_far_from_caches_are_read_one_by_one(monkeypatch):
-    """The same scores, with the error that is promised; columns in Fortran's order are not."""
-    rng = np.random.default_rng(5)
-    X, w = rng.normal(size=(100, 60)), rng.normal(size=60)
-    whole = Plain.scores(X, w, 0.5)
-    counted = Mock(wraps=np.vecdot)
-    monkeypatch.setattr(maxmargin.numerics.sums, "AWAY", 1000)
-    monkeypatch.setattr(np, "vecdot", counted)
-    apart = Plain.scores(X, w, 0.5)
-    assert counted.call_count == 1
-    size = np.abs(X) @ np.abs(w) + 0.5
-    assert (np.abs(whole - apart) <= 2.0 * Plain.error(whole, size, 61)).all()
-    assert Plain.scores(np.asfortranarray(X), w, 0.5) == pytest.approx(whole, rel=1e-12)
-    assert counted.call_count == 1
 
 
 @pytest.mark.parametrize("block", [None, 30])

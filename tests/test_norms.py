@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from maxmargin.numerics.norms import link, link_jacobian, norm, row_norms, subgradient
+from maxmargin.numerics.norms import link, norm, row_norms, subgradient
 from maxmargin.problem.problem import dual_exponent
 
 EXPONENTS = [1.0, 1.01, 1.5, 2.0, 2.5, 3.0, 10.0, 100.0, math.inf]
@@ -75,41 +75,6 @@ def test_the_links_of_dual_exponents_are_inverse(p):
     for w in vectors(4):
         size = np.abs(w).max()
         np.testing.assert_allclose(link(link(w, dual_exponent(p)), p), w, rtol=1e-10, atol=1e-12 * size)
-
-
-@pytest.mark.parametrize("p", [2.5, 3.0, 10.0, 100.0])
-def test_the_jacobian_against_differences(p):
-    rng = np.random.default_rng(5)
-    for _ in range(5):
-        theta = rng.normal(size=6)
-        diagonal, g, c = link_jacobian(theta, p)
-        J = np.diag(diagonal) - c * np.outer(g, g)
-        np.testing.assert_allclose(J @ theta, link(theta, p), rtol=1e-12, atol=1e-11)
-        if p == 100.0:
-            continue  # far from linear within any step that rounding allows
-        h = 1e-6
-        differences = [(link(theta + h * e, p) - link(theta - h * e, p)) / (2 * h) for e in np.eye(6)]
-        np.testing.assert_allclose(J, np.array(differences), rtol=1e-4, atol=1e-7)
-
-
-@pytest.mark.parametrize("r", [1.0, np.inf])
-def test_the_jacobian_at_the_ends(r):
-    """There the link is linear around almost every point."""
-    rng = np.random.default_rng(5)
-    for x in (*rng.normal(size=(5, 6)), np.array([0.0, 1.0, -3.0])):
-        diagonal, g, c = link_jacobian(x, r)
-        J = np.diag(diagonal) - c * np.outer(g, g)
-        np.testing.assert_allclose(J @ x, link(x, r), rtol=1e-14)
-        if x.all():
-            step = 1e-6 * rng.normal(size=x.size)
-            np.testing.assert_allclose(J @ (x + step), link(x + step, r), rtol=1e-12)
-
-
-@pytest.mark.parametrize("x", [np.zeros(3), np.array([1.0, np.inf]), np.array([np.nan, 1.0])])
-@pytest.mark.parametrize("r", [1.0, 3.0, np.inf])
-def test_no_jacobian_at_zero(x, r):
-    with pytest.raises(ValueError, match="finite and not 0"):
-        link_jacobian(x, r)
 
 
 @pytest.mark.parametrize("p", ["2", None, 0.5, np.nan])

@@ -16,13 +16,13 @@ import scipy.sparse as sp
 SUBNORMAL = 1e-290  # sums of squares below may have lost digits: terms 1e-16 as large are subnormal
 
 
-def norm(x: np.ndarray, r: float) -> float:
+def norm(x: np.ndarray, r: float = 2.0) -> float:
     """Return |x|_r.
 
     Parameters
     ----------
     x : ndarray of shape (d,)
-    r : float in [1, inf]
+    r : float in [1, inf], default=2
     """
     if r == 2.0:
         square = float(x.dot(x))  # which does not warn of an overflow
@@ -97,30 +97,3 @@ def subgradient(x: np.ndarray, r: float) -> np.ndarray:
         return np.where(largest, np.sign(x), 0.0) / np.count_nonzero(largest)
     u = np.abs(x) / top
     return np.sign(x) * (u / float(np.sum(u**r)) ** (1.0 / r)) ** (r - 1.0)
-
-
-def link_jacobian(x: np.ndarray, r: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the Jacobian of the link of r as (diagonal, g, c): diag(diagonal) - c g g'.
-
-    It is homogeneous of degree zero, and its product with x is the link. For 1 < r < 2 the diagonal is infinite where
-    x_j = 0. At r = 1 and r = inf it is g g', g being the subgradient: the derivative wherever there is one.
-
-    Parameters
-    ----------
-    x : ndarray of shape (d,), not 0
-    r : float in [1, inf]
-
-    Raises
-    ------
-    ValueError
-        If x is 0 or not finite: for r other than 2 the link has no derivative there.
-    """
-    size = norm(x, r)
-    if not 0.0 < size < np.inf:
-        raise ValueError("The link has a Jacobian where x is finite and not 0 only.")
-    if r == 1.0 or np.isinf(r):
-        return np.zeros(x.size), subgradient(x, r), -1.0
-    u = np.abs(x) / size
-    with np.errstate(divide="ignore"):
-        diagonal = (r - 1.0) * u ** (r - 2.0)
-    return diagonal, np.sign(x) * u ** (r - 1.0), r - 2.0

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 
 from .norms import SUBNORMAL
 from .norms import norm as any_norm
+from .norms import row_norms as any_row_norms
 
 LARGE = 1e290  # above, the factor 2^27 of the splitting may overflow
 _EPS = float(np.finfo(float).eps)
@@ -26,8 +27,6 @@ _BLOCK = 1 << 18  # entries at a time: temporaries of 2 MiB stay in the second c
 # of a sum before it is added to others: the error bound of a long sum grows with this, not its length
 TERMS = 1 << 10
 PART = 1 << 15  # entries of a vector at a time: temporaries of 256 kB stay in the cache
-# Columns, and entries beyond caches, from which on a product with rows one by one reads them twice as fast as BLAS.
-LONG, AWAY = 48, 3_000_000
 
 
 def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
@@ -46,7 +45,18 @@ def parts(n: int) -> Iterator[slice]:
     return (slice(start, min(start + PART, n)) for start in range(0, n, PART))
 
 
-class Plain:
+class _Sums:
+    """Methods that are one formula for both arithmetics."""
+
+    total: Callable[[np.ndarray], float]
+
+    @classmethod
+    def summed(cls, each: Callable[..., np.ndarray], *vectors: np.ndarray) -> float:
+        """Return the sum of the entries of each(*vectors), an elementwise function."""
+        return cls.total(each(*vectors))
+
+
+class Plain(_Sums):
     """Ordinary float64 sums; long ones of dense rows in parts."""
 
     @staticmethod
@@ -64,8 +74,14 @@ class Plain:
     @staticmethod
     def scores(X: Any, w: np.ndarray, b: float = 0.0) -> np.ndarray:
         """Return X w + b: shape (n,)."""
-        found = [_scores(block, w) for _, block in row_blocks(X)]
-        out = found[0] if len(found) == 1 else np.concatenate([np.zeros(0), *found])
+        out = np.empty(X.shape[0])
+        for rows, block in row_blocks(X):
+            if sp.issparse(block):
+                out[rows] = block @ w
+                continue
+            np.matmul(block[:, :TERMS], w[:TERMS], out=out[rows])
+            for start in range(TERMS, w.size, TERMS):
+                out[rows] += block[:, start : start + TERMS] @ w[start : start + TERMS]
         out += b
         return out
 
@@ -74,62 +90,43 @@ class Plain:
         """Return X^T c: shape (d,)."""
         out = np.zeros(X.shape[1])
         for rows, block in row_blocks(X):
-            out += _combined(block, c[rows])
+            if sp.issparse(block):
+                out += block.T @ c[rows]
+                continue
+            for start in range(0, block.shape[0], TERMS):
+                out += block[start : start + TERMS].T @ c[rows][start : start + TERMS]
         return out
 
     @staticmethod
     def total(v: np.ndarray) -> float:
-        """Return the sum of the entries of v."""
-        return float(_in_parts(v))
-
-    @staticmethod
-    def summed(each: Callable[..., np.ndarray], *vectors: np.ndarray) -> float:
-        """Return the sum of the entries of each(*vectors), an elementwise function; long vectors are taken in parts."""
-        n = vectors[0].size
-        if n <= PART:
-            return Plain.total(each(*vectors))
-        return sum(Plain.total(each(*(v[some] for v in vectors))) for some in parts(n))
+        """Return the sum of the entries of v: the sum of the sums of its parts."""
+        whole = v.size - v.size % TERMS
+        sums = v[:whole].reshape(-1, TERMS).sum(axis=1)
+        return float(sums.sum() + v[whole:].sum())
 
     @staticmethod
     def square(v: np.ndarray, p: float = 2.0) -> float:
         """Return |v|_p^2."""
-        if p != 2.0:
-            size = any_norm(v, p)
-            return size * size
-        square = float(v @ v)
+        square = float(v @ v) if p == 2.0 else 0.0
         if SUBNORMAL < square < np.inf:
             return square
-        top = float(np.abs(v).max(initial=0.0))
-        if not (np.isfinite(top) and top > 0.0):
-            return square
-        v = v / top
-        return float(v @ v) * top * top
+        size = any_norm(v, p)
+        return size * size
 
-    @staticmethod
-    def norm(v: np.ndarray, p: float = 2.0) -> float:
-        """Return |v|_p, also where powers would over- or underflow."""
-        return any_norm(v, p)
+    # |v|_p, also where powers would over- or underflow
+    norm = staticmethod(any_norm)
 
     @staticmethod
     def row_norms(X: Any) -> np.ndarray:
         """Return |x_i| of every row, also where squares would over- or underflow."""
-        squares = Plain.row_squares(X)
-        top = float(squares.max(initial=0.0))
-        if SUBNORMAL < top < np.inf or not X.shape[0]:
-            return np.sqrt(squares)
-        top = float(abs(X).max()) if min(X.shape) else 0.0
-        return np.sqrt(Plain.row_squares(X / top)) * top if top > 0.0 else np.sqrt(squares)
-
-    @staticmethod
-    def row_squares(X: Any) -> np.ndarray:
-        """Return |x_i|^2 of every row."""
-        out = np.empty(X.shape[0])
+        squares = np.empty(X.shape[0])
         for rows, block in row_blocks(X):
             if sp.issparse(block):
-                out[rows] = np.asarray(block.multiply(block).sum(axis=1)).ravel()
+                squares[rows] = np.asarray(block.multiply(block).sum(axis=1)).ravel()
             else:
-                out[rows] = np.einsum("ij,ij->i", block, block)
-        return out
+                squares[rows] = np.einsum("ij,ij->i", block, block)
+        ordinary = SUBNORMAL < squares.max(initial=0.0) < np.inf
+        return np.sqrt(squares) if ordinary else any_row_norms(X, 2.0)
 
 
 def in_a_row(terms: int, size: int) -> int:
@@ -137,40 +134,7 @@ def in_a_row(terms: int, size: int) -> int:
     return min(terms, TERMS + -(-size // TERMS))
 
 
-def _in_parts(v: np.ndarray) -> Any:
-    """Return the sum of the sums of parts of v."""
-    if v.size <= TERMS:
-        return v.sum()
-    whole = v.size - v.size % TERMS
-    parts = v[:whole].reshape(-1, TERMS).sum(axis=1)
-    return parts.sum() + v[whole:].sum()
-
-
-def _scores(block: Any, w: np.ndarray) -> np.ndarray:
-    """Return block w, of columns so few at a time that sums over them keep their digits."""
-    if sp.issparse(block):
-        return block @ w
-    if w.size <= TERMS:
-        one_by_one = w.size >= LONG and block.size >= AWAY and block.flags.c_contiguous
-        return np.vecdot(block, w) if one_by_one else block @ w
-    out = np.zeros(block.shape[0])
-    for start in range(0, w.size, TERMS):
-        some = slice(start, start + TERMS)
-        out += block[:, some] @ w[some]
-    return out
-
-
-def _combined(block: Any, c: np.ndarray) -> np.ndarray:
-    """Return block^T c, of rows so few at a time that sums over them keep their digits."""
-    if sp.issparse(block) or c.size <= TERMS:
-        return block.T @ c
-    whole = c.size - c.size % TERMS
-    count = whole // TERMS
-    parts = c[:whole].reshape(count, 1, TERMS) @ block[:whole].reshape(count, TERMS, block.shape[1])
-    return parts.sum(axis=(0, 1)) + c[whole:] @ block[whole:]
-
-
-class Compensated:
+class Compensated(_Sums):
     """Sums as if carried in a multiple of the working precision."""
 
     SECONDS = 12e-8  # of a certificate for each stored entry, roughly, to judge whether a deadline leaves time for it
@@ -224,29 +188,21 @@ class Compensated:
         return math.fsum((first, second, rest.sum())) if np.isfinite(first) else float(first)
 
     @staticmethod
-    def summed(each: Callable[..., np.ndarray], *vectors: np.ndarray) -> float:
-        """Return the sum of the entries of each(*vectors), an elementwise function."""
-        return Compensated.total(each(*vectors))
-
-    @staticmethod
     def square(v: np.ndarray, p: float = 2.0) -> float:
         """Return |v|_p^2; compensated at p = 2 only."""
         if p != 2.0:
             size = any_norm(v, p)
             return size * size
-        scale = _power_of_two(v)  # squares overflow long before their sum has to
-        if not np.isfinite(v).all():
-            return float(np.abs(v).max())
-        v = v / scale
-        return float(_rounded_once(*_exact_terms(v, v, np.sum)) * scale * scale)
+        square, scale = _scaled_square(v)
+        return square * scale * scale
 
     @staticmethod
     def norm(v: np.ndarray, p: float = 2.0) -> float:
         """Return |v|_p, also where powers would over- or underflow; compensated at p = 2 only."""
         if p != 2.0:
             return any_norm(v, p)
-        scale = _power_of_two(v)
-        return float(np.sqrt(Compensated.square(v / scale))) * scale
+        square, scale = _scaled_square(v)
+        return math.sqrt(square) * scale
 
 
 Arithmetic = type[Plain] | type[Compensated]
@@ -261,10 +217,14 @@ def powers_error(p: float, terms: int) -> float:
     return 0.0 if p == 2.0 or np.isinf(p) else (terms / p + 16.0) * _EPS
 
 
-def _power_of_two(v: np.ndarray) -> float:
-    """Return a power of two near the largest entry: division by it rounds nothing."""
+def _scaled_square(v: np.ndarray) -> tuple[float, float]:
+    """Return s and a power of two t with |v|_2^2 = s t^2; t is near the largest entry, and division rounds nothing."""
     top = float(np.abs(v).max(initial=0.0))
-    return float(2.0 ** np.floor(np.log2(top))) if np.isfinite(top) and top > 0.0 else 1.0
+    if top == 0.0 or not np.isfinite(top):
+        return top, 1.0
+    scale = float(2.0 ** np.floor(np.log2(top)))  # squares overflow long before their sum has to
+    v = v / scale
+    return float(_rounded_once(*_exact_terms(v, v, np.sum))), scale
 
 
 class CutShortError(Exception):
