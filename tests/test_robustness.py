@@ -9,11 +9,12 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import subgradient
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction import FeatureHasher
 
 from maxmargin import MaxMarginClassifier, OnlineMarginClassifier
-from maxmargin.numerics.norms import norm, row_norms, subgradient
+from maxmargin.numerics.norms import norm, row_norms
 from maxmargin.problem.problem import dual_exponent
 
 RNG = np.random.default_rng(0)

@@ -1,9 +1,4 @@
-"""p-norms, their duals, and the link between patterns and weights.
-
-Patterns are measured in the p-norm, weights in the q-norm, 1/p + 1/q = 1. The link f of the exponent r is the gradient
-of 1/2 |x|_r^2: that of q leads from weights to sums of patterns, that of p leads back. Everything is homogeneous,
-and is computed on numbers divided by the largest of them: no power over- or underflows to any effect.
-"""
+"""p-norms of vectors and of rows, computed on numbers divided by the largest of them: no power over- or underflows."""
 
 from __future__ import annotations
 
@@ -63,37 +58,3 @@ def row_norms(X: Any, r: float) -> np.ndarray:
         return top
     safe = np.where((top > 0.0) & np.isfinite(top), top, 1.0)
     return np.bincount(lines, weights=(size / safe[lines]) ** r, minlength=X.shape[0]) ** (1.0 / r) * safe
-
-
-def link(x: np.ndarray, r: float) -> np.ndarray:
-    """Return the gradient of 1/2 |x|_r^2: sign(x_j) |x_j|^(r-1) / |x|_r^(r-2).
-
-    At r = 1 and r = inf it is |x|_r times a subgradient. It is homogeneous of degree one, its dual norm is |x|_r, its
-    product with x is |x|_r^2; the links of p and q are inverse to each other for 1 < p < inf. 0 has the link 0.
-
-    Parameters
-    ----------
-    x : ndarray of shape (d,)
-    r : float in [1, inf]
-    """
-    return norm(x, r) * subgradient(x, r)
-
-
-def subgradient(x: np.ndarray, r: float) -> np.ndarray:
-    """Return a g with g.x = |x|_r and dual norm 1; 0 at 0.
-
-    For r = 1 the signs (0 where x_j = 0); for r = inf signs divided by their number, on the largest entries.
-
-    Parameters
-    ----------
-    x : ndarray of shape (d,)
-    r : float in [1, inf]
-    """
-    top = float(np.abs(x).max(initial=0.0))
-    if top == 0.0:
-        return np.zeros_like(x, dtype=float)
-    if np.isinf(r):
-        largest = np.abs(x) == top
-        return np.where(largest, np.sign(x), 0.0) / np.count_nonzero(largest)
-    u = np.abs(x) / top
-    return np.sign(x) * (u / float(np.sum(u**r)) ** (1.0 / r)) ** (r - 1.0)
