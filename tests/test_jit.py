@@ -301,7 +301,6 @@ def test_the_cache_follows_the_sources(tmp_path):
         "score_rows",
         "copy_rows",
         "_shuffle",
-        "squares_dense",
     }
 
     warm = package.run()

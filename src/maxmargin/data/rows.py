@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from ..engine.jit import compiled, writable
+from ..engine.jit import writable
 from ..engine.state import (
     FACTOR,
     INVERSE,
@@ -31,6 +31,7 @@ from ..engine.state import (
 from ..engine.storage import Biased, Dense, Gram, Sparse
 from ..engine.vectors import EuclideanVector, PNormVector, QNormVector, ScratchVector
 from ..numerics.norms import row_norms
+from ..numerics.sums import row_squares
 from ..problem.problem import Problem
 
 if TYPE_CHECKING:
@@ -138,13 +139,7 @@ class Patterns(_RowSet):
             self._stored: Any = Sparse(indptr, indices, writable(X.data), None)
         else:
             self._stored = Dense(writable(X), None)
-        if square is None:
-            square = np.empty(self.n)
-            if self.sparse:
-                squares_sparse(self._stored.indptr, self._stored.data, square)
-            else:
-                squares_dense(self._stored.X, square)
-        self.square = square
+        self.square = square = row_squares(X) if square is None else square
         self._squares: dict[float, np.ndarray] = {2.0: square}
         self._shared: dict[Hashable, Any] = {}
         self._making = Lock()
@@ -364,25 +359,3 @@ def _empty_like(space: Any, rows: int) -> Any:
 def _unsigned(a: np.ndarray, index: type[np.unsignedinteger]) -> np.ndarray:
     """Return non-negative indices as unsigned ones: without a copy where the size is right already."""
     return writable(a).view(index) if a.dtype.itemsize == np.dtype(index).itemsize else a.astype(index)
-
-
-@compiled()
-def squares_sparse(indptr, data, out):
-    """Write |row i|^2 to out[i], in float64."""
-    for i in range(out.size):
-        total = 0.0
-        for j in range(indptr[i], indptr[i + 1]):
-            value = np.float64(data[j])
-            total += value * value
-        out[i] = total
-
-
-@compiled(fastmath={"reassoc", "contract"})
-def squares_dense(X, out):
-    """Write |row i|^2 to out[i], in float64."""
-    for i in range(out.size):
-        total = 0.0
-        for j in range(X.shape[1]):
-            value = np.float64(X[i, j])
-            total += value * value
-        out[i] = total

@@ -40,6 +40,19 @@ def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
         yield rows, block if X.dtype == np.float64 else block.astype(np.float64)
 
 
+def row_squares(X: Any) -> np.ndarray:
+    """Return |x_i|^2 of every row of a dense or CSR matrix, in float64: shape (n,)."""
+    out = np.zeros(X.shape[0])
+    for rows, block in row_blocks(X):
+        if not sp.issparse(block):
+            np.einsum("ij,ij->i", block, block, out=out[rows])
+            continue
+        starts = block.indptr[:-1]
+        filled = starts < block.indptr[1:]
+        out[rows][filled] = np.add.reduceat(block.data * block.data, starts[filled])
+    return out
+
+
 def parts(n: int) -> Iterator[slice]:
     """Return the places of n entries, a part at a time."""
     return (slice(start, min(start + PART, n)) for start in range(0, n, PART))
@@ -119,12 +132,7 @@ class Plain(_Sums):
     @staticmethod
     def row_norms(X: Any) -> np.ndarray:
         """Return |x_i| of every row, also where squares would over- or underflow."""
-        squares = np.empty(X.shape[0])
-        for rows, block in row_blocks(X):
-            if sp.issparse(block):
-                squares[rows] = np.asarray(block.multiply(block).sum(axis=1)).ravel()
-            else:
-                squares[rows] = np.einsum("ij,ij->i", block, block)
+        squares = row_squares(X)
         ordinary = SUBNORMAL < squares.max(initial=0.0) < np.inf
         return np.sqrt(squares) if ordinary else any_row_norms(X, 2.0)
 

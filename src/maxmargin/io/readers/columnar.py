@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +30,20 @@ def read_arrow(path: Path, expected: Expected) -> Table:
     return _read(path, expected, "Arrow")
 
 
-def _dataset(path: Path, kind: str) -> Any:
-    """Return the columns of a file as a data set of pyarrow, which reads those that are asked for."""
+def _opened(path: Path, kind: str) -> tuple[Any, int, Callable[[list[str]], Any]]:
+    """Return the schema of a file, its number of rows, and the function that reads columns by their names."""
     import pyarrow as pa
-    from pyarrow import dataset
 
     if kind == "Parquet":
-        return dataset.dataset(path, format="parquet")
-    with pa.memory_map(str(path)) as source:
-        if source.read(len(_ARROW_FILE)) == _ARROW_FILE:
-            return dataset.dataset(path, format="ipc")
-        source.seek(0)
-        return dataset.dataset(pa.ipc.open_stream(source).read_all())
+        from pyarrow.parquet import ParquetFile
+
+        file = ParquetFile(path)
+        return file.schema_arrow, file.metadata.num_rows, file.read
+    source = pa.memory_map(str(path))
+    opener = pa.ipc.open_file if source.read(len(_ARROW_FILE)) == _ARROW_FILE else pa.ipc.open_stream
+    source.seek(0)
+    table = opener(source).read_all()
+    return table.schema, table.num_rows, table.select
 
 
 def _read(path: Path, expected: Expected, kind: str) -> Table:
@@ -50,16 +53,16 @@ def _read(path: Path, expected: Expected, kind: str) -> Table:
     except ImportError:
         raise Fault(f"{kind} needs pyarrow: pip install 'maxmargin[arrow]'.") from None
     try:
-        source = _dataset(path, kind)
-        names = list(source.schema.names)
+        schema, rows, fetch = _opened(path, kind)
+        names = list(schema.names)
         if (twice := repeated(names)) is not None:
             raise Fault(f"two columns are named {twice!r}; give each its own name.")
-        features, label = columns(names, expected, _row_names(source.schema))
+        features, label = columns(names, expected, _row_names(schema))
         feature_names, label_name = [names[k] for k in features], None if label is None else names[label]
         wanted = feature_names if label_name is None else [*feature_names, label_name]
-        # the table, and the matrix made of it
-        require_memory(16.0 * source.count_rows() * len(wanted))
-        table = source.to_table(columns=wanted)
+        # the matrix, and the table where it is not a map of the file
+        require_memory((16.0 if kind == "Parquet" else 8.0) * rows * len(wanted))
+        table = fetch(wanted)
         table.validate(full=True)  # damaged offsets could otherwise point outside of the file
     except pa.ArrowException as error:
         reason = str(error).split(". ")[0].rstrip(".")
