@@ -49,7 +49,8 @@ def row_squares(X: Any) -> np.ndarray:
             continue
         starts = block.indptr[:-1]
         filled = starts < block.indptr[1:]
-        out[rows][filled] = np.add.reduceat(block.data * block.data, starts[filled])
+        with np.errstate(over="ignore"):
+            out[rows][filled] = np.add.reduceat(block.data * block.data, starts[filled])
     return out
 
 
