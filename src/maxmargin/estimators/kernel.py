@@ -23,34 +23,26 @@ from ..numerics.representable import refuse_rounded
 from ..problem.multiclass import SCHEMES
 from ..problem.problem import Problem
 from ..problem.status import Status
+from . import validation
 from .kernel_tasks import KernelTasks, Support, support_of
 from .prediction import CertifiedClassifier, KernelDecision
 from .progress import Reporter
-from .validation import (
-    BOOLEAN,
-    COMMON,
-    Checks,
-    check_parameters,
-    encode_targets,
-    is_number,
-    is_whole,
-    named_algorithm,
-    restored_after,
-    validate_rows,
-)
 
-CHECKS: Checks = COMMON | {
+CHECKS: validation.Checks = validation.COMMON | {
     "kernel": (
         lambda kernel: isinstance(kernel, str) or callable(kernel),
         'one of SVC\'s names, such as "rbf" or "linear", another of `pairwise_kernels`, or a function of two matrices; '
         "got {!r}",
     ),
-    "break_ties": (lambda ties: isinstance(ties, BOOLEAN), "True or False; got {!r}"),
-    "cache_size": (lambda size: is_number(size) and size > 0, "a positive number of megabytes; got {!r}"),
+    "break_ties": (lambda ties: isinstance(ties, validation.BOOLEAN), "True or False; got {!r}"),
+    "cache_size": (
+        lambda size: validation.is_number(size) and size > 0,
+        "a positive number of megabytes; got {!r}",
+    ),
     "multi_class": (lambda scheme: scheme in SCHEMES, '"ovr" or "ovo"; got {!r}'),
     "decision_function_shape": (lambda scheme: scheme in SCHEMES, '"ovr" or "ovo"; got {!r}'),
     "max_iter": (
-        lambda rounds: is_whole(rounds, -1) and rounds != 0,
+        lambda rounds: validation.is_whole(rounds, -1) and rounds != 0,
         "a whole number of rounds, at least 1, or -1 for no limit; got {!r}",
     ),
 }
@@ -217,7 +209,7 @@ default="rbf"
         tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
 
-    @restored_after(BaseException)
+    @validation.restored_after(BaseException)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelMaxMarginClassifier:
         """Find the maximum-margin classifier and prove how good it is.
 
@@ -239,12 +231,12 @@ default="rbf"
         if problem.hard:
             refuse_rounded(X)
         precomputed = self.kernel == "precomputed"  # a kernel matrix is dense
-        X, y = validate_rows(self, X, y, accept_sparse=False if precomputed else "csr", order="C")
+        X, y = validation.validate_rows(self, X, y, accept_sparse=False if precomputed else "csr", order="C")
         if precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(
                 f"A precomputed kernel is a square matrix, one row and one column for each sample; got shape {X.shape}."
             )
-        targets = encode_targets(problem, self.class_weight, X, y, sample_weight)
+        targets = validation.encode_targets(problem, self.class_weight, X, y, sample_weight)
         if self.multi_class == "ovr" and targets.classes.size > 2 and self.decision_function_shape == "ovo":
             raise ValueError(
                 'decision_function_shape="ovo" is one value a pair of classes, which multi_class="ovr" has none of: '
@@ -279,7 +271,7 @@ default="rbf"
 
     def _problem(self) -> Problem:
         """Check the parameters, and return the problem that they state."""
-        check_parameters(self, CHECKS)
+        validation.check_parameters(self, CHECKS)
         problem = Problem(
             loss=self.loss,
             C=float(self.C),
@@ -330,7 +322,7 @@ def kernel_algorithm(algorithm: Any, problem: Problem) -> Algorithm | Decomposit
     """
     if isinstance(algorithm, str) and algorithm == "auto":
         return Decomposition()
-    algorithm = named_algorithm(
+    algorithm = validation.named_algorithm(
         algorithm, KERNEL_ALGORITHMS, KERNEL_ALGORITHMS, "PUMMA()", Algorithm | Decomposition
     )
     if isinstance(algorithm, Algorithm) and algorithm.refuses_kernels() is not None:

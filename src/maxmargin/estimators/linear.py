@@ -28,35 +28,25 @@ from ..numerics.stop_check import StopCheck
 from ..numerics.threads import jobs
 from ..problem.problem import Problem
 from ..separability.linear import LinearSearch, on_all_columns
+from . import validation
 from .prediction import CertifiedClassifier, LinearDecision, Robust
 from .progress import Reporter, solve_tasks
-from .validation import (
-    BOOLEAN,
-    COMMON,
-    Checks,
-    Targets,
-    check_parameters,
-    draw_seeds,
-    encode_targets,
-    is_number,
-    is_whole,
-    named_algorithm,
-    restored_after,
-    validate_rows,
-)
 
 LARGE_P = 100.0  # stands for p="log" until the number of features is known
 # Entries of all classes below which exact stages end sooner than another thread begins.
 MIN_THREADED_ENTRIES = 2e6
-CHECKS: Checks = COMMON | {
+CHECKS: validation.Checks = validation.COMMON | {
     # `Problem` checks the range of p
-    "p": (lambda p: p == "log" or is_number(p), 'a number from 1 to inf, or "log"; got p={!r}'),
+    "p": (lambda p: p == "log" or validation.is_number(p), 'a number from 1 to inf, or "log"; got p={!r}'),
     "norm_power": (
-        lambda power: is_number(power) and power in (1, 2),
+        lambda power: validation.is_number(power) and power in (1, 2),
         "2 (half the squared norm) or 1 (the norm itself); got {!r}",
     ),
-    "max_iter": (lambda rounds: is_whole(rounds, 1), "a whole number of rounds, at least 1; got {!r}"),
-    "warm_start": (lambda warm: isinstance(warm, BOOLEAN), "True or False; got {!r}"),
+    "max_iter": (
+        lambda rounds: validation.is_whole(rounds, 1),
+        "a whole number of rounds, at least 1; got {!r}",
+    ),
+    "warm_start": (lambda warm: isinstance(warm, validation.BOOLEAN), "True or False; got {!r}"),
 }
 
 
@@ -196,7 +186,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         tags.input_tags.sparse = True
         return tags
 
-    @restored_after(BaseException)
+    @validation.restored_after(BaseException)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginClassifier:
         """Find the maximum-margin classifier and prove how good it is.
 
@@ -216,9 +206,9 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         problem = self._problem()
         if problem.hard:
             refuse_rounded(X)
-        given, y = validate_rows(self, X, y, order="C")
+        given, y = validation.validate_rows(self, X, y, order="C")
         rows, columns = without_empty_columns(given)
-        targets = encode_targets(problem, self.class_weight, rows, y, sample_weight)
+        targets = validation.encode_targets(problem, self.class_weight, rows, y, sample_weight)
         if self.p == "log":
             problem = replace(problem, p=max(2.0, 2.0 * np.log(columns.count)))
         tasks = LinearTasks(self, problem, rows, columns, targets)
@@ -240,7 +230,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
 
     def _problem(self) -> Problem:
         """Check the parameters, and return the problem that they state."""
-        check_parameters(self, CHECKS)
+        validation.check_parameters(self, CHECKS)
         return Problem(
             loss=self.loss,
             C=float(self.C),
@@ -274,7 +264,9 @@ class LinearTasks:
         Tasks that are solved at the same time.
     """
 
-    def __init__(self, model: Any, problem: Problem, X: Any, columns: Columns, targets: Targets) -> None:
+    def __init__(
+        self, model: Any, problem: Problem, X: Any, columns: Columns, targets: validation.Targets
+    ) -> None:
         self.model, self.problem, self.columns, self.targets = model, problem, columns, targets
         self.algorithm = linear_algorithm(model.algorithm, problem)
         self.names = [None] if targets.classes.size == 2 else list(targets.classes)
@@ -291,7 +283,7 @@ class LinearTasks:
         quick = self.algorithm is None and problem.euclidean and entries < MIN_THREADED_ENTRIES
         self.workers = 1 if quick and is_small(problem, self.patterns) else workers
         self._start = self._last_solution() if model.warm_start else (None, None)
-        self._seeds = draw_seeds(model.random_state, targets.classes.size)
+        self._seeds = validation.draw_seeds(model.random_state, targets.classes.size)
 
     def fitted(self, points: Sequence[tuple[np.ndarray, float]]) -> dict[str, Any]:
         """Return the attributes with which a classifier predicts, from one (w, b) per task."""
@@ -359,7 +351,7 @@ def linear_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorith
     """
     if isinstance(algorithm, str) and algorithm == "auto":
         return None
-    algorithm = named_algorithm(algorithm, ALGORITHMS, ALGORITHMS, "MPU()", Algorithm)
+    algorithm = validation.named_algorithm(algorithm, ALGORITHMS, ALGORITHMS, "MPU()", Algorithm)
     if algorithm.schedule not in algorithm.schedules:
         raise ValueError(
             f"{algorithm.name} has the schedules {', '.join(map(repr, algorithm.schedules))}; "

@@ -18,19 +18,10 @@ from ..data.rows import Patterns
 from ..fit.deadline import deferred_interrupt
 from ..fit.streaming import Stream
 from ..problem.problem import Problem
+from . import validation
 from .prediction import LinearDecision, Robust
 from .progress import CallbackSupportMixin, StepCallbacks
 from .stream_parameters import hash_rows, stream_algorithm
-from .validation import (
-    COST,
-    Checks,
-    check_parameters,
-    distinct_labels,
-    is_number,
-    is_whole,
-    restored_after,
-    validate_rows,
-)
 
 TRAILS = ("average", "vote", "last")
 STREAM_PARAMETERS = (  # a stream is made with these: they cannot change between calls of partial_fit
@@ -40,20 +31,20 @@ STREAM_PARAMETERS = (  # a stream is made with these: they cannot change between
 SHUFFLED_ENTRIES = 1 << 20
 
 
-CHECKS: Checks = COST | {
+CHECKS: validation.Checks = validation.COST | {
     "trail": (lambda trail: trail in TRAILS, '"average", "vote" or "last"; got {!r}'),
-    "n_voters": (lambda count: is_whole(count, 2), "a whole number of at least 2; got {!r}"),
-    "max_iter": (lambda passes: is_whole(passes, 1), "a whole number of at least 1; got {!r}"),
+    "n_voters": (lambda count: validation.is_whole(count, 2), "a whole number of at least 2; got {!r}"),
+    "max_iter": (lambda passes: validation.is_whole(passes, 1), "a whole number of at least 1; got {!r}"),
     "intercept_scaling": (
-        lambda scaling: is_number(scaling) and 0 < scaling < np.inf,
+        lambda scaling: validation.is_number(scaling) and 0 < scaling < np.inf,
         "a positive, finite number; got {!r}",
     ),
     "radius": (
-        lambda radius: radius is None or (is_number(radius) and 0 < radius < np.inf),
+        lambda radius: radius is None or (validation.is_number(radius) and 0 < radius < np.inf),
         "a positive, finite number, or None; got {!r}",
     ),
     "hasher": (
-        lambda hasher: hasher is None or isinstance(hasher, FeatureHasher) or is_whole(hasher, 1),
+        lambda hasher: hasher is None or isinstance(hasher, FeatureHasher) or validation.is_whole(hasher, 1),
         "a FeatureHasher, a positive number of columns, or None; got {!r}",
     ),
 }
@@ -186,7 +177,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
 
     # learning
 
-    @restored_after(Exception)
+    @validation.restored_after(Exception)
     def fit(self, X: Any, y: Any) -> OnlineMarginClassifier:
         """Begin anew, and make `max_iter` passes over these rows.
 
@@ -219,7 +210,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         passes.end()
         return self
 
-    @restored_after(Exception)
+    @validation.restored_after(Exception)
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> OnlineMarginClassifier:
         """Present these rows once, in their order, and go on from what was learnt before.
 
@@ -274,12 +265,12 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
 
     # streams
 
-    @restored_after(Exception)
+    @validation.restored_after(Exception)
     def begin(self, classes: np.ndarray, width: int) -> None:
         """Begin a new stream of rows with these classes and `width` columns (after hashing)."""
-        check_parameters(self, CHECKS)
+        validation.check_parameters(self, CHECKS)
         classes = _classes(np.asarray(classes))
-        if not is_whole(width, 1):
+        if not validation.is_whole(width, 1):
             raise ValueError(f"width must be a positive number of columns; got {width!r}.")
         if self.hasher is None:
             self.n_features_in_ = int(width)
@@ -335,9 +326,9 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
     def _validated(self, X: Any, y: Any, first: bool) -> tuple[Any, np.ndarray]:
         """Return rows as an array or CSR matrix, and labels; the `first` ones set the number of features."""
         if first:
-            check_parameters(self, CHECKS)
+            validation.check_parameters(self, CHECKS)
         if self.hasher is None:
-            return validate_rows(self, X, y, order="C", reset=first)
+            return validation.validate_rows(self, X, y, order="C", reset=first)
         X, y = hash_rows(self._feature_hasher(), X), np.asarray(y)
         if y.shape != (X.shape[0],):
             raise ValueError(f"y must hold one label for each of the {X.shape[0]} rows; got shape {y.shape}.")
@@ -433,7 +424,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
 
 def _classes(y: np.ndarray) -> np.ndarray:
     """Return the distinct labels in order; refuse fewer than two."""
-    classes = distinct_labels(y)
+    classes = validation.distinct_labels(y)
     if classes.size < 2:
         raise ValueError(
             f"A classifier needs at least 2 classes; got {classes.size} class: {classes.tolist()!r}."

@@ -20,7 +20,7 @@ from ..numerics.threads import jobs, one_thread
 from ..problem.multiclass import Parts, parts_of
 from ..problem.problem import dual_exponent
 from ..problem.status import Status, worst
-from .kernel_machine import KernelMachine
+from .kernel_machine import KernelMachine, SupportVectors
 from .progress import CallbackSupportMixin
 from .validation import python_label, validate_rows
 
@@ -270,12 +270,13 @@ class KernelDecision:
 
     def make_machine(self, kernel: Kernel) -> None:
         """Make `_machine`, which predicts, from the fitted attributes; also for models read from files."""
-        scheme = self._scheme()
-        X = self.support_ if isinstance(kernel, Precomputed) else self.support_vectors_
-        tasks = [scheme.problems(code) for code in range(scheme.count)]
-        self._machine = KernelMachine.of(
-            kernel, X, np.asarray(self.dual_coef_), self.intercept_, np.asarray(self.n_support_), tasks
-        )
+        scheme, coefficients, groups = self._scheme(), np.asarray(self.dual_coef_), []
+        X = self.support_ if isinstance(kernel, Precomputed) else kernel.prepared(self.support_vectors_)
+        counts = [X.shape[0]] if scheme.name == "ovr" else self.n_support_  # which the classes share
+        stops = np.cumsum(counts).tolist()
+        for code, part in enumerate(map(slice, [0, *stops], stops)):
+            groups.append(SupportVectors(X[part], coefficients[:, part], scheme.problems(code)))
+        self._machine = KernelMachine(kernel, self.intercept_, groups)
 
 
 def exponent(model: Any) -> float:

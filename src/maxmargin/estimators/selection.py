@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_
 
 from ..algorithms import IMA, Algorithm
 from ..numerics.representable import refuse_rounded
+from . import validation
 from .elimination import (
     Elimination,
     Stage,
@@ -27,31 +28,24 @@ from .elimination import (
 )
 from .linear import MaxMarginClassifier
 from .progress import CallbackSupportMixin, StepCallbacks
-from .validation import (
-    Checks,
-    check_parameters,
-    draw_seeds,
-    is_number,
-    is_whole,
-    restored_after,
-    validate_rows,
-)
 
 IMA_OF_THE_PAPERS = IMA(increment=0.02, budget=6000)
-CHECKS: Checks = {
+CHECKS: validation.Checks = {
     "step": (
-        lambda step: is_whole(step, 1) or (is_number(step) and 0 < step < 1),
+        lambda step: validation.is_whole(step, 1) or (validation.is_number(step) and 0 < step < 1),
         "a whole number of features, at least 1, or a share between 0 and 1; got {!r}",
     ),
     "n_features_to_select": (
         lambda select: (
-            select in (None, "cv") or is_whole(select, 1) or (is_number(select) and 0 < select <= 1)
+            select in (None, "cv")
+            or validation.is_whole(select, 1)
+            or (validation.is_number(select) and 0 < select <= 1)
         ),
         'a whole number of at least 1, a share in (0, 1], "cv" or None; got {!r}',
     ),
     "aggregate": (lambda name: name in ("sum", "max"), '"sum" or "max"; got {!r}'),
     "p": (
-        lambda p: p == "log" or (is_number(p) and p >= 1),
+        lambda p: p == "log" or (validation.is_number(p) and p >= 1),
         'a number from 1 to inf, or "log"; got p={!r}',
     ),
 }
@@ -195,7 +189,7 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         tags.input_tags.sparse = inner.input_tags.sparse
         return tags
 
-    @restored_after(BaseException)
+    @validation.restored_after(BaseException)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MarginRFE:
         """Eliminate features.
 
@@ -210,11 +204,11 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         -------
         self : MarginRFE
         """
-        check_parameters(self, CHECKS)
+        validation.check_parameters(self, CHECKS)
         estimator = self._estimator_to_train()
         if getattr(estimator, "C", None) == np.inf:
             refuse_rounded(X)
-        X, y = validate_rows(self, X, y, order="C")
+        X, y = validation.validate_rows(self, X, y, order="C")
         weights = _weights(estimator, X, sample_weight)
         target = self._least(X.shape[1])
         sizes = elimination_sizes(X.shape[1], target, self.step)
@@ -227,7 +221,7 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
             with callbacks.step(lambda: "cross-validation"):
                 self.cv_results_ = cross_validate(elimination, self.cv, self.scoring, self.n_jobs, rng)
             target = best_size(self.cv_results_) if self._is_size_chosen else target
-        elimination.seed, elimination.callbacks = int(draw_seeds(rng, 1)[0]), callbacks
+        elimination.seed, elimination.callbacks = int(validation.draw_seeds(rng, 1)[0]), callbacks
         kept, self.estimator_, self.path_ = self._eliminate(elimination, target)
         self.n_features_, self.reason_ = kept.n_features, elimination.reason
         if self._is_size_chosen and kept.n_features <= target:
@@ -350,7 +344,7 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
     def _kept_columns(self, X: Any) -> Any:
         """Validate rows, and return the columns that are kept; refuse a selector that is not fitted."""
         check_is_fitted(self)
-        X = validate_rows(self, X, reset=False)
+        X = validation.validate_rows(self, X, reset=False)
         return X[:, np.flatnonzero(self.support_)]
 
     def _get_support_mask(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -377,7 +371,7 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
             return 1
         if select is None:
             return max(1, d // 2)
-        if not is_whole(select):
+        if not validation.is_whole(select):
             return max(1, int(select * d))
         if select > d:
             raise ValueError(
