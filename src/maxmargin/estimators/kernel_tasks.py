@@ -57,6 +57,7 @@ class KernelTaskSolution:
     verdict: Verdict | None = None
 
 
+@dataclass(eq=False)
 class KernelTasks:
     """The binary tasks of one kernel fit. Tasks on the same rows form a group, which shares the rows of the kernel.
 
@@ -81,20 +82,20 @@ class KernelTasks:
         Whether one task ends before the next begins.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        problem: Problem,
-        algorithm: Algorithm | Decomposition,
-        kernel: Kernel,
-        X: Any,
-        targets: Targets,
-    ) -> None:
-        self.model, self.problem, self.algorithm = model, problem, algorithm
-        self.kernel, self.X, self.targets = kernel, X, targets
+    model: Any
+    problem: Problem
+    algorithm: Algorithm | Decomposition
+    kernel: Kernel
+    X: Any
+    targets: Targets
+
+    def __post_init__(self) -> None:
+        """Divide the classes into tasks and groups, and merge equal rows."""
+        model, targets = self.model, self.targets
         self.scheme = parts_of(model.multi_class, targets.classes.size)
         self.names = named_parts(self.scheme, targets.classes)
-        self.rows = DistinctKernelRows(kernel, X, targets.codes, targets.weights, not algorithm.shuffle)
+        in_order = not self.algorithm.shuffle
+        self.rows = DistinctKernelRows(self.kernel, self.X, targets.codes, targets.weights, in_order)
         tasks = range(len(self.names))
         self.groups = [list(tasks)] if self.scheme.name == "ovr" else [[k] for k in tasks]
         self.workers = jobs(model.n_jobs, len(self.groups))

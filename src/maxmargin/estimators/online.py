@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
@@ -27,9 +26,6 @@ TRAILS = ("average", "vote", "last")
 STREAM_PARAMETERS = (  # a stream is made with these: they cannot change between calls of partial_fit
     "algorithm", "C", "trail", "n_voters", "fit_intercept", "intercept_scaling", "radius", "hasher",
 )  # fmt: skip
-# Entries of the rows that a shuffled pass copies at a time (8 MiB): few enough for memory, enough to hide the calls.
-SHUFFLED_ENTRIES = 1 << 20
-
 
 CHECKS: validation.Checks = validation.COST | {
     "trail": (lambda trail: trail in TRAILS, '"average", "vote" or "last"; got {!r}'),
@@ -202,8 +198,8 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
                 if k:
                     for stream in self._streams:
                         stream.again()
-                for patterns, some in self._batches(X, signs, rng):
-                    self._present(patterns, some, k == 0)
+                order = rng.permutation(X.shape[0]) if self.shuffle else slice(None)
+                self._present(Patterns(X[order]), [sign[order] for sign in signs], k == 0)
                 self.n_iter_ = k + 1
             if np.array_equal(before, self.updates_) or passes.stopped:
                 break
@@ -240,20 +236,6 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
             self._begin(_classes(np.asarray(classes)), X.shape[1])
         self._present(Patterns(X), self._signs(y), True)
         return self
-
-    def _batches(
-        self, X: Any, signs: list[np.ndarray], rng: Any
-    ) -> Iterator[tuple[Patterns, list[np.ndarray]]]:
-        """Yield the rows and labels of one pass: all in their order, or in random order some at a time."""
-        if not self.shuffle:
-            yield Patterns(X), signs
-            return
-        n = X.shape[0]
-        step = max(1, n * SHUFFLED_ENTRIES // max(X.size, 1))
-        order = rng.permutation(n)
-        for k in range(0, n, step):
-            rows = order[k : k + step]
-            yield Patterns(X[rows]), [sign[rows] for sign in signs]
 
     def _present(self, patterns: Patterns, signs: list[np.ndarray], new: bool) -> None:
         """Present rows to the streams of all classes; Ctrl-C waits, so that these have seen the same rows."""
