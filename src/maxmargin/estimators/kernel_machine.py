@@ -59,11 +59,6 @@ class DistinctKernelRows:
         self.X = X if np.array_equal(places, np.arange(self._n)) else kernel.part(X, places)
         self.codes, self.weights = self._merged.y.astype(np.intp), self._merged.weights
 
-        # the rows of positive weight, equal ones side by side, and where the group of each distinct row begins
-        groups = self._merged.groups
-        self._members = np.argsort(groups, kind="stable")
-        self._starts = np.concatenate([[0], np.cumsum(np.bincount(groups, minlength=self.codes.size))])
-
     def spread(self, solution: KernelSolution, places: np.ndarray | None) -> KernelSolution:
         """Return a solution on these distinct rows as one on all rows; without places it is one already."""
         if places is None:
@@ -73,16 +68,10 @@ class DistinctKernelRows:
         return replace(solution, point=point)
 
     def on_all_rows(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """Divide values of these distinct rows among the rows that they were merged from, by their weights.
-
-        Only entries other than 0 are visited: most are 0, and pairs of classes are many.
-        """
-        out, nonzero = np.zeros(self._n), np.flatnonzero(values)
-        first, last = self._starts[places[nonzero]], self._starts[places[nonzero] + 1]
-        counts = last - first
-        owner = np.repeat(np.arange(nonzero.size), counts)
-        members = self._members[np.arange(owner.size) - np.cumsum(counts)[owner] + last[owner]]
-        out[self._positive[members]] = values[nonzero][owner] * self._merged.shares[members]
+        """Divide values of these distinct rows among the rows that they were merged from, by their weights."""
+        distinct, out = np.zeros(self.codes.size), np.zeros(self._n)
+        distinct[places] = values
+        out[self._positive] = distinct[self._merged.groups] * self._merged.shares
         return out
 
 

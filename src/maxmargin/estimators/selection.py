@@ -389,15 +389,11 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
                     f"got {self.estimator!r}."
                 )
             return self.estimator
+        shared = ("C", "loss", "tol", "fit_intercept", "class_weight", "max_iter")
         return MaxMarginClassifier(
-            self.C,
-            loss=self.loss,
             p=2.0 if self.p == "log" else self.p,
-            tol=self.tol,
-            fit_intercept=self.fit_intercept,
-            class_weight=self.class_weight,
             algorithm=IMA_OF_THE_PAPERS if self.estimator == "ima" else self.estimator,
-            max_iter=self.max_iter,
+            **{name: getattr(self, name) for name in shared},
         )
 
 
