@@ -283,12 +283,9 @@ def _step_name(f: int, before: Bounds | None) -> str:
 
 def stage_ranks(path: list[Stage], kept: Stage, order: np.ndarray) -> np.ndarray:
     """Return 1 for features that are kept, 2 for those deleted last, and so on."""
-    ranks, rank, smaller = np.ones(order.size, dtype=int), 1, kept.n_features
-    for stage in reversed(path):
-        if stage.n_features > smaller:
-            rank += 1
-            ranks[order[smaller : stage.n_features]] = rank
-            smaller = stage.n_features
+    sizes = np.unique([stage.n_features for stage in path if stage.n_features >= kept.n_features])
+    ranks = np.empty(order.size, dtype=int)
+    ranks[order] = 1 + np.searchsorted(sizes, np.arange(order.size), side="right")
     return ranks
 
 

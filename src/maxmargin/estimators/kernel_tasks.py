@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -159,10 +160,10 @@ class KernelTasks:
                 int(self._seeds[k]),
                 self.names[k],
                 exact=model._exact,
-                inseparable=lambda k=k: self._separable(k, whole).is_inseparable(),
+                inseparable=lambda k=k: isinstance(self._separable(k, whole).verdict, Inseparable),
             )
             for k, (signs, _) in zip(group, labels, strict=True)
-            if not (problem.hard and self._separable(k, whole).is_contradictory())
+            if not (problem.hard and self._separable(k, whole).contradiction())
         }
         found = {k: KernelSolution.open(places.size) for k in group if k not in by_task}
         if by_task:
@@ -242,13 +243,9 @@ class KernelSeparability:
         search = LinearSearch.for_fit(problem, X, self.y, self.sides, self.deadline, columns)
         return on_all_columns(search.verdict_of_fit(self.rows, n), columns)
 
-    def is_contradictory(self) -> bool:
-        """Return whether a few rows prove by themselves that there is no separator."""
-        return kernel_trivial_certificate(self.kernel, self.task.problem, self.X, self.y) is not None
-
-    def is_inseparable(self) -> bool:
-        """Return whether there is a proof that no separator exists."""
-        return isinstance(self.verdict, Inseparable)
+    def contradiction(self) -> dict[int, Fraction] | None:
+        """Return weights of a few rows that prove by themselves that there is no separator; None without such rows."""
+        return kernel_trivial_certificate(self.kernel, self.task.problem, self.X, self.y)
 
     def is_better(self, found: KernelSolution) -> bool:
         """Return whether the verdict was needed during the fit, and its separator proves more than this solution."""
@@ -270,22 +267,22 @@ class KernelSeparability:
             return self._certified(found.point._replace(alpha=alpha), found, Status.INSEPARABLE), verdict
         separator = self._separator(verdict)
         if separator is not None:
-            better = self._best_dual(separator, found)
+            undecided = found.status in (Status.UNDECIDED, Status.NOT_FINITE)
+            status = Status.STALLED if undecided else found.status
+            # with the dual variables, its own or those of the fit, that prove more
+            better = min(
+                (
+                    self._certified(separator._replace(alpha=alpha), found, status)
+                    for alpha in (found.point.alpha, separator.alpha)
+                ),
+                key=lambda one: one.bounds.upper,
+            )
             if better.bounds.lower > max(found.bounds.lower, 0.0):
                 certified = self.task.problem.gap(better.bounds.lower, better.bounds.upper) <= tol
-                return replace(better, status=Status.CERTIFIED if certified else better.status), None
+                return replace(better, status=Status.CERTIFIED if certified else status), None
         if found.bounds.lower > 0.0:
             return found, None
         return replace(found, status=self.deadline.status() or Status.UNDECIDED), verdict
-
-    def _best_dual(self, separator: KernelPoint, found: KernelSolution) -> KernelSolution:
-        """Return the separator with the dual variables, its own or those of the fit, that prove more."""
-        status = Status.STALLED if found.status in (Status.UNDECIDED, Status.NOT_FINITE) else found.status
-        points = [
-            self._certified(separator._replace(alpha=alpha), found, status)
-            for alpha in (found.point.alpha, separator.alpha)
-        ]
-        return min(points, key=lambda point: point.bounds.upper)
 
     def _certified(self, point: KernelPoint, found: KernelSolution, status: Status) -> KernelSolution:
         """Certify a point on the data of the task."""
