@@ -19,7 +19,7 @@ import maxmargin.fit.small_dense
 from maxmargin import DualCoordinateDescent, MaxMarginClassifier, Problem, Status, verify
 from maxmargin.algorithms.batch import active_set, newton
 from maxmargin.algorithms.batch import quadratic_program as programs
-from maxmargin.algorithms.batch.active_set import Point, candidates
+from maxmargin.algorithms.batch.active_set import candidates
 from maxmargin.algorithms.batch.iterate import Reached
 from maxmargin.algorithms.batch.quadratic_program import OutOfTime, Whole, _Basis, quadratic
 from maxmargin.certificates.rows import certify
@@ -89,7 +89,7 @@ def noisy(n: int, d: int, seed: int = 0):
     return X, np.where(X @ rng.normal(size=d) + rng.normal(size=n) > 0.0, 1.0, -1.0)
 
 
-class TestByProducts:
+class TestIndependentRows:
     """Independent rows: most are free, and the others are told from there in a few small systems."""
 
     @pytest.mark.parametrize("intercept", [{}, {"intercept": "augmented"}, {"fit_intercept": False}])
@@ -98,7 +98,9 @@ class TestByProducts:
     )
     def test_nothing_else_is_needed(self, loss, C, intercept, monkeypatch):
         monkeypatch.setattr(active_set, "interior_point", lambda *task: pytest.fail("no need"))
-        monkeypatch.setattr(active_set, "_approach", lambda *task: pytest.fail("no need"))
+        monkeypatch.setattr(
+            active_set._ActiveSetSearch, "follow_solver", lambda *task: pytest.fail("no need")
+        )
         X = wide(24, 800) + np.linspace(0.0, 1.0, 24)[:, None]
         y = np.arange(24) % 2
         model = MaxMarginClassifier(C, loss=loss, tol=1e-9, **intercept).fit(X, y)
@@ -109,9 +111,10 @@ class TestByProducts:
         """Of every pattern: margin above one and weight 0, one and between, below and at the cap."""
         X, y = wide(30, 900, seed=3) + 0.3, np.where(np.arange(30) % 3, -1.0, 1.0)
         qp = quadratic(Problem("hinge", C), X, y, np.ones(30))
-        found = active_set._by_products(qp, lambda: False)
-        assert found is not None
-        free, capped, _ = found
+        point = next(candidates(qp))
+        assert point.settled
+        capped = point.a >= qp.c
+        free = (point.a > 0.0) & ~capped
         model = MaxMarginClassifier(C, loss="hinge", tol=1e-11).fit(X, y)
         alpha = np.zeros(30)
         alpha[model.certificate_.support] = model.certificate_.dual
@@ -131,7 +134,9 @@ class TestByProducts:
         qp = quadratic(
             Problem("hinge", 1.0), wide(24, 800), np.where(np.arange(24) % 2, -1.0, 1.0), np.ones(24)
         )
-        assert active_set._by_products(qp, lambda: True) is None
+        (point,) = candidates(qp, None, lambda: True)
+        assert not point.settled
+        assert not point.a.any()
 
     def test_classes_share_the_products(self, monkeypatch):
         made = Mock(wraps=programs._products)
@@ -255,31 +260,13 @@ class TestOnTheWay:
 
     @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
     def test_the_end_of_newton_is_settled_without_another_system(self, C, monkeypatch):
-        monkeypatch.setattr(active_set, "_settle", lambda *task: pytest.fail("it is solved already"))
+        monkeypatch.setattr(
+            active_set._ActiveSetSearch, "settle", lambda *task: pytest.fail("it is solved already")
+        )
         X, y = noisy(300, 7)
         settled, gap = next(certificates(Problem("squared_hinge", C), X, y, candidates))
         assert settled
         assert gap <= 1e-11
-
-    @pytest.mark.parametrize("intercept", ["free", "none"])
-    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-    def test_the_gap_is_what_primal_and_dual_differ_by(self, loss, intercept):
-        """At any w, and any dual weights that are feasible."""
-        X, y = noisy(40, 3)
-        rng = np.random.default_rng(1)
-        qp = quadratic(Problem(loss, 0.7, intercept=intercept), X, y, rng.uniform(0.5, 2.0, y.size))
-        for _ in range(20):
-            a = rng.uniform(size=y.size) * (rng.random(y.size) < 0.7) * np.minimum(qp.c, 3.0)
-            if intercept == "free":
-                a[y > 0] *= min(1.0, a[y < 0].sum() / a[y > 0].sum())
-                a[y < 0] *= min(1.0, a[y > 0].sum() / a[y < 0].sum())
-            w, beta = rng.normal(size=3), rng.normal(size=len(qp.e))
-            lack = np.maximum(1.0 - qp.A @ w - qp.E.T @ beta, 0.0)
-            losses = qp.c @ lack if loss == "hinge" else (0.5 * lack * lack) @ (1.0 / qp.D)
-            made = qp.A.T @ a
-            dual = a.sum() - 0.5 * made @ made - 0.5 * qp.D @ (a * a)
-            difference = 0.5 * w @ w + losses - dual
-            assert active_set._gap(qp, Point(a, w, beta)) == pytest.approx(difference / a.sum(), rel=1e-12)
 
     @pytest.mark.parametrize(
         ("loss", "patience"),

@@ -1,8 +1,7 @@
-"""The exact finish for small problems: solve the optimality conditions on the support.
+"""The exact finish of small problems: solve the optimality conditions on the active set.
 
-Given which dual weights are free (F), zero (Z) and capped (U), the conditions are linear. Solving them, moving
-every pattern that contradicts its set, and repeating is a semismooth Newton method; it ends with the optimum to
-rounding.
+Given which dual variables are free, at zero and at their caps, the conditions are linear. Solving them, moving every
+row that contradicts its set, and repeating is a semismooth Newton method; it ends with the optimum to rounding.
 
 References
 ----------
@@ -20,37 +19,51 @@ import numpy as np
 import scipy.linalg
 from scipy.optimize import lsq_linear
 
-from ...engine.jit import compiled
 from .cholesky import factor
-from .interior_point import Iterate, interior_point
+from .interior_point import interior_point
 from .iterate import Reached
 from .newton import newton_points
-from .orthogonal import Disjoint, Pivoted, shortest
+from .orthogonal import DisjointEquations, PivotedQR
 from .quadratic_program import Quadratic
 from .sifting import by_proximal_points, narrowed_points
 
-_lapack: Any = scipy.linalg.lapack
-_linalg: Any = scipy.linalg  # its annotations speak of every case at once
+_linalg: Any = scipy.linalg  # whose annotations are unions of all cases
 
-UNSURE = 1e-12  # share of the margin by which a slack of products may be less than 0
-TURNS = 30  # most changes of the sets near the optimum,
-FEW_TURNS, FEWEST = 6, 2  # from a rule's dual weights, and on the way
-INSEPARABLE = 1e-6  # a margin, R = 1, that may be zero
-NEAR = 1e-3  # a gap at which two points may agree about which patterns are free
-SOLVED = 1e-20  # a gap, in its square root, that is rounding
-PLENTY, NEXT_TO_NONE = 2000, 1e-10  # patterns for which so small a gap is as good as none
-# most free dual weights in one linear system; and more than columns, where these bind them
-MANY, SPARE = 1200, 200
-APART = 1e3  # times its rounding, a slack that is none of a tight pattern
+# Changes of the active set at most: from points near the optimum, where 3 to 10 are usual; from the dual variables of
+# a start; and from points on the way, of which there will be better ones.
+CHANGES, START_CHANGES, EARLY_CHANGES = 30, 6, 2
+INSEPARABLE = 1e-6  # a margin that may be zero, R = 1: interior points have no more digits of one
+NEAR = 1e-3  # a gap at which two iterates may agree about the active set; larger ones hardly ever do
+# Gap of the squared hinge whose square root, the error of w, is rounding: nothing is left to solve.
+SOLVED = 1e-20
+# Rows from which a gap as small as this ends the iterations: the last digits of many rows take many more steps.
+MANY_ROWS, SMALL_GAP = 2000, 1e-10
+# Free dual variables in one linear system at most, as its factors cost their cube; and more than columns, where only
+# these determine them: with more no set is right.
+MAX_FREE, SPARE = 1200, 200
+# Slack of a free row, in multiples of its rounding, beyond which the free rows cannot be tight at once.
+CONTRADICTION = 1e3
+ROUNDING = 1e-12  # relative rounding of the score of a row
+TINY = 1e-300  # avoids divisions by zero
 
-Sets = tuple[bytes, bytes]  # which patterns are free, and which are capped
+AT_ZERO, FREE, AT_CAP = np.int8(-1), np.int8(0), np.int8(1)
 
 
 class Point(NamedTuple):
-    """Dual weights, the w they stand for (computed apart, to more digits), multipliers of the equations.
+    """A primal-dual point of a quadratic program.
 
-    `settled`: the optimality conditions hold to rounding. That says more of w than a gap, which is quadratic in
-    its error. `near`: they hold nearly enough.
+    Attributes
+    ----------
+    a : ndarray of shape (n,)
+        Dual variables.
+    w : ndarray of shape (d,)
+        A'a, which may be computed to more digits than from `a`.
+    beta : ndarray
+        Multipliers of the equations.
+    settled : bool
+        The optimality conditions hold to rounding. That says more of w than a gap, which is quadratic in its error.
+    near : bool
+        The gap that was asked for is reached.
     """
 
     a: np.ndarray
@@ -66,331 +79,281 @@ def candidates(
     interrupted: Callable[[], bool] = lambda: False,
     enough: float = 0.0,
 ) -> Iterator[Point]:
-    """Points that may be the optimum, the cheapest first; the caller measures each and stops when content.
+    """Yield points that may be the optimum, the cheapest first; the caller certifies each and stops at will.
+
+    Active sets are guessed from `start`, from all rows of a wide problem being free, from the iterates of Newton's
+    method or of proximal points, and from an interior point at last.
 
     Parameters
     ----------
     qp : Quadratic
     start : ndarray, default=None
-        Dual weights near the optimum. Where they do not lead to it, an interior-point method does.
+        Dual variables near the optimum.
     interrupted : callable
-        Is it time to stop? Asked before every step; the point that was reached is still yielded.
+        Returns whether to stop. Asked before every step; the point that was reached is still yielded.
     enough : float, default=0
         A gap at which points of a soft margin are yielded on the way.
     """
-    known: set[Sets] = set()
+    search = _ActiveSetSearch(qp, interrupted)
     if start is not None:
         a = np.clip(start, 0.0, qp.c)
-        beta = _multipliers(qp, a)
-        yield from _settle(qp, (a > 0.0) & (a < qp.c), a >= qp.c, beta, FEW_TURNS, known)
-    if qp.basis is not None and not qp.squared:
-        found = _by_products(qp, interrupted)
-        if found is not None:
-            free, capped, point = found
-            yield point._replace(settled=True)  # nearly always: then its certificate has the last word
-            yield from _settle(qp, free, capped, point.beta, FEWEST, known)
+        sets = np.where(a <= 0.0, AT_ZERO, np.where(a < qp.c, FREE, AT_CAP))
+        yield from search.settle(sets, search.multipliers(a, sets), START_CHANGES)
+    if search.products is not None:  # of independent rows most are free
+        yield from search.settle(np.full(qp.shape[0], FREE), np.zeros(len(qp.e)), CHANGES)
     if not qp.problem.hard and np.isfinite(qp.sizes).all():
-        rough, gap = yield from _approach(qp, interrupted, known, enough)
+        last, gap = yield from search.follow_solver(enough)
         if interrupted():
-            yield rough
+            yield last
             return
-        if gap <= SOLVED and qp.problem.loss == "squared_hinge":  # half of a squared gradient
-            yield rough._replace(settled=True)
-        # nothing to be gained then that costs as much
-        plenty = len(rough.a) > PLENTY and gap <= NEXT_TO_NONE
-        if plenty and qp.problem.loss == "squared_hinge":
-            yield rough
+        squared, many = qp.problem.loss == "squared_hinge", len(last.a) > MANY_ROWS and gap <= SMALL_GAP
+        if squared and (many or gap <= SOLVED):
+            yield last._replace(settled=gap <= SOLVED)
+        if squared and many:
             return
-        yield from _settle(qp, *_sides(qp, rough), rough.beta, TURNS, known)
-        if plenty:
-            yield rough
+        yield from search.settle(search.sets(last), last.beta, CHANGES)
+        if many:
+            yield last
             return
     inner = interior_point(qp, interrupted)
-    a, (w, beta) = inner.a, np.split(inner.z, [qp.shape[1]])
-    rough = Point(np.clip(a, 0.0, qp.c), w, beta)
-    yield rough
+    w, beta = np.split(inner.z, [qp.shape[1]])
+    last = Point(np.clip(inner.a, 0.0, qp.c), w, beta)
+    yield last
     if interrupted():
         return
     if qp.problem.hard and np.linalg.norm(w) < INSEPARABLE:
-        cancelled = _cancel(qp, a)
-        yield Point(cancelled, qp.A.T @ cancelled, beta)
-    yield from _settle(qp, *_sets(qp, inner, w), beta, TURNS, known)
+        a = _cancelled(qp, inner.a)
+        yield last._replace(a=a, w=qp.A.T @ a)
+    yield from search.settle(search.sets(last), beta, CHANGES)
 
 
-def _by_products(
-    qp: Quadratic, interrupted: Callable[[], bool]
-) -> tuple[np.ndarray, np.ndarray, Point] | None:
-    """Free and capped patterns of independent rows, and the point; None where they are not found soon.
+class _ActiveSetSearch:
+    """The active-set iteration of one program; the sets whose point was yielded are not solved again."""
 
-    From all of them free, as most are where columns are many; the conditions by products of rows, whose digits are
-    enough to tell sets apart.
-    """
-    K, free, capped = qp.A @ qp.A.T, np.ones(qp.shape[0], bool), np.zeros(qp.shape[0], bool)
-    tried = set[Sets]()
-    for _ in range(TURNS):
-        key, some, E = (free.tobytes(), capped.tobytes()), np.flatnonzero(free), qp.E[:, free]
-        if key in tried or not (some.size and E.any(axis=1).all()) or interrupted():
-            return None
-        tried.add(key)
-        solved = factor(K[np.ix_(some, some)])
-        if solved is None:
-            return None
-        a = np.where(capped, qp.c, 0.0)
-        answers = solved(np.column_stack([(qp.q - K @ a)[some], E.T]))
-        alone, each = answers[:, 0], answers[:, 1:]  # without the equations, and of a multiplier of one
-        beta = _lapack.dposv(E @ each, E @ alone + qp.E @ a - qp.e)[1] if len(E) else np.zeros(0)
-        a[some] = alone - each @ beta
-        slack = K @ a - qp.q + qp.E.T @ beta
-        unsure = UNSURE * float(np.abs(qp.q).max() + np.abs(beta).max(initial=0.0))
-        low, high = free & (a < 0.0), free & (a > qp.c)
-        need, much = ~free & ~capped & (slack < -unsure), capped & (slack > unsure)
-        if not (low | high | need | much).any():
-            return free, capped, Point(a, qp.A.T @ a, beta)
-        free = (free & ~low & ~high) | need | much
-        capped = (capped & ~much) | high
-    return None
+    def __init__(self, qp: Quadratic, interrupted: Callable[[], bool]) -> None:
+        self.qp, self.interrupted, self.solved = qp, interrupted, set[bytes]()
+        self.products = qp.A @ qp.A.T if qp.basis is not None and not qp.squared else None
 
+    def follow_solver(self, enough: float) -> Generator[Point, None, tuple[Point, float]]:
+        """Run Newton's method or proximal points; yield iterates within `enough`, and points of sets on the way.
 
-def _approach(
-    qp: Quadratic, interrupted: Callable[[], bool], known: set[Sets], enough: float
-) -> Generator[Point, None, tuple[Point, float]]:
-    """To a soft margin by what is fastest for many patterns; the last point, which has fewer digits, and its gap.
-
-    Yielded on the way: points whose gap is said to be enough; and, as it is known under the hinge long before the end
-    which patterns are free, what they settle.
-    """
-    # the constant is a coordinate here
-    problem = replace(qp.problem, intercept="free" if qp.problem.free else "none")
-    rough, gap, last = Point(np.zeros(qp.shape[0]), np.zeros(qp.shape[1]), np.zeros(len(qp.e))), np.inf, None
-    if problem.loss == "squared_hinge":
-        for reached in newton_points(problem, qp.rows, qp.y, qp.sizes, interrupted, enough):
-            rough, gap = _reached(qp, reached), reached.gap
+        Under the hinge the active set is known long before the end: where two iterates agree about it, it is tried.
+        Returns the last iterate and its gap.
+        """
+        qp = self.qp
+        # an augmented intercept is a column of A
+        problem = replace(qp.problem, intercept="free" if qp.problem.free else "none")
+        task = problem, qp.rows, qp.y, qp.sizes, self.interrupted
+        found: Iterator[Reached]
+        if problem.loss == "squared_hinge":
+            found = newton_points(*task, enough)
+        else:
+            found = narrowed_points(*task, by_proximal_points, enough)
+        last, gap = Point(np.zeros(qp.shape[0]), np.zeros(qp.shape[1]), np.zeros(len(qp.e))), np.inf
+        before: np.ndarray | None = None
+        for reached in found:
+            gap, alpha = reached.gap, np.clip(reached.alpha, 0.0, qp.c)
+            last = Point(alpha, reached.w, np.full(len(qp.e), reached.b))
             if reached.near:
-                yield rough._replace(near=True)
-        return rough, gap if len(rough.a) > PLENTY else _gap(qp, rough)
-    solver = by_proximal_points
-    for reached in narrowed_points(problem, qp.rows, qp.y, qp.sizes, interrupted, solver, enough):
-        rough = _reached(qp, reached)
-        if reached.near:
-            yield rough._replace(near=True)
-        slack = qp.slacks(rough.a, rough.beta, rough.w)
-        gap = _gap(qp, rough, slack)
-        if gap <= NEAR:
-            sets = _sides(qp, rough, slack)
-            if last is not None and all(map(np.array_equal, sets, last)):
-                yield from _settle(qp, *sets, rough.beta, FEWEST, known)
-                last = None
-            else:
-                last = sets
-    return rough, gap
+                yield last._replace(near=True)
+            if problem.loss == "hinge" and gap <= NEAR:
+                sets = self.sets(last)
+                if before is not None and np.array_equal(sets, before):
+                    yield from self.settle(sets, last.beta, EARLY_CHANGES)
+                before = sets
+        return last, gap
 
+    def multipliers(self, a: np.ndarray, sets: np.ndarray) -> np.ndarray:
+        """Return the multipliers with which free rows, or rows in use where none is free, are tight in the mean."""
+        qp = self.qp
+        tight = (sets == FREE) if (sets == FREE).any() else a > 0.0
+        slack = qp.slacks(a, np.zeros(len(qp.e)))
+        return DisjointEquations(qp.E[:, tight]).multipliers(-slack[tight])
 
-def _reached(qp: Quadratic, reached: Reached) -> Point:
-    """What a solver for many patterns has come to."""
-    return Point(np.clip(reached.alpha, 0.0, qp.c), reached.w, np.full(len(qp.e), reached.b))
+    def sets(self, point: Point) -> np.ndarray:
+        """Return the active set of an iterate: of a_i and its multiplier, whose product is small, which one is small.
 
+        Dual variables are measured by their caps or by the largest one, slacks by a margin of one.
+        """
+        qp, a = self.qp, point.a
+        unit = np.minimum(qp.c, max(float(a.max()), TINY))
+        margin = max(float(point.w @ point.w), TINY) if qp.problem.hard else 1.0
+        slack = qp.slacks(a, point.beta, point.w) / margin
+        free = (a / unit > slack) & ((qp.c - a) / unit > -slack)
+        if qp.problem.hard and not free.any():
+            # the margin is so small that slacks are rounding: an optimum has at most d + 2 rows in use
+            free[np.argsort(-a, kind="stable")[: qp.A.shape[1] + 2]] = True
+        return np.where(free, FREE, np.where((slack < 0.0) & (qp.c < np.inf), AT_CAP, AT_ZERO))
 
-def _sides(qp: Quadratic, point: Point, slack: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The patterns that are free and those that are capped: a product of two numbers is small, which of them is it?"""
-    a, slack = point.a, qp.slacks(point.a, point.beta, point.w) if slack is None else slack
-    free, capped = np.empty((2, a.size), bool)
-    sides(a, slack, qp.c, max(float(a.max()), 1e-300), free, capped)
-    return free, capped
-
-
-def _gap(qp: Quadratic, point: Point, slack: np.ndarray | None = None) -> float:
-    """The relative gap: what the products of the optimality conditions add up to."""
-    a, w, beta = point[:3]
-    slack = qp.slacks(a, beta, w) if slack is None else slack
-    total, apart = float(qp.q @ a), w - qp.A.T @ a
-    left = 0.5 * float(apart @ apart)
-    squared = qp.problem.loss == "squared_hinge"
-    if not (total > 0.0 and (qp.D > 0.0 if squared else qp.c < np.inf).all()):
-        return np.inf
-    if squared:  # what is lost on either side of a pattern's own coordinate
-        own = np.minimum(slack, qp.D * a)
-        return (left + float(own @ ((slack - 0.5 * own) / qp.D))) / total
-    return (left + lost(a, slack, qp.c)) / total
-
-
-def _sets(qp: Quadratic, inner: Iterate, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the free patterns and the capped ones, as an interior point has them: the smaller factor of a s is 0."""
-    a, natural = inner.a, np.minimum(qp.c, max(float(inner.a.max()), 1e-300))
-    one = max(float(w @ w), 1e-300) if qp.problem.hard else 1.0  # a margin of one
-    free = np.all(inner.x / natural > inner.s / one, axis=0)
-    if qp.problem.hard and not free.any():
-        # a margin so small that products of it are rounding: no more patterns than these are needed
-        free[np.argsort(-a, kind="stable")[: qp.A.shape[1] + 2]] = True
-    return free, ~free & (a > 0.5 * qp.c)
-
-
-def _cancel(qp: Quadratic, a: np.ndarray) -> np.ndarray:
-    """Dual weights whose patterns cancel to the last digit, each changed in proportion to itself."""
-    B = np.hstack([qp.A, qp.E.T])
-    target = np.concatenate([np.zeros(qp.shape[1]), qp.e])
-    for _ in range(TURNS):
-        scaled = np.sqrt(a)[:, None] * B
-        step = _linalg.lstsq(scaled.T @ scaled, B.T @ a - target, check_finite=False)[0]
-        change = B @ step
-        largest = float(change.max())
-        if not np.isfinite(largest):
-            return a
-        whole = largest <= 0.5
-        a = a * (1.0 - change * (1.0 if whole else 0.5 / largest))
-        if whole and largest < 1e-15:
-            return a
-    return a
-
-
-def _multipliers(qp: Quadratic, a: np.ndarray) -> np.ndarray:
-    """The multipliers that make free patterns tight, in the mean."""
-    if not len(qp.e):
-        return np.zeros(0)
-    free = (a > 0.0) & (a < qp.c)
-    free = free if free.any() else a > 0.0
-    slack = qp.slacks(a, np.zeros(len(qp.e)))
-    return _linalg.lstsq(qp.E[:, free].T, -slack[free])[0] if free.any() else np.zeros(len(qp.e))
-
-
-def _settle(
-    qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarray, turns: int, known: set[Sets]
-) -> Iterator[Point]:
-    """Solve on the free set and correct the sets until nothing contradicts; yield what is found then, if it is new."""
-    seen = set()
-    size = qp.size
-    many = MANY if qp.squared else min(MANY, qp.shape[1] + SPARE)
-    for _ in range(turns):
-        key = (free.tobytes(), capped.tobytes())
-        if key in seen or key in known or np.count_nonzero(free) > many:
-            return
-        seen.add(key)
-        a, w, beta = _solve(qp, free, capped, beta)[:3]
-        if not (np.isfinite(a).all() and np.isfinite(w).all() and np.isfinite(beta).all()):
-            return
-        if np.abs(qp.E @ a - qp.e).max(initial=0.0) > 1e-9 * (1.0 + float(np.abs(a).max())):
-            return  # the free set cannot meet the equations
-        slack = qp.slacks(a, beta, w)
-        # rounding of the score, and of w, which may be a small difference of large terms
-        noise = 4e-16 * (size.T @ np.abs(a))
-        fuzz = size @ (1e-12 * np.abs(w) + noise) + 1e-12 * (np.abs(qp.E.T @ beta) + np.abs(qp.q))
-        small = 1e-11 * max(float(np.abs(a).max()), 1e-300)
-        low, high = free & (a < -small), free & (a > qp.c + small)
-        need, much = ~free & ~capped & (slack < -fuzz), capped & (slack > fuzz)
-        if not (need.any() or much.any()):
-            if (np.abs(slack[free]) > APART * fuzz[free]).any():
-                return  # more are free than can be tight at once
-            point = _tighten(qp, free, Point(np.clip(a, 0.0, qp.c), w, beta))
-            point = point._replace(settled=True)
-            if not (low.any() or high.any()):
-                known.add(key)
-                yield point
+    def settle(self, sets: np.ndarray, beta: np.ndarray, changes: int) -> Iterator[Point]:
+        """Solve on the free rows and correct the sets until nothing contradicts them; yield the point of new sets."""
+        qp, seen = self.qp, set[bytes]()
+        max_free = MAX_FREE if qp.squared else min(MAX_FREE, qp.shape[1] + SPARE)
+        for _ in range(changes):
+            key, free = sets.tobytes(), sets == FREE
+            if key in seen | self.solved or np.count_nonzero(free) > max_free or self.interrupted():
                 return
-            # the same w, from dual weights within their bounds, where tight patterns are dependent
-            repaired = _redistribute(qp, a, free, capped)
-            if repaired is not None:
-                known.add(key)
-                yield point._replace(a=repaired)
+            seen.add(key)
+            a = np.where(sets == AT_CAP, qp.c, 0.0)
+            point, unique = _solve(qp, free, a, beta, self.products)
+            a, w, beta = point[:3]
+            if not all(np.isfinite(values).all() for values in (a, w, beta)):
                 return
-        free = (free & ~low & ~high) | need | much
-        capped = (capped & ~much) | high
+            if np.abs(qp.E @ a - qp.e).max(initial=0.0) > 1e-9 * (1.0 + float(np.abs(a).max())):
+                return  # the free rows cannot meet the equations
+            slack = qp.slacks(a, beta, w)
+            # rounding of the score, and of w, which may be a small difference of large terms
+            size = np.abs(qp.A)
+            noise = 4e-16 * (size.T @ np.abs(a))
+            fuzz = size @ (ROUNDING * np.abs(w) + noise) + ROUNDING * (np.abs(qp.E.T @ beta) + np.abs(qp.q))
+            small = 1e-11 * max(float(np.abs(a).max()), TINY)
+            low, high = free & (a < -small), free & (a > qp.c + small)
+            joins = ((sets == AT_ZERO) & (slack < -fuzz)) | ((sets == AT_CAP) & (slack > fuzz))
+            leaves = low.any() or high.any()
+            if not joins.any() and not (leaves and unique):
+                if (np.abs(slack[free]) > CONTRADICTION * fuzz[free]).any():
+                    return  # more rows are free than can be tight at once
+                # of dependent free rows, other dual variables give the same w
+                a = _redistributed(qp, a, sets) if leaves else np.clip(a, 0.0, qp.c)
+                if a is not None:
+                    self.solved.add(key)
+                    yield Point(a, w, beta, settled=True)
+                    return
+            sets = np.select([low, high, joins], [AT_ZERO, AT_CAP, FREE], sets)
 
 
-def _solve(qp: Quadratic, free: np.ndarray, capped: np.ndarray, beta: np.ndarray) -> Point:
-    """The linear conditions: patterns in F tight, equations met.
+def _solve(
+    qp: Quadratic, free: np.ndarray, a: np.ndarray, beta: np.ndarray, products: np.ndarray | None
+) -> tuple[Point, bool]:
+    """Solve the linear conditions: free rows are tight, equations met.
 
-    By orthogonal factors of the patterns themselves (their products would square the condition number), on
-    the null space of the equations.
+    Parameters
+    ----------
+    free : ndarray of bool of shape (n,)
+    a : ndarray of shape (n,)
+        Dual variables of the other rows; changed.
+    beta : ndarray
+        The multipliers where no row is free.
+    products : ndarray of shape (n, n) or None
+        A A', where most rows are independent: half of the digits suffice for most sets, and the point is corrected.
+
+    Returns
+    -------
+    point : Point
+    unique : bool
+        Whether its dual variables are the only ones.
     """
-    a = np.where(capped, qp.c, 0.0)
     fixed = qp.A.T @ a
     k, d = np.count_nonzero(free), qp.A.shape[1]
     if k == 0:
-        return Point(a, fixed, beta)
+        return Point(a, fixed, beta), True
     if k > d and not qp.problem.hard and qp.D[free].all():
-        return _least_squares(qp, free)
+        return _solve_least_squares(qp, free), True
     B = qp.A[free].T
     if qp.squared:
         B = np.vstack([B, np.diag(np.sqrt(qp.D[free]))])
     E = qp.E[:, free]
-    size = np.sqrt(np.maximum((B * B).sum(axis=0) + (E * E).sum(axis=0), 1e-300))
-    B = B / size
-    r = (qp.q[free] - qp.A[free] @ fixed) / size
-    equations = Disjoint(E / size)
-    x = equations.least(qp.e - qp.E @ a)
-    moved, inside = B @ x, equations.within(B)
-    if inside.any():
-        factors = Pivoted(inside)
-        z = factors.under(equations.within(r[None, :])[0]) - factors.Q.T @ moved
-        x = x + equations.out(factors.over(z))
-        moved = moved + factors.Q @ z
-    a[free] = x / size
-    beta = equations.multipliers(r - B.T @ moved)
-    return Point(a, fixed + moved[:d], beta)
+    size = np.sqrt(np.maximum((B * B).sum(axis=0) + (E * E).sum(axis=0), TINY))
+    B, E = B / size, E / size
+    found = None
+    if products is not None and E.any(axis=1).all():
+        found = _by_products(B, E, products[np.ix_(free, free)] / size / size[:, None])
+    solve, unique = (found, True) if found is not None else _by_orthogonal_factors(B, E)
+    x, w, beta = solve((qp.q[free] - qp.A[free] @ fixed) / size, qp.e - qp.E @ a)
+    a[free], w = x / size, fixed + w[:d]
+    if not qp.squared:  # tight to the last digit: w came as a sum, whose largest terms decide its rounding
+        slack = (qp.q[free] - qp.A[free] @ w) / size - beta @ E
+        _, change, more = solve(slack, np.zeros(len(qp.e)))
+        w, beta = w + change, beta + more
+    return Point(a, w, beta), unique
 
 
-def _least_squares(qp: Quadratic, free: np.ndarray) -> Point:
-    """The same where every pattern has a coordinate of its own, and no cap: 1/2 |w|^2 + the squares of the slacks.
+Solve = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
-    By orthogonal factors as tall as the free set and as wide as the weights.
+
+def _by_products(B: np.ndarray, E: np.ndarray, products: np.ndarray) -> Solve | None:
+    """Return the function from (r, e) to (x, B x, beta) with B'B x + E'beta = r and E x = e, by a factor of B'B.
+
+    None where the factor fails.
+    """
+    factored = factor(products)
+    if factored is None:
+        return None
+    columns = factored(E.T)
+
+    def solve(r: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        x = factored(r)
+        beta = np.linalg.solve(E @ columns, E @ x - e) if len(e) else e
+        x = x - columns @ beta
+        return x, B @ x, beta
+
+    return solve
+
+
+def _by_orthogonal_factors(B: np.ndarray, E: np.ndarray) -> tuple[Solve, bool]:
+    """Return the same by factors of B on the null space N of E, which keep all digits, and whether x is unique.
+
+    It minimises 1/2 |B x|^2 - r'x over x + N t: with B N = Q R the best change of B x is Q z.
+    """
+    equations = DisjointEquations(E)
+    reduced = equations.reduce(B)
+    factors = PivotedQR(reduced)
+
+    def solve(r: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        x = equations.shortest(e)
+        w = B @ x
+        z = factors.solve_transposed(equations.reduce(r)) - factors.Q.T @ w
+        x, w = x + equations.expand(factors.solve(z)), w + factors.Q @ z
+        return x, w, equations.multipliers(r - B.T @ w)
+
+    return solve, factors.rank == reduced.shape[1]
+
+
+def _solve_least_squares(qp: Quadratic, free: np.ndarray) -> Point:
+    """Solve the same conditions where no dual variable has a cap, for z = (w, beta): the shorter system of many rows.
+
+    Minimises |w|^2 / 2 and the squares of the slacks, by orthogonal factors of shape (d + k, d).
     """
     d, rows, root = qp.shape[1], np.hstack([qp.A, qp.E.T])[free], np.sqrt(qp.D[free])
-    right = qp.q[free]
     matrix = np.vstack([np.eye(d, rows.shape[1]), rows / root[:, None]])
-    size = np.sqrt(np.maximum((matrix * matrix).sum(axis=0), 1e-300))
-    target = np.concatenate([np.zeros(d), right / root])
-    z = shortest(matrix / size, target) / size
+    size = np.sqrt(np.maximum((matrix * matrix).sum(axis=0), TINY))
+    right = np.append(np.zeros(d), qp.q[free] / root)
+    z = _linalg.lstsq(matrix / size, right, lapack_driver="gelsy", check_finite=False)[0] / size
     a = np.zeros(free.size)
-    a[free] = (right - rows @ z) / qp.D[free]
+    a[free] = (qp.q[free] - rows @ z) / qp.D[free]
     return Point(a, z[:d], z[d:])
 
 
-def _tighten(qp: Quadratic, free: np.ndarray, point: Point) -> Point:
-    """Make free patterns tight to the last digit: w came as a sum, whose rounding its largest terms decide."""
-    if qp.squared or not free.any():
-        return point
-    a, w, beta = point[:3]
-    slack = qp.slacks(a, beta, w)[free]
-    rows = np.hstack([qp.A[free], qp.E[:, free].T])
-    move = shortest(rows, -slack)
-    return Point(a, w + move[: w.size], beta + move[w.size :])
-
-
-def _redistribute(qp: Quadratic, a: np.ndarray, free: np.ndarray, capped: np.ndarray) -> np.ndarray | None:
-    """Dual weights within their bounds that give the same w."""
+def _redistributed(qp: Quadratic, a: np.ndarray, sets: np.ndarray) -> np.ndarray | None:
+    """Return dual variables within their bounds with the same w; None where the free rows have none."""
     if qp.squared:
         return None
+    free = sets == FREE
     rows = np.vstack([qp.A[free].T, qp.E[:, free]])
     target = rows @ a[free]
     upper = np.where(np.isfinite(qp.c[free]), qp.c[free], 1e3 * max(float(np.abs(a).max()), 1.0))
     found = lsq_linear(rows, target, bounds=(0.0, upper), method="bvls", tol=1e-15)
-    if not np.abs(rows @ found.x - target).max() <= 1e-12 * (1.0 + np.abs(target).max()):
+    if not np.abs(rows @ found.x - target).max() <= ROUNDING * (1.0 + np.abs(target).max()):
         return None
-    out = np.where(capped, qp.c, 0.0)
+    out = np.where(sets == AT_CAP, qp.c, 0.0)
     out[free] = found.x
     return out
 
 
-# The optimality conditions of a dual program with caps, row by row: `a` are dual weights, `slack` the gradient of the
-# Lagrangian, `cap` the largest dual weights.
+def _cancelled(qp: Quadratic, a: np.ndarray) -> np.ndarray:
+    """Return dual variables of a problem without a separator whose rows cancel to the last digit.
 
-
-@compiled(fastmath={"reassoc", "contract"})
-def lost(a, slack, cap):
-    """The sum of a slack where slack is positive, of (cap - a) |slack| where it is negative; every cap is finite."""
-    total = 0.0
-    for k in range(a.size):
-        s = slack[k]
-        total += a[k] * max(s, 0.0) + (cap[k] - a[k]) * max(-s, 0.0)
-    return total
-
-
-@compiled()
-def sides(a, slack, cap, top, free, capped):
-    """Which patterns are free, and which are capped; dual weights are measured by their caps, or by `top`.
-
-    A product of two numbers is small: the smaller of them is.
+    Newton's method on A'a = 0, E a = e, each dual variable changed in proportion to itself.
     """
-    for k in range(a.size):
-        natural, s = min(cap[k], top), slack[k]
-        free[k] = a[k] / natural > max(s, 0.0) and (cap[k] - a[k]) / natural > max(-s, 0.0)
-        capped[k] = not free[k] and s < 0.0 and cap[k] < np.inf
+    B = np.hstack([qp.A, qp.E.T])
+    target = np.concatenate([np.zeros(qp.shape[1]), qp.e])
+    for _ in range(CHANGES):
+        scaled = np.sqrt(a)[:, None] * B
+        change = B @ _linalg.lstsq(scaled.T @ scaled, B.T @ a - target, check_finite=False)[0]
+        largest = float(change.max())
+        if not np.isfinite(largest):
+            return a
+        a = a * (1.0 - change * min(1.0, 0.5 / max(largest, TINY)))  # stays positive
+        if largest < 1e-15:
+            return a
+    return a

@@ -1,94 +1,76 @@
-"""Orthogonal factors by LAPACK itself: SciPy's wrappers take longer than a small matrix does."""
+"""Orthogonal factors of the linear systems of the active-set method."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
+import scipy.linalg
 
-BLOCK = 64  # columns that LAPACK takes together
-NONE = 1e-13  # share of the largest pivot, for each row or column, that is rounding
+RANK = 1e-13  # share of the largest pivot, times rows or columns, below which a pivot is rounding
 
-_lapack: Any = lapack
-
-
-def shortest(A: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The shortest x of those of the least |A x - right|."""
-    (rows, columns), eps = A.shape, float(np.finfo(float).eps)
-    b, order = np.zeros((max(rows, columns), 1), order="F"), np.zeros(columns, np.int32)
-    b[:rows, 0] = right
-    room = min(rows, columns) + (columns + 1) * BLOCK
-    return _lapack.dgelsy(A, b, order, eps, room, overwrite_b=True)[1][:columns, 0]
+_linalg: Any = scipy.linalg  # whose annotations are unions of all cases
 
 
-class Pivoted:
-    """B = Q R P' with the columns of B in the order in which they add most, without those that add rounding alone."""
+class PivotedQR:
+    """B = Q R P', the columns of B in the order of their pivots, without those whose pivot is rounding."""
 
     def __init__(self, B: np.ndarray) -> None:
-        n = B.shape[1]
-        found, order, factors, _, _ = _lapack.dgeqp3(
-            np.array(B, order="F"), (n + 1) * BLOCK, overwrite_a=True
-        )
-        diagonal = np.abs(np.diag(found))
-        self.rank = int(
-            np.sum(diagonal > NONE * max(B.shape) * max(float(diagonal.max(initial=0.0)), 1e-300))
-        )
-        self._R = found[: self.rank, : self.rank].copy(order="F")
-        self._order, self._columns = order[: self.rank] - 1, n
-        self.Q = _lapack.dorgqr(found[:, : self.rank], factors[: self.rank], n * BLOCK)[0]
+        self.Q, self._R, self._order = _linalg.qr(B, mode="economic", pivoting=True, check_finite=False)
+        pivots = np.abs(np.diag(self._R))
+        floor = RANK * max(B.shape) * max(float(pivots.max(initial=0.0)), 1e-300)
+        self.rank = int(np.count_nonzero(pivots > floor))
+        self.Q, self._R = self.Q[:, : self.rank], self._R[: self.rank, : self.rank]
 
-    def under(self, right: np.ndarray) -> np.ndarray:
-        """R'^-1 P' right."""
-        if not self.rank:
-            return np.zeros(0)
-        return _lapack.dtrtrs(self._R, right[self._order], trans=1)[0]
+    def solve_transposed(self, right: np.ndarray) -> np.ndarray:
+        """Return R'^-1 P' right."""
+        return _linalg.solve_triangular(self._R, right[self._order[: self.rank]], trans=1, check_finite=False)
 
-    def over(self, z: np.ndarray) -> np.ndarray:
-        """P R^-1 z; 0 for what was left out."""
-        out = np.zeros(self._columns)
-        if self.rank:
-            out[self._order] = _lapack.dtrtrs(self._R, z)[0]
+    def solve(self, z: np.ndarray) -> np.ndarray:
+        """Return P R^-1 z; 0 for the columns left out."""
+        out = np.zeros(self._order.size)
+        out[self._order[: self.rank]] = _linalg.solve_triangular(self._R, z, check_finite=False)
         return out
 
 
-class Disjoint:
-    """Equations E x = e, no two of which have an unknown in common: what meets them, and what is left free."""
+class DisjointEquations:
+    """Equations E x = e, no two of which have an unknown in common, and an orthonormal basis of their null space.
+
+    One Householder reflection an equation, all of which commute, takes its row to a coordinate axis; the other
+    coordinates are the null space. Rows of zeros are left out.
+
+    Parameters
+    ----------
+    E : ndarray of shape (m, k)
+    """
 
     def __init__(self, E: np.ndarray) -> None:
-        self._E = E
-        self._squares = np.einsum("ij,ij->i", E, E)
-        some = self._squares > 0.0
-        self._squares[~some] = 1.0
-        self.count = np.count_nonzero(some)
-        if self.count:
-            columns = np.array(E[some].T, order="F")
-            self._reflections, self._factors, _, _ = _lapack.dgeqrf(
-                columns, self.count * BLOCK, overwrite_a=True
-            )
+        self._E, squares = E, (E * E).sum(axis=1)
+        self._squares = np.where(squares > 0.0, squares, 1.0)
+        self._normals = E[squares > 0.0] / np.sqrt(squares[squares > 0.0, None])
+        self._axes = np.abs(self._normals).argmax(axis=1)
+        places = np.arange(self._axes.size), self._axes
+        self._normals[places] += np.where(self._normals[places] < 0.0, -1.0, 1.0)
+        self._normals /= np.linalg.norm(self._normals, axis=1)[:, None]
 
-    def least(self, e: np.ndarray) -> np.ndarray:
-        """The shortest x."""
+    def shortest(self, e: np.ndarray) -> np.ndarray:
+        """Return the shortest x with E x = e."""
         return (e / self._squares) @ self._E
 
     def multipliers(self, x: np.ndarray) -> np.ndarray:
-        """Of the combination of the equations that is nearest to x; 0 for those without an unknown."""
+        """Return the coefficients of the combination of equations nearest to x; 0 for rows of zeros."""
         return (self._E @ x) / self._squares
 
-    def within(self, B: np.ndarray) -> np.ndarray:
-        """B times an orthonormal basis of the x that change nothing."""
-        if not self.count:
-            return B
-        B = np.array(B, order="F")
-        made, _, _ = _lapack.dormqr(
-            "R", "N", self._reflections, self._factors, B, len(B) * BLOCK, overwrite_c=True
-        )
-        return made[:, self.count :]
+    def _reflected(self, B: np.ndarray) -> np.ndarray:
+        """Return B, of shape (..., k), times all reflections."""
+        return B - 2.0 * (B @ self._normals.T) @ self._normals
 
-    def out(self, t: np.ndarray) -> np.ndarray:
-        """The x with these coordinates in that basis."""
-        if not self.count:
-            return t
-        x = np.zeros((self._E.shape[1], 1), order="F")
-        x[self.count :, 0] = t
-        return _lapack.dormqr("L", "N", self._reflections, self._factors, x, BLOCK)[0][:, 0]
+    def reduce(self, B: np.ndarray) -> np.ndarray:
+        """Return B, of shape (..., k), times the basis of the null space."""
+        return np.delete(self._reflected(B), self._axes, axis=-1)
+
+    def expand(self, t: np.ndarray) -> np.ndarray:
+        """Return the x whose coordinates in the basis are t."""
+        x = np.zeros(self._E.shape[1])
+        x[np.delete(np.arange(x.size), self._axes)] = t
+        return self._reflected(x)

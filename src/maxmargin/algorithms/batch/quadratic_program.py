@@ -114,11 +114,6 @@ class Quadratic:
         """Has any pattern a coordinate of its own?"""
         return bool(self.D.any())
 
-    @cached_property
-    def size(self) -> np.ndarray:
-        """The absolute values of the entries of A."""
-        return np.abs(self.A)
-
     @property
     def sizes(self) -> np.ndarray:
         """Sample weights of a soft margin, R = 1."""
