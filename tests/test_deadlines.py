@@ -19,7 +19,7 @@ from maxmargin import InteriorPoint, MaxMarginClassifier, Status, verify
 from maxmargin.algorithms.batch import linear_program as highs
 from maxmargin.algorithms.batch.cholesky import factor
 from maxmargin.algorithms.batch.interior_point import interior_points
-from maxmargin.algorithms.batch.sifting import narrowed_points
+from maxmargin.algorithms.batch.sifting import sifted_points
 from maxmargin.fit.deadline import Deadline
 from maxmargin.numerics.stop_check import StopCheck, seconds_left
 from maxmargin.problem.problem import Problem
@@ -226,7 +226,7 @@ def test_interior_points_of_wide_rows_make_no_matrix_of_the_columns(kind, loss):
     ones = np.ones(y.size)
     tracemalloc.start()
     problem = Problem(loss, 1.0)
-    *_, last = narrowed_points(problem, rows, y.astype(float), ones)
+    *_, last = sifted_points(problem, rows, y.astype(float), ones)
     w, b, alpha = last[:3]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -252,7 +252,7 @@ def test_interior_points_that_are_left_within_a_step_are_feasible(after):
     asked = itertools.count()
     problem, signs, ones = Problem("hinge", 1.0), y.astype(float), np.ones(y.size)
     points = list(interior_points(problem, X, signs, ones, lambda: next(asked) >= after))
-    w, b, alpha = points[-1][1]
+    w, b, alpha = points[-1][:3]
     assert np.isfinite(w).all()
     assert np.isfinite(b)
     assert ((alpha >= 0.0) & (alpha <= 1.0)).all()

@@ -140,7 +140,7 @@ def steps_to(task: Task, gap: float) -> int:
         return False
 
     lower, upper = -np.inf, np.inf
-    for _, (w, b, alpha) in interior_points(task.problem, task.patterns.X, task.y, task.weights, asked):
+    for w, b, alpha, *_ in interior_points(task.problem, task.patterns.X, task.y, task.weights, asked):
         lower, upper = max(lower, dual_point(task, alpha)[1]), min(upper, primal_point(task, w, b)[2])
         if task.problem.gap(lower, upper) <= gap:
             break

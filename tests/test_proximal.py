@@ -17,7 +17,7 @@ from scipy.optimize import minimize_scalar
 
 import maxmargin.fit.certifier
 from maxmargin import MaxMarginClassifier, Problem, ProximalPoint, Status, verify
-from maxmargin.algorithms.batch import sifting as narrowing
+from maxmargin.algorithms.batch import sifting
 from maxmargin.algorithms.batch.centred_rows import centred_rows
 from maxmargin.algorithms.batch.proximal_point import SETTINGS, Start, _State, proximal_points
 from maxmargin.algorithms.batch.semismooth_steps import (
@@ -203,7 +203,7 @@ def test_a_start_near_the_optimum_is_worth_steps(steps):
     cold = len(steps)
     steps.clear()
     rows = Rows(problem, X, y, weights)
-    _, start = rows.told([(w * 1.001, b), (w * 0.9999, b)])
+    _, start = rows.grouped([(w * 1.001, b), (w * 0.9999, b)])
     *_, last = proximal_points(problem, X, y, weights, start=start)
     assert last.gap <= 1e-10
     assert len(steps) < 0.7 * cold
@@ -239,20 +239,20 @@ def test_interior_points_go_on_where_it_ends_too_early(monkeypatch):
     X, y, weights = toy(300, 4, seed=6)
     problem = Problem("hinge", 1.0)
     short = partial(proximal_points, settings=replace(SETTINGS, max_steps=3))
-    monkeypatch.setattr(narrowing, "proximal_points", short)
-    started, usual = [], narrowing.by_interior_points
-    monkeypatch.setattr(narrowing, "by_interior_points", lambda *task: started.append(1) or usual(*task))
-    *_, (gap, _) = by_proximal_points(Rows(problem, X, y, weights), None, lambda: False)
+    monkeypatch.setattr(sifting, "proximal_points", short)
+    started, usual = [], sifting.by_interior_points
+    monkeypatch.setattr(sifting, "by_interior_points", lambda *task: started.append(1) or usual(*task))
+    *_, last = by_proximal_points(Rows(problem, X, y, weights), None)
     assert started == [1]
-    assert gap <= 1e-10
+    assert last.gap <= 1e-10
 
 
 def test_wide_data_are_not_for_it(monkeypatch):
     """Fewer rows than a quarter of the columns' square: interior points from the beginning."""
-    monkeypatch.setattr(narrowing, "proximal_points", None)
+    monkeypatch.setattr(sifting, "proximal_points", None)
     X, y, weights = toy(200, 40, seed=7)
-    *_, (gap, _) = by_proximal_points(Rows(Problem("hinge", 1.0), X, y, weights), None, lambda: False)
-    assert gap <= 1e-10
+    *_, last = by_proximal_points(Rows(Problem("hinge", 1.0), X, y, weights), None)
+    assert last.gap <= 1e-10
 
 
 @pytest.mark.parametrize("patience", [0, 1, 5])
@@ -279,8 +279,8 @@ def test_units_do_not_matter(scale):
 
 class TestAlgorithm:
     def test_it_certifies(self, rules_alone, monkeypatch):
-        started, usual = [], narrowing.by_interior_points
-        monkeypatch.setattr(narrowing, "by_interior_points", lambda *task: started.append(1) or usual(*task))
+        started, usual = [], sifting.by_interior_points
+        monkeypatch.setattr(sifting, "by_interior_points", lambda *task: started.append(1) or usual(*task))
         X, y, weights = toy(3000, 5, seed=9)
         X = X * np.array([1e-3, 1.0, 30.0, 1e3, 1.0])
         model = MaxMarginClassifier(10.0, loss="hinge", algorithm="proximal-point", tol=1e-8)

@@ -19,7 +19,7 @@ from maxmargin.algorithms.batch.newton import newton_points
 from maxmargin.algorithms.batch.orthogonal import DisjointEquations, PivotedQR
 from maxmargin.algorithms.batch.quadratic_program import Whole, _Basis, _rows
 from maxmargin.algorithms.batch.semismooth_steps import GRADIENT2, MADE2, NORM2, STEEPNESS, measure
-from maxmargin.algorithms.batch.sifting import narrowed_points
+from maxmargin.algorithms.batch.sifting import sifted_points
 from maxmargin.data.rows import Patterns
 from maxmargin.engine import small_cholesky
 from maxmargin.numerics.lazy_generator import LazyGenerator
@@ -235,7 +235,7 @@ def test_few_rows_are_kept_about_their_mean(how, intercept):
 
 
 class TestBlocksOfSeveralClasses:
-    @pytest.mark.parametrize("points", [newton_points, narrowed_points])
+    @pytest.mark.parametrize("points", [newton_points, sifted_points])
     def test_solvers_take_blocks_for_rows(self, points):
         X = np.random.default_rng(9).normal(size=(80, 3)) + 5.0
         y = np.where(X[:, 0] > 5.0, 1.0, -1.0)

@@ -25,12 +25,10 @@ from maxmargin.algorithms.batch import (
     decomposition,
     generation,
     newton,
+    sifting,
 )
 from maxmargin.algorithms.batch import (
     proximal_point as proximal,
-)
-from maxmargin.algorithms.batch import (
-    sifting as narrowing,
 )
 from maxmargin.algorithms.programs import Program
 from maxmargin.fit.streaming import streams
@@ -50,7 +48,7 @@ QUESTIONS = {
 SOLVERS = {
     "lp": generation,
     "barrier": barrier,
-    "interior-point": narrowing,
+    "interior-point": sifting,
     "proximal-point": proximal,
     "newton": newton,
     "cutting-plane": cutting_plane,

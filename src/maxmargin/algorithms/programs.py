@@ -16,7 +16,7 @@ from .batch.centred_rows import centred_rows
 from .batch.generation import column_points, linear_points
 from .batch.iterate import Reached
 from .batch.newton import newton_points
-from .batch.sifting import by_proximal_points, narrowed_points
+from .batch.sifting import by_proximal_points, sifted_points
 
 if TYPE_CHECKING:
     from ..fit.run import Run
@@ -174,7 +174,7 @@ class InteriorPoint(SoftProgram):
     """
 
     name: ClassVar[str] = "interior-point"
-    points: ClassVar[Any] = staticmethod(narrowed_points)
+    points: ClassVar[Any] = staticmethod(sifted_points)
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class ProximalPoint(SoftProgram):
 
     name: ClassVar[str] = "proximal-point"
     loss: ClassVar[str | None] = "hinge"
-    points: ClassVar[Any] = staticmethod(partial(narrowed_points, solver=by_proximal_points))
+    points: ClassVar[Any] = staticmethod(partial(sifted_points, solver=by_proximal_points))
 
 
 @dataclass(frozen=True)

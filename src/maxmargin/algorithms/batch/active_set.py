@@ -25,7 +25,7 @@ from .iterate import Reached
 from .newton import newton_points
 from .orthogonal import DisjointEquations, PivotedQR
 from .quadratic_program import Quadratic
-from .sifting import by_proximal_points, narrowed_points
+from .sifting import by_proximal_points, sifted_points
 
 _linalg: Any = scipy.linalg  # whose annotations are unions of all cases
 
@@ -148,7 +148,7 @@ class _ActiveSetSearch:
         if problem.loss == "squared_hinge":
             found = newton_points(*task, enough)
         else:
-            found = narrowed_points(*task, by_proximal_points, enough)
+            found = sifted_points(*task, by_proximal_points, enough)
         last, gap = Point(np.zeros(qp.shape[0]), np.zeros(qp.shape[1]), np.zeros(len(qp.e))), np.inf
         before: np.ndarray | None = None
         for reached in found:

@@ -31,7 +31,7 @@ import numpy as np
 from ...problem.problem import Problem
 from .centred_rows import centred_rows
 from .cholesky import factor
-from .iterate import Point
+from .iterate import Reached
 
 if TYPE_CHECKING:
     from .quadratic_program import Quadratic
@@ -48,9 +48,6 @@ SHORT = 1e-10
 CLOSE, FLAT = 1e-13, 1e-12
 # Small programs: an error that has grown by this factor over the least (or over 1e-9) does not come back.
 WORSE = 1e6
-# Small programs: rows are eliminated where they are fewer than columns and columns are more than this. Eliminating
-# columns has more digits, and up to so many it takes no longer.
-FEW_COLUMNS = 100
 # Small programs: corrections of each solution of the linear system, at most: they end where the residual no longer
 # halves. Free rows have tiny T, and products of nearly dependent columns lose digits. Each costs n d, beside n d^2 of
 # the factor. With 5 of them 190 of the 192 fits of docs/harsh.md are certified; with 2, 3 or 10 as many or fewer.
@@ -267,8 +264,7 @@ class DenseSystem(System):
         return qp.E.T @ (qp.e / (qp.E @ (1.0 / qp.lengths))) / qp.lengths  # on the equations
 
     def solver(self, T: np.ndarray, interrupted: Callable[[], bool]) -> Solve | None:
-        n, d = self.qp.shape
-        rough = super().solver(T, interrupted) if d <= max(n, FEW_COLUMNS) else self._row_solver(T)
+        rough = super().solver(T, interrupted)
         if rough is None:
             return None
 
@@ -283,25 +279,6 @@ class DenseSystem(System):
                 da, dz = rough(*left)
                 a, z, before = a + da, z + dz, size
             return a, z
-
-        return solve
-
-    def _row_solver(self, T: np.ndarray) -> Solve | None:
-        """The same by eliminating w = A'a + s: (A A' + T) a + E' beta = r - A s, E a = -s of the multipliers."""
-        A, E, d = self.qp.A, self.qp.E, self.qp.shape[1]
-        M = A @ A.T
-        M.flat[:: len(M) + 1] += T
-        solved = factor(M)
-        if solved is None:
-            return None
-        F = solved(E.T) if len(E) else E.T
-        G = E @ F
-
-        def solve(r: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            a = solved(r - A @ s[:d])
-            beta = np.linalg.solve(G, E @ a + s[d:]) if len(E) else s[d:]
-            a = a - F @ beta
-            return a, np.append(A.T @ a + s[:d], beta)
 
         return solve
 
@@ -380,16 +357,14 @@ class RowSystem(System):
         rows = np.arange(share.size, dtype=np.uint32)
         return self.blocks.regularised(self.blocks.all_products(share, rows, self.interrupted))
 
-    def gap(self, look: Look) -> float:
-        """Return the relative gap of an iterate; inf where its dual variables prove nothing."""
+    def reached(self, look: Look, tol: float) -> Reached:
+        """Return the point of an iterate in the problem's own units; its gap is inf where it proves nothing."""
         a, D = look.point.a, self.D
         slack = np.maximum(1.0 - look.scores, 0.0)
         loss = 0.5 * float(slack @ (slack / D)) if D.any() else float(self.c @ slack)
-        return self.blocks.gap(look.point.z, look.made, loss, float(a.sum()) - 0.5 * float(a @ (D * a)))
-
-    def restored(self, point: Iterate) -> Point:
-        """Return (w, b, alpha) in the problem's own units."""
-        return *self.blocks.primal(point.z), point.a / self.unit2
+        dual = float(a.sum()) - 0.5 * float(a @ (D * a))
+        gap = self.blocks.gap(look.point.z, look.made, loss, dual)
+        return Reached(*self.blocks.primal(look.point.z), a / self.unit2, gap, tol > 0.0 and gap <= tol)
 
 
 def interior_points(
@@ -399,8 +374,8 @@ def interior_points(
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
     tol: float = 0.0,
-) -> Iterator[tuple[float, Point]]:
-    """Yield points (w, b, alpha) of a soft margin at p = 2 with their relative gaps, nearer and nearer to the optimum.
+) -> Iterator[Reached]:
+    """Yield points (w, b, alpha) of a soft margin at p = 2, nearer and nearer to the optimum.
 
     Parameters
     ----------
@@ -418,14 +393,14 @@ def interior_points(
     system = RowSystem(problem, X, y, weights, interrupted)
     shown, least, pending = 1.0, np.inf, None
     for look in iterates(system, interrupted):
-        gap = system.gap(look)
-        if gap > LOST * least and least < SHARP:
+        point = pending = system.reached(look, tol)
+        if point.gap > LOST * least and least < SHARP:
             return
-        least, pending = min(gap, least), (gap, look)
-        if gap <= max(FEWER * shown, ROUNDING) or gap <= tol < shown:
-            shown, pending = gap, None
-            yield gap, system.restored(look.point)
-            if gap <= ROUNDING:
+        least = min(point.gap, least)
+        if point.gap <= max(FEWER * shown, ROUNDING) or point.gap <= tol < shown:
+            shown, pending = point.gap, None
+            yield point
+            if point.gap <= ROUNDING:
                 return
     if pending is not None:
-        yield pending[0], system.restored(pending[1].point)
+        yield pending

@@ -35,7 +35,8 @@ from .centred_rows import (
 )
 
 AT_ONCE = 2e8  # products of entries between two looks at the clock
-WIDE, LEAST = 2, 500  # columns a row, and columns, beyond which rows are told by their own coefficients
+# Columns up to which rows are never wide: eliminating columns has more digits, and takes no longer then.
+MAX_NARROW = 100
 # share of the longest row that a row's own part must have at least, to be told by products
 INDEPENDENT = 1e-4
 FAR = 0.1  # a column whose spread is less than this share of its size is centred
@@ -245,8 +246,8 @@ class Whole:
 
 
 def is_wide(n: int, d: int) -> bool:
-    """Are rows so long that they are told by their own coefficients?"""
-    return d > max(WIDE * n, LEAST)
+    """Return whether to replace n rows of d columns by their n coordinates in a basis of their span."""
+    return d > max(n, MAX_NARROW)
 
 
 class _Basis:

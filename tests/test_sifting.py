@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from oracle import optimum
 
 from maxmargin import Problem
-from maxmargin.algorithms.batch import sifting as narrowing
+from maxmargin.algorithms.batch import sifting
 from maxmargin.algorithms.batch.semismooth import SemismoothNewton
 from maxmargin.algorithms.batch.sifting import (
     Rows,
-    _leaving,
     _samples,
+    _solve_grouped,
     by_interior_points,
     by_proximal_points,
-    narrowed_points,
+    sifted_points,
 )
 from maxmargin.certificates.rows import certify
 from maxmargin.certificates.sample import Sample
@@ -33,10 +33,10 @@ SOLVERS = (by_interior_points, by_proximal_points)
 @pytest.fixture
 def small(monkeypatch):
     """Samples small enough for data that Clarabel can solve, and no way to fall back on all rows."""
-    monkeypatch.setattr(narrowing, "ROWS", 20)
-    monkeypatch.setattr(narrowing, "EACH", 1)
-    monkeypatch.setattr(narrowing, "MANY", 0.9)
-    monkeypatch.setattr(narrowing, "FEW", 0)
+    monkeypatch.setattr(sifting, "ROWS", 20)
+    monkeypatch.setattr(sifting, "ROWS_A_COLUMN", 1)
+    monkeypatch.setattr(sifting, "MAX_SHARE", 0.9)
+    monkeypatch.setattr(sifting, "FEW_ENTRIES", 0)
 
 
 def toy(n: int, d: int, seed: int = 0, noise: float = 1.0):
@@ -72,7 +72,7 @@ def test_it_ends_at_the_optimum(small, trouble, intercept, C, solver):
         X = X.astype(np.float32).astype(float)
     stored = {"sparse": sp.csr_array, "float32": np.float32}.get(trouble, np.asarray)(X)
     problem = Problem("hinge", C, intercept=intercept, intercept_scaling=2.0)
-    points = narrowed_points(problem, stored, y, weights, solver=solver)
+    points = sifted_points(problem, stored, y, weights, solver=solver)
     lower, upper = gap_at_the_end(problem, stored, y, weights, points)
     truth = optimum(problem, X, y, weights)
     assert upper - lower <= 1e-7 * upper
@@ -98,7 +98,7 @@ def test_wrong_groups_are_left(seed, scales, C, intercept, lines, solver):
     rows = Rows(problem, X, y, weights)
     groups = rng.integers(-1, 6, size=y.size) * 2 + (y > 0.0)
     groups = np.where(groups < 0, -1, groups)
-    points = [point for _, point in _leaving(rows, groups, None, lambda: False, solver)]
+    points = list(_solve_grouped(rows, groups, None, solver))
     lower, upper = gap_at_the_end(problem, X, y, weights, points)
     assert upper - lower <= 1e-6 * upper
 
@@ -107,8 +107,8 @@ def test_groups_restrict_the_dual():
     """A share of the caps of a group is as much in its mean: the same w, the same sums, weights within caps."""
     X, y, weights = toy(200, 3)
     rows = Rows(Problem("hinge", 2.0), X, y, weights)
-    z = rows.margins((np.ones(3), 0.1))
-    groups = rows.told([(np.ones(3), 0.0), (np.ones(3), 0.1)])[0]
+    z = rows.margins(np.ones(3), 0.1)
+    groups = rows.grouped([(np.ones(3), 0.0), (np.ones(3), 0.1)])[0]
     few, stands = rows.merged(groups)
     alone = groups < 0
     assert 0 < np.count_nonzero(alone) < 100
@@ -140,7 +140,7 @@ def test_samples_are_of_both_classes_and_nested():
 def test_the_gap_that_is_asked_for_is_shown_at_once(sampled, intercept, solver, monkeypatch):
     """The first point that is said to be near is so. Of all rows it comes sooner than where the gap is not told."""
     if sampled:
-        monkeypatch.setattr(narrowing, "FEW", 0)
+        monkeypatch.setattr(sifting, "FEW_ENTRIES", 0)
     X, y, weights = toy(20_000, 3, noise=0.5)
     problem = Problem("hinge", 1.0, intercept=intercept)
     sample, asked, advance = Sample(X, y, weights), [], SemismoothNewton.advance
@@ -155,7 +155,7 @@ def test_the_gap_that_is_asked_for_is_shown_at_once(sampled, intercept, solver, 
     def steps(tol, told):
         """Until there is a point as near; some are taken between two looks at the deadline."""
         asked.clear()
-        for point in narrowed_points(problem, X, y, weights, lambda: asked.append(1), solver, told):
+        for point in sifted_points(problem, X, y, weights, lambda: asked.append(1), solver, told):
             if told:
                 assert point.near is (point.gap <= tol)
             else:
@@ -180,7 +180,7 @@ def test_few_rows_are_solved_for():
         return by_interior_points(rows, *others)
 
     problem = Problem("hinge", 1.0)
-    points = narrowed_points(problem, X, y, weights, solver=solver)
+    points = sifted_points(problem, X, y, weights, solver=solver)
     lower, upper = gap_at_the_end(problem, X, y, weights, points)
     assert upper - lower <= 1e-8 * upper
     assert max(sizes) <= 0.2 * y.size
@@ -189,9 +189,9 @@ def test_few_rows_are_solved_for():
 def test_memory_is_a_part_of_the_data():
     X, y, weights = toy(60_000, 100)
     problem = Problem("hinge", 1.0)
-    next(narrowed_points(problem, X[:100], y[:100], weights[:100]))  # compiled
+    next(sifted_points(problem, X[:100], y[:100], weights[:100]))  # compiled
     tracemalloc.start()
-    for _ in islice(narrowed_points(problem, X, y, weights), 3):
+    for _ in islice(sifted_points(problem, X, y, weights), 3):
         pass
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -201,7 +201,7 @@ def test_memory_is_a_part_of_the_data():
 @pytest.mark.parametrize("after", [0, 5, 60])
 def test_it_stops_when_it_is_told_to(after, monkeypatch):
     """In the samples or after them: one more step each, and a point of the whole problem; none before the first."""
-    monkeypatch.setattr(narrowing, "FEW", 0)
+    monkeypatch.setattr(sifting, "FEW_ENTRIES", 0)
     X, y, weights = toy(20_000, 3)
     asked = []
 
@@ -210,7 +210,7 @@ def test_it_stops_when_it_is_told_to(after, monkeypatch):
         return len(asked) > after
 
     problem = Problem("hinge", 1.0)
-    found = list(narrowed_points(problem, X, y, weights, interrupted))
+    found = list(sifted_points(problem, X, y, weights, interrupted))
     assert len(asked) <= after + 8
     assert bool(found) is (after > 5)
     if not found:
@@ -224,13 +224,13 @@ def test_it_stops_when_it_is_told_to(after, monkeypatch):
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("where", ["told", "merged"])
+@pytest.mark.parametrize("where", ["grouped", "merged"])
 def test_what_samples_tell_is_a_point_where_time_ends_there(where, solver, intercept, monkeypatch):
     """Before the first step with all rows: near the optimum, whether or not a solver has begun with them."""
-    monkeypatch.setattr(narrowing, "FEW", 0)
+    monkeypatch.setattr(sifting, "FEW_ENTRIES", 0)
     X, y, weights = toy(20_000, 3)
     problem = Problem("hinge", 1.0, intercept=intercept)
-    best = gap_at_the_end(problem, X, y, weights, narrowed_points(problem, X, y, weights, solver=solver))[1]
+    best = gap_at_the_end(problem, X, y, weights, sifted_points(problem, X, y, weights, solver=solver))[1]
     usual, over = getattr(Rows, where), []
 
     def until_here(rows, *task):
@@ -239,7 +239,7 @@ def test_what_samples_tell_is_a_point_where_time_ends_there(where, solver, inter
         return usual(rows, *task)
 
     monkeypatch.setattr(Rows, where, until_here)
-    found = list(narrowed_points(problem, X, y, weights, lambda: bool(over), solver))
+    found = list(sifted_points(problem, X, y, weights, lambda: bool(over), solver))
     assert len(found) <= 2
     lower, upper = gap_at_the_end(problem, X, y, weights, found)
     assert 0.0 < lower <= best <= upper < 1.01 * best
