@@ -13,7 +13,13 @@ from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
 from maxmargin import Problem
 from maxmargin.algorithms.batch import decomposition, kernel_rows
-from maxmargin.algorithms.batch.decomposition import argmax, decomposed_points, largest, pairs, singles
+from maxmargin.algorithms.batch.decomposition import (
+    argmax,
+    decomposed_points,
+    largest,
+    solve_by_coordinates,
+    solve_by_pairs,
+)
 from maxmargin.algorithms.batch.kernel_rows import BLOCK, KernelRows
 from maxmargin.fit.tracker import GramTracker
 from maxmargin.kernels.functions import (
@@ -109,7 +115,7 @@ def test_kernels_are_those_of_scikit_learn(kernel, dtype, store):
     ("loss", "C"), [*product(("hinge", "squared_hinge"), (0.1, 1.0, 100.0)), ("hinge", np.inf)]
 )
 def test_the_optimum_lies_between_the_bounds(monkeypatch, loss, C, intercept, size, tol):
-    monkeypatch.setattr(decomposition, "SET", size)
+    monkeypatch.setattr(decomposition, "SET_SIZE", size)
     problem = Problem(loss, C, intercept=intercept, intercept_scaling=0.7)
     for seed in range(examples(1, 2)):
         X, y, weights = rings(60, seed, noise=0.0 if problem.hard else 0.3)
@@ -150,7 +156,7 @@ def test_a_small_budget_leads_to_the_same_optimum(megabytes):
     assert exact[0] <= upper
 
 
-@pytest.mark.parametrize("inner", [pairs, singles])
+@pytest.mark.parametrize("inner", [solve_by_pairs, solve_by_coordinates])
 def test_without_curvature_and_caps_steps_are_finite(inner):
     """Zero rows of both classes have no margin: their dual weights grow, and stay numbers."""
     y, alpha, gradient = np.array([1.0, -1.0]), np.zeros(2), -np.ones(2)
@@ -159,7 +165,7 @@ def test_without_curvature_and_caps_steps_are_finite(inner):
     assert np.isfinite(gradient).all()
     assert alpha.sum() > 1e10
     X = np.vstack([np.zeros((2, 2)), np.eye(2)])
-    problem = Problem("hinge", np.inf, intercept="free" if inner is pairs else "none")
+    problem = Problem("hinge", np.inf, intercept="free" if inner is solve_by_pairs else "none")
     points = decomposed_points(
         problem, KernelRows(Linear(), X, 1.0), np.array([1.0, -1.0, 1.0, -1.0]), np.ones(4)
     )
@@ -235,7 +241,7 @@ def test_one_precision_throughout():
 
 
 def test_rows_are_computed_once_where_the_budget_allows(monkeypatch):
-    monkeypatch.setattr(decomposition, "SET", 16)
+    monkeypatch.setattr(decomposition, "SET_SIZE", 16)
     X, y, weights = rings(300, 2)
     rows = KernelRows(Gaussian(0.4), X, 100.0)
     ends(Problem("hinge", 1.0), rows, y, weights, 1e-4)
@@ -278,22 +284,20 @@ def test_rows_of_one_call_do_not_leave_for_each_other():
 
 @pytest.mark.parametrize("n", [900, 1300, 2500])
 def test_whatever_is_asked_for_is_there(n, monkeypatch):
-    """Requests of few rows and of many, beside rows that are expected, against products by themselves."""
-    monkeypatch.setattr(kernel_rows, "OLD", 3)
+    """Requests of few rows and of many, against products by themselves."""
+    monkeypatch.setattr(kernel_rows, "STALE_AFTER", 3)
     rng = np.random.default_rng(n)
     X = rng.integers(-9, 10, size=(n, 2)).astype(float)
     K = X @ X.T
     for _ in range(15):
         rows = KernelRows(Linear(), X, 0.0)
         for _ in range(8):
-            for _ in range(rng.integers(0, 3)):
-                rows.expect(rng.permutation(n)[: rng.integers(1, 300)])
             wanted = rng.permutation(n)[: rng.integers(1, rng.choice([5, 200, rows.most]) + 1)]
             slots = rows.slots(wanted)
             assert slots.min() >= 0
             assert np.array_equal(rows.rows[slots], K[wanted])
             some = rng.permutation(n)[:20]
-            assert np.array_equal(rows.square(some), K[np.ix_(some, some)])
+            assert np.array_equal(rows.submatrix(some), K[np.ix_(some, some)])
 
 
 def test_a_working_set_begins_with_the_worst():
@@ -322,7 +326,7 @@ def test_a_start_is_gone_on_from():
 
 
 def test_time_is_heard(monkeypatch):
-    monkeypatch.setattr(decomposition, "SET", 4)
+    monkeypatch.setattr(decomposition, "SET_SIZE", 4)
     X, y, weights = rings(100, 6)
     asked = iter(range(100))
     points = decomposed_points(
@@ -354,7 +358,7 @@ def test_a_square_of_rows_that_are_kept_in_part():
         rows = KernelRows(kernel, given, 10.0)
         rows.slots(np.arange(0, 200, 3))
         wanted = np.arange(5, 190, 2)
-        np.testing.assert_allclose(rows.square(wanted), K[np.ix_(wanted, wanted)], atol=1e-14)
+        np.testing.assert_allclose(rows.submatrix(wanted), K[np.ix_(wanted, wanted)], atol=1e-14)
         assert rows.computed == 67
 
 
@@ -368,26 +372,6 @@ def test_the_bounds_of_every_iterate_enclose_the_optimum():
         assert points.lower <= exact[1]
         assert exact[0] <= points.upper
     assert points.gap <= 1e-6
-
-
-def test_rows_that_are_expected():
-    """They are computed with the next that are asked for, a block at most, and no row leaves for them."""
-    X = np.random.default_rng(0).normal(size=(1500, 3))
-    rows = KernelRows(Gaussian(1.0), X, 0.1)  # two blocks are kept
-    rows.expect(np.arange(100, 200))
-    rows.expect(np.arange(150, 800))
-    first = rows.slots(np.arange(10))
-    assert rows.computed == BLOCK
-    np.testing.assert_allclose(rows.rows[first], Gaussian(1.0).block(X[:10], X))
-    rows.slots(np.arange(100, 200))
-    assert rows.computed == BLOCK
-    rows.slots(np.arange(700, 800))
-    assert rows.computed == 10 + 700
-    rows.expect(np.arange(800, 1500))
-    rows.slots(np.arange(1499, 1500))
-    assert rows.computed == 2 * BLOCK == rows.most
-    rows.slots(np.arange(10))
-    assert rows.computed == 2 * BLOCK
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -341,8 +341,6 @@ def working_sets(run: GramRun) -> Iterator[None]:
     task, tracker, idle, nearest = run.task, run.tracker, 0, np.inf
     before = np.zeros(task.y.size) if task.start is None else task.start
     for point in run.rule(task.problem, task.rows, task.y, task.weights, run.interrupted, task.start):
-        if point is None:
-            continue
         tracker.evaluate(point.alpha, point.scores)
         apart = tracker.upper - (max(tracker.lower, 0.0) if task.problem.hard else tracker.lower)
         # bounds that cross are rounding, of which more sets bring no less

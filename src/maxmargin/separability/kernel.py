@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.batch.decomposition import SET, decomposed_points
+from ..algorithms.batch.decomposition import SET_SIZE, decomposed_points
 from ..algorithms.batch.kernel_rows import KernelRows
 from ..certificates.certificate import Certificate
 from ..certificates.expansions import KernelPoint, KernelProblem
@@ -83,7 +83,7 @@ def kernel_trivial_certificate(
 
 def set_budget(n: int) -> int:
     """Return the working sets that a search on n rows solves before it ends, where no `max_time` is given."""
-    return min(int(WORK / (VISITS * n * min(n, SET))), MAX_SETS) + MIN_SETS
+    return min(int(WORK / (VISITS * n * min(n, SET_SIZE))), MAX_SETS) + MIN_SETS
 
 
 @dataclass(eq=False)

@@ -1,11 +1,15 @@
-"""Decomposition of large kernel problems: a working set at a time, solved by sequential minimal optimisation.
+"""Decomposition of kernel problems: one working set after another, each solved by sequential minimal optimisation.
 
-The dual in the form min 1/2 a'Qa - sum a, 0 <= a <= cap, y'a = const where there is a free intercept; Q = y y' K, the
-gradient g = Qa - 1.
+The dual is solved in the form ::
 
-The rows that violate optimality most make a small problem, which sequential minimal optimisation solves on a matrix
-that fits into the cache of the processor; then the gradient of all is updated with whole kernel rows. Rows between
-their bounds stay for the next set.
+    minimise 1/2 a'Qa - sum a,    0 <= a <= cap,    and y'a = const where there is a free intercept
+
+with Q_ij = y_i y_j k(x_i, x_j) and the gradient g = Qa - 1. The squared hinge adds delta_i^2 to the diagonal of the
+kernel matrix, an augmented intercept rho^2 to each of its entries.
+
+The rows that violate the optimality conditions most form the working set. Sequential minimal optimisation solves its
+subproblem on a small submatrix of the kernel matrix (32 MB at most). The gradient of all rows is then
+updated with whole kernel rows. Rows between their bounds stay in the next working set.
 
 References
 ----------
@@ -18,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -28,25 +32,32 @@ from ...problem.problem import Problem
 from ..base import Bias, Facts, Plan
 from .kernel_rows import KernelRows, add_rows
 
-if TYPE_CHECKING:
-    pass
+# Where no other source is given, values are those that the data sets of docs/regimes.md were solved with.
 
-SET = 2048  # rows of a working set
-NEW = 0.25  # share of it that is new, at most; and half as many as rows are free, but not
-FEW = 128  # less than these
-FIRST = 64  # rows of a class that begin, evenly spread, where nothing is known
-SHARE = 0.01  # of the violation of all, at which a working set is left
-STEPS = 50  # for each row of a working set, at most
-LONGER, LONGEST = 2.0, 1e6  # multiples of dual weights without caps that are worth it, and that numbers bear
-LITTLE = float(np.finfo(float).smallest_subnormal)
-LEAST = 1e-13  # a violation, relative to the largest entry of the gradient, that is rounding
-
-# curvature, relative to the largest on the diagonal, that counts as none: ten roundings of such an entry
-TINY = 1e-14
+# Rows of a working set: a larger one needs fewer updates of the whole gradient, but more steps, on a larger submatrix.
+SET_SIZE = 2048
+# Rows that enter a working set: at most this share of it, and at most half as many as there are rows between their
+# bounds, or MIN_ENTERING if these are few. With more, rows between their bounds have to leave the set.
+ENTERING_SHARE = 0.25
+MIN_ENTERING = 128
+FIRST_ROWS = (
+    64  # about so many rows of each class form the first working set: at a = 0 all gradients are equal
+)
+# A subproblem ends at this share of the violation over all rows: a more exact solution is changed by the next sets.
+SUBPROBLEM_SHARE = 0.01
+STEPS_PER_ROW = 50  # limit on the steps of a subproblem, for each of its rows: it is not interrupted
+# Multiples of the dual variables of a hard margin: smaller ones than MIN_MULTIPLE gain less than the next working set
+# does; MAX_MULTIPLE bounds the growth where there is no separator, so that numbers stay finite for many sets.
+MIN_MULTIPLE, MAX_MULTIPLE = 2.0, 1e6
+LEAST_POSITIVE = float(np.finfo(float).smallest_subnormal)
+ROUNDING_VIOLATION = 1e-13  # a violation that is rounding, relative to the largest entry of the gradient
+# Curvature, relative to the largest on the diagonal, that counts as none: the difference K_ii + K_jj - 2 K_ij is
+# rounding below some tens of roundings of such an entry.
+FLAT = 1e-14
 
 
 class Point(NamedTuple):
-    """Dual weights, and the scores sum_j alpha_j y_j k(x_j, x_i) of every row, own coordinates left out."""
+    """Dual variables, and the scores sum_j alpha_j y_j k(x_j, x_i) of all rows (rho^2 and delta_i^2 left out)."""
 
     alpha: np.ndarray
     scores: np.ndarray
@@ -56,13 +67,13 @@ class Point(NamedTuple):
 class Decomposition:
     """Working sets of the rows that violate optimality most, each solved by sequential minimal optimisation.
 
-    It solves every kernel problem, and knows patterns by their kernel alone: the attributes are those of `Algorithm`.
+    It solves every kernel problem and uses patterns only through the kernel. Its attributes are those of `Algorithm`.
     """
 
     name: ClassVar[str] = "decomposition"
     schedule: ClassVar[str] = "working-sets"
     convergent: ClassVar[bool] = True
-    shuffle: ClassVar[bool] = True  # needs no order of the rows
+    shuffle: ClassVar[bool] = True  # no order of the rows is kept, so that equal rows may be merged
     bias: ClassVar[Bias] = Bias.OWN
     scale: ClassVar[Any] = Unscaled
 
@@ -71,8 +82,8 @@ class Decomposition:
         return None
 
     def plan(self, facts: Facts) -> Plan:
-        """Return the solver in the place of a rule, the same for every problem."""
-        return Plan(rule=decomposition, unit=1.0)
+        """Return the plan, the same for every problem: the solver `decomposed_points` takes the place of a rule."""
+        return Plan(rule=decomposed_points, unit=1.0)
 
 
 def decomposed_points(
@@ -83,102 +94,88 @@ def decomposed_points(
     interrupted: Callable[[], bool] = lambda: False,
     start: np.ndarray | None = None,
 ) -> Iterator[Point]:
-    """Solve a kernel problem; a point after every working set.
+    """Yield the iterates of a kernel problem, one after every working set.
 
     Parameters
     ----------
     problem : Problem
-        p = 2. Hard margin: the dual weights grow to those of the canonical form, and without bound where there is no
-        separator.
+        p = 2. With a hard margin, the dual variables grow to those of the canonical form, and without bound where
+        there is no separator.
     rows : KernelRows
     y : ndarray of shape (n,), entries -1.0 and 1.0
-        Both classes, where the intercept is free.
+        Both classes occur where the intercept is free.
     weights : ndarray of shape (n,)
-        Sample weights. Rows of weight 0 cost nothing; their dual weights and scores are 0.
+        Sample weights. Dual variables and scores of rows of weight 0 are 0.
     interrupted : callable
-        Is it time to stop? Asked between working sets.
+        Whether to stop; called before every working set.
     start : ndarray of shape (n,), default=None
-        Dual weights to begin with; feasible. None: 0.
+        Feasible dual variables of the first iterate; None for 0.
 
     Yields
     ------
     Point
-        The one to begin with, unless it is 0, and one after every set. Ends when no pair violates optimality beyond
-        rounding.
+        The start, unless it is 0, and one point after every working set. Ends when no pair of rows violates the
+        optimality conditions beyond rounding.
     """
-    for point in decomposition(problem, rows, y, weights, interrupted, start):
-        if point is not None:
-            yield point
-
-
-def decomposition(
-    problem: Problem,
-    rows: KernelRows,
-    y: np.ndarray,
-    weights: np.ndarray,
-    interrupted: Callable[[], bool] = lambda: False,
-    start: np.ndarray | None = None,
-) -> Iterator[Point | None]:
-    """The points, and None where rows of the kernel are expected: others on the same rows may say theirs before."""
     used = np.flatnonzero(weights > 0.0)
     if used.size < rows.n:
         begin = None if start is None else start[used]
-        for point in decomposition(problem, rows.part(used), y[used], weights[used], interrupted, begin):
-            yield None if point is None else Point(*(_spread(values, used, rows.n) for values in point))
+        for point in decomposed_points(problem, rows.part(used), y[used], weights[used], interrupted, begin):
+            yield Point(*(_scatter(values, used, rows.n) for values in point))
         return
-    caps, own, constant = problem.caps(weights), problem.delta2(weights), problem.rho**2
+    caps, delta2, constant = problem.caps(weights), problem.delta2(weights), problem.rho**2
     alpha = np.zeros(rows.n) if start is None else np.minimum(start, caps)
     scores = rows.product(alpha * y) if alpha.any() else np.zeros(rows.n)
     if alpha.any():
         yield Point(alpha.copy(), scores.copy())
-    inner = pairs if problem.free else singles
+    solve = solve_by_pairs if problem.free else solve_by_coordinates
     chosen = np.flatnonzero((alpha > 0.0) & (alpha < caps))
     while not interrupted():
-        gradient = y * scores + own * alpha + constant * y * float(alpha @ y) - 1.0
-        chosen, violation = working_set(problem, y, caps, alpha, gradient, chosen, min(SET, rows.most))
-        if chosen.size > 2 * FIRST and not alpha.any():
-            chosen = _some_of_each(y)
-        if chosen.size == 0 or violation <= LEAST * float(np.abs(gradient).max()):
+        gradient = y * scores + delta2 * alpha + constant * y * float(alpha @ y) - 1.0
+        chosen, violation = working_set(problem, y, caps, alpha, gradient, chosen, min(SET_SIZE, rows.most))
+        if chosen.size > 2 * FIRST_ROWS and not alpha.any():
+            chosen = _first_working_set(y)
+        if chosen.size == 0 or violation <= ROUNDING_VIOLATION * float(np.abs(gradient).max()):
             return
-        small = rows.square(chosen) + constant
-        small.flat[:: chosen.size + 1] += own[chosen]
-        part, goal, most = alpha[chosen], SHARE * violation, STEPS * chosen.size
-        room = np.empty((6, chosen.size))
-        if inner(small, y[chosen], caps[chosen], part, gradient[chosen], goal, most, room) == 0:
+        small = rows.submatrix(chosen) + constant
+        small.flat[:: chosen.size + 1] += delta2[chosen]
+        part, goal, max_steps = alpha[chosen], SUBPROBLEM_SHARE * violation, STEPS_PER_ROW * chosen.size
+        workspace = np.empty((6, chosen.size))
+        if solve(small, y[chosen], caps[chosen], part, gradient[chosen], goal, max_steps, workspace) == 0:
             return
-        del small  # which is large, and others have theirs meanwhile
-        moved = part != alpha[chosen]  # only of these whole rows are needed
+        del small  # 32 MB, not needed while the point is evaluated
+        moved = part != alpha[chosen]  # whole kernel rows are needed only for these
         change = ((part - alpha[chosen]) * y[chosen])[moved]
         alpha[chosen] = part
-        rows.expect(chosen[moved])
-        yield None
         add_rows(rows.rows, rows.slots(chosen[moved]), change, scores)
         if problem.hard:
-            longer = _multiple(y, alpha, scores, constant)
-            alpha, scores = longer * alpha, longer * scores
+            multiple = _hard_margin_multiple(y, alpha, scores, constant)
+            alpha, scores = multiple * alpha, multiple * scores
         yield Point(alpha.copy(), scores.copy())
 
 
-def _multiple(y: np.ndarray, alpha: np.ndarray, scores: np.ndarray, constant: float) -> float:
-    """The multiple of dual weights without caps that is best, where it is much: steps would only creep there.
+def _hard_margin_multiple(y: np.ndarray, alpha: np.ndarray, scores: np.ndarray, constant: float) -> float:
+    """Return the t that maximises the dual objective at t alpha, without caps; 1 where t is at most MIN_MULTIPLE.
 
-    Where there is no separator patterns cancel, and every multiple is better than the last.
+    Where the dual variables are far too short, single steps lengthen them slowly. The maximum of
+    t sum alpha - t^2 square / 2 is at t = sum alpha / square. Where there is no separator, the square may cancel to
+    0, and the objective grows with t without bound; t is then MAX_MULTIPLE.
     """
     total, balance = float(alpha.sum()), float(alpha @ y)
     square = float((alpha * y) @ scores) + constant * balance * balance
-    best = total / square if square > total / LONGEST else LONGEST
-    return best if best > LONGER else 1.0
+    best = total / square if square > total / MAX_MULTIPLE else MAX_MULTIPLE
+    return best if best > MIN_MULTIPLE else 1.0
 
 
-def _some_of_each(y: np.ndarray) -> np.ndarray:
-    """Rows of both classes, evenly spread."""
+def _first_working_set(y: np.ndarray) -> np.ndarray:
+    """Return the sorted places of rows of both classes, evenly spaced within each class."""
     sides = (np.flatnonzero(y > 0.0), np.flatnonzero(y < 0.0))
-    some = [side[np.arange(0, side.size, max(1, side.size // FIRST))] for side in sides]
+    some = [side[np.arange(0, side.size, max(1, side.size // FIRST_ROWS))] for side in sides]
     return np.sort(np.concatenate(some))
 
 
-def _spread(values: np.ndarray, places: np.ndarray, n: int) -> np.ndarray:
-    """These values at their places among n, 0 elsewhere."""
+def _scatter(values: np.ndarray, places: np.ndarray, n: int) -> np.ndarray:
+    """Return a vector of n entries with these values at these places, and 0 at all others."""
     out = np.zeros(n)
     out[places] = values
     return out
@@ -193,27 +190,48 @@ def working_set(
     kept: np.ndarray,
     size: int,
 ) -> tuple[np.ndarray, float]:
-    """The rows to work on next, sorted, and the largest violation of optimality of all.
+    """Select the next working set.
 
-    The worst of those that may still move come first, then those of the set before that are between their bounds.
+    Rows that violate the optimality conditions most enter first. Rows of the last working set that are between their
+    bounds fill the remaining places.
+
+    Parameters
+    ----------
+    problem : Problem
+    y, caps, alpha, gradient : ndarray of shape (n,)
+    kept : ndarray of int
+        The last working set.
+    size : int
+        Largest number of rows.
+
+    Returns
+    -------
+    chosen : ndarray of int
+        Sorted.
+    violation : float
+        The largest violation over all rows: with a free intercept max over pairs of the difference of -y g, else
+        max |g_i| over rows that may move against g_i.
     """
     ascent, high, low = -y * gradient, alpha < caps, alpha > 0.0
-    rising = np.where(np.where(y > 0.0, high, low), ascent, -np.inf)  # of the rows whose y alpha may go up
-    falling = np.where(np.where(y > 0.0, low, high), -ascent, -np.inf)  # and down
+    rising = np.where(np.where(y > 0.0, high, low), ascent, -np.inf)  # rows whose y alpha may increase
+    falling = np.where(np.where(y > 0.0, low, high), -ascent, -np.inf)  # rows whose y alpha may decrease
     inside = high & low
     free = int(np.count_nonzero(inside))
-    new = max(2, min(int(NEW * size), max(FEW, free // 2))) if kept.size else size
+    entering = size
+    if kept.size:
+        entering = max(2, min(int(ENTERING_SHARE * size), max(MIN_ENTERING, free // 2)))
     if problem.free:
         top, bottom = float(rising.max(initial=-np.inf)), -float(falling.max(initial=-np.inf))
         violation = top - bottom
-        # where the intercept seems to be: a row on its own side of it makes no pair
+        # An estimate of the intercept: at the optimum -y g equals it for all rows between their bounds. Rows with -y g
+        # below it do not rise, and rows above it do not fall.
         middle = float(ascent[inside].mean()) if free else 0.5 * (top + bottom)
         middle = min(max(middle, bottom), top)
-        worst = [largest(rising, middle, new // 2), largest(falling, -middle, new // 2)]
+        worst = [largest(rising, middle, entering // 2), largest(falling, -middle, entering // 2)]
     else:
         lack = np.maximum(rising, falling)
         violation = float(lack.max(initial=0.0))
-        worst = [largest(lack, LITTLE, new)]
+        worst = [largest(lack, LEAST_POSITIVE, entering)]
     chosen = np.zeros(y.size, dtype=bool)
     chosen[np.concatenate(worst)] = True
     stay = kept[inside[kept] & ~chosen[kept]]
@@ -222,7 +240,10 @@ def working_set(
 
 
 def largest(values: np.ndarray, least: float, most: int) -> np.ndarray:
-    """Return the places of the largest values that are at least `least`, `most` at most; of equal ones the first."""
+    """Return the places of the `most` largest values that are at least `least`; of equal values the first.
+
+    Fewer where fewer values are at least `least`. The places are in no particular order.
+    """
     places = np.flatnonzero(values >= least)
     if places.size <= most:
         return places
@@ -233,17 +254,17 @@ def largest(values: np.ndarray, least: float, most: int) -> np.ndarray:
 
 
 @compiled()
-def flattest(small):
-    """The least curvature to reckon with: steps are finite where there is none at all, and no cap either."""
+def least_curvature(small):
+    """Return a positive lower bound for curvatures, so that steps are finite without curvature and without caps."""
     largest = 0.0
     for k in range(small.shape[0]):
         largest = max(largest, small[k, k])
-    return TINY * largest if largest > 0.0 else TINY
+    return FLAT * largest if largest > 0.0 else FLAT
 
 
 @compiled()
 def argmax(value):
-    """The place of the largest value, of equal ones the first; -1 where none is more than -inf."""
+    """Return the place of the largest value, of equal ones the first; -1 where all are -inf or there are none."""
     best, place = -np.inf, -1
     for k in range(value.size):
         if value[k] > best:
@@ -252,8 +273,8 @@ def argmax(value):
 
 
 @compiled()
-def bar(k, y, cap, alpha, rising, falling):
-    """0 where y alpha of this row may go up (down), -inf where it may not."""
+def set_movable(k, y, cap, alpha, rising, falling):
+    """Set rising[k] to 0 where y alpha of row k may increase, else -inf; falling[k] likewise for a decrease."""
     high, low = alpha[k] < cap[k], alpha[k] > 0.0
     up, down = (high, low) if y[k] > 0.0 else (low, high)
     rising[k] = 0.0 if up else -np.inf
@@ -261,30 +282,47 @@ def bar(k, y, cap, alpha, rising, falling):
 
 
 @compiled()
-def pairs(small, y, cap, alpha, gradient, goal, most, room):
-    """Move pairs, which keeps sum y alpha, until no pair violates optimality by more than `goal`. (Steps.)
+def solve_by_pairs(small, y, cap, alpha, gradient, goal, max_steps, workspace):
+    """Solve the subproblem with sum y alpha fixed, by steps in two dual variables (sequential minimal optimisation).
 
-    `room` is a matrix of 6 rows to work in.
+    Of each pair, i has the largest -y g of the rows that may rise, and j the largest gain b^2 / (2 a) of the rows that
+    may fall, with b = -y_i g_i + y_j g_j and a = K_ii + K_jj - 2 K_ij (Fan, Chen, Lin, second-order selection).
+
+    Parameters
+    ----------
+    small : ndarray of shape (m, m)
+        The kernel matrix of the working set, with the constants of the problem.
+    y, cap : ndarray of shape (m,)
+    alpha, gradient : ndarray of shape (m,)
+        Overwritten with those of the solution.
+    goal : float
+        Ends when no pair violates the optimality conditions by more.
+    max_steps : int
+    workspace : ndarray of shape (6, m)
+
+    Returns
+    -------
+    steps : int
     """
     n = y.size
-    flat = flattest(small)
-    # not unpacked: so the compiler knows that they are contiguous
-    ascent, rising, falling, diagonal = room[0], room[1], room[2], room[3]
-    value, gains = room[4], room[5]
+    flat = least_curvature(small)
+    # indexed, not unpacked: the compiler then knows that the vectors are contiguous
+    ascent, rising, falling, diagonal = workspace[0], workspace[1], workspace[2], workspace[3]
+    value, gains = workspace[4], workspace[5]
     for k in range(n):
         ascent[k] = -y[k] * gradient[k]
         diagonal[k] = small[k, k]
-        bar(k, y, cap, alpha, rising, falling)
+        set_movable(k, y, cap, alpha, rising, falling)
     for k in range(n):
         value[k] = ascent[k] + rising[k]
     step = 0
-    while step < most:
-        i = argmax(value)  # the largest -y g among those that may go up
+    while step < max_steps:
+        i = argmax(value)  # the largest -y g of the rows that may rise
         if i < 0:
             break
         best, one = value[i], small[i]
         curvature = diagonal[i]
-        for k in range(n):  # j: the largest gain among those that may go down
+        for k in range(n):  # gain of row i with each row k that may fall
             b = falling[k] - ascent[k] + best
             b = b if b > 0.0 else 0.0
             a = curvature + diagonal[k] - 2.0 * one[k]
@@ -293,7 +331,7 @@ def pairs(small, y, cap, alpha, gradient, goal, most, room):
         j = argmax(gains)
         if j < 0 or not gains[j] > 0.0:
             break
-        if best - ascent[j] <= goal:  # else the largest violation is beyond the goal as well
+        if best - ascent[j] <= goal:  # otherwise the largest violation exceeds the goal, too
             violation = 0.0
             for k in range(n):
                 violation = max(violation, falling[k] - ascent[k] + best)
@@ -301,7 +339,8 @@ def pairs(small, y, cap, alpha, gradient, goal, most, room):
                 break
         a = max(curvature + diagonal[j] - 2.0 * one[j], flat)
         t = (best - ascent[j]) / a
-        # y_i alpha_i goes up by t, y_j alpha_j down by t
+        # y_i alpha_i increases and y_j alpha_j decreases by t, or less where one of them reaches its bound; the
+        # variable that reaches it is set to the bound exactly
         space = cap[i] - alpha[i] if y[i] > 0.0 else alpha[i]
         other = alpha[j] if y[j] > 0.0 else cap[j] - alpha[j]
         if t >= min(space, other):
@@ -315,8 +354,8 @@ def pairs(small, y, cap, alpha, gradient, goal, most, room):
         else:
             alpha[i] += y[i] * t
             alpha[j] -= y[j] * t
-        bar(i, y, cap, alpha, rising, falling)
-        bar(j, y, cap, alpha, rising, falling)
+        set_movable(i, y, cap, alpha, rising, falling)
+        set_movable(j, y, cap, alpha, rising, falling)
         two = small[j]
         for k in range(n):
             ascent[k] -= t * (one[k] - two[k])
@@ -328,11 +367,15 @@ def pairs(small, y, cap, alpha, gradient, goal, most, room):
 
 
 @compiled()
-def singles(small, y, cap, alpha, gradient, goal, most, room):
-    """The same without a constraint: one dual weight at a time, that of the largest gain. (Steps.)"""
+def solve_by_coordinates(small, y, cap, alpha, gradient, goal, max_steps, workspace):
+    """Solve the subproblem without an equality constraint, by steps in the dual variable of the largest gain.
+
+    Parameters and return value are those of `solve_by_pairs`; `workspace` is not used. A change t of alpha_k with the
+    curvature a = K_kk lowers the objective by -t (g_k + a t / 2).
+    """
     n = y.size
-    flat = flattest(small)
-    for step in range(most):
+    flat = least_curvature(small)
+    for step in range(max_steps):
         j = -1
         gain = 0.0
         worst = 0.0
@@ -355,4 +398,4 @@ def singles(small, y, cap, alpha, gradient, goal, most, room):
         alpha[j] = move
         for k in range(n):
             gradient[k] += y[k] * t * small[j, k]
-    return most
+    return max_steps

@@ -1,4 +1,4 @@
-"""Rows of a kernel matrix, computed in blocks and kept within a budget, the least recently used leaving first."""
+"""Rows of a kernel matrix, computed in blocks and cached within a memory budget (least recently used rows go first)."""
 
 from __future__ import annotations
 
@@ -10,29 +10,39 @@ from ...engine.jit import compiled
 from ...kernels.functions import Kernel
 from ...kernels.gram import gram_product
 
-BLOCK = 512  # rows computed at once
-OLD = 100  # turns after which a row is replaced sooner than memory is touched for the first time, which takes long
-FAIR = 0.25  # of all rows, to be kept for several problems at once
+BLOCK = 512  # rows computed at once: BLAS is as fast as with more
+# Calls of `slots` and `submatrix` after which a row that none of them asked for is stale. Stale rows are overwritten
+# before unused memory is written to: the first write to a page of memory takes longer than the next ones. Smaller, rows
+# that are needed again are computed again. Chosen on the data sets of docs/regimes.md.
+STALE_AFTER = 100
 MEGABYTE = 2**20
-STRETCH = 4096  # numbers of a sum at a time: 32 kB, which stay in the first cache while rows are added
+COLUMNS_AT_ONCE = (
+    4096  # columns of a sum of rows at a time: 32 kB of sums, which stay in the first-level cache
+)
 
 
 class KernelRows:
-    """k(x_i, .) for the rows of one matrix.
+    """Cache of the rows k(x_i, .) of the kernel matrix of one data matrix.
 
-    One cache serves all classes of a problem: the kernel does not depend on labels.
+    The kernel does not depend on the labels, so one cache serves all classes of a problem.
 
     Parameters
     ----------
     kernel : Kernel
     X : ndarray or CSR matrix of shape (n, d)
-        Float32 or float64, which is the precision of all.
+        Float32 or float64; kernel rows and the diagonal have the same precision.
     megabytes : float
-        Budget of the rows that are kept; two blocks are kept in any case.
+        Budget of the cached rows. Two blocks are cached even where they exceed it.
 
     Attributes
     ----------
+    n : int
+        Rows of the data matrix.
     diagonal : ndarray of shape (n,)
+    most : int
+        Rows that can be cached at the same time.
+    rows : ndarray of shape (most, n)
+        The cached rows, in the slots that `slots` returns.
     computed : int
         Rows computed so far.
     """
@@ -41,114 +51,108 @@ class KernelRows:
         self.kernel, self.X, self._megabytes = kernel, kernel.prepared(X), megabytes
         self.n = X.shape[0]
         self.diagonal = kernel.diagonal(self.X)
-        row = self.n * self.diagonal.dtype.itemsize
-        self.most = int(min(self.n, max(2 * BLOCK, megabytes * MEGABYTE // max(row, 1))))
-        # memory is taken by the system as rows are written, not before
+        row_bytes = self.n * self.diagonal.dtype.itemsize
+        self.most = int(min(self.n, max(2 * BLOCK, megabytes * MEGABYTE // max(row_bytes, 1))))
+        # the system assigns the memory as rows are written, not before
         self.rows = np.empty((self.most, self.n), self.diagonal.dtype)
         self.computed = 0
-        self._slot = np.full(self.n, -1, np.intp)  # of every row of the matrix
-        self._row = np.full(self.most, -1, np.intp)  # in every slot
-        self._asked = np.zeros(self.most, np.intp)  # when it was asked for last
-        self._turn = self._filled = 0
-        self._expected: list[np.ndarray] = []
-
-    @property
-    def roomy(self) -> bool:
-        """Do several problems find place for their rows, and do not take it from each other?"""
-        return self.most == self.n or (self.most >= FAIR * self.n and self._filled + BLOCK <= self.most)
-
-    def expect(self, wanted: np.ndarray) -> None:
-        """This array is asked for soon: computed with the next that is, as many rows at once cost less than few."""
-        self._expected.append(wanted)
+        self._slot_of_row = np.full(self.n, -1, np.intp)  # -1: not cached
+        self._row_in_slot = np.full(self.most, -1, np.intp)  # -1: empty
+        self._last_request = np.zeros(self.most, np.intp)  # of the row in each slot
+        self._request = self._filled = 0  # number of the current request; slots in use
 
     def slots(self, wanted: np.ndarray) -> np.ndarray:
-        """The places in `rows` of these rows of the matrix; those not kept are computed.
+        """Compute the rows of the kernel that are not cached; return the slots of all wanted rows in `rows`.
 
         Parameters
         ----------
         wanted : ndarray of int
-            Each once, and at most `most` of them: all are there together until others are asked for.
+            Distinct row numbers, at most `most`. All of these rows stay cached until the next call.
         """
-        self._turn += 1
-        found = self._slot[wanted]
-        self._asked[found[found >= 0]] = self._turn
+        self._request += 1
+        found = self._slot_of_row[wanted]
+        self._last_request[found[found >= 0]] = self._request
         missing = wanted[found < 0]
-        self._expected = [one for one in self._expected if one is not wanted]
-        if missing.size and self._expected:
-            missing = np.concatenate([missing, self._beside(missing)])
         for first in range(0, missing.size, BLOCK):
             self._compute(missing[first : first + BLOCK])
-        found = self._slot[wanted]
-        # -1 would be read as the last of all places, in silence
-        assert found.min(initial=0) >= 0, "rows that are asked for are there together"
+        found = self._slot_of_row[wanted]
+        # NumPy would take the slot -1 as the last slot, without an error
+        assert found.min(initial=0) >= 0, "all wanted rows are cached at the same time"
         return found
 
-    def square(self, wanted: np.ndarray) -> np.ndarray:
-        """k(x_i, x_j) for these i and j, in float64; rows that are not kept are not computed beyond that."""
-        found = self._slot[wanted]
-        kept, missing = np.flatnonzero(found >= 0), np.flatnonzero(found < 0)
-        self._turn += 1
-        self._asked[found[kept]] = self._turn
+    def submatrix(self, wanted: np.ndarray) -> np.ndarray:
+        """Return k(x_i, x_j) for all pairs i, j of wanted rows, in float64.
+
+        Entries of cached rows are copied. Of rows that are not cached only these entries are computed.
+        """
+        found = self._slot_of_row[wanted]
+        cached, missing = np.flatnonzero(found >= 0), np.flatnonzero(found < 0)
+        self._request += 1
+        self._last_request[found[cached]] = self._request
         out = np.empty((wanted.size, wanted.size))
-        if kept.size:
-            out[kept] = self.rows[np.ix_(found[kept], wanted)]
+        if cached.size:
+            out[cached] = self.rows[np.ix_(found[cached], wanted)]
         if missing.size:
             part = self.kernel.part(self.X, wanted[missing])
-            out[np.ix_(missing, kept)] = out[np.ix_(kept, missing)].T
+            out[np.ix_(missing, cached)] = out[np.ix_(cached, missing)].T
             out[np.ix_(missing, missing)] = self.kernel.block(part, part)
         return out
 
     def product(self, c: np.ndarray) -> np.ndarray:
-        """sum_i c_i k(x_i, x_j) for every j, c of shape (n,) or (m, n); rows that are not kept do not stay."""
-        kept = self._slot >= 0
-        out = gram_product(self.kernel, self.X, np.where(kept, 0.0, c))
+        """Return sum_i c_i k(x_i, x_j) for every row j, c of shape (n,) or (m, n).
+
+        Rows that are not cached are computed where c_i is not 0, and not added to the cache.
+        """
+        cached = self._slot_of_row >= 0
+        out = gram_product(self.kernel, self.X, np.where(cached, 0.0, c))
         for c_i, out_i in zip(np.atleast_2d(c), np.atleast_2d(out), strict=True):
-            used = np.flatnonzero(kept & (c_i != 0.0))
-            for first in range(0, used.size, BLOCK):  # sums of sums, which are rounded less
+            used = np.flatnonzero(cached & (c_i != 0.0))
+            for first in range(0, used.size, BLOCK):  # sums of partial sums have a smaller rounding error
                 some, part = used[first : first + BLOCK], np.zeros(self.n)
-                add_rows(self.rows, self._slot[some], c_i[some], part)
+                add_rows(self.rows, self._slot_of_row[some], c_i[some], part)
                 out_i += part
         return out
 
     def part(self, places: np.ndarray) -> KernelRows:
-        """The rows and the columns at these places."""
+        """Return an empty cache for the rows and columns at these places."""
         return KernelRows(self.kernel, self.kernel.part(self.X, places), self._megabytes)
 
-    def _beside(self, missing: np.ndarray) -> np.ndarray:
-        """Rows that are expected beside these: what a block has place for, as long as no row leaves for them."""
-        most = max(min(BLOCK, self.most - self._filled) - missing.size, 0)
-        some = np.setdiff1d(np.concatenate(self._expected), missing)
-        return some[self._slot[some] < 0][:most]
+    def _compute(self, missing: np.ndarray) -> None:
+        """Compute these rows and store them over stale rows, if there are enough; else in unused slots.
 
-    def _compute(self, some: np.ndarray) -> None:
-        """These rows, in the place of those not asked for the longest, where that is long or no place is left."""
-        old = np.count_nonzero(self._asked[: self._filled] < self._turn - OLD)
-        if old < some.size and self._filled + some.size <= self.most:
-            places = np.arange(self._filled, self._filled + some.size)
-            into: Any = slice(self._filled, self._filled + some.size)  # written sooner than scattered places
-            self._filled += some.size
+        Where unused slots do not suffice either, they are filled and the least recently used rows are replaced.
+        """
+        used = self._last_request[: self._filled]
+        enough_stale = np.count_nonzero(used < self._request - STALE_AFTER) >= missing.size
+        if not enough_stale and self._filled + missing.size <= self.most:
+            places = np.arange(self._filled, self._filled + missing.size)
+            into: Any = slice(
+                self._filled, self._filled + missing.size
+            )  # faster to write than scattered slots
+            self._filled += missing.size
         else:
-            if old < some.size:
-                # what is left of the memory comes first: without it, rows of this very turn might have to leave
+            if not enough_stale:
+                # unused slots have the oldest request (0), so none of the rows of this request is replaced
                 self._filled = self.most
-            into = places = np.argsort(self._asked[: self._filled], kind="stable")[: some.size]
-            gone = self._row[places]
-            self._slot[gone[gone >= 0]] = self._row[places] = -1
+            into = places = np.argsort(self._last_request[: self._filled], kind="stable")[: missing.size]
+            replaced = self._row_in_slot[places]
+            self._slot_of_row[replaced[replaced >= 0]] = self._row_in_slot[places] = -1
         if isinstance(into, slice):
-            self.kernel.fill(self.X[some], self.X, self.rows[into])
+            self.kernel.fill(self.X[missing], self.X, self.rows[into])
         else:
-            for columns, tile in self.kernel.tiles(self.X[some], self.X):
+            for columns, tile in self.kernel.tiles(self.X[missing], self.X):
                 self.rows[into, columns] = tile
-        self._slot[some], self._row[places], self._asked[places] = places, some, self._turn
-        self.computed += some.size
+        self._slot_of_row[missing], self._row_in_slot[places] = places, missing
+        self._last_request[places] = self._request
+        self.computed += missing.size
 
 
 @compiled()
 def add_rows(rows, slots, c, out):
-    """out += sum of c_k rows[slots[k]], one row after the other."""
-    for first in range(0, out.size, STRETCH):
-        part = out[first : first + STRETCH]
+    """Add sum_k c_k rows[slots[k]] to `out`, for every column in the order of k."""
+    for first in range(0, out.size, COLUMNS_AT_ONCE):
+        part = out[first : first + COLUMNS_AT_ONCE]
         for k in range(slots.size):
-            row = rows[slots[k]][first : first + STRETCH]
+            row = rows[slots[k]][first : first + COLUMNS_AT_ONCE]
             for j in range(part.size):
                 part[j] += c[k] * row[j]
