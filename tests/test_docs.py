@@ -213,9 +213,9 @@ def test_the_docstring_of_an_algorithm_says_what_its_page_needs(name):
     assert re.search(r"^Guarantee[^:]*:", text, re.M)
     assert "References\n----------" in text
     if issubclass(ALGORITHMS[name], Program):
-        assert re.search(r"^Turn:", text, re.M)
+        assert re.search(r"^Iteration:", text, re.M)
     else:
-        assert re.search(r"^Turn:", text, re.M) or ("Condition:" in text and "Update:" in text)
+        assert re.search(r"^Iteration:", text, re.M) or ("Condition:" in text and "Update:" in text)
 
 
 EXAMPLE_FILES = sorted(EXAMPLES.glob("plot_*.py"))

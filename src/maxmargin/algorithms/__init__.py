@@ -1,4 +1,4 @@
-"""ALGORITHMS: one file each, and the registries that tests, command line and docs iterate over."""
+"""The algorithms, one file each, and their registries ALGORITHMS and KERNEL_ALGORITHMS by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every incremental algorithm offers: the field's parameters, and a plan for one problem."""
+"""Interface of the algorithms: parameters, the problems that an algorithm solves, and its plan for one problem."""
 
 from __future__ import annotations
 
@@ -18,36 +18,37 @@ OTHER_NORMS = 'p=2; for another p algorithm="pumma" or "alma" (2 <= p < inf), "i
 
 
 class Bias(Enum):
-    """How an algorithm comes by an unregularised intercept."""
+    """How an algorithm finds the unregularised intercept."""
 
-    SHIFT = "a shift of all scores, moved from outside until it is right"
-    COORDINATE = "a constant coordinate of every pattern; the bounds take the best intercept for its w"
-    OWN = "learnt by the rule itself"
+    SHIFT = "a shift of all scores, updated between sweeps"
+    COORDINATE = "the weight of a constant coordinate; bounds use the best intercept for the resulting w"
+    OWN = "computed by the algorithm itself"
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What an algorithm may want to know before it plans.
+    """Facts about a problem and its data, from which an algorithm makes its plan.
 
     Attributes
     ----------
     problem : Problem
     radius2 : float
-        R^2, the largest squared norm of a pattern, constant and own coordinate included.
+        R^2, the largest squared norm of a pattern, including the constant coordinate and the slack coordinate of the
+        2-norm soft margin.
     tol : float
-        The certified gap that is asked for.
+        The certified gap at which a fit ends.
     floor : callable
-        Finds a lower bound of the largest directional margin, 0 where it finds none.
+        Returns a lower bound of the largest directional margin, 0 where a short Perceptron run finds none.
     n : int
-        Patterns.
+        Number of patterns.
     losses : float
-        The objective of a soft problem at w = 0.
+        The objective of a soft problem at w = 0, C sum s_i; 0 for hard margins.
     length2 : float, default=None
-        The largest squared Euclidean norm of a pattern, constant and own coordinate left aside; None for `radius2`.
+        The largest squared Euclidean norm of a pattern without constant and slack coordinates; None for `radius2`.
     d : int
-        Features.
+        Number of features.
     point : (ndarray of shape (d,), float), default=None
-        (w, b) to begin with.
+        (w, b) of a warm start.
     """
 
     problem: Problem
@@ -68,24 +69,25 @@ class Facts:
 
 @dataclass(frozen=True)
 class Plan:
-    """How an algorithm goes about one problem.
+    """The plan of an algorithm for one problem.
 
     Attributes
     ----------
-    rule : record
-        Threshold and step, compiled where they are called from compiled code.
+    rule : record or callable
+        Threshold and step of an online algorithm (a record, whose methods compiled code calls), or a batch solver.
     unit : float or None
-        The score that stands for a margin of one; None where the rule does not fix it, and the best
-        multiple of its weight is taken instead.
+        The score that stands for a margin of one. None where the rule does not fix it: bounds then use the best
+        multiple of w.
     then : tuple of records, default=()
-        Rules of the same kind that take over, each when all patterns are right for the one before.
+        Rules of the same kind that follow, each when no pattern violates the rule before.
     real : bool, default=False
-        May dual weights be moved to any real number between sweeps? The Perceptrons count updates.
+        Whether dual variables may be set to any real numbers between sweeps (extrapolation). In the Perceptrons they
+        are numbers of updates.
     pace : record, default=None
-        What a schedule that belongs to this algorithm asks for: sizes, numbers of epochs.
+        Parameters of the schedule that belongs to this algorithm: sizes, numbers of epochs.
     clock : callable, default=None
-        The time that has passed at a w of length one, by its dual weights and the lengths of the patterns, as if the
-        rule had led there; None for rules that begin at 0 always.
+        Returns the step count at which a warm start begins, from its dual variables and the norms of the patterns, as
+        if the rule had computed it. None for rules without a warm start.
     """
 
     rule: Any
@@ -97,47 +99,67 @@ class Plan:
 
 
 class Algorithm(ABC):
-    """An incremental algorithm with its parameters; frozen, hashable, comparable."""
+    """An algorithm with its parameters. Instances are frozen, hashable and comparable.
+
+    Attributes
+    ----------
+    name : str
+    schedules : tuple of str
+        The values that `schedule` may have.
+    convergent : bool
+        Whether it converges to any accuracy; otherwise it ends by a criterion of its own.
+    bias : Bias
+    scale : record class
+        How its steps change w as a whole: not at all, or by a common factor.
+    motion : Motion
+        The vector that its steps change.
+    kernelised : bool
+        Whether it uses patterns only through inner products, so that it works with kernels.
+    shuffle : bool
+        Whether rows are presented in random order; otherwise in the order of the data.
+    """
 
     name: ClassVar[str]
     schedules: ClassVar[tuple[str, ...]]
-    convergent: ClassVar[bool] = True  # to any accuracy; else it ends by its own criterion
+    convergent: ClassVar[bool] = True
     bias: ClassVar[Bias] = Bias.SHIFT
-    scale: ClassVar[Any] = Unscaled  # what its step does to w as a whole
-    motion: ClassVar[Motion] = Motion.LINK  # what its step moves
-    kernelised: ClassVar[bool] = True  # does it know patterns by their inner products alone?
+    scale: ClassVar[Any] = Unscaled
+    motion: ClassVar[Motion] = Motion.LINK
+    kernelised: ClassVar[bool] = True
     schedule: str
     shuffle: bool = True
 
     def refuses(self, problem: Problem) -> str | None:
-        """What to ask for instead where the algorithm does not solve the problem; None where it does."""
+        """Return None for a problem that the algorithm solves, else what to ask for instead, for an error message."""
         return self.other_norm(problem)
 
     def other_norm(self, problem: Problem) -> str | None:
-        """The same, of the norm alone."""
+        """Return None for a norm that the algorithm solves, else what to ask for instead."""
         return None if problem.p == 2 and is_squared(problem) else OTHER_NORMS
 
     def refuses_kernels(self) -> str | None:
-        """What to ask for instead where the patterns are those of a kernel; None where the algorithm has that form."""
+        """Return None if the algorithm works with kernels, else the names of algorithms that do."""
         return None if self.kernelised else 'algorithm="auto", "dcd", "mpu" or "pumma"'
 
     @abstractmethod
     def plan(self, facts: Facts) -> Plan:
-        """The rule for this problem."""
+        """Return the plan for a problem."""
 
 
 @dataclass(frozen=True)
 class PerceptronLike(Algorithm):
-    """Hard margin, and 2-norm soft margin by virtual extension; passes until no pattern asks for an update.
+    """Common part of the Perceptron-like algorithms, which pass over the rows until no pattern violates the rule.
+
+    They solve the hard margin, and the 2-norm soft margin as a hard margin of patterns with slack coordinates.
 
     Parameters
     ----------
     schedule : {"active", "plain"}, default="active"
-        Full passes, each followed by passes over those that made an update until none of them does; or full
-        passes only.
+        "active": full passes, each followed by passes over the rows that made an update until none of them does.
+        "plain": full passes only.
     shuffle : bool, default=True
-        Present rows in random order, a new one in every full pass; else in the order of the data, as the papers'
-        tables do.
+        Whether to present rows in random order, drawn again for every full pass. False: in the order of the data, as
+        in the tables of the papers.
     """
 
     _: KW_ONLY
@@ -161,12 +183,12 @@ class PerceptronLike(Algorithm):
 
 
 def is_squared(problem: Problem) -> bool:
-    """Does the norm stand squared in the problem? The hard margin is the same in any case."""
+    """Return whether the objective has the squared norm; true of every hard margin, where the power is of no effect."""
     return problem.hard or problem.power == 2
 
 
 def from_two_on(problem: Problem) -> str | None:
-    """What to ask for where a theorem needs 2 <= p < inf."""
+    """Return None where 2 <= p < inf and the norm is squared, as theorems need; else what to ask for instead."""
     if problem.p < 2.0:
         return 'p of at least 2; for a smaller one algorithm="ima" or "auto"'
     if problem.p == float("inf"):
@@ -175,11 +197,11 @@ def from_two_on(problem: Problem) -> str | None:
 
 
 def require(holds: bool, sentence: str, value: Any) -> None:
-    """Parameters are checked when the object is made."""
+    """Raise ValueError with this sentence and the value of a parameter, unless the condition holds."""
     if not holds:
         raise ValueError(f"{sentence}; got {value!r}.")
 
 
 def is_number(value: Any) -> bool:
-    """A real, finite number, and no boolean."""
+    """Return whether a value is a finite real number and not a boolean."""
     return isinstance(value, Real) and not isinstance(value, bool) and abs(float(value)) < float("inf")

@@ -1,4 +1,4 @@
-"""Exact solvers behind the frame of the incremental algorithms: a round is one point of theirs, and its bounds."""
+"""Batch solvers with the interface of the online algorithms: each round evaluates the bounds of one iterate."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from ..fit.run import Run
 
 
-def path_or_proof(
+def barrier_points(
     problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, interrupted: Callable[[], bool]
 ) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
-    """The points of the path; where no separator is found, those of a linear program, whose dual weights cancel.
+    """Yield the iterates of the barrier method; where they end without a separator, iterates of a linear program.
 
-    Numbers end before a path whose optimum is 0 does, and dual weights that cancel do so in every norm. Soft margins at
-    p = inf need few columns.
+    Where the largest margin is 0, the path has no end that float64 numbers reach. The dual variables of the linear
+    program at p = inf then have sum alpha_i y_i x_i = 0, which proves in every norm that there is no separator. Soft
+    margins at p = inf are solved by column generation, as few columns have a weight.
     """
     if problem.p == np.inf and not problem.hard:
         yield from column_points(problem, X, y, weights, interrupted)
@@ -45,16 +46,15 @@ class Points(NamedTuple):
 
     Attributes
     ----------
-    made : callable
-        Yields better and better points of a run: (w, b, alpha), or `Reached` by solvers that know which gap is asked
-        for.
+    iterates : callable
+        Yields the iterates of a run: (w, b, alpha), or `Reached` by solvers that end at a given gap.
     """
 
-    made: Callable[[Run], Iterator[Any]]
+    iterates: Callable[[Run], Iterator[Any]]
 
     @staticmethod
-    def show(run: Run, point: Any) -> None:
-        """Take the bounds of a point, which costs two passes over the rows; of one that is near enough, certify it."""
+    def evaluate(run: Run, point: Any) -> None:
+        """Compute the bounds of a point in two passes over the rows; keep a point within the gap for certification."""
         w, b, alpha = point[:3]
         if isinstance(point, Reached) and point.near:
             run.candidate = w, b, alpha
@@ -63,17 +63,17 @@ class Points(NamedTuple):
 
 
 def _plan(solver: Callable[..., Iterator[Any]], **options: Any) -> Plan:
-    """Return the plan of a solver that takes rows as they are stored."""
+    """Return the plan of a batch solver that reads the rows in the form in which they are stored."""
 
-    def made(run: Run) -> Iterator[Any]:
+    def iterates(run: Run) -> Iterator[Any]:
         return solver(run.problem, run.patterns.X, run.y, run.weights, run.interrupted, **options)
 
-    return Plan(rule=Points(made), unit=1.0)
+    return Plan(rule=Points(iterates), unit=1.0)
 
 
 @dataclass(frozen=True)
 class Program(Algorithm):
-    """Common part of the batch solvers: no rule that sees patterns one by one, and no order of them."""
+    """Common part of the batch solvers, which use all patterns at once: their order is of no effect."""
 
     schedule: str = "points"
 
@@ -88,9 +88,9 @@ class Program(Algorithm):
 
 @dataclass(frozen=True)
 class SoftProgram(Program):
-    """Common part of the solvers of soft margins at p = 2, which end at the gap that is asked for."""
+    """Common part of the solvers of soft margins at p = 2, which end at a given gap."""
 
-    loss: ClassVar[str | None] = None  # the only one; None: both
+    loss: ClassVar[str | None] = None  # the loss that it solves; None: both losses
 
     def plan(self, facts: Facts) -> Plan:
         return _plan(type(self).points, tol=facts.tol)
@@ -105,12 +105,13 @@ class SoftProgram(Program):
 
 @dataclass(frozen=True)
 class LinearProgram(Program):
-    """The exact linear programs of p = 1 and p = inf, by HiGHS on the rows and columns that matter.
+    """The linear programs of p = 1 and p = inf, solved by HiGHS with row and column generation.
 
     Model: the hard margin is the largest g with y_i (w.x_i + b) >= g and |w|_q <= 1; the hinge with the norm to the
     first power the least |w|_q + sum C s_i xi_i with y_i (w.x_i + b) >= 1 - xi_i.
-    Turn: the program of some rows and columns is solved; rows that are violated, and columns whose share of
-    sum alpha_i y_i x_i exceeds the bound, join until none is left. Every round is certified on all of them.
+    Iteration: a restricted program of some rows and columns is solved. Violated rows, and columns whose entry of
+    sum alpha_i y_i x_i exceeds the dual bound, enter until there are none. Bounds are computed over all rows and
+    columns.
     Guarantee: ends with the optimum, up to HiGHS's tolerances.
 
     References
@@ -132,16 +133,17 @@ class LinearProgram(Program):
 
 @dataclass(frozen=True)
 class BarrierPath(Program):
-    """A path of smooth problems to the optimum, by Newton's method: every p, both losses, both powers of the norm.
+    """A barrier method that follows the central path by Newton's method: every p, both losses, both powers of the norm.
 
-    Model: the cone |w|_q <= t is built of power cones, one a coordinate, each with a self-concordant barrier.
-    Turn: Newton's method goes to a point of the central path nearer to the optimum, whose dual weights are certified
-    with it. For small problems: a step costs n d min(n, d), and there are 30 to 100 of them, whatever p, C and the
-    scales are. Soft margins at p = inf may have any number of columns: those join that the dual weights ask for, some
-    times as many as w has in the end.
-    Guarantee: a point of the path is about nu / tau from the optimum, nu being the number of barriers and tau what
-    each round multiplies; so the path ends with the optimum, to nearly the last digits. The number of steps is
-    measured, not proved.
+    Model: the cone |w|_q <= t is a product of power cones, one for each coordinate, each with a self-concordant
+    barrier.
+    Iteration: Newton's method computes a point of the central path nearer to the optimum, which is certified together
+    with its dual variables. For small problems: a step costs n d min(n, d), and there are 30 to 100 steps, whatever p,
+    C and the scales of the features are. Soft margins at p = inf may have any number of columns: columns enter by
+    their dual violation, a few times as many as have a weight at the optimum.
+    Guarantee: the objective at a point of the path is about nu / tau from the optimum, where nu is the number of
+    barriers and tau the parameter that every iteration multiplies. So the path ends at the optimum, up to rounding.
+    The number of steps is measured, not proved.
 
     References
     ----------
@@ -151,7 +153,7 @@ class BarrierPath(Program):
     """
 
     name: ClassVar[str] = "barrier"
-    points: ClassVar[Any] = staticmethod(path_or_proof)
+    points: ClassVar[Any] = staticmethod(barrier_points)
 
     def refuses(self, problem: Problem) -> str | None:
         return None
@@ -159,13 +161,13 @@ class BarrierPath(Program):
 
 @dataclass(frozen=True)
 class InteriorPoint(SoftProgram):
-    """A primal-dual path to the optimum of a soft margin at p = 2, for many patterns of few features.
+    """A primal-dual interior-point method for soft margins at p = 2, for many patterns of few features.
 
-    Turn: a step of Mehrotra's predictor-corrector on the dual, which costs n d^2; there are 10 to 50 of them, whatever
-    C, the sample weights and the scales of the features are. With the hinge, n are the rows near the margin, which
-    solutions on growing samples tell from the rest. No copy of more than a part of the rows is made.
-    Guarantee: every point is certified on all rows, so that what it ends with is proved; that it takes few steps is
-    measured, for no theorem says so of predictor-corrector methods.
+    Iteration: a step of Mehrotra's predictor-corrector method on the dual, which costs n d^2. There are 10 to 50
+    steps, whatever C, the sample weights and the scales of the features are. With the hinge, n is the number of rows
+    near the margin, which solutions on growing samples identify. Rows are copied in part only.
+    Guarantee: every point is certified on all rows, so that its gap is proved. The small number of steps is measured:
+    there is no such theorem for predictor-corrector methods.
 
     References
     ----------
@@ -179,13 +181,13 @@ class InteriorPoint(SoftProgram):
 
 @dataclass(frozen=True)
 class ProximalPoint(SoftProgram):
-    """Proximal points on the dual of the hinge at p = 2, for many patterns of few features.
+    """The proximal-point method on the dual of the hinge at p = 2, for many patterns of few features.
 
-    Turn: with dual weights held near to the last ones the hinge is smooth; Newton's method on it passes twice over the
-    rows a step, and asks for products of columns over the few patterns alone that are next to their kink. There are 20
-    to 60 steps as a rule, fewer digits of which are rounding than at an interior point. Of many rows those near the
-    margin are solved for, as `InteriorPoint` does, which goes on where this ends too early and is taken at once where
-    there are fewer rows than a quarter of the columns' square.
+    Iteration: a quadratic term keeps the dual variables near the last ones, which smooths the hinge. A step of Newton's
+    method on the smooth problem passes twice over the rows, and needs products of columns only over the active rows,
+    whose margins are next to the breakpoint of the hinge. There are 20 to 60 steps as a rule, with less rounding than
+    at an interior point. Of many rows, only rows near the margin are solved for, as by `InteriorPoint`. That method
+    continues where this one ends too early, and replaces it where n is less than a quarter of d^2.
     Guarantee: every point is certified on all rows. The method converges for every sigma, the faster the larger it is
     (Rockafellar, theorem 2); the number of steps is measured.
 
@@ -204,12 +206,13 @@ class ProximalPoint(SoftProgram):
 
 @dataclass(frozen=True)
 class Newton(SoftProgram):
-    """Newton's method for the squared hinge at p = 2: few steps, each of all the patterns that cost something.
+    """Newton's method for the squared hinge at p = 2: few steps, each with the Hessian of the active rows.
 
-    Turn: the gradient is piecewise linear; a step goes to where it would vanish if the costly patterns stayed the same,
-    and along that line to the least loss. A step costs n d^2, or the squares of the non-zeros of sparse rows; beyond
-    1000 columns, passes of conjugate gradients. Of many rows a sample is solved first.
-    Guarantee: ends with the optimum, as there are finitely many sets of costly patterns.
+    Iteration: the gradient is piecewise linear. The Newton direction leads to the point where it would vanish if the
+    active set, the rows of margin less than one, stayed the same; an exact line search minimises the objective along
+    it. A step costs n d^2, or the squares of the numbers of entries of sparse rows; beyond 1000 columns, it takes
+    passes of conjugate gradients. With many rows, a sample is solved first.
+    Guarantee: ends at the optimum, as there are finitely many active sets.
 
     References
     ----------
@@ -222,25 +225,27 @@ class Newton(SoftProgram):
     loss: ClassVar[str | None] = "squared_hinge"
 
     def plan(self, facts: Facts) -> Plan:
-        def made(run: Run) -> Iterator[Reached]:
-            patterns, problem = run.patterns, run.problem  # all classes share the blocks
+        def iterates(run: Run) -> Iterator[Reached]:
+            patterns, problem = run.patterns, run.problem
             square = float(patterns.square.sum())
-            blocks = patterns.shared(
+            rows = patterns.shared(  # one copy for all classes
                 ("centred rows", problem), lambda: centred_rows(problem, patterns.X, square=square)
             )
-            return newton_points(problem, blocks, run.y, run.weights, run.interrupted, facts.tol, facts.point)
+            return newton_points(problem, rows, run.y, run.weights, run.interrupted, facts.tol, facts.point)
 
-        return Plan(rule=Points(made), unit=1.0)
+        return Plan(rule=Points(iterates), unit=1.0)
 
 
 @dataclass(frozen=True)
 class NoSeparator(Program):
-    """For classes that are known not to be separable: dual weights that cancel prove it in every norm.
+    """A single given point, for classes that are known not to be separable.
+
+    Dual variables with sum alpha_i y_i x_i = 0 prove in every norm that there is no separator.
 
     Parameters
     ----------
     alpha : ndarray of shape (n,)
-        Dual weights with sum alpha_i y_i x_i = 0.
+        These dual variables.
     """
 
     alpha: Any = field(default=None, kw_only=True, compare=False, repr=False)

@@ -1,14 +1,15 @@
-"""The only module that knows Numba: compiled functions, and records with compiled methods.
+"""Compiled functions, records with compiled methods, and their cache on disk. No other module imports Numba.
 
-A *record* is a ``NamedTuple`` whose ordinary Python methods compiled code may call; a method compiled and
-the same method interpreted (``NUMBA_DISABLE_JIT=1``) are one source. Compiled code is kept on disk. The key of a
-compiled function holds digests of every file that its code comes from: its own file, all files of this folder, the
-files of the records it is called with, and the files of the compiled functions that it, or a method of these records,
-calls.
-So an edit of a loop in an algorithm's file recompiles that file and its callers, an edit of this folder everything.
-Constants are compiled in: a compiled function takes them from its own file or from this folder.
+A *record* is a ``NamedTuple`` whose ordinary Python methods compiled code may call. The same source is compiled, or
+interpreted with ``NUMBA_DISABLE_JIT=1``.
 
-Private parts of Numba, all of them here: ``_nrt``, ``_index_key``, ``load_overload``, ``BaseNamedTuple``,
+Compiled code is cached on disk. The key of a compiled function holds digests of every file that its code depends on:
+its own file, all files of this folder, the files of the records it is called with, and the files of the compiled
+functions that it, or a method of these records, calls. So an edit in an algorithm's file recompiles the functions of
+this file and their callers, and an edit in this folder recompiles all functions. Constants are compiled in: a compiled
+function reads them from its own file or from this folder only.
+
+Private parts of Numba that this module uses: ``_nrt``, ``_index_key``, ``load_overload``, ``BaseNamedTuple``,
 ``IndexDataCacheFile``, ``CompileResultCacheImpl`` with its locators, ``NullCache``.
 """
 
@@ -31,16 +32,15 @@ from numba.extending import overload_method
 
 _T = TypeVar("_T", bound=type)
 _PACKAGE = Path(__file__).resolve().parents[1]
-_KERNELS = [str(path) for path in sorted(Path(__file__).parent.glob("*.py"))]
-_EXPOSED: dict[str, inspect.Signature] = {}
-_NOT_SAVED: list[
-    object
-] = []  # why compiled code could not be saved; a process warns of the first reason only
+_ENGINE_FILES = [str(path) for path in sorted(Path(__file__).parent.glob("*.py"))]
+_SIGNATURES: dict[str, inspect.Signature] = {}  # of the methods of all records, by name
+# Reasons for which compiled code could not be saved; a process warns of the first one only.
+_NOT_SAVED: list[object] = []
 
-# _nrt=False compiles without reference counts, which survive inlining and cost up to ten times the
-# arithmetic; as a consequence compiled code allocates nothing. Nobody calls it from C: without wrappers for that it is
-# compiled in four fifths of the time. Unless it says so, a function adds and multiplies in the order in which it is
-# written: else it would be compiled as its first caller is
+# _nrt=False compiles without reference counts, which survive inlining and cost up to ten times the arithmetic. As a
+# consequence, compiled code allocates no arrays. Wrappers for calls from C are not needed; compiling without them takes
+# four fifths of the time. fastmath=False keeps sums and products in the order of the source unless a function sets it;
+# without an explicit value, a function would inherit the value of its first caller.
 _OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
     "_nrt": False,
@@ -50,16 +50,21 @@ _OPTIONS: dict[str, Any] = {
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Compile at the first call, once per machine: the result is kept on disk.
+    """Return a decorator that compiles a function at its first call, and caches the result on disk.
 
-    Where no folder can be written, code that was saved in one of them before is read, all else is compiled in memory by
-    every process, and a RuntimeWarning at the first compilation says so.
+    Where no cache folder can be written, code that was saved in one of them before is loaded. Other functions are
+    compiled in memory by every process, with a RuntimeWarning at the first compilation.
+
+    Parameters
+    ----------
+    **options
+        Options of `numba.njit` that replace the defaults of this module.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         if config.DISABLE_JIT:  # type: ignore[attr-defined]
             return function
-        _digest(inspect.getfile(function))  # of what is run, not of what the file may say later
+        _digest(inspect.getfile(function))  # cached before a later edit of the file
         dispatcher: Any = numba.njit(nogil=True, **(_OPTIONS | options))(function)
         try:
             dispatcher._cache = _SourceAwareCache(function)
@@ -70,55 +75,56 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
     return decorate
 
 
-class _Shared:
-    """The same memory under another description; it keeps the owner alive."""
+class _SharedMemory:
+    """An array interface to the memory of another array, which is kept alive as its owner."""
 
     def __init__(self, owner: np.ndarray, interface: dict[str, Any]) -> None:
         self.owner, self.__array_interface__ = owner, interface
 
 
 def writable(a: np.ndarray) -> np.ndarray:
-    """Return a view of the same memory of a writable type; the engine never writes to it.
+    """Return a view of an array that is marked as writable, although compiled code never writes to it.
 
-    Numba compiles read-only arrays anew; one type for both spares the second compilation.
+    To Numba, read-only arrays are another type, for which functions would be compiled a second time. Arrays that are
+    empty or not aligned are copied.
     """
-    a = np.asarray(a)  # a memory map is an array of its own class
+    a = np.asarray(a)  # a memory map becomes an ordinary array
     if a.flags.writeable and a.flags.aligned:
         return a
     if not a.flags.aligned or not a.size:
         return a.copy()
     interface = dict(a.__array_interface__)
     interface["data"] = (interface["data"][0], False)
-    return np.asarray(_Shared(a, interface))
+    return np.asarray(_SharedMemory(a, interface))
 
 
 def record(cls: _T) -> _T:
-    """Let compiled code call the public methods of this NamedTuple.
+    """Register the public methods of a NamedTuple class, so that compiled code can call them; return the class.
 
     Raises
     ------
     TypeError
-        If another record has a method of this name with other parameters: a verb has one signature.
+        If another record has a method of the same name with other parameters: each name has one signature.
     """
     methods = {
         name: method
         for name, method in vars(cls).items()
         if inspect.isfunction(method) and not name.startswith("_")
     }
-    _digest(inspect.getfile(cls))  # of what is run, not of what the file may say later
+    _digest(inspect.getfile(cls))  # cached before a later edit of the file
     cls._compiled = methods  # type: ignore[attr-defined]
     for name, method in methods.items():
         signature = inspect.signature(method)
-        if name not in _EXPOSED:
-            _EXPOSED[name] = signature
+        if name not in _SIGNATURES:
+            _SIGNATURES[name] = signature
             _expose(name, signature)
-        elif list(_EXPOSED[name].parameters) != list(signature.parameters):
-            raise TypeError(f"{cls.__name__}.{name}{signature}: elsewhere it is {name}{_EXPOSED[name]}")
+        elif list(_SIGNATURES[name].parameters) != list(signature.parameters):
+            raise TypeError(f"{cls.__name__}.{name}{signature}: elsewhere it is {name}{_SIGNATURES[name]}")
     return cls
 
 
 def _expose(name: str, signature: inspect.Signature) -> None:
-    """Register the methods of this name with Numba: each record's own function implements self.name(...)."""
+    """Register a method name with Numba: a call self.name(...) compiles the method of the class of `self`."""
 
     def implementation(self: Any, *args: Any, **kwargs: Any) -> Any:
         return getattr(self.instance_class, "_compiled", {}).get(name)
@@ -130,10 +136,11 @@ def _expose(name: str, signature: inspect.Signature) -> None:
 
 
 class _CacheFile(IndexDataCacheFile):
-    """Index of files of compiled code, each named by its key.
+    """Index of the files of compiled code of one function, where each file is named by the digest of its key.
 
-    Numba numbers them by what the index holds: two processes that compile at the same time may take one number for two
-    signatures, and the code of one is then run in the place of the other. So they can at most forget an entry.
+    Numba names the files by consecutive numbers. Two processes that compile at the same time may then take the same
+    number for two signatures, and the code of one signature is run for the other. With names by key, the worst that
+    can happen is that the index loses an entry, whose code is then compiled again.
     """
 
     def save(self, key: Any, data: Any) -> None:
@@ -145,10 +152,10 @@ class _CacheFile(IndexDataCacheFile):
 
 
 class _ReadOnly:
-    """A locator of a folder of compiled code that can be read but not written; to save there raises OSError."""
+    """Locator of a cache folder that can be read but not written; saving there raises OSError."""
 
     def ensure_cache_path(self) -> None:
-        """Accept any folder with compiled code; Numba passes over a locator that raises OSError."""
+        """Raise FileNotFoundError in a folder without compiled code: Numba then tries the next locator."""
         locator: Any = self
         if not _has_compiled_code(locator.get_cache_path()):
             raise FileNotFoundError(f"no compiled code in {locator.get_cache_path()}")
@@ -156,11 +163,12 @@ class _ReadOnly:
 
 @cache
 def _has_compiled_code(folder: str) -> bool:
+    """Return whether a folder holds an index of compiled code."""
     return any(Path(folder).glob("*.nbi"))
 
 
 class _Locations(CompileResultCacheImpl):
-    """Numba's folders, the first that can be written; where there is none, the first that has compiled code."""
+    """The first of Numba's cache folders that can be written; where there is none, the first with compiled code."""
 
     _locator_classes: ClassVar[Any] = [
         *CompileResultCacheImpl._locator_classes,
@@ -169,7 +177,7 @@ class _Locations(CompileResultCacheImpl):
 
 
 class _NoCache(NullCache):
-    """Compiled code in memory only; to save it warns."""
+    """Cache of a function for which no folder was found: saving only warns."""
 
     def __init__(self, reason: object) -> None:
         self._reason = reason
@@ -179,11 +187,11 @@ class _NoCache(NullCache):
 
 
 def _warn_not_saved(reason: object) -> None:
-    """Warn once in a process that compiled code is not saved."""
+    """Record the reason for which compiled code is not saved; warn the first time in a process."""
     _NOT_SAVED.append(reason)
     if len(_NOT_SAVED) == 1:
         warnings.warn(
-            f"Compiled code cannot be saved ({reason}): every process compiles it anew, which may take minutes. "
+            f"Compiled code cannot be saved ({reason}): every process compiles it again, which may take minutes. "
             "Set the environment variable NUMBA_CACHE_DIR to a folder that can be written.",
             RuntimeWarning,
             stacklevel=2,
@@ -191,23 +199,23 @@ def _warn_not_saved(reason: object) -> None:
 
 
 class _SourceAwareCache(FunctionCache):
-    """Cache of compiled code that follows every file that it comes from; Numba's follows one.
+    """Cache of compiled code that is invalidated by an edit in any source file that the code depends on.
 
-    What is compiled for records of other files than this package's has an index of its own, one for each set of such
-    files: an index can be read only where all of its records can be imported, and a rule in somebody's script can be
-    by nobody else.
+    Numba's own cache checks the file of the function only. Code compiled for records of files outside this package has
+    a separate index for each set of such files: an index can be loaded only where all of its records can be imported,
+    and a rule that a user defines in a script can be imported by this script only.
 
-    A folder that cannot be read or written (no rights, a full disk) fails no compilation.
+    An OSError (no permission, a full disk) does not stop a compilation.
     """
 
     _impl_class = _Locations
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)
-        self._turn_to(())
+        self._select_index(())
 
-    def _turn_to(self, sig: Any) -> None:
-        """Select the index of this signature; Numba compiles and loads one signature at a time."""
+    def _select_index(self, sig: Any) -> None:
+        """Select the index for the records of a signature; Numba loads and saves one signature at a time."""
         found = self._impl
         files = map(inspect.getfile, _records(sig))
         others = sorted({file for file in files if not Path(file).is_relative_to(_PACKAGE)})
@@ -217,32 +225,34 @@ class _SourceAwareCache(FunctionCache):
         self._cache_file = _CacheFile(self._cache_path, base, found.locator.get_source_stamp())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        self._turn_to(sig)
+        self._select_index(sig)
         try:
             return super().load_overload(sig, target_context)
-        except (AttributeError, ImportError):  # the index names a record that has moved or gone
+        except (AttributeError, ImportError):  # the index names a record class that no longer exists
             with suppress(OSError):
                 self.flush()
-        except OSError:  # what cannot be read is compiled
+        except OSError:  # code that cannot be read is compiled
             pass
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        self._turn_to(sig)
+        self._select_index(sig)
         try:
             self._save(sig, data)
         except OSError as error:
             _warn_not_saved(error)
 
     def _save(self, sig: Any, data: Any) -> None:
+        """Save compiled code; clear the index first where it cannot be loaded."""
         try:
             super().save_overload(sig, data)
-        except (AttributeError, ImportError):  # the old index is read before the new one is written
+        except (AttributeError, ImportError):  # Numba loads the old index before it writes the new one
             self.flush()
             super().save_overload(sig, data)
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        files = {*_KERNELS, *_source_files(self._py_func)}
+        """Return Numba's key with the digests of all source files that the code for this signature depends on."""
+        files = {*_ENGINE_FILES, *_source_files(self._py_func)}
         for record_class in _records(sig):
             files.add(inspect.getfile(record_class))
             for method in getattr(record_class, "_compiled", {}).values():
@@ -252,9 +262,9 @@ class _SourceAwareCache(FunctionCache):
 
 @cache
 def _source_files(function: Callable[..., Any]) -> frozenset[str]:
-    """Return the files of a function and of all compiled functions that it calls, directly or not.
+    """Return the source files of a function and of all compiled functions that it calls, directly or indirectly.
 
-    A compiled function is found by its name among the globals of the caller, as Numba finds it.
+    Called functions are looked up by name in the globals of the caller, as Numba does.
     """
     found, pending = {function}, [function]
     while pending:
@@ -268,7 +278,7 @@ def _source_files(function: Callable[..., Any]) -> frozenset[str]:
 
 
 def _records(signature: Any) -> Iterator[type]:
-    """Yield the classes of the records in a signature, and of the records that they hold."""
+    """Yield the classes of the records among the types of a signature, and of the records that these contain."""
     for kind in signature:
         if isinstance(kind, types.BaseNamedTuple):
             named: Any = kind
@@ -278,8 +288,9 @@ def _records(signature: Any) -> Iterator[type]:
 
 @cache
 def _digest(file: str) -> str:
+    """Return the SHA-256 digest of a file as of the first call for it."""
     return hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
 
-for _kernel in _KERNELS:
-    _digest(_kernel)
+for _file in _ENGINE_FILES:  # before they can be edited
+    _digest(_file)

@@ -1,28 +1,30 @@
-"""Dense rows times a vector, and combined: of so few columns that BLAS has no time to be fast, or rows in cache."""
+"""Scores and linear combinations of dense rows, faster than BLAS for few columns and for rows that are in the cache."""
 
 from __future__ import annotations
 
 from .jit import compiled
 
-# columns, of which four rows at a time are faster: always, and of rows that are in cache
-NARROW, SHORT = 8, 100
+# Columns up to which four scores at a time take less time than one: of rows in main memory, which is read fastest in
+# order, and of rows in the processor's cache. Beyond, single rows are as fast. Chosen on the data
+# sets of docs/regimes.md.
+MAX_COLUMNS, MAX_COLUMNS_IN_CACHE = 8, 100
 
 
 @compiled()
 def scores(rows, z, out):
-    """z times all rows, which memory brings fastest one by one."""
-    four_at_a_time(rows, z, out, rows.shape[0] if z.size <= NARROW else 0)
+    """Set `out` to the scores rows @ z, for rows that are in main memory."""
+    four_at_a_time(rows, z, out, rows.shape[0] if z.size <= MAX_COLUMNS else 0)
 
 
 @compiled()
-def scores_near(rows, z, out):
-    """The same of rows that are in cache, or nearly."""
-    four_at_a_time(rows, z, out, rows.shape[0] if z.size <= SHORT else 0)
+def scores_in_cache(rows, z, out):
+    """Set `out` to the scores rows @ z, for rows that are in the processor's cache, at least in large part."""
+    four_at_a_time(rows, z, out, rows.shape[0] if z.size <= MAX_COLUMNS_IN_CACHE else 0)
 
 
 @compiled(fastmath={"reassoc", "contract"})
 def one_at_a_time(rows, z, out):
-    """z times all rows."""
+    """Set `out` to the scores rows @ z, row by row."""
     for i in range(rows.shape[0]):
         row = rows[i]
         total = 0.0
@@ -33,7 +35,10 @@ def one_at_a_time(rows, z, out):
 
 @compiled(fastmath={"reassoc", "contract"})
 def four_at_a_time(rows, z, out, count):
-    """z times all rows, the first of which are so many that are taken together."""
+    """Set `out` to the scores rows @ z: of the first `count` rows four at a time, of all other rows one by one.
+
+    Four rows share each load of an entry of z.
+    """
     whole = count - count % 4
     for i in range(0, whole, 4):
         a, b, c, d = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
@@ -48,30 +53,42 @@ def four_at_a_time(rows, z, out, count):
 
 
 @compiled(fastmath={"reassoc", "contract"})
-def combine(rows, c, some, out):
-    """c times all rows; `some` is room for the places of those that are not 0."""
+def combine(rows, c, places, out):
+    """Set `out` to sum c_i rows_i, four rows at a time; rows with c_i = 0 are skipped.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    c : ndarray of shape (n,)
+    places : ndarray of int of shape (n,) or longer
+        Workspace: the places of the entries of c that are not 0.
+    out : ndarray of shape (d,)
+    """
     out[:] = 0.0
     count = 0
     for i in range(c.size):
-        some[count] = i
+        places[count] = i  # overwritten by the next row where c_i is 0
         count += c[i] != 0.0
     whole = count - count % 4
     for k in range(0, whole, 4):
-        h, i, j, l = some[k], some[k + 1], some[k + 2], some[k + 3]
+        h, i, j, l = places[k], places[k + 1], places[k + 2], places[k + 3]
         p, q, r, s = c[h], c[i], c[j], c[l]
         a, b, d, e = rows[h], rows[i], rows[j], rows[l]
         for column in range(out.size):
             out[column] += (p * a[column] + q * b[column]) + (r * d[column] + s * e[column])
     for k in range(whole, count):
-        i = some[k]
+        i = places[k]
         row = rows[i]
         for column in range(out.size):
             out[column] += c[i] * row[column]
 
 
 @compiled()
-def add_combined(rows, c, some, part, sums):
-    """sums += c times all rows, which are made in `part`: of few rows at a time, long sums keep their digits."""
-    combine(rows, c, some, part)
+def add_combined(rows, c, places, part, sums):
+    """Add sum c_i rows_i to `sums`; `part`, of the same shape, and `places` (see `combine`) are workspace.
+
+    Calls for one block of rows at a time make sums of partial sums, which have a smaller rounding error.
+    """
+    combine(rows, c, places, part)
     for j in range(sums.size):
         sums[j] += part[j]

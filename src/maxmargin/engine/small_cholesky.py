@@ -1,4 +1,4 @@
-"""Cholesky factors of small matrices, and sums of products of rows: LAPACK's wrappers take longer than these loops."""
+"""Sums of weighted products of rows and Cholesky factors, for matrices so small that calls of LAPACK take longer."""
 
 from __future__ import annotations
 
@@ -6,28 +6,38 @@ import numpy as np
 
 from .jit import compiled
 
-# Shares of the diagonal that are added, one after the other, until there is a factor. Larger ones change the solution
-# more, and corrections by residuals converge more slowly: with steps of 100 in place of 10 polynomials of degree 4 of
-# three columns of breast cancer (C = 1e3) are not certified. Beyond the last, too few digits are left, and solvers end.
+# Ridges added to the diagonal of ones, tried in this order until the Cholesky factor exists. A larger ridge changes the
+# solution more, so that iterative refinement converges more slowly: with steps of 100 in place of 10 the polynomials of
+# degree 4 of three columns of breast cancer (C = 1e3) are not certified. Beyond the last one too few digits are left.
 RIDGES = 0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10
 
 
 @compiled()
 def add_row_products(sign, rows, weights, places, columns, matrix):
-    """Add sign * sum weights_i b_i b_i' over the rows at `places` to a matrix, on its diagonal and below.
+    """Add sign * sum_i weights_i b_i b_i' over the rows at `places` to the lower triangle and diagonal of a matrix.
 
-    Rows are scaled and transposed, as many at a time as `columns`, of shape (size, any), holds: columns are then
-    multiplied two by two.
+    Parameters
+    ----------
+    sign : float
+        1 or -1.
+    rows : ndarray of shape (n, size)
+    weights : ndarray of shape (n,)
+    places : ndarray of int
+    columns : ndarray of shape (size, block)
+        Workspace: sqrt(weights_i) b_i of a block of rows, transposed. Each product of two pairs of its rows gives four
+        entries of the sum.
+    matrix : ndarray of shape (size, size)
+        Single entries above the diagonal, in the blocks of 2 x 2 on it, are changed as well.
     """
-    size, room = columns.shape
-    for first in range(0, places.size, room):
-        count = min(room, places.size - first)
+    size, block = columns.shape
+    for first in range(0, places.size, block):
+        count = min(block, places.size - first)
         for k in range(count):
             row, root = rows[places[first + k]], np.sqrt(weights[places[first + k]])
             for j in range(size):
                 columns[j, k] = root * row[j]
         for i in range(0, size, 2):
-            h = min(i + 1, size - 1)  # the last one twice, where their number is odd
+            h = min(i + 1, size - 1)  # h = i for the last row of an odd number
             for j in range(0, i + 1, 2):
                 k = min(j + 1, size - 1)
                 p, q, r, s = four_products(columns[i], columns[h], columns[j], columns[k], count)
@@ -38,7 +48,7 @@ def add_row_products(sign, rows, weights, places, columns, matrix):
 
 @compiled(fastmath={"reassoc", "contract"})
 def four_products(a, b, c, d, count):
-    """Return a.c, a.d, b.c and b.d of the first `count` entries."""
+    """Return the inner products a.c, a.d, b.c and b.d of the first `count` entries."""
     p = q = r = s = 0.0
     for k in range(count):
         p += a[k] * c[k]
@@ -50,9 +60,18 @@ def four_products(a, b, c, d, count):
 
 @compiled()
 def factor(matrix, root, inverse):
-    """Factor a symmetric matrix given on and above its diagonal, with the first of `RIDGES` that gives a factor.
+    """Compute the Cholesky factor of a symmetric positive definite matrix, in place; return whether it exists.
 
-    Rows and columns are scaled to a diagonal of ones. Returns whether there is a factor.
+    Rows and columns are scaled to a diagonal of ones, to which the first of `RIDGES` is added that gives a factor.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n, n)
+        Given on and above its diagonal, which stay; the factor L is written below it.
+    root : ndarray of shape (n,)
+        Set to the scale of each row and column, 1 / sqrt(diagonal).
+    inverse : ndarray of shape (n,)
+        Set to 1 / the diagonal of L.
     """
     for i in range(root.size):
         if not (matrix[i, i] > 0.0 and matrix[i, i] < np.inf):
@@ -66,13 +85,13 @@ def factor(matrix, root, inverse):
 
 @compiled(fastmath={"reassoc", "contract"})
 def factor_scaled(matrix, root, ridge, inverse):
-    """Set Cholesky's factor of (root matrix root + ridge I) below the diagonal, and `inverse` to 1 / its diagonal.
+    """Compute the factor L of D M D + ridge I with D = diag(root); return False where a pivot is not positive.
 
-    The matrix, on and above the diagonal, stays. Returns False where a pivot is not positive. Two rows are computed at
-    once, two entries of each.
+    Storage is that of `factor`. Two rows of L are computed at once, two entries of each:
+    L_ij = ((D M D)_ij - sum_{k < j} L_ik L_jk) / L_jj.
     """
     for i in range(0, root.size, 2):
-        h = min(i + 1, root.size - 1)  # the same twice, where it is the last one
+        h = min(i + 1, root.size - 1)  # h = i for the last row of an odd number
         row, next_row = matrix[i], matrix[h]
         for j in range(0, i, 2):
             other, next_other = matrix[j], matrix[j + 1]
@@ -99,14 +118,14 @@ def factor_scaled(matrix, root, ridge, inverse):
 
 @compiled(fastmath={"reassoc", "contract"})
 def solve_factored(matrix, root, inverse, right, out):
-    """Solve with the factor that `factor` left in a matrix."""
-    for i in range(root.size):
+    """Set `out` to the solution of M out = right, from the outputs L, root and inverse of `factor`."""
+    for i in range(root.size):  # L u = D right
         row = matrix[i]
         value = root[i] * right[i]
         for k in range(i):
             value -= row[k] * out[k]
         out[i] = value * inverse[i]
-    for i in range(root.size - 1, -1, -1):
+    for i in range(root.size - 1, -1, -1):  # L' v = u, out = D v
         value = out[i] * inverse[i]
         row = matrix[i]
         for k in range(i):

@@ -326,10 +326,10 @@ def points(run: Run) -> Iterator[None]:
     replaceable = run.problem.euclidean
     if replaceable and run.interrupted():
         return
-    for point in run.rule.made(run):
+    for point in run.rule.iterates(run):
         if replaceable and not run.problem.hard and not point[0].any() and run.interrupted():
             return
-        run.rule.show(run, point)
+        run.rule.evaluate(run, point)
         run.presentations += run.n
         yield
     run.converged = run.gap <= AS_GOOD and not run.interrupted()

@@ -1,4 +1,4 @@
-"""Small dense problems at p = 2, solved before any other stage: Newton's method or proximal points, to the optimum."""
+"""Small dense soft margins at p = 2, solved before any stage by Newton's method or the proximal-point method."""
 
 from __future__ import annotations
 
@@ -24,18 +24,21 @@ from .exact import NEARLY, ends_at_tol, is_small, tight_points
 from .presolve import Point, PresolveStep
 from .report import Stopping
 
-# Columns of a small dense problem, whose iterations are compiled (`semismooth.MAX_COMPILED`), and rows where squared
-# losses are not small: copying more rows takes longer than the calls between steps, which compiled iterations save.
-MAX_COLUMNS, MAX_ROWS = 100, 30_000
-# Share of `tol` at which points of many rows (`ends_at_tol`) are certified first: enough for most, at fewer steps.
+# Columns of a small dense problem, constant included: as many as compiled iterations have (`semismooth.MAX_COMPILED`).
+MAX_COLUMNS = 100
+# Rows of the squared hinge beyond the limits of `is_small`: a copy of more rows takes longer than compiled iterations
+# save in calls from step to step. Chosen on the data sets of docs/regimes.md.
+MAX_ROWS = 30_000
+# Where the solution ends at `tol` (`ends_at_tol`), the share of `tol` at which the first iterate is certified: for most
+# problems this iterate is enough, after fewer steps than to the optimum.
 FIRST_GOAL = 0.5
-# Settings with which only iterates within the goal, and the last one, are yielded.
+# Settings with which only the first iterate within the goal and the last one are yielded.
 PROXIMAL = proximal_point.Settings(first_gap=0.0)
 NEWTON = newton.Settings(report_share=1e-99, report_steps=1000)
 
 
 def small_dense_rows(problem: Problem, patterns: Patterns, weights: np.ndarray) -> SmallDenseRows | None:
-    """Return the centred rows of a small dense problem, or None for any other.
+    """Return the centred rows of a small dense problem; None for a problem that is not one.
 
     Parameters
     ----------
@@ -45,8 +48,8 @@ def small_dense_rows(problem: Problem, patterns: Patterns, weights: np.ndarray) 
     """
     if problem.hard or not problem.euclidean or patterns.d + 1 > MAX_COLUMNS:
         return None
-    many = problem.loss == "squared_hinge" and patterns.n <= MAX_ROWS and not patterns.sparse
-    if not (many or is_small(problem, patterns)):
+    affordable = problem.loss == "squared_hinge" and patterns.n <= MAX_ROWS and not patterns.sparse
+    if not (affordable or is_small(problem, patterns)):
         return None
     if not in_users_units(problem, patterns, weights):
         return None
@@ -58,27 +61,30 @@ def small_dense_rows(problem: Problem, patterns: Patterns, weights: np.ndarray) 
 def solve_small_dense(
     task: Task, rows: SmallDenseRows, stopping: Stopping, sample: Sample, selected: PresolveStep | None
 ) -> tuple[CertifiedPoint | None, bool, bool]:
-    """Solve a small dense problem: to `tol` where it has many rows, else, or where that fails, to the optimum.
+    """Solve a small dense problem to `tol` where it has many rows, otherwise to the optimum.
+
+    Where the first iterate within `tol` is not certified, the iteration continues to the optimum.
 
     Parameters
     ----------
     task : Task
         In the caller's units.
     rows : SmallDenseRows
-        `small_dense_rows`.
+        The rows that `small_dense_rows` returns.
     stopping : Stopping
     sample : Sample
         The caller's data.
     selected : PresolveStep or None
-        The rows of the task among those of the sample; None for all.
+        Restores dual variables of the task to all rows of the sample; None where the task has all rows.
 
     Returns
     -------
     point : CertifiedPoint or None
+        The point with the smallest certified gap; None where no iterate is finite.
     done : bool
-        Whether it is as good as asked for.
+        Whether its gap is as small as required: `tol`, or rounding of the optimum.
     optimal : bool
-        Whether the optimum was asked for, not only `tol`.
+        Whether the iteration went on to the optimum.
     """
     problem, interrupted = task.problem, stopping.deadline.interrupted
     if problem.loss == "hinge":
@@ -104,27 +110,27 @@ def solve_small_dense(
 def _certify(
     task: Task, found: Point, stopping: Stopping, sample: Sample, selected: PresolveStep | None, near: bool
 ) -> tuple[CertifiedPoint, bool]:
-    """Certify a point and, for the hinge, its multiples with tight margins above one.
+    """Certify an iterate; of the optimum for the hinge, also multiples whose tight margins exceed one (`tight_points`).
 
     Parameters
     ----------
     near : bool
-        Whether `tol` is enough; else the gap is to be rounding.
+        Whether a gap of `tol` is required; otherwise a gap that is rounding.
 
     Returns
     -------
     best : CertifiedPoint
     done : bool
-        Whether it is as good as asked for.
+        Whether its gap is as small as required.
     """
     problem, (w, b, alpha) = task.problem, found
-    exact = rounding_gap(sample.entries, task.patterns.d, stopping.tol)
+    exact = rounding_gap(sample.entries, task.patterns.d, stopping.tol)  # a gap that is rounding
     affords: Callable[[float], bool] = stopping.deadline.can_afford
     asked = stopping.tol if near or lacks_time_for_digits(affords, sample.entries) else exact
     points: Iterable[tuple[np.ndarray, float]] = [(w, b)]
     if problem.loss == "hinge" and not near:
         points = chain(points, tight_points(problem, task.patterns, task.y, task.weights, (w, b), exact))
-        affords = _never  # of the first point: a multiple may need no more digits
+        affords = _never  # no compensated sums for the first point: plain sums may prove a multiple
     alpha = alpha if selected is None else selected.restore(found).alpha
     best, done = None, False
     for w, b in points:
@@ -140,4 +146,5 @@ def _certify(
 
 
 def _never(seconds: float) -> bool:
+    """Return that no computation is affordable, however short."""
     return False

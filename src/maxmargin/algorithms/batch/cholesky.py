@@ -1,4 +1,4 @@
-"""Cholesky factors: of dense systems by LAPACK, scaled and with ridges; and of a Gram matrix, pivoted, of its rank.
+"""Cholesky factors: of dense linear systems, by LAPACK with scaling and ridges; and of a Gram matrix, with pivoting.
 
 References
 ----------
@@ -18,33 +18,37 @@ from ...engine.small_cholesky import RIDGES
 from ...kernels.functions import Kernel
 
 EPS = float(np.finfo(float).eps)
-# Equations up to which LAPACK factors within a tenth of a second, and the deadline can wait; and columns of a larger
-# matrix that are eliminated between two looks at it: half a second's work at 20,000 equations.
-LARGE, PANEL = 1500, 128
+# Number of equations up to which LAPACK takes less than a tenth of a second, so that the deadline is not checked.
+MAX_UNINTERRUPTED = 1500
+# Columns of larger matrices that are factored between two checks of the deadline: half a second at 20,000 equations.
+PANEL_COLUMNS = 128
 
-_lapack: Any = lapack  # its annotations speak of every case at once
+# as Any: SciPy's annotations allow more types of results than these calls have
+_lapack: Any = lapack
 _linalg: Any = scipy.linalg
 
 Solve = Callable[[np.ndarray], np.ndarray]
 
 
 def factor(matrix: np.ndarray, interrupted: Callable[[], bool] = lambda: False) -> Solve | None:
-    """Factor a symmetric positive definite matrix; return the function that solves with it, None where digits are lost.
+    """Factor a symmetric positive definite matrix; return a function that solves linear systems with it.
 
-    Rows and columns are scaled to a diagonal of ones. Where rounding has made the matrix indefinite, a share from
-    `RIDGES` is added to this diagonal. LAPACK itself is called: SciPy's wrappers take longer than a small factor.
+    Rows and columns are scaled to a diagonal of ones. Where rounding has made the matrix indefinite, the first of
+    `RIDGES` that gives a factor is added to this diagonal. LAPACK is called directly: SciPy's wrappers take longer than
+    the factorisation of a small matrix.
 
     Parameters
     ----------
     matrix : ndarray of shape (n, n)
         Not changed.
     interrupted : callable
-        Returns whether to stop; asked within the factors of large matrices, which then return None.
+        Whether to stop; called during the factorisation of large matrices.
 
     Returns
     -------
-    callable
-        Takes right-hand sides of shape (n,) or (n, m).
+    callable or None
+        Maps right-hand sides of shape (n,) or (n, m) to solutions. None where the matrix is not positive definite even
+        with the largest ridge, is not finite, or where the factorisation was interrupted.
     """
     diagonal = np.diag(matrix)
     if not 0.0 < diagonal.min() <= diagonal.max() < np.inf:
@@ -55,10 +59,12 @@ def factor(matrix: np.ndarray, interrupted: Callable[[], bool] = lambda: False) 
         return None
     for ridge in RIDGES:
         scaled.flat[:: root.size + 1] = 1.0 + ridge
-        if len(scaled) <= LARGE:
-            lower, failed = _lapack.dpotrf(scaled.T, lower=1)  # the transpose is in LAPACK's order
+        if len(scaled) <= MAX_UNINTERRUPTED:
+            lower, failed = _lapack.dpotrf(
+                scaled.T, lower=1
+            )  # the transpose is in the column order of LAPACK
         else:
-            lower, failed = _in_panels(scaled, interrupted)
+            lower, failed = _factor_by_panels(scaled, interrupted)
             if interrupted():
                 return None
         if not failed:
@@ -68,17 +74,17 @@ def factor(matrix: np.ndarray, interrupted: Callable[[], bool] = lambda: False) 
     return None
 
 
-def _in_panels(matrix: np.ndarray, interrupted: Callable[[], bool]) -> tuple[np.ndarray, bool]:
-    """Return Cholesky's lower factor, made by panels of columns, and whether it failed: indefinite, or interrupted.
+def _factor_by_panels(matrix: np.ndarray, interrupted: Callable[[], bool]) -> tuple[np.ndarray, bool]:
+    """Return the lower Cholesky factor L, computed by panels of columns, and whether it failed or was interrupted.
 
-    The left-looking form: a panel is A[k:, k:k+m] less the products of the rows of the columns before it; LAPACK
-    factors its upper block, and the rows below are solved for (Golub, Van Loan, "Matrix Computations", section 4.2.5).
-    What lies above the diagonal is not made.
+    The left-looking form (Golub, Van Loan, "Matrix Computations", section 4.2.5): with the columns L[:, :k] known, a
+    panel of m columns is P = A[k:, k:k+m] - L[k:, :k] L[k:k+m, :k]'. LAPACK factors its upper block, P[:m] = L11 L11',
+    and the rows below are L21 = P[m:] L11'^-1. Entries above the diagonal are not set.
     """
     n = len(matrix)
     lower = np.empty((n, n), order="F")
-    for first in range(0, n, PANEL):
-        last = min(first + PANEL, n)
+    for first in range(0, n, PANEL_COLUMNS):
+        last = min(first + PANEL_COLUMNS, n)
         if interrupted():
             return lower, True
         panel = matrix[first:, first:last] - lower[first:, :first] @ lower[first:last, :first].T
@@ -93,25 +99,26 @@ def _in_panels(matrix: np.ndarray, interrupted: Callable[[], bool]) -> tuple[np.
 
 
 def low_rank_factor(kernel: Kernel, X: Any, most: int) -> np.ndarray | None:
-    """Return Z of shape (n, rank) with K = Z Z' to rounding; None where the rank is more than `most`.
+    """Return Z of shape (n, rank) with the Gram matrix K = Z Z' up to rounding; None where the rank exceeds `most`.
 
-    Its columns serve as features for solvers that work on features. Cholesky's method with the largest diagonal entry
-    as the pivot: rank + 1 rows of the kernel, n x rank^2 operations.
+    The columns of Z are features for solvers of linear problems. Cholesky's method with the largest remaining diagonal
+    entry as the pivot computes at most rank rows of the kernel, in n rank^2 operations.
 
     Parameters
     ----------
     kernel : Kernel
-    X : ndarray or CSR matrix of shape (n, d), prepared
-        Float64.
+    X : ndarray or CSR matrix of shape (n, d), float64
+        As `kernel.prepared` returns it.
     most : int
+        Largest number of columns of Z.
     """
-    rest = np.array(kernel.diagonal(X), dtype=float)
-    nothing = X.shape[0] * EPS * float(rest.max(initial=0.0))
+    residual = np.array(kernel.diagonal(X), dtype=float)  # diagonal of K - Z Z'
+    rounding = X.shape[0] * EPS * float(residual.max(initial=0.0))
     Z = np.zeros((X.shape[0], min(most, X.shape[0])))
     for k in range(Z.shape[1]):
-        i = int(rest.argmax())
-        if rest[i] <= nothing:
+        i = int(residual.argmax())
+        if residual[i] <= rounding:
             return Z[:, :k]
-        Z[:, k] = (kernel.block(X[[i]], X)[0] - Z[:, :k] @ Z[i, :k]) / rest[i] ** 0.5
-        rest -= Z[:, k] ** 2
-    return Z if float(rest.max(initial=0.0)) <= nothing else None
+        Z[:, k] = (kernel.block(X[[i]], X)[0] - Z[:, :k] @ Z[i, :k]) / residual[i] ** 0.5
+        residual -= Z[:, k] ** 2
+    return Z if float(residual.max(initial=0.0)) <= rounding else None

@@ -41,7 +41,7 @@ class CuttingPlane(Algorithm):
 
     Model: R(w) = sum C s_i max(0, 1 - w.y_i) is at least h_p - g_p.w for every plane p, h_p = sum of the C s_i of
     the rows that were wrong where it was taken, g_p = sum of their C s_i y_i; and at least 0.
-    Turn: w is where 1/2 |w|^2 + the largest plane is least (its dual has one variable a plane), and a plane
+    Iteration: w is where 1/2 |w|^2 + the largest plane is least (its dual has one variable a plane), and a plane
     is taken there (SVMperf); or the best point w_b moves to where the objective is least on the line from it
     through w, and the plane is taken at (1 - mu) w_b + mu w (OCAS), which makes the objective fall in every turn.
     Guarantee: the objective is known to C n eps after at most log2(1 / (4 R^2 C n)) + 16 R^2 C n / eps planes

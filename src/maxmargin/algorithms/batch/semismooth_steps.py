@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...engine.jit import compiled
-from ...engine.row_products import add_combined, combine, scores, scores_near
+from ...engine.row_products import add_combined, combine, scores, scores_in_cache
 from ...engine.small_cholesky import add_row_products, factor, solve_factored
 
 # labels, costs, and for the current z: near_i, s_i, share_i, y_i alpha_i; and what a step took from the slacks
@@ -265,7 +265,7 @@ def accept_shares(sigma, data, vectors):
 @compiled()
 def set_slack(rows, data, vectors):
     """Compute slacks from z, without the rounding that steps have added up."""
-    scores_near(rows, vectors[Z], data[SLACK])
+    scores_in_cache(rows, vectors[Z], data[SLACK])
     slacks(data[SLACK], data[Y], 0.0, data[SLACK])
 
 
@@ -286,7 +286,7 @@ def take_step(rows, sigma, upper, free, line_search, data, marks, places, vector
     """Go to the minimum along the Newton direction; return the length, 0 where it leads nowhere."""
     update_hessian(rows, data[COSTS], marks, places, vectors[LARGEST], matrices[0], columns)
     set_direction(sigma, free, data[COSTS], values[COUNT], matrices, vectors)
-    scores_near(rows, vectors[DIRECTION], data[CHANGE])
+    scores_in_cache(rows, vectors[DIRECTION], data[CHANGE])
     return move(sigma, upper, line_search, data, vectors)
 
 

@@ -47,9 +47,10 @@ class Increments(NamedTuple):
 class IMA(NormDescent):
     """IMA_p: the largest p-margin, for every p from 1 to inf, by FMP_p at rising margins.
 
-    Turn: FMP at the margin gamma (see `FMP`), begun where the last one ended; when no pattern asks for an update, b
-    moves to the middle between the smallest margins of the classes, both become g, and gamma <- (1 + increment) g / N,
-    N = |w|_q (in the papers the larger of that and of g / N before the move: the same, or less). The first margin is 0.
+    Iteration: FMP at the margin gamma (see `FMP`), started where the last one ended; when no pattern asks for an
+    update, b moves to the middle between the smallest margins of the classes, both become g, and
+    gamma <- (1 + increment) g / N, N = |w|_q (in the papers the larger of that and of g / N before the move: the same,
+    or less). The first margin is 0.
     From the third success on eta = sqrt(t_2 / t), t the updates so far, t_2 those at that success.
     A call fails when its budget of updates is spent; then IMA ends with the last success. Where neither alpha, nor
     increment, nor budget is given it does not end: gamma lies halfway between the margin reached and the bound that the
