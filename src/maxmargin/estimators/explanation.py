@@ -23,14 +23,14 @@ from ..problem.multiclass import Parts, named_parts
 from .decisions import class_codes, scheme_of
 from .validation import python_label
 
-# Limits of `left_open`, a share of a cap: below the least one rounding of dual variables would count; above the largest
-# a model of a large gap would have no row at 0 or at its cap.
+# Limits of the tolerance `left_open`, a share of a cap: below the least, rounding of dual variables would count; above
+# the largest, every dual variable of a model with a large gap would count as 0 or at its cap.
 LEAST_OPEN, MOST_OPEN = 1e-9, 1e-2
 # Share of the largest dual variable below which another one does not count, where there are no caps: interior points
 # leave less than that on rows without a dual variable at the optimum.
 NEGLIGIBLE = 1e-6
 SHOWN = 5  # rows of a list that the text names: as many as fit on a line
-_UP = 1e-12  # relative rounding errors of margins, by which those that are given to theorems are enlarged
+_UP = 1e-12  # bound of the relative rounding error of margins, by which they are enlarged before a theorem uses them
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,10 +205,8 @@ class SupportReport:
             lines.append(f"... and {len(self.contradictory) - SHOWN} more such sets")
         if self.leave_one_out is not None:
             least, most = self.leave_one_out
-            lines.append(
-                f"left out one by one, between {least} and {most} of {self.labels.size} rows are labelled wrongly "
-                "(certain)"
-            )
+            of = f"of {self.labels.size} rows are labelled wrongly (certain)"
+            lines.append(f"left out one by one, between {least} and {most} {of}")
         return "\n".join(lines)
 
 
@@ -224,21 +222,21 @@ def _part_lines(part: PartReport) -> Iterator[str]:
         yield "  nothing is certain of the optimum: there is none"
         return
     yield str(part.certificate)
-    line = f"  {int(part.carries.sum())} of {int(part.takes_part.sum())} rows have a dual weight"
-    if part.capped:
-        line += (
-            f", {int(part.full.sum())} of them all that they may have (to {part.open:.2g} of it, by the gap)"
-        )
-    yield line
+    line = f"  {int(part.carries.sum())} of {int(part.takes_part.sum())} rows have a dual weight (support vectors)"
+    yield (
+        f"{line}, {int(part.full.sum())} of them at its cap (within {part.open:.2g} of it)"
+        if part.capped
+        else line
+    )
     if part.optimum is None:
         theorem = modulus(part.certificate.problem) > 0.0
-        reason = "the bounds at hand tell nothing of it" if theorem else "no theorem does, for this norm"
+        reason = "the certified bounds are too wide" if theorem else "no theorem does, for this norm"
         yield f"  nothing is certain of the optimum: {reason}"
     else:
         rows_of = (part.optimum.weightless, part.optimum.inside, part.optimum.most < 0.0)
-        idle, below, wrong = (int((rows & part.takes_part).sum()) for rows in rows_of)
+        zero, below, wrong = (int((rows & part.takes_part).sum()) for rows in rows_of)
         yield (
-            f"  certain of every optimum: {idle} rows have no dual weight, {below} have margins below one, {wrong} "
+            f"  certain of every optimum: {zero} rows have no dual weight, {below} have margins below one, {wrong} "
             "are on the wrong side"
         )
     if part.decisive.size:
@@ -250,6 +248,7 @@ def _part_lines(part: PartReport) -> Iterator[str]:
 
 
 def _numbers(rows: np.ndarray) -> str:
+    """Return the first row numbers, and how many there are besides."""
     shown = ", ".join(str(row) for row in rows[:SHOWN])
     return shown if rows.size <= SHOWN else f"{shown} and {rows.size - SHOWN} more"
 

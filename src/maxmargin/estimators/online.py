@@ -189,7 +189,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         self : OnlineMarginClassifier
         """
         X, y = self._validated(X, y, first=True)
-        self._begin(_classes(y), X.shape[1])
+        self._begin(y, X.shape[1])
         signs, rng = self._signs(y), check_random_state(self.random_state)
         passes = StepCallbacks(self, X, y, None, self.max_iter, lambda: {"_streams": deepcopy(self._streams)})
         for k in range(self.max_iter):
@@ -233,7 +233,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
             self._check_same_stream(classes)
         X, y = self._validated(X, y, first)
         if first:
-            self._begin(_classes(np.asarray(classes)), X.shape[1])
+            self._begin(np.asarray(classes), X.shape[1])
         self._present(Patterns(X), self._signs(y), True)
         return self
 
@@ -251,7 +251,6 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
     def begin(self, classes: np.ndarray, width: int) -> None:
         """Begin a new stream of rows with these classes and `width` columns (after hashing)."""
         validation.check_parameters(self, CHECKS)
-        classes = _classes(np.asarray(classes))
         if not validation.is_whole(width, 1):
             raise ValueError(f"width must be a positive number of columns; got {width!r}.")
         if self.hasher is None:
@@ -262,7 +261,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
             raise ValueError(
                 f"width={width!r}, but the hasher makes rows of {self._feature_hasher().n_features} columns."
             )
-        self._begin(classes, int(width))
+        self._begin(np.asarray(classes), int(width))
 
     def _check_same_stream(self, classes: Any) -> None:
         """Refuse other parameters and classes than those with which the stream began: its sums would prove nothing."""
@@ -279,8 +278,13 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
                 f"partial_fit, which was {self.classes_.tolist()!r}."
             )
 
-    def _begin(self, classes: np.ndarray, d: int) -> None:
-        """Begin one stream for each binary problem, of rows with d columns."""
+    def _begin(self, labels: np.ndarray, d: int) -> None:
+        """Begin one stream for each binary problem of the classes of these labels, for rows with d columns."""
+        classes = validation.distinct_labels(labels)
+        if classes.size < 2:
+            raise ValueError(
+                f"A classifier needs at least 2 classes; got {classes.size} class: {classes.tolist()!r}."
+            )
         problem = Problem("squared_hinge", float(self.C), intercept="free" if self.fit_intercept else "none")
         algorithm = stream_algorithm(self.algorithm, problem)
         self.classes_ = classes
@@ -402,13 +406,3 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
                 f"This {type(self).__name__} is not fitted yet: call fit or partial_fit first."
             )
         return self._streams
-
-
-def _classes(y: np.ndarray) -> np.ndarray:
-    """Return the distinct labels in order; refuse fewer than two."""
-    classes = validation.distinct_labels(y)
-    if classes.size < 2:
-        raise ValueError(
-            f"A classifier needs at least 2 classes; got {classes.size} class: {classes.tolist()!r}."
-        )
-    return classes

@@ -158,7 +158,10 @@ def _problem(p: Any, bias: Any, tol: Any, max_time: Any) -> Problem:
 
 
 def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
-    """Return finite rows (dense, or CSR without stored zeros), signs, and the two labels; X is not changed."""
+    """Return finite rows (dense, or CSR without stored zeros), signs -1.0 and 1.0, and the labels that these stand for.
+
+    X is not changed.
+    """
     refuse_rounded(X)
     if not sp.issparse(X):
         try:
@@ -175,7 +178,7 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
     if not min(X.shape):
         raise ValueError(f"X is empty, of shape {X.shape}: there must be a row of each class, and a feature.")
     labels = np.asarray(y)
-    if labels.shape != (X.shape[0],):
+    if labels.shape != X.shape[:1]:
         raise ValueError(
             f"y must hold one label for each of the {X.shape[0]} rows of X; got shape {labels.shape}."
         )
@@ -184,11 +187,6 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
         raise ValueError(
             "X holds NaN or infinity: fill or drop the rows that do, with SimpleImputer for instance."
         )
-    return X, *_signs(labels)
-
-
-def _signs(labels: np.ndarray) -> tuple[np.ndarray, tuple[Any, Any]]:
-    """Return -1.0 or 1.0 for each label, and the labels that -1.0 and 1.0 stand for."""
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("y holds NaN or infinity: drop the rows whose class is not known.")
     try:
@@ -198,9 +196,8 @@ def _signs(labels: np.ndarray) -> tuple[np.ndarray, tuple[Any, Any]]:
             "The labels cannot be compared with one another: give both classes names of one type."
         ) from None
     if classes.size != 2:
-        remedy = "a hyperplane has two sides, so give rows of both"
-        if classes.size > 2:
-            remedy = "ask for one class at a time, y == label"
+        remedy = "ask for one class at a time, y == label"
+        if classes.size < 2:
+            remedy = "a hyperplane has two sides, so give rows of both"
         raise ValueError(f"y must hold two classes and holds {classes.size}: {remedy}.")
-    negative, positive = classes.tolist()
-    return np.where(labels == classes[1], 1.0, -1.0), (negative, positive)
+    return X, np.where(labels == classes[1], 1.0, -1.0), tuple(classes.tolist())
