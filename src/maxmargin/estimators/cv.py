@@ -136,7 +136,7 @@ callback, n_jobs, random_state, verbose
             raise ValueError("cv has no splits: give at least one, or a number of folds.")
         scorer: Any = check_scoring(whole, scoring=self.scoring)
         paths = _FoldPaths(X, y, weights, costs, norms, shared | {"n_jobs": None}, scorer)
-        callbacks = StepCallbacks(self, given, y, sample_weight, 2)
+        callbacks = StepCallbacks(self, (given, y, sample_weight), 2)
         with callbacks.step(lambda: f"paths of {len(folds)} folds"):
             parallel: Any = Parallel(n_jobs=jobs(self.n_jobs, len(folds)), require="sharedmem")
             found = parallel(delayed(paths.scores)(fold, *rows) for fold, rows in enumerate(folds))

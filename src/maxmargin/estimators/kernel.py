@@ -250,9 +250,7 @@ default="rbf"
         check_kernel(tasks.kernel, tasks.rows.X, self.cache_size * MEGABYTE)
         reporter = Reporter(
             self,
-            X,
-            y,
-            sample_weight,
+            (X, y, sample_weight),
             tasks.names,
             tasks.sequential,
             lambda points: self._fitted(tasks, points),

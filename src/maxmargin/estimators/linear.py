@@ -212,7 +212,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         if self.p == "log":
             problem = replace(problem, p=max(2.0, 2.0 * np.log(columns.count)))
         tasks = LinearTasks(self, problem, rows, columns, targets)
-        reporter = Reporter(self, given, y, sample_weight, tasks.names, tasks.workers == 1, tasks.fitted)
+        reporter = Reporter(self, (given, y, sample_weight), tasks.names, tasks.workers == 1, tasks.fitted)
         with Deadline(self.max_time) as deadline:
             solutions = solve_tasks(
                 lambda k, part: tasks.solve(k, reporter, part), len(tasks.names), tasks.workers, deadline

@@ -191,7 +191,9 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         X, y = self._validated(X, y, first=True)
         self._begin(y, X.shape[1])
         signs, rng = self._signs(y), check_random_state(self.random_state)
-        passes = StepCallbacks(self, X, y, None, self.max_iter, lambda: {"_streams": deepcopy(self._streams)})
+        passes = StepCallbacks(
+            self, (X, y, None), self.max_iter, lambda: {"_streams": deepcopy(self._streams)}
+        )
         for k in range(self.max_iter):
             before = self.updates_
             with passes.step(self._summary):

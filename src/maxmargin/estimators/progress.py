@@ -35,7 +35,9 @@ except ModuleNotFoundError:  # scikit-learn < 1.9
 __all__ = ["CallbackSupportMixin", "Reporter", "StepCallbacks", "solve_tasks", "with_callbacks"]
 
 T = TypeVar("T")
+Data = tuple[Any, ...]  # X, y, sample_weight of a fit
 Attributes = Callable[[], dict[str, Any]]  # makes the fitted attributes of a copy of the estimator
+AttributesOf = Callable[[list[Any]], dict[str, Any]]  # the same from the best point of each task
 
 
 def solve_tasks(
@@ -70,8 +72,9 @@ class _Tree:
 
     root: Any = None
 
-    def _begin_fit(self, estimator: Any, X: Any, y: Any, sample_weight: Any, **subtasks: Any) -> None:
+    def _begin_fit(self, estimator: Any, data: Data, **subtasks: Any) -> None:
         """Begin the root, with the data of the fit, and the number and the order of its subtasks."""
+        X, y, sample_weight = data
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         self._arguments = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
         self.root = self._begin(estimator._init_callback_context(**subtasks))
@@ -105,8 +108,7 @@ class StepCallbacks(_Tree):
     ----------
     estimator : estimator
         Without callbacks, or None: the methods do nothing.
-    X, y, sample_weight
-        Data of the fit.
+    data : (X, y, sample_weight)
     steps : int
         At most.
     attributes : callable, default=None
@@ -119,17 +121,11 @@ class StepCallbacks(_Tree):
     """
 
     def __init__(
-        self,
-        estimator: Any = None,
-        X: Any = None,
-        y: Any = None,
-        sample_weight: Any = None,
-        steps: int = 0,
-        attributes: Attributes | None = None,
+        self, estimator: Any = None, data: Data = (), steps: int = 0, attributes: Attributes | None = None
     ) -> None:
         self.stopped, self._attributes = False, attributes
         if hasattr(estimator, "_skl_callbacks"):
-            self._begin_fit(estimator, X, y, sample_weight, max_subtasks=steps)
+            self._begin_fit(estimator, data, max_subtasks=steps)
 
     @contextmanager
     def step(self, name: Callable[[], str], estimator: Any = None) -> Iterator[None]:
@@ -167,8 +163,7 @@ class Reporter(_Tree):
     ----------
     model : estimator
         With the parameters `verbose` and `callback`.
-    X, y, sample_weight
-        Data of the fit.
+    data : (X, y, sample_weight)
     labels : sequence
         Labels of the binary tasks in their reports; None is the only one.
     sequential : bool
@@ -178,14 +173,7 @@ class Reporter(_Tree):
     """
 
     def __init__(
-        self,
-        model: Any,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        labels: Sequence[Any],
-        sequential: bool,
-        attributes: Callable[[list[Any]], dict[str, Any]],
+        self, model: Any, data: Data, labels: Sequence[Any], sequential: bool, attributes: AttributesOf
     ) -> None:
         self._model, self._sequential, self._attributes = model, sequential, attributes
         # 1e-9: rounding of the logarithm of a power of ten
@@ -196,7 +184,7 @@ class Reporter(_Tree):
             alone = len(labels) == 1
             subtasks = self._decades + 1 if alone else len(labels)
             sequential = alone or sequential
-            self._begin_fit(model, X, y, sample_weight, max_subtasks=subtasks, sequential_subtasks=sequential)
+            self._begin_fit(model, data, max_subtasks=subtasks, sequential_subtasks=sequential)
             if alone:
                 self._tasks[labels[0]].context = self.root
 

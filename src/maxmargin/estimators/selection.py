@@ -215,7 +215,7 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         elimination = Elimination(estimator, self._is_own, self.p, self.aggregate, sizes, X, y, weights)
         rng = check_random_state(self.random_state)
         validated = self.cv is not None or self._is_size_chosen
-        callbacks = StepCallbacks(self, X, y, weights, len(sizes) + int(validated))
+        callbacks = StepCallbacks(self, (X, y, weights), len(sizes) + int(validated))
         vars(self).pop("cv_results_", None)
         if validated:
             with callbacks.step(lambda: "cross-validation"):

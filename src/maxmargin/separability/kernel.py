@@ -108,13 +108,18 @@ class KernelSearch(SeparatorSearch):
         self.alpha = self._ones
         self._sets = 0  # solved so far
         self._end = ""  # the reason for which decomposition ended
+        rows = KernelRows(self.kernel, self.X, CACHE_MEGABYTES)
+        self._longest = float(rows.diagonal.max(initial=0.0)) ** 0.5
+        self._best = GramTracker(self.problem, self.y, self._ones, rows.diagonal)
+        self._iterates: Iterator[Any] = decomposed_points(
+            self.problem, rows, self.y, self._ones, self.deadline.interrupted
+        )
 
     def verdict(self) -> Verdict:
         """Search in the order of `search`: decomposition goes on after exact arithmetic where it has not decided."""
         weights = kernel_trivial_certificate(self.kernel, self.problem, self.X, self.y)
         if weights is not None:
             return self.inseparable(weights, TRIVIAL)
-        self._begin()
         if self._decompose(sets=1):
             return self._separable()
         found = self.decide_exactly()
@@ -129,15 +134,6 @@ class KernelSearch(SeparatorSearch):
         if self.more_sets and self._decompose(self.more_sets):
             return self._separable()
         return self.undecided(f"{self._end}, and {found}", self._certificate(0.0))
-
-    def _begin(self) -> None:
-        """Start decomposition."""
-        rows = KernelRows(self.kernel, self.X, CACHE_MEGABYTES)
-        self._longest = float(rows.diagonal.max(initial=0.0)) ** 0.5
-        self._best = GramTracker(self.problem, self.y, self._ones, rows.diagonal)
-        self._iterates: Iterator[Any] = decomposed_points(
-            self.problem, rows, self.y, self._ones, self.deadline.interrupted
-        )
 
     def exact_rows(self) -> ExactRows:
         if self._best.alpha.any():
