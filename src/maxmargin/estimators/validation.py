@@ -77,7 +77,7 @@ BOOLEAN = (bool, np.bool_)
 TOL = "positive: it is the certified gap, and a gap of 0 cannot be proved; got tol={!r}"
 THREADS = "a whole number of threads, -1 for as many as there are processors, or None; got {!r}"
 COST: Checks = {
-    "C": (lambda C: is_number(C) and C > 0, "a positive number, or inf for the hard margin; got C={!r}"),
+    "C": (lambda C: is_number(C) and C > 0, "a positive number, or inf for the hard margin; got C={!r}")
 }
 COMMON: Checks = COST | {
     "intercept_scaling": (is_number, "a number; got intercept_scaling={!r}"),

@@ -35,13 +35,7 @@ from ..fit.tracker import GramTracker
 from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
 from ..numerics.rational import ExactRows
 from ..problem.problem import Problem
-from .search import (
-    TRIVIAL,
-    ExactDirection,
-    SeparatorSearch,
-    trivial_certificate,
-    without_zeros,
-)
+from .search import TRIVIAL, ExactDirection, SeparatorSearch, trivial_certificate, without_zeros
 
 CACHE_MEGABYTES = 200.0  # of kernel rows: more memory saves kernel values that would be computed again
 # Working sets in a search without `max_time`: as many as take some seconds (WORK entries of working sets, each visited

@@ -92,7 +92,7 @@ class LinearSearch(SeparatorSearch):
         if isinstance(found, ExactDirection):
             return self._exact_separator(found)
         # A ball has the dimension of the data, of which columns without entries span none.
-        if isinstance(found, Inseparable) and self.columns.all:
+        if isinstance(found, Inseparable) and self.columns.places is None:
             radius = inner_radius(self.X, self.y, found.support, found.weights, self.problem)
             return replace(found, radius=radius)
         return found

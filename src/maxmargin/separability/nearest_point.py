@@ -179,10 +179,7 @@ def _affine_minimiser(rows: ExactRows, places: list[int], interrupted: Callable[
         A = np.array(block, dtype=object)
         G = (A.T @ A).tolist()
         k = len(places)
-        found = null_vector(
-            [[0] + [1] * k + [-1], *([1, *line, 0] for line in G)],
-            interrupted,
-        )
+        found = null_vector([[0] + [1] * k + [-1], *([1, *line, 0] for line in G)], interrupted)
         assert found is not None
         found = found[1:-1]
     return found if sum(found) > 0 else [-value for value in found]

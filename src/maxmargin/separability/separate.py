@@ -122,7 +122,8 @@ def separate(
         if isinstance(function, Linear):
             table, columns = without_empty_columns(table)
             search = LinearSearch(problem, table, signs, classes, float(tol), deadline, columns)
-            return on_all_columns(search.verdict(), columns)
+            verdict = search.verdict()
+            return verdict if columns.places is None else on_all_columns(verdict, columns)
         _check_kernel(function, table, problem)
         more_sets = 0 if max_time is None else np.inf
         return KernelSearch(
