@@ -26,8 +26,8 @@ def refuse_queries_and_dates(X: Any) -> None:
             raise ValueError(_not_numeric(f"column {name!r}", kind))
 
 
-def explain(error: str, X: Any, y: Any) -> str | None:
-    """Return a message that names the column and the remedy; None where scikit-learn's own says enough.
+def column_message(error: str, X: Any, y: Any) -> str | None:
+    """Return a message that names the column and the remedy; None where scikit-learn's message is sufficient.
 
     Parameters
     ----------

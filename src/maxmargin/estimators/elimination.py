@@ -39,7 +39,7 @@ class Stage:
     p : float
         The norm in which this classifier measures distance; nan where it has no certificate.
     status : Status or None
-        How the fit ended; None where the estimator does not say.
+        How the fit ended; None where the estimator has no `status_`.
     hard : bool
         Whether `lower` and `upper` bound the margin, rather than the objective.
     lower, upper : float

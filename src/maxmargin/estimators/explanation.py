@@ -396,10 +396,10 @@ def _part(name: Any, verdict: Verdict | None, f: _DecisionFunction) -> PartRepor
 def _combined_labels(
     parts: tuple[PartReport, ...], scheme: Parts, codes: np.ndarray
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Combine the leave-one-out labels of all parts; return rows that are right, and rows that are wrong.
+    """Combine the leave-one-out labels of all binary problems; return the rows that are right, and the wrong ones.
 
-    A row is right if all parts of its class are right. It is wrong, of classes against the rest, if its own class says
-    no and another one says yes.
+    A row is right if it is right in all problems of its class. Of classes against the rest it is wrong if it is on the
+    negative side of its own class and on the positive side of another one.
     """
     left = [part.without for part in parts if part.without is not None]
     if len(left) < len(parts):

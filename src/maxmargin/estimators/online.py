@@ -334,7 +334,7 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         positive = [1] if classes.size == 2 else range(classes.size)
         return [np.where(place == k, 1.0, -1.0) for k in positive]
 
-    # what was learnt
+    # the model, and its bounds
 
     @property
     def coef_(self) -> np.ndarray:

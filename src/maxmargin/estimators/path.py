@@ -141,10 +141,10 @@ def margin_path(
     sample_weight : array-like of shape (n_samples,), default=None
         Factor on each row's loss.
     screen : bool, default=False
-        Leave out rows and features of which the gap at hand proves that they have no weight at the optimum (safe
+        Leave out rows and features of which the certified gap proves that they have no weight at the optimum (safe
         screening), where that is a theorem: rows at 2 <= p < inf, features at p = inf with the squared hinge. The
         answer is certified on all of the data all the same. It seldom pays: the gap with which a point begins is
-        rarely so small that it tells a quarter of the rows, and the solvers pass over such rows themselves.
+        rarely small enough to prove this of a quarter of the rows, and the solvers pass over such rows themselves.
     **parameters
         Of `MaxMarginClassifier`: loss, tol, fit_intercept, class_weight, algorithm, ... C, p and warm_start are
         set here. ``max_time`` is that of one point.
@@ -296,13 +296,13 @@ class _PathFit:
 
     def _fit_features(self, model: MaxMarginClassifier, kept: np.ndarray) -> None:
         """Fit some features; the fit of all begins with these weights, and zeros for the others."""
-        few = copy(model)
-        few.coef_ = model.coef_[:, kept]
+        part = copy(model)
+        part.coef_ = model.coef_[:, kept]
         X = self.X.tocsr() if sp.issparse(self.X) else np.asarray(self.X)
-        few.fit(X[:, np.flatnonzero(kept)], self.y, self.sample_weight)
+        part.fit(X[:, np.flatnonzero(kept)], self.y, self.sample_weight)
         model.coef_ = np.zeros_like(model.coef_)
-        model.coef_[:, kept] = few.coef_
-        model.intercept_, model.certificate_ = few.intercept_, few.certificate_
+        model.coef_[:, kept] = part.coef_
+        model.intercept_, model.certificate_ = part.intercept_, part.certificate_
 
 
 def grid(Cs: Any, ps: Any) -> tuple[np.ndarray, list[Any]]:

@@ -159,7 +159,7 @@ class Robust:
         Rounding: a score of d products is off by at most c = (d + 4) eps (|w|.|x| + |b|), in whatever order it was
         summed, and d times the smallest number where products underflow. Twice that is taken from |s|, for the row
         itself and for the perturbed one, |w|_q is rounded up, and the quotient down. Where weights are equal, inf
-        speaks of exact scores. With a hasher, distances are those between hashed rows.
+        holds for exact scores. With a hasher, distances are those between hashed rows.
 
         Examples
         --------

@@ -86,8 +86,8 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         than that are zero (to rounding), as with exact programs at ``p=inf``, all of these features leave at once: the
         classifier does without them.
     cv : int, splitter or iterable, default=None
-        Cross-validation, with an elimination of its own on the training part of every fold, so that the test part has
-        no say in what is eliminated. None is none, or with ``n_features_to_select="cv"`` 5 folds.
+        Cross-validation, with an elimination of its own on the training part of every fold, so that the test part does
+        not affect what is eliminated. None is none, or with ``n_features_to_select="cv"`` 5 folds.
     scoring : str or callable, default=None
         Score in cross-validation; None is the estimator's own, the accuracy.
     aggregate : {"sum", "max"}, default="sum"

@@ -1,4 +1,4 @@
-"""Validation of parameters, rows, labels and weights. Every error message says what to do."""
+"""Validation of parameters, rows, labels and weights; every error message names the remedy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
-from .column_errors import explain, missing_labels, refuse_queries_and_dates
+from .column_errors import column_message, missing_labels, refuse_queries_and_dates
 from .progress import with_callbacks
 
 SMALLEST_NORMAL = float(np.finfo(float).smallest_normal)
@@ -182,7 +182,7 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
     try:
         return validate_data(estimator, X, labels, **options)
     except (ValueError, TypeError) as error:
-        message = explain(str(error), X, y)
+        message = column_message(str(error), X, y)
         if message is None:
             raise
         raise ValueError(message) from None
