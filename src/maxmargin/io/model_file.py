@@ -112,8 +112,8 @@ def load(path: str | os.PathLike[str]) -> Model:
         for name in layout.values:
             attribute, _, from_json = _VALUES[name]
             setattr(model, attribute, from_json(fitted[name]))
-        for part in [read for _, read in layout.parts] + list(layout.checks):
-            part(model, fitted, arrays)
+        for _, read in layout.parts:
+            read(model, fitted, arrays)
     except ModelFileError:
         raise
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
@@ -136,7 +136,10 @@ def parameters_of(model: Any) -> Record:
     record["random_state"] = plain(seed) if isinstance(seed, int | np.integer) else None
     record["algorithm"] = _algorithm_record(algorithm)
     if isinstance(model, OnlineMarginClassifier):
-        record["hasher"] = plain(hasher) if not isinstance(hasher, FeatureHasher) else _hasher_record(hasher)
+        if isinstance(hasher, FeatureHasher):
+            record["hasher"] = {**hasher.get_params(deep=False), "dtype": np.dtype(hasher.dtype).str}
+        else:
+            record["hasher"] = plain(hasher)
         return record
     record["class_weight"] = weights
     if isinstance(weights, dict):  # keys of JSON objects could only be strings
@@ -156,10 +159,6 @@ def _algorithm_record(algorithm: Any) -> Any:
             f'{", ".join(ALGORITHMS)}; call model.set_params(algorithm="auto") before it is saved.'
         )
     return {"name": algorithm.name, "fields": _encode(algorithm)}
-
-
-def _hasher_record(hasher: FeatureHasher) -> Record:
-    return {**hasher.get_params(deep=False), "dtype": np.dtype(hasher.dtype).str}
 
 
 def _parameters_from(cls: type[Any], record: Record) -> Record:
@@ -234,18 +233,28 @@ def _write_names(model: Any, record: Record, arrays: Arrays) -> None:
         record["classes"] = {"dtype": kind, "names": [str(name) for name in classes]}
     if hasattr(model, "feature_names_in_"):
         record["feature_names_in"] = [str(name) for name in model.feature_names_in_]
+    if isinstance(model, Imported):
+        arrays["order"] = np.searchsorted(classes, model.labels_)
     record["source"] = getattr(model, "source_", None)
 
 
 def _read_names(model: Any, record: Record, arrays: Arrays) -> None:
+    """Read what `_write_names` wrote; raise ValueError where weights do not fit the classes and features."""
     if "classes" in record:
         model.classes_ = np.array(record["classes"]["names"], dtype=record["classes"]["dtype"])
     else:
         model.classes_ = arrays["classes"]
     if "feature_names_in" in record:
         model.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
+    if "order" in arrays:
+        model.labels_ = model.classes_[arrays["order"]]
     if record["source"] is not None:
         model.source_ = record["source"]
+    rows = len(model.classes_) if len(model.classes_) > 2 else 1
+    if "coef" in arrays and (
+        model.coef_.shape != (rows, record["n_features_in"]) or model.intercept_.shape != (rows,)
+    ):
+        raise ValueError(f"coefficients have shape {model.coef_.shape}")
 
 
 # kernel expansions
@@ -281,13 +290,9 @@ def _read_expansion(model: Any, record: Record, arrays: Arrays) -> None:
         model.support_vectors_ = sp.csr_matrix(parts, shape=(count, record["n_features_in"]))
     if model.dual_coef_.shape[1] != count:
         raise ValueError(f"dual coefficients have shape {model.dual_coef_.shape}")
-    model.make_machine(_KERNELS[record["kernel"]["class"]](**values))
-
-
-def _check_support(model: Any, record: Record, arrays: Arrays) -> None:
-    """Raise ValueError where the support vectors of the classes are not as many as those of the fit."""
-    if model.n_support_.sum() != model.support_.size:
+    if "support" in arrays and model.support_.size != count:
         raise ValueError(f"there are {model.support_.size} support vectors")
+    model.make_machine(_KERNELS[record["kernel"]["class"]](**values))
 
 
 # certificates, verdicts and history
@@ -351,24 +356,6 @@ def _read_stream(model: Any, record: Record, arrays: Arrays) -> None:
             a[...] = arrays[f"stream.{k}.{name}"]
 
 
-# models of other programs
-
-
-def _write_order(model: Any, record: Record, arrays: Arrays) -> None:
-    arrays["order"] = np.searchsorted(model.classes_, model.labels_)
-
-
-def _read_order(model: Any, record: Record, arrays: Arrays) -> None:
-    model.labels_ = model.classes_[arrays["order"]]
-
-
-def _check_weights(model: Any, record: Record, arrays: Arrays) -> None:
-    """Raise ValueError where the weights do not fit the classes and features."""
-    rows = len(model.classes_) if len(model.classes_) > 2 else 1
-    if model.coef_.shape != (rows, record["n_features_in"]) or model.intercept_.shape != (rows,):
-        raise ValueError(f"coefficients have shape {model.coef_.shape}")
-
-
 # the content of the files of each class
 
 Part = Callable[[Any, Record, Arrays], None]
@@ -396,35 +383,26 @@ class _Layout:
         Fitted values, by their names in `_VALUES`.
     parts : tuple of pairs of functions
         Each writes a part of a model to the record and the arrays, and reads it; in the order of reading.
-    checks : tuple of functions
-        Each raises ValueError where what was read does not fit together.
     """
 
     arrays: tuple[str, ...]
     values: tuple[str, ...]
     parts: tuple[tuple[Part, Part], ...]
-    checks: tuple[Part, ...] = ()
 
 
 _NAMES = (_write_names, _read_names)
 _EXPANSION = (_write_expansion, _read_expansion)
 _CERTIFICATES = (_write_certificates, _read_certificates)
-_ORDER = (_write_order, _read_order)
 _FIT, _IMPORT = ("n_features_in", "n_iter", "status"), ("n_features_in", "origin")
 
 _LAYOUTS: dict[type[Any], _Layout] = {
-    MaxMarginClassifier: _Layout(
-        ("coef", "intercept", "class_weight"), _FIT, (_NAMES, _CERTIFICATES), (_check_weights,)
-    ),
+    MaxMarginClassifier: _Layout(("coef", "intercept", "class_weight"), _FIT, (_NAMES, _CERTIFICATES)),
     KernelMaxMarginClassifier: _Layout(
         ("intercept", "class_weight", "support", "dual_coef", "n_support"),
         (*_FIT, "gamma", "shape"),
         (_NAMES, _EXPANSION, _CERTIFICATES),
-        (_check_support,),
     ),
     OnlineMarginClassifier: _Layout((), (), (_NAMES, (_write_stream, _read_stream))),
-    ImportedLinearClassifier: _Layout(("coef", "intercept"), _IMPORT, (_NAMES, _ORDER), (_check_weights,)),
-    ImportedKernelClassifier: _Layout(
-        ("intercept", "dual_coef", "n_support"), _IMPORT, (_NAMES, _ORDER, _EXPANSION)
-    ),
+    ImportedLinearClassifier: _Layout(("coef", "intercept"), _IMPORT, (_NAMES,)),
+    ImportedKernelClassifier: _Layout(("intercept", "dual_coef", "n_support"), _IMPORT, (_NAMES, _EXPANSION)),
 }

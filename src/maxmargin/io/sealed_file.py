@@ -12,8 +12,11 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
+from .fault import Fault, faults_of
+
 FORMAT = 1  # raised when older versions of maxmargin could not read the file
 _OPENING = b'{"__metadata__":{"maxmargin":"'  # of the header, which the eight bytes of its length precede
+_CUT_SHORT = "the file is cut short; save or copy it again."
 _NO_SEAL = "0" * 64  # in the place of the seal while it is computed
 _SEAL = re.compile(rb'\\"seal\\":\\"([0-9a-f]{64})\\"')  # JSON text within JSON: quotes are escaped
 
@@ -42,40 +45,44 @@ def unpack(path: Any, content: bytes) -> tuple[dict[str, Any], dict[str, np.ndar
     ModelFileError
         If the file is cut short, altered, of a newer version, or no model file; `path` is for the message.
     """
+    with faults_of(path, ModelFileError):
+        return _checked(content)
+
+
+def _checked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the record and the arrays of a file; raise Fault where its length, format or seal is wrong."""
     if not content:
-        raise ModelFileError(f"{path}: the file is empty.")
+        raise Fault("the file is empty.")
     end = 8 + int.from_bytes(content[:8], "little")
     if not content[8:].startswith(_OPENING):
-        raise ModelFileError(
-            f"{path}: this is no model file of maxmargin, or its beginning is damaged; "
-            "name one that `save` or `maxmargin fit` wrote."
+        raise Fault(
+            "this is no model file of maxmargin, or its beginning is damaged; name one that `save` or `maxmargin fit` "
+            "wrote."
         )
     if len(content) < end:
-        raise ModelFileError(f"{path}: the file is cut short; save or copy it again.")
+        raise Fault(_CUT_SHORT)
     try:
         header = json.loads(content[8:end])
         record = json.loads(header.pop("__metadata__")["maxmargin"], object_hook=_number)
         number = int(record["format"])
         size = max(array["data_offsets"][1] for array in header.values())
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise ModelFileError(
-            f"{path}: the file was altered after it was saved; its header cannot be read."
-        ) from None
+        raise Fault("the file was altered after it was saved; its header cannot be read.") from None
     if number > FORMAT:
-        raise ModelFileError(
-            f"{path}: the file has format {number}, and this version of maxmargin reads up to {FORMAT}; "
-            "install a newer maxmargin."
+        raise Fault(
+            f"the file has format {number}, and this version of maxmargin reads up to {FORMAT}; install a newer "
+            "maxmargin."
         )
     if len(content) < end + size:
-        raise ModelFileError(f"{path}: the file is cut short; save or copy it again.")
+        raise Fault(_CUT_SHORT)
     seal = _SEAL.search(content, 0, end)
     if seal is None or seal[1].decode() != _digest(content, seal.start(1)):
-        raise ModelFileError(f"{path}: the file was altered after it was saved; its seal does not fit.")
+        raise Fault("the file was altered after it was saved; its seal does not fit.")
     try:
         arrays = safetensors.load(content)
         return record["model"], {name: a.copy() for name, a in arrays.items()}  # writable
     except (KeyError, SafetensorError) as error:
-        raise ModelFileError(f"{path}: this is no complete model ({error!r}).") from None
+        raise Fault(f"this is no complete model ({error!r}).") from None
 
 
 def _digest(content: bytes, seal: int) -> str:

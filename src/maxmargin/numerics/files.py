@@ -45,8 +45,12 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    with suppress(OSError):  # not every system lets a folder be opened
-        _sync(target.parent)
+    with suppress(OSError):  # the new name lasts, too; not every system lets a folder be opened
+        handle = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 @contextmanager
@@ -79,12 +83,3 @@ def check_place(path: str | os.PathLike[str], *others: str | os.PathLike[str]) -
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(folder))
     if not os.access(folder, os.W_OK):
         raise PermissionError(errno.EACCES, "nothing may be written to this folder", str(folder))
-
-
-def _sync(folder: Path) -> None:
-    """Write the folder to the disk, so that the new name lasts, too."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

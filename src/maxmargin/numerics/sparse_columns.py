@@ -77,32 +77,27 @@ def without_empty_columns(X: Any, coef: np.ndarray | None = None) -> tuple[Any, 
     d = X.shape[1]
     if not sp.issparse(X):
         return X, Columns(d)
-    places = _used(X.indices, d)
+    sorts = d > X.nnz  # the entries, instead of a pass over all columns
+    if sorts:
+        places = np.unique(X.indices)
+    else:
+        seen = np.zeros(d, bool)
+        seen[X.indices] = True
+        places = np.flatnonzero(seen)
     if coef is not None:
         places = np.union1d(places, np.flatnonzero(coef) % d)
     if places.size >= KEPT * d:
         return X, Columns(d)
     if not places.size:
         places = np.zeros(1, np.intp)  # solvers have at least one column
-    indices = np.searchsorted(places, X.indices) if d > X.nnz else _lookup(places, d)[X.indices]
+    if sorts:
+        indices = np.searchsorted(places, X.indices)
+    else:
+        number = np.zeros(d, np.intp)
+        number[places] = np.arange(places.size)
+        indices = number[X.indices]
     some = (X.data, indices.astype(X.indices.dtype, copy=False), X.indptr)
     return type(X)(some, shape=(X.shape[0], places.size), copy=False), Columns(d, places)
-
-
-def _used(indices: np.ndarray, d: int) -> np.ndarray:
-    """Return the columns with entries, ascending: by sorting the entries where these are fewer than the d columns."""
-    if d > indices.size:
-        return np.unique(indices)
-    seen = np.zeros(d, bool)
-    seen[indices] = True
-    return np.flatnonzero(seen)
-
-
-def _lookup(places: np.ndarray, d: int) -> np.ndarray:
-    """Return for each of the d columns its number among those at `places`; columns elsewhere have none."""
-    numbers = np.empty(d, np.intp)
-    numbers[places] = np.arange(places.size)
-    return numbers
 
 
 def may_be_dense(X: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, ClassVar
@@ -12,8 +11,8 @@ import numpy as np
 SCHEMES = ("ovr", "ovo")
 
 
-class Parts(ABC):
-    """A scheme of binary problems for several classes.
+class Parts:
+    """One-vs-rest: class k is positive in problem k; two classes make one problem, in which the second is positive.
 
     Parameters
     ----------
@@ -23,70 +22,42 @@ class Parts(ABC):
     Attributes
     ----------
     labels : list
-        The classes of each problem, by number: k against all others, or the pair (i, j).
+        The classes of each problem, by number: k against all others, or, one-vs-one, the pair (i, j).
     """
 
-    name: ClassVar[str]
-    labels: Sequence[int | tuple[int, int]]
+    name: ClassVar[str] = "ovr"
 
     def __init__(self, count: int) -> None:
         self.count = count
+        self.labels: Sequence[Any] = [1] if count == 2 else list(range(count))
 
-    @abstractmethod
     def signs(self, k: int, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return labels -1.0 and 1.0 of problem k for rows of these classes, and which rows take part."""
+        return np.where(codes == self.labels[k], 1.0, -1.0), codes >= 0
 
-    @abstractmethod
     def sides(self, k: int, classes: np.ndarray) -> tuple[Any, Any]:
         """Return the names of the negative and the positive side of problem k."""
+        return tuple(classes.tolist()) if self.count == 2 else (False, True)
 
-    @abstractmethod
     def packed(self, coefficients: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return `dual_coef_` from the coefficients (problems, rows) of support vectors, sorted by class."""
+        return coefficients
 
-    @abstractmethod
     def unpacked(self, dual_coef: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Return the coefficients (problems, rows) from `dual_coef_`; `counts`: support vectors of each class."""
+        return dual_coef
 
-    @abstractmethod
     def problems(self, code: int) -> np.ndarray:
         """Return the problem of each row of `dual_coef_`, in the columns of this class."""
+        return np.arange(len(self.labels))
 
-    @abstractmethod
     def values(self, scores: np.ndarray) -> np.ndarray:
         """Return one value for each class from the scores (rows, problems): shape (rows, classes)."""
+        return np.hstack([-scores, scores]) if self.count == 2 else scores
 
     def votes(self, scores: np.ndarray) -> np.ndarray:
         """Return the values of which the predicted class has the largest: shape (rows, classes)."""
         return self.values(scores)
-
-
-class AgainstRest(Parts):
-    """One-vs-rest: class k is positive in problem k; two classes make one problem, in which the second is positive."""
-
-    name = "ovr"
-
-    def __init__(self, count: int) -> None:
-        super().__init__(count)
-        self.labels = [1] if count == 2 else list(range(count))
-
-    def signs(self, k: int, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return np.where(codes == self.labels[k], 1.0, -1.0), codes >= 0
-
-    def sides(self, k: int, classes: np.ndarray) -> tuple[Any, Any]:
-        return tuple(classes.tolist()) if self.count == 2 else (False, True)
-
-    def packed(self, coefficients: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        return coefficients
-
-    def unpacked(self, dual_coef: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        return dual_coef
-
-    def problems(self, code: int) -> np.ndarray:
-        return np.arange(len(self.labels))
-
-    def values(self, scores: np.ndarray) -> np.ndarray:
-        return np.hstack([-scores, scores]) if self.count == 2 else scores
 
 
 class AgainstEachOther(Parts):
@@ -99,9 +70,8 @@ class AgainstEachOther(Parts):
     name = "ovo"
 
     def __init__(self, count: int) -> None:
-        super().__init__(count)
-        self.pairs = list(combinations(range(count), 2))
-        self.labels = self.pairs
+        self.count = count
+        self.labels = self.pairs = list(combinations(range(count), 2))
 
     def signs(self, k: int, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         i, j = self.pairs[k]
@@ -155,7 +125,7 @@ def parts_of(scheme: str, count: int) -> Parts:
     """Return the problems of this scheme; for two classes one in any case, the second class against the first."""
     if scheme == "ovo" and count > 2:
         return AgainstEachOther(count)
-    return AgainstRest(count)
+    return Parts(count)
 
 
 def named_parts(parts: Parts, classes: np.ndarray) -> list[Any]:

@@ -16,10 +16,8 @@ p-norm again. With ``power=1`` the norm stands as it is, not as half its square;
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
 
 import numpy as np
 
@@ -109,9 +107,7 @@ class Problem:
 
     def capped(self, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return dual variables clipped to [0, cap]; 0 for patterns of weight 0."""
-        if not math.isinf(self.cap):
-            return np.clip(alpha, 0.0, self.caps(weights))
-        return np.where(weights > 0.0, np.maximum(alpha, 0.0), 0.0)
+        return np.clip(alpha, 0.0, self.caps(weights))
 
     def delta2(self, weights: np.ndarray) -> np.ndarray:
         """Return the square of each pattern's slack coordinate: 1 / (2 C s_i) for squared hinge, else 0."""
@@ -158,23 +154,16 @@ class Problem:
         """Return the norm's term of the primal objective."""
         return 0.5 * length * length if self.power == 2 else length
 
-    def primal(
-        self, penalty: float, margins: np.ndarray, weights: np.ndarray, total: Callable[[Any], float] = np.sum
-    ) -> float:
+    def primal(self, penalty: float, margins: np.ndarray, weights: np.ndarray) -> float:
         """Return the objective of a soft problem at a point whose norm adds `penalty`."""
-        return float(penalty + total(self.losses(margins, weights)))
+        return float(penalty + np.sum(self.losses(margins, weights)))
 
-    def dual(
-        self, norm2: float, alpha: np.ndarray, weights: np.ndarray, total: Callable[[Any], float] = np.sum
-    ) -> float:
+    def dual(self, norm2: float, alpha: np.ndarray, weights: np.ndarray) -> float:
         """Return the dual objective of a soft problem; `norm2` is |v|^2, v = sum alpha_i y_i x_i.
 
         At ``power=1`` it is that of alpha / max(1, |v|), or a little less: the gains are concave, and 0 at 0.
         """
-        return self.worth(float(total(self.gains(alpha, weights))), norm2)
-
-    def worth(self, gains: float, norm2: float) -> float:
-        """Return the dual objective from the sum of the patterns' terms, `gains`."""
+        gains = float(np.sum(self.gains(alpha, weights)))
         return gains - 0.5 * norm2 if self.power == 2 else gains / max(1.0, norm2**0.5)
 
     def multiple(self, alpha: np.ndarray, norm2: float, weights: np.ndarray) -> float:
