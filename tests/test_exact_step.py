@@ -21,7 +21,7 @@ from maxmargin.algorithms.batch import active_set, newton
 from maxmargin.algorithms.batch import quadratic_program as programs
 from maxmargin.algorithms.batch.active_set import candidates
 from maxmargin.algorithms.batch.iterate import Reached
-from maxmargin.algorithms.batch.quadratic_program import OutOfTime, Whole, _Basis, quadratic
+from maxmargin.algorithms.batch.quadratic_program import OutOfTime, SharedRows, SpanBasis, quadratic
 from maxmargin.certificates.rows import certify
 from maxmargin.certificates.sample import Sample
 from maxmargin.data.rows import Patterns
@@ -46,11 +46,11 @@ class TestBasis:
     def test_products_are_those_of_the_rows(self, alike):
         """Coordinates in an orthonormal basis: the same products among rows, and with what is made of coordinates."""
         A = wide(20, 900, alike=alike)
-        basis = _Basis(A)
+        basis = SpanBasis(A)
         size = np.linalg.norm(A) ** 2
         assert np.abs(basis.coefficients @ basis.coefficients.T - A @ A.T).max() <= 1e-14 * size
         a = np.random.default_rng(1).exponential(size=20)
-        w = basis.combine(basis.coefficients.T @ a)
+        w = basis.expand(basis.coefficients.T @ a)
         assert np.abs(w - A.T @ a).max() <= 1e-13 * np.linalg.norm(A) * a.sum()
         assert np.abs(A @ w - basis.coefficients @ (basis.coefficients.T @ a)).max() <= 1e-13 * size * a.sum()
 
@@ -58,7 +58,7 @@ class TestBasis:
         ("alike", "orthogonal"), [(1.0, False), (1e-2, False), (1e-6, True), (0.0, True)]
     )
     def test_rows_nearly_alike_have_all_their_digits(self, alike, orthogonal):
-        assert (_Basis(wide(20, 900, alike=alike))._orthogonal is not None) is orthogonal
+        assert (SpanBasis(wide(20, 900, alike=alike)).orthogonal is not None) is orthogonal
 
     @pytest.mark.parametrize("alike", [1.0, 1e-6])
     @pytest.mark.parametrize("intercept", [{}, {"intercept": "augmented"}, {"fit_intercept": False}])
@@ -178,12 +178,12 @@ class TestWideRows:
         mean = X.mean(axis=0)
         far = np.abs(X - mean).max(axis=0) <= 0.1 * np.abs(X).max(axis=0)
         assert far.any()
-        shift = Whole(Problem("hinge", 1.0), X).shift
+        shift = SharedRows(Problem("hinge", 1.0), X).shift
         assert shift == pytest.approx(np.where(far, mean, 0.0), rel=1e-13)
 
     def test_far_off_columns_whose_products_overflow(self):
         X, y = wide(30, 900), np.where(np.arange(30) % 2, -1.0, 1.0)
-        whole = Whole(Problem("hinge", np.inf), 1e151 * X + 1e153)
+        whole = SharedRows(Problem("hinge", np.inf), 1e151 * X + 1e153)
         with np.errstate(over="ignore", invalid="ignore"):
             quadratic(whole.problem, whole, y, np.ones(30))
         assert whole.shift.all()
@@ -196,7 +196,7 @@ class TestWideRows:
         X, y = wide(30, 900), np.where(np.arange(30) % 2, -1.0, 1.0)
         X[:, : int(share * 900)] += mean
         problem = Problem("hinge", C)
-        whole = Whole(problem, X)
+        whole = SharedRows(problem, X)
         quadratic(problem, whole, y, np.ones(30))
         spread = np.sum((X - X.mean(axis=0)) ** 2) / np.sum(X**2)
         assert (whole.shift != 0.0).any() == (spread < 0.1)
@@ -212,7 +212,7 @@ class TestWideRows:
         """What one has centred, another that began before it centres no further: entries of 0.1 leave rounding."""
         X = wide(30, 900) + 1e3
         X[:, 0] = 0.1
-        whole = Whole(Problem("hinge", 1.0), X)
+        whole = SharedRows(Problem("hinge", 1.0), X)
         whole.products(lambda: False)
         shift = whole.shift.copy()
         whole._products = None
@@ -542,13 +542,13 @@ class TestStopped:
 
     def test_wide_rows_are_left_between_products(self, monkeypatch):
         """And what was made of their columns so far is no basis."""
-        monkeypatch.setattr(programs, "AT_ONCE", 24 * 24 * 100)
+        monkeypatch.setattr(programs, "MULTIPLICATIONS", 24 * 24 * 100)
         A = wide(24, 1000)
-        whole = _Basis(A).coefficients
+        whole = SpanBasis(A).coefficients
         assert np.abs(whole @ whole.T - A @ A.T).max() <= 1e-12 * np.linalg.norm(A) ** 2
         asked = iter([False] * 5)
         with pytest.raises(OutOfTime):
-            _Basis(A, lambda: next(asked, True))
+            SpanBasis(A, lambda: next(asked, True))
         y = np.where(np.arange(24) % 3 == 0, 1.0, -1.0)
         model = MaxMarginClassifier(loss="hinge", max_time=1e-9, random_state=0).fit(A, y)
         assert model.status_ is Status.MAX_TIME

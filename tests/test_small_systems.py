@@ -17,7 +17,7 @@ from maxmargin.algorithms.batch.centred_rows import CentredRows, centred_rows
 from maxmargin.algorithms.batch.cholesky import RIDGES, factor
 from maxmargin.algorithms.batch.newton import newton_points
 from maxmargin.algorithms.batch.orthogonal import DisjointEquations, PivotedQR
-from maxmargin.algorithms.batch.quadratic_program import Whole, _Basis, _rows
+from maxmargin.algorithms.batch.quadratic_program import SharedRows, SpanBasis, _rows
 from maxmargin.algorithms.batch.semismooth_steps import GRADIENT2, MADE2, NORM2, STEEPNESS, measure
 from maxmargin.algorithms.batch.sifting import sifted_points
 from maxmargin.data.rows import Patterns
@@ -200,11 +200,11 @@ def test_a_basis_of_rows_that_are_not_made(alike):
     factors[1] = factors[0]
     A = _rows(X, factors, 3.0)
     assert pytest.approx(np.column_stack([X, np.full(8, 3.0)]) * factors[:, None]) == A
-    basis = _Basis(X, factors=factors, constant=3.0)
-    assert (basis._orthogonal is None) is (alike == 1.0)
+    basis = SpanBasis(X, factors=factors, constant=3.0)
+    assert (basis.orthogonal is None) is (alike == 1.0)
     assert basis.coefficients @ basis.coefficients.T == pytest.approx(A @ A.T, abs=1e-12)
     a = rng.random(8)
-    assert basis.combine(basis.coefficients.T @ a) == pytest.approx(A.T @ a, abs=1e-11)
+    assert basis.expand(basis.coefficients.T @ a) == pytest.approx(A.T @ a, abs=1e-11)
 
 
 def test_some_patterns_keep_their_squares():
@@ -249,12 +249,12 @@ class TestBlocksOfSeveralClasses:
     def test_what_classes_have_in_common_is_made_once(self, monkeypatch):
         made = []
 
-        class Counted(Whole):
+        class Counted(SharedRows):
             def __init__(self, *task):
                 made.append(task)
                 super().__init__(*task)
 
-        monkeypatch.setattr(maxmargin.fit.presolve, "Whole", Counted)
+        monkeypatch.setattr(maxmargin.fit.presolve, "SharedRows", Counted)
         X, y = load_iris(return_X_y=True)
         monkeypatch.setattr(maxmargin.fit.small_dense, "MAX_COLUMNS", 0)  # step by step: one call needs none
         whole = MaxMarginClassifier(random_state=0).fit(X, y)
@@ -277,6 +277,6 @@ def test_columns_that_are_far_off_are_centred(seed):
     X[:, rng.random(d) < 0.2] = 0.0
     mean = X.mean(axis=0)
     off = np.maximum(X.max(axis=0) - mean, mean - X.min(axis=0)) <= 0.1 * np.abs(X).max(axis=0)
-    shift = Whole(Problem("hinge", np.inf), X).shift
+    shift = SharedRows(Problem("hinge", np.inf), X).shift
     assert shift == pytest.approx(np.where(off, mean, 0.0))
-    assert not Whole(Problem("hinge", np.inf, intercept="none"), X).shift.any()
+    assert not SharedRows(Problem("hinge", np.inf, intercept="none"), X).shift.any()

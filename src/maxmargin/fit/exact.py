@@ -55,7 +55,7 @@ def finish(run: Run, X: Any, certifier: Certifier, exact: float, enough: float) 
     Parameters
     ----------
     run : Run
-    X : ndarray, CSR matrix or Whole
+    X : ndarray, CSR matrix or SharedRows
         Rows of the presolved task.
     certifier : Certifier
     exact, enough : float

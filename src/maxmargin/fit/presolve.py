@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from ..algorithms.batch.quadratic_program import Whole, is_wide
+from ..algorithms.batch.quadratic_program import SharedRows, is_wide
 from ..data.duplicates import Merged, merge, unmerged
 from ..data.rows import Patterns
 from ..data.task import Task
@@ -94,7 +94,7 @@ class DistinctRows:
     keeps_problem: ClassVar[bool] = True
     merged: Merged
     patterns: Patterns
-    _whole: Whole | None = None
+    _whole: SharedRows | None = None
 
     def apply(self, task: Task) -> Task:
         """Merge copies into one row of their total weight."""
@@ -111,10 +111,10 @@ class DistinctRows:
         """Split each dual variable among the copies by their weights, which keeps it feasible."""
         return point._replace(alpha=self.merged.scatter(point.alpha))
 
-    def whole(self, problem: Problem) -> Whole:
+    def whole(self, problem: Problem) -> SharedRows:
         """Return the rows as the quadratic programs of all classes share them."""
         if self._whole is None:
-            self._whole = Whole(problem, self.patterns.X, self.patterns.square)
+            self._whole = SharedRows(problem, self.patterns.X, self.patterns.square)
         return self._whole
 
 

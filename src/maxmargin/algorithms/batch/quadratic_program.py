@@ -34,20 +34,22 @@ from .centred_rows import (
     upper_median,
 )
 
-AT_ONCE = 2e8  # products of entries between two looks at the clock
+# Multiplications between two looks at the clock while products of rows are made: about a tenth of a second's work.
+MULTIPLICATIONS = 2e8
 # Columns up to which rows are never wide: eliminating columns has more digits, and takes no longer then.
 MAX_NARROW = 100
-# share of the longest row that a row's own part must have at least, to be told by products
+# Share of the longest row that each row must have apart from the span of those before it, for a basis by products:
+# these have half of the digits.
 INDEPENDENT = 1e-4
-FAR = 0.1  # a column whose spread is less than this share of its size is centred
-SPREAD = 0.1  # share of the squares of wide rows that is left about their mean, beyond which no digit is lost
-BEYOND = 1e20  # a cap, R = 1, that float64 cannot meet: either no dual weight comes near it, or none is found
+FAR = 0.1  # a column whose spread is less than this share of its size is centred: a digit is gained
+SPREAD = 0.1  # share of the squares of wide rows left about their mean, above which centring gains no digit
+BEYOND = 1e20  # a cap, R = 1, that counts as none: no dual variable that float64 can find comes near it
 # Share of the largest eigenvalue of the products of rows below which an eigenvalue is their rounding, per row: products
 # of n rows are off by about n eps of the largest
 RANK = 1e-15
-NEXT_TO_NONE = 1e-290  # no cap, R = 1, is smaller, nor the inverse of a curvature: steps divide by them
+SMALLEST = 1e-290  # no cap, R = 1, is smaller, nor the inverse of a curvature: steps divide by them
 
-_linalg: Any = scipy.linalg  # its annotations speak of every case at once
+_linalg: Any = scipy.linalg  # whose annotations are unions of all cases
 
 
 class OutOfTime(Exception):
@@ -60,10 +62,20 @@ class Quadratic:
 
     Attributes
     ----------
-    whole : Whole
+    D, q, c : ndarray of shape (n,)
+        D is 1 / (2 C s) under the squared hinge, else 0; c holds the caps, infinite where there is none.
+    E, e : ndarray of shape (m, n) and (m,)
+        m equations, no two of which have an unknown in common.
+    scale : float
+        The unit of the rows.
+    problem : Problem
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    caps : ndarray of shape (n,)
+        In the problem's own units.
+    shared : SharedRows
         The rows without their labels.
-    basis : _Basis, default=None
-        Orthonormal coordinates, of which the rows are combinations where these are wide: A holds their coefficients.
+    basis : SpanBasis, default=None
+        Of wide rows: A holds their coefficients in an orthonormal basis of their span.
     """
 
     D: np.ndarray
@@ -75,79 +87,72 @@ class Quadratic:
     problem: Problem
     y: np.ndarray
     caps: np.ndarray
-    whole: Whole
-    basis: _Basis | None = None
+    shared: SharedRows
+    basis: SpanBasis | None = None
 
     @cached_property
     def A(self) -> np.ndarray:
-        """The signed rows."""
+        """The signed rows, of shape (n, d)."""
         if self.basis is not None:
             return self.basis.coefficients
-        return self.whole.rows(self.scale) * self.y[:, None]
+        return self.shared.scaled(self.scale) * self.y[:, None]
 
     @property
     def rows(self) -> np.ndarray | CentredRows:
-        """The rows of A without their labels, in blocks where these are few enough to be kept."""
-        return self.A * self.y[:, None] if self.basis is not None else self.whole.blocks(self.scale)
+        """The rows of A without their labels."""
+        return self.A * self.y[:, None] if self.basis is not None else self.shared.centred(self.scale)
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """Of rows that are far longer than most, where these are few; 1 of the others."""
+        """The lengths of rows that are far longer than most, where these are few; 1 for the others."""
         return outlier_lengths(np.sqrt(np.einsum("ij,ij->i", self.A, self.A)))
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Patterns, coordinates."""
-        return self.whole.n, self.basis.coefficients.shape[1] if self.basis is not None else self.whole.d
+        """The shape of A."""
+        return self.y.size, self.basis.coefficients.shape[1] if self.basis is not None else self.shared.d
 
     def slacks(self, a: np.ndarray, beta: np.ndarray, w: np.ndarray | None = None) -> np.ndarray:
-        """The gradient of the Lagrangian: non-negative where a = 0, zero inside, non-positive at the cap."""
-        out = self.A @ (self.A.T @ a if w is None else w)
-        if self.squared:
-            out += self.D * a
-        out -= self.q
-        for equation, factor in zip(self.E, beta, strict=True):
-            out += factor * equation
-        return out
+        """Return the gradient of the Lagrangian: non-negative at a = 0, zero inside, non-positive at the cap."""
+        scores = self.A @ (self.A.T @ a if w is None else w)
+        return scores + self.D * a - self.q + beta @ self.E
 
     @cached_property
     def squared(self) -> bool:
-        """Has any pattern a coordinate of its own?"""
+        """Whether rows have slack coordinates of their own (D > 0)."""
         return bool(self.D.any())
 
     @property
     def sizes(self) -> np.ndarray:
-        """Sample weights of a soft margin, R = 1."""
+        """Sample weights of a soft margin in units of R = 1."""
         if self.problem.loss == "hinge":
             return self.c / self.problem.C
         return 0.5 / (self.problem.C * self.D)
 
     def primal(self, w: np.ndarray, beta: np.ndarray | None = None) -> tuple[np.ndarray, float]:
-        """(w, b) of the problem's own scale; the free intercept of a soft margin is what `beta` says, else 0."""
-        w = w if self.basis is None else self.basis.combine(w)
+        """Return (w, b) in the problem's own units; the free intercept of a soft margin is `beta`, else 0."""
+        w = (w if self.basis is None else self.basis.expand(w)) / self.scale
         if self.problem.rho:
-            return w[:-1] / self.scale, float(w[-1]) * self.problem.rho / self.scale
-        w = w / self.scale
+            return w[:-1], float(w[-1]) * self.problem.rho
         if beta is None or self.problem.hard or not self.problem.free:
             return w, 0.0
-        return w, float(beta[0] - self.whole.shift @ w)
+        return w, float(beta[0] - self.shared.shift @ w)
 
     def near(self, alpha: np.ndarray) -> np.ndarray:
-        """Dual weights of the problem's own scale, to begin with here."""
+        """Return dual variables of the problem's own units as a start of this program."""
         a = alpha * self.scale**2
         return a / a.sum() if self.problem.hard else a
 
     def dual(self, a: np.ndarray) -> np.ndarray:
-        """Dual weights of the problem's own scale."""
+        """Return dual variables in the problem's own units."""
         return np.minimum(a / self.scale**2, self.caps)
 
 
-class Whole:
-    """Dense rows about columns that are far off: what the programs of several classes have in common is made once.
+class SharedRows:
+    """Rows without labels, for the programs of several classes: what does not depend on labels is made once.
 
-    Wide rows are so only once their products are made. Sparse rows whose dense copy would be far larger than their
-    entries stay sparse; these are wide, as all rows of an exact step with so many
-    columns are, and only products of rows and combinations of rows are asked of them.
+    Columns far from 0 are centred, of wide rows only once their products are made. Sparse rows whose dense copy would
+    be far larger than their entries stay sparse; these are wide, and only their products and combinations are made.
 
     Parameters
     ----------
@@ -161,22 +166,21 @@ class Whole:
         if sp.issparse(X) and may_be_dense(X):
             X = X.toarray()
         X = X.astype(float) if sp.issparse(X) else np.asarray(X, dtype=float)
-        self.shift = np.zeros(X.shape[1])
-        self.problem, self.X, self.n = problem, X, X.shape[0]
+        self.problem, self.X, self.n, self.d = problem, X, X.shape[0], X.shape[1] + bool(problem.rho)
+        self.shift, self.wide = np.zeros(X.shape[1]), is_wide(X.shape[0], self.d)
         self._given, self._square = X, square
-        self.d = X.shape[1] + bool(problem.rho)
+        self._scaled: tuple[float, np.ndarray] | None = None
+        self._centred: tuple[float, CentredRows] | None = None
+        self._products: np.ndarray | None = None
         if problem.free and not self.wide:
             self._centre()
-        self._rows: tuple[float, np.ndarray] | None = None
-        self._blocks: tuple[float, CentredRows] | None = None
-        self._products: np.ndarray | None = None
 
     def _centre(self) -> None:
-        """Subtract the mean of columns that are far off: balanced dual weights do not see a shift, but numbers do.
+        """Subtract the mean of columns far from 0: balanced dual variables do not see a shift, but rounding does.
 
-        A sparse column that is far off has an entry in every row, and keeps these when shifted.
+        A sparse column that is far from 0 has an entry in every row, and keeps these when shifted.
         """
-        X, sparse = self._given, sp.issparse(self._given)  # two threads may come here: both find the same
+        X, sparse = self._given, sp.issparse(self._given)  # two threads may be here: both find the same
         columns = np.arange(X.shape[1])
         if sparse:
             columns = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) == self.n)
@@ -195,54 +199,47 @@ class Whole:
         else:
             self.X = X - self.shift
 
-    @property
-    def wide(self) -> bool:
-        """Are rows so long that they are told by their own coefficients?"""
-        return is_wide(self.n, self.d)
-
     @cached_property
     def lengths(self) -> np.ndarray:
-        """Of every row, the constant included."""
+        """The length of every row, the constant included."""
         square = _squares(self.X, "i") if self._square is None else self._square
         return np.hypot(np.sqrt(square), self.problem.rho)
 
-    @cached_property
-    def most(self) -> float:
-        """The length of most rows that are not 0."""
-        return float(upper_median(self.lengths[self.lengths > 0.0]))
-
-    def rows(self, scale: float) -> np.ndarray:
-        """(x, constant) / scale, the constant where there is one."""
-        found = self._rows  # another thread may have other units
+    def scaled(self, scale: float) -> np.ndarray:
+        """Return (x, constant) / scale, the constant where there is one."""
+        found = self._scaled  # another thread may have other units
         if found is None or found[0] != scale:
-            self._rows = found = scale, _rows(self.X, np.full(self.n, 1.0 / scale), self.problem.rho)
+            self._scaled = found = scale, _rows(self.X, np.full(self.n, 1.0 / scale), self.problem.rho)
+        return found[1]
+
+    def centred(self, scale: float) -> np.ndarray | CentredRows:
+        """Return the same as centred rows, where no two threads may write to these: where they are small."""
+        rows = self.scaled(scale)
+        if not is_small_dense(rows):
+            return rows
+        found = self._centred
+        if found is None or found[0] != scale:
+            problem = replace(self.problem, intercept="free" if self.problem.free else "none")
+            self._centred = found = scale, centred_rows(problem, rows)
         return found[1]
 
     def products(self, interrupted: Callable[[], bool]) -> np.ndarray:
-        """X X' of wide rows; OutOfTime is raised where it is time to stop.
+        """Return X X' of wide rows, columns centred where the products lose digits to what all rows have in common.
 
-        Only where they lose digits to what all rows have in common are columns looked at that may be far off.
+        Raises
+        ------
+        OutOfTime
+            Where it is time to stop.
         """
         if self._products is None:
             found = _products(self.X, interrupted)
-            total = np.trace(found)  # or it is more than float64 holds
-            lost = not total - self.n * found.mean() >= SPREAD * total
+            total = np.trace(found)
+            lost = not total - self.n * found.mean() >= SPREAD * total  # or not a number: squares overflow
             if self.problem.free and lost:
                 self._centre()
                 found = _products(self.X, interrupted) if self.shift.any() else found
             self._products = found
         return self._products
-
-    def blocks(self, scale: float) -> np.ndarray | CentredRows:
-        """The same in blocks, where they are kept in these: others have room that no two threads may use."""
-        rows = self.rows(scale)
-        if not is_small_dense(rows):
-            return rows
-        found = self._blocks
-        if found is None or found[0] != scale:
-            problem = replace(self.problem, intercept="free" if self.problem.free else "none")
-            self._blocks = found = scale, centred_rows(problem, rows)
-        return found[1]
 
 
 def is_wide(n: int, d: int) -> bool:
@@ -250,8 +247,8 @@ def is_wide(n: int, d: int) -> bool:
     return d > max(n, MAX_NARROW)
 
 
-class _Basis:
-    """An orthonormal basis of the span of a few wide rows: A' L^-T, where L L' = A A'. Neither it nor A is made.
+class SpanBasis:
+    """An orthonormal basis of the span of wide rows A: A' L^-T, where L L' = A A'. It is not stored.
 
     The products of the rows have half of their digits; where that is too few, an orthogonal factor has them all. Of
     sparse rows that factor would be dense: eigenvectors of the products, V diag(s^2) V' = A A', make the basis
@@ -268,6 +265,13 @@ class _Basis:
         None where it is 0.
     products : ndarray of shape (n, n), default=None
         X X', where it is known.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (n, rank)
+        The coordinates of the rows of A.
+    orthogonal : ndarray of shape (d, rank) or None
+        The basis, where it is an orthogonal factor.
     """
 
     def __init__(
@@ -279,55 +283,51 @@ class _Basis:
         products: np.ndarray | None = None,
     ) -> None:
         self._X, self._constant = X, constant
-        self._orthogonal: np.ndarray | None = None
-        self._mixed: np.ndarray | None = None
+        self.orthogonal: np.ndarray | None = None
         self._factors = factors = np.ones(X.shape[0]) if factors is None else factors
         products = _products(X, interrupted) if products is None else products
         products = (products + constant * constant) * factors * factors[:, None]
-        self.coefficients, failed = _linalg.lapack.dpotrf(products, lower=True, clean=True)
-        sizes = np.diag(self.coefficients)
+        L, failed = _linalg.lapack.dpotrf(products, lower=True, clean=True)
+        self._combine = lambda w: _linalg.lapack.dtrtrs(L, w, lower=1, trans=1)[0]
+        self.coefficients, sizes = L, np.diag(L)
         if not failed and sizes.min() > INDEPENDENT * sizes.max():
             return
         if sp.issparse(X):
             squares, V = _linalg.eigh(products, check_finite=False)
             kept = squares > RANK * squares.size * squares[-1]
             sizes, V = np.sqrt(squares[kept]), V[:, kept]
-            self.coefficients, self._mixed = V * sizes, V / sizes
+            self.coefficients, self._combine = V * sizes, lambda w: (V / sizes) @ w
         else:
             A = _rows(X, factors, constant)
-            self._orthogonal, R = _linalg.qr(A.T, mode="economic", check_finite=False)
+            self.orthogonal, R = _linalg.qr(A.T, mode="economic", check_finite=False)
             self.coefficients = np.ascontiguousarray(R.T)
 
-    def combine(self, w: np.ndarray) -> np.ndarray:
-        """What has these coordinates."""
-        if self._orthogonal is not None:
-            return self._orthogonal @ w
-        if self._mixed is not None:
-            a = self._mixed @ w
-        else:
-            a = _linalg.lapack.dtrtrs(self.coefficients, w, lower=1, trans=1)[0]
-        a = a * self._factors
+    def expand(self, w: np.ndarray) -> np.ndarray:
+        """Return the vector of shape (d,) with these coordinates."""
+        if self.orthogonal is not None:
+            return self.orthogonal @ w
+        a = self._combine(w) * self._factors
         return np.append(a @ self._X, self._constant * a.sum()) if self._constant else a @ self._X
 
 
 def _rows(X: np.ndarray, factors: np.ndarray, constant: float) -> np.ndarray:
-    """These times (x, constant), where the constant is not 0."""
+    """Return these factors times (x, constant), where the constant is not 0."""
     A = X * factors[:, None]
     return np.column_stack([A, constant * factors]) if constant else A
 
 
 def _squares(X: Any, axis: str) -> np.ndarray:
-    """Sums of the squares of the entries of each row, axis "i", or of each column, axis "j"."""
+    """Return the sums of the squares of the entries of each row, axis "i", or of each column, axis "j"."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1 if axis == "i" else 0)).ravel()
     return np.einsum(f"ij,ij->{axis}", X, X)
 
 
 def _products(X: Any, interrupted: Callable[[], bool]) -> np.ndarray:
-    """X X'; OutOfTime is raised where it is time to stop."""
+    """Return X X'; raise OutOfTime where it is time to stop."""
     if sp.issparse(X):
         return np.ascontiguousarray((X @ X.T).toarray())
-    products, step = np.zeros((len(X), len(X))), max(int(AT_ONCE / len(X) ** 2), 1)
+    products, step = np.zeros((len(X), len(X))), max(int(MULTIPLICATIONS / len(X) ** 2), 1)
     for first in range(0, X.shape[1], step):
         if interrupted():
             raise OutOfTime
@@ -336,20 +336,21 @@ def _products(X: Any, interrupted: Callable[[], bool]) -> np.ndarray:
     return products
 
 
-def _units(whole: Whole, cap: float) -> Iterator[float]:
-    """The length of a row: of most, where others are so long that the mean is theirs alone; and in the mean.
+def _units(shared: SharedRows, cap: float) -> Iterator[float]:
+    """Yield the length that most rows have, where it is far below the root mean square, and then that.
 
-    Of a hard margin most rows' length is tried only where the long ones are few. What most columns are like is tried
-    first, too, where that brings the largest cap back from beyond float64.
+    Of a hard margin most rows' length is tried only where the long ones are few. The length by the typical column
+    is one more, where it brings the largest cap back from beyond float64.
     """
-    problem, rows = whole.problem, whole.lengths
+    problem, rows = shared.problem, shared.lengths
     mean = float(np.sqrt(rows @ rows / rows.size))
     if not mean > 0.0:
         yield 1.0
         return
-    lengths = [whole.most] if not problem.hard or (outlier_lengths(rows / whole.most) > 1.0).any() else []
+    typical = float(upper_median(rows[rows > 0.0]))
+    lengths = [typical] if not problem.hard or (outlier_lengths(rows / typical) > 1.0).any() else []
     if BEYOND < cap * mean**2 < np.inf and np.sort(rows)[rows.size // 4] * OUTLIER_FACTOR > mean:
-        columns = _squares(whole.X, "j") / rows.size
+        columns = _squares(shared.X, "j") / rows.size
         length = float(np.hypot((upper_median(columns) * columns.size) ** 0.5, problem.rho))
         if cap * length**2 <= BEYOND:
             lengths.append(length)
@@ -360,7 +361,7 @@ def _units(whole: Whole, cap: float) -> Iterator[float]:
 
 
 def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Quadratic:
-    """The program of a problem on a few rows, all of positive weight."""
+    """Return the program of a problem on a few rows, all of positive weight, in the units to try first."""
     return next(quadratics(problem, X, y, weights))
 
 
@@ -371,48 +372,49 @@ def quadratics(
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> Iterator[Quadratic]:
-    """The same in the units to try first, then in others where lengths of rows leave a choice.
+    """Yield the program in the units to try first, then in others where lengths of rows leave a choice.
 
     Parameters
     ----------
-    X : ndarray or CSR matrix of shape (n, d), or Whole
-        Of this problem; of which the programs of several classes make some things once.
+    problem : Problem
+    X : ndarray or CSR matrix of shape (n, d), or SharedRows
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,), positive
+    interrupted : callable
 
     Raises
     ------
     OutOfTime
-        Where it is time to stop, and rows are so wide that their products take more than moments.
+        Where it is time to stop while products of wide rows are made.
     """
-    whole = X if isinstance(X, Whole) else Whole(problem, X)
-    if whole.wide:  # they tell whether columns are centred, and that is what units are of
-        whole.products(interrupted)
+    shared = X if isinstance(X, SharedRows) else SharedRows(problem, X)
+    products = (
+        shared.products(interrupted) if shared.wide else None
+    )  # before units: columns may be centred here
     caps = problem.caps(weights)
-    for unit in _units(whole, float(caps.max())):
-        yield _program(whole, y, weights, caps, unit, interrupted)
+    for unit in _units(shared, float(caps.max())):
+        yield _program(shared, products, y, weights, caps, unit)
 
 
 def _program(
-    whole: Whole,
+    shared: SharedRows,
+    products: np.ndarray | None,
     y: np.ndarray,
     weights: np.ndarray,
     caps: np.ndarray,
     scale: float,
-    interrupted: Callable[[], bool],
 ) -> Quadratic:
-    """The program in these units."""
-    problem, n, basis = whole.problem, whole.n, None
-    if whole.wide:
-        # w is a combination of the rows; equal ones no longer cancel exactly
-        products = whole.products(interrupted)
-        basis = _Basis(whole.X, interrupted, y / scale, problem.rho, products)
+    """Return the program in these units."""
+    problem, n, basis = shared.problem, shared.n, None
+    if products is not None:  # w is a combination of the rows
+        basis = SpanBasis(shared.X, factors=y / scale, constant=problem.rho, products=products)
     with np.errstate(over="ignore"):
-        D = np.minimum(problem.delta2(weights) / scale**2, 1.0 / NEXT_TO_NONE)
+        D = np.minimum(problem.delta2(weights) / scale**2, 1.0 / SMALLEST)
     if problem.hard:
-        rows = [y > 0, y < 0] if problem.free else [np.ones(n)]
-        E = np.array(rows, dtype=float)
-        e, c = np.full(len(rows), 1.0 / len(rows)), np.full(n, np.inf)
-        return Quadratic(D, np.zeros(n), E, e, c, scale, problem, y, caps, whole, basis)
-    E = y[None, :] if problem.free else np.zeros((0, n))
-    c = np.maximum(caps * scale**2, NEXT_TO_NONE)
-    c = np.where(c > BEYOND, np.inf, c)
-    return Quadratic(D, np.ones(n), E, np.zeros(len(E)), c, scale, problem, y, caps, whole, basis)
+        E = np.array([y > 0, y < 0] if problem.free else [np.ones(n)], dtype=float)
+        e, q, c = np.full(len(E), 1.0 / len(E)), np.zeros(n), np.full(n, np.inf)
+    else:
+        E = y[None, :] if problem.free else np.zeros((0, n))
+        e, q, c = np.zeros(len(E)), np.ones(n), np.maximum(caps * scale**2, SMALLEST)
+        c = np.where(c > BEYOND, np.inf, c)
+    return Quadratic(D, q, E, e, c, scale, problem, y, caps, shared, basis)

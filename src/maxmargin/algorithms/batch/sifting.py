@@ -28,7 +28,7 @@ from .centred_rows import CentredRows
 from .interior_point import interior_points
 from .iterate import Reached
 from .proximal_point import Start, proximal_points
-from .quadratic_program import OutOfTime, _Basis, is_wide
+from .quadratic_program import OutOfTime, SpanBasis, is_wide
 
 # Rows of the first sample, at least and for each column: fewer leave the scores of other rows too uncertain. And the
 # growth from sample to sample, of which the last one costs most.
@@ -119,13 +119,13 @@ def by_interior_points(rows: Rows, start: Start | None, tol: float = 0.0) -> Ite
         yield from interior_points(rows.problem, rows.X, rows.y, rows.weights, rows.interrupted, tol)
         return
     try:
-        basis = _Basis(np.asarray(_dense(rows.X), dtype=float), rows.interrupted)
+        basis = SpanBasis(np.asarray(_dense(rows.X), dtype=float), rows.interrupted)
     except OutOfTime:
         return
     for point in interior_points(
         rows.problem, basis.coefficients, rows.y, rows.weights, rows.interrupted, tol
     ):
-        yield point._replace(w=basis.combine(point.w))
+        yield point._replace(w=basis.expand(point.w))
 
 
 def by_proximal_points(rows: Rows, start: Start | None, tol: float = 0.0) -> Iterator[Reached]:
