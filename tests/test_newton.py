@@ -330,7 +330,7 @@ def test_some_rows_are_like_all_of_them():
     X = np.random.default_rng(1).normal(size=(400, 3)) + 5.0
     for rows in (X, sp.csr_array(X), X.astype(np.float32)):
         blocks = centred_rows.CentredRows(Problem("squared_hinge", 1.0), rows)
-        some = blocks.some(slice(None, None, 16))
+        some = blocks.subset(slice(None, None, 16))
         z = np.array([0.3, -0.2, 0.1, 0.7])
         assert some.n == 25
         assert some.unit == blocks.unit

@@ -186,7 +186,7 @@ def test_duals_rise_from_problem_to_problem():
     for _ in range(100):
         state.solve(100, -1.0)
         if state.status == ENDED:
-            values.append(float(state.costs @ state.share) - 0.5 * float(state.made @ state.made))
+            values.append(float(state.costs @ state.share) - 0.5 * float(state.dual_sum @ state.dual_sum))
             state.accept_shares()
             state.next_problem()
         elif state.status == FAILED:

@@ -18,7 +18,7 @@ from maxmargin.algorithms.batch.cholesky import RIDGES, factor
 from maxmargin.algorithms.batch.newton import newton_points
 from maxmargin.algorithms.batch.orthogonal import DisjointEquations, PivotedQR
 from maxmargin.algorithms.batch.quadratic_program import SharedRows, SpanBasis, _rows
-from maxmargin.algorithms.batch.semismooth_steps import GRADIENT2, MADE2, NORM2, STEEPNESS, measure
+from maxmargin.algorithms.batch.semismooth_steps import DUAL_NORM2, GRADIENT2, NORM2, STEEPNESS, measure
 from maxmargin.algorithms.batch.sifting import sifted_points
 from maxmargin.data.rows import Patterns
 from maxmargin.engine import small_cholesky
@@ -139,7 +139,7 @@ def test_gradient_and_norms():
     measure(1.0, 1.0, False, vectors, values)
     gradient = vectors[2]
     assert gradient == pytest.approx(regular * z - made)
-    assert values[[STEEPNESS, GRADIENT2, NORM2, MADE2]] == pytest.approx(
+    assert values[[STEEPNESS, GRADIENT2, NORM2, DUAL_NORM2]] == pytest.approx(
         (np.abs(gradient).max(), regular @ gradient**2, regular @ z**2, regular @ made**2)
     )
     for bad in (0, 1, 2):

@@ -1,7 +1,7 @@
-"""Rows of a problem as batch solvers use them: about their mean, with the constant, and scaled to length one.
+"""Rows of a problem in the form that batch solvers use: centred, with the constant column, of mean length one.
 
-Sums over all rows go through chunks of about a megabyte, so that nothing of the size of the data is copied. Small dense
-rows are copied once, centred and scaled.
+Sums over all rows are computed in chunks of about a megabyte, so that no array of the size of the data is allocated.
+Small dense rows are copied once, centred and scaled.
 """
 
 from __future__ import annotations
@@ -16,36 +16,46 @@ from ...engine.jit import compiled, writable
 from ...numerics.sums import Plain
 from ...problem.problem import Problem
 
-CHUNK_BYTES = 2**20  # rows taken together: they stay in cache
-# Bytes of dense rows that are copied: beyond, a copy takes longer than centring in each pass saves.
+# Bytes of the rows of one chunk: they stay in the cache, and larger chunks would save few calls of NumPy. Chosen on the
+# data sets of docs/regimes.md.
+CHUNK_BYTES = 2**20
+# Bytes of dense rows up to which they are copied: beyond, a copy takes longer than centring in each pass. Chosen on the
+# data sets of docs/regimes.md.
 COPY_BYTES = 2**22
-# Rows for each coefficient that is not zero, from which on a copy of these rows takes less than a pass.
+# Rows for each non-zero coefficient of a linear combination, above which a copy of the rows with these coefficients
+# takes less time than a product with all rows. Chosen on the data sets of docs/regimes.md.
 SPARSE = 4
-# A few rows are outliers if they are longer than most by this factor. The median of a sample decides first, up to this
-# factor, whether the mean length may be theirs.
+# A few rows are outliers if they are longer than the median by OUTLIER_FACTOR: a smaller factor would rescale rows of
+# an ordinary spread, a larger one would leave the other rows without digits. All lengths are computed only if the mean
+# length exceeds the median of a sample by SAMPLE_FACTOR. Chosen on the data sets of docs/regimes.md.
 OUTLIER_FACTOR, SAMPLE_FACTOR = 1e3, 2.0
-# Positions of the sampled rows as shares of all rows: random, and the same in every run.
+# Positions of the sampled rows, as shares of n: random, and the same in every run. The median of
+# 500 rows is near enough for a comparison with SAMPLE_FACTOR.
 SAMPLE = np.sort(np.random.default_rng(0).random(500))
-CANCELLED = 1e-6  # share of sum |x|^2 below which n |mean|^2 has cancelled too many digits: the difference is not used
-# Outliers are at most this share of the rows, or this number: where more are as long, lengths have no gap.
+# Share of sum |x|^2 below which the difference sum |x|^2 - n |mean|^2 has lost more than six digits: it is then
+# computed row by row.
+CANCELLED = 1e-6
+# Outliers are at most this share of the rows, or this number: more long rows are a part of the data, not outliers.
+# Chosen on the data sets of docs/regimes.md.
 OUTLIER_SHARE, OUTLIERS = 0.03, 3
 _ONE = np.ones(1)
 _ONE.flags.writeable = False
 
 
 class CentredRows:
-    """Rows b_i = (x_i - mean, constant) / units in float64, of mean square length one.
+    """Rows b_i = (x_i - mean, constant) / units in float64, with a root mean square length of one.
 
-    Where the mean length would be that of a few outliers, mean and unit are those of the other rows. Instances are
-    not changed after they are made: classes in threads share them.
+    Where a few outliers would determine the mean length, mean and unit are those of the other rows. Numbers of an
+    instance do not change once it is created, as threads share it among the classes of a problem.
 
     Parameters
     ----------
     problem : Problem
-        A free intercept absorbs a shift of the columns, which keeps digits. Its constant is one in any unit.
+        Columns are centred only with a free intercept, which absorbs the shift; centred columns have smaller rounding
+        errors. The constant of a free intercept is one in any unit.
     X : ndarray or CSR matrix of shape (n, d)
     like : CentredRows, default=None
-        Rows whose mean and unit are taken.
+        Rows whose mean and unit are used in place of those of X.
     square : float, default=None
         The sum of |x_i|^2, where it is known.
 
@@ -54,6 +64,8 @@ class CentredRows:
     unit : float
     lengths : ndarray of shape (n,)
         |x_i| in this unit for outliers, 1 for all other rows.
+    size : int
+        Columns of b, constant included.
     units : ndarray of shape (size,)
         Divisor of each column.
     regular : ndarray of shape (size,)
@@ -64,10 +76,10 @@ class CentredRows:
         self, problem: Problem, X: Any, like: CentredRows | None = None, square: float | None = None
     ) -> None:
         self.X, (self.n, self.d), self.problem = X, X.shape, problem
-        self._some: tuple[slice, CentredRows] | None = None
+        self._subset: tuple[slice, CentredRows] | None = None
         self.constant = 1.0 if problem.free else problem.rho
         self.size = self.d + (self.constant > 0.0)
-        entries = 2 * (1 + X.nnz // self.n) if sp.issparse(X) else self.size  # numbers a row
+        entries = 2 * (1 + X.nnz // self.n) if sp.issparse(X) else self.size  # numbers of a row
         self.step = max(1, min(self.n, CHUNK_BYTES // (8 * entries)))
         if like is None:
             self.mean = np.zeros(self.d)
@@ -81,46 +93,52 @@ class CentredRows:
         if problem.free:
             self.units[-1], self.regular[-1] = 1.0, 0.0
 
-    def some(self, places: slice) -> CentredRows:
-        """Return some of these rows, about the same mean and in the same unit; kept for the next class."""
-        if self._some is None or self._some[0] != places:
+    def subset(self, places: slice) -> CentredRows:
+        """Return the rows of a slice with the same mean and unit; the last subset is kept for the next class."""
+        if self._subset is None or self._subset[0] != places:
             X = self.X[places] if sp.issparse(self.X) else np.ascontiguousarray(self.X[places])
-            self._some = places, centred_rows(self.problem, X, self)
-        return self._some[1]
+            self._subset = places, centred_rows(self.problem, X, self)
+        return self._subset[1]
 
-    def parts(self) -> Iterator[slice]:
-        """Yield the places of the rows of each chunk."""
+    def chunks(self) -> Iterator[slice]:
+        """Return the slice of the rows of each chunk, in order."""
         return (slice(first, min(first + self.step, self.n)) for first in range(0, self.n, self.step))
 
     def _sum_of_squares(self, square: float | None) -> float:
-        """Return sum |x_i - mean|^2; `square` is sum |x_i|^2, where it is known."""
+        """Return sum |x_i - mean|^2 = sum |x_i|^2 - n |mean|^2, row by row where this difference cancels.
+
+        `square` is sum |x_i|^2, where it is known.
+        """
         X, shift = self.X, self.n * float(self.mean @ self.mean)
         if square is None:
             parts = np.array_split(X.data, 1 + 8 * X.nnz // CHUNK_BYTES) if sp.issparse(X) else None
-            square = _squares(parts or (X[some] for some in self.parts()))
+            square = _squares(parts or (X[some] for some in self.chunks()))
         if sp.issparse(X):
             return max(square - shift, 0.0)
         if CANCELLED * square < square - shift < np.inf:
             return square - shift
-        return _squares(X[some] - self.mean for some in self.parts())
+        return _squares(X[some] - self.mean for some in self.chunks())
 
     def _find_outliers(self, problem: Problem) -> np.ndarray:
-        """Return the lengths of outliers; where there are any, mean and unit become those of the other rows."""
-        some, middle = self.X, np.zeros(self.d)
+        """Return the lengths of outliers, and 1 for all other rows; set mean and unit to typical ones if there are any.
+
+        The mean becomes the median of a sample of the rows, and the unit the median distance from it.
+        """
+        sample, middle = self.X, np.zeros(self.d)
         if self.n > SAMPLE.size:
-            some = self.X[(SAMPLE * self.n).astype(np.intp)]
-        if self.unit <= SAMPLE_FACTOR * upper_median(np.hypot(_lengths(some, self.mean), problem.rho)):
+            sample = self.X[(SAMPLE * self.n).astype(np.intp)]
+        if self.unit <= SAMPLE_FACTOR * upper_median(np.hypot(_lengths(sample, self.mean), problem.rho)):
             return _ones(self.n)
-        if problem.free and not sp.issparse(some):
-            middle = upper_median(some).astype(float)
-        found = np.hypot(_lengths(some, middle), problem.rho)
-        most = float(upper_median(found[found > 0.0])) if found.any() else 0.0
-        if not 0.0 < OUTLIER_FACTOR * most < self.unit:
+        if problem.free and not sp.issparse(sample):
+            middle = upper_median(sample).astype(float)
+        lengths = np.hypot(_lengths(sample, middle), problem.rho)
+        typical = float(upper_median(lengths[lengths > 0.0])) if lengths.any() else 0.0
+        if not 0.0 < OUTLIER_FACTOR * typical < self.unit:
             return _ones(self.n)
-        lengths = np.concatenate([_lengths(self.X[part], middle) for part in self.parts()]) / most
+        lengths = np.concatenate([_lengths(self.X[chunk], middle) for chunk in self.chunks()]) / typical
         lengths = outlier_lengths(lengths)
         if (lengths > 1.0).any():
-            self.mean, self.unit = middle, most
+            self.mean, self.unit = middle, typical
         return lengths
 
     def scores(self, z: np.ndarray, places: slice | None = None) -> np.ndarray:
@@ -129,24 +147,24 @@ class CentredRows:
         return Plain.scores(X, *self.primal(z))
 
     def stored(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return dense rows as they are stored, and (w, b) whose scores of them are b_i.z."""
+        """Return (X, w, b) with dense rows X in the form in which they are stored, and X w + b = (b_i.z)."""
         return self.X, *self.primal(z)
 
     def combine(self, c: np.ndarray, places: slice | np.ndarray | None = None) -> np.ndarray:
-        """Return sum c_i b_i over all rows, or those at some places; `c` of shape (n,) or (m, n)."""
+        """Return sum c_i b_i over all rows, or over the rows at some places; `c` of shape (n,) or (m, n)."""
         X = self.X if places is None else self.X[places]
-        made = Plain.combine(X, c) if c.ndim == 1 else np.array([Plain.combine(X, each) for each in c])
-        return self.centred(made, np.asarray(c.sum(axis=-1)))
+        sums = Plain.combine(X, c) if c.ndim == 1 else np.array([Plain.combine(X, each) for each in c])
+        return self.centred_sum(sums, np.asarray(c.sum(axis=-1)))
 
-    def centred(self, made: np.ndarray, total: np.ndarray) -> np.ndarray:
-        """Return sum c_i b_i from sum c_i x_i and sum c_i."""
-        out = np.empty((*made.shape[:-1], self.size))
-        out[..., : self.d] = made - np.multiply.outer(total, self.mean)
+    def centred_sum(self, sums: np.ndarray, total: np.ndarray) -> np.ndarray:
+        """Return sum c_i b_i from sums of stored rows, sum c_i x_i, and total = sum c_i."""
+        out = np.empty((*sums.shape[:-1], self.size))
+        out[..., : self.d] = sums - np.multiply.outer(total, self.mean)
         out[..., self.d :] = self.constant * total[..., None]
         return out / self.units
 
     def combine_some(self, c: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """Return sum c_k b_k over the rows at these places."""
+        """Return sum c_k b_k over the rows at these places, a chunk at a time."""
         total = np.zeros(self.size)
         for first in range(0, c.size, self.step):
             some = slice(first, first + self.step)
@@ -154,7 +172,10 @@ class CentredRows:
         return total
 
     def products(self, weights: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
-        """Return sum weights_k b_k b_k' over the rows of one chunk, before the division by units."""
+        """Return sum weights_k a_k a_k' over the rows of one chunk, where a_k = (x_k - mean, constant) = b_k units.
+
+        For the copy of `SmallDenseRows`, a_k is b_k.
+        """
         if sp.issparse(self.X):
             return self._sparse_products(weights, rows)
         some = np.empty((weights.size, self.size))
@@ -164,15 +185,15 @@ class CentredRows:
     def all_products(
         self, weights: np.ndarray, rows: np.ndarray, interrupted: Callable[[], bool] = lambda: False
     ) -> np.ndarray:
-        """Return sum weights_i b_i b_i' over the rows with these indices, before the division by units.
+        """Return the sum of `products` over the rows with these indices.
 
         Parameters
         ----------
         weights : ndarray of shape (n,)
-            Of all rows.
+            Weights of all rows.
         rows : ndarray of int
         interrupted : callable
-            Whether to stop; asked between chunks. The sum is not complete then.
+            Whether to stop; called after each chunk. The sum is then incomplete.
         """
         if rows.size <= self.step:
             return self.products(weights[rows], rows)
@@ -185,55 +206,59 @@ class CentredRows:
         return matrix
 
     def regularised(self, matrix: np.ndarray) -> np.ndarray:
-        """Return R + M, where M are these sums of products, divided by units; they may be overwritten."""
+        """Return R + M, where M is the sum of products divided by units; the argument may be overwritten."""
         return matrix / self.units / self.units[:, None] + np.diag(self.regular)
 
-    def gap(self, z: np.ndarray, made: np.ndarray, loss: float, linear: float) -> float:
-        """Return the relative gap of z and of dual variables; inf where these prove nothing.
+    def gap(self, z: np.ndarray, dual_sum: np.ndarray, loss: float, linear: float) -> float:
+        """Return the relative duality gap of z and of dual variables; inf where the dual objective is not positive.
 
         Parameters
         ----------
         z : ndarray of shape (size,)
-        made : ndarray of shape (size,)
-            sum alpha_i y_i b_i.
+        dual_sum : ndarray of shape (size,)
+            v = sum alpha_i y_i b_i.
         loss : float
-            The losses at z.
+            The sum of the losses at z.
         linear : float
-            The dual objective but for |made|^2 / 2.
+            The terms of the dual objective other than -v'Rv / 2.
         """
         primal = 0.5 * float((self.regular * z) @ z) + loss
-        dual = linear - 0.5 * float((self.regular * made) @ made)
-        # dual variables that do not balance lose about as much when they are balanced
-        uneven = abs(float(made[-1])) if self.problem.free else 0.0
+        dual = linear - 0.5 * float((self.regular * dual_sum) @ dual_sum)
+        # with a free intercept, v[-1] = sum y_i alpha_i must be 0: scaling one class down costs about |v[-1]|
+        uneven = abs(float(dual_sum[-1])) if self.problem.free else 0.0
         return (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf
 
     def _sparse_products(self, weights: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
-        """Return the products of CSR rows, of which zeros are left out, and then the mean is subtracted."""
+        """Return `products` for CSR rows, from the products of their entries and a correction for the mean.
+
+        With S = sum c x x', s = sum c x and t = sum c,
+        sum c (x - mean)(x - mean)' = S - (s - t mean / 2) mean' - mean (s - t mean / 2)'.
+        """
         X, some = self.X, _places(rows, self.n)
         found = np.zeros((self.d + 1, self.d + 1))
         add_sparse_products(unsigned(X.indptr), unsigned(X.indices), X.data, some, weights, found)
         found += np.tril(found, -1).T
         sums, total = found[-1, :-1].copy(), float(found[-1, -1])
-        apart = np.outer(sums - 0.5 * total * self.mean, self.mean)
-        found[:-1, :-1] -= apart + apart.T
+        correction = np.outer(sums - 0.5 * total * self.mean, self.mean)
+        found[:-1, :-1] -= correction + correction.T
         found[-1, :-1] = found[:-1, -1] = self.constant * (sums - total * self.mean)
         found[-1, -1] = self.constant**2 * total
         return found[: self.size, : self.size]
 
     def primal(self, z: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return (w, b) in the problem's own units."""
+        """Return the (w, b) of z in the units of the problem."""
         z = z / self.units
-        w, rest = z[: self.d], z[self.d :]
-        own = self.constant * float(rest[0]) if rest.size else 0.0
-        return w, own - float(self.mean @ w)
+        w, last = z[: self.d], z[self.d :]
+        b = self.constant * float(last[0]) if last.size else 0.0
+        return w, b - float(self.mean @ w)
 
     def coordinates(self, w: np.ndarray, b: float) -> np.ndarray:
-        """Return the z of (w, b), the inverse of `primal`."""
+        """Return z for (w, b) in the units of the problem: the inverse of `primal`."""
         return np.append(w, (b + self.mean @ w) / (self.constant or 1.0))[: self.size] * self.units
 
 
 class SmallDenseRows(CentredRows):
-    """Small dense rows, of which a centred and scaled copy of shape (n, size) is kept in `rows`."""
+    """Small dense rows with a centred and scaled copy of shape (n, size) in the attribute `rows`."""
 
     def __init__(
         self, problem: Problem, X: np.ndarray, like: CentredRows | None = None, square: float | None = None
@@ -244,7 +269,7 @@ class SmallDenseRows(CentredRows):
         self._product: tuple[np.ndarray, np.ndarray] | None = None
 
     def product_of_all(self, costs: np.ndarray) -> np.ndarray:
-        """Return sum c_i b_i b_i' over all rows, which every class begins with; kept for the next class."""
+        """Return sum c_i b_i b_i' over all rows, the first Hessian of every class; kept for classes of equal costs."""
         kept = self._product
         if kept is None or not np.array_equal(kept[0], costs):
             self._product = kept = costs, self.all_products(costs, np.arange(self.n))
@@ -253,8 +278,8 @@ class SmallDenseRows(CentredRows):
     def stored(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         return self.rows, z, 0.0
 
-    def centred(self, made: np.ndarray, total: np.ndarray) -> np.ndarray:
-        return made
+    def centred_sum(self, sums: np.ndarray, total: np.ndarray) -> np.ndarray:
+        return sums
 
     def scores(self, z: np.ndarray, places: slice | None = None) -> np.ndarray:
         return (self.rows if places is None else self.rows[places]) @ z
@@ -278,31 +303,31 @@ class SmallDenseRows(CentredRows):
 
 
 def is_small_dense(X: Any) -> bool:
-    """Return whether rows are dense and so few that a centred copy is kept."""
+    """Return whether rows are dense and small enough for a centred copy."""
     return not sp.issparse(X) and 8 * X.shape[0] * (X.shape[1] + 1) <= COPY_BYTES
 
 
 def centred_rows(
     problem: Problem, X: Any, like: CentredRows | None = None, square: float | None = None
 ) -> CentredRows:
-    """Return the centred rows of a problem; X may be such rows already."""
+    """Return the centred rows of a problem, with a copy if they are small and dense; X may be centred rows already."""
     if isinstance(X, CentredRows):
         return X
     return (SmallDenseRows if is_small_dense(X) else CentredRows)(problem, X, like, square)
 
 
 def _places(rows: slice | np.ndarray, n: int) -> np.ndarray:
-    """Return the places of some of n rows, as unsigned integers."""
+    """Return row numbers, given as such or as a slice of n rows, as unsigned integers."""
     return unsigned(np.arange(n)[rows] if isinstance(rows, slice) else rows)
 
 
 def _ones(n: int) -> np.ndarray:
-    """Return n ones that share one number in memory."""
+    """Return a read-only vector of n ones, stored as one number with stride 0."""
     return np.ndarray((n,), buffer=_ONE, strides=(0,))
 
 
 def _squares(parts: Iterable[np.ndarray]) -> float:
-    """Return the sum of the squares of all entries."""
+    """Return the sum of the squares of all entries of these arrays."""
     return sum(float(np.vdot(part, part)) for part in (np.asarray(part, float) for part in parts))
 
 
@@ -312,31 +337,31 @@ def _lengths(X: Any, mean: np.ndarray) -> np.ndarray:
         squares = X.astype(float)
         np.square(squares.data, out=squares.data)
         return np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
-    apart = X - mean
-    return np.sqrt(np.einsum("ij,ij->i", apart, apart))
+    difference = X - mean
+    return np.sqrt(np.einsum("ij,ij->i", difference, difference))
 
 
 def outlier_lengths(lengths: np.ndarray) -> np.ndarray:
-    """Return the lengths of rows far longer than one, if these are few, and 1 for all other rows."""
+    """Return the lengths that exceed OUTLIER_FACTOR, if these are few, and 1 for all other rows."""
     longer = lengths > OUTLIER_FACTOR
     few = np.count_nonzero(longer) <= max(OUTLIER_SHARE * lengths.size, OUTLIERS)
     return np.where(longer & few, lengths, 1.0)
 
 
 def upper_median(values: np.ndarray) -> np.ndarray:
-    """Return the upper median of every column."""
+    """Return the entry of rank n // 2, counted from 0, of every column of n entries."""
     middle = values.shape[0] // 2
     return np.partition(values, middle, axis=0)[middle]
 
 
 def unsigned(a: np.ndarray) -> np.ndarray:
-    """Return a view of indices as unsigned integers, with which compiled loops are fastest."""
+    """Return a view of indices as unsigned integers: compiled loops then do not test for negative indices."""
     return a.view(f"u{a.dtype.itemsize}")
 
 
 @compiled()
 def centre(X, mean, constant, inverse, rows):
-    """Set every row to (x - mean, constant) times `inverse`, several times as fast as broadcasting does."""
+    """Set every row of `rows` to (x - mean, constant) * inverse, several times as fast as NumPy's broadcasting."""
     d = mean.size
     for i in range(rows.shape[0]):
         for j in range(d):
@@ -347,7 +372,7 @@ def centre(X, mean, constant, inverse, rows):
 
 @compiled()
 def weigh_rows(X, places, weights, mean, constant, out):
-    """Set out to weights_k^1/2 (x_k - mean, constant) of the rows at these places."""
+    """Set the rows of `out` to sqrt(weights_k) (x_k - mean, constant) for the rows at these places."""
     d = mean.size
     for k in range(places.size):
         row, root = X[places[k]], np.sqrt(weights[k])
@@ -359,7 +384,7 @@ def weigh_rows(X, places, weights, mean, constant, out):
 
 @compiled()
 def add_sparse_products(indptr, indices, data, rows, c, matrix):
-    """Add c_k (x_k, 1)(x_k, 1)' of these rows of a CSR matrix to the lower triangle; entries of a row are in order."""
+    """Add sum c_k (x_k, 1)(x_k, 1)' over these rows of a CSR matrix, with sorted indices, to the lower triangle."""
     last = matrix.shape[0] - 1
     for k in range(rows.size):
         i, weight = rows[k], c[k]

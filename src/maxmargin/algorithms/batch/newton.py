@@ -5,12 +5,13 @@ With rows b_i, labels y_i and slacks s_i = 1 - y_i b_i.z (`centred_rows`), the p
     minimise f(z) = 1/2 z'Rz + 1/2 sum c_i max(0, s_i)^2
 
 where R has a 1 for every weight and a 0 for a free intercept, and c_i = 2 C (sample weight i), in the unit of the rows.
-Steps are those of `semismooth`. Once a full step leaves the active set as it is, z is the optimum.
-alpha_i = c_i max(0, s_i) are dual variables at every z, and half the squared gradient is their duality gap (at the
-optimum, those of a free intercept balance: sum y_i alpha_i = 0).
+Steps are those of `semismooth`. Once a full step leaves the active set unchanged, z is the optimum. At every z,
+alpha_i = c_i max(0, s_i) are dual variables, whose duality gap is half the squared gradient (with a free intercept,
+sum y_i alpha_i = 0 holds at the optimum).
 
-Two devices shorten the way. Many rows begin at the solution for every 16th row. Where C is large and the classes are
-far apart, costs rise from stage to stage, each started where the one before ended (continuation).
+Two kinds of start save steps. With many rows, the iteration starts from the solution for every 16th row. Where C is
+large and the classes are far apart, costs grow from stage to stage, and each stage starts from the solution of the last
+one (continuation).
 
 References
 ----------
@@ -32,55 +33,61 @@ from ...problem.problem import Problem
 from .centred_rows import CentredRows, centred_rows
 from .iterate import Reached
 from .semismooth import Rules, SemismoothNewton
-from .semismooth_steps import GOES_ON, MADE2, NORM2, SQUARE, TINY, TOTAL, UNCHANGED
+from .semismooth_steps import DUAL_NORM2, GOES_ON, NORM2, SQUARE, TINY, TOTAL, UNCHANGED
 
 
 @dataclass(frozen=True)
 class Settings:
     """Numerical settings of Newton's method.
 
-    Values without a figure are those that the data sets of docs/regimes.md were solved with; they are no optimum.
+    Values without a measurement were chosen on the data sets of docs/regimes.md, and not tuned further.
     """
 
-    max_steps: int = 200  # typical: 5 to 20; more means that digits are lost
-    # an iterate is yielded for a certificate (one or two passes over the rows) when its gap is this share of the last
-    # one that was, and after so many steps in any case
+    max_steps: int = 200  # 5 to 20 are usual; more mean that rounding prevents progress
+    # An iterate is yielded, to be certified in one or two passes over the rows, when its gap is at most this share of
+    # that of the last one yielded, or after so many steps. Smaller and larger values save certificates, and end later
+    # at `tol`.
     report_share: float = 0.2
     report_steps: int = 8
-    # the end: a squared gradient that is rounding, with the same active set for two steps; one that is nearly so and no
-    # longer halves; or so many steps with the same active set of which the last did not halve the gap
+    # The iteration ends at a gap of at most `rounding` with the same active set in two steps; at a gap of at most
+    # `nearly_rounding` that the last step did not halve; or after more than `same_active_set` evaluations with the same
+    # active set, when a step does not halve the gap.
     rounding: float = 1e-20
     nearly_rounding: float = 1e-15
     same_active_set: int = 2
-    # share of the slope at its start at which a line search ends: each of its steps costs O(n), and the next Newton
-    # step corrects what it leaves
+    # A line search ends where the slope is this share of that at its start. Each of its steps costs O(n), less than a
+    # Newton step, which corrects the remaining error.
     line_search: float = 1e-6
-    # columns beyond which conjugate gradients replace the matrix of d^2 entries: n d^2 flops a step, d^3 to factor it
+    # Columns beyond which conjugate gradients replace the factorisation of the Hessian, which costs n d^2 + d^3 a step.
     max_columns: int = 1000
-    # rows from which on every `sample_every`-th is solved first: x1.9 at 100,000 x 40, a loss below some thousands
+    # From so many rows on, the problem of every `sample_every`-th row is solved first: 1.9 times as fast at
+    # 100,000 x 40, slower below some thousand rows.
     sample_from: int = 20_000
     sample_every: int = 16
-    # BFGS steps after the sample, whose Hessian has to have so many active rows a column to be near that of all rows;
-    # how many there are at most; and the share of the gap that each has to leave for another: a step of Newton's method
-    # leaves less, but takes several passes
+    # BFGS steps from the solution of the sample. They need so many active rows for each column, so that the Hessian of
+    # the sample is near that of all rows. There are at most `bfgs_steps`, as long as each reduces the gap to the share
+    # `bfgs_share`: a Newton step reduces it more, but takes several passes over the rows.
     bfgs_active: int = 40
     bfgs_steps: int = 8
     bfgs_share: float = 0.1
-    # gap at which the sample's solution is the start of the whole, and which `direct_steps` steps from 0 have to reach;
-    # where they do not, costs rise in stages of at most `stage_steps` steps
+    # Gap at which the solution of the sample is the start for all rows, and which `direct_steps` steps from 0 must
+    # reach. Where they do not, costs grow in stages of at most `stage_steps` steps. A smaller gap takes steps on the
+    # sample that the steps on all rows do not save.
     start_gap: float = 1e-2
     direct_steps: int = 15
     stage_steps: int = 100
-    # a start that the caller gives is used where its gap is no larger, and a stage ends at it
+    # A start given by the caller is used if its gap is at most this. A stage ends at this gap.
     stage_gap: float = 0.5
-    # the first stage's sum of costs: this power of the sum of all costs, and no more than that
+    # The sum of the costs of the first stage: this power of the sum of all costs, and at most `max_first_costs`. With
+    # larger costs the first stage takes more steps, with smaller ones there are more stages.
     first_costs: float = 0.5
     max_first_costs: float = 1e6
-    # growth of the costs from stage to stage, squared each time that a stage took no more than `easy_steps`
+    # Growth of the costs from stage to stage. It is squared after each stage of at most `easy_steps` steps.
     growth: float = 10.0
     easy_steps: int = 2
-    # conjugate gradients: steps at most, and the share of the gradient that they may leave, between these bounds. It is
-    # the root of the gap (far away, rough directions do), and less by `sharpen` each time the active set stays the same
+    # Conjugate gradients: the largest number of steps, and bounds of the relative residual at which they end. The
+    # residual is the root of the gap, as rough directions suffice far from the optimum, times `sharpen` for each
+    # evaluation in which the active set did not change.
     max_cg_steps: int = 2000
     min_residual: float = 1e-3
     max_residual: float = 0.03
@@ -110,11 +117,11 @@ def newton_points(
     weights : ndarray of shape (n,), positive
         Sample weights.
     interrupted : callable
-        Whether to stop. Called before every step, and while one is computed.
+        Whether to stop; called before and during every step.
     tol : float, default=0
-        The relative gap that is asked for: iterates are yielded every few steps, and when they are as near.
+        A relative gap. The first iterate within it is yielded at once; others are yielded every few steps.
     start : (ndarray of shape (d,), float), default=None
-        (w, b) to begin with, used where its gap is small enough.
+        (w, b) of a warm start, used if its gap is at most `settings.stage_gap`.
     settings : Settings
     """
     rows = centred_rows(problem, X)
@@ -125,7 +132,7 @@ def newton_points(
         state.start_at(rows.coordinates(*start))
     if start is None or not state.gap <= settings.stage_gap:
         _find_start(state, tol)
-    steps, yielded, at_most = 0, np.inf, settings.report_steps - 1  # the start is an iterate, too
+    steps, yielded, at_most = 0, np.inf, settings.report_steps - 1  # the start counts as one
     while True:
         goal = min(tol, settings.report_share * yielded)
         steps += _run(state, goal or -1.0, min(at_most, settings.max_steps - steps))
@@ -136,12 +143,12 @@ def newton_points(
 
 
 def _find_start(state: _State, goal: float) -> None:
-    """Go to the solution of a sample of many rows; with few rows, a few steps from 0, or stages of rising costs."""
+    """Move to a start: the solution of a sample of many rows; for few rows, steps from 0 or stages of growing costs."""
     settings, rows = state.settings, state.rows
     if state.y.size >= settings.sample_from:
         every = slice(None, None, settings.sample_every)
         labels, costs = np.ascontiguousarray(state.y[every]), settings.sample_every * state.costs[every]
-        sample = _State(rows.some(every), labels, costs, state.interrupted, settings)
+        sample = _State(rows.subset(every), labels, costs, state.interrupted, settings)
         _find_start(sample, settings.start_gap)
         _run(sample, settings.start_gap, settings.stage_steps)
         state.start_at(sample.z)
@@ -153,12 +160,13 @@ def _find_start(state: _State, goal: float) -> None:
 
 
 def _follow_sample(state: _State, sample: _State, goal: float) -> None:
-    """Take BFGS steps from the solution of a sample, as long as each leaves a small share of the gap.
+    """Take BFGS steps from the solution of a sample, as long as each reduces the gap to a small share.
 
-    The first matrix is the inverse Hessian of the sample: a step costs one pass over the rows, where Newton's method
-    needs the products of their columns. With step s and change of the gradient g, the next matrix is ::
+    The first approximation of the inverse Hessian is that of the sample. A step costs one pass over the rows, where
+    Newton's method computes products of their columns. With the step s, the change u of the gradient and the
+    approximation B, the next approximation is ::
 
-        H - (s (Hg)' + Hg s') / s'g + (1 + g'Hg / s'g) s s' / s'g
+        B - (s (Bu)' + Bu s') / s'u + (1 + u'Bu / s'u) s s' / s'u
     """
     settings = state.settings
     few = np.count_nonzero(sample.active) < settings.bfgs_active * state.z.size
@@ -183,7 +191,7 @@ def _follow_sample(state: _State, sample: _State, goal: float) -> None:
 
 
 def _raise_costs(state: _State) -> None:
-    """Solve from 0 with a small share sigma of the costs, then with larger and larger ones (continuation in C)."""
+    """Solve stages with growing shares sigma < 1 of the costs, the first from z = 0 (continuation in C)."""
     settings = state.settings
     total, growth = float(state.costs.sum()), settings.growth
     sigma = min(total**settings.first_costs, settings.max_first_costs) / total
@@ -198,7 +206,7 @@ def _raise_costs(state: _State) -> None:
 
 
 def _run(state: _State, gap: float, max_steps: int) -> int:
-    """Step until the gap is at most `gap` or does not fall any more; return the number of steps."""
+    """Take steps until the gap is at most `gap` or the iteration ends; return the number of steps."""
     steps = 0
     while steps < max_steps and state.status == GOES_ON and not state.gap <= gap and not state.interrupted():
         steps += state.advance(max_steps - steps, gap)
@@ -206,7 +214,7 @@ def _run(state: _State, gap: float, max_steps: int) -> int:
 
 
 class _State(SemismoothNewton):
-    """The current iterate; costs are sigma c_i, with sigma < 1 in a stage of lower costs."""
+    """The current iterate of Newton's method; costs are sigma c_i, with sigma < 1 in the stages of growing costs."""
 
     def __init__(
         self,
@@ -226,7 +234,7 @@ class _State(SemismoothNewton):
         self.settings = settings
 
     def start_at(self, z: np.ndarray, sigma: float = 1.0) -> None:
-        """Begin at z, with these shares of the costs."""
+        """Begin an iteration at z with the costs sigma c_i."""
         self.sigma = sigma
         self.go_to(z)
 
@@ -236,55 +244,62 @@ class _State(SemismoothNewton):
         return Reached(*self.rows.primal(self.z), self.alpha(), self.gap, near)
 
     def _gap_of_bounds(self) -> float:
-        """Return the relative gap of the objective at z and the dual objective at alpha, made to balance."""
-        total, square, norm2, made2 = self.values[[TOTAL, SQUARE, NORM2, MADE2]].tolist()
+        """Return the relative gap of the objective at z and a lower bound from balanced dual variables.
+
+        It estimates the gap of a certificate, which balances alpha; in `gap`, only the square of the imbalance counts.
+        """
+        total, square, norm2, dual_norm2 = self.values[[TOTAL, SQUARE, NORM2, DUAL_NORM2]].tolist()
         square /= self.sigma
-        dual = 0.5 * total * total / max(made2 + square, TINY)
-        # dual variables that are made to balance lose so much for a unit of the intercept
+        dual = 0.5 * total * total / max(dual_norm2 + square, TINY)
+        # balancing alpha (sum y_i alpha_i = 0) costs about |sum y_i alpha_i| (1 + |b|)
         if self.free and total > 0.0:
-            dual -= abs(float(self.made[-1])) * (1.0 + abs(float(self.z[-1])))
+            dual -= abs(float(self.dual_sum[-1])) * (1.0 + abs(float(self.z[-1])))
         primal = 0.5 * (norm2 + square)
         return (primal - dual) / dual if dual > 0.0 else np.inf
 
     def direction(self) -> np.ndarray:
-        """Return the Newton direction, of many columns by conjugate gradients."""
+        """Return the Newton direction; with many columns, compute it by conjugate gradients."""
         self.solves = False
         if self.rows.size > self.settings.max_columns:
             return self._conjugate_gradients()
         return super().direction()
 
     def _conjugate_gradients(self) -> np.ndarray:
-        """Return dz with |H dz + g| <= residual |g| on the regularised weights.
+        """Return dz with |H dz + g| <= residual |g| in the regularised weights, by preconditioned conjugate gradients.
 
-        Preconditioned by the diagonal of H. The residual is larger far from the optimum, where rough directions do.
+        The preconditioner is the diagonal of H. The residual is larger far from the optimum, where rough directions
+        suffice.
         """
         settings, regular = self.settings, self.regular
         costs = np.where(self.active, self.sigma * self.costs, 0.0)
         residual = min(max(self.gap**0.5, settings.min_residual), settings.max_residual)
         residual *= settings.sharpen ** self.values[UNCHANGED]
         inverse = 1.0 / self._diagonal(costs)
-        dz, rest = np.zeros(self.z.size), -self.gradient
-        scaled = inverse * rest
-        direction, square = scaled, float(rest @ scaled)
-        enough = residual * residual * float(regular @ (rest * rest))
+        dz, r = np.zeros(self.z.size), -self.gradient  # r = -g - H dz
+        scaled = inverse * r
+        direction, square = scaled, float(r @ scaled)
+        enough = residual * residual * float(regular @ (r * r))
         for _ in range(settings.max_cg_steps):
-            if not float(regular @ (rest * rest)) > enough or self.interrupted():
+            if not float(regular @ (r * r)) > enough or self.interrupted():
                 break
             product = regular * direction + self.rows.combine(costs * self.rows.scores(direction))
             t = square / float(direction @ product)
-            dz, rest = dz + t * direction, rest - t * product
-            scaled = inverse * rest
-            before, square = square, float(rest @ scaled)
+            dz, r = dz + t * direction, r - t * product
+            scaled = inverse * r
+            before, square = square, float(r @ scaled)
             direction = scaled + square / before * direction
         return dz
 
     def _diagonal(self, costs: np.ndarray) -> np.ndarray:
-        """Return the diagonal of H: sum c_i (x_ij - mean_j)^2 from the sums of c_i x_ij^2 and of c_i x_ij."""
+        """Return the diagonal of H.
+
+        With m the mean, sum c_i (x_ij - m_j)^2 = sum c_i x_ij^2 + m_j (m_j sum c_i - 2 sum c_i x_ij).
+        """
         rows, total = self.rows, float(costs.sum())
         squares = np.zeros(rows.d)
-        for some in rows.parts():
-            X = rows.X[some].astype(float)
-            squares += costs[some] @ (X.power(2) if sp.issparse(X) else X * X)
+        for chunk in rows.chunks():
+            X = rows.X[chunk].astype(float)
+            squares += costs[chunk] @ (X.power(2) if sp.issparse(X) else X * X)
         squares += rows.mean * (total * rows.mean - 2.0 * Plain.combine(rows.X, costs))
         found = np.append(np.maximum(squares, 0.0), rows.constant**2 * total)[: rows.size]
         return np.maximum(found / rows.units**2 + rows.regular, TINY)

@@ -1,14 +1,15 @@
-"""The proximal-point method on the dual of the hinge, each of its problems by a semismooth Newton method.
+"""The proximal-point method on the dual of the hinge; a semismooth Newton method solves each proximal problem.
 
-With dual variables as shares s_i of their caps c_i, the next shares maximise ::
+With the dual variables alpha_i = c_i s_i as shares s_i of their caps c_i, the next shares maximise ::
 
     dual(c s) - sum c_i (s_i - near_i)^2 / (2 sigma)
 
-near_i being the last shares. As a problem in w this smooths the hinge of each row within 1 / sigma of its breakpoint:
-s_i = near_i + sigma (1 - margin_i), clipped to [0, 1] (`semismooth`). A Newton step passes twice over the rows and
-needs products of columns over active rows alone, soon about as many as there are columns: n d + k d^2 operations,
-where a step of an interior-point method takes n d^2. A larger sigma needs fewer problems, and more steps for each; it
-rises while more rows are active than there can be at the optimum, and fast once the active set is that of the optimum.
+where near_i are the last shares. As a problem in w, this smooths the hinge of each row within 1 / sigma of its
+breakpoint: s_i = near_i + sigma (1 - margin_i), clipped to [0, 1] (`semismooth`). A Newton step passes twice over the
+rows, and needs products of columns only over the k active rows, soon about as many as there are columns. It costs
+n d + k d^2 operations, where a step of an interior-point method costs n d^2. With a larger sigma there are fewer
+problems, with more steps each. sigma grows fast while more rows are active than at the optimum, and once the active set
+is that of the optimum.
 
 References
 ----------
@@ -37,39 +38,45 @@ from .semismooth_steps import COUNT, ENDED, FAILED, STEEPNESS, TOTAL, UNCHANGED,
 class Settings:
     """Numerical settings of the proximal-point method.
 
-    Values without a figure are those that the data sets of docs/regimes.md were solved with; they are no optimum.
+    Values without a measurement were chosen on the data sets of docs/regimes.md, and not tuned further.
     """
 
-    max_steps: int = 200  # of Newton's method, over all problems; 15 to 60 are usual
-    # the first sigma: this, or less, so that dual variables sum to no more than `max_first_sum` at slacks of one
+    max_steps: int = 200  # Newton steps over all problems; 15 to 60 are usual
+    # The first sigma, or less where the caps are large: sigma sum c_i, about sum alpha_i at slacks of one, is at most
+    # `max_first_sum`. A larger sigma takes more steps for the first problem, a smaller one more problems.
     first_sigma: float = 0.25
     max_first_sum: float = 1e4
-    # growth of sigma from problem to problem: the first while more than `many` rows a column are active (the optimum
-    # has about one), or while problems take at most `easy_steps` steps; else the second, and its root after a problem
-    # of more than `long` steps. Below this growth problems become too many, above it each takes too many steps.
+    # Growth of sigma from problem to problem: `fast_growth` while more than `many` rows for each column are active (the
+    # optimum has about one) or the last problem took at most `easy_steps` steps; otherwise `growth`. After a problem of
+    # more than `long` steps, the root of it. With a smaller growth there are more problems, with a larger one each
+    # takes more steps.
     fast_growth: float = 7.0
     growth: float = 2.0
     many: float = 4.0
     easy_steps: int = 2
     long: int = 4
-    # the largest sigma at caps of one; slacks are smaller where caps are
+    # The largest sigma where the caps sum to one or more; it is larger in proportion where they sum to less.
     max_sigma: float = 1e5
-    # once a problem ends with the active set that its last Hessian had, and a gap of `known_gap`: growth of sigma, the
-    # factor by which it rises with each such problem, and the limit as a multiple of the largest sigma
+    # After a problem that ends at a gap of at most `known_gap` with the active set of its last Hessian, sigma grows by
+    # `jump`, which grows by `jump_growth` with each such problem in a row; the limit is `beyond` times the largest
+    # sigma. The active set is then likely to be that of the optimum.
     known_gap: float = 1e-5
     jump: float = 30.0
     jump_growth: float = 10.0
     beyond: float = 1e4
-    # a problem is solved at this share of its first gradient, or at this share of sum alpha_i, which is rounding
+    # A problem ends where max |g_j| is at most `solved` times that of its start, or `rounding` times sum alpha_i. A
+    # more exact solution takes steps that do not save any in the next problem.
     solved: float = 0.1
     rounding: float = 1e-14
-    # share of the slope at its start at which a line search ends: the next step corrects what it leaves
+    # A line search ends where the slope is this share of that at its start; the next Newton step corrects the error.
     line_search: float = 0.05
-    # an iterate is yielded for a certificate when its gap is `first_gap`, then when it is `report_share` of the last
+    # An iterate is yielded, to be certified, when its gap is at most `first_gap`, then when it is at most
+    # `report_share` times that of the last one yielded. Smaller values save certificates, and end later at `tol`.
     first_gap: float = 1e-2
     report_share: float = 0.1
-    # The end: at a gap of `end_gap` a problem moved slacks by `still`, as a share of 1 + |z|_1, or by `nearly_still`
-    # and no longer halves this; or `idle` problems in a row did not lower the gap.
+    # The iteration ends, at a gap of at most `end_gap`, when a problem changed the slacks by at most `still` times
+    # (1 + |z|_1), or by at most `nearly_still` times that and by more than half of the last change; or when `idle`
+    # problems in a row did not reduce the gap.
     end_gap: float = 1e-9
     still: float = 1e-15
     nearly_still: float = 1e-12
@@ -80,7 +87,7 @@ SETTINGS = Settings()
 
 
 class Start(NamedTuple):
-    """A start: (w, b), the dual variables as shares of their caps, and the first sigma."""
+    """A warm start: (w, b), the dual variables as shares of their caps, and the first sigma."""
 
     w: np.ndarray
     b: float
@@ -108,16 +115,16 @@ def proximal_points(
     weights : ndarray of shape (n,), positive
         Sample weights.
     interrupted : callable
-        Whether to stop. Called before every step, and while one is computed.
+        Whether to stop; called before and during every step.
     tol : float, default=0
-        A relative gap: the first iterate within it is yielded at once.
+        A relative gap; the first iterate within it is yielded at once.
     start : Start, default=None
-        None: w = 0, and a sigma at which the slacks of all rows count.
+        None: w = 0, and a sigma at which all rows are active.
     settings : Settings
     """
     rows = centred_rows(problem, X)
     caps = problem.caps(weights) * rows.unit**2
-    if not caps.min() > 0.0:  # in units as large as these
+    if not caps.min() > 0.0:  # underflow, in units as large as these
         return
     state = _State(rows, y, caps, interrupted, settings)
     state.start_at(start)
@@ -159,11 +166,12 @@ class _State(SemismoothNewton):
         super().__init__(rows, y, caps, 1.0, interrupted, rules)
         self.settings = settings
         self._max_sigma = settings.max_sigma * max(1.0, 1.0 / float(caps.sum()))
-        self._jump, self._moved = settings.jump, np.inf
-        self._least, self._idle = np.inf, 0
+        self._jump = settings.jump  # growth of sigma if the active set is known
+        self._moved = np.inf  # change of the slacks by the last problem
+        self._least, self._idle = np.inf, 0  # the smallest gap, and the problems since
 
     def start_at(self, start: Start | None) -> None:
-        """Begin at a start, or at w = 0 with dual variables that balance."""
+        """Begin at a warm start, or at w = 0 with balanced dual variables."""
         if start is None:
             self.near[:], self.sigma = first_shares(self.rows.problem, self.y, self.costs, self.settings)
             self.slack[:] = 1.0
@@ -171,7 +179,7 @@ class _State(SemismoothNewton):
             self.near[:], self.sigma = start.shares, start.sigma
             self.z[:] = self.rows.coordinates(start.w, start.b)
             self.set_slack()
-        self._taken = 0
+        self._taken = 0  # steps of the current problem
         self.begin()
         self.advance(0)
 
@@ -180,13 +188,13 @@ class _State(SemismoothNewton):
         return Reached(*self.rows.primal(self.z), self.alpha(), self.gap, tol > 0.0 and self.gap <= tol)
 
     def solve(self, max_steps: int, goal: float) -> int:
-        """Go on with the current problem; return how many steps were taken."""
+        """Take steps on the current problem, at most `max_steps`, to the gap `goal`; return their number."""
         taken = self.advance(max_steps, goal or -1.0)
         self._taken += taken
         return taken
 
     def accept_shares(self) -> bool:
-        """Let the next problem be near the present shares; return whether these are the optimum to rounding."""
+        """Set near to the present shares, for the next problem; return whether these are the optimum up to rounding."""
         settings, last = self.settings, self._moved
         self._moved, length = accept_shares(self.sigma, self.data, self.vectors)
         gap = self.gap
@@ -201,7 +209,7 @@ class _State(SemismoothNewton):
         return optimal or self._idle >= settings.idle
 
     def next_problem(self) -> None:
-        """Raise sigma, and begin the next problem."""
+        """Increase sigma and begin the next problem."""
         settings, limit, active = self.settings, self._max_sigma, int(self.values[COUNT])
         known = self.gap <= settings.known_gap
         if known:
@@ -213,12 +221,12 @@ class _State(SemismoothNewton):
             self._jump = settings.jump
             fast = active > settings.many * self.rows.size or self._taken <= settings.easy_steps
             growth = settings.fast_growth if fast else settings.growth
-            if active == self.y.size:  # nothing has been clipped yet
+            if active == self.y.size:  # no share is clipped yet: f is quadratic
                 growth *= settings.fast_growth
             growth = growth if self._taken <= settings.long else growth**0.5
         self.sigma = max(self.sigma, min(growth * self.sigma, limit))
-        # Slacks that are not quite zero, times a larger sigma, would clip most active shares, which come back one by
-        # one: the first step goes where it would without clipping.
+        # The slacks of active rows are small but not zero. Times a larger sigma they would clip most of these shares,
+        # and the rows would become active again one by one. The first step therefore leaves their shares unclipped.
         self._taken = 0
         self.begin(frozen=active < self.y.size)
 
@@ -226,7 +234,7 @@ class _State(SemismoothNewton):
 def first_shares(
     problem: Problem, y: np.ndarray, caps: np.ndarray, settings: Settings = SETTINGS
 ) -> tuple[np.ndarray, float]:
-    """Return shares of caps at which dual variables balance, as a start at w = 0, and the first sigma."""
+    """Return balanced shares of the caps (sum y_i c_i share_i = 0), for a start at w = 0, and the first sigma."""
     total, signed = float(caps.sum()), float(caps @ y)
     sigma = min(settings.first_sigma, settings.max_first_sum / total)
     positive, negative = total + signed, total - signed

@@ -4,10 +4,11 @@ With rows b_i (`centred_rows`), labels y_i and slacks s_i = 1 - y_i b_i.z the pr
 
     minimise f(z) = 1/2 z'Rz + sum c_i phi_i(s_i),    phi_i'(s) = share_i(s) = min(max(near_i + sigma s, 0), upper)
 
-where R has a 1 for every weight and a 0 for a free intercept. near = 0 and upper = inf is the squared hinge with costs
-sigma c_i / 2; upper = 1 is the hinge, smoothed about near_i. alpha_i = c_i share_i are dual variables. Rows are active
-where 0 < share < upper. With the active set A the gradient is g = Rz - sum alpha_i y_i b_i, a Hessian
-H = R + sigma sum_A c_i b_i b_i'; a step solves H dz = -g and goes to the minimum of f along dz.
+where R is the diagonal matrix with a 1 for every weight and a 0 for a free intercept. near = 0 and upper = inf is the
+squared hinge with costs sigma c_i / 2; upper = 1 is the hinge, smoothed by a proximal term about near_i. The dual
+variables are alpha_i = c_i share_i. Rows are active where 0 < near_i + sigma s_i < upper. With v = sum alpha_i y_i b_i
+and the active set A, the gradient is g = Rz - v, and a generalised Hessian is H = R + sigma M, M = sum_A c_i b_i b_i'.
+A Newton step solves H dz = -g and moves z to the minimum of f along dz.
 """
 
 from __future__ import annotations
@@ -53,33 +54,38 @@ from .semismooth_steps import (
     slacks,
 )
 
-# Columns of dense rows whose steps are compiled: beyond, BLAS is faster.
+# Columns up to which steps on small dense rows are compiled: with more, BLAS and LAPACK are faster. Chosen on the data
+# sets of docs/regimes.md.
 MAX_COMPILED = 100
-# Rows x columns^2 that one call into compiled code may take in all its steps: a tenth of a second between two looks
-# at the deadline.
+# Rows x columns^2 x steps of one call of compiled code: about a tenth of a second between two checks of the deadline.
 FLOPS_A_CALL = 200_000_000
-# Rows x columns^2 from which on the first matrix, of all rows, is computed by BLAS and shared by classes.
+# Rows x columns^2 above which the first matrix M, of all rows, is computed by BLAS and shared by the classes; for
+# smaller ones the compiled loop takes less time than the call. Chosen on the data sets of docs/regimes.md.
 LARGE_PRODUCT = 85_000
-TRANSPOSED = 64  # rows that are transposed together for products: 50 kB of 100 columns, which stay in cache
-# v is updated from step to step while the gap is larger than this, below which its digits count, and while no more
-# than this share of the rows changed.
+# Rows that are transposed together for products: 50 kB at 100 columns, which stay in the cache.
+TRANSPOSED = 64
+# v is updated from step to step, with growing rounding errors, while the gap exceeds MIN_UPDATE_GAP, and while at most
+# the share MAX_UPDATED of the rows is clipped in another way than before the step: with more, the sum over all rows
+# takes less time. Chosen on the data sets of docs/regimes.md.
 MIN_UPDATE_GAP, MAX_UPDATED = 1e-6, 1.0 / 3.0
 
 
 class Rules(NamedTuple):
-    """When an iteration ends.
+    """Stopping rules of an iteration and of its line searches; -1 or inf switches a rule off.
 
     Attributes
     ----------
     line_search : float
-        Share of the slope at its start at which a line search ends.
+        A line search ends where the slope is at most this share of that at its start.
     solved, slope_rounding : float
-        Share of the first gradient, and share of sum alpha_i, at which the gradient max |g_j| is small enough.
-    rounding, nearly_rounding : float
-        A gap that is rounding, once a step left the active set as it is; a gap at which z is the optimum where the last
-        step did not halve it.
+        The iteration ends where max |g_j| is at most `solved` times that of its first iterate, or at most
+        `slope_rounding` times sum alpha_i.
+    rounding : float
+        It ends at a gap of at most this, after two evaluations with the same active set.
+    nearly_rounding : float
+        It ends at a gap of at most this that the last step did not halve.
     same_active_set : float
-        Evaluations with one active set after which a step that does not halve the gap is the last.
+        After more than so many evaluations with the same active set, it ends with a step that does not halve the gap.
     """
 
     line_search: float
@@ -91,35 +97,37 @@ class Rules(NamedTuple):
 
 
 class SemismoothNewton:
-    """A point z with its slacks, shares and gradient, and the Newton steps from it.
+    """The current iterate z with its slacks, shares and gradient, and Newton steps from it.
 
     Parameters
     ----------
     rows : CentredRows
     y : ndarray of shape (n,), entries -1.0 and 1.0
     costs : ndarray of shape (n,), positive
-        c_i, in the unit of the rows.
+        c_i, in the unit of `rows`.
     upper : float
         The largest share.
     interrupted : callable
-        Whether to stop; asked within products and factors of large matrices.
+        Whether to stop; called during products and factorisations of large matrices.
     rules : Rules
 
     Attributes
     ----------
-    near, sigma : ndarray of shape (n,), float
+    near : ndarray of shape (n,)
+    sigma : float
     z : ndarray of shape (size,)
     slack : ndarray of shape (n,)
-        Updated by what steps add to slacks: dual variables become exact even where a slack is less than the rounding of
-        a margin. Without an upper bound they are computed anew as soon as a step leaves the active set as it is.
+        Updated by the change of every step, so that dual variables become exact even where a slack is smaller than the
+        rounding error of a margin. Without an upper bound of the shares, slacks are computed from z once when a step
+        leaves the active set unchanged.
     share : ndarray of shape (n,)
     active : ndarray of bool of shape (n,)
-    gradient, made : ndarray of shape (size,)
-        g, and v = sum alpha_i y_i b_i.
+    gradient, dual_sum : ndarray of shape (size,)
+        g and v.
     solves : bool
-        Whether the last direction solves H dz = -g.
+        Whether the last direction solves H dz = -g with a non-empty active set; v can then be updated from the step.
     values : ndarray
-        The numbers that `semismooth_steps` lists.
+        The scalars that `semismooth_steps` lists.
     """
 
     def __init__(
@@ -137,16 +145,16 @@ class SemismoothNewton:
         self.data, self.vectors, self.values = np.empty((7, n)), np.zeros((8, size)), np.zeros(13)
         self.data[Y], self.data[COSTS], self.data[NEAR], self.vectors[REGULAR] = y, costs, 0.0, rows.regular
         self.y, self.costs, self.near, self.slack, self.share = self.data[:SIGNED]
-        self.z, self.regular, self.gradient, self.made = self.vectors[:DIRECTION]
-        self._marks = np.zeros((2, n), bool)
+        self.z, self.regular, self.gradient, self.dual_sum = self.vectors[:DIRECTION]
+        self._marks = np.zeros((2, n), bool)  # the active set, and that of M (compiled) or of the last step
         self.active = self._marks[0]
         self._begins = self._frozen = self.solves = False
-        self._hessian, self._steps = ActiveHessian(rows, costs, interrupted), 1
+        self._hessian, self._max_steps = ActiveHessian(rows, costs, interrupted), 1
         self._small = rows if isinstance(rows, SmallDenseRows) and size <= MAX_COMPILED else None
         if self._small is not None:
             self._places = np.empty((2, n), np.uint32)
             self._matrices, self._columns = np.zeros((2, size, size)), np.empty((size, min(n, TRANSPOSED)))
-            self._steps = max(1, FLOPS_A_CALL // (n * size * size))
+            self._max_steps = max(1, FLOPS_A_CALL // (n * size * size))
             if n * size * size > LARGE_PRODUCT:
                 self._matrices[0], self._marks[1] = self._small.product_of_all(costs), True
 
@@ -165,11 +173,11 @@ class SemismoothNewton:
         return self.costs * self.share / self.rows.unit**2
 
     def set_slack(self) -> None:
-        """Compute slacks from z, without the rounding that steps have added up."""
+        """Compute slacks from z, without the rounding errors that have accumulated from step to step."""
         slacks(self.rows.scores(self.z), self.y, 0.0, self.slack)
 
     def go_to(self, z: np.ndarray) -> None:
-        """Begin an iteration at z: compute slacks, shares, gradient and gap there, of dense rows in one pass."""
+        """Begin an iteration at z: compute slacks, shares, gradient and gap, in one pass over dense rows."""
         self.z[:], self._begins, self._frozen = z, False, False
         if sp.issparse(self.rows.X):
             self.set_slack()
@@ -180,21 +188,21 @@ class SemismoothNewton:
             balance = evaluate_rows(
                 writable(X), w, b, self.sigma, self.upper, self.data, self.active, places, sums, self.values
             )
-            self.made[:] = self.rows.centred(sums[0], np.asarray(balance))
+            self.dual_sum[:] = self.rows.centred_sum(sums[0], np.asarray(balance))
             measure(self.sigma, self.upper, self.free, self.vectors, self.values)
         self.values[FIRST], self.values[UNCHANGED] = self.values[STEEPNESS], 0.0
         self.values[LAST_GAP] = np.inf
         set_status(self.rules, self.values)
 
     def inverse_hessian(self) -> np.ndarray | None:
-        """Return H^-1 for the active set, or None where H has lost its digits."""
+        """Return H^-1 for the active set, or None where H is singular up to rounding."""
         solve = factor(self._hessian.regularised(self.active, self.sigma), self.interrupted)
         return None if solve is None else solve(np.eye(self.z.size))
 
     def begin(self, frozen: bool = False) -> None:
         """Let the next call of `advance` begin an iteration at z with these slacks.
 
-        Where it is `frozen`, it first takes a step that keeps the active set and does not clip the shares of its rows.
+        Where `frozen` is true, a step with the present active set and unclipped shares of its rows comes first.
         """
         self._begins, self._frozen = True, frozen
 
@@ -204,19 +212,19 @@ class SemismoothNewton:
         Parameters
         ----------
         steps : int
-            At most so many.
+            Largest number of steps.
         goal : float
-            A gap; -1 for none.
+            The gap at which to stop; -1 for none.
 
         Returns
         -------
         steps : int
-            How many were taken.
+            Number of steps taken.
         """
         begins, self._begins = self._begins, False
         if self._small is not None:
             return minimise(
-                self._small.rows, self.sigma, self.upper, self.free, begins, self._frozen, min(steps, self._steps),
+                self._small.rows, self.sigma, self.upper, self.free, begins, self._frozen, min(steps, self._max_steps),
                 goal, self.rules, self.data, self._marks, self._places, self.vectors, self.values, self._matrices,
                 self._columns,
             )  # fmt: skip
@@ -243,52 +251,56 @@ class SemismoothNewton:
         Parameters
         ----------
         t : float
-            The length of the Newton step that has led to z, in whose course v is updated; 0 for none.
+            The length of the Newton step that has led to z, for an update of v; 0 where v is computed from all rows.
         frozen : bool
-            Whether to keep the active set and not to clip the shares of its rows.
+            Whether to keep the active set and leave the shares of its rows unclipped.
         refresh : bool
-            Whether to compute slacks anew if the active set is, for the first time, that before the step.
+            Whether to compute slacks from z if, for the first time, the active set is that before the step.
         """
         updates = t > 0.0 and self.gap > MIN_UPDATE_GAP and self.solves
         if updates:
             predict(self.sigma, self.data, self._marks)
         self._clip(frozen)
-        if refresh and self.values[UNCHANGED] == 1.0:  # next to the end: the last digits count
+        if (
+            refresh and self.values[UNCHANGED] == 1.0
+        ):  # near the end, where rounding errors of the slacks count
             self.set_slack()
             self._clip(frozen)
             self.values[UNCHANGED] = min(self.values[UNCHANGED], 1.0)
             updates = False
-        if not (updates and self._update_made(t)):
-            self.made[:] = self.rows.combine(self.data[SIGNED])
+        if not (updates and self._update_dual_sum(t)):
+            self.dual_sum[:] = self.rows.combine(self.data[SIGNED])
         measure(self.sigma, self.upper, self.free, self.vectors, self.values)
 
     def _clip(self, frozen: bool) -> None:
+        """Compute shares, y alpha and the active set from the slacks."""
         clip_shares(self.sigma, self.upper, frozen, self.data, self.active, self.values)
 
-    def _update_made(self, t: float) -> bool:
-        """Update v by the Newton step, and by the rows that are clipped otherwise; False where these are too many.
+    def _update_dual_sum(self, t: float) -> bool:
+        """Update v by the Newton step and by the rows whose clipping changed; return False where these are too many.
 
-        As H dz = -g, a step t changes v by t (g + R dz) = -t sigma sum_A c_i b_i b_i'dz, while shares are linear.
+        As long as the shares of the active rows are linear along the step t dz and other shares are constant, v changes
+        by -t sigma M dz = t (g + R dz), as (R + sigma M) dz = -g. Other rows are corrected one by one.
         """
         places = np.empty(self.y.size, np.uint32)
         changed = places[: mispredicted(self.data, self._marks, places)]
         if changed.size > MAX_UPDATED * self.y.size:
             return False
-        self.made += t * (self.gradient + self.regular * self.vectors[DIRECTION])
+        self.dual_sum += t * (self.gradient + self.regular * self.vectors[DIRECTION])
         if changed.size:
-            self.made += self.rows.combine_some(
+            self.dual_sum += self.rows.combine_some(
                 self.data[SIGNED, changed] - self.data[CHANGE, changed], changed
             )
         return True
 
     def take_step(self) -> float:
-        """Go to the minimum along the direction; return the length, 0 where it leads nowhere."""
+        """Move z to the minimum of f along the direction; return the step length, 0 where f does not decrease."""
         self.vectors[DIRECTION] = self.direction()
         self.data[CHANGE] = self.rows.scores(self.vectors[DIRECTION])
         return move(self.sigma, self.upper, self.rules.line_search, self.data, self.vectors)
 
     def direction(self) -> np.ndarray:
-        """Return -H^-1 g; where H has lost its digits, -g divided by its diagonal."""
+        """Return the Newton direction -H^-1 g; where H is singular up to rounding, -g divided by the diagonal of H."""
         hessian = self._hessian.regularised(self.active, self.sigma)
         if self.free and not self.active.any():
             hessian[-1, -1] += FREE_CURVATURE * self.sigma * float(self.costs.sum())
@@ -298,21 +310,22 @@ class SemismoothNewton:
 
 
 class ActiveHessian:
-    """M = sum_{i in A} c_i b_i b_i' over the active rows A, updated as rows enter and leave the active set.
+    """The matrix M = sum_A c_i b_i b_i' over the active set A, updated as rows enter and leave.
 
     Parameters
     ----------
     rows : CentredRows
     costs : ndarray of shape (n,)
     interrupted : callable
-        Whether to stop; asked between chunks of rows.
+        Whether to stop; called after each chunk of rows.
     """
 
     def __init__(self, rows: CentredRows, costs: np.ndarray, interrupted: Callable[[], bool]) -> None:
         self.rows, self.costs, self.interrupted = rows, costs, interrupted
         self._active: np.ndarray | None = None
         self._matrix = np.zeros((rows.size, rows.size))
-        self._largest = np.zeros(rows.size)  # of each entry of the diagonal since M was made anew
+        # the largest value that each diagonal entry has had since M was last computed from all active rows
+        self._largest = np.zeros(rows.size)
 
     def regularised(self, active: np.ndarray, sigma: float = 1.0) -> np.ndarray:
         """Return R + sigma M for these active rows.
@@ -327,7 +340,10 @@ class ActiveHessian:
         return self.rows.regularised(sigma * self._matrix)
 
     def _update(self, active: np.ndarray) -> None:
-        """Add the rows that enter to M and subtract those that leave, or compute M anew."""
+        """Add rows that enter to M and subtract rows that leave, or compute M from all active rows.
+
+        The latter where M is small, where many rows changed, or where the subtraction cancels digits of the diagonal.
+        """
         rows, before = active.nonzero()[0], self._active
         if before is not None and np.array_equal(active, before):
             return

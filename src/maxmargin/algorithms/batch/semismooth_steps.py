@@ -1,7 +1,9 @@
 """Compiled parts of the semismooth Newton iteration, and the whole iteration for small dense rows.
 
-Arrays hold one vector in each of their rows: `data` of shape (7, n) has Y to CHANGE, `vectors` of shape (8, size) has Z
-to INVERSE, and `values` of shape (13,) has STEEPNESS to STATUS. A call takes longer the more arguments it has.
+Notation is that of `semismooth`. Vectors are rows of a few arrays, as every argument adds to the time of a call:
+`data` of shape (7, n) holds Y to CHANGE, `vectors` of shape (8, size) holds Z to INVERSE, and `values` of shape (13,)
+holds the scalars STEEPNESS to STATUS. `marks` of shape (2, n) holds the active set, and the rows in M or the active set
+before the step (`predict`).
 """
 
 from __future__ import annotations
@@ -12,42 +14,60 @@ from ...engine.jit import compiled
 from ...engine.row_products import add_combined, combine, scores, scores_in_cache
 from ...engine.small_cholesky import add_row_products, factor, solve_factored
 
-# labels, costs, and for the current z: near_i, s_i, share_i, y_i alpha_i; and what a step took from the slacks
+# y_i, c_i, near_i; at the current z: s_i, share_i, y_i alpha_i; and the last decrease of s_i (see `move`, `predict`)
 Y, COSTS, NEAR, SLACK, SHARE, SIGNED, CHANGE = range(7)
-# z, R, g, sum alpha_i y_i b_i, the Newton direction; the largest diagonal of M so far; two vectors of the factor
-Z, REGULAR, GRADIENT, MADE, DIRECTION, LARGEST, ROOT, INVERSE = range(8)
+# z, the diagonal of R, g, v, the Newton direction dz; the largest values of the diagonal of M since it was last
+# computed from all rows; two vectors of the Cholesky factor (see `small_cholesky.factor`)
+Z, REGULAR, GRADIENT, DUAL_SUM, DIRECTION, LARGEST, ROOT, INVERSE = range(8)
 # max |g_j|; the gap, and that before the last step; sum alpha_i, sum c_i share_i^2, sum c_i max(0, s_i); g'Rg, z'Rz and
-# v'Rv; active rows; evaluations since the active set changed; max |g_j| at the first iterate; and one of these states
-STEEPNESS, GAP, LAST_GAP, TOTAL, SQUARE, LOSS, GRADIENT2, NORM2, MADE2, COUNT, UNCHANGED, FIRST, STATUS = (
-    range(13)
-)
+# v'Rv; the number of active rows; evaluations since the active set changed; max |g_j| at the first iterate of the
+# iteration; and GOES_ON, ENDED or FAILED
+(
+    STEEPNESS,
+    GAP,
+    LAST_GAP,
+    TOTAL,
+    SQUARE,
+    LOSS,
+    GRADIENT2,
+    NORM2,
+    DUAL_NORM2,
+    COUNT,
+    UNCHANGED,
+    FIRST,
+    STATUS,
+) = range(13)
 GOES_ON, ENDED, FAILED = 0.0, 1.0, 2.0
 
-# What the curvature of a free intercept is, as a share of sigma sum c_i, where no active row gives it any.
+# Curvature of f in a free intercept, as a share of sigma sum c_i, that replaces 0 where no row is active. Smaller, the
+# direction is longer and the line search shortens it.
 FREE_CURVATURE = 1e-2
-# Share of the active rows that may have changed for an update of the Hessian: an update by k rows costs as much as k
-# rows of a new one and loses digits, and two small products take longer than one.
+# Largest number of rows that enter or leave, as a share of the active rows, for which M is updated: an update by k rows
+# costs as much as k rows of a new matrix and adds rounding errors, and two small products take longer than one.
 MAX_CHANGED = 0.5
-# Active rows x columns^2 up to which M is always computed anew: one product takes less than two updates.
+# Active rows x columns^2 up to which M is always computed from all active rows: one product takes less time than two.
+# Chosen on the data sets of docs/regimes.md.
 SMALL_PRODUCT = 100_000
-# Share of the largest value that an entry of the diagonal has had, below which subtraction has cancelled three digits.
+# Share of the largest value of a diagonal entry of M below which subtractions have cancelled three digits of it: M is
+# then computed from all active rows.
 MIN_DIAGONAL = 1e-3
-MAX_LINE_STEPS = 50  # of a line search: 2 to 6 are usual, and bisection alone ends within 50
-TINY = 1e-300  # the smallest divisor: avoids a division by 0 and is below every number that counts
+MAX_LINE_STEPS = 50  # steps of a line search: 2 to 6 are usual, and bisection alone needs about 50
+TINY = 1e-300  # smallest divisor: avoids a division by 0 and is below every quantity that matters
 
 
 @compiled(fastmath={"reassoc", "contract"})
 def clip_part(sigma, upper, frozen, y, costs, near, slack, shares, signed, active):
-    """Compute shares, y alpha and the active set of some rows from their slacks.
+    """Compute shares, y alpha and the active set of a block of rows from their slacks; overwrite the last three arrays.
 
-    Where it is `frozen`, the active set is kept, and the shares of its rows are not clipped.
+    share_i = near_i + sigma s_i, clipped to [0, upper]. Where `frozen` is true, the active set is kept and the shares
+    of its rows are not clipped.
 
     Returns
     -------
     total, balance, square, loss : float
         sum alpha_i, sum y_i alpha_i, sum c_i share_i^2 and sum c_i max(0, s_i).
     count, changed : int
-        Active rows, and rows that entered or left the active set.
+        Number of active rows, and of rows that entered or left the active set.
     """
     total = balance = square = loss = 0.0
     changed = count = 0
@@ -72,7 +92,7 @@ def clip_part(sigma, upper, frozen, y, costs, near, slack, shares, signed, activ
 
 @compiled()
 def clip_shares(sigma, upper, frozen, data, active, values):
-    """Compute shares, y alpha, the active set and sums over all rows from the slacks, as `clip_part` does."""
+    """Compute shares, y alpha and the active set of all rows from the slacks, and their sums; see `clip_part`."""
     total, _, square, loss, count, changed = clip_part(
         sigma, upper, frozen, data[Y], data[COSTS], data[NEAR], data[SLACK], data[SHARE], data[SIGNED], active
     )
@@ -83,12 +103,19 @@ def clip_shares(sigma, upper, frozen, data, active, values):
 
 @compiled()
 def evaluate_rows(X, w, b, sigma, upper, data, active, places, sums, values):
-    """Compute slacks at (w, b), shares and sums over rows, which pass once, in parts that stay in cache.
+    """Compute slacks at (w, b), shares and sums over rows in one pass; return sum alpha_i y_i.
 
-    `places` has the size of a part. sums[0] becomes sum alpha_i y_i x_i; sums[1] is workspace. Returns
-    sum alpha_i y_i.
+    Rows are read in blocks that stay in the cache, of the size of the workspace `places`. sums[0] is set to
+    sum alpha_i y_i x_i; sums[1] is workspace.
     """
-    y, costs, near, slack, shares, signed = data[0], data[1], data[2], data[3], data[4], data[5]
+    y, costs, near, slack, shares, signed = (
+        data[Y],
+        data[COSTS],
+        data[NEAR],
+        data[SLACK],
+        data[SHARE],
+        data[SIGNED],
+    )
     sums[0] = 0.0
     values[TOTAL] = values[SQUARE] = values[LOSS] = values[COUNT] = balance = 0.0
     for first in range(0, y.size, places.size):
@@ -113,28 +140,37 @@ def evaluate_rows(X, w, b, sigma, upper, data, active, places, sums, values):
 def measure(sigma, upper, free, vectors, values):
     """Compute the gradient g = R z - v, and the gap.
 
-    Without an upper bound, the dual bound is that of the best multiple of alpha, max_t t total - t^2 (v'Rv + square) /
-    2, and half the squared gradient is the gap, which keeps digits; else the gap is that of the hinge.
+    Without an upper bound of the shares, the dual objective is that of the best multiple of alpha,
+    max_t t total - t^2 curvature / 2 = total^2 / (2 curvature) with curvature = v'Rv + sum c_i share_i^2 / sigma. The
+    difference to the primal objective is g'Rg / 2, computed as such, without cancellation. With an upper bound, the gap
+    is that of the hinge, primal - dual.
     """
-    z, regular, gradient, made = vectors[Z], vectors[REGULAR], vectors[GRADIENT], vectors[MADE]
-    largest = gradient2 = norm2 = made2 = 0.0
+    z, regular, gradient, v = vectors[Z], vectors[REGULAR], vectors[GRADIENT], vectors[DUAL_SUM]
+    largest = gradient2 = norm2 = dual_norm2 = 0.0
     for j in range(z.size):
-        g = regular[j] * z[j] - made[j]
+        g = regular[j] * z[j] - v[j]
         gradient[j] = g
-        if largest == largest and not abs(g) <= largest:  # NaN stays
+        if largest == largest and not abs(g) <= largest:  # a NaN is kept to the end
             largest = abs(g)
         gradient2 += regular[j] * g * g
         norm2 += regular[j] * z[j] * z[j]
-        made2 += regular[j] * made[j] * made[j]
-    values[STEEPNESS], values[GRADIENT2], values[NORM2], values[MADE2] = largest, gradient2, norm2, made2
+        dual_norm2 += regular[j] * v[j] * v[j]
+    values[STEEPNESS], values[GRADIENT2], values[NORM2], values[DUAL_NORM2] = (
+        largest,
+        gradient2,
+        norm2,
+        dual_norm2,
+    )
     values[LAST_GAP], values[GAP] = values[GAP], np.inf
-    total, uneven = values[TOTAL], abs(made[z.size - 1]) if free else 0.0
+    total, uneven = values[TOTAL], abs(v[z.size - 1]) if free else 0.0
     if upper < np.inf:
-        dual = total - 0.5 * made2
-        if dual > 0.0:  # dual variables that do not balance lose about as much when they are balanced
+        dual = total - 0.5 * dual_norm2
+        if (
+            dual > 0.0
+        ):  # v[-1] = sum y_i alpha_i must be 0 with a free intercept: scaling one class costs about |v[-1]|
             values[GAP] = (abs(0.5 * norm2 + values[LOSS] - dual) + uneven) / dual
         return
-    curvature = made2 + values[SQUARE] / sigma
+    curvature = dual_norm2 + values[SQUARE] / sigma
     if curvature > 0.0 and total > 0.0:
         uneven /= total
         values[GAP] = gradient2 * curvature / (total * total) + uneven * uneven
@@ -142,11 +178,11 @@ def measure(sigma, upper, free, vectors, values):
 
 @compiled()
 def set_status(rules, values):
-    """Set whether the iteration ends: at a small gradient, at the optimum to rounding, or where z gets no nearer."""
+    """Set STATUS to ENDED where one of the stopping rules (`semismooth.Rules`) holds, else to GOES_ON."""
     _, solved, slope_rounding, rounding, nearly_rounding, same_active_set = rules
     gap, unchanged = values[GAP], values[UNCHANGED]
     solved = values[STEEPNESS] <= max(solved * values[FIRST], slope_rounding * values[TOTAL])
-    optimal = unchanged > 1.0 and gap <= rounding  # a step after slacks were computed anew
+    optimal = unchanged > 1.0 and gap <= rounding  # the slacks have been computed from z one step before
     no_progress = 0.5 * values[LAST_GAP] <= gap and gap < np.inf
     stuck = no_progress and (gap <= nearly_rounding or unchanged > same_active_set)
     values[STATUS] = ENDED if solved or optimal or stuck else GOES_ON
@@ -154,10 +190,10 @@ def set_status(rules, values):
 
 @compiled()
 def move(sigma, upper, tolerance, data, vectors):
-    """Move z and the slacks to the minimum of f along the direction; return the length, 0 where f does not fall.
+    """Move z and the slacks to the minimum of f along dz; return the step length t, 0 where f does not decrease.
 
-    `data[CHANGE]` holds the scores of the direction, and then what the slacks lose. The line search ends at a share
-    `tolerance` of the slope at z.
+    `data[CHANGE]` holds the scores b_i.dz, and is set to the decrease of the slacks, t y_i b_i.dz. The line search ends
+    where the slope is at most the share `tolerance` of that at z.
     """
     z, regular, gradient, dz = vectors[Z], vectors[REGULAR], vectors[GRADIENT], vectors[DIRECTION]
     slope = first = second = 0.0
@@ -185,8 +221,8 @@ def move(sigma, upper, tolerance, data, vectors):
 def line_minimum(sigma, upper, data, slope, curvature, tolerance):
     """Return the t > 0 that minimises slope t + curvature t^2 / 2 + sum c_i phi_i(s_i - t change_i), from t = 1.
 
-    Newton's method on the derivative, which is piecewise linear and increases, with a bracket: steps that leave it
-    are replaced by bisection. A derivative of at most `tolerance` is followed by one more step.
+    Newton's method on the derivative, which is piecewise linear and increasing, safeguarded by a bracket: a step that
+    leaves the bracket is replaced by bisection. Ends with one more step after a derivative of at most `tolerance`.
     """
     low, high = 0.0, np.inf
     t = 1.0
@@ -211,7 +247,7 @@ def line_minimum(sigma, upper, data, slope, curvature, tolerance):
 
 @compiled(fastmath={"reassoc", "contract"})
 def derivatives(sigma, upper, costs, near, slack, change, t):
-    """Return sum c_i change_i share_i at t, and sum c_i change_i^2 over the active rows."""
+    """Return sum c_i change_i share_i(s_i - t change_i), and sum c_i change_i^2 over the rows that are active there."""
     first = second = 0.0
     for k in range(slack.size):
         share = near[k] + sigma * (slack[k] - t * change[k])
@@ -223,15 +259,19 @@ def derivatives(sigma, upper, costs, near, slack, change, t):
 
 @compiled()
 def slacks(scores, y, b, slack):
-    """Set slack = 1 - y (score + b)."""
+    """Set slack_i = 1 - y_i (score_i + b)."""
     for k in range(y.size):
         slack[k] = 1.0 - y[k] * (scores[k] + b)
 
 
 @compiled()
 def predict(sigma, data, marks):
-    """Set what y alpha becomes by a step within the active set, in the place of `change`, and keep this set."""
-    y, costs, signed, change, active, before = data[0], data[1], data[5], data[6], marks[0], marks[1]
+    """Predict y alpha after a step along which no row enters or leaves the active set.
+
+    data[CHANGE] is replaced by the prediction, and marks[1] by the active set before the step.
+    """
+    y, costs, signed, change = data[Y], data[COSTS], data[SIGNED], data[CHANGE]
+    active, before = marks[0], marks[1]
     for k in range(y.size):
         before[k] = active[k]
         change[k] = signed[k] - (y[k] * costs[k] * sigma * change[k] if active[k] else 0.0)
@@ -239,7 +279,10 @@ def predict(sigma, data, marks):
 
 @compiled()
 def mispredicted(data, marks, places):
-    """Set the places of the rows that were clipped otherwise than `predict` says; return how many."""
+    """Set `places` to the rows whose y alpha differs from the prediction of `predict`; return their number.
+
+    Rows that are active before and after the step differ by rounding only.
+    """
     signed, predicted, active, before = data[SIGNED], data[CHANGE], marks[0], marks[1]
     count = 0
     for k in range(signed.size):
@@ -251,7 +294,7 @@ def mispredicted(data, marks, places):
 
 @compiled()
 def accept_shares(sigma, data, vectors):
-    """Set near = share; return how far shares have moved, as a change of slacks, and 1 + |z|_1."""
+    """Set near = share; return max |share_i - near_i| / sigma, a change of slacks, and 1 + |z|_1."""
     near, share, z = data[NEAR], data[SHARE], vectors[Z]
     moved, length = 0.0, 1.0
     for k in range(near.size):
@@ -264,26 +307,26 @@ def accept_shares(sigma, data, vectors):
 
 @compiled()
 def set_slack(rows, data, vectors):
-    """Compute slacks from z, without the rounding that steps have added up."""
+    """Compute slacks from z, without the rounding errors that have accumulated from step to step."""
     scores_in_cache(rows, vectors[Z], data[SLACK])
     slacks(data[SLACK], data[Y], 0.0, data[SLACK])
 
 
 @compiled()
 def evaluate(rows, sigma, upper, free, frozen, refresh, data, active, places, vectors, values):
-    """Compute shares, gradient and gap from z and its slacks; where it is to `refresh`, see `SemismoothNewton`."""
+    """Compute shares, gradient and gap from z and its slacks, as `SemismoothNewton.evaluate` does."""
     clip_shares(sigma, upper, frozen, data, active, values)
     if refresh and values[UNCHANGED] == 1.0:
         set_slack(rows, data, vectors)
         clip_shares(sigma, upper, frozen, data, active, values)
         values[UNCHANGED] = min(values[UNCHANGED], 1.0)
-    combine(rows, data[SIGNED], places[0], vectors[MADE])
+    combine(rows, data[SIGNED], places[0], vectors[DUAL_SUM])
     measure(sigma, upper, free, vectors, values)
 
 
 @compiled()
 def take_step(rows, sigma, upper, free, line_search, data, marks, places, vectors, values, matrices, columns):
-    """Go to the minimum along the Newton direction; return the length, 0 where it leads nowhere."""
+    """Move z to the minimum of f along the Newton direction; return the step length, 0 where f does not decrease."""
     update_hessian(rows, data[COSTS], marks, places, vectors[LARGEST], matrices[0], columns)
     set_direction(sigma, free, data[COSTS], values[COUNT], matrices, vectors)
     scores_in_cache(rows, vectors[DIRECTION], data[CHANGE])
@@ -309,7 +352,7 @@ def minimise(
     matrices,
     columns,
 ):
-    """Take Newton steps on small dense rows as `SemismoothNewton.advance` says; return how many."""
+    """Take Newton steps on small dense rows, as `SemismoothNewton.advance` does; return their number."""
     active, refresh = marks[0], upper == np.inf
     if begin:
         if frozen:
@@ -336,29 +379,32 @@ def minimise(
 
 @compiled()
 def update_hessian(rows, costs, marks, places, largest, matrix, columns):
-    """Make M that of the active rows, marks[0], from that of the rows marks[1]: by those that changed, or anew."""
-    active, inside, entering, leaving = marks[0], marks[1], places[0], places[1]
-    came = left = count = 0
+    """Update M from the rows marks[1] to the active rows marks[0], as `ActiveHessian` does.
+
+    Rows that enter are added and rows that leave are subtracted, or M is computed from all active rows.
+    """
+    active, before, entering, leaving = marks[0], marks[1], places[0], places[1]
+    entered = left = count = 0
     for k in range(active.size):
         count += np.int64(active[k])
-        if active[k] != inside[k]:
+        if active[k] != before[k]:
             if active[k]:
-                entering[came] = k
-                came += 1
+                entering[entered] = k
+                entered += 1
             else:
                 leaving[left] = k
                 left += 1
-    if came + left == 0:
+    if entered + left == 0:
         return
-    anew = came + left > MAX_CHANGED * count or count * largest.size**2 <= SMALL_PRODUCT
-    if not anew:
-        add_row_products(1.0, rows, costs, entering[:came], columns, matrix)
+    recompute = entered + left > MAX_CHANGED * count or count * largest.size**2 <= SMALL_PRODUCT
+    if not recompute:
+        add_row_products(1.0, rows, costs, entering[:entered], columns, matrix)
         for i in range(largest.size):
             largest[i] = max(largest[i], matrix[i, i])
         add_row_products(-1.0, rows, costs, leaving[:left], columns, matrix)
         for i in range(largest.size):
-            anew |= not matrix[i, i] >= MIN_DIAGONAL * largest[i]
-    if anew:
+            recompute |= not matrix[i, i] >= MIN_DIAGONAL * largest[i]
+    if recompute:
         found = 0
         for k in range(active.size):
             if active[k]:
@@ -369,24 +415,28 @@ def update_hessian(rows, costs, marks, places, largest, matrix, columns):
         for i in range(largest.size):
             largest[i] = matrix[i, i]
     for k in range(active.size):
-        inside[k] = active[k]
+        before[k] = active[k]
 
 
 @compiled()
 def set_direction(sigma, free, costs, count, matrices, vectors):
-    """Set the direction -(R + sigma M)^-1 g; where this matrix has lost its digits, -g divided by its diagonal."""
+    """Set the Newton direction -(R + sigma M)^-1 g; where this matrix is singular up to rounding, -g over its diagonal.
+
+    M is given on and below its diagonal in matrices[0]; matrices[1] receives the factor.
+    """
     matrix, factored = matrices[0], matrices[1]
-    regular, gradient, dz, root, inverse = vectors[1], vectors[2], vectors[4], vectors[6], vectors[7]
+    regular, gradient, dz = vectors[REGULAR], vectors[GRADIENT], vectors[DIRECTION]
+    root, inverse = vectors[ROOT], vectors[INVERSE]
     size = dz.size
     for i in range(size):
         for j in range(i + 1):
             factored[j, i] = sigma * matrix[i, j]
         factored[i, i] += regular[i]
     if free and count == 0.0:
-        whole = 0.0
+        total = 0.0
         for k in range(costs.size):
-            whole += costs[k]
-        factored[size - 1, size - 1] += FREE_CURVATURE * sigma * whole
+            total += costs[k]
+        factored[size - 1, size - 1] += FREE_CURVATURE * sigma * total
     if factor(factored, root, inverse):
         solve_factored(factored, root, inverse, gradient, dz)
         for j in range(size):
