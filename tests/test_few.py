@@ -24,7 +24,7 @@ from maxmargin.algorithms.batch.newton import newton_points
 from maxmargin.algorithms.batch.proximal_point import proximal_points
 from maxmargin.algorithms.batch.semismooth import ActiveHessian
 from maxmargin.algorithms.batch.semismooth_steps import update_hessian
-from maxmargin.engine.row_products import add_combined, scores, scores_near
+from maxmargin.engine.row_products import add_combined, scores, scores_in_cache
 
 INTERCEPTS = ("free", "augmented", "none")
 
@@ -454,7 +454,7 @@ def test_products_with_vectors(n):
         out, sums, part = np.empty(n), np.ones(d), np.empty(d)
         scores(rows, z, out)
         assert out == pytest.approx(rows @ z)
-        scores_near(rows, z, out)
+        scores_in_cache(rows, z, out)
         assert out == pytest.approx(rows @ z)
         c[n // 2] = 0.0
         add_combined(rows, c, np.empty(n, np.uint32), part, sums)
