@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -20,11 +21,20 @@ _WIDE = 20.0
 class Display:
     """Numbers that `plot` draws, in the manner of scikit-learn's displays.
 
-    A subclass is a dataclass of the numbers and of `name`, and says how they are checked, drawn and summarised.
+    A subclass is a dataclass of the numbers and of `name`, and says how they are checked, drawn and summarised in the
+    title.
     """
 
     name: str | None
     _title_pad: float | None = None
+    _draw: Callable[
+        ..., None
+    ]  # draws everything but the title on `panels` axes, and keeps the artists as attributes
+
+    @property
+    def panels(self) -> int:
+        """The number of axes of the picture."""
+        return 1
 
     def _convert(self, *names: str, dtype: Any = float) -> None:
         """Convert these attributes to arrays, where they are given."""
@@ -36,16 +46,23 @@ class Display:
     def _check(self) -> None:
         """Raise ValueError for numbers that cannot be drawn."""
 
-    def _finding(self) -> str | None:
-        """Return the title of a picture without a name."""
-        return None
-
     def _title(self, name: str | None) -> str | None:
-        """Return the title of a picture of this name."""
-        return self._finding() if name is None else name
+        """Return the title of a picture of this name; None is a picture without a name."""
+        return name
 
-    def _set_title(self, ax: Any, name: str | None) -> None:
-        set_title(ax, self._title(self.name if name is None else name), pad=self._title_pad)
+    def _plot(self, axes: Any, name: str | None, *, least: int) -> tuple[Any, ...]:
+        """Draw on the first `panels` of these axes, or on those of a new figure; return the axes drawn on.
+
+        Raises ValueError for fewer than `least` axes.
+        """
+        self._check()
+        axes = tuple(np.atleast_1d(new_axes(self.panels) if axes is None else axes)[: self.panels])
+        if len(axes) < least:
+            raise ValueError(f"the picture takes {self.panels} axes; got {len(axes)}.")
+        self.figure_ = axes[0].figure
+        self._draw(*axes)
+        set_title(axes[0], self._title(self.name if name is None else name), pad=self._title_pad)
+        return axes
 
 
 class AxesDisplay(Display):
@@ -65,17 +82,16 @@ class AxesDisplay(Display):
         -------
         display : Display
             Itself.
-        """
-        self._check()
-        self.ax_ = new_axes() if ax is None else ax
-        self.figure_ = self.ax_.figure
-        self._draw(self.ax_)
-        self._set_title(self.ax_, name)
-        return self
 
-    def _draw(self, ax: Any) -> None:
-        """Draw everything but the title, and keep the artists as attributes."""
-        raise NotImplementedError
+        Raises
+        ------
+        ValueError
+            If the numbers cannot be drawn.
+        ImportError
+            Without matplotlib.
+        """
+        (self.ax_,) = self._plot(ax, name, least=1)
+        return self
 
 
 class PanelDisplay(Display):
@@ -102,19 +118,16 @@ class PanelDisplay(Display):
         -------
         display : Display
             Itself.
-        """
-        self._check()
-        axes = np.atleast_1d(new_axes(self.panels) if axes is None else axes)
-        if axes.size < self.panels and self._all_panels:
-            raise ValueError(f"the picture takes {self.panels} axes; got {axes.size}.")
-        self.axes_, self.figure_ = tuple(axes[: self.panels]), axes[0].figure
-        self._draw(*self.axes_)
-        self._set_title(self.axes_[0], name)
-        return self
 
-    def _draw(self, *axes: Any) -> None:
-        """Draw everything but the title, and keep the artists as attributes."""
-        raise NotImplementedError
+        Raises
+        ------
+        ValueError
+            If the numbers cannot be drawn, or there are too few axes.
+        ImportError
+            Without matplotlib.
+        """
+        self.axes_ = self._plot(axes, name, least=self.panels if self._all_panels else 1)
+        return self
 
 
 def draw_interval(

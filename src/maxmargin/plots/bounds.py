@@ -11,7 +11,7 @@ from ..certificates.verdicts import Inseparable
 from ..certificates.verification import verdicts_of
 from ..estimators.decisions import decisions
 from .base import AxesDisplay, problem_name
-from .style import GOAL, INK, LEGEND_ABOVE, LOWER, SHADE, UPPER, hide_minor_ticks, light_grid
+from .style import GOAL, INK, LEGEND_ABOVE, LOWER, SHADE, UPPER, light_grid
 
 # Relative distance of the last bounds below which the title gives their middle: its eight digits would hardly differ.
 _EQUAL = 1e-7
@@ -102,25 +102,28 @@ class BoundsDisplay(AxesDisplay):
         Returns
         -------
         display : BoundsDisplay
+
+        Raises
+        ------
+        NotFittedError
+        ValueError
+            If there is no such class, or no report has two finite bounds.
         """
-        problems: dict[Any, Any] = {one.label: one.certificate for one in decisions(estimator)}
+        proofs: dict[Any, Any] = {one.label: one.certificate for one in decisions(estimator)}
         if label is None:
-            label = max(problems, key=lambda label: problems[label].gap)
-        elif None in problems:
+            label = max(proofs, key=lambda label: proofs[label].gap)
+        elif None in proofs:
             raise ValueError(f"label must be None for two classes, which are one problem; got {label!r}.")
-        elif label not in problems:
-            raise ValueError(f"label must be one of the classes {list(problems)}; got {label!r}.")
+        elif label not in proofs:
+            raise ValueError(f"label must be one of the classes {list(proofs)}; got {label!r}.")
+        problem = proofs[label].problem
         history = [report for report in estimator.history_ if report.label == label]
-        problem, proof = problems[label].problem, verdicts_of(estimator).get(label)
-        display = cls(
-            [report.seconds for report in history],
-            [report.lower for report in history],
-            [report.upper for report in history],
-            tol=estimator.tol,
-            name=problem_name(problem, label) if name is None else name,
-            quantity="margin" if problem.hard else "objective",
-            conclusion="proved to have no separator" if isinstance(proof, Inseparable) else None,
-        )
+        columns = ([getattr(report, field) for report in history] for field in ("seconds", "lower", "upper"))
+        name = problem_name(problem, label) if name is None else name
+        quantity = "margin" if problem.hard else "objective"
+        proved = isinstance(verdicts_of(estimator).get(label), Inseparable)
+        conclusion = "proved to have no separator" if proved else None
+        display = cls(*columns, tol=estimator.tol, name=name, quantity=quantity, conclusion=conclusion)
         return display.plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
@@ -200,4 +203,4 @@ def _label_powers(ax: Any, threshold: float, largest: float) -> None:
     for power in range(low, high + 1, max(1, round((high - low) / 4))):
         ticks |= {10.0**power: f"$+10^{{{power}}}$", -(10.0**power): f"$-10^{{{power}}}$"}
     ax.set_yticks(list(ticks), labels=list(ticks.values()))
-    hide_minor_ticks(ax.yaxis)
+    ax.minorticks_off()

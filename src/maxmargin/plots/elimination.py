@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.selection import MarginRFE
 from .base import LINE, PanelDisplay, draw_interval
-from .style import GOAL, INK, hide_minor_ticks, light_grid
+from .style import GOAL, INK, light_grid
 
 # Ratio of numbers of features up to which ticks stand at 1, 2, 5 and not at powers of ten only: more would overlap.
 _FEW_DECADES = 500
@@ -71,8 +71,10 @@ class EliminationDisplay(PanelDisplay):
         self._convert("n_features", dtype=None)
         self._convert("lower", "upper", "accuracy", "accuracy_std")
         unknown = np.full(self.n_features.size, np.nan)
-        self.accuracy = unknown if self.accuracy is None else self.accuracy
-        self.accuracy_std = unknown if self.accuracy_std is None else self.accuracy_std
+        if self.accuracy is None:
+            self.accuracy = unknown
+        if self.accuracy_std is None:
+            self.accuracy_std = unknown
 
     @classmethod
     def from_estimator(
@@ -92,24 +94,22 @@ class EliminationDisplay(PanelDisplay):
         Returns
         -------
         display : EliminationDisplay
+
+        Raises
+        ------
+        NotFittedError
+        ValueError
+            If this is no `MarginRFE`, or it has neither certificates nor a cross-validation.
         """
         if not isinstance(selector, MarginRFE):
             raise ValueError(f"A MarginRFE is drawn here; got {type(selector).__name__}.")
         check_is_fitted(selector)
-        path = selector.path_
+        path, kept = selector.path_, selector.n_features_
         if name is None:
-            name = f"{selector.n_features_} of {selector.support_.size} features are kept"
-        display = cls(
-            [stage.n_features for stage in path],
-            [stage.lower for stage in path],
-            [stage.upper for stage in path],
-            accuracy=[stage.accuracy for stage in path],
-            accuracy_std=[stage.accuracy_std for stage in path],
-            kept=selector.n_features_,
-            hard=path[0].hard,
-            name=name,
-        )
-        return display.plot(axes=axes)
+            name = f"{kept} of {selector.support_.size} features are kept"
+        fields = ("n_features", "lower", "upper", "accuracy", "accuracy_std")
+        columns = {field: [getattr(stage, field) for stage in path] for field in fields}
+        return cls(**columns, kept=kept, hard=path[0].hard, name=name).plot(axes=axes)
 
     @property
     def panels(self) -> int:
@@ -129,22 +129,22 @@ class EliminationDisplay(PanelDisplay):
 
     def _draw(self, *axes: Any) -> None:
         self.accuracy_line_ = self.lower_line_ = self.upper_line_ = None
+        x, with_bounds = self.n_features, axes
         if self._has_accuracy:
-            ax, axes = axes[0], axes[1:]
-            (self.accuracy_line_,) = ax.plot(self.n_features, self.accuracy, "o-", color=GOAL, **LINE)
-            band = self.accuracy - self.accuracy_std, self.accuracy + self.accuracy_std
-            ax.fill_between(self.n_features, *band, color=GOAL, alpha=0.14, lw=0)
+            ax, *with_bounds = axes
+            (self.accuracy_line_,) = ax.plot(x, self.accuracy, "o-", color=GOAL, **LINE)
+            low, high = self.accuracy - self.accuracy_std, self.accuracy + self.accuracy_std
+            ax.fill_between(x, low, high, color=GOAL, alpha=0.14, lw=0)
             ax.set_ylabel("accuracy in cross-validation")
-        if axes:
-            bounds = (self.lower, self.upper)
-            lines = draw_interval(axes[0], self.n_features, *bounds, log_if_wide=False)
+        for ax in with_bounds:
+            lines = draw_interval(ax, x, self.lower, self.upper, log_if_wide=False)
             self.upper_line_, self.lower_line_ = lines
-            axes[0].set_ylabel("largest margin" if self.hard else "least objective")
-        for ax in self.axes_:
+            ax.set_ylabel("largest margin" if self.hard else "least objective")
+        ticks = _ticks(x)
+        for ax in axes:
             ax.set_xscale("log")
-            ticks = _ticks(self.n_features)
             ax.set_xticks(ticks, labels=[str(tick) for tick in ticks])
-            hide_minor_ticks(ax.xaxis)
+            ax.minorticks_off()
             ax.set_xlabel("features")
             light_grid(ax)
             if self.kept is not None:

@@ -196,7 +196,9 @@ class MarginDisplay(AxesDisplay):
         ax.text(-pad, 0.99, "wrong side", ha="right", **style)
         ax.text(1.0 + pad, 0.99, "margin of one", ha="left", **style)
 
-    def _finding(self) -> str:
+    def _title(self, name: str | None) -> str:
+        if name is not None:
+            return name
         wrong = "no row" if self.errors == 0 else f"{self.errors} of {self.margins.size} rows"
         verb = "is" if self.errors in (0, 1) else "are"
         inside = int(np.sum(self.margins < 1.0 - _INSIDE))

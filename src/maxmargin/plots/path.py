@@ -203,7 +203,9 @@ class PathDisplay(PanelDisplay):
         rest = f"{d - len(largest)} more in grey" if d > len(largest) else None
         legend(ax, fontsize=9, title=rest, title_fontsize=9, alignment="left", **LEGEND_BESIDE)
 
-    def _finding(self) -> str:
+    def _title(self, name: str | None) -> str:
+        if name is not None:
+            return name
         with np.errstate(invalid="ignore", divide="ignore"):
             lower, upper = self._comparable_bounds()
             apart = (upper - lower) / np.abs(lower)

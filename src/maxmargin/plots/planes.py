@@ -15,8 +15,6 @@ from sklearn.utils.sparsefuncs import csc_median_axis_0
 
 from .style import percent
 
-# Numbers of the rows that are scored at once: 32 MiB, beyond which larger blocks save no time.
-_ENTRIES = 2**22
 # Share of the sum of all squares below which a direction has no variance: rounding leaves about the square of 2^-52 of
 # directions that cancel, and the bound is 20 times as large.
 _ROUNDING = 1e-24
@@ -47,20 +45,15 @@ class Plane:
     def values(self, f: Callable[[np.ndarray], np.ndarray], s: np.ndarray, t: np.ndarray) -> np.ndarray:
         """Return f, which has one or several values a row, on the grid s x t: shape (t, s, n_values)."""
         across = self.origin + np.outer(s, self.first)
-        lines = max(1, _ENTRIES // max(across.size, 1))
-        found = []
-        for start in range(0, t.size, lines):
-            block = t[start : start + lines]
-            rows = (across[None] + (block[:, None] * self.second)[:, None]).reshape(-1, self.origin.size)
-            found.append(np.asarray(f(rows)).reshape(block.size, s.size, -1))
-        return np.concatenate(found)
+        # one line at a time: all points of the grid at once may need more memory than the data
+        return np.stack([f(across + one * self.second).reshape(s.size, -1) for one in t])
 
     def affine_values(
         self, f: Callable[[np.ndarray], np.ndarray], s: np.ndarray, t: np.ndarray
     ) -> np.ndarray:
         """Return `values` of an affine f, from three points of the plane, whatever the number of features."""
         rows = np.array([self.origin, self.origin + self.first, self.origin + self.second])
-        at_origin, at_first, at_second = np.asarray(f(rows)).reshape(3, -1)
+        at_origin, at_first, at_second = f(rows).reshape(3, -1)
         along_s, along_t = at_first - at_origin, at_second - at_origin
         return at_origin + s[None, :, None] * along_s + t[:, None, None] * along_t
 
@@ -85,23 +78,17 @@ def choose_plane(asked: Any, center: str, X: Any, names: Sequence[str], weights:
     ValueError
         If there is no such plane.
     """
-    point = _center(X, center)
+    if center not in ("mean", "median"):
+        raise ValueError(f'center must be "mean" or "median"; got {center!r}.')
     if asked is None:
         asked = (0, 1) if X.shape[1] == 2 else "components"
-    if isinstance(asked, str) and asked == "components":
-        return _plane_of_components(point, X, center)
-    if isinstance(asked, str) and asked == "weights":
-        if weights is None:
-            raise ValueError(
-                'plane="weights" takes one linear function: a linear model, and label= where there are several classes.'
-            )
-        return _plane_of_weights(point, X, weights, center)
-    if isinstance(asked, str) or len(asked) != 2:
-        raise ValueError(f'plane must be a pair of features, "components" or "weights"; got {asked!r}.')
-    i, j = (_feature_index(feature, names) for feature in asked)
-    if i == j:
-        raise ValueError(f"plane takes two different features; got {asked!r}.")
-    return _plane_of_features(point, i, j, names, center)
+    if not isinstance(asked, str) and len(asked) == 2:
+        return _plane_of_features(asked, center, X, names)
+    if asked == "components":
+        return _plane_of_components(center, X)
+    if asked == "weights":
+        return _plane_of_weights(weights, center, X)
+    raise ValueError(f'plane must be a pair of features, "components" or "weights"; got {asked!r}.')
 
 
 def _feature_index(feature: Any, names: Sequence[str]) -> int:
@@ -114,52 +101,57 @@ def _feature_index(feature: Any, names: Sequence[str]) -> int:
     return int(feature)
 
 
-def _center(X: Any, center: str) -> np.ndarray:
-    """Return the mean or the median of every feature."""
-    if center not in ("mean", "median"):
-        raise ValueError(f'center must be "mean" or "median"; got {center!r}.')
+def _mean(X: Any) -> np.ndarray:
+    return np.asarray(X.mean(axis=0), dtype=float).ravel()
+
+
+def _point(X: Any, center: str) -> np.ndarray:
+    """Return the mean or the median of every feature, shape (d,)."""
     if center == "mean":
-        return np.asarray(X.mean(axis=0), dtype=float).ravel()
-    if sp.issparse(X):
-        return np.asarray(csc_median_axis_0(sp.csc_matrix(X)), dtype=float)
-    return np.median(X, axis=0).astype(float)
+        return _mean(X)
+    return csc_median_axis_0(sp.csc_matrix(X)) if sp.issparse(X) else np.median(X, axis=0)
 
 
-def _plane_of_features(center: np.ndarray, i: int, j: int, names: Sequence[str], at: str) -> Plane:
+def _plane_of_features(pair: Sequence[Any], center: str, X: Any, names: Sequence[str]) -> Plane:
     """Return the plane of two features, the others fixed at their mean or median."""
-    first, second = np.zeros((2, center.size))
-    first[i], second[j] = 1.0, 1.0
-    origin = center.copy()
-    origin[[i, j]] = 0.0
-    fixed = "" if center.size == 2 else f" (all but these two at their {at})"
+    i, j = (_feature_index(feature, names) for feature in pair)
+    if i == j:
+        raise ValueError(f"plane takes two different features; got {pair!r}.")
+    first, second = np.zeros((2, len(names)))
+    first[i] = second[j] = 1.0
+    origin = np.where(first + second, 0.0, _point(X, center))
+    fixed = "" if len(names) == 2 else f" (all but these two at their {center})"
     return Plane(origin, first, second, (f"{names[i]}{fixed}", names[j]))
 
 
-def _plane_of_components(center: np.ndarray, X: Any, at: str) -> Plane:
+def _plane_of_components(center: str, X: Any) -> Plane:
     """Return the plane of the first two principal components through the mean or median."""
     # the shares of the variance are 0 / 0 if all rows are equal
     with np.errstate(divide="ignore", invalid="ignore"):
         found = PCA(2, random_state=0).fit(X)
     shares = [percent(float(share)) for share in np.nan_to_num(found.explained_variance_ratio_)]
     words = (
-        f"first principal component ({shares[0]} of the variance), through the {at}",
+        f"first principal component ({shares[0]} of the variance), through the {center}",
         f"second principal component ({shares[1]})",
     )
     first, second = np.asarray(found.components_, dtype=float)
-    return Plane(center, first, second, words)
+    return Plane(_point(X, center), first, second, words)
 
 
-def _plane_of_weights(center: np.ndarray, X: Any, w: np.ndarray, at: str) -> Plane:
+def _plane_of_weights(w: np.ndarray | None, center: str, X: Any) -> Plane:
     """Return the plane of the weights of a linear function and of the widest direction across them.
 
     The function has the same value at a row and at its place in the plane.
     """
-    length = float(np.linalg.norm(w))
-    if not length > 0.0:
+    if w is None:
+        raise ValueError(
+            'plane="weights" takes one linear function: a linear model, and label= where there are several classes.'
+        )
+    if not w.any():
         raise ValueError('all weights are zero, and have no direction: choose plane="components".')
-    first = w / length
-    words = (f"along the weights, from the {at} (2-norm)", "widest direction across them")
-    return Plane(center, first, _widest_across(X, first), words)
+    first = w / np.linalg.norm(w)
+    words = (f"along the weights, from the {center} (2-norm)", "widest direction across them")
+    return Plane(_point(X, center), first, _widest_across(X, first), words)
 
 
 def _widest_across(X: Any, first: np.ndarray) -> np.ndarray:
@@ -168,7 +160,7 @@ def _widest_across(X: Any, first: np.ndarray) -> np.ndarray:
     It is the leading eigenvector of P S P, with S the scatter matrix of the rows and P the projection orthogonal to
     `first`, from products with S alone.
     """
-    mean = np.asarray(X.mean(axis=0), dtype=float).ravel()
+    mean = _mean(X)
 
     def project(v: np.ndarray) -> np.ndarray:
         return v - first * (first @ v)

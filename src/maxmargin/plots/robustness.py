@@ -128,7 +128,9 @@ class RobustnessDisplay(AxesDisplay):
         if 0.0 < half < np.inf:
             ax.plot([0.0, half, half], [0.5, 0.5, 0.0], color=INK, lw=0.9, ls=":")
 
-    def _finding(self) -> str:
+    def _title(self, name: str | None) -> str:
+        if name is not None:
+            return name
         right = f"{percent(float(np.mean(self.correct)))} of the rows are correct"
         half = self.radius_of_half
         if half == 0.0:

@@ -216,7 +216,9 @@ class SparsityDisplay(PanelDisplay):
         ax.set_ylim(0.0, 1.12 * max(1, int(self.counts.max())))
         ax.set_ylabel(f"weights above {self.threshold:g} of the largest, of {self.n_features}")
 
-    def _finding(self) -> str:
+    def _title(self, name: str | None) -> str:
+        if name is not None:
+            return name
         least = int(np.argmin(self.counts))
         p = norm_text(self.ps[least])
         return f"fewest weights at p = {p}: {self.counts[least]} of {self.n_features} matter"

@@ -48,24 +48,11 @@ def new_axes(panels: int = 1) -> Any:
     return plt.subplots(1, panels, figsize=(3.6 * (panels + 1), 4.6), layout="constrained")[1]
 
 
-def hide_frame(ax: Any) -> None:
-    """Hide the sides of the frame that have no scale."""
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-
-
 def light_grid(ax: Any, axis: str = "both") -> None:
-    """Draw a light grid behind the lines, without a frame."""
+    """Draw a light grid behind the lines, without the sides of the frame that have no scale."""
     ax.grid(axis=axis, color=GRID, lw=0.6)
     ax.set_axisbelow(True)
-    hide_frame(ax)
-
-
-def hide_minor_ticks(axis: Any) -> None:
-    """Hide the minor ticks of a logarithmic axis."""
-    from matplotlib.ticker import NullLocator
-
-    axis.set_minor_locator(NullLocator())
+    ax.spines[["top", "right"]].set_visible(False)
 
 
 def literal(text: Any) -> Any:
@@ -90,12 +77,9 @@ def set_title(ax: Any, title: str | None, *, pad: float | None = None) -> None:
         return
     inches = ax.figure.get_figwidth() * (1.0 - ax.get_position().x0)
     width = max(_SHORTEST, int(inches * 72.0 / _LETTER))
-    lines = textwrap.wrap(title, width, break_long_words=False)
-    while width > _SHORTEST:
-        narrower = textwrap.wrap(title, width - 1, break_long_words=False)
-        if len(narrower) > len(lines):
-            break
-        width, lines = width - 1, narrower
+    wrapped = [textwrap.wrap(title, w, break_long_words=False) for w in range(_SHORTEST, width + 1)]
+    # the narrowest lines that are as few as those of the whole width
+    lines = next(lines for lines in wrapped if len(lines) == len(wrapped[-1]))
     literal(ax.set_title("\n".join(lines), loc="left", pad=pad))
 
 

@@ -8,9 +8,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from ..estimators.decisions import Decision, class_values, decision, decisions, feature_names_of, text_of
+from ..estimators.decisions import class_values, decision, decisions, feature_names_of, text_of
 from ..kernels.functions import Precomputed
 from . import style
 from .base import AxesDisplay, checked_rows
@@ -142,11 +141,17 @@ class DecisionSurfaceDisplay(AxesDisplay):
         Returns
         -------
         display : DecisionSurfaceDisplay
+
+        Raises
+        ------
+        NotFittedError
+        ValueError
+            If there is no such plane, center or label, if the model has no features (a precomputed kernel), or only
+            one, if `X` and `y` do not fit it, or if scores overflow.
         """
-        check_is_fitted(estimator)
         every = decisions(estimator)
-        one = decision(estimator, label) if label is not None or len(every) == 1 else None
-        which = every[0] if one is None else one
+        drawn = every if label is None else [decision(estimator, label)]
+        which, model = drawn[0], drawn[0].model
         if which.certificate is not None and isinstance(which.certificate.kernel, Precomputed):
             raise ValueError("a precomputed kernel knows no features, and there is no plane to draw.")
         names = feature_names_of(estimator, X, feature_names)
@@ -155,22 +160,31 @@ class DecisionSurfaceDisplay(AxesDisplay):
             raise ValueError("a plane takes two features, and there is one: draw a MarginDisplay.")
         if not (isinstance(grid_resolution, int | np.integer) and grid_resolution > 1):
             raise ValueError(f"grid_resolution must be a whole number above 1; got {grid_resolution!r}.")
-        support = _support(every if one is None else [one], X, y, sample_weight)
-        section = choose_plane(plane, center, X, names, _weights(one))
-        if one is None:
-            f, classes, rows, codes, wrong = _by_class(which.model, X, y)
+        supports = [one.support(X, y, sample_weight) for one in drawn]
+        coef = getattr(model, "coef_", None)
+        if len(drawn) == 1:
+            f, classes, (signs, rows) = which.scores, [which.negative, which.positive], which.signs(y)
+            codes, predicted = (signs > 0.0).astype(int), (f(X) > 0.0).astype(int)
+            weights = None if coef is None else np.asarray(coef[which.index], dtype=float)
         else:
-            f, classes, rows, codes, wrong = _by_side(one, X, y)
-        places = section.places(X[rows])
+            f, classes = partial(class_values, model), [f"class {text_of(name)}" for name in model.classes_]
+            rows, codes = np.ones(y.size, dtype=bool), np.searchsorted(model.classes_, y)
+            predicted, weights = f(X).argmax(axis=1), None
+        known = [one for one in supports if one is not None]
+        support = np.any(known, axis=0)[rows] if len(known) == len(drawn) else None
+        section = choose_plane(plane, center, X, names, weights)
+        places, codes, wrong = section.places(X[rows]), codes[rows], (predicted != codes)[rows]
         first, second = (_grid(places[:, k], grid_resolution) for k in range(2))
-        values = (section.affine_values if _is_affine(which) else section.values)(f, first, second)
+        # a linear function plus a constant for each class, unlike the values of pairs, and of streams that vote
+        affine = which.certificate is not None and coef is not None and not isinstance(which.label, tuple)
+        values = (section.affine_values if affine else section.values)(f, first, second)
         if name is None:
-            sides = "" if len(every) == 1 or one is None else f"{one.name}: "
+            sides = f"{which.name}: " if len(drawn) < len(every) else ""
             right = style.percent(1.0 - float(np.mean(wrong)))
             name = f"{sides}{right} of {len(wrong)} rows are classified as labelled"
         display = cls(
-            first, second, values if one is None else values[:, :, 0], places=places, codes=codes, classes=classes,
-            support=None if support is None else support[rows], wrong=wrong, words=section.words, name=name,
+            first, second, values if len(drawn) > 1 else values[:, :, 0], places=places, codes=codes, classes=classes,
+            support=support, wrong=wrong, words=section.words, name=name,
         )  # fmt: skip
         return display.plot(ax=ax)
 
@@ -194,7 +208,7 @@ class DecisionSurfaceDisplay(AxesDisplay):
         style.literal(ax.set_ylabel(self.words[1]))
         ax.set_xlim(self.first[0], self.first[-1])
         ax.set_ylim(self.second[0], self.second[-1])
-        style.hide_frame(ax)
+        ax.spines[["top", "right"]].set_visible(False)
 
     def _draw_sides(self, ax: Any) -> None:
         """Draw the four areas between the lines f = -1, 0 and 1, and those of the lines that are in the picture."""
@@ -247,53 +261,14 @@ class DecisionSurfaceDisplay(AxesDisplay):
             )  # fmt: skip
         self.support_points_ = self.wrong_points_ = None
         if self.support is not None and self.support.any():
-            self.support_points_ = scatter(
-                self.support, s=ring, facecolors="none", edgecolors=INK, linewidths=stroke, label="support vector",
-                zorder=3,
-            )  # fmt: skip
+            look = {"s": ring, "facecolors": "none", "edgecolors": INK, "linewidths": stroke, "zorder": 3}
+            self.support_points_ = scatter(self.support, label="support vector", **look)
         if self.wrong is not None and self.wrong.any():
-            self.wrong_points_ = scatter(
-                self.wrong, s=1.2 * size, marker="x", color=INK, linewidths=1.4 * stroke, label="on the wrong side",
-                zorder=4,
-            )  # fmt: skip
+            look = {"s": 1.2 * size, "marker": "x", "color": INK, "linewidths": 1.4 * stroke, "zorder": 4}
+            self.wrong_points_ = scatter(self.wrong, label="on the wrong side", **look)
         title = f"1 of {step} rows is drawn" if step > 1 else None
         options = {"title": title, "title_fontsize": "medium", "alignment": "left", **style.LEGEND_BESIDE}
         style.legend(ax, handletextpad=0.3, **options)
-
-
-def _support(parts: list[Decision], X: Any, y: Any, sample_weight: Any) -> np.ndarray | None:
-    """Return the rows that are support vectors of one of the decisions; None where one of them does not know."""
-    supports = [part.support(X, y, sample_weight) for part in parts]
-    known = [support for support in supports if support is not None]
-    return np.any(known, axis=0) if len(known) == len(supports) else None
-
-
-def _weights(one: Decision | None) -> np.ndarray | None:
-    """Return the weights of a decision by a linear function."""
-    coef = None if one is None else getattr(one.model, "coef_", None)
-    return None if one is None or coef is None else np.asarray(coef[one.index], dtype=float)
-
-
-def _by_side(one: Decision, X: Any, y: np.ndarray) -> tuple[Any, ...]:
-    """Return f, the names of its sides, the rows that take part, their sides by number, and which of them are wrong."""
-    signs, rows = one.signs(y)
-    codes = (signs[rows] > 0.0).astype(int)
-    wrong = (one.scores(X[rows]) > 0.0) != (codes == 1)
-    return one.scores, (one.negative, one.positive), rows, codes, wrong
-
-
-def _by_class(model: Any, X: Any, y: np.ndarray) -> tuple[Any, ...]:
-    """Return the class values, the names of the classes, all rows, their classes by number, and which are wrong."""
-    classes = np.asarray(model.classes_)
-    names = [f"class {text_of(name)}" for name in classes]
-    rows = np.ones(y.size, dtype=bool)
-    return partial(class_values, model), names, rows, np.searchsorted(classes, y), model.predict(X) != y
-
-
-def _is_affine(which: Decision) -> bool:
-    """Return whether f, or the value of every class, is a linear function plus a constant; those of pairs are not."""
-    linear = which.certificate is not None and hasattr(which.model, "coef_")
-    return linear and not isinstance(which.label, tuple)
 
 
 def _grid(coordinates: np.ndarray, count: int) -> np.ndarray:
