@@ -8,13 +8,11 @@ import typer
 from typer import Option
 
 from .. import __version__
-from .check import check
 from .compare import compare
 from .demo import demo
 from .export import export, import_model
 from .fit import fit
-from .predict import predict
-from .report import report
+from .models import check, predict, report
 from .select import select
 from .separate import separate
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from .options import ALL_COLUMNS, STOPPED, AsJson, ColumnOptions, Columns, Data, Result, command
+from .options import STOPPED, AsJson, ColumnOptions, Columns, Data, Result, command
 
 if TYPE_CHECKING:
     from ..inspection.compare import Comparison
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 )  # fmt: skip
 def compare(
     data: Data,
+    *,
     algorithms: Annotated[
         str | None, Option(help="Names with commas between, as dcd,mpu,pumma; all, if left out.")
     ] = None,
     n_features: Columns = None,
-    columns: ColumnOptions = ALL_COLUMNS,
+    columns: ColumnOptions,
     csv: Annotated[Path | None, Option(help="Write every report of every algorithm to this file.")] = None,
     picture: Annotated[
         Path | None, Option(help="Draw them against updates and time, as .png, .pdf or .svg.")
@@ -70,13 +71,14 @@ def compare(
 
 def _facts(comparison: Comparison) -> dict[str, Any]:
     """Return the table of a comparison as plain values."""
-    problem = comparison.problem
+    from .words import problem_facts
+
     entries = []
     for entry in comparison.entries:
         facts = {field.name: getattr(entry, field.name) for field in fields(entry) if field.name != "history"}
         entries.append(facts | {"status": entry.status.value, "class": facts.pop("label")})
     return {
-        "problem": {name: getattr(problem, name) for name in ("loss", "C", "p", "power", "intercept")},
+        "problem": problem_facts(comparison.problem),
         "tol": comparison.tol,
         "algorithms": entries,
         "refused": comparison.refused,

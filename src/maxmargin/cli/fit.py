@@ -10,25 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
-from .options import (
-    ALL_COLUMNS,
-    ESTIMATOR_OPTIONS,
-    INTERRUPTED,
-    STOPPED,
-    AsJson,
-    ColumnOptions,
-    Columns,
-    Data,
-    Result,
-    command,
-    given_options,
-)  # fmt: skip
+from . import options
+from .options import ESTIMATOR_OPTIONS, FIELDS, AsJson, ColumnOptions, Columns, Data, Result
 
 if TYPE_CHECKING:
     from ..io.readers import Table
 
 
-@command(
+@options.command(
     *ESTIMATOR_OPTIONS,
     loss={"show_default": "squared_hinge; with --kernel hinge"},
     max_iter={"show_default": "1000; with --kernel no limit"},
@@ -36,9 +25,10 @@ if TYPE_CHECKING:
 def fit(
     ctx: typer.Context,
     data: Data,
+    *,
     output: Annotated[Path, Option("--output", "-o", help="The model file to write.")],
     n_features: Columns = None,
-    columns: ColumnOptions = ALL_COLUMNS,
+    columns: ColumnOptions,
     as_json: AsJson = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="No live line and no report.")] = False,
     online: Annotated[
@@ -60,7 +50,9 @@ def fit(
 
     Ctrl-C ends the fit with the best model so far, which is written; a second Ctrl-C gives up.
     """
-    given = given_options(ctx)
+    sources = {name: ctx.get_parameter_source(name) for name in ctx.params}
+    commanded = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
+    given = {name: ctx.params[name] for name in commanded}
     if online:
         try:
             from .online import fit_online
@@ -70,7 +62,7 @@ def fit(
             typer.echo(
                 "maxmargin: stopped before anything was learnt and written; there is no model.", err=True
             )
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(options.INTERRUPTED) from None
 
     from ..numerics.files import check_place
     from .data import read_labelled
@@ -89,8 +81,7 @@ def fit(
     from .words import fit_facts
 
     # only what is given: the two classifiers have different defaults
-    asked = [name for name in ESTIMATOR_OPTIONS if name in given]
-    model = _classifier({ESTIMATOR_OPTIONS[name].field or name: given[name] for name in asked})
+    model = _classifier({FIELDS.get(name, name): given[name] for name in ESTIMATOR_OPTIONS if name in given})
     begin = time.perf_counter()
     with Progress("margin" if hard else "objective", model.max_time, quiet) as progress:
         model.set_params(callback=progress).fit(table.X, table.y)
@@ -103,7 +94,7 @@ def fit(
     save(model, output)
     facts = fit_facts(model, model.certificate_, table.feature_names)
     facts |= {"seconds": seconds, "model": str(output)}
-    code = 0 if model.status_ is Status.CERTIFIED else STOPPED
+    code = 0 if model.status_ is Status.CERTIFIED else options.STOPPED
     return Result(facts, _report(model, table, seconds, output), code)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import typer
 
 from ..algorithms import ALGORITHMS
+from ..estimators.decisions import text_of
 from ..estimators.online import TRAILS, OnlineMarginClassifier
 from ..fit.streaming import streams
 from ..io.model_file import save
@@ -21,7 +22,6 @@ from ..io.readers.table import labels_of
 from ..numerics.files import check_place
 from .display import reading_bar
 from .options import STOPPED, Result
-from .words import label_text
 
 # columns that indices are hashed into where their number is not given (the default of Vowpal Wabbit, too): 2 MB of
 # weights a class; more costs memory, less lets more features share a column (17 % of 50,000 here)
@@ -136,12 +136,12 @@ def _learn(model: Any, data: Path, given: dict[str, Any]) -> str | None:
 
 def _present(model: Any, data: Path, given: dict[str, Any], show: Callable[[int], None]) -> None:
     """Learn block by block; `show` is called with the bytes read."""
-    classes = _named_classes(given.get("classes"))
+    classes = None
     for block in svmlight.stream_svmlight(data, given.get("n_features")):
         if block.y.dtype.kind == "f":
             raise DataError(f"{data}: the labels are fractions, not classes; number the classes.")
         if classes is None:
-            classes = _classes_of_first_block(data, block.y)
+            classes = _classes(data, given.get("classes"), block.y)
         try:
             model.source_ = {"label": None, "first_index": block.first_index}
             model.partial_fit(block.X, block.y, classes=classes)
@@ -151,16 +151,13 @@ def _present(model: Any, data: Path, given: dict[str, Any], show: Callable[[int]
         show(block.read)
 
 
-def _named_classes(names: str | None) -> np.ndarray | None:
-    if names is None:
-        return None
-    classes = labels_of([word for word in names.split(",") if word.strip()])
-    if classes.dtype.kind != "i":
-        raise DataError(f"--classes takes whole numbers, as in -1,1; got {names}.")
-    return classes
-
-
-def _classes_of_first_block(data: Path, y: np.ndarray) -> np.ndarray:
+def _classes(data: Path, names: str | None, y: np.ndarray) -> np.ndarray:
+    """Return the classes of ``--classes``, else those among the labels of the first block."""
+    if names is not None:
+        classes = labels_of([word for word in names.split(",") if word.strip()])
+        if classes.dtype.kind != "i":
+            raise DataError(f"--classes takes whole numbers, as in -1,1; got {names}.")
+        return classes
     classes = np.unique(y)
     if classes.size < 2:
         raise DataError(
@@ -184,7 +181,7 @@ def _stream_facts(model: Any) -> dict[str, Any]:
 
 def _problem_line(model: Any, problem: dict[str, Any]) -> str:
     quantity = "margin" if isinf(model.C) else "objective"
-    name = "" if len(model.mistakes_) == 1 else f"{label_text(problem['class'])}: "
+    name = "" if len(model.mistakes_) == 1 else f"{text_of(problem['class'])}: "
     return (
         f"{name}{problem['mistakes']} mistakes on the way, {problem['updates']} updates; "
         f"{problem['lower']:.6g} <= best {quantity} <= {problem['upper']:.6g}"

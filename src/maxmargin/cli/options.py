@@ -10,13 +10,12 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from typer import Argument, BadParameter, Context, Option
+from typer import Argument, BadParameter, Option
 
 # exit codes: stopped before the tolerance; bad input or a failed check; Ctrl-C, 128 + SIGINT as shells have it
 STOPPED, BAD_INPUT, INTERRUPTED = 3, 2, 130
@@ -66,19 +65,15 @@ class ColumnOptions(NamedTuple):
         ``--columns`` and ``--drop``, feature columns that are kept or left out.
     """
 
-    label: str | None = None
-    use: list[str] | None = None
-    drop: list[str] | None = None
-
-
-ALL_COLUMNS = ColumnOptions()
+    label: str | None
+    use: list[str] | None
+    drop: list[str] | None
 
 
 # options that are parameters of the estimators
 
 
-@dataclass(frozen=True)
-class EstimatorOption:
+class EstimatorOption(NamedTuple):
     """An option that is a parameter of an estimator.
 
     Attributes
@@ -87,73 +82,68 @@ class EstimatorOption:
         The annotation that typer reads.
     default : object
         The estimator's.
-    help : str
     flags : tuple of str
         Names on the command line, where they are not that of the option with hyphens.
-    field : str or None
-        The parameter of the estimator, where it has another name.
-    parser, metavar, show_default
-        As typer has them.
+    shown : dict
+        Further keywords of `typer.Option`: `help`, `parser`, `metavar`, `show_default`.
     """
 
     kind: Any
     default: Any
-    help: str
-    flags: tuple[str, ...] = ()
-    field: str | None = None
-    parser: Callable[[Any], Any] | None = None
-    metavar: str | None = None
-    show_default: bool | str = True
+    flags: tuple[str, ...]
+    shown: dict[str, Any]
 
     def parameter(self, name: str) -> inspect.Parameter:
         """Return the parameter of a command that typer makes the option of."""
-        shown: dict[str, Any] = {
-            "help": self.help,
-            "metavar": self.metavar,
-            "show_default": self.show_default,
-        }
-        kind: Any = Annotated[self.kind, Option(*self.flags, parser=self.parser, **shown)]
+        kind: Any = Annotated[self.kind, Option(*self.flags, **self.shown)]
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=self.default, annotation=kind)
+
+    def changed(self, default: Any = ..., **shown: Any) -> EstimatorOption:
+        """Return the option with another default, or other keywords."""
+        default = self.default if default is ... else default
+        return self._replace(default=default, shown=self.shown | shown)
+
+
+def _option(kind: Any, default: Any, help: str, *flags: str, **shown: Any) -> EstimatorOption:
+    return EstimatorOption(kind, default, flags, {"help": help, **shown})
 
 
 _NORM = _number_or("--p", "a number from 1 to inf, or log", "log")
 _GAMMA = _number_or("--gamma", "a number, scale or auto", "scale", "auto")
-_INTERCEPT = ("--fit-intercept/--no-intercept",)
 
 # Written here and not read off the estimators, whose import takes seconds, while help must not need one; tests
 # compare the defaults. A command may say something else of an option (`command`).
 ESTIMATOR_OPTIONS = {
-    "C": EstimatorOption(float, 1.0, "Weight of the losses; inf is the hard margin.", ("--C",)),
-    "loss": EstimatorOption(str, "squared_hinge", "squared_hinge or hinge."),
-    "p": EstimatorOption(
+    "C": _option(float, 1.0, "Weight of the losses; inf is the hard margin.", "--C"),
+    "loss": _option(str, "squared_hinge", "squared_hinge or hinge."),
+    "p": _option(
         Any, 2, "Norm of distances: 1 to inf, or log, max(2, 2 ln d).", parser=_NORM, metavar="NORM"
     ),
-    "norm_power": EstimatorOption(int, 2, "2: half the squared norm of w; 1: the norm itself."),
-    "tol": EstimatorOption(float, 1e-3, "Certified relative gap at which the fit ends."),
-    "kernel": EstimatorOption(
+    "norm_power": _option(int, 2, "2: half the squared norm of w; 1: the norm itself."),
+    "tol": _option(float, 1e-3, "Certified relative gap at which the fit ends."),
+    "kernel": _option(
         str | None, None, "linear, poly, rbf, sigmoid, or another of scikit-learn's pairwise kernels."
     ),
-    "gamma": EstimatorOption(
+    "gamma": _option(
         Any, "scale", "Of the kernel: a number, scale or auto.", parser=_GAMMA, metavar="NUMBER"
     ),
-    "degree": EstimatorOption(int, 3, "Of the kernel poly."),
-    "coef0": EstimatorOption(float, 0.0, "Of the kernels poly and sigmoid."),
-    "multi_class": EstimatorOption(
+    "degree": _option(int, 3, "Of the kernel poly."),
+    "coef0": _option(float, 0.0, "Of the kernels poly and sigmoid."),
+    "multi_class": _option(
         str, "ovr", "With --kernel: ovr, each class against the rest, or ovo, against each other."
     ),
-    "cache_size": EstimatorOption(float, 200, "With --kernel: megabytes for its rows."),
-    "algorithm": EstimatorOption(str, "auto", "auto, or a name: dcd, mpu, pumma, perceptron and others."),
-    "fit_intercept": EstimatorOption(bool, True, "Is there an intercept?", _INTERCEPT),
-    "intercept": EstimatorOption(str, "free", "free, or augmented (regularised)."),
-    "intercept_scaling": EstimatorOption(float, 1.0, "With an augmented intercept."),
-    "class_weight": EstimatorOption(str | None, None, "balanced: every class counts as much as any other."),
-    "max_iter": EstimatorOption(int, 1000, "Most rounds."),
-    "max_time": EstimatorOption(float | None, None, "Seconds; then the best model so far is kept."),
-    "seed": EstimatorOption(
-        int | None, None, "Order of presentation; none takes a fresh one.", field="random_state"
-    ),
-    "n_jobs": EstimatorOption(int | None, None, "Classes solved at the same time."),
+    "cache_size": _option(float, 200, "With --kernel: megabytes for its rows."),
+    "algorithm": _option(str, "auto", "auto, or a name: dcd, mpu, pumma, perceptron and others."),
+    "fit_intercept": _option(bool, True, "Is there an intercept?", "--fit-intercept/--no-intercept"),
+    "intercept": _option(str, "free", "free, or augmented (regularised)."),
+    "intercept_scaling": _option(float, 1.0, "With an augmented intercept."),
+    "class_weight": _option(str | None, None, "balanced: every class counts as much as any other."),
+    "max_iter": _option(int, 1000, "Most rounds."),
+    "max_time": _option(float | None, None, "Seconds; then the best model so far is kept."),
+    "seed": _option(int | None, None, "Order of presentation; none takes a fresh one."),
+    "n_jobs": _option(int | None, None, "Classes solved at the same time."),
 }
+FIELDS = {"seed": "random_state"}  # parameters of the estimators that are not called as their options
 
 
 # the skeleton
@@ -186,18 +176,18 @@ def command(*names: str, **changes: dict[str, Any]) -> Callable[[Callable[..., R
         Options of `ESTIMATOR_OPTIONS`, which the function receives in its ``**parameters`` by the names of the
         estimators. They stand before `n_features`, in the order of the table.
     **changes : dict
-        More of them, with attributes that are not those of the table.
+        More of them, with another default or other keywords than those of the table.
     """
     taken = [name for name in ESTIMATOR_OPTIONS if name in names or name in changes]
-    options = {name: replace(ESTIMATOR_OPTIONS[name], **changes.get(name, {})) for name in taken}
+    options = {name: ESTIMATOR_OPTIONS[name].changed(**changes.get(name, {})) for name in taken}
 
     def decorate(function: Callable[..., Result | None]) -> Any:
         @wraps(function)
         def run(**given: Any) -> None:
             if "drop" in given:
                 given["columns"] = ColumnOptions(given.pop("label"), given["columns"], given.pop("drop"))
-            for name, option in options.items():
-                given[option.field or name] = given.pop(name)
+            for name in options:
+                given[FIELDS.get(name, name)] = given.pop(name)
             with errors_in_one_sentence():
                 result = function(**given)
                 if result is not None and given.get("as_json"):
@@ -217,24 +207,17 @@ def command(*names: str, **changes: dict[str, Any]) -> Callable[[Callable[..., R
 
 def _signature(function: Callable[..., Any], options: dict[str, EstimatorOption]) -> inspect.Signature:
     """Return the parameters of a command with those that `columns` and ``**parameters`` stand for."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    columns = {"label": Label, "columns": Use, "drop": Drop}
     found: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         if name == "n_features":
             found += [option.parameter(one) for one, option in options.items()]
         if name == "columns":
-            for one, kind in {"label": Label, "columns": Use, "drop": Drop}.items():
-                found.append(parameter.replace(name=one, annotation=kind, default=None))
+            found += [parameter.replace(name=one, annotation=columns[one], default=None) for one in columns]
         elif name != "parameters":
-            found.append(parameter)
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Signature([parameter.replace(kind=keyword) for parameter in found])
-
-
-def given_options(context: Context) -> dict[str, Any]:
-    """Return the options that the command line sets, without those left at their defaults."""
-    sources = {name: context.get_parameter_source(name) for name in context.params}
-    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
-    return {name: context.params[name] for name in given}
+            found.append(parameter.replace(kind=keyword))
+    return inspect.Signature(found)
 
 
 @contextmanager

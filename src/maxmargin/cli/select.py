@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from .options import ALL_COLUMNS, STOPPED, AsJson, ColumnOptions, Columns, Data, Quiet, Result, command
+from .options import STOPPED, AsJson, ColumnOptions, Columns, Data, Quiet, Result, command
 
 if TYPE_CHECKING:
     from ..estimators.selection import MarginRFE
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 def select(
     data: Data,
+    *,
     keep: Annotated[
         int | None, Option(help="How many features; none takes the best in cross-validation.")
     ] = None,
@@ -37,7 +38,7 @@ def select(
         bool, Option("--standardize", help="Bring all columns to one variance, that of all rows, before.")
     ] = False,
     n_features: Columns = None,
-    columns: ColumnOptions = ALL_COLUMNS,
+    columns: ColumnOptions,
     top: Annotated[int, Option(help="How much of the ranking is printed; --json has all of it.")] = 20,
     picture: Annotated[
         Path | None,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from .options import ALL_COLUMNS, STOPPED, AsJson, ColumnOptions, Columns, Data, Result, command
+from .options import STOPPED, AsJson, ColumnOptions, Columns, Data, Result, command
 
 
 @command(
@@ -17,11 +17,12 @@ from .options import ALL_COLUMNS, STOPPED, AsJson, ColumnOptions, Columns, Data,
 )  # fmt: skip
 def separate(
     data: Data,
+    *,
     bias: Annotated[
         bool, Option("--bias/--no-bias", help="May the hyperplane pass beside the origin?")
     ] = True,
     n_features: Columns = None,
-    columns: ColumnOptions = ALL_COLUMNS,
+    columns: ColumnOptions,
     as_json: AsJson = False,
     **parameters: Any,
 ) -> Result:

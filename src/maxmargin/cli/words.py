@@ -8,19 +8,12 @@ from typing import Any
 from ..certificates.separators import KernelSeparator, LinearSeparator
 from ..certificates.verdicts import Inseparable, Separable, Verdict
 from ..certificates.verification import verdicts_of
+from ..estimators.decisions import text_of
 from ..kernels.functions import Linear
+from ..problem.problem import Problem
 
 LONGEST_FRACTION = 24  # characters of an exact weight that is printed: longer ones break the table
 SHOWN_WEIGHTS = 5  # of a linear model: as many as fit on a line of a terminal
-
-
-# labels and numbers
-
-
-def label_text(label: Any) -> str:
-    """Return a label as it was written: 1 rather than 1.0."""
-    value = label.item() if hasattr(label, "item") else label
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 # fits
@@ -30,8 +23,18 @@ def fit_facts(model: Any, certificate: Any, names: list[str] | None = None) -> d
     """Return a model and its certificate as plain values; `names` are those of the features."""
     parts = list(certificate.certificates)
     labels = list(getattr(certificate, "classes", [None]))
-    problem = parts[0].problem
+    bounds = [
+        {
+            "class": label,
+            "lower": part.lower,
+            "upper": part.upper,
+            "gap": part.gap,
+            "proved_by_rows": part.support.size,
+        }
+        for label, part in zip(labels, parts, strict=True)
+    ]
     verdicts = [{"class": label, **verdict_facts(verdict)} for label, verdict in verdicts_of(model).items()]
+    unproved = nothing_proved(model, certificate)
     return {
         "status": model.status_.value,
         "gap": certificate.gap,
@@ -42,29 +45,20 @@ def fit_facts(model: Any, certificate: Any, names: list[str] | None = None) -> d
         "features": model.n_features_in_,
         "feature_names": names,
         "classes": list(model.classes_),
-        "problem": {
-            **{name: getattr(problem, name) for name in ("loss", "C", "p", "power", "intercept")},
-            "kernel": str(parts[0].kernel),
-        },
-        "bounds": [
-            {
-                "class": label,
-                "lower": part.lower,
-                "upper": part.upper,
-                "gap": part.gap,
-                "proved_by_rows": part.support.size,
-            }
-            for label, part in zip(labels, parts, strict=True)
-        ],
+        "problem": problem_facts(parts[0].problem) | {"kernel": str(parts[0].kernel)},
+        "bounds": bounds,
         **({"verdicts": verdicts} if verdicts else {}),
-        **({"nothing_proved": unproved} if (unproved := nothing_proved(model, certificate)) else {}),
+        **({"nothing_proved": unproved} if unproved else {}),
     }
+
+
+def problem_facts(problem: Problem) -> dict[str, Any]:
+    """Return the parameters of a problem as plain values."""
+    return {name: getattr(problem, name) for name in ("loss", "C", "p", "power", "intercept")}
 
 
 def nothing_proved(model: Any, certificate: Any) -> str | None:
     """Say about which problems nothing is proved; None where each has a bound or the proof of no separator."""
-    from ..estimators.decisions import text_of
-
     verdicts = verdicts_of(model)
     labels = getattr(certificate, "classes", [None])
     unproved = [
@@ -97,14 +91,14 @@ def weight_lines(model: Any, names: list[str] | None) -> Iterator[str]:
         largest = sorted(range(len(names)), key=lambda j: -abs(row[j]))[:SHOWN_WEIGHTS]
         shown = ", ".join(f"{names[j]} {row[j]:.4g}" for j in largest)
         more = ", ..." if len(names) > SHOWN_WEIGHTS else ""
-        yield f"weights for {label_text(label)}: {shown}{more}"
+        yield f"weights for {text_of(label)}: {shown}{more}"
 
 
 def bound_lines(model: Any, labels: Any, certificate: Any) -> Iterator[str]:
     """Yield the verdicts and the bounds of a model; `labels` are those of the rows."""
     for label, verdict in verdicts_of(model).items():
         against_rest = label is not None and not isinstance(label, tuple)
-        yield verdict_text(verdict, labels, ("the rest", label_text(label)) if against_rest else None)
+        yield verdict_text(verdict, labels, ("the rest", text_of(label)) if against_rest else None)
     # a hard margin of two classes without a separator has no bounds
     if not is_inseparable(model) or len(model.classes_) > 2:
         yield str(certificate)
@@ -120,14 +114,8 @@ def is_inseparable(model: Any) -> bool:
 
 def verdict_facts(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as plain values; rows are counted from 1, as in `verdict_text`."""
-    facts: dict[str, Any] = {
-        "separable": verdict.separable,
-        "classes": list(verdict.classes),
-        "p": verdict.p,
-        "bias": verdict.bias,
-        "method": verdict.method,
-        "seconds": verdict.seconds,
-    }
+    facts: dict[str, Any] = {"separable": verdict.separable, "classes": list(verdict.classes)}
+    facts |= {name: getattr(verdict, name) for name in ("p", "bias", "method", "seconds")}
     if isinstance(verdict, Separable):
         facts |= {"lower": verdict.lo, "upper": verdict.hi}
         if isinstance(verdict, LinearSeparator):
@@ -149,7 +137,7 @@ def verdict_text(verdict: Verdict, labels: Any, sides: tuple[str, str] | None = 
 
     `sides` names the negative and the positive side, where they are not the two classes.
     """
-    negative, positive = sides or map(label_text, verdict.classes)
+    negative, positive = sides or map(text_of, verdict.classes)
     through = "" if verdict.bias else " through the origin"
     linear = isinstance(verdict.kernel, Linear)
     separator = "hyperplane" if linear else f"function of the {verdict.kernel.name} kernel"
@@ -172,7 +160,7 @@ def _proof_lines(verdict: Inseparable, labels: Any) -> list[str]:
     lines = [verdict.words(1), "", f"{'row':>8}  {'class':>10}  weight"]
     for i, weight in zip(verdict.support.tolist(), verdict.weights, strict=True):
         exact = f" = {weight}" if len(str(weight)) <= LONGEST_FRACTION else ""
-        lines.append(f"{i + 1:8d}  {label_text(labels[i]):>10}  {float(weight):.6g}{exact}")
+        lines.append(f"{i + 1:8d}  {text_of(labels[i]):>10}  {float(weight):.6g}{exact}")
     signs = ", and so does weight x sign" if verdict.bias else ""
     rows = "row" if isinstance(verdict.kernel, Linear) else "feature of a row"
     lines += [

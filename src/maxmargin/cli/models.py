@@ -1,0 +1,161 @@
+"""maxmargin predict, check and report: commands on a model that `maxmargin fit` wrote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer import Argument, Option
+
+from .options import BAD_INPUT, STOPPED, AsJson, ColumnOptions, Model, Quiet, Result, command, json_text
+
+PAGES = (".html", ".htm")
+
+
+@command()
+def predict(
+    model: Model,
+    data: Annotated[
+        Path, Argument(help="Rows to classify; labels are not needed in .csv, .npz, .parquet and .arrow.")
+    ],
+    *,
+    output: Annotated[
+        Path | None, Option("--output", "-o", help="Where to write; else standard output.")
+    ] = None,
+    scores: Annotated[
+        bool, Option("--scores", help="After each label, and tabs, the score, or that of every class.")
+    ] = False,
+    columns: ColumnOptions,
+    as_json: AsJson = False,
+) -> None:
+    """Write the class of each row, one a line or as JSON; where labels are known, the accuracy on standard error."""
+    from ..estimators.decisions import text_of
+    from ..numerics.files import check_place, written_whole
+    from .data import read_model_and_data
+
+    if output is not None:
+        check_place(output, model, data)
+    fitted, table = read_model_and_data(model, data, columns)
+    predicted = fitted.predict(table.X)
+    labels = [text_of(name) for name in predicted]
+    facts: dict[str, Any] = {"labels": predicted.tolist()}
+    lines = labels
+    if scores:
+        values = fitted.decision_function(table.X)
+        facts["scores"] = values.tolist()
+        rows = values.reshape(len(labels), -1).tolist()
+        lines = ["\t".join([label, *map(repr, row)]) for label, row in zip(labels, rows, strict=True)]
+    text = json.dumps(facts) + "\n" if as_json else "".join(f"{line}\n" for line in lines)
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        with written_whole(output) as file:
+            file.write(text.encode())
+    if table.y is not None:
+        truth, classes = [text_of(name) for name in table.y], [text_of(name) for name in fitted.classes_]
+        accuracy = "unknown: the labels of the data are none of the model's classes"
+        if set(truth).intersection(classes):
+            right = sum(one == two for one, two in zip(labels, truth, strict=True))
+            accuracy = f"{right / len(truth):.6g} ({right} of {len(truth)} rows)"
+        typer.echo(f"accuracy {accuracy}", err=True)
+
+
+@command()
+def check(
+    model: Model,
+    data: Annotated[Path, Argument(help="The data that it was fitted to.")],
+    *,
+    columns: ColumnOptions,
+    as_json: AsJson = False,
+) -> Result:
+    """Recompute every bound of a model from the data; exit code 2 if one does not hold, and which.
+
+    The proof that a hard margin has no separator is rechecked in rational numbers. Exit code 3 if all bounds hold, but
+    are farther apart than the tolerance of the fit, or there is no separator, or nothing is proved.
+    """
+    from ..certificates.certificate import CertificateError
+    from ..certificates.verification import verify, verify_verdicts
+    from .data import read_certified
+    from .words import bound_lines, fit_facts, is_inseparable, nothing_proved
+
+    fitted, table = read_certified(model, data, columns, "a certificate")
+    try:
+        certificate = verify(fitted, table.X, table.y)
+        verify_verdicts(fitted, table.X, table.y)
+    except CertificateError as error:
+        if as_json:
+            typer.echo(json_text({"verified": False, "reason": str(error)}))
+        raise
+    unproved, inseparable = nothing_proved(fitted, certificate), is_inseparable(fitted)
+    certified = unproved is None and certificate.gap <= fitted.tol
+    proof = ", and so does the proof that there is no separator" if inseparable else ""
+    holds = f"verified: recomputed from the {table.X.shape[0]} rows of {data}, every bound holds{proof}"
+    lines = [unproved or holds, *bound_lines(fitted, table.y, certificate)]
+    if unproved is None and not certified and not inseparable:
+        lines.append(f"the gap is above the tolerance of the fit, {fitted.tol:g}")
+    reason = {} if unproved is None else {"reason": unproved}
+    facts = {"verified": unproved is None, **reason, **fit_facts(fitted, certificate, table.feature_names)}
+    return Result(facts, lines, 0 if certified else STOPPED)
+
+
+@command()
+def report(
+    model: Model,
+    data: Annotated[Path, Argument(help="The data that it was fitted to, or others with labels.")],
+    *,
+    output: Annotated[Path, Option("--output", "-o", help="Where to write the page, as .html.")] = Path(
+        "report.html"
+    ),
+    name: Annotated[str | None, Option(help="What the data are called; else as their file.")] = None,
+    top: Annotated[int, Option(help="Rows and features that tables have at most.")] = 10,
+    columns: ColumnOptions,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> Result:
+    """Write one page that stands by itself: verdict, certificate rechecked, pictures, decisive rows and features.
+
+    The page is written in any case that data fit the model, and says what was found. Exit code 2 if a bound does not
+    hold on the data of the fit, 3 if the bounds are farther apart than the tolerance of the fit, or nothing is proved.
+    """
+    from ..numerics.files import check_place
+
+    check_place(output, model, data)
+    # a device or a pipe takes anything
+    if output.suffix.lower() not in PAGES and (output.is_file() or not output.exists()):
+        raise ValueError(
+            f"{output}: a report is a page of HTML, for a browser, which can print it to PDF; name a file that "
+            f"ends in {PAGES[0]}."
+        )
+
+    from ..plots.style import new_figure
+    from .data import read_certified
+    from .words import nothing_proved
+
+    new_figure((1.0, 1.0))  # a missing matplotlib is reported before the work
+    fitted, table = read_certified(model, data, columns, "a report")
+
+    from ..report.page import write_report
+    from ..report.subject import Outcome
+
+    names = table.feature_names
+    if names is None and table.first_index is not None:
+        names = [f"feature {j + table.first_index}" for j in range(table.X.shape[1])]
+    found = write_report(
+        fitted, table.X, table.y, output, feature_names=names, name=name or data.name, top=top
+    )
+    gap = float(found.certificate.gap)
+    facts = {"report": str(output), "outcome": found.outcome.value, "reason": found.words or None}
+    facts |= {"status": fitted.status_.value, "gap": gap, "tol": fitted.tol}
+    unproved = nothing_proved(fitted, found.certificate)
+    # of several classes, nothing may be proved about some though the others hold
+    sentence = (
+        unproved or f"verified: recomputed from the {table.X.shape[0]} rows of {data}, every bound holds"
+    )
+    if found.outcome is Outcome.OTHER_DATA:
+        sentence = f"not verified: these are other data than those of the fit ({found.words})"
+    if found.outcome is Outcome.FAILS:
+        sentence = f"the certificate does not hold: {found.words}"
+    code = BAD_INPUT if found.outcome is Outcome.FAILS else 0 if gap <= fitted.tol else STOPPED
+    return Result(facts, [f"report: {output}", sentence], code)
