@@ -24,6 +24,7 @@ from .models import MACHINES, KernelModel, LinearModel, check_numbers, kernel_er
 from .sealed_file import ModelFileError
 
 LINEAR = (MaxMarginClassifier, MaxMarginClassifierCV, OnlineMarginClassifier, ImportedLinearClassifier)
+CLASSIFIERS = LINEAR + MACHINES
 # options of the converters: arithmetic in float64; a column for each of two classes, for classifiers around ours
 DOUBLE, COLUMNS = "double", "raw_scores"
 
@@ -83,7 +84,7 @@ def to_onnx(
     last = _final_classifier(model)
     _check_around(last)
     # by their types: classifiers of ours may be anywhere in the model
-    options: dict[Any, dict[str, bool]] = {kind: {DOUBLE: double} for kind in LINEAR + MACHINES}
+    options: dict[Any, dict[str, bool]] = {kind: {DOUBLE: double} for kind in CLASSIFIERS}
     if _maps_probabilities(last):  # a list of dicts, which onnxruntime has for float32 only
         options[id(last)] = {"zipmap": False}
     inputs = [("X", types[name]([None, width]))]
@@ -99,21 +100,17 @@ def to_onnx(
 
 def _final_classifier(model: Any) -> Any:
     """Return the classifier inside pipelines and searches."""
-    while not isinstance(model, LINEAR + MACHINES):
-        if hasattr(model, "best_estimator_"):
-            model = model.best_estimator_
-        elif hasattr(model, "steps"):
-            model = model.steps[-1][1]
-        else:
-            break
+    while not isinstance(model, CLASSIFIERS) and (
+        hasattr(model, "best_estimator_") or hasattr(model, "steps")
+    ):
+        model = model.best_estimator_ if hasattr(model, "best_estimator_") else model.steps[-1][1]
     return model
 
 
 def _check_around(last: Any) -> None:
     """Raise ModelFileError where skl2onnx would write no graph, or one with other answers than the model's."""
-    if isinstance(last, LINEAR + MACHINES):
-        return
-    if not any(isinstance(part, LINEAR + MACHINES) for part in last.get_params().values()):
+    inside = last.get_params().values()
+    if isinstance(last, CLASSIFIERS) or not any(isinstance(part, CLASSIFIERS) for part in inside):
         return
     name = type(last).__name__
     if not hasattr(last, "calibrated_classifiers_"):
@@ -127,7 +124,7 @@ def _check_around(last: Any) -> None:
             f'the graph of {name}(method={last.method!r}) would have other probabilities than the model: use "sigmoid".'
         )
     for one in last.calibrated_classifiers_:
-        if not isinstance(one.estimator, LINEAR + MACHINES):
+        if not isinstance(one.estimator, CLASSIFIERS):
             raise ModelFileError(
                 f"the graph of {name} takes a classifier of maxmargin itself, not one inside of "
                 f"{type(one.estimator).__name__}: put pipelines and searches around {name}, not into it."
@@ -179,18 +176,13 @@ def register() -> None:
         import skl2onnx
     except ImportError:
         raise ImportError("ONNX models need skl2onnx: pip install 'maxmargin[onnx]'.") from None
-    for kinds, convert in ((LINEAR, _convert_linear), (MACHINES, _convert_machine)):
-        for kind in kinds:
-            skl2onnx.update_registered_converter(
-                kind,
-                f"Maxmargin{kind.__name__}",
-                _shapes,
-                convert,
-                overwrite=True,
-                parser=_outputs,
-                # zipmap is about probabilities, but skl2onnx passes it to every classifier in nested pipelines
-                options={DOUBLE: [True, False], COLUMNS: [True, False], "zipmap": [True, False, "columns"]},
-            )
+    # zipmap is about probabilities, but skl2onnx passes it to every classifier in nested pipelines
+    options = {DOUBLE: [True, False], COLUMNS: [True, False], "zipmap": [True, False, "columns"]}
+    for kind in CLASSIFIERS:
+        convert, name = _convert_linear if kind in LINEAR else _convert_machine, f"Maxmargin{kind.__name__}"
+        skl2onnx.update_registered_converter(
+            kind, name, _shapes, convert, overwrite=True, parser=_outputs, options=options
+        )
 
 
 # the functions that skl2onnx calls
@@ -223,10 +215,9 @@ def _types(rows: Any, model: Any) -> tuple[Any, Any]:
     doubles = isinstance(rows.type, data_types.DoubleTensorType)
     scores = data_types.DoubleTensorType if doubles else data_types.FloatTensorType
     count = len(model.classes_)
-    if count == 2:
-        return labels([None]), scores([None])
     pairs = getattr(model, "decision_function_shape", "ovr") == "ovo"
-    return labels([None]), scores([None, count * (count - 1) // 2 if pairs else count])
+    columns = [] if count == 2 else [count * (count - 1) // 2 if pairs else count]
+    return labels([None]), scores([None, *columns])
 
 
 class _Graph:
@@ -254,10 +245,9 @@ class _Graph:
         given = operator.inputs[0]
         doubles = isinstance(given.type, data_types.DoubleTensorType)
         options = container.get_options(operator.raw_operator, {DOUBLE: True, COLUMNS: False})
-        self.columns_of_two, float64 = options[COLUMNS], doubles or options[DOUBLE]
-        self.type = TensorProto.DOUBLE if float64 else TensorProto.FLOAT
-        self.dtype = np.float64 if float64 else np.float32
-        self.index = TensorProto.INT64
+        self.columns_of_two = options[COLUMNS]
+        self.dtype = np.float64 if doubles or options[DOUBLE] else np.float32
+        self.type = TensorProto.FLOAT if self.dtype is np.float32 else TensorProto.DOUBLE
         self.score_type = TensorProto.DOUBLE if doubles else TensorProto.FLOAT
         self.X = self.node("Cast", given.full_name, to=self.type)
 
@@ -274,10 +264,9 @@ class _Graph:
         from onnx import TensorProto, helper
 
         name = str(self.scope.get_unique_variable_name("constant"))
-        if values.dtype.kind in "UO":
-            kind, entries = TensorProto.STRING, [str(one).encode() for one in values]
-        else:
-            kind, entries = helper.np_dtype_to_tensor_dtype(values.dtype), values.ravel()
+        texts = values.dtype.kind in "UO"
+        kind = TensorProto.STRING if texts else helper.np_dtype_to_tensor_dtype(values.dtype)
+        entries = [str(one).encode() for one in values] if texts else values.ravel()
         self.container.add_initializer(name, kind, values.shape, entries)
         return name
 
@@ -285,8 +274,9 @@ class _Graph:
         """Make scores the output; return them as they are rounded there, for the labels to agree with them."""
         if self.type == self.score_type:
             return self.node("Identity", scores, output=self.scores)
-        rounded = self.node("Cast", scores, output=self.scores, to=self.score_type)
-        return self.node("Cast", rounded, to=self.type)
+        return self.node(
+            "Cast", self.node("Cast", scores, output=self.scores, to=self.score_type), to=self.type
+        )
 
     def columns(self, scores: str, order: np.ndarray) -> str:
         """Reorder columns."""
@@ -343,6 +333,8 @@ def _places(labels: np.ndarray) -> np.ndarray:
 
 def _compare_two(graph: _Graph, scores: str, labels: np.ndarray) -> None:
     """Output the score of the larger label; the second of `labels` is predicted where its own score is positive."""
+    from onnx import TensorProto
+
     negated = bool(_places(labels)[0])
     scores = graph.node("Neg", scores) if negated else scores
     if graph.columns_of_two:
@@ -352,7 +344,7 @@ def _compare_two(graph: _Graph, scores: str, labels: np.ndarray) -> None:
     else:
         scores = graph.output_scores(scores)
     positive = graph.node("Less" if negated else "Greater", scores, 0.0)
-    graph.output_labels(labels, graph.node("Cast", positive, to=graph.index))
+    graph.output_labels(labels, graph.node("Cast", positive, to=TensorProto.INT64))
 
 
 def _compare_all(graph: _Graph, scores: str, labels: np.ndarray) -> None:
