@@ -52,7 +52,9 @@ class Units:
 
     def task(self, task: Task) -> Task:
         """Return the task in these units."""
-        problem, factor, C = task.problem, float(self._losses(task.problem)), task.problem.C
+        problem, C = task.problem, task.problem.C
+        # of C, and of the dual variables
+        factor = float(self.sigma if problem.power == 1 else self.sigma * self.sigma)
         if not problem.hard:
             most = LARGEST_C / max(float(task.weights.sum()), 1.0)
             C = max(min(C * factor, most), LEAST_C)
@@ -76,10 +78,6 @@ class Units:
         if self.sigma == 1.0:
             return alpha
         return alpha / self.sigma if problem.power == 1 else alpha / self.sigma / self.sigma
-
-    def _losses(self, problem: Problem) -> float:
-        """Return the factor of C in these units."""
-        return self.sigma if problem.power == 1 else self.sigma * self.sigma
 
 
 def attempts(task: Task) -> Iterator[Units]:

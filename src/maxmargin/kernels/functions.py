@@ -86,9 +86,7 @@ class Products(Kernel):
         size = X.shape[0] * X.shape[1]
         if X.shape[1] > WIDE or size * X.dtype.itemsize > BYTES:
             return X
-        if (X.nnz if sp.issparse(X) else np.count_nonzero(X)) < SPARSE * size:
-            return sp.csr_matrix(X)
-        return _dense(X)
+        return sp.csr_matrix(X) if _entries(X) < SPARSE * size else _dense(X)
 
     def rounding(self, X: Any) -> float:
         """Return a bound of the rounding error of a product z.x of two rows of X."""
@@ -271,7 +269,9 @@ def _products(Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
     width = max(64, TILE // (X.dtype.itemsize * max(Z.shape[0], 1)))
     if sp.issparse(X):
         width *= 8  # to cut sparse rows costs more than to cut dense ones
-        Z = _factor_of_sparse(Z)
+        size = Z.shape[0] * Z.shape[1]
+        stays_sparse = _entries(Z) < BOTH_SPARSE * size or size * Z.dtype.itemsize > BYTES
+        Z = sp.csr_matrix(Z) if stays_sparse else _dense(Z)
     else:
         Z = _dense(Z)
     for first in range(0, X.shape[0], width):
@@ -280,14 +280,9 @@ def _products(Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
         yield columns, _dense(products)
 
 
-def _factor_of_sparse(Z: Any) -> Any:
-    """Return Z in the form in which sparse rows are multiplied by it fastest: CSR where it has few entries."""
-    size = Z.shape[0] * Z.shape[1]
-    if (
-        Z.nnz if sp.issparse(Z) else np.count_nonzero(Z)
-    ) < BOTH_SPARSE * size or size * Z.dtype.itemsize > BYTES:
-        return sp.csr_matrix(Z)
-    return _dense(Z)
+def _entries(X: Any) -> int:
+    """Return the number of entries other than 0, of a sparse matrix those that are stored."""
+    return int(X.nnz if sp.issparse(X) else np.count_nonzero(X))
 
 
 def _dense(X: Any) -> np.ndarray:

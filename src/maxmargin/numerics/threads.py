@@ -56,17 +56,14 @@ class BlasThreads(ContextDecorator):
         self._limit: Any = None
 
     @cached_property
-    def _libraries(self) -> ThreadpoolController:
-        return ThreadpoolController()
-
-    @cached_property
-    def _blas(self) -> list[Any]:
-        return [library for library in self._libraries.lib_controllers if library.user_api == "blas"]
+    def _blas(self) -> ThreadpoolController:
+        return ThreadpoolController().select(user_api="blas")
 
     def __enter__(self) -> None:
         with self._lock:
-            if not self._inside and any(library.num_threads != self.count for library in self._blas):
-                self._limit = self._libraries.limit(limits=self.count, user_api="blas")
+            libraries = self._blas.lib_controllers
+            if not self._inside and any(library.num_threads != self.count for library in libraries):
+                self._limit = self._blas.limit(limits=self.count)
             self._inside += 1
 
     def __exit__(self, *exception: object) -> None:

@@ -7,34 +7,21 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """The end of a fit, which also has a gap; none is a warning."""
+    """The end of a fit, which also has a gap; none is a warning. From good news to bad."""
 
     CERTIFIED = "CERTIFIED"  #: the certified gap is at most `tol`
     CONVERGED = "CONVERGED"  #: the rule ended by its own criterion, with a larger gap
-    MAX_ITER = "MAX_ITER"  #: `max_iter` rounds were made
     #: float64 numbers lead no further, with a larger gap, perhaps the bound's alone: scale the features, or lower C
     STALLED = "STALLED"
+    MAX_ITER = "MAX_ITER"  #: `max_iter` rounds were made
     MAX_TIME = "MAX_TIME"  #: `max_time` seconds went by, or too few are left for the digits of a certificate
     INTERRUPTED = "INTERRUPTED"  #: Ctrl-C, or the callback said so
-    INSEPARABLE = "INSEPARABLE"  #: hard margin: there is no separator, and `verdict_` proves it exactly
     #: hard margin: stopped with no separator in the model's own float64 numbers, and no proof that there is none
     UNDECIDED = "UNDECIDED"
+    INSEPARABLE = "INSEPARABLE"  #: hard margin: there is no separator, and `verdict_` proves it exactly
     NOT_FINITE = "NOT_FINITE"  #: numbers overflowed: the scale of the data is beyond float64
 
 
-_ORDER = [  # from good news to bad; a model of several classes has the worst status of its parts
-    Status.CERTIFIED,
-    Status.CONVERGED,
-    Status.STALLED,
-    Status.MAX_ITER,
-    Status.MAX_TIME,
-    Status.INTERRUPTED,
-    Status.UNDECIDED,
-    Status.INSEPARABLE,
-    Status.NOT_FINITE,
-]
-
-
 def worst(statuses: Iterable[Status]) -> Status:
-    """Return the status of a model of several problems."""
-    return max(statuses, key=_ORDER.index)
+    """Return the status of a model of several problems: the last of them in the order of `Status`."""
+    return max(statuses, key=list(Status).index)

@@ -7,11 +7,12 @@ import csv
 import gzip
 import lzma
 import os
+import re
 import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -118,30 +119,16 @@ def require_memory(needed: float) -> None:
 
 def available_memory() -> float:
     """Return the bytes that can be allocated without swapping, within the limit of a container."""
-    try:
-        available = float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        available = float(sys.maxsize)
-    for name, value in _memory_lines():
-        if name in ("MemAvailable:", "limit"):
-            available = min(available, value)
-    return available
-
-
-def _memory_lines() -> Iterator[tuple[str, float]]:
-    """Yield the memory that Linux reports, nothing elsewhere; SC_AVPHYS_PAGES would leave out the page cache."""
-    try:
-        with open("/proc/meminfo") as file:
-            for line in file:
-                name, value = line.split()[:2]
-                yield name, 1024.0 * float(value)
-    except (OSError, ValueError):
-        pass
+    limits = [float(sys.maxsize)]
+    with suppress(AttributeError, ValueError, OSError):
+        limits.append(float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE"))
+    with suppress(OSError, TypeError):  # of Linux; SC_AVPHYS_PAGES would leave out the page cache
+        found: Any = re.search(r"^MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+        limits.append(1024.0 * float(found[1]))
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            yield "limit", float(Path(limit).read_text())
-        except (OSError, ValueError):  # no container, or the word "max"
-            continue
+        with suppress(OSError, ValueError):  # no container, or the word "max"
+            limits.append(float(Path(limit).read_text()))
+    return min(limits)
 
 
 def _size(number: float) -> str:
