@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from threading import Event
 from typing import Any
 
@@ -135,7 +136,8 @@ callback, n_jobs, random_state, verbose
         if not folds:
             raise ValueError("cv has no splits: give at least one, or a number of folds.")
         scorer: Any = check_scoring(whole, scoring=self.scoring)
-        paths = _FoldPaths(X, y, weights, costs, norms, shared | {"n_jobs": None}, scorer)
+        fit_path = partial(margin_path, Cs=costs.tolist(), ps=norms, **shared | {"n_jobs": None})
+        paths = _FoldPaths(X, y, weights, fit_path, scorer)
         callbacks = StepCallbacks(self, (given, y, sample_weight), 2)
         with callbacks.step(lambda: f"paths of {len(folds)} folds"):
             parallel: Any = Parallel(n_jobs=jobs(self.n_jobs, len(folds)), require="sharedmem")
@@ -167,10 +169,8 @@ class _FoldPaths:
     ----------
     X, y, weights
         All rows.
-    costs : ndarray of shape (n_Cs,)
-    norms : list
-    parameters : dict
-        Further ones of `margin_path`.
+    fit_path : callable
+        `margin_path` with all parameters.
     scorer : callable
     interrupted : Event
         Set where a path was interrupted: no other one is fitted then.
@@ -179,9 +179,7 @@ class _FoldPaths:
     X: Any
     y: np.ndarray
     weights: np.ndarray | None
-    costs: np.ndarray
-    norms: list[Any]
-    parameters: dict[str, Any]
+    fit_path: Callable[..., MarginPath]
     scorer: Any
     interrupted: Event = field(default_factory=Event)
 
@@ -190,8 +188,7 @@ class _FoldPaths:
         if self.interrupted.is_set():
             return [], []
         weights = None if self.weights is None else self.weights[train]
-        X, y, costs = self.X[train], self.y[train], self.costs.tolist()
-        path = margin_path(X, y, costs, self.norms, sample_weight=weights, **self.parameters)
+        path = self.fit_path(self.X[train], self.y[train], sample_weight=weights)
         if Status.INTERRUPTED in path.statuses_:
             self.interrupted.set()
             return [], []
