@@ -178,9 +178,9 @@ def test_turns_are_the_naive_ones(variant):
             assert run.h.space.vector.w == pytest.approx(w, abs=3e-5 * max(1.0, np.abs(w).max()))
             place = w_best if variant == "ocas" else w
             best = min(best, problem.primal(0.5 * (place @ place), y * (X @ place), s))
-            assert run.upper <= best * (1.0 + 1e-5)
+            assert run.best.upper <= best * (1.0 + 1e-5)
             if variant == "ocas":
-                assert run.upper == pytest.approx(best, rel=1e-5)
+                assert run.best.upper == pytest.approx(best, rel=1e-5)
 
 
 @given(cases(loss="hinge"))
@@ -194,8 +194,8 @@ def test_bounds_hold_the_exact_optimum_and_meet(case):
         for run in rounds(run_of(case.problem, X, y, s, variant=variant), 60):
             assert (run.h.alpha >= 0.0).all()
             assert (run.h.alpha <= run.h.cap).all()
-            assert run.lower <= upper + 1e-9 * float(case.problem.caps(s).sum())
-            assert run.upper >= lower - 1e-9 * float(case.problem.caps(s).sum())
+            assert run.best.lower <= upper + 1e-9 * float(case.problem.caps(s).sum())
+            assert run.best.upper >= lower - 1e-9 * float(case.problem.caps(s).sum())
 
 
 @pytest.mark.parametrize("variant", ["ocas", "svmperf"])
@@ -220,8 +220,8 @@ def test_ends_at_the_optimum(variant, intercept, store, rules_alone):
 
 def test_a_best_point_never_gets_worse():
     X, y, s = cloud(3, 200)
-    upper = [run.upper for run in rounds(run_of(Problem("hinge", 1.0), X, y, s), 40)]
-    lower = [run.lower for run in rounds(run_of(Problem("hinge", 1.0), X, y, s), 40)]
+    upper = [run.best.upper for run in rounds(run_of(Problem("hinge", 1.0), X, y, s), 40)]
+    lower = [run.best.lower for run in rounds(run_of(Problem("hinge", 1.0), X, y, s), 40)]
     assert (np.diff(upper) <= 0.0).all()
     assert (np.diff(lower) >= 0.0).all()
 
@@ -238,7 +238,7 @@ def test_number_of_planes_is_below_the_theorem_s(C, eps):
         R2 = (X * X).sum(axis=1).max()
         assert run.converged
         assert turns <= max(np.ceil(np.log2(1.0 / (4.0 * R2 * C))), 0.0) + np.ceil(16.0 * R2 * C / eps)
-        assert run.upper - run.lower <= eps * C
+        assert run.best.upper - run.best.lower <= eps * C
 
 
 def test_planes_without_weight_are_dropped():

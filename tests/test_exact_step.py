@@ -451,15 +451,15 @@ def test_the_best_halves_of_two_pairs_are_kept():
     task = Task(Problem("hinge", 1.0), Patterns(X), y, np.ones(30))
     run = Run(task, DualCoordinateDescent(), 1e-9, np.random.default_rng(0), lambda: False)
     (w, v), (alpha, beta) = ([np.full(size, k) for k in (1.0, 2.0)] for size in (3, 30))
-    run.tracker.adopt(Primal(w, 0.0), alpha, 1.0, 1.5, 0.0)
-    run.tracker.adopt(Primal(v, 1.0), beta, 0.9, 1.001, 0.0)
-    assert run.w is v
-    assert run.b == 1.0
-    assert run.alpha is alpha
-    assert (run.lower, run.upper) == (1.0, 1.001)
-    run.tracker.adopt(Primal(w, 0.0), beta, 0.9999, 1.0009, 1e-2)  # no worse but for rounding: together
-    assert run.w is w
-    assert run.alpha is beta
+    run.best.adopt(Primal(w, 0.0), alpha, 1.0, 1.5, 0.0)
+    run.best.adopt(Primal(v, 1.0), beta, 0.9, 1.001, 0.0)
+    assert run.best.primal.w is v
+    assert run.best.primal.b == 1.0
+    assert run.best.alpha is alpha
+    assert (run.best.lower, run.best.upper) == (1.0, 1.001)
+    run.best.adopt(Primal(w, 0.0), beta, 0.9999, 1.0009, 1e-2)  # no worse but for rounding: together
+    assert run.best.primal.w is w
+    assert run.best.alpha is beta
 
 
 @pytest.fixture(scope="module")

@@ -101,7 +101,7 @@ def rounds(run, most=300, between=lambda: None):
     """Rounds of its schedule until its bounds are near, or it has converged."""
     for k, _ in enumerate(SCHEDULES[run.algorithm.schedule](run), 1):
         between()
-        if run.gap <= run.tol or run.converged or k == most:
+        if run.best.gap <= run.tol or run.converged or k == most:
             return run
     raise AssertionError("a schedule goes on for ever")
 
@@ -165,7 +165,7 @@ def test_trajectory_is_the_naive_one_on_features(name, problem, most):
 
 
 def fingerprint(run):
-    return run.steps, run.presentations, run.h.alpha.tolist(), run.lower, run.upper
+    return run.steps, run.presentations, run.h.alpha.tolist(), run.best.lower, run.best.upper
 
 
 @pytest.mark.parametrize("name", KERNELISED)
@@ -228,7 +228,7 @@ def test_the_linear_kernel_is_the_linear_space(name, problem):
     assert kernel.presentations == linear.presentations
     assert kernel.converged == linear.converged
     assert dual(kernel.h) == pytest.approx(dual(linear.h), rel=0, abs=1e-9 * dual(linear.h).max())
-    assert kernel.gap <= linear.gap * (1.0 + 1e-3)
+    assert kernel.best.gap <= linear.best.gap * (1.0 + 1e-3)
 
 
 # where they end
@@ -255,14 +255,14 @@ def test_bounds_bracket_the_optimum(name, problem):
     run = rounds(
         started(problem, KernelRows(kernel, X, 1.0), y, weights, ALGORITHMS[name](**QUICK.get(name, {})))
     )
-    assert run.lower <= high
-    assert low <= run.upper
+    assert run.best.lower <= high
+    assert low <= run.best.upper
     if name in CLOSE:
-        assert run.gap <= TOL
+        assert run.best.gap <= TOL
     else:
         assert run.converged
     # what they are said to be of, they are
-    points, problem = run.tracker, run.problem
+    points, problem = run.best, run.problem
     c, b = points.primal
     z, length2 = K @ c, problem.norm2(float(c @ K @ c), b)
     if problem.free:
@@ -273,11 +273,11 @@ def test_bounds_bracket_the_optimum(name, problem):
     if problem.free:
         assert abs(alpha @ y) <= 1e-9 * alpha.sum()
     if problem.hard:
-        assert float((y * (z + b)).min()) / length2**0.5 == pytest.approx(run.lower, rel=1e-8)
-        assert v2**0.5 / alpha.sum() == pytest.approx(run.upper, rel=0.02)
+        assert float((y * (z + b)).min()) / length2**0.5 == pytest.approx(run.best.lower, rel=1e-8)
+        assert v2**0.5 / alpha.sum() == pytest.approx(run.best.upper, rel=0.02)
     else:
-        assert problem.primal(0.5 * length2, y * (z + b), weights) == pytest.approx(run.upper, rel=1e-8)
-        assert problem.dual(v2, alpha, weights) == pytest.approx(run.lower, rel=0.02)
+        assert problem.primal(0.5 * length2, y * (z + b), weights) == pytest.approx(run.best.upper, rel=1e-8)
+        assert problem.dual(v2, alpha, weights) == pytest.approx(run.best.lower, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -292,9 +292,9 @@ def test_other_schedules_with_few_rows_at_hand(algorithm):
     problem = Problem("hinge", 3.0)
     exact = optimum(problem, features(K), y, weights)
     run = rounds(started(problem, Few(K, 6), y, weights, algorithm))
-    assert run.gap <= TOL
-    assert run.lower <= float(exact.upper) * (1.0 + 1e-9)
-    assert float(exact.lower) * (1.0 - 1e-9) <= run.upper
+    assert run.best.gap <= TOL
+    assert run.best.lower <= float(exact.upper) * (1.0 + 1e-9)
+    assert float(exact.lower) * (1.0 - 1e-9) <= run.best.upper
 
 
 def extended(problem, K, y, weights):
@@ -329,7 +329,7 @@ def test_theorems_hold_in_kernel_form(algorithm, fraction, most, C):
         run = rounds(started(problem, KernelRows(kernel, X, 1.0), y, weights, algorithm, 1e-9), 10**4)
         assert run.converged
         assert run.steps <= most(R2 / gamma**2)
-        achieved = run.lower if problem.hard else (2.0 * run.upper) ** -0.5
+        achieved = run.best.lower if problem.hard else (2.0 * run.best.upper) ** -0.5
         assert achieved >= fraction * gamma * (1.0 - 1e-9)
         assert achieved > 0.0
 
@@ -356,7 +356,9 @@ def test_halving_goes_down_to_the_accuracy(problem):
         rounds(run)
         assert run.converged
         assert seen == [*accuracies(0.05, halving), 0.05]
-        fraction = run.lower / run.upper if problem.hard else (run.lower / run.upper) ** 0.5
+        fraction = (
+            run.best.lower / run.best.upper if problem.hard else (run.best.lower / run.best.upper) ** 0.5
+        )
         assert fraction >= 0.95
         steps[halving] = run.steps
     assert steps[True] < steps[False]
@@ -381,8 +383,8 @@ def test_single_precision():
     assert narrow.h.space.K.dtype == np.float32
     assert narrow.h.space.vector.w.dtype == np.float64
     assert narrow.converged
-    assert narrow.lower == pytest.approx(wide.lower, rel=1e-5)
-    assert narrow.upper == pytest.approx(wide.upper, rel=1e-5)
+    assert narrow.best.lower == pytest.approx(wide.best.lower, rel=1e-5)
+    assert narrow.best.upper == pytest.approx(wide.best.upper, rel=1e-5)
 
 
 # what else a run may be asked for
@@ -395,15 +397,15 @@ def test_dual_weights_to_begin_with(algorithm, problem):
     weights[5] = 0.0
     rows = Few(Polynomial(0.5, 2, 1.0).block(X, X), 5)
     first = rounds(started(problem, rows, y, weights, algorithm))
-    again = started(problem, rows, y, weights, algorithm, start=first.tracker.alpha)
+    again = started(problem, rows, y, weights, algorithm, start=first.best.alpha)
     again.score_rows()
     assert again.steps == 0
     # the intercept has to be found anew, but the bound of the dual weights stands
     if problem.hard:
-        assert again.upper <= first.upper * (1.0 + 1e-9)
+        assert again.best.upper <= first.best.upper * (1.0 + 1e-9)
     else:
-        assert again.lower >= first.lower * (1.0 - 1e-9)
-    assert rounds(again).gap <= TOL
+        assert again.best.lower >= first.best.lower * (1.0 - 1e-9)
+    assert rounds(again).best.gap <= TOL
 
 
 def test_alma_begins_where_it_ended():
@@ -411,14 +413,12 @@ def test_alma_begins_where_it_ended():
     problem = Problem("hinge", np.inf, intercept="augmented")
     kernel = Polynomial(0.5, 2, 1.0)
     first = rounds(started(problem, KernelRows(kernel, X, 1.0), y, weights, ALMA(alpha=0.5)))
-    again = started(
-        problem, KernelRows(kernel, X, 1.0), y, weights, ALMA(alpha=0.5), start=first.tracker.alpha
-    )
+    again = started(problem, KernelRows(kernel, X, 1.0), y, weights, ALMA(alpha=0.5), start=first.best.alpha)
     assert again.h.norm2() == pytest.approx(1.0, rel=1e-12)
     rounds(again)
     assert again.converged
     assert again.steps < first.steps
-    assert again.lower >= 0.5 * again.upper * 0.5
+    assert again.best.lower >= 0.5 * again.best.upper * 0.5
 
 
 def test_time_may_run_out_within_a_sweep():
@@ -440,7 +440,7 @@ def test_time_may_run_out_within_a_sweep():
                 break
         assert len(asked) > 20
         assert not run.converged
-        assert run.lower <= run.upper
+        assert run.best.lower <= run.best.upper
 
 
 def test_a_pattern_of_length_zero_has_no_margin():
@@ -449,8 +449,8 @@ def test_a_pattern_of_length_zero_has_no_margin():
     problem = Problem("hinge", np.inf, intercept="none")
     run = started(problem, KernelRows(Linear(), X, 1.0), y, weights, DualCoordinateDescent())
     run.look_for_zero_rows()
-    assert run.upper == 0.0
-    assert run.tracker.alpha.nonzero()[0].tolist() == [3]
+    assert run.best.upper == 0.0
+    assert run.best.alpha.nonzero()[0].tolist() == [3]
 
 
 def test_which_algorithms_have_a_kernel_form():

@@ -514,7 +514,7 @@ def run_of(algorithm, X, y, kind: Problem, tol: float = 1e-9, most: int = 3000, 
     task = Task(kind, Patterns(X), y, np.ones(len(y)), start)
     run = Run(task, algorithm, tol, np.random.default_rng(0), lambda: False)
     for k, _ in enumerate(SCHEDULES[algorithm.schedule](run)):
-        if run.converged or run.gap <= tol or k >= most:
+        if run.converged or run.best.gap <= tol or k >= most:
             break
     return run
 
@@ -542,7 +542,7 @@ def test_alma_keeps_its_bound_from_any_dual_weights(seed, n, d, p, soft, normali
     optimum = max(reached, float((scored(cold.h) / sizes).min()) / cold.h.number[NORM2] ** 0.5)
     assert k <= 2.0 * (p - 1.0) / optimum**2 * (2.0 / 0.6 - 1.0) ** 2 + 8.0 / 0.6 - 4.0
     assert reached >= 0.4 * optimum
-    assert run.lower >= 0.0 < run.upper
+    assert run.best.lower >= 0.0 < run.best.upper
 
 
 def test_alma_goes_on_at_its_end():
@@ -573,7 +573,7 @@ def test_ima_comes_within_alpha_of_the_optimum(p, free):
         X, y, _ = planted(seed, 30, 6, p, 0.5)
         run = run_of(IMA(alpha=0.1), X, y, problem(p, False, "free" if free else "none"))
         assert run.converged
-        assert 0.9 * 0.5 <= run.lower <= 0.5 / EXACT <= run.upper / EXACT**2
+        assert 0.9 * 0.5 <= run.best.lower <= 0.5 / EXACT <= run.best.upper / EXACT**2
 
 
 @pytest.mark.parametrize("p", [1.0, np.inf])
@@ -593,8 +593,8 @@ def test_ima_and_the_linear_program(p):
         )
     best = 1.0 / done.fun
     run = run_of(IMA(), X, y, problem(p, False, "free"), tol=0.03)
-    assert 0.97 * best <= run.lower <= best / EXACT
-    assert best * EXACT <= run.upper <= best / 0.97
+    assert 0.97 * best <= run.best.lower <= best / EXACT
+    assert best * EXACT <= run.best.upper <= best / 0.97
 
 
 @pytest.mark.parametrize("p", EVERY)
@@ -603,20 +603,20 @@ def test_ima_certifies_the_soft_margin(p):
     y = np.where(np.arange(40) % 2 == 0, 1.0, -1.0)
     X = rng.normal(size=(40, 6)) + 0.4 * y[:, None]
     run = run_of(IMA(), X, y, Problem("squared_hinge", 1.0, p=p), tol=0.05)
-    assert run.gap <= 0.05
+    assert run.best.gap <= 0.05
     if FlexibleIMA().refuses(run.problem):
         return
     other = run_of(FlexibleIMA(), X, y, Problem("squared_hinge", 1.0, p=p), tol=1e-9)
     assert other.converged  # it ends by its own criterion, with bounds that are true
-    assert other.upper >= run.lower * EXACT
-    assert other.lower <= run.upper / EXACT
+    assert other.best.upper >= run.best.lower * EXACT
+    assert other.best.lower <= run.best.upper / EXACT
 
 
 def test_a_budget_ends_ima():
     X, y, _ = planted(7, 30, 6, 3.0, 0.5)
     run = run_of(IMA(increment=0.02, budget=200), X, y, problem(3.0, False, "free"))
     assert run.converged
-    assert 0.3 < run.lower <= 0.5 / EXACT
+    assert 0.3 < run.best.lower <= 0.5 / EXACT
 
 
 # which problem which rule solves

@@ -154,15 +154,15 @@ def test_running_bounds_hold_the_optimum_between_them(problem, options):
     over = 0
     for count, _ in enumerate(SCHEDULES["mini-batches"](run)):
         over += bool((run.h.alpha > run.h.cap).any())
-        assert run.lower <= float(exact.upper) * (1.0 + 1e-9)
-        assert run.upper >= float(exact.lower) * (1.0 - 1e-9)
+        assert run.best.lower <= float(exact.upper) * (1.0 + 1e-9)
+        assert run.best.upper >= float(exact.lower) * (1.0 - 1e-9)
         if count == 20:
             break
     assert over
-    assert run.upper < 1.05 * float(exact.upper)
+    assert run.best.upper < 1.05 * float(exact.upper)
     if not problem.free:
-        assert run.lower > 0.8 * float(exact.lower)
-        assert run.upper < 1.01 * float(exact.upper)
+        assert run.best.lower > 0.8 * float(exact.lower)
+        assert run.best.upper < 1.01 * float(exact.upper)
 
 
 def test_error_falls_as_one_over_the_steps():

@@ -92,18 +92,18 @@ class Attempt(ABC):
         """Return whether the stage has used its budget of row visits, or is near enough to the optimum."""
         stage, run = self._stage, self.run
         assert stage is not None
-        if run.tracker.gap <= stage.near_enough:
+        if run.best.gap <= stage.near_enough:
             return True
         return self.rounds >= stage.min_rounds and run.presentations >= stage.max_row_visits
 
     def status(self) -> Status | None:
         """Return why to end after this round, None to go on."""
         run = self.run
-        if run.tracker.gap <= NEARLY * run.tol:
+        if run.best.gap <= NEARLY * run.tol:
             return Status.CERTIFIED
         if self._stage is not None and self._stage.algorithm is None:
             return self._status_of_exact()
-        if self.problem.hard and run.tracker.upper <= self.no_margin:
+        if self.problem.hard and run.best.upper <= self.no_margin:
             return Status.UNDECIDED  # until a verdict proves it
         if not run.finite:
             return Status.NOT_FINITE
@@ -206,7 +206,7 @@ class RowAttempt(Attempt):
         # rounds are spent.
         run, stage = self.run, self._stage
         assert stage is not None
-        if not self._doubtful or run.lower > 0.0 or self.rounds < MIN_ROUNDS:
+        if not self._doubtful or run.best.lower > 0.0 or self.rounds < MIN_ROUNDS:
             return False
         # a round of a program costs as much as a verdict
         if not isinstance(run.algorithm, Program) and run.presentations < stage.verdict_after:
@@ -222,8 +222,8 @@ class RowAttempt(Attempt):
     def _exact(self) -> Iterator[None]:
         run, tol, task, distinct = self.run, self.stopping.tol, self.task, self.distinct
         exact, enough = self.certifier.rounding(tol), self._enough
-        point = Point(run.w, run.b, run.alpha)
-        if not (run.gap <= enough and self.certifier.certify_and_keep(point, tol).gap <= enough):
+        point = Point(*run.best.primal, run.best.alpha)
+        if not (run.best.gap <= enough and self.certifier.certify_and_keep(point, tol).gap <= enough):
             shared = distinct is not None and task.patterns is distinct.patterns
             X: Any = distinct.whole(self.problem) if distinct is not None and shared else task.patterns.X
             finish(run, X, self.certifier, exact, enough)
@@ -231,10 +231,10 @@ class RowAttempt(Attempt):
 
     def _status_of_exact(self) -> Status | None:
         run = self.run
-        if run.gap <= ROUNDING:
+        if run.best.gap <= ROUNDING:
             return Status.CONVERGED  # as near as float64 comes
         stopped = self.stopping.deadline.status()  # cut off: no other stage has time either
-        if stopped is None and run.problem.hard and not run.lower > 0.0:
+        if stopped is None and run.problem.hard and not run.best.lower > 0.0:
             return Status.UNDECIDED
         return stopped
 
@@ -250,7 +250,7 @@ class RowAttempt(Attempt):
         (w, b, alpha), run.candidate = run.candidate, None
         certificate = self.certifier.certify_and_keep(Point(w, b, alpha), tol)
         if certificate.gap <= NEARLY * tol:
-            run.tracker.adopt(Primal(w, b), alpha, certificate.lower, certificate.upper, 0.0)
+            run.best.adopt(Primal(w, b), alpha, certificate.lower, certificate.upper, 0.0)
         else:
             run.evaluate(w, b, alpha)
 
@@ -258,10 +258,10 @@ class RowAttempt(Attempt):
         """Report the incumbent: running bounds in the caller's units, certified ones in others."""
         run, tol, last, incumbent = self.run, self.stopping.tol, self._certified_gap, self.incumbent
         if self.certifier.same_problem:
-            incumbent.update(run.lower, run.upper, run.w, run.b)
-        elif last is None or run.gap < RECERTIFY * last or run.gap <= NEARLY * tol < last:
-            self._certified_gap = run.gap
-            found = self.certifier.certify(Point(run.w, run.b, run.alpha), tol)
+            incumbent.update(run.best.lower, run.best.upper, *run.best.primal)
+        elif last is None or run.best.gap < RECERTIFY * last or run.best.gap <= NEARLY * tol < last:
+            self._certified_gap = run.best.gap
+            found = self.certifier.certify(Point(*run.best.primal, run.best.alpha), tol)
             incumbent.update(found.certificate.lower, found.certificate.upper, found.w, found.b)
         if name == EXACT and self._enough and not self.problem.hard:
             reason = PROVES
@@ -274,7 +274,7 @@ class RowAttempt(Attempt):
         if status in STOPPED and self._has_no_model():
             self._one_pass()
         run, tol = self.run, self.stopping.tol
-        w, b, alpha, certificate = self.certifier.final(Point(run.w, run.b, run.alpha), tol)
+        w, b, alpha, certificate = self.certifier.final(Point(*run.best.primal, run.best.alpha), tol)
         if self.certifier.cut_short and not certificate.gap <= tol and status in ENDED:
             status = self.stopping.deadline.status() or Status.MAX_TIME
         finite = np.isfinite(w).all() and np.isfinite(b)
@@ -284,9 +284,9 @@ class RowAttempt(Attempt):
     def _has_no_model(self) -> bool:
         """Return whether nothing was found where a pass of dual coordinate descent makes a model."""
         run = self.run
-        if not run.problem.euclidean or run.gap <= run.tol:
+        if not run.problem.euclidean or run.best.gap <= run.tol:
             return False
-        return not run.w.any() or (not run.problem.hard and run.gap == np.inf)
+        return not run.best.primal.w.any() or (not run.problem.hard and run.best.gap == np.inf)
 
     def _one_pass(self) -> None:
         self.run = self.run.handed_to(DualCoordinateDescent())
@@ -323,23 +323,23 @@ class GramAttempt(Attempt):
     @property
     def point(self) -> KernelPoint:
         """The best dual variables, and the best primal point."""
-        best = self.run.tracker
+        best = self.run.best
         return KernelPoint(best.alpha, *best.primal)
 
     def rules_out_separator(self) -> bool:
-        if not self.problem.hard or self.rounds != MIN_KERNEL_ROUNDS or self.run.lower > 0.0:
+        if not self.problem.hard or self.rounds != MIN_KERNEL_ROUNDS or self.run.best.lower > 0.0:
             return False
         return self.job.inseparable()
 
     def _exact(self) -> Iterator[None]:
-        gram_exact.finish(self.run.tracker, self.sample)
+        gram_exact.finish(self.run.best, self.sample)
         yield
 
     def _status_of_exact(self) -> Status | None:
-        return Status.CONVERGED if self.run.tracker.gap <= ROUNDING else None
+        return Status.CONVERGED if self.run.best.gap <= ROUNDING else None
 
     def _report(self, name: str, reason: str) -> None:
-        best = self.run.tracker
+        best = self.run.best
         margin = best.lower
         if not self.problem.hard:
             margin = (2.0 * best.upper) ** -0.5 if best.upper > 0.0 else np.inf

@@ -67,7 +67,7 @@ def finish(run: Run, X: Any, certifier: Certifier, exact: float, enough: float) 
     try:
         for qp in quadratics(run.problem, X, run.y, run.weights, deadline.interrupted):
             done = _finish_scaled(qp, run, certifier, exact, enough)
-            if done or run.gap <= run.tol or deadline.interrupted():
+            if done or run.best.gap <= run.tol or deadline.interrupted():
                 return
     except OutOfTime:
         return
@@ -75,7 +75,7 @@ def finish(run: Run, X: Any, certifier: Certifier, exact: float, enough: float) 
 
 def _finish_scaled(qp: Quadratic, run: Run, certifier: Certifier, exact: float, enough: float) -> bool:
     """Run the active-set method in the scaling of one quadratic program; return whether its point is the optimum."""
-    start = qp.near(run.alpha) if run.gap < NEAR_ENOUGH else None
+    start = qp.near(run.best.alpha) if run.best.gap < NEAR_ENOUGH else None
     rough: list[
         Candidate
     ] = []  # certified only where no point that meets the optimality conditions is good enough
@@ -108,7 +108,7 @@ def _adopt(qp: Quadratic, candidate: Candidate, run: Run, certifier: Certifier, 
             asked = NEARLY * run.tol if candidate.near else exact
         certificate = certifier.certify_and_keep(Point(v, bias, alpha), max(asked, 10.0 * exact))
         rounding_gap = exact if candidate.settled else 0.0
-        run.tracker.adopt(Primal(v, bias), alpha, certificate.lower, certificate.upper, rounding_gap)
+        run.best.adopt(Primal(v, bias), alpha, certificate.lower, certificate.upper, rounding_gap)
         if (candidate.settled or candidate.near) and certificate.gap <= asked:
             return True
     return False
@@ -128,7 +128,7 @@ def _primal_points(
     if smallest > 0.0:
         yield w / smallest, b / smallest  # canonical scale: the smallest margin is one
     else:
-        yield run.w, run.b  # no separator: the best w so far is of more use
+        yield run.best.primal  # no separator: the best w so far is of more use
 
 
 def tight_points(

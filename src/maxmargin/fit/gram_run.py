@@ -40,7 +40,7 @@ class GramRun(State):
 
     patterns: KernelPatterns
     task: GramTask
-    tracker: GramTracker
+    best: GramTracker
     per_look: ClassVar[int] = 50  # to present a row is to look up a number
 
     def __init__(
@@ -54,7 +54,7 @@ class GramRun(State):
         used = np.flatnonzero(task.weights > 0.0)
         self._seen = np.empty(used.size)
         super().__init__(task, KernelPatterns(task.rows, used), used, algorithm, tol, rng, interrupted)
-        self.tracker = GramTracker(task.problem, task.y, task.weights, task.rows.diagonal)
+        self.best = GramTracker(task.problem, task.y, task.weights, task.rows.diagonal)
         # decomposition begins at the start of its task itself
         if task.start is None or isinstance(algorithm, Decomposition):
             return
@@ -71,13 +71,13 @@ class GramRun(State):
     @property
     def finite(self) -> bool:
         """Whether the best dual variables are finite."""
-        return bool(np.isfinite(self.tracker.alpha).all())
+        return bool(np.isfinite(self.best.alpha).all())
 
     def look_for_zero_rows(self) -> None:
         """Prove that a hard margin without intercept has no separator where a pattern has length 0."""
         empty = self.patterns.square == 0.0
         if self.problem.intercept == "none" and empty.any():
-            self.tracker.evaluate_dual(self._every(np.where(empty, 1.0, 0.0)), np.zeros(self.patterns.rows.n))
+            self.best.evaluate_dual(self._every(np.where(empty, 1.0, 0.0)), np.zeros(self.patterns.rows.n))
 
     def batches(self, count: int, size: int) -> None:
         """Present this many mini-batches, drawn with replacement."""
@@ -95,14 +95,15 @@ class GramRun(State):
     # bounds
 
     def _bounds(self) -> None:
-        problem, h = self.problem, self.h
-        if not (problem.hard or self._fixed_unit) and h.alpha.any():
-            length2 = self._length2() + float(problem.delta2(self.weights) @ (h.alpha * h.alpha))
+        h = self.h
+        if not (self.problem.hard or self._fixed_unit) and h.alpha.any():
+            # the unit in which the dual variables are at their best multiple
+            length2 = self._length2() + float(self.problem.delta2(self.weights) @ (h.alpha * h.alpha))
             self.unit = length2 / float(h.alpha.sum())
         alpha, scores = h.alpha / self.unit, h.space.vector.w[:-1] / self.unit
-        self.tracker.evaluate_primal(self._every(alpha), scores)
+        self.best.evaluate_primal(self._every(alpha), scores)
         alpha, scores = self._feasible(alpha, scores)
-        self.tracker.evaluate_dual(self._every(alpha), scores)
+        self.best.evaluate_dual(self._every(alpha), scores)
 
     def _feasible(self, alpha: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return dual variables within their caps, balanced where the tracker would lose by doing that, with scores."""

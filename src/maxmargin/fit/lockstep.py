@@ -71,7 +71,7 @@ def solve_kernel(
             attempt = GramAttempt(job, rows, sample, replace(stopping, deadline=deadline))
             statuses.append(run_stages(attempt, gram_stages(job, rows.n)))
             attempts.append(attempt)
-            enough.append(0.0 if few or not attempt.rounds else min(attempt.run.gap, stopping.tol))
+            enough.append(0.0 if few or not attempt.rounds else min(attempt.run.best.gap, stopping.tol))
         sample = copy(sample)
         sample.product = rows.product
         problems = [KernelProblem(job.problem, sample, job.y, job.weights) for job in jobs]

@@ -12,13 +12,12 @@ from ..data.rows import Patterns
 from ..data.task import Task
 from ..engine.order import Source
 from ..engine.state import BIAS, FACTOR, TIME, Motion, refresh
-from ..engine.sweep import objective_gap, weight_from_duals
+from ..engine.sweep import weight_from_duals
 from ..numerics.norms import norm
 from ..numerics.sums import Plain
-from ..problem.intercept import best_intercept
 from .extrapolation import DEPTH, Extrapolation
 from .state import State
-from .tracker import Primal, RowTracker, best_dual_multiple, primal_point
+from .tracker import Primal, Tracker, dual_point, primal_point
 
 
 class Run(State):
@@ -35,14 +34,13 @@ class Run(State):
 
     Attributes
     ----------
-    w, b, alpha : the best points so far.
     candidate : (ndarray of shape (d,), float, ndarray of shape (n,)) or None
         A point (w, b, alpha) that its solver expects to be near enough; no bounds of it have been computed.
     """
 
     patterns: Patterns
     task: Task
-    tracker: RowTracker
+    best: Tracker
 
     def __init__(
         self,
@@ -53,9 +51,7 @@ class Run(State):
         interrupted: Callable[[], bool],
     ) -> None:
         super().__init__(task, task.patterns, slice(None), algorithm, tol, rng, interrupted)
-        self.tracker = RowTracker(task, tol)
-        # whether w is the sum of the patterns by their dual variables, in its own norm
-        self._euclidean = task.problem.euclidean and algorithm.motion is not Motion.FLEXIBLE
+        self.best = Tracker(task.problem, task.patterns.d, task.patterns.n)
         plan = self._plan
         self._extrapolation = Extrapolation() if plan.real else None
         self.candidate: tuple[np.ndarray, float, np.ndarray] | None = None
@@ -69,28 +65,13 @@ class Run(State):
         elif task.point is not None and algorithm.motion is Motion.SUBGRADIENT:
             self.begun = self._begin_at_primal(*task.point, task.start)
 
-    @property
-    def w(self) -> np.ndarray:
-        """w of the best primal point."""
-        return self.tracker.primal.w
-
-    @property
-    def b(self) -> float:
-        """Intercept of the best primal point."""
-        return self.tracker.primal.b
-
-    @property
-    def alpha(self) -> np.ndarray:
-        """Dual variables of the best dual point."""
-        return self.tracker.alpha
-
     # the point to begin with
 
     def look_for_zero_rows(self) -> None:
         """Prove that a hard margin without intercept has no separator where a row is zero."""
         empty = self.patterns.square == 0.0
         if self.problem.intercept == "none" and empty.any():
-            self.tracker.update_dual(np.where(empty, 1.0, 0.0), 0.0)
+            self.best.update_dual(np.where(empty, 1.0, 0.0), 0.0)
 
     def count_start(self) -> None:
         """Evaluate the point to begin with: it is the result where the fit is stopped before its first round."""
@@ -193,21 +174,24 @@ class Run(State):
         """Keep a point, constant coordinate included, of known objective `upper` where it is better."""
         if self.problem.rho:
             w, b = w[:-1], self.problem.rho * float(w[-1])
-        self.tracker.update_primal(Primal(w, b), upper)
+        self.best.update_primal(Primal(w, b), upper)
 
     def evaluate(self, w: np.ndarray, b: float, alpha: np.ndarray) -> None:
         """Evaluate a primal and a dual point, in any norm, and keep each where it is better."""
-        self.tracker.evaluate(w, b, alpha, only_direction=not self._fixed_unit)
-
-    # bounds
+        problem = self.problem
+        alpha, proved, size = dual_point(self.task, alpha)
+        length = norm(problem.weights(w, b), problem.q)
+        if not self._fixed_unit and size > 0.0 and length > 0.0:
+            # the length of w means nothing: it is then that of the w of the dual point
+            w, b = w * (size / length), b * (size / length)
+        w, b, attained = primal_point(self.task, w, b)
+        self.best.update_primal(Primal(w, b), attained)
+        self.best.update_dual(alpha, proved)
 
     def _bounds(self) -> None:
-        if not self._euclidean:
-            self.evaluate(*self._point(), np.asarray(self.h.scale.to_dual(self.h.alpha)))
-        elif self.problem.hard:
-            self._hard_bounds()
-        else:
-            self._soft_bounds()
+        w, b = self._point()
+        alpha = np.asarray(self.h.scale.to_dual(self.h.alpha))
+        self.evaluate(w / self.unit, b / self.unit, alpha / self.unit)
 
     def _length2(self) -> float:
         return float(self.h.space.vector.norm2())
@@ -219,55 +203,3 @@ class Run(State):
         if self.rho:
             return full[:-1], bias + self.rho * full[-1]
         return full, bias
-
-    def _soft_bounds(self) -> None:
-        """Evaluate the primal and the dual point of w and its dual variables; soft margins."""
-        problem, h, tracker = self.problem, self.h, self.tracker
-        w, bias = self._point()
-        over = bool((h.alpha > h.cap).any())
-        if not self._fixed_unit:  # the unit whose dual variables, alpha / unit, are at their best multiple
-            length2 = float(w @ w) + float(problem.delta2(self.weights) @ (h.alpha * h.alpha))
-            length2 += (bias / self.rho) ** 2 if self.rho else 0.0
-            self.unit = length2 / float(h.alpha.sum()) if h.alpha.any() else 1.0
-        w, bias, a = w / self.unit, bias / self.unit, h.alpha / self.unit
-        square, z = float(w @ w), np.empty(0)
-        if problem.free or not self._fixed_unit:  # w.x of every row, from the last look
-            margins = self.scores / self.unit
-            if problem.loss == "squared_hinge":
-                margins = margins - h.slack.delta2 * a  # the own coordinate of every row
-            z = self.y * margins - bias
-        norm2 = problem.norm2(square, bias)
-        dual = -np.inf if over or problem.free else problem.dual(norm2, a, self.weights)
-        if problem.free or not self._fixed_unit:
-            # the best multiple of the primal point is not that of the dual one
-            tracker.evaluate_soft(w, bias, square, z, rescale=not self._fixed_unit)
-        else:
-            if over:
-                upper = problem.primal(0.5 * norm2, self.scores / self.unit, self.weights)
-            else:
-                # sum alpha_i m_i = |w|^2, so that primal - dual is a sum of one term for every pattern
-                upper = dual + objective_gap(h, self.line, self.scores, self.unit) / self.unit / self.unit
-            tracker.update_primal(Primal(w, bias), upper)
-        if over:
-            a, square, z = tracker.capped(a)
-            dual = problem.dual(square, a, self.weights)
-        _, bound = best_dual_multiple(dual, float(a.sum()))
-        tracker.update_dual(a, tracker.balanced_bound(a, square, z) if problem.free else bound)
-
-    def _hard_bounds(self) -> None:
-        """Evaluate the primal and the dual point of w and its dual variables; hard margins."""
-        problem, (w, bias) = self.problem, self._point()
-        s, a = self.scores, self.h.alpha
-        if problem.free:
-            z = self.y * s - bias
-            bias = best_intercept(problem, z, self.y, self.weights)
-            smallest, length2 = float((self.y * (z + bias)).min()), float(w @ w)
-            upper, balanced = np.inf, problem.balanced(self.y, a)
-            if balanced is not None:
-                v = Plain.combine(self.patterns.X, self.y * balanced)
-                upper = float(v @ v) ** 0.5 / float(balanced.sum())
-        else:
-            smallest, length2, total = float(s.min()), problem.norm2(float(w @ w), bias), float(a.sum())
-            upper = length2**0.5 / total if total > 0.0 else np.inf
-        self.tracker.evaluate_hard(w, bias, length2**0.5, smallest)
-        self.tracker.update_dual(a / self.unit, upper)

@@ -162,9 +162,9 @@ def _start2(run: State) -> float:
 def _margins(run: State) -> tuple[float, float]:
     """Return the best bounds so far on the largest margin, own coordinates included: J = 1 / (2 Gamma^2)."""
     if run.problem.hard:
-        return run.lower, run.upper
-    low = (2.0 * run.upper) ** -0.5 if run.upper > 0.0 else np.inf
-    return low, (2.0 * run.lower) ** -0.5 if run.lower > 0.0 else np.inf
+        return run.best.lower, run.best.upper
+    low = (2.0 * run.best.upper) ** -0.5 if run.best.upper > 0.0 else np.inf
+    return low, (2.0 * run.best.lower) ** -0.5 if run.best.lower > 0.0 else np.inf
 
 
 def _balance_classes(run: State) -> float:
@@ -198,13 +198,13 @@ def gap_driven(run: State) -> Iterator[None]:
     while True:
         run.score_rows()
         yield
-        rows = run.open_rows(max(NEAR, MOVING * min(run.gap, 1.0)))
+        rows = run.open_rows(max(NEAR, MOVING * min(run.best.gap, 1.0)))
         if rows.size == 0:
             run.sweep(run.h, shuffled(run.n, run.rng))
             continue
         rows = rows[shuffled(rows.size, run.rng)]
         active, places = first.gather(run.h, rows)
-        goal = max(RATIO * run.gap, ENOUGH * run.tol)
+        goal = max(RATIO * run.best.gap, ENOUGH * run.tol)
         for _ in range(INNER):
             order = places[strides(rows.size, run.rng)]
             steps = run.sweep(active, order)
@@ -307,8 +307,8 @@ def planes(run: Run) -> Iterator[None]:
                 model.add(plane)
                 break
         else:  # the model is the loss there; where the bounds do not agree, its minimiser is not yet found
-            run.converged = run.gap <= CLOSE
-        run.converged = run.converged or run.upper - run.lower <= near
+            run.converged = run.best.gap <= CLOSE
+        run.converged = run.converged or run.best.upper - run.best.lower <= near
         yield
         run.move_to(*model.least())
 
@@ -332,13 +332,13 @@ def points(run: Run) -> Iterator[None]:
         run.rule.evaluate(run, point)
         run.presentations += run.n
         yield
-    run.converged = run.gap <= AS_GOOD and not run.interrupted()
+    run.converged = run.best.gap <= AS_GOOD and not run.interrupted()
     yield
 
 
 def working_sets(run: GramRun) -> Iterator[None]:
     """Yield after every working set; end without a violation of optimality, or after many that improve no bound."""
-    task, tracker, idle, nearest = run.task, run.tracker, 0, np.inf
+    task, tracker, idle, nearest = run.task, run.best, 0, np.inf
     before = np.zeros(task.y.size) if task.start is None else task.start
     for point in run.rule(task.problem, task.rows, task.y, task.weights, run.interrupted, task.start):
         tracker.evaluate(point.alpha, point.scores)

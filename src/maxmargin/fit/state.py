@@ -51,7 +51,7 @@ class State(ABC):
     ----------
     h : Weight
         The engine's state: w, dual variables, rows. Made when it is first used: batch solvers need none.
-    tracker : Tracker
+    best : Tracker
         The best points so far, and their bounds; made by the subclass.
     presentations, steps : int
         Rows presented so far, and rows that made a step.
@@ -62,7 +62,7 @@ class State(ABC):
     """
 
     per_look: ClassVar[int] = 1
-    tracker: Any  # a Tracker, of the kind of the subclass
+    best: Any  # a Tracker, of the kind of the subclass
 
     def __init__(
         self,
@@ -101,21 +101,6 @@ class State(ABC):
         self._fixed_unit = plan.unit is not None
         self.shifts = problem.free and algorithm.bias is Bias.SHIFT
 
-    @property
-    def lower(self) -> float:
-        """The best lower bound so far."""
-        return self.tracker.lower
-
-    @property
-    def upper(self) -> float:
-        """The best upper bound so far."""
-        return self.tracker.upper
-
-    @property
-    def gap(self) -> float:
-        """Relative gap of the best bounds."""
-        return self.tracker.gap
-
     @cached_property
     def line(self) -> np.ndarray:
         """All rows in the order of the data."""
@@ -138,7 +123,7 @@ class State(ABC):
     def handed_to(self, algorithm: Any) -> Self:
         """Return the run of another algorithm on the same task, with the best points and the counts of this one."""
         other = type(self)(self.task, algorithm, self.tol, self.rng, self.interrupted)  # pyright: ignore
-        other.tracker = self.tracker
+        other.best = self.best
         other.presentations, other.steps = self.presentations, self.steps
         return other
 
@@ -258,9 +243,9 @@ class State(ABC):
             refresh(self.h)
         score_rows(self.h, self.line, self.scores)
         self.presentations += self.n
-        last = self.gap
+        last = self.best.gap
         self._bounds()
-        self._idle = 0 if self.gap < BETTER * last else self._idle + 1
+        self._idle = 0 if self.best.gap < BETTER * last else self._idle + 1
         if self.shifts:
             # a proximal-point step in b: the bias coordinate of the augmented problem becomes a shift of all scores
             step = self.rho * self.h.space.vector.w[-1]
@@ -280,7 +265,7 @@ class State(ABC):
                 return np.inf
             return self.problem.gap(float(self.scores[: order.size].min()) / length, length / total)
         more = objective_gap(h, order, self.scores, self.unit) / self.unit / self.unit
-        return self.problem.gap(self.lower, self.lower + more)
+        return self.problem.gap(self.best.lower, self.best.lower + more)
 
     # calls of the engine
 
