@@ -17,7 +17,7 @@ zero in the huge columns, and its dual value bounds the optimum. It need not be 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -26,7 +26,9 @@ import scipy.sparse as sp
 from ..numerics.sums import Compensated, Plain, _two_product
 from ..problem.problem import Problem
 from .bounds import EPS, ordinary_limit
-from .sample import Sample
+
+if TYPE_CHECKING:
+    from .sample import Sample
 
 _linalg: Any = scipy.linalg  # its annotations speak of every case at once
 # Share of a huge column's least size from which other columns cancel with the huge ones: to require it costs little,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,8 +14,10 @@ from ..kernels.functions import Kernel, Linear
 from ..numerics.sparse_columns import Columns
 from ..numerics.sums import Plain, parts
 from ..problem.problem import Problem
-from .bounds import Bounds
 from .certificate import Certificate, Fingerprint
+
+if TYPE_CHECKING:
+    from .bounds import Bounds
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..algorithms import DualCoordinateDescent
 from ..algorithms.batch.kernel_rows import KernelRows
+from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.programs import Program
 from ..certificates.expansions import KernelPoint
 from ..certificates.gram import KernelSample
@@ -21,14 +21,14 @@ from ..numerics.stop_check import StopCheck
 from ..problem.problem import Problem
 from ..problem.status import Status
 from . import gram_exact
-from .certifier import ROUNDING, Certifier, Incumbent
+from .certifier import Certifier, Incumbent
 from .exact import NEARLY, ends_at_tol, finish, is_small
 from .gram_run import GramRun
-from .presolve import Point, PresolveStep, ScaledUnits, distinct_rows_of
-from .report import Job, KernelJob, Report, Solution, Stopping
+from .presolve import PresolveStep, ScaledUnits, distinct_rows_of
+from .report import Job, KernelJob, Point, Report, Solution, Stopping
 from .run import Run
 from .schedules import SCHEDULES
-from .tracker import Primal
+from .tracker import ROUNDING, Primal
 
 if TYPE_CHECKING:
     from .policy import Stage

@@ -18,14 +18,13 @@ from ..data.task import Task
 from ..numerics.norms import norm
 from ..numerics.sums import Compensated
 from ..problem.problem import CROSSED, Problem, contradict
+from .tracker import ROUNDING
 
 if TYPE_CHECKING:
     from .deadline import Deadline
-    from .presolve import Point, PresolveStep
+    from .presolve import PresolveStep
+    from .report import Point
 
-# Relative difference of two bounds that is rounding of compensated sums: of two points as good as that, the later one
-# has more correct digits of w.
-ROUNDING = 1e-12
 # Share of `tol` that counts as rounding where the optimality conditions hold, for every COLUMNS columns: scores are
 # sums of that many terms, and sums with more digits take longer than everything else.
 SHARE, COLUMNS = 1e-6, 1000

@@ -22,12 +22,12 @@ from ..data.units import attempts
 from ..numerics.sums import Compensated
 from ..problem.status import Status
 from .attempt import EXACT, PROVES, STOPPED, Attempt, RowAttempt
-from .certifier import ROUNDING, CertifiedPoint, Incumbent, rank
+from .certifier import CertifiedPoint, Incumbent, rank
 from .exact import is_small
 from .policy import CONDITIONS, Stage, fallback, stages
-from .presolve import Point
-from .report import Job, Report, Solution
+from .report import Job, Point, Report, Solution
 from .small_dense import small_dense_rows, solve_small_dense
+from .tracker import ROUNDING
 
 
 def solve(job: Job) -> Solution:

@@ -10,15 +10,15 @@ import numpy as np
 from ..algorithms.batch.active_set import Point as Candidate
 from ..algorithms.batch.active_set import candidates
 from ..algorithms.batch.quadratic_program import OutOfTime, Quadratic, quadratics
-from ..data.rows import Patterns
-from ..numerics.sums import Plain
+from ..numerics.sums import Compensated, Plain
 from ..problem.intercept import best_intercept
-from ..problem.problem import Problem
-from .certifier import Certifier, lacks_time_for_digits
-from .presolve import Point
+from .report import Point
 from .tracker import Primal
 
 if TYPE_CHECKING:
+    from ..data.rows import Patterns
+    from ..problem.problem import Problem
+    from .certifier import Certifier
     from .run import Run
 
 # Problems up to these sizes are small: rows, and floating-point operations, rows x (smaller side)^2, of one
@@ -102,10 +102,9 @@ def _adopt(qp: Quadratic, candidate: Candidate, run: Run, certifier: Certifier, 
         return False
     rounding = exact if candidate.settled else None
     for v, bias in [(w, b)] if candidate.near else _primal_points(run, w, b, rounding):
-        if lacks_time_for_digits(certifier.deadline.can_afford, run.patterns.entries):
-            asked = run.tol
-        else:
-            asked = NEARLY * run.tol if candidate.near else exact
+        asked = NEARLY * run.tol if candidate.near else exact
+        if not certifier.deadline.can_afford(Compensated.SECONDS * run.patterns.entries):
+            asked = run.tol  # no time for the digits of a smaller gap
         certificate = certifier.certify_and_keep(Point(v, bias, alpha), max(asked, 10.0 * exact))
         rounding_gap = exact if candidate.settled else 0.0
         run.best.adopt(Primal(v, bias), alpha, certificate.lower, certificate.upper, rounding_gap)

@@ -10,10 +10,9 @@ from ..algorithms.batch.active_set import candidates
 from ..algorithms.batch.cholesky import low_rank_factor
 from ..algorithms.batch.quadratic_program import quadratic
 from ..certificates.gram import KernelSample
-from .certifier import ROUNDING
 from .exact import FEW_FLOPS, NEAR_ENOUGH, NEXT_TO_NONE
 from .exact import FEW_ROWS as FEW_FACTORED_ROWS
-from .tracker import GramTracker
+from .tracker import ROUNDING, GramTracker
 
 # Rows up to which the exact stage takes the eigenvalues of the whole Gram matrix, which cost O(n^3); of more rows it
 # needs few features, or a factor of low rank.

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..algorithms import Algorithm, Decomposition
+from ..algorithms.base import Algorithm
+from ..algorithms.batch.decomposition import Decomposition
 from ..algorithms.batch.kernel_rows import add_rows
 from ..data.rows import KernelPatterns
 from ..data.task import GramTask

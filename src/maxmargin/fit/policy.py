@@ -12,21 +12,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from ..algorithms import (
-    IMA,
-    PUMMA,
-    Algorithm,
+from ..algorithms.base import Algorithm
+from ..algorithms.batch.decomposition import Decomposition
+from ..algorithms.batch.generation import linear_points
+from ..algorithms.batch.sifting import PROXIMAL
+from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
+from ..algorithms.online.ima import IMA
+from ..algorithms.online.pumma import PUMMA
+from ..algorithms.programs import (
     BarrierPath,
-    Decomposition,
-    DualCoordinateDescent,
     InteriorPoint,
     LinearProgram,
     Newton,
+    NoSeparator,
     ProximalPoint,
 )
-from ..algorithms.batch.generation import linear_points
-from ..algorithms.batch.sifting import PROXIMAL
-from ..algorithms.programs import NoSeparator
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..problem.problem import Problem

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
@@ -21,17 +21,10 @@ from ..data.rows import Patterns
 from ..data.task import Task
 from ..data.units import Units
 from ..problem.problem import Problem
+from .report import Point as Point
 
 if TYPE_CHECKING:
     from .report import Job
-
-
-class Point(NamedTuple):
-    """A primal-dual point of a task."""
-
-    w: np.ndarray
-    b: float
-    alpha: np.ndarray
 
 
 class PresolveStep(Protocol):

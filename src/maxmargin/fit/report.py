@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..certificates.certificate import Certificate
-from ..certificates.sample import Sample
-from ..certificates.verdicts import Verdict
-from ..data.task import Task
-from ..engine.order import Source
-from ..problem.problem import Problem
-from ..problem.status import Status
-from .deadline import Deadline
-
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..algorithms import Algorithm, Decomposition
+    from ..certificates.certificate import Certificate
+    from ..certificates.sample import Sample
+    from ..certificates.verdicts import Verdict
+    from ..data.task import Task
+    from ..engine.order import Source
+    from ..problem.problem import Problem
+    from ..problem.status import Status
+    from .deadline import Deadline
     from .policy import Choice
     from .presolve import SelectedRows
+
+
+class Point(NamedTuple):
+    """A primal-dual point of a task."""
+
+    w: np.ndarray
+    b: float
+    alpha: np.ndarray
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms import Algorithm
+from ..algorithms.base import Algorithm
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..engine.order import Source

@@ -8,15 +8,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache, cached_property
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ..algorithms import Algorithm, Bias, Decomposition, Facts, Perceptron
+from ..algorithms.base import Algorithm, Bias, Facts
+from ..algorithms.online.perceptron import Perceptron
 from ..engine.order import Source, shuffled
 from ..engine.state import BIAS, NORM2, Unscaled, Weight, refresh
 from ..engine.sweep import batches, begin, movable_rows, objective_gap, repeat, score_rows, shrinking_sweeps
 from ..problem.problem import alike
+
+if TYPE_CHECKING:
+    from ..algorithms.batch.decomposition import Decomposition
 
 # Passes, or entries, of the Perceptron run that bounds the margin from below; the larger of both. More give a tighter
 # bound, which spares the rules that ask for it steps.

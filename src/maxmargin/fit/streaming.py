@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..algorithms import Algorithm, Bias, Facts
-from ..algorithms.base import PerceptronLike
+from ..algorithms.base import Algorithm, Bias, Facts, PerceptronLike
 from ..data.rows import Patterns
 from ..engine.state import BIAS, FACTOR, INVERSE, SCALE, Motion
 from ..engine.stream import (

@@ -6,19 +6,24 @@ a product with the rows; on rows of a kernel w is known by the scores of all row
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..data.task import Task
 from ..numerics.norms import norm
 from ..numerics.sums import Plain
 from ..problem.intercept import best_intercept, best_multiple_and_intercept
 from ..problem.problem import Problem
 
+if TYPE_CHECKING:
+    from ..data.task import Task
+
 # A pair of points is kept together unless the best halves of two pairs leave less than this share of its gap: a
 # smaller improvement is no reason to take its two points from different iterates.
 APART = 0.9
+# Relative difference of two bounds that is rounding of compensated sums: of two points as good as that, the later one
+# has more correct digits of w.
+ROUNDING = 1e-12
 
 
 class Primal(NamedTuple):
