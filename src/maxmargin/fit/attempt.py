@@ -239,20 +239,16 @@ class RowAttempt(Attempt):
         return stopped
 
     def report(self) -> None:
-        self._prove_candidate()
-        super().report()
-
-    def _prove_candidate(self) -> None:
-        """Certify a point that its solver expects to be good enough; else evaluate it like any other."""
         run, tol = self.run, self.stopping.tol
-        if run.candidate is None:
-            return
-        (w, b, alpha), run.candidate = run.candidate, None
-        certificate = self.certifier.certify_and_keep(Point(w, b, alpha), tol)
-        if certificate.gap <= NEARLY * tol:
-            run.best.adopt(Primal(w, b), alpha, certificate.lower, certificate.upper, 0.0)
-        else:
-            run.evaluate(w, b, alpha)
+        if run.candidate is not None:
+            # a point that its solver expects to be good enough; else it is evaluated like any other
+            (w, b, alpha), run.candidate = run.candidate, None
+            certificate = self.certifier.certify_and_keep(Point(w, b, alpha), tol)
+            if certificate.gap <= NEARLY * tol:
+                run.best.adopt(Primal(w, b), alpha, certificate.lower, certificate.upper, 0.0)
+            else:
+                run.evaluate(w, b, alpha)
+        super().report()
 
     def _report(self, name: str, reason: str) -> None:
         """Report the incumbent: running bounds in the caller's units, certified ones in others."""
@@ -271,29 +267,21 @@ class RowAttempt(Attempt):
 
     def solution(self, status: Status) -> Solution:
         """Return the best point with its certificate, and the status that these allow."""
-        if status in STOPPED and self._has_no_model():
-            self._one_pass()
-        run, tol = self.run, self.stopping.tol
-        w, b, alpha, certificate = self.certifier.final(Point(*run.best.primal, run.best.alpha), tol)
+        best, tol = self.run.best, self.stopping.tol
+        nothing = not best.primal.w.any() or (not self.problem.hard and best.gap == np.inf)
+        if status in STOPPED and self.problem.euclidean and nothing and best.gap > tol:
+            # a pass of dual coordinate descent makes a model
+            self.run = self.run.handed_to(DualCoordinateDescent())
+            self.run.passes(1)
+            self.run.score_rows()
+            self.rounds += 1
+            self._report(self.run.algorithm.name, "nothing was found in time: one pass over the rows")
+        w, b, alpha, certificate = self.certifier.final(Point(*best.primal, best.alpha), tol)
         if self.certifier.cut_short and not certificate.gap <= tol and status in ENDED:
             status = self.stopping.deadline.status() or Status.MAX_TIME
         finite = np.isfinite(w).all() and np.isfinite(b)
         status = proved_status(status, self.problem, certificate, tol, finite)
         return Solution(w, b, alpha, status, self.rounds, self.history, certificate)
-
-    def _has_no_model(self) -> bool:
-        """Return whether nothing was found where a pass of dual coordinate descent makes a model."""
-        run = self.run
-        if not run.problem.euclidean or run.best.gap <= run.tol:
-            return False
-        return not run.best.primal.w.any() or (not run.problem.hard and run.best.gap == np.inf)
-
-    def _one_pass(self) -> None:
-        self.run = self.run.handed_to(DualCoordinateDescent())
-        self.run.passes(1)
-        self.run.score_rows()
-        self.rounds += 1
-        self._report(self.run.algorithm.name, "nothing was found in time: one pass over the rows")
 
 
 class GramAttempt(Attempt):

@@ -155,8 +155,12 @@ class Certifier:
 
     def final(self, point: Point, tol: float) -> CertifiedPoint:
         """Return the last point with its certificate; with other units the best of all that were certified."""
-        kept = (found for known, found in self._certified if _is_same(known, point))
-        last = next(kept, None) or self.certify(point, tol)
+        kept = [
+            found
+            for known, found in self._certified
+            if known.w is point.w and known.alpha is point.alpha and known.b == point.b
+        ]
+        last = kept[0] if kept else self.certify(point, tol)
         if self.same_problem:
             return last
         candidates = [last, *(found for _, found in self._certified)]
@@ -184,7 +188,3 @@ def rounding_gap(entries: int, columns: int, tol: float) -> float:
 def lacks_time_for_digits(affords: Callable[[float], bool], entries: int) -> bool:
     """Return whether the deadline leaves no time to certify in extended precision."""
     return not affords(Compensated.SECONDS * entries)
-
-
-def _is_same(one: Point, other: Point) -> bool:
-    return one.w is other.w and one.alpha is other.alpha and one.b == other.b

@@ -56,34 +56,47 @@ IDLE, BETTER = 200, 0.999
 
 
 def plain(run: State) -> Iterator[None]:
-    """Full passes until one makes no step. Looks, each as dear as a pass, come at doubling distances."""
-    between = 1
-    run.begin()
-    while True:
-        steps = run.passes(between)
-        run.score_rows()
-        if steps == 0:
-            run.advance()
-        yield
-        between = _more(between, run)
+    """Full passes until one makes no step."""
+    return _looks(run, run.passes)
 
 
 def active_set(run: State) -> Iterator[None]:
     """The PUMMA paper, section 5.1: a full pass, then passes over those that made a step until none of them does."""
-    room, between, most = run.patterns.room(), 1, _most_between(run)
-    run.begin()
-    while True:
+    room, most = run.patterns.room(), _most_between(run)
+
+    def visit(passes: int) -> int:
         steps, before = 0, run.presentations
-        for _ in range(between):
+        for _ in range(passes):
             steps = _sweep_and_narrow(run, room, most)
             # sets that do not empty are long, however few their rows
             if steps == 0 or run.interrupted() or run.presentations - before > most:
                 break
+        return steps
+
+    return _looks(run, visit)
+
+
+def _looks(run: State, visit: Callable[[int], int]) -> Iterator[None]:
+    """Visit rows until none makes a step. Looks, each as dear as a pass, come at doubling distances.
+
+    Parameters
+    ----------
+    run : State
+    visit : callable
+        Makes so many full passes at most; returns the steps of the last.
+    """
+    passes = 1
+    run.begin()
+    while True:
+        steps = visit(passes)
         run.score_rows()
         if steps == 0:
             run.advance()
         yield
-        between = _more(between, run)
+        # twice as many passes, where they are short and looks are not steps themselves
+        most = _most_between(run) // run.n
+        most = min(most, PASSES) if run.algorithm.shuffle else most
+        passes = 1 if run.shifts else max(1, min(2 * passes, most))
 
 
 def increments(run: State) -> Iterator[None]:
@@ -161,10 +174,11 @@ def _start2(run: State) -> float:
 
 def _margins(run: State) -> tuple[float, float]:
     """Return the best bounds so far on the largest margin, own coordinates included: J = 1 / (2 Gamma^2)."""
+    best = run.best
     if run.problem.hard:
-        return run.best.lower, run.best.upper
-    low = (2.0 * run.best.upper) ** -0.5 if run.best.upper > 0.0 else np.inf
-    return low, (2.0 * run.best.lower) ** -0.5 if run.best.lower > 0.0 else np.inf
+        return best.lower, best.upper
+    low, high = ((2.0 * value) ** -0.5 if value > 0.0 else np.inf for value in (best.upper, best.lower))
+    return low, high
 
 
 def _balance_classes(run: State) -> float:
@@ -182,13 +196,6 @@ def _balance_classes(run: State) -> float:
 def _most_between(run: State) -> int:
     """Return the most rows presented between two looks."""
     return max(BETWEEN, run.per_look * run.n)
-
-
-def _more(between: int, run: State) -> int:
-    """Return the passes until the next look: twice as many, where they are short and looks are not steps themselves."""
-    most = _most_between(run) // run.n
-    most = min(most, PASSES) if run.algorithm.shuffle else most
-    return 1 if run.shifts else max(1, min(2 * between, most))
 
 
 def gap_driven(run: State) -> Iterator[None]:
