@@ -1,4 +1,4 @@
-"""The state of a solver on rows of data, and the bounds of the points that its scores give at p = 2."""
+"""The state of a solver on rows of data: where it begins, and the evaluation of its points in any norm."""
 
 from __future__ import annotations
 
