@@ -1,13 +1,13 @@
-"""The hinge loss as planes from below: the model of the cutting-plane methods.
+"""Cutting planes: the hinge loss modelled from below by planes.
 
-The loss R(w) = sum c_i max(0, 1 - m_i), least over the intercept where that is free, is convex. A plane touches it
-at some w: with theta_i = 1 where m_i < 1, 0 where m_i > 1 (and in between on ties, such that a free
-intercept feels no force), R(v) >= h - g.v with h = sum c_i theta_i and g = sum c_i theta_i y_i x_i. The model is
-the largest of these and of zero. The least of 1/2 |w|^2 + model is that of its dual,
+The loss R(w) = sum c_i max(0, 1 - m_i), minimised over the intercept where that is free, is convex. A plane touches it
+at some w: with theta_i = 1 where m_i < 1, 0 where m_i > 1 (and in between at m_i = 1, such that the derivative in a
+free intercept is zero), R(v) >= h - g.v with h = sum c_i theta_i and g = sum c_i theta_i y_i x_i. The model is the
+maximum of these planes and of zero. The minimum of 1/2 |w|^2 + model is that of its dual,
 
     maximise h'a - 1/2 |sum a_p g_p|^2,   a >= 0,  sum a = 1   (zero being a plane too),
 
-so that w = sum a_p g_p, and alpha_i = c_i sum a_p theta_pi are dual weights within their caps.
+so that w = sum a_p g_p, and alpha_i = c_i sum a_p theta_pi are dual variables within their caps.
 """
 
 from __future__ import annotations
@@ -24,15 +24,19 @@ from ...numerics.sums import Plain
 from ...problem.problem import Problem
 from ..base import Algorithm, Bias, Facts, Plan, is_number, require
 
-_linalg: Any = scipy.linalg  # its annotations speak of every case at once
+_linalg: Any = scipy.linalg  # whose annotations are unions of all cases
 
-# the proximal step's weight, as a share of the largest |g / h|^2: planes of which one is a mean are told apart
+# Weight of the proximal term of the model's dual, as a share of the largest |g / h|^2: planes that are means of others
+# stay distinct, and the digits that it costs are regained by steps in turn.
 RIDGE = 1e-11
-FLOOR = 1e-8  # and, where patterns cancel, as a share of 1 / the largest h
-SAME, FARTHEST = 1e-12, 1e4  # of a line: points that are nearer are one, and the direction has so many digits
-REFINE = 2  # corrections of a linear solution
-STEPS, CLOSE = 6, 1e-10  # most proximal steps in a turn, and the relative gap of the model at which they end
-ROUNDING = 1e-13  # share of the largest height by which a plane must rise above the model to count
+FLOOR = 1e-8  # the same where slopes cancel, as a share of 1 / the largest h
+# Line search: distance, relative to |w|, of points that are one; and the longest step, in lengths of the direction,
+# whose digits end there.
+SAME, FARTHEST = 1e-12, 1e4
+REFINEMENTS = 2  # of a linear solution: large terms cancel in the level, and each regains digits
+# Proximal steps at most for one model, and its relative gap at which they end; 1 or 2 are usual.
+STEPS, CLOSE = 6, 1e-10
+ROUNDING = 1e-13  # share of the largest height by which a plane must exceed the model to count
 
 
 @dataclass(frozen=True)
@@ -104,35 +108,35 @@ class CuttingPlane(Algorithm):
 
 
 class NextPlane(NamedTuple):
-    """Where the next plane touches the loss.
+    """The point at which the next plane touches the loss.
 
     Attributes
     ----------
     mu : float or None
-        OCAS: the best point moves along the line to the model's minimiser, and the plane touches `mu` of the way from
-        it there. None, SVMperf: both are at the minimiser.
+        OCAS: the best point moves along the line through the model's minimiser, and the plane touches at the share `mu`
+        of the way from it to there. None, SVMperf: both are at the minimiser.
     """
 
     mu: float | None
 
     def better(self, loss: Hinge, best: Point, new: Point) -> Point:
-        """Return the best point, once the model is least at `new`."""
+        """Return the best point, given the minimiser `new` of the model."""
         return new if self.mu is None else loss.between(best, new, loss.least(best, new))
 
     def touch(self, loss: Hinge, best: Point, new: Point) -> Point:
-        """Return where the plane touches."""
+        """Return the point at which the plane touches."""
         return new if self.mu is None else loss.between(best, new, self.mu)
 
 
 class Turns(NamedTuple):
-    """How near the bounds have to be at the end, and how many turns a plane may stay without weight."""
+    """The distance of the bounds at the end, and the turns that a plane may stay without weight."""
 
     near: float
     idle: int
 
 
 class Point(NamedTuple):
-    """A place, and what every row scores there.
+    """A primal point with its scores.
 
     Attributes
     ----------
@@ -150,7 +154,18 @@ class Point(NamedTuple):
 
 
 class Plane(NamedTuple):
-    """R(v) >= height - slope.v; theta is kept as bits, and apart where it is a fraction."""
+    """R(v) >= height - slope.v.
+
+    Attributes
+    ----------
+    height : float
+    slope : ndarray
+    wrong : ndarray of uint8
+        theta as bits, which a plane for each of 1e6 rows can afford.
+    tied : ndarray of int
+        The rows whose theta is the fraction `share`.
+    share : float
+    """
 
     height: float
     slope: np.ndarray
@@ -159,14 +174,14 @@ class Plane(NamedTuple):
     share: float
 
     def theta(self, n: int) -> np.ndarray:
-        """How far each row is counted in."""
+        """Return theta, of shape (n,)."""
         theta = np.unpackbits(self.wrong, count=n).astype(float)
         theta[self.tied] = self.share
         return theta
 
 
 class Hinge:
-    """The loss of one problem.
+    """The hinge loss of one problem.
 
     Parameters
     ----------
@@ -176,7 +191,7 @@ class Hinge:
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,), positive
     intercept : callable
-        The best free intercept for scores w.x_i.
+        Returns the best free intercept for scores w.x_i.
     """
 
     def __init__(
@@ -191,29 +206,31 @@ class Hinge:
         self.caps = problem.caps(weights)
 
     def at(self, w: np.ndarray, z: np.ndarray) -> Point:
-        """The point with these scores, its intercept the best one."""
+        """Return the point with these scores and the best intercept."""
         return Point(w, z, self._intercept(z) if self.problem.free else 0.0)
 
     def between(self, one: Point, two: Point, k: float) -> Point:
-        """The point k of the way from one to two; k may be above 1."""
+        """Return the point one + k (two - one); k may be above 1."""
         return self.at(one.w + k * (two.w - one.w), one.z + k * (two.z - one.z))
 
     def value(self, point: Point) -> float:
-        """The objective."""
+        """Return the objective."""
         margins = self.y * (point.z + point.b)
         return 0.5 * float(point.w @ point.w) + float(self.caps @ np.maximum(1.0 - margins, 0.0))
 
     def plane(self, point: Point) -> Plane:
-        """The plane that touches the loss at this point."""
+        """Return the plane that touches the loss at this point."""
         y, caps, problem = self.y, self.caps, self.problem
         tied, share = np.zeros(0, np.intp), 0.0
-        if problem.free:  # the intercept is best where some row has a margin of exactly one, or nothing pulls
-            kink = y - point.z
-            wrong = np.where(y > 0.0, kink > point.b, kink < point.b)
-            pull = float(caps[wrong] @ y[wrong])
-            tied = np.flatnonzero((kink == point.b) & (y * pull < 0.0))
+        if (
+            problem.free
+        ):  # at the best intercept some row has a margin of exactly one, or the derivative is zero
+            breakpoint = y - point.z
+            wrong = np.where(y > 0.0, breakpoint > point.b, breakpoint < point.b)
+            derivative = float(caps[wrong] @ y[wrong])
+            tied = np.flatnonzero((breakpoint == point.b) & (y * derivative < 0.0))
             total = float(caps[tied].sum())
-            share = min(abs(pull) / total, 1.0) if total > 0.0 else 0.0
+            share = min(abs(derivative) / total, 1.0) if total > 0.0 else 0.0
         else:
             wrong = y * point.z < 1.0
         theta = wrong.astype(float)
@@ -225,10 +242,10 @@ class Hinge:
         return Plane(float(alpha.sum()), slope, np.packbits(wrong), tied, share)
 
     def least(self, one: Point, two: Point) -> float:
-        """The k in [0, FARTHEST] for which the objective is least on the line from one through two.
+        """Return the k in [0, FARTHEST] of least objective on the line from one through two.
 
-        Exact, by sorting its kinks: its slope at k is w.v + k |v|^2, v being the direction, less what each row
-        that is wrong gains; every kink ahead adds to it.
+        Exact, by sorting the breakpoints: with the direction v the slope at k is w.v + k |v|^2 minus the costs of rows
+        with m_i < 1 times the change of their margins, and it rises at every breakpoint.
         """
         margins = self.y * (one.z + one.b)
         gain = self.y * (two.z + two.b) - margins
@@ -239,20 +256,20 @@ class Hinge:
         wrong = (margins < 1.0) | ((margins == 1.0) & (gain < 0.0))
         slope = float(one.w @ v) - float(self.caps[wrong] @ gain[wrong])
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            kinks = (1.0 - margins) / gain
-        ahead = np.flatnonzero((kinks > 0.0) & np.isfinite(kinks))
-        ahead = ahead[np.argsort(kinks[ahead])]
-        kinks, rise = kinks[ahead], np.cumsum(self.caps[ahead] * np.abs(gain[ahead]))
-        up = slope + rise + square * kinks >= 0.0  # right of each kink
-        j = int(np.argmax(up)) if up.any() else kinks.size
+            breakpoints = (1.0 - margins) / gain
+        ahead = np.flatnonzero((breakpoints > 0.0) & np.isfinite(breakpoints))
+        ahead = ahead[np.argsort(breakpoints[ahead])]
+        breakpoints, rise = breakpoints[ahead], np.cumsum(self.caps[ahead] * np.abs(gain[ahead]))
+        up = slope + rise + square * breakpoints >= 0.0  # right of each breakpoint
+        j = int(np.argmax(up)) if up.any() else breakpoints.size
         before = slope + (rise[j - 1] if j else 0.0)
         k = -before / square
-        k = min(k, float(kinks[j])) if j < kinks.size else k
+        k = min(k, float(breakpoints[j])) if j < breakpoints.size else k
         return min(max(k, 0.0), FARTHEST)
 
 
 class Model:
-    """Planes, and the point where 1/2 |w|^2 + the largest of them is least.
+    """Planes, and the minimiser of 1/2 |w|^2 + their maximum.
 
     Parameters
     ----------
@@ -274,17 +291,17 @@ class Model:
 
     @property
     def heights(self) -> np.ndarray:
-        """h of every plane."""
+        """The heights of all planes."""
         return np.array([plane.height for plane in self.planes])
 
     def rises(self, plane: Plane, w: np.ndarray) -> bool:
-        """Is this plane above the model at w, by more than rounding?"""
+        """Return whether this plane exceeds the model at w by more than rounding."""
         heights = self.heights
         size = ROUNDING * max(plane.height, float(heights.max()))
         return plane.height - float(plane.slope @ w) > float((heights - self._slopes @ w).max()) + size
 
     def add(self, plane: Plane) -> None:
-        """Raise the model to this plane."""
+        """Add a plane to the model."""
         products = self._slopes @ plane.slope
         self.planes.append(plane)
         self.added += 1
@@ -297,7 +314,7 @@ class Model:
         self._gram = gram
 
     def least(self) -> tuple[np.ndarray, np.ndarray]:
-        """(w, dual weights) where the model's objective is least; planes that were idle for long are dropped."""
+        """Minimise the model; return (w, dual variables) and drop planes without weight for more than `idle` turns."""
         heights = self.heights
         for _ in range(STEPS):
             self.a = least_on_simplex(self._gram, heights, self.a)
@@ -321,12 +338,18 @@ class Model:
 
 
 def least_on_simplex(gram: np.ndarray, heights: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """A proximal step from `start` towards the a >= 0 of sum one for which 1/2 a' gram a - heights'a is least.
+    """Return a proximal step from `start` to the minimiser of 1/2 a' gram a - heights'a over the simplex.
 
-    Active sets: solve on the support; where that leaves the simplex, go as far as it reaches and leave out what has
-    become zero; else take in the plane that promises most. Every turn lowers the value, so that no support comes
-    twice. Planes are divided by their heights, which makes them patterns with a margin of one; the first is
-    zero, and takes what the others leave.
+    A primal active-set method: solve on the support; where that leaves the simplex, stop at its boundary and drop what
+    became zero; else add the plane of the most negative reduced cost. Every turn lowers the value, so that no support
+    comes twice. Planes are divided by their heights, which makes them rows with a margin of one; the first is zero, and
+    its coefficient is the rest to a sum of one.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (k, k)
+        Products of the slopes.
+    heights, start : ndarray of shape (k,)
     """
     h = np.append(1.0, heights[1:])
     G = gram / h / h[:, None]
@@ -353,7 +376,7 @@ def least_on_simplex(gram: np.ndarray, heights: np.ndarray, start: np.ndarray) -
             with np.errstate(divide="ignore", invalid="ignore"):
                 steps = np.where(z < 0.0, inside / (inside - z), np.inf)
             t = float(steps.min())
-            if t == 0.0:  # rounding alone has called the last one in
+            if t == 0.0:  # the last one was added by rounding alone
                 break
             moved = np.maximum(inside + t * (z - inside), 0.0)
             moved[steps <= t] = 0.0
@@ -365,7 +388,7 @@ def least_on_simplex(gram: np.ndarray, heights: np.ndarray, start: np.ndarray) -
 
 
 def _solve_on(G: np.ndarray, q: np.ndarray, r: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, float]:
-    """(z, level) with G z - q + level r = 0 on the support, and r'z = 1; the zero plane has no level."""
+    """Return (z, level) with G z - q + level r = 0 on the support and r'z = 1; level is 0 with the zero plane in it."""
     planes = used > 0
     p, z, level = used[planes], np.zeros(used.size), 0.0
     if p.size:
@@ -373,7 +396,7 @@ def _solve_on(G: np.ndarray, q: np.ndarray, r: np.ndarray, used: np.ndarray) -> 
         factor = _linalg.cho_factor(part, check_finite=False)
         y = _linalg.cho_solve(factor, r, check_finite=False)
         found = np.zeros(p.size)
-        for _ in range(1 + REFINE):  # x and level y may be huge, and cancel
+        for _ in range(1 + REFINEMENTS):  # x and level y may be huge, and cancel
             x = _linalg.cho_solve(factor, q[p] - part @ found - level * r, check_finite=False)
             length = float(r @ y)
             more = (float(r @ (found + x)) - 1.0) / length if planes.all() and length > 0.0 else 0.0

@@ -156,8 +156,8 @@ class Iterate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Look:
-    """An iterate with what it takes to measure it.
+class Residuals:
+    """An iterate with its products and the residuals of the optimality conditions.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ class Look:
     apart: np.ndarray
 
 
-def iterates(system: System, interrupted: Callable[[], bool] = lambda: False) -> Iterator[Look]:
+def iterates(system: System, interrupted: Callable[[], bool] = lambda: False) -> Iterator[Residuals]:
     """Yield the start and the iterate after every step, until steps are too short or it is time to stop.
 
     Parameters
@@ -195,7 +195,7 @@ def iterates(system: System, interrupted: Callable[[], bool] = lambda: False) ->
     point = Iterate(x, np.abs(signs) * a * u / x, np.zeros(system.regular.size))  # all products are equal
     pairs = np.count_nonzero(signs)
     for _ in range(MAX_STEPS):
-        look = _look(system, point, signs)
+        look = _residuals(system, point, signs)
         yield look
         if interrupted() or not 0.0 < point.complementarity < np.inf:
             return
@@ -216,7 +216,7 @@ def iterates(system: System, interrupted: Callable[[], bool] = lambda: False) ->
         point = point.moved(t, step)
 
 
-def _step(look: Look, signs: np.ndarray, change: np.ndarray, solve: Solve) -> Iterate:
+def _step(look: Residuals, signs: np.ndarray, change: np.ndarray, solve: Solve) -> Iterate:
     """Return Newton's step from an iterate: residuals to 0, and the products x s changed by `change`, linearised."""
     x, s, _ = look.point
     da, dz = solve((signs * change / x).sum(axis=0) - look.gradient, -look.apart)
@@ -224,13 +224,13 @@ def _step(look: Look, signs: np.ndarray, change: np.ndarray, solve: Solve) -> It
     return Iterate(dx, (change - s * dx) / x, dz)
 
 
-def _look(system: System, point: Iterate, signs: np.ndarray) -> Look:
+def _residuals(system: System, point: Iterate, signs: np.ndarray) -> Residuals:
     """Return the residuals at a point."""
     x, s, z = point
     scores, made = system.scores(z), system.combine(x[0])
     gradient = scores + system.D * x[0] - system.q - (signs * s).sum(axis=0)
     apart = system.regular * z - made + system.e
-    return Look(point, scores, made, gradient, apart)
+    return Residuals(point, scores, made, gradient, apart)
 
 
 class DenseSystem(System):
@@ -303,7 +303,7 @@ def interior_point(qp: Quadratic, interrupted: Callable[[], bool] = lambda: Fals
     return best
 
 
-def _error(qp: Quadratic, look: Look) -> tuple[float, bool]:
+def _error(qp: Quadratic, look: Residuals) -> tuple[float, bool]:
     """Return how far an iterate is from optimal, relative, and whether float64 has no more digits of it.
 
     In units of a margin of one: of the hard margin, with dual variables of sum one, that is |w|^2.
@@ -357,7 +357,7 @@ class RowSystem(System):
         rows = np.arange(share.size, dtype=np.uint32)
         return self.blocks.regularised(self.blocks.all_products(share, rows, self.interrupted))
 
-    def reached(self, look: Look, tol: float) -> Reached:
+    def reached(self, look: Residuals, tol: float) -> Reached:
         """Return the point of an iterate in the problem's own units; its gap is inf where it proves nothing."""
         a, D = look.point.a, self.D
         slack = np.maximum(1.0 - look.scores, 0.0)
