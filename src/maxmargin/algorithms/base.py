@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields
 from enum import Enum
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -205,3 +205,13 @@ def require(holds: bool, sentence: str, value: Any) -> None:
 def is_number(value: Any) -> bool:
     """Return whether a value is a finite real number and not a boolean."""
     return isinstance(value, Real) and not isinstance(value, bool) and abs(float(value)) < float("inf")
+
+
+def is_positive(value: Any) -> bool:
+    """Return whether this is a positive, finite number, and no boolean."""
+    return is_number(value) and value > 0.0
+
+
+def is_count(value: Any) -> bool:
+    """Return whether this is a whole number of at least one, and no boolean."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1

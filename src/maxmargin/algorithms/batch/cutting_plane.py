@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ import scipy.linalg
 
 from ...numerics.sums import Plain
 from ...problem.problem import Problem
-from ..base import Algorithm, Bias, Facts, Plan, is_number, require
+from ..base import Algorithm, Bias, Facts, Plan, is_count, is_positive, require
 
 _linalg: Any = scipy.linalg  # whose annotations are unions of all cases
 
@@ -84,17 +83,9 @@ class CuttingPlane(Algorithm):
 
     def __post_init__(self) -> None:
         require(self.variant in ("ocas", "svmperf"), "variant must be 'ocas' or 'svmperf'", self.variant)
-        require(
-            self.eps is None or (is_number(self.eps) and self.eps > 0.0),
-            "eps must be a positive number or None",
-            self.eps,
-        )
-        require(is_number(self.mu) and 0.0 < self.mu <= 1.0, "mu must lie above 0 and be at most 1", self.mu)
-        require(
-            isinstance(self.idle, Integral) and not isinstance(self.idle, bool) and int(self.idle) >= 1,
-            "idle must be a whole number of turns, at least 1",
-            self.idle,
-        )
+        require(self.eps is None or is_positive(self.eps), "eps must be a positive number or None", self.eps)
+        require(is_positive(self.mu) and self.mu <= 1.0, "mu must lie above 0 and be at most 1", self.mu)
+        require(is_count(self.idle), "idle must be a whole number of turns, at least 1", self.idle)
 
     def refuses(self, problem: Problem) -> str | None:
         if problem.hard or problem.loss != "hinge":

@@ -10,7 +10,7 @@ import numpy as np
 from ...engine.jit import record
 from ...engine.state import Scaled
 from ...problem.problem import Problem
-from ..base import Facts, PerceptronLike, Plan, from_two_on, is_number, require
+from ..base import Facts, PerceptronLike, Plan, from_two_on, is_positive, require
 
 # Updates at most that `elapsed` counts one by one: a tenth of a second. Beyond, the bound c sqrt(k) is next to exact.
 EXACTLY = 100_000
@@ -94,17 +94,10 @@ class ALMA(PerceptronLike):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(
-            is_number(self.alpha) and 0.0 < self.alpha <= 1.0,
-            "alpha must lie above 0 and be at most 1",
-            self.alpha,
-        )
-        require(
-            self.B is None or (is_number(self.B) and self.B > 0.0),
-            "B must be a positive number or None",
-            self.B,
-        )
-        require(is_number(self.C) and self.C > 0.0, "C must be a positive number", self.C)
+        share = is_positive(self.alpha) and self.alpha <= 1.0
+        require(share, "alpha must lie above 0 and be at most 1", self.alpha)
+        require(self.B is None or is_positive(self.B), "B must be a positive number or None", self.B)
+        require(is_positive(self.C), "C must be a positive number", self.C)
 
     def other_norm(self, problem: Problem) -> str | None:
         return from_two_on(problem)

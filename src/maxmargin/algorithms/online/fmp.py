@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 from ...engine.jit import record
 from ...engine.state import Motion, Scaled
 from ...problem.problem import Problem
-from ..base import Bias, Facts, PerceptronLike, Plan, is_number, is_squared, require
+from ..base import Bias, Facts, PerceptronLike, Plan, is_number, is_positive, is_squared, require
 
 
 @record
@@ -55,11 +55,8 @@ class NormDescent(PerceptronLike):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(
-            self.constant is None or (is_number(self.constant) and self.constant > 0.0),
-            "constant must be a positive number or None",
-            self.constant,
-        )
+        positive = self.constant is None or is_positive(self.constant)
+        require(positive, "constant must be a positive number or None", self.constant)
 
     def other_norm(self, problem: Problem) -> str | None:
         return None if is_squared(problem) else "norm_power=2"

@@ -7,9 +7,8 @@ from typing import ClassVar, NamedTuple
 
 from ...engine.state import Motion
 from ...problem.problem import Problem
-from ..base import Facts, Plan, is_number, require
+from ..base import Facts, Plan, is_count, is_number, is_positive, require
 from .fmp import NormDescent
-from .pegasos import is_count
 
 # Updates of a call of FMP without alpha or budget: 6,000, with which small sets reach 0.97 to 0.99 of the optimum, and
 # at least 20 for each pattern, so that each has its turn on large sets.
@@ -96,11 +95,8 @@ class IMA(NormDescent):
             "alpha must lie between 0 and 1, or be None",
             self.alpha,
         )
-        require(
-            self.increment is None or (is_number(self.increment) and self.increment > 0.0),
-            "increment must be a positive number or None",
-            self.increment,
-        )
+        positive = self.increment is None or is_positive(self.increment)
+        require(positive, "increment must be a positive number or None", self.increment)
         require(
             self.budget is None or is_count(self.budget),
             "budget must be a whole number of updates, at least 1, or None",

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from ...engine.jit import record
 from ...engine.state import Scaled
-from ..base import Facts, PerceptronLike, Plan, is_number, require
+from ..base import Facts, PerceptronLike, Plan, is_number, is_positive, require
 
 SHARE = 0.1  # of the largest rate that the theorem allows: the bound on the updates grows without limit towards it
 # Margin, in units of R, where the Perceptron run found no separator: small enough for most data, and large enough for
@@ -179,9 +179,9 @@ class FixedDirectionalMargin(PerceptronLike):
 
 def check(beta: float, eta: float | None, epsilon: float = 1.0) -> None:
     """Refuse parameters beyond their ranges."""
-    require(is_number(beta) and beta > 0.0, "beta must be a positive number (in units of R)", beta)
-    require(eta is None or (is_number(eta) and eta > 0.0), "eta must be a positive number or None", eta)
-    require(is_number(epsilon) and epsilon > 0.0, "epsilon must be a positive number", epsilon)
+    require(is_positive(beta), "beta must be a positive number (in units of R)", beta)
+    require(eta is None or is_positive(eta), "eta must be a positive number or None", eta)
+    require(is_positive(epsilon), "epsilon must be a positive number", epsilon)
 
 
 def normalised_plan(

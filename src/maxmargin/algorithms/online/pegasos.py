@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from ...engine.jit import record
 from ...engine.state import Scaled
 from ...problem.problem import Problem
-from ..base import Algorithm, Bias, Facts, Plan, require
+from ..base import Algorithm, Bias, Facts, Plan, is_count, require
 
 
 @record
@@ -120,8 +119,3 @@ class Pegasos(Algorithm):
     def plan(self, facts: Facts) -> Plan:
         rule = SubgradientStep(facts.n / self.k, facts.losses if self.projection else np.inf)
         return Plan(rule=rule, unit=1.0, pace=MiniBatches(self.k, np.inf if self.T is None else self.T))
-
-
-def is_count(value: Any) -> bool:
-    """Return whether this is a whole number of at least one, and no boolean."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
