@@ -142,7 +142,7 @@ class PNormVector(NamedTuple):
         return k * over if k != 0.0 else 1.0
 
     def nearest_on_segment(self, h, i, j, s, r):
-        """Return the k of the same meaning, by a search on the coordinates of patterns i and j, i other than j."""
+        """Return the same k for the p-norm, by a search on the coordinates of patterns i and j, i other than j."""
         z, half = self.scratch, h.scale.to_stored(0.5)
         h.space.put(i, half * h.y[i], z)
         h.space.put(j, half * h.y[j], z)
