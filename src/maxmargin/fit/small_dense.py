@@ -80,7 +80,7 @@ def solve_small_dense(
     Returns
     -------
     point : CertifiedPoint or None
-        The point with the smallest certified gap; None where no iterate is finite.
+        The point with the smallest certified gap; None where no finite iterate was found.
     done : bool
         Whether its gap is as small as required: `tol`, or rounding of the optimum.
     optimal : bool

@@ -40,9 +40,8 @@ SET_SIZE = 2048
 # bounds, or MIN_ENTERING if these are few. With more, rows between their bounds have to leave the set.
 ENTERING_SHARE = 0.25
 MIN_ENTERING = 128
-FIRST_ROWS = (
-    64  # about so many rows of each class form the first working set: at a = 0 all gradients are equal
-)
+# Rows of each class, about, in the first working set: at a = 0 all entries of the gradient are equal.
+FIRST_ROWS = 64
 # A subproblem ends at this share of the violation over all rows: a more exact solution is changed by the next sets.
 SUBPROBLEM_SHARE = 0.01
 STEPS_PER_ROW = 50  # limit on the steps of a subproblem, for each of its rows: it is not interrupted
@@ -223,15 +222,15 @@ def working_set(
     if problem.free:
         top, bottom = float(rising.max(initial=-np.inf)), -float(falling.max(initial=-np.inf))
         violation = top - bottom
-        # An estimate of the intercept: at the optimum -y g equals it for all rows between their bounds. Rows with -y g
-        # below it do not rise, and rows above it do not fall.
+        # An estimate of the intercept: at the optimum -y g equals it for all rows between their bounds. Rising rows are
+        # selected above it, falling rows below it.
         middle = float(ascent[inside].mean()) if free else 0.5 * (top + bottom)
         middle = min(max(middle, bottom), top)
         worst = [largest(rising, middle, entering // 2), largest(falling, -middle, entering // 2)]
     else:
-        lack = np.maximum(rising, falling)
-        violation = float(lack.max(initial=0.0))
-        worst = [largest(lack, LEAST_POSITIVE, entering)]
+        violations = np.maximum(rising, falling)
+        violation = float(violations.max(initial=0.0))
+        worst = [largest(violations, LEAST_POSITIVE, entering)]
     chosen = np.zeros(y.size, dtype=bool)
     chosen[np.concatenate(worst)] = True
     stay = kept[inside[kept] & ~chosen[kept]]

@@ -261,9 +261,7 @@ class SemismoothNewton:
         if updates:
             predict(self.sigma, self.data, self._marks)
         self._clip(frozen)
-        if (
-            refresh and self.values[UNCHANGED] == 1.0
-        ):  # near the end, where rounding errors of the slacks count
+        if refresh and self.values[UNCHANGED] == 1.0:  # near the end: rounding errors of the slacks count
             self.set_slack()
             self._clip(frozen)
             self.values[UNCHANGED] = min(self.values[UNCHANGED], 1.0)

@@ -22,21 +22,8 @@ Z, REGULAR, GRADIENT, DUAL_SUM, DIRECTION, LARGEST, ROOT, INVERSE = range(8)
 # max |g_j|; the gap, and that before the last step; sum alpha_i, sum c_i share_i^2, sum c_i max(0, s_i); g'Rg, z'Rz and
 # v'Rv; the number of active rows; evaluations since the active set changed; max |g_j| at the first iterate of the
 # iteration; and GOES_ON, ENDED or FAILED
-(
-    STEEPNESS,
-    GAP,
-    LAST_GAP,
-    TOTAL,
-    SQUARE,
-    LOSS,
-    GRADIENT2,
-    NORM2,
-    DUAL_NORM2,
-    COUNT,
-    UNCHANGED,
-    FIRST,
-    STATUS,
-) = range(13)
+STEEPNESS, GAP, LAST_GAP, TOTAL, SQUARE, LOSS, GRADIENT2, NORM2, DUAL_NORM2 = range(9)
+COUNT, UNCHANGED, FIRST, STATUS = range(9, 13)
 GOES_ON, ENDED, FAILED = 0.0, 1.0, 2.0
 
 # Curvature of f in a free intercept, as a share of sigma sum c_i, that replaces 0 where no row is active. Smaller, the
@@ -108,23 +95,17 @@ def evaluate_rows(X, w, b, sigma, upper, data, active, places, sums, values):
     Rows are read in blocks that stay in the cache, of the size of the workspace `places`. sums[0] is set to
     sum alpha_i y_i x_i; sums[1] is workspace.
     """
-    y, costs, near, slack, shares, signed = (
-        data[Y],
-        data[COSTS],
-        data[NEAR],
-        data[SLACK],
-        data[SHARE],
-        data[SIGNED],
-    )
+    y, costs, near = data[Y], data[COSTS], data[NEAR]
+    slack, shares, signed = data[SLACK], data[SHARE], data[SIGNED]
     sums[0] = 0.0
     values[TOTAL] = values[SQUARE] = values[LOSS] = values[COUNT] = balance = 0.0
     for first in range(0, y.size, places.size):
         last = min(first + places.size, y.size)
-        rest, c = slack[first:last], signed[first:last]
-        scores(X[first:last], w, rest)
-        slacks(rest, y[first:last], b, rest)
+        s, c = slack[first:last], signed[first:last]
+        scores(X[first:last], w, s)
+        slacks(s, y[first:last], b, s)
         total, uneven, square, loss, count, _ = clip_part(
-            sigma, upper, False, y[first:last], costs[first:last], near[first:last], rest, shares[first:last], c,
+            sigma, upper, False, y[first:last], costs[first:last], near[first:last], s, shares[first:last], c,
             active[first:last],
         )  # fmt: skip
         values[TOTAL] += total
@@ -155,19 +136,14 @@ def measure(sigma, upper, free, vectors, values):
         gradient2 += regular[j] * g * g
         norm2 += regular[j] * z[j] * z[j]
         dual_norm2 += regular[j] * v[j] * v[j]
-    values[STEEPNESS], values[GRADIENT2], values[NORM2], values[DUAL_NORM2] = (
-        largest,
-        gradient2,
-        norm2,
-        dual_norm2,
-    )
+    values[STEEPNESS], values[GRADIENT2] = largest, gradient2
+    values[NORM2], values[DUAL_NORM2] = norm2, dual_norm2
     values[LAST_GAP], values[GAP] = values[GAP], np.inf
     total, uneven = values[TOTAL], abs(v[z.size - 1]) if free else 0.0
     if upper < np.inf:
         dual = total - 0.5 * dual_norm2
-        if (
-            dual > 0.0
-        ):  # v[-1] = sum y_i alpha_i must be 0 with a free intercept: scaling one class costs about |v[-1]|
+        # v[-1] = sum y_i alpha_i must be 0 with a free intercept: scaling one class down costs about |v[-1]|
+        if dual > 0.0:
             values[GAP] = (abs(0.5 * norm2 + values[LOSS] - dual) + uneven) / dual
         return
     curvature = dual_norm2 + values[SQUARE] / sigma
@@ -251,9 +227,9 @@ def derivatives(sigma, upper, costs, near, slack, change, t):
     first = second = 0.0
     for k in range(slack.size):
         share = near[k] + sigma * (slack[k] - t * change[k])
-        pull = costs[k] * change[k]
-        first += pull * min(max(share, 0.0), upper)
-        second += pull * change[k] if share > 0.0 and share < upper else 0.0
+        weighted = costs[k] * change[k]
+        first += weighted * min(max(share, 0.0), upper)
+        second += weighted * change[k] if share > 0.0 and share < upper else 0.0
     return first, second
 
 
@@ -319,7 +295,7 @@ def evaluate(rows, sigma, upper, free, frozen, refresh, data, active, places, ve
     if refresh and values[UNCHANGED] == 1.0:
         set_slack(rows, data, vectors)
         clip_shares(sigma, upper, frozen, data, active, values)
-        values[UNCHANGED] = min(values[UNCHANGED], 1.0)
+        values[UNCHANGED] = min(values[UNCHANGED], 1.0)  # both calls of `clip_shares` count as one evaluation
     combine(rows, data[SIGNED], places[0], vectors[DUAL_SUM])
     measure(sigma, upper, free, vectors, values)
 
