@@ -46,12 +46,11 @@ def compare(
     from .data import read_labelled
     from .display import PictureFile, Progress
 
-    outputs = [] if csv is None else [csv]
-    for path in outputs:
-        check_place(path, data)
-    drawn = None if picture is None else PictureFile(picture, (10.8, 4.6), data, *outputs)
-    if csv is not None and picture is not None and csv.absolute() == picture.absolute():
-        raise ValueError(f"{picture}: --csv and --picture name the same file; give each its own")
+    if csv is not None:
+        check_place(csv, data)
+        if picture is not None and csv.resolve() == picture.resolve():
+            raise ValueError(f"{picture}: --csv and --picture name the same file; give each its own")
+    drawn = None if picture is None else PictureFile(picture, (10.8, 4.6), data)
     hard = isinf(parameters["C"])
     table = read_labelled(data, n_features, columns, exact=hard)
 

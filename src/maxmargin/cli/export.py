@@ -36,30 +36,28 @@ def export(
 
     kind = to or SUFFIXES.get(output.suffix.lower())
     if kind not in FORMATS:
-        raise ValueError(
-            f"--to must be one of {', '.join(FORMATS)}; {'got ' + kind if kind else 'none is named'}"
-        )
+        got = f"got {kind}" if kind else "none is named"
+        raise ValueError(f"--to must be one of {', '.join(FORMATS)}; {got}")
     if labels is not None and kind in ("onnx", "json"):
         raise ValueError(
             f"--labels is for liblinear and libsvm; {kind} holds classes of any name: leave it out"
         )
     if single and kind != "onnx":
-        raise ValueError(
-            f"--single is for onnx; numbers in a file of {kind} have all their digits: leave it out"
-        )
+        raise ValueError(f"--single is for onnx; a file of {kind} has all digits of numbers: leave it out")
     check_file(model)
     check_place(output, model)
 
     from ..io import json, onnx, text_models
     from ..io.model_file import load
 
-    fitted, options = load(model), {}
+    fitted = load(model)
     if kind == "onnx":
-        options = {"dtype": "float32" if single else "float64"}
-    elif labels is not None:
-        options = {"labels": _whole_numbers(labels)}
-    homes = {"onnx": onnx, "json": json, "liblinear": text_models, "libsvm": text_models}
-    getattr(homes[kind], f"to_{kind}")(fitted, output, **options)
+        onnx.to_onnx(fitted, output, dtype="float32" if single else "float64")
+    elif kind == "json":
+        json.to_json(fitted, output)
+    else:
+        write = text_models.to_liblinear if kind == "liblinear" else text_models.to_libsvm
+        write(fitted, output, labels=None if labels is None else _whole_numbers(labels))
 
 
 @command()
@@ -90,16 +88,17 @@ def import_model(
     if kind not in OPENINGS:
         raise ValueError(f"--from must be liblinear, libsvm or json; got {kind}")
     if n_features is not None and kind != "libsvm":
-        raise ValueError(
-            f"--n-features is for libsvm; a file of {kind} says how many there are: leave it out"
-        )
+        raise ValueError(f"--n-features is for libsvm; a file of {kind} says their number: leave it out")
 
     from ..io.json import from_json
     from ..io.model_file import save
     from ..io.text_models import from_liblinear, from_libsvm
 
-    readers = {"json": from_json, "liblinear": from_liblinear}
-    model: Any = from_libsvm(file, n_features=n_features) if kind == "libsvm" else readers[kind](file)
+    model: Any
+    if kind == "libsvm":
+        model = from_libsvm(file, n_features=n_features)
+    else:
+        model = from_json(file) if kind == "json" else from_liblinear(file)
     if kind != "json":  # svmlight indices of both programs count from 1
         model.source_ = {"label": None, "first_index": 1}
     save(model, output)

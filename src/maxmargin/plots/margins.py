@@ -143,7 +143,10 @@ class MarginDisplay(AxesDisplay):
             raise ValueError("margins must be finite numbers: the scores of some rows overflow.")
 
     def _draw(self, ax: Any) -> None:
-        self.edges_ = self._edges()
+        # a power of two as the width of a bin makes 0 an edge
+        low, high = min(self.margins.min(), -0.25), max(self.margins.max(), 1.25)
+        width = 2.0 ** np.ceil(np.log2((high - low) / _BINS))
+        self.edges_ = width * np.arange(np.floor(low / width), np.floor(high / width) + 2.0)
         up, down = self._draw_sides(ax)
         left = min(self.edges_[0], -_LEFT * self.edges_[-1])
         ax.axvspan(left, 0.0, color=SHADE, alpha=0.13, lw=0, zorder=0)
@@ -152,49 +155,34 @@ class MarginDisplay(AxesDisplay):
         self.margin_line_ = ax.axvline(1.0, color=INK, lw=1.0, ls="--")
         ax.set_ylim(-1.04 * down - 0.5, up + _TOP * (up + down) + 0.5)
         ax.set_xlim(left, self.edges_[-1])
-        self._label_lines(ax)
+        pad = 0.008 * (self.edges_[-1] - self.edges_[0])
+        look = {"transform": ax.get_xaxis_transform(), "va": "top", "color": INK, "fontsize": 9}
+        ax.text(-pad, 0.99, "wrong side", ha="right", **look)
+        ax.text(1.0 + pad, 0.99, "margin of one", ha="left", **look)
         light_grid(ax)
-        _label_counts(ax.yaxis)
+        # counts are whole numbers, and those drawn downwards have no sign
+        ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
+        ax.yaxis.get_major_locator().set_params(integer=True)
         ax.set(xlabel="margin y f(x)", ylabel="rows")
         legend(ax, ncols=2, columnspacing=1.4, handlelength=1.4, **LEGEND_ABOVE)
 
     def _draw_sides(self, ax: Any) -> list[float]:
         """Draw the bars of both sides, with those of support vectors over them; return the heights of the highest."""
         self.bars_, highest = {}, []
+        margins = np.where(np.abs(self.margins - 1.0) <= _ROUNDING, 1.0, self.margins)
         for rows, side, style in zip((self.positive, ~self.positive), self.sides, _SIDES, strict=True):
             key, sign, dark, light = style
-            counts = self._counts(rows)
-            self.bars_[key] = self._bars(ax, sign * counts, color=light, edgecolor=dark, label=side)
+            drawn = {key: (rows, light, side)}
             if self.support is not None:
-                heights, look = sign * self._counts(rows & self.support), {"color": dark, "edgecolor": dark}
-                bars = self._bars(ax, heights, label=f"{side}, support vectors", **look)
-                self.bars_[f"{key} support"] = bars
-            highest.append(float(counts.max(initial=0)))
+                drawn[f"{key} support"] = (rows & self.support, dark, f"{side}, support vectors")
+            for name, (chosen, color, label) in drawn.items():
+                heights = sign * np.histogram(margins[chosen], self.edges_)[0]
+                look = {"color": color, "edgecolor": dark, "lw": 0.8, "label": label}
+                self.bars_[name] = ax.bar(
+                    self.edges_[:-1], heights, np.diff(self.edges_), align="edge", **look
+                )
+            highest.append(max(abs(bar.get_height()) for bar in self.bars_[key]))
         return highest
-
-    def _counts(self, rows: np.ndarray) -> np.ndarray:
-        margins = self.margins[rows]
-        margins = np.where(np.abs(margins - 1.0) <= _ROUNDING, 1.0, margins)
-        return np.histogram(margins, self.edges_)[0]
-
-    def _bars(self, ax: Any, heights: np.ndarray, **style: Any) -> Any:
-        return ax.bar(self.edges_[:-1], heights, np.diff(self.edges_), align="edge", lw=0.8, **style)
-
-    def _edges(self) -> np.ndarray:
-        """Return edges of bins whose width is a power of two, so that 0 is one of them."""
-        low, high = min(self.margins.min(), -0.25), max(self.margins.max(), 1.25)
-        width = 2.0 ** np.ceil(np.log2((high - low) / _BINS))
-        first, last = np.floor(low / width), np.floor(high / width) + 1.0
-        return width * np.arange(first, last + 1.0)
-
-    def _label_lines(self, ax: Any) -> None:
-        """Label the lines at 0 and at 1."""
-        style: dict[str, Any] = {
-            "transform": ax.get_xaxis_transform(), "va": "top", "color": INK, "fontsize": 9,
-        }  # fmt: skip
-        pad = 0.008 * (self.edges_[-1] - self.edges_[0])
-        ax.text(-pad, 0.99, "wrong side", ha="right", **style)
-        ax.text(1.0 + pad, 0.99, "margin of one", ha="left", **style)
 
     def _title(self, name: str | None) -> str:
         if name is not None:
@@ -204,11 +192,3 @@ class MarginDisplay(AxesDisplay):
         inside = int(np.sum(self.margins < 1.0 - _INSIDE))
         sides = " against ".join(self.sides)
         return f"{sides}: {wrong} {verb} on the wrong side, {inside} below a margin of one"
-
-
-def _label_counts(axis: Any) -> None:
-    """Label an axis of counts with whole numbers, without the sign of those that are drawn downwards."""
-    from matplotlib.ticker import FuncFormatter
-
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{abs(value):g}"))
-    axis.get_major_locator().set_params(integer=True)

@@ -149,7 +149,10 @@ class PathDisplay(PanelDisplay):
 
     def _draw(self, *axes: Any) -> None:
         order = np.argsort(self.values, kind="stable")
-        x = self._finite_places()[order] if self.parameter == "C" else np.arange(self.values.size)
+        x = np.arange(self.values.size)
+        if self.parameter == "C":  # C = inf stands a decade beyond the others
+            finite = self.values[np.isfinite(self.values)]
+            x = np.where(np.isinf(self.values), 10.0 * finite.max(initial=0.1), self.values)[order]
         self._draw_weights(axes[0], x, self.coefs[order])
         lower, upper = self._comparable_bounds()
         self.interval_ = draw_interval(axes[1], x, lower[order], upper[order])
@@ -160,22 +163,14 @@ class PathDisplay(PanelDisplay):
             axes[2].set_ylabel("score")
         for ax in axes:
             if self.parameter == "C":
-                self._label_C(ax, x[-1])
+                ax.set_xscale("log")
+                ax.set_xlabel("C")
+                if np.isinf(self.values).any():
+                    ax.axvline(x[-1], color=SHADE, lw=0.8, ls=":")
+                    ax.text(x[-1], 1.0, "∞", transform=ax.get_xaxis_transform(), ha="center", va="bottom")
             else:
                 label_norms(ax, x, self.values[order])
             light_grid(ax)
-
-    def _label_C(self, ax: Any, last: float) -> None:
-        ax.set_xscale("log")
-        ax.set_xlabel("C")
-        if np.isinf(self.values).any():
-            ax.axvline(last, color=SHADE, lw=0.8, ls=":")
-            ax.annotate("∞", (last, 1.0), xycoords=("data", "axes fraction"), ha="center", va="bottom")
-
-    def _finite_places(self) -> np.ndarray:
-        """Return the place of each C on the axis: C = inf a decade beyond the others."""
-        finite = self.values[np.isfinite(self.values)]
-        return np.where(np.isinf(self.values), 10.0 * finite.max(initial=0.1), self.values)
 
     def _comparable_bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the bounds, without those on a hard margin beside those on objectives."""
@@ -191,17 +186,16 @@ class PathDisplay(PanelDisplay):
         sizes = np.abs(coefs)
         shares = (sizes / np.maximum(sizes.max(axis=1, keepdims=True), np.finfo(float).tiny)).max(axis=0)
         largest = np.argsort(-shares, kind="stable")[:_NAMED].tolist()
-        lines: dict[int, Any] = {}
-        for j in [j for j in range(d) if j not in largest]:
-            (lines[j],) = ax.plot(x, coefs[:, j], color=SHADE, lw=0.8, alpha=0.6)
+        self.weight_lines_ = ax.plot(x, coefs, color=SHADE, lw=0.8, alpha=0.6)
         for k, j in enumerate(largest):
-            style: dict[str, Any] = {"color": CYCLE[k], "marker": MARKERS[k], "ms": 4, "lw": 1.6}
-            (lines[j],) = ax.plot(x, coefs[:, j], label=str(names[j]), **style)
-        self.weight_lines_ = [lines[j] for j in range(d)]
+            self.weight_lines_[j].set(
+                label=str(names[j]), color=CYCLE[k], marker=MARKERS[k], ms=4, lw=1.6, alpha=1.0, zorder=3 + k
+            )
         ax.axhline(0.0, color=SHADE, lw=0.8)
         ax.set_ylabel("weight")
         rest = f"{d - len(largest)} more in grey" if d > len(largest) else None
-        legend(ax, fontsize=9, title=rest, title_fontsize=9, alignment="left", **LEGEND_BESIDE)
+        named = [self.weight_lines_[j] for j in largest]
+        legend(ax, handles=named, fontsize=9, title=rest, title_fontsize=9, alignment="left", **LEGEND_BESIDE)
 
     def _title(self, name: str | None) -> str:
         if name is not None:

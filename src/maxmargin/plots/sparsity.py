@@ -170,18 +170,14 @@ class SparsityDisplay(PanelDisplay):
         for estimator in estimators:
             check_is_fitted(estimator)
         parts = [estimator.certificate_.certificates for estimator in estimators]
-        alone = all(len(part) == 1 for part in parts)
-        return cls.from_data(
-            [part[0].problem.p for part in parts],
-            [estimator.coef_ for estimator in estimators],
-            threshold=threshold,
-            lower=[part[0].lower for part in parts] if alone else None,
-            upper=[part[0].upper for part in parts] if alone else None,
-            accuracy=None if X is None else [estimator.score(X, y) for estimator in estimators],
-            hard=parts[0][0].problem.hard,
-            name=name,
-            axes=axes,
-        )
+        known: dict[str, Any] = {}
+        if all(len(part) == 1 for part in parts):
+            known = {"lower": [part[0].lower for part in parts], "upper": [part[0].upper for part in parts]}
+        if X is not None:
+            known["accuracy"] = [estimator.score(X, y) for estimator in estimators]
+        ps, coefs = [part[0].problem.p for part in parts], [estimator.coef_ for estimator in estimators]
+        hard = parts[0][0].problem.hard
+        return cls.from_data(ps, coefs, threshold=threshold, hard=hard, name=name, axes=axes, **known)
 
     @property
     def panels(self) -> int:
@@ -194,7 +190,12 @@ class SparsityDisplay(PanelDisplay):
 
     def _draw(self, *axes: Any) -> None:
         place = np.arange(self.ps.size)
-        self._draw_counts(axes[0], place)
+        (self.count_line_,) = axes[0].plot(place, self.counts, "o-", color=BLUE, **LINE)
+        for x, count in zip(place, self.counts, strict=True):
+            look = {"textcoords": "offset points", "fontsize": 9, "color": BLUE}
+            axes[0].annotate(f"{count}", (x, count), (4, 4), ha="left", **look)
+        axes[0].set_ylim(0.0, 1.12 * max(1, int(self.counts.max())))
+        axes[0].set_ylabel(f"weights above {self.threshold:g} of the largest, of {self.n_features}")
         self.accuracy_line_, self.interval_ = None, None
         if self.accuracy is not None:
             (self.accuracy_line_,) = axes[1].plot(place, self.accuracy, "s-", color=GREEN, **LINE)
@@ -207,14 +208,6 @@ class SparsityDisplay(PanelDisplay):
             label_norms(ax, place, self.ps)
             ax.margins(x=0.08)
             light_grid(ax)
-
-    def _draw_counts(self, ax: Any, place: np.ndarray) -> None:
-        (self.count_line_,) = ax.plot(place, self.counts, "o-", color=BLUE, **LINE)
-        for x, count in zip(place, self.counts, strict=True):
-            style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9, "color": BLUE}
-            ax.annotate(f"{count}", (x, count), (4, 4), ha="left", **style)
-        ax.set_ylim(0.0, 1.12 * max(1, int(self.counts.max())))
-        ax.set_ylabel(f"weights above {self.threshold:g} of the largest, of {self.n_features}")
 
     def _title(self, name: str | None) -> str:
         if name is not None:

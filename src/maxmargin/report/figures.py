@@ -81,10 +81,9 @@ def _margins(subject: Subject) -> Iterator[Markup]:
     support = "; those in full colour are the support vectors" if fitted else ""
     for one in subject.listed:
         if one.signs(y)[1].any():
+            options = {"sample_weight": weights, "label": one.label}
             yield _figure(
-                partial(
-                    MarginDisplay.from_estimator, one.model, X, y, sample_weight=weights, label=one.label
-                ),
+                partial(MarginDisplay.from_estimator, one.model, X, y, **options),
                 f"Margins y f(x) of the rows, {one.positive} upwards and {one.negative} downwards. Rows left of 0 are "
                 f"on the wrong side{support}.",
             )
@@ -95,18 +94,17 @@ def _surface(subject: Subject) -> Iterator[Markup]:
     if first.certificate is None or isinstance(first.certificate.kernel, Precomputed) or features < 2:
         return
     alone = len(subject.decisions) == 1
-    plane, words = (
-        "components",
-        (
-            "An exact section of the decision surface, along the two principal components. Rows lie before and behind "
-            "it; crosses mark those that are really on the wrong side"
-        ),
-    )
     if features == 2:
         plane, words = None, "The decision surface in its two features"
     elif alone and subject.is_linear and np.any(subject.model.coef_):
         plane = "weights"
         words = "The decision surface seen from the side: every row is drawn at its true score"
+    else:
+        plane = "components"
+        words = (
+            "An exact section of the decision surface, along the two principal components. Rows lie before and behind "
+            "it; crosses mark those that are really on the wrong side"
+        )
     areas = "Dashed lines are the margin, f = ±1." if alone else "Areas show which class is predicted."
     X, y, weights = subject.known_rows
     options = {"sample_weight": weights, "plane": plane, "feature_names": subject.names}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..certificates.certificate import INTERCEPT, Certificate, Certificates
+from ..certificates.training_data import training_data
 from ..certificates.verification import verdicts_of
 from ..estimators.decisions import Decision, text_of
 from ..estimators.explanation import at_cap, by_weight, left_open
@@ -39,35 +40,33 @@ STATUS_WORDS = {
     Status.UNDECIDED: "no separator was found, and no proof that there is none",
     Status.NOT_FINITE: "numbers overflowed: the scale of the data is beyond float64",
 }
-# of each outcome: the mood of its colour, a title, and the reason
+# of each outcome: the mood of its colour, a title, the reason, and the source of the numbers in the certificate
 VERDICTS = {
     Outcome.HOLDS: (
         "fair", "Proof rechecked", "every bound was recomputed from the {rows} rows of these data, and holds.",
+        "All numbers were recomputed from the data by code that shares nothing with the solver, and rounded outwards.",
     ),
     Outcome.NOTHING_PROVED: (
         "bad", "Nothing is proved", "the fit ended before it found a bound, and there is nothing to recheck.",
+        "Neither bound is known, and there is nothing to recompute.",
     ),
-    Outcome.FAILS: ("bad", "The proof does not hold", "{reason}."),
+    Outcome.FAILS: (
+        "bad", "The proof does not hold", "{reason}.",
+        "These are the numbers that the model claims; the data contradict them.",
+    ),
     Outcome.OTHER_DATA: (
         "fair", "Other data",
         "these are not the data that the model was fitted to ({reason}). Its certificate is about those, and was not "
         "rechecked here; accuracy, margins and robustness below are about the data of this report.",
+        "These are the numbers that the model claims about the data of its fit; they were not rechecked.",
     ),
 }  # fmt: skip
-SOURCES = {
-    Outcome.HOLDS: "All numbers were recomputed from the data by code that shares nothing with the solver, and "
-    "rounded outwards.",
-    Outcome.NOTHING_PROVED: "Neither bound is known, and there is nothing to recompute.",
-    Outcome.FAILS: "These are the numbers that the model claims; the data contradict them.",
-    Outcome.OTHER_DATA: "These are the numbers that the model claims about the data of its fit; they were not "
-    "rechecked.",
-}
 
 
 def verdict(subject: Subject) -> Markup:
     """Return the status of the fit, and whether its proof holds on these data."""
     status, recheck = subject.model.status_, subject.recheck
-    mood, title, words = VERDICTS[recheck.outcome]
+    mood, title, words, _ = VERDICTS[recheck.outcome]
     if recheck.outcome is Outcome.HOLDS and status is Status.CERTIFIED:
         mood = "good"
     words = words.format(rows=len(subject.y), reason=recheck.words.rstrip("."))
@@ -101,7 +100,7 @@ def certificate(subject: Subject) -> Markup:
     """Return the bounds in words, and their source."""
     outcome = subject.recheck.outcome
     parts = subject.parts
-    words: list[Any] = [paragraph(SOURCES[outcome], class_=None if outcome is Outcome.HOLDS else "note")]
+    words: list[Any] = [paragraph(VERDICTS[outcome][3], class_=None if outcome is Outcome.HOLDS else "note")]
     if len(parts) == 1:
         words += map(paragraph, _sentences(parts[0][1], subject.is_linear))
     else:
@@ -210,9 +209,7 @@ def _rows_table(subject: Subject, one: Decision, part: Certificate) -> Markup:
     if part.support.size == 0:
         return paragraph(f"{one.name}: no row has a dual weight.")
     model, support = subject.model, part.support
-    weights = np.ones(len(subject.y)) if subject.sample_weight is None else subject.sample_weight
-    factors = dict(zip(model.classes_.tolist(), model.class_weight_.tolist(), strict=True))
-    weights = weights * np.array([factors.get(label, 1.0) for label in subject.y.tolist()])
+    _, _, weights = training_data(model, subject.X, subject.y, subject.sample_weight)
     caps, share = part.problem.caps(weights)[support], left_open(part)
     full, capped = at_cap(part.dual, caps, share), bool(np.isfinite(caps).any())
     margins = one.signs(subject.y)[0][support] * one.scores(subject.X[support])
