@@ -42,7 +42,6 @@ class Progress:
         self._live: Live | None = None
 
     def __enter__(self) -> Progress:
-        self._begin = time.perf_counter()
         console = Console(stderr=True)
         if not self.quiet and console.is_terminal:
             self._live = Live(self, console=console, transient=True, refresh_per_second=8)
@@ -59,9 +58,8 @@ class Progress:
     def line(self) -> str:
         """Return the line for the last report."""
         seconds = time.perf_counter() - self._begin
-        clock = f"{seconds:.1f} s"
-        if self.max_time is not None:
-            clock += f", {max(self.max_time - seconds, 0.0):.1f} s left"
+        left = "" if self.max_time is None else f", {max(self.max_time - seconds, 0.0):.1f} s left"
+        clock = f"{seconds:.1f} s{left}"
         report = self.report
         if report is None:
             return f"first round ...   {clock}"

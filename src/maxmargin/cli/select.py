@@ -87,10 +87,8 @@ def select(
 
         EliminationDisplay.from_estimator(selector, axes=drawn.figure.subplots(1, 2))
         drawn.save()
-    if table.feature_names is not None:
-        names = [table.feature_names[j] for j in selector.order_]
-    else:
-        names = [str(j + (table.first_index or 0)) for j in selector.order_]
+    known, first = table.feature_names, table.first_index or 0
+    names = [str(j + first) if known is None else known[j] for j in selector.order_]
     facts = _facts(selector, names) | {"seconds": seconds, "picture": picture and str(picture)}
     certified = all(stage.status is Status.CERTIFIED for stage in selector.path_)
     return Result(facts, _lines(selector, names, top), 0 if certified else STOPPED)
@@ -103,8 +101,9 @@ def _check_folds(table: Table, folds: int) -> None:
     classes, counts = np.unique(np.asarray(table.y), return_counts=True)
     if classes.size > 1 and counts.min() < folds:
         fewest = int(counts.min())
-        fewer = f"--folds {fewest}, or give more of it"
-        remedy = fewer if fewest > 1 else "no class of one row, or more of it"
+        remedy = (
+            f"--folds {fewest}, or give more of it" if fewest > 1 else "no class of one row, or more of it"
+        )
         raise ValueError(
             f"class {classes[counts.argmin()]} has {fewest} of the rows, and each of {folds} folds needs one: ask for "
             f"{remedy}."

@@ -97,16 +97,16 @@ class Comparison:
 
     def records(self) -> list[dict[str, Any]]:
         """Return every report of every algorithm, as plain values under the names of `COLUMNS`."""
-        reports = [(entry, report) for entry in self.entries for report in entry.history]
-        return [dict(zip(COLUMNS, self._record(*one), strict=True)) for one in reports]
-
-    def _record(self, entry: Entry, report: Report) -> tuple[Any, ...]:
-        """Return the values of one report in the order of `COLUMNS`."""
-        best = objective(self.problem, report.lower, report.upper)
-        return (
-            entry.algorithm, entry.label, report.round, report.seconds, report.presentations, report.steps,
-            report.margin, best, report.lower, report.upper, report.gap,
-        )  # fmt: skip
+        found = []
+        for entry in self.entries:
+            for report in entry.history:
+                best = objective(self.problem, report.lower, report.upper)
+                values = (
+                    entry.algorithm, entry.label, report.round, report.seconds, report.presentations, report.steps,
+                    report.margin, best, report.lower, report.upper, report.gap,
+                )  # fmt: skip
+                found.append(dict(zip(COLUMNS, values, strict=True)))
+        return found
 
     def table(self) -> str:
         """Return a text with a line for each algorithm (and class), and one for each that did not run.
@@ -117,13 +117,11 @@ class Comparison:
         hard = self.problem.hard
         lines: list[Sequence[str]] = [TABLE]
         for one in self.entries:
-            lines.append(
-                (
-                    one.algorithm, str(one.label), one.status.value, f"{one.margin:.6g}",
-                    f"{one.upper:.7g}", f"{one.objective:.7g}", f"{one.lower:.7g}", f"{one.gap:.2g}",
-                    str(one.updates), f"{one.seconds:.3g}",
-                )
+            values = (
+                one.algorithm, str(one.label), one.status.value, f"{one.margin:.6g}", f"{one.upper:.7g}",
+                f"{one.objective:.7g}", f"{one.lower:.7g}", f"{one.gap:.2g}", str(one.updates), f"{one.seconds:.3g}",
             )  # fmt: skip
+            lines.append(values)
         several = any(entry.label is not None for entry in self.entries)
         shown = {"class": several, "at most": hard, "at least": not hard}
         columns = [_padded(column) for column in zip(*lines, strict=True) if shown.get(column[0], True)]

@@ -85,6 +85,11 @@ class AlgorithmComparisonDisplay(PanelDisplay):
         Returns
         -------
         display : AlgorithmComparisonDisplay
+
+        Raises
+        ------
+        ValueError
+            If there is no such class.
         """
         problem = comparison.problem
         classes = list(dict.fromkeys(entry.label for entry in comparison.entries))

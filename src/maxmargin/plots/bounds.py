@@ -153,8 +153,7 @@ class BoundsDisplay(AxesDisplay):
     def _extend_only_report(self, ax: Any, time: float, unit: str, above: float, below: float) -> None:
         """Extend the bounds of the only report to a stretch of time, since one point would be no line."""
         end = 2.0 * time if time > 0.0 else 1.0
-        for distance, colour in ((above, UPPER), (-below, LOWER)):
-            ax.plot([time, end], [distance, distance], color=colour, lw=1.8)
+        ax.hlines([above, -below], time, end, colors=[UPPER, LOWER], lw=1.8)
         ax.axvline(time, color=INK, lw=0.8, ls=":")
         ax.annotate(
             f"both bounds at the only look, after {time:.3g} {unit}", (time, 0.95),

@@ -113,6 +113,13 @@ class MarginDisplay(AxesDisplay):
         Returns
         -------
         display : MarginDisplay
+
+        Raises
+        ------
+        NotFittedError
+        ValueError
+            If there is no such label, if `X` and `y` do not fit the model, if no row takes part in the decision, or if
+            scores overflow.
         """
         which = decision(estimator, label)
         X, y = checked_rows(estimator, which, X, y, sample_weight)

@@ -71,13 +71,19 @@ class RobustnessDisplay(AxesDisplay):
         y : array-like of shape (n_samples,)
             The true labels.
         name : str, default=None
-            The title.
+            The title. None gives the size up to which half of the rows stay correct.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
 
         Returns
         -------
         display : RobustnessDisplay
+
+        Raises
+        ------
+        NotFittedError
+        ValueError
+            If the classifier has no `certified_radius`, or `X` and `y` do not fit it.
         """
         if not hasattr(estimator, "certified_radius"):
             raise ValueError(

@@ -104,7 +104,9 @@ class SparsityDisplay(PanelDisplay):
         coefs : array-like of shape (n_fits, n_features) or (n_fits, n_classes, n_features)
         threshold : float in [0, 1), default=1e-3
             A weight matters if it is larger than this share of the largest one of its function.
-        lower, upper, accuracy : array-like of shape (n_fits,), default=None
+        lower, upper : array-like of shape (n_fits,), default=None
+            Certified bounds; None draws none.
+        accuracy : array-like of shape (n_fits,), default=None
         hard : bool, default=False
             True for bounds on the margin, False for bounds on the objective.
         name : str, default=None
@@ -114,6 +116,11 @@ class SparsityDisplay(PanelDisplay):
         Returns
         -------
         display : SparsityDisplay
+
+        Raises
+        ------
+        ValueError
+            If `threshold` is no such share, or there are no weights for each p.
         """
         if not 0.0 <= threshold < 1.0:
             raise ValueError(
@@ -164,6 +171,12 @@ class SparsityDisplay(PanelDisplay):
         Returns
         -------
         display : SparsityDisplay
+
+        Raises
+        ------
+        NotFittedError
+        ValueError
+            If no fit is given, or `threshold` is no such share.
         """
         if not len(estimators):
             raise ValueError("there is nothing to draw: no fit is given.")
