@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
-from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -128,40 +127,38 @@ class Patterns(_RowSet):
     X : ndarray or CSR matrix of shape (n, d)
     square : ndarray of shape (n,)
         |x_i|^2, in float64.
+    longest2 : float
+        The largest |x_i|^2.
+    sparse : bool
+        Whether rows are stored as lists of non-zeros.
+    entries : int
+        Stored entries of all rows.
+    side_by_side : int
+        The number of neighbours that stay together in a random order of all rows.
     """
 
     def __init__(self, X: Any, square: np.ndarray | None = None) -> None:
         self.X = X = canonical(X)
         self.n, self.d = X.shape
-        if sp.issparse(X):
+        self.sparse = sp.issparse(X)
+        self.entries = int(X.nnz) if self.sparse else self.n * self.d
+        self._large = self.entries * X.dtype.itemsize >= LARGE_DATA
+        self.side_by_side = SIDE_BY_SIDE if self._large else 1
+        if self.sparse:
             index = np.uint32 if max(X.nnz, self.d) <= _SMALL_INDEX else np.uint64
             indptr, indices = _unsigned(X.indptr, index), _unsigned(X.indices, index)
             self._stored: Any = Sparse(indptr, indices, writable(X.data), None)
         else:
             self._stored = Dense(writable(X), None)
         self.square = square = row_squares(X) if square is None else square
+        self.longest2 = float(square.max(initial=0.0))
         self._squares: dict[float, np.ndarray] = {2.0: square}
         self._shared: dict[Hashable, Any] = {}
         self._making = Lock()
 
-    @cached_property
-    def longest2(self) -> float:
-        """The largest |x_i|^2."""
-        return float(self.square.max(initial=0.0))
-
     def some(self, places: np.ndarray) -> Patterns:
         """Return these rows, in this order."""
         return Patterns(self.X[places], self.square[places])
-
-    @property
-    def sparse(self) -> bool:
-        """Whether rows are stored as lists of non-zeros."""
-        return sp.issparse(self.X)
-
-    @property
-    def entries(self) -> int:
-        """Stored entries of all rows."""
-        return int(self.X.nnz) if self.sparse else self.n * self.d
 
     def squares(self, p: float, rho: float = 0.0) -> np.ndarray:
         if p not in self._squares:
@@ -179,15 +176,6 @@ class Patterns(_RowSet):
             if key not in self._shared:
                 self._shared[key] = make()
             return self._shared[key]
-
-    @property
-    def _large(self) -> bool:
-        return self.entries * self.X.dtype.itemsize >= LARGE_DATA
-
-    @property
-    def side_by_side(self) -> int:
-        """The number of neighbours that stay together in a random order of all rows."""
-        return SIDE_BY_SIDE if self._large else 1
 
     def room(self) -> PackedRows:
         """Return memory for packed rows."""
