@@ -121,6 +121,8 @@ def test_labels_that_are_none():
         decisions(MaxMarginClassifier())
     model = MaxMarginClassifier(random_state=0).fit(X, THREE)
     assert decision(model).label == 0
+    with pytest.raises(ValueError, match=r"label must be one of \[0, 1, 2\]; got \(0, 1\)"):
+        decision(model, (0, 1))
     with pytest.raises(ValueError, match=r"label must be one of \[0, 1, 2\]; got 7"):
         decision(model, 7)
     with pytest.raises(ValueError, match="label must be None for two classes"):

@@ -118,10 +118,10 @@ def decision(model: Any, label: Any = None) -> Decision:
         return found[0]
     if len(found) == 1:
         raise ValueError(f"label must be None for two classes, which are one problem; got {label!r}.")
-    for one in found:
-        if one.label == label:
-            return one
-    raise ValueError(f"label must be one of {[python_label(one.label) for one in found]}; got {label!r}.")
+    names = [python_label(one.label) for one in found]
+    if python_label(label) not in names:
+        raise ValueError(f"label must be one of {names}; got {label!r}.")
+    return found[names.index(python_label(label))]
 
 
 def scores(model: Any, X: Any) -> np.ndarray:

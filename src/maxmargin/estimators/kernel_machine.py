@@ -13,7 +13,7 @@ from ..data.duplicates import merge, unmerged
 from ..kernels.functions import Kernel, Precomputed
 
 if TYPE_CHECKING:
-    from ..fit.lockstep import KernelSolution
+    from ..fit.gram_driver import KernelSolution
 
 # Rows that are scored at once: the kernel values of a block with all support vectors stay in the cache of a core, and
 # each block is the work of one thread.

@@ -18,7 +18,7 @@ from ..certificates.sample import Sample
 from ..certificates.separators import KernelSeparator, LinearSeparator
 from ..certificates.verdicts import Inseparable, Separable, Verdict
 from ..fit.deadline import Deadline
-from ..fit.lockstep import KernelSolution, solve_kernel
+from ..fit.gram_driver import KernelSolution, solve_kernel
 from ..fit.report import KernelJob, Stopping
 from ..kernels.functions import Kernel, Linear
 from ..numerics.sparse_columns import may_be_dense, without_empty_columns
