@@ -262,8 +262,8 @@ def test_one_pass_over_the_rows_has_the_sums_of_several(copied, intercept, stora
     alpha = state.costs * np.maximum(slack, 0.0)
     assert state.slack == pytest.approx(slack, rel=1e-12, abs=1e-12)
     assert state.alpha() == pytest.approx(alpha / rows.unit**2, rel=1e-12, abs=1e-12)
-    assert state.made == pytest.approx(rows.combine(y * alpha), rel=1e-10, abs=1e-10)
-    assert state.gradient == pytest.approx(rows.regular * z - state.made, rel=1e-10, abs=1e-10)
+    assert state.dual_sum == pytest.approx(rows.combine(y * alpha), rel=1e-10, abs=1e-10)
+    assert state.gradient == pytest.approx(rows.regular * z - state.dual_sum, rel=1e-10, abs=1e-10)
     assert (state.active == (slack > 0.0)).all()
 
 
