@@ -1,6 +1,6 @@
-"""Formulas of the bounds, fed by sums over linear rows or kernel rows, and rounded outwards.
+"""Formulas of the lower and upper bounds, from sums over linear rows or kernel rows, rounded outwards.
 
-With alpha feasible, v = sum alpha_i y_i x_i and m_i = y_i (w.x_i + b)
+With alpha feasible, v = sum alpha_i y_i x_i and m_i = y_i (w.x_i + b),
 
 * soft:  sum alpha_i - sum alpha_i^2 / (4 C s_i) - 1/2 |v|^2  <=  optimum  <=  1/2 |w|^2 + losses,
 * hard:  min m_i / |w|  <=  largest margin  <=  |v| / sum alpha_i,
@@ -23,20 +23,24 @@ import numpy as np
 from ..numerics.sums import Arithmetic, Compensated, Plain, powers_error
 from ..problem.problem import Problem
 
+# eps = 2^-52, and the smallest positive float64 number, the error bound of an operation that underflows.
 EPS, LEAST = float(np.finfo(float).eps), float(np.finfo(float).smallest_subnormal)
-# What rounding of the dual variables may add to a column of v before the column counts as huge, in units of
-# sqrt(sum alpha): the lower bound is about sum alpha / 2, and loses at most 1e-12 of it to a smaller column. A larger
-# share would lose more, a smaller one would have `huge_columns` prove bounds of data that plain sums serve as well.
+# Column j is huge where rounding of the dual variables may change v_j by more than HUGE_SHARE * sqrt(sum alpha).
+# The lower bound is about sum alpha / 2, and a column that is not huge takes at most 1e-12 of it. A larger value would
+# lose more of the bound. A smaller one would apply `huge_columns` to data for which plain sums are accurate enough.
 HUGE_SHARE = 1e-6
 
 
 def ordinary_limit(total: float) -> float:
-    """Return the size up to which a column, sum alpha_i |x_ij|, is not huge, for dual variables of this total."""
+    """Return the largest size sum alpha_i |x_ij| of a column that is not huge; `total` is sum alpha_i.
+
+    Rounding of alpha changes v_j by up to EPS times this size, which equals HUGE_SHARE * sqrt(total) at the limit.
+    """
     return HUGE_SHARE / EPS * math.sqrt(total)
 
 
 class Bounds(NamedTuple):
-    """A lower and an upper bound, rounded outwards; `below` and `above` are the rounding margins of each."""
+    """A lower and an upper bound, rounded outwards; `below` and `above` are the rounding margins they contain."""
 
     lower: float
     upper: float
@@ -61,7 +65,7 @@ class Length(NamedTuple):
 
 
 class Margins(NamedTuple):
-    """Margins as computed, and by how much each may be off."""
+    """Margins as computed, and bounds of their absolute errors, of shape (n,) each."""
 
     values: np.ndarray
     errors: np.ndarray
@@ -81,7 +85,7 @@ class DualSums(NamedTuple):
     imbalance : float
         At least |sum alpha_i y_i| where the intercept is free, else 0.
     length : Length
-        |v|, the heavier class scaled down to the total of the other.
+        |v| of the dual variables whose heavier class is scaled down to the total of the other class.
     """
 
     gains: float
@@ -92,16 +96,16 @@ class DualSums(NamedTuple):
 
 
 class PrimalSums(NamedTuple):
-    """The losses of all rows, or the smallest margin of a hard margin problem, and |w|.
+    """The sum of the losses of a soft problem, or the smallest margin of a hard margin problem, and |w|.
 
     Attributes
     ----------
     value : float
-        Of the margins as computed.
+        Sum of losses, or smallest margin, for the margins as computed.
     worst : float
-        Of margins as small as their errors allow.
+        The same quantity for the margins minus their error bounds.
     error : float
-        Rounding of the summation of the losses.
+        Rounding error bound of the summation of the losses.
     length : Length
         |w|, with the weight of an augmented intercept.
     """
@@ -113,7 +117,7 @@ class PrimalSums(NamedTuple):
 
 
 def both(problem: Problem, dual: Side, primal: Side) -> Bounds:
-    """Return lower and upper bound: a dual point bounds a hard margin from above, a soft optimum from below."""
+    """Combine the bounds of a dual and a primal point: the dual one is the upper bound of a hard margin, else lower."""
     lower, upper = (primal, dual) if problem.hard else (dual, primal)
     return Bounds(lower.bound, upper.bound, lower.rounding, upper.rounding)
 
@@ -126,13 +130,27 @@ def dual_side(
     imbalance: float,
     arithmetic: Arithmetic = Plain,
 ) -> Side:
-    """Return the bound that feasible dual variables prove, |v| and the imbalance of the classes being given.
+    """Return the bound that feasible dual variables prove.
 
-    A sum of k terms, added in a row, is off by `arithmetic.error`. Quotients of tiny numbers may underflow: the
+    The sum of the gains has an error of at most `arithmetic.error`. Quotients of tiny numbers may underflow: the
     smallest number for each row covers them.
+
+    Parameters
+    ----------
+    problem : Problem
+    weights : ndarray of shape (n,)
+        Sample weights s_i.
+    alpha : ndarray of shape (n,)
+        Feasible but for `imbalance`.
+    length : Length
+        |v|, the heavier class scaled down.
+    imbalance : float
+        At least |sum alpha_i y_i| where the intercept is free, else 0.
+    arithmetic : Plain or Compensated, default=Plain
+        The arithmetic of the sum of the gains.
     """
     gains, count = arithmetic.summed(problem.gains, alpha, weights), int(np.count_nonzero(alpha))
-    size = 2.0 * float(alpha.sum()) - gains
+    size = 2.0 * float(alpha.sum()) - gains  # sum alpha_i + sum alpha_i^2 / (4 C s_i)
     error = arithmetic.error(gains, size, arithmetic.terms(alpha, count, 0))
     error += (alpha.size + 4.0) * LEAST if count else 0.0
     sums = DualSums(gains, size, error, imbalance, length)
@@ -142,7 +160,7 @@ def dual_side(
 
 
 def largest_margin_bound(sums: DualSums) -> Side:
-    """Return |v| / sum alpha, an upper bound of every margin.
+    """Return |v| / sum alpha, an upper bound of the largest margin.
 
     Scaling the heavier class down takes at most `imbalance` from the sum. Two subtractions and one division are off by
     less than 4 eps.
@@ -195,7 +213,20 @@ def _lower(value: float, rounding: float) -> Side:
 def primal_side(
     problem: Problem, weights: np.ndarray, margins: Margins, length: Length, arithmetic: Arithmetic = Plain
 ) -> Side:
-    """Return the bound that a primal point with these margins and this |w| proves: what it attains."""
+    """Return the bound that a primal point attains: its objective, or its margin in a hard margin problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    weights : ndarray of shape (n,)
+        Sample weights s_i; rows of weight 0 take no part.
+    margins : Margins
+        m_i = y_i (w.x_i + b).
+    length : Length
+        |w|, with the weight of an augmented intercept.
+    arithmetic : Plain or Compensated, default=Plain
+        The arithmetic of the sum of the losses.
+    """
     values, least = margins.values, margins.values - margins.errors
     if problem.hard:
         used = weights > 0.0
@@ -209,16 +240,17 @@ def primal_side(
 
 
 def attained_margin_bound(sums: PrimalSums) -> Side:
-    """Return min m_i / |w|, a lower bound of the largest margin; a negative margin is smallest where |w| is.
+    """Return min m_i / |w|, a lower bound of the largest margin.
 
-    The quotient is off by u, the comparison with the value as computed by as much: 4 eps is more.
+    A positive margin is divided by the upper end of the interval of |w|, a negative one by the lower end. The quotient
+    has a relative error of u, and so has the difference from the value as computed: 4 eps is more.
     """
     length = sums.length
     if not length.value > 0.0:
         return Side(-np.inf, 0.0, -np.inf)
     value = sums.value / length.value
-    far = length.high if sums.worst > 0.0 else length.low
-    lower = sums.worst / far if far > 0.0 else -np.inf
+    divisor = length.high if sums.worst > 0.0 else length.low
+    lower = sums.worst / divisor if divisor > 0.0 else -np.inf
     lower -= 4.0 * EPS * abs(lower)
     return Side(lower, value - lower if math.isfinite(lower) else 0.0, value)
 
@@ -241,21 +273,22 @@ def objective_bound(problem: Problem, sums: PrimalSums) -> Side:
 
 
 def measured(vector: np.ndarray, exponent: float, arithmetic: Arithmetic, moved: float = 0.0) -> Length:
-    """Return the norm of a vector that is itself off by at most `moved` in that norm.
+    """Return the norm of a vector whose own error is at most `moved` in that norm.
 
-    The sum of powers is off by `arithmetic.error`, relative to itself, and the root halves that share at p = 2: the
+    The sum of powers has the relative error of `arithmetic.error`, and the root halves relative errors at p = 2: the
     other half, at least 2 u, covers the root and the sums below. `powers_error` is the error of the powers.
     """
     value = arithmetic.norm(vector, exponent)
     off = arithmetic.error(value, value, vector.size) + value * powers_error(exponent, vector.size) + moved
-    off *= 1.0 + 4.0 * EPS  # its own sums
+    off *= 1.0 + 4.0 * EPS  # rounding of the sum above
     return Length(value, max(value - off, 0.0), value + off)
 
 
 def imbalance(alpha: np.ndarray, y: np.ndarray, arithmetic: Arithmetic = Compensated) -> float:
-    """Return at least |sum alpha_i y_i|.
+    """Return an upper bound of |sum alpha_i y_i|, rounded upwards.
 
-    It moves v by as many radii of the data, hence the compensated sum where others are plain.
+    Scaling the heavier class down moves v by up to this number times the longest row. The sum is therefore compensated
+    where the other sums are plain.
     """
     finer = Compensated if arithmetic is Plain else arithmetic
     found = abs(finer.summed(np.multiply, alpha, y))

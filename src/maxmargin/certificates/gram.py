@@ -1,9 +1,9 @@
-"""Sums over kernel rows for the formulas of `bounds`: scores and lengths of w = sum c_i phi(x_i), with their errors.
+"""Sums over kernel rows for the formulas of `bounds`: scores and lengths of w = sum c_i phi(x_i), with error bounds.
 
-Scores are products of the Gram matrix, f_j = sum_i c_i k(x_i, x_j), and |w|^2 = sum c_j f_j. Entries are off by at most
-`Kernel.error`, sums by their rounding, and products by the smallest number where they underflow: bounds hold for the
-kernel as it is, not as computed. For the linear kernel w itself is summed up by compensated sums, as sums of large
-coefficients cancel, and kernel values, whose errors do not cancel, are not used.
+Scores are products of the Gram matrix, f_j = sum_i c_i k(x_i, x_j), and |w|^2 = sum c_j f_j. The error of an entry is
+at most `Kernel.error`, that of a sum its rounding, that of a product the smallest number where it underflows: bounds
+hold for the kernel in exact arithmetic. For the linear kernel w itself is computed by compensated sums of rows, as sums
+with large coefficients cancel. Kernel values, whose errors do not cancel, are not used then.
 """
 
 from __future__ import annotations
@@ -21,42 +21,44 @@ from ..numerics.sums import Compensated, Plain
 from ..problem.problem import Problem
 from .bounds import EPS, LEAST, Length, Margins
 
-NORMAL = float(np.finfo(float).smallest_normal)
-# Of the largest kernel value: terms of sums neither overflow nor lose digits that count
+NORMAL = float(np.finfo(float).smallest_normal)  # squares of rows below it have lost digits
+# Range of the largest kernel value in which terms of sums neither overflow nor lose significant digits by underflow.
 RANGE = 1e-250, 1e250
-# Entries of rows up to which scores of the linear kernel are compensated sums, which take some milliseconds then.
+# Number of entries of the rows up to which scores of the linear kernel are compensated sums, which take some
+# milliseconds then. A larger value would cost more time, a smaller one digits of the bounds of small data.
 COMPENSATED_ENTRIES = 2**17
-TINY = 1e-155  # no row whose square underflows is longer
-LOST = 0.1  # share of the largest kernel value by which one may be off: beyond, no bound would prove anything
+TINY = 1e-155  # upper bound of the length of a row whose square underflows
+LOST = 0.1  # largest accepted error of a kernel value, as a fraction of the largest one: beyond, bounds prove nothing
 
 
 class KernelSample:
-    """Rows and their kernel, as a certificate sees them.
+    """Rows and their kernel in float64, with an error bound of the kernel values.
 
     Parameters
     ----------
     kernel : Kernel
-        Whose values, computed in float64, are off by no more than `kernel.error`.
+        Its values, computed in float64, have an error of at most `kernel.error`.
     X : ndarray or CSR matrix of shape (n, d)
     rounded : float, default=0
-        By how much, relative to itself, a coefficient may be off where equal rows share it.
+        Relative error bound of a coefficient that equal rows have in common.
 
     Attributes
     ----------
     diagonal : ndarray of shape (n,)
+        k(x_i, x_i).
     most : float
-        The largest size of an entry of the diagonal.
+        The largest absolute value of the diagonal.
     error : float
-        By how much a kernel value may be off.
-    features : ndarray or CSR matrix of shape (n, d), or None
-        The rows on the columns that have entries, where the kernel is their inner product.
+        Error bound of a kernel value.
+    features : ndarray or CSR matrix of shape (n, number of columns with entries), or None
+        The rows without empty columns, where the kernel is the inner product; None for other kernels.
     product : callable or None
-        Products with kernel values that are kept in memory.
+        Returns products of coefficients with kernel values that are kept in memory; None to compute kernel values.
 
     Raises
     ------
     ValueError
-        If kernel values, or sums of them, over- or underflow or are lost in rounding: the message says what helps.
+        If kernel values, or sums of them, over- or underflow or are lost in rounding; the message names a remedy.
     """
 
     product: Callable[[np.ndarray], np.ndarray] | None = None
@@ -99,7 +101,7 @@ class KernelSample:
             )
 
     def scores(self, c: np.ndarray) -> np.ndarray:
-        """Return sum_i c_i k(x_i, x_j) of every row j; of several c, shape (m, n), by one computation of the kernel."""
+        """Return sum_i c_i k(x_i, x_j) of every row j; several c, of shape (m, n), take one pass over the kernel."""
         if self.features is not None:
             return np.reshape([self._summed(one).scores for one in np.atleast_2d(c)], c.shape)
         return gram_product(self.kernel, self.X, c) if self.product is None else self.product(c)
@@ -111,16 +113,17 @@ class KernelSample:
         return [self._valued(one, scores) for one, scores in zip(c, self.scores(c), strict=True)]
 
     def multiple(self, w: Combination, t: float, c: np.ndarray) -> Combination:
-        """Return t times this combination, whose coefficients `c` are t times its own but for rounding.
+        """Return the combination of the coefficients `c`, which are t times those of `w` but for rounding.
 
-        The errors of kernel values are larger than that rounding; sums of features show it.
+        Error bounds of kernel values are larger than that rounding: scores and square are scaled. Error bounds of sums
+        of features are smaller: these sums are recomputed.
         """
         if self.features is not None:
             return w if np.array_equal(c, w.c) else self._summed(c)
         return Combination(c, t * w.scores, t * (t * w.square), abs(t) * w.off, t * (t * w.uncertain))
 
     def part(self, places: np.ndarray) -> KernelSample:
-        """Return the sample of these rows; bounds of all rows hold for them."""
+        """Return the sample of the rows `places`; `most` and `error` of all rows are bounds for them too."""
         if places.size == self.X.shape[0]:
             return self
         part = copy(self)
@@ -129,17 +132,25 @@ class KernelSample:
         return part
 
     def _valued(self, c: np.ndarray, scores: np.ndarray) -> Combination:
-        """Return the combination by kernel values."""
+        """Return the combination of the coefficients c from its scores, which are sums of kernel values.
+
+        The error of a score is at most |c|_1 (error + rounding of the sum, relative to the largest kernel value). That
+        of |w|^2 = c.f is at most |c|_1 times as much, plus the rounding of the inner product.
+        """
         total, terms = float(np.abs(c).sum()), int(np.count_nonzero(c)) + 4
         square = float(c @ scores)
-        added = min(terms, BLOCK + c.size // BLOCK + 5)  # a block's sum, and the sum of the blocks
+        added = min(terms, BLOCK + c.size // BLOCK + 5)  # terms in sequence: those of a block, and the blocks
         underflow = LEAST if self.most > 0.0 else 0.0
         off = total * (self.error + (added + 2.0) * EPS * self.most) + terms * underflow
         uncertain = total * off + terms * (EPS * float(np.abs(c * scores).sum()) + underflow)
         return Combination(c, scores, max(square, 0.0), off, uncertain)
 
     def _summed(self, c: np.ndarray) -> Combination:
-        """Return the combination by w itself, of the linear kernel."""
+        """Return the combination of the coefficients c for the linear kernel, from w = sum c_i x_i itself.
+
+        `moved` bounds the error of w in the 2-norm: that of a score is at most |x_j| moved plus its own rounding, that
+        of |w|^2 at most moved (2 |w| + moved) plus its own. The factors 1.01 cover the rounding of the bounds.
+        """
         more, X, d, used = Compensated, self.features, self.features.shape[1], np.flatnonzero(c)
         digits = more if X.shape[0] * d <= COMPENSATED_ENTRIES else Plain
         w = more.combine(X[used], c[used])
@@ -157,16 +168,30 @@ class KernelSample:
 
 
 class Combination(NamedTuple):
-    """w = sum c_i phi(x_i): scores and squared length, and by how much each may be off."""
+    """w = sum c_i phi(x_i): its scores and squared length, and bounds of their absolute errors.
+
+    Attributes
+    ----------
+    c : ndarray of shape (n,)
+        Coefficients.
+    scores : ndarray of shape (n,)
+        f_j = sum_i c_i k(x_i, x_j).
+    square : float
+        |w|^2.
+    off : float, or ndarray of shape (n,)
+        Error bound of all scores, or of each.
+    uncertain : float
+        Error bound of the square.
+    """
 
     c: np.ndarray
     scores: np.ndarray
     square: float
-    off: Any  # of every score, or one number for all
-    uncertain: float  # of the square
+    off: Any
+    uncertain: float
 
     def margins(self, y: np.ndarray, b: float) -> Margins:
-        """Return the margins of (w, b); a score of zero, as of w = 0, adds no rounding to b."""
+        """Return the margins y_j (f_j + b); the sum with a score of zero, as of w = 0, is not rounded."""
         margins = y * (self.scores + b)
         rounded = np.where(self.scores == 0.0, 0.0, 4.0 * EPS * np.abs(margins))
         return Margins(margins, self.off + rounded)
@@ -176,10 +201,11 @@ class Combination(NamedTuple):
         return length_of_square(problem.norm2(self.square, b), self.uncertain)
 
     def dual_length(self, problem: Problem, alpha: np.ndarray, moved: float) -> Length:
-        """Return |v| for c = alpha y, with the constant coordinate rho sum c, where v may move by so much.
+        """Return |v| for c = alpha y, with the constant coordinate rho sum c.
 
-        The sum of k terms c_i, each at most alpha_i, is off by k u sum alpha, and its square by 2 k u (sum alpha)^2:
-        4 k eps is more.
+        `moved` bounds the length by which scaling the heavier class down moves v. The sum of k terms c_i, each at most
+        alpha_i in absolute value, has an error of k u sum alpha, its square one of 2 k u (sum alpha)^2: 4 k eps is
+        more.
         """
         terms, total = int(np.count_nonzero(alpha)) + 4, float(alpha.sum())
         constant = problem.rho * float(self.c.sum())
@@ -189,10 +215,10 @@ class Combination(NamedTuple):
 
 
 def length_of_square(square: float, uncertain: float) -> Length:
-    """Return the length whose square is known with an error.
+    """Return the length for a computed square whose absolute error is at most `uncertain`.
 
-    The constant coordinate, its square and the sum are off by 5 u of the square, the root by u: 4 eps = 8 u is more
-    than these make of the length.
+    The constant coordinate, its square and the sum have a relative error of 5 u in the square, the root one of u:
+    4 eps = 8 u is more than these make of the length.
     """
     high = (square + uncertain) ** 0.5 * (1.0 + 4.0 * EPS)
     low = max(square - uncertain, 0.0) ** 0.5 * (1.0 - 4.0 * EPS)

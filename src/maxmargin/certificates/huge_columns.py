@@ -1,17 +1,18 @@
 """Real dual variables near the stored ones whose huge columns cancel exactly.
 
-The lower bound of a soft problem, sum alpha - 1/2 |v|^2 with v = sum alpha_i y_i x_i, needs v_j to be small in
-every column. Where entries are huge, float64 dual variables cannot do that: the rounding of alpha alone moves v_j
-by far too much. Real dual variables can, and the bound asks only that they exist.
+The lower bound of a soft problem, sum alpha - 1/2 |v|^2 with v = sum alpha_i y_i x_i, requires v_j to be small in
+every column. Where entries are huge, no float64 dual variables have this property: the rounding of alpha alone changes
+v_j by far too much. Real dual variables have it, and the bound requires only that they exist.
 
-Theorem. Let A have a line y_i x_ij for each huge column j (and a line y_i where the intercept is free), and an
-entry in it for each row i whose dual weight has room: it may move by r_i up and down. Let t = A alpha over *all*
-rows. For any matrix M with |I - A M|_inf <= eta < 1 there is a real c with A c = t and
+Theorem. A *line* is a linear equation in alpha: sum alpha_i y_i x_ij = 0 for each huge column j, and
+sum alpha_i y_i = 0 where the intercept is free. Let A be the matrix of the lines, with a column for each row i of the
+data whose dual variable is off its bounds by r_i > 0: it may change by r_i up and down. Let t be the left sides of the
+lines at alpha, over *all* rows. For any matrix M with |I - A M|_inf <= eta < 1 there is a real c with A c = t and
 
     |c| <= |M| (|t| + eta / (1 - eta) |t|_inf).
 
 (c = M (I - E)^-1 t with E = I - A M.) If this is at most r, then alpha - c is feasible and balanced, its v_j are
-zero in the huge columns, and its dual value bounds the optimum. It need not be computed.
+zero in the huge columns, and its dual value bounds the optimum. Neither c nor alpha - c is computed.
 """
 
 from __future__ import annotations
@@ -30,28 +31,30 @@ from .bounds import EPS, ordinary_limit
 if TYPE_CHECKING:
     from .sample import Sample
 
-_linalg: Any = scipy.linalg  # its annotations speak of every case at once
-# Share of a huge column's least size from which other columns cancel with the huge ones: to require it costs little,
-# and what they leave would be subtracted from the bound.
+_linalg: Any = scipy.linalg  # typed as Any: its annotations are unions over all options
+# Where a column is huge, columns of at least NEARLY times the limit of `ordinary_limit` are required to cancel as well:
+# each more line costs little, and the rounding of columns that do not cancel is subtracted from the bound.
 NEARLY = 1e-2
-# Share of the largest movement that is allowed, below which a row is kept at its dual variable: its column of the
-# inverse would be rounding.
+# Fraction of the largest r_i below which the dual variable of row i is kept fixed: its entries of M would consist of
+# rounding errors.
 ROOM = 1e-8
 # Work, rows x lines^2, beyond which no proof is tried: some seconds.
 MAX_WORK = 4e9
-# Share of its cap, or of the largest dual variable, to which each one is moved away from its bounds where some have no
-# room: more would change the dual value, less would leave the movements no room.
+# Distance from its bounds, as a fraction of its cap or of the largest dual variable, to which each dual variable is
+# moved where no proof was found because dual variables are at their bounds: a larger value would change the dual value,
+# a smaller one would leave r_i too small for the changes c_i.
 INSIDE = 1e-7
-# Relative size below which what is left of a line, without the combination of others, may be rounding; factors of exact
-# combinations are multiples of SIMPLE (small whole numbers, halves and the like).
+# Relative size of the residual of a line after projection on other lines below which it may be rounding: the line is
+# then tested for an exact combination of the others. The factors of such a combination are assumed to be multiples of
+# SIMPLE (small whole numbers, halves and the like).
 NEAR, SIMPLE = 1e-10, 2.0**-20
-# Share of the cost of the movements by which an inverse that is computed elsewhere, as by `verify`, may change it.
+# Fraction of the cost of the changes c by which a matrix M computed on another machine, as by `verify`, may change it.
 AGAIN = 0.01
 UNDERFLOW = 1e-290  # covers products, in units of the largest factors, that have lost their last digits
 
 
 class ExactBound(NamedTuple):
-    """A lower bound, and by how much it may differ when computed again elsewhere."""
+    """A lower bound, and the amount by which it may differ when it is recomputed on another machine."""
 
     lower: float
     below: float
@@ -61,9 +64,11 @@ NO_BOUND = ExactBound(-np.inf, 0.0)
 
 
 def huge_columns(problem: Problem, sample: Sample, alpha: np.ndarray) -> np.ndarray | None:
-    """Return which columns no float64 dual variables near alpha make cancel; None for ordinary data.
+    """Return a mask, of shape (d,), of the columns in which rounding of alpha alone makes v large; None if none are.
 
-    With an augmented intercept the last entry stands for the constant coordinate.
+    A column is huge if sum alpha_i |x_ij| is above `ordinary_limit`; where one is, the mask includes columns down to
+    NEARLY times this limit. With an augmented intercept the mask has one more entry, for the constant coordinate. None
+    also for hard margins and p != 2.
     """
     total = float(alpha.sum())
     limit = ordinary_limit(total)
@@ -80,50 +85,70 @@ def huge_columns(problem: Problem, sample: Sample, alpha: np.ndarray) -> np.ndar
 
 
 def exact_bound(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.ndarray) -> ExactBound:
-    """Return a lower bound: the dual value of dual variables that exist near alpha and cancel in the huge columns."""
+    """Return a lower bound: the dual value of real dual variables near alpha whose huge columns cancel exactly.
+
+    The bound is the dual value of alpha without its huge columns, minus a bound of the change that c makes:
+    sum |c_i| + sum |c_i| (2 alpha_i + |c_i|) / (4 C s_i) of the gains (the second sum of the squared hinge only), and
+    the increase of 1/2 |v|^2 in the other columns.
+
+    Parameters
+    ----------
+    problem : Problem
+        Soft, with p = 2.
+    sample : Sample
+    alpha : ndarray of shape (n,)
+        Feasible.
+    huge : ndarray of bool of shape (d,), or (d + 1,) with an augmented intercept
+        As `huge_columns` returns it.
+
+    Returns
+    -------
+    ExactBound
+        NO_BOUND where no proof is found or tried.
+    """
     used = np.flatnonzero(alpha)
     if used.size * np.count_nonzero(huge) ** 2 > MAX_WORK:
         return NO_BOUND
     X, y, weights, alpha = sample.X[used], sample.y[used], sample.weights[used], alpha[used]
     caps = problem.caps(weights)
-    room = np.minimum(alpha, caps * (1.0 - 4.0 * EPS) - alpha)
-    moved = _movement(_independent(_lines(problem, X, y, huge)), alpha, room)
+    slack = np.minimum(alpha, caps * (1.0 - 4.0 * EPS) - alpha)  # r, the distance to the nearest bound
+    moved = _movement(_independent(_lines(problem, X, y, huge)), alpha, slack)
     if moved is None:
         return NO_BOUND
-    # v on the other columns, the sizes of its terms, and how far the movements take it
+    # in the other columns: v, the sum of the absolute values of its terms, and a bound of the change of v by c
     rest = X[:, np.flatnonzero(~huge[: X.shape[1]])]
-    v, size, wander = (
+    v, size, shift = (
         Compensated.combine(rest, alpha * y),
         Plain.combine(abs(rest), alpha),
         Plain.combine(abs(rest), moved),
     )
     if problem.rho and not huge[-1]:
         v = np.append(v, problem.rho * Compensated.total(alpha * y))
-        size, wander = (
+        size, shift = (
             np.append(size, problem.rho * alpha.sum()),
-            np.append(wander, problem.rho * moved.sum()),
+            np.append(shift, problem.rho * moved.sum()),
         )
     terms = alpha.size + v.size + 8
     up = 1.0 + 8.0 * terms * EPS  # more than all roundings of a sum of non-negative terms
     off = Compensated.error(v, float(size.sum()), terms)
-    before, after = Plain.square(v), Plain.square(np.abs(v) + off + wander * up) * up
+    before, after = Plain.square(v), Plain.square(np.abs(v) + off + shift * up) * up
     gains = problem.gains(alpha, weights)
     cost = float(moved.sum()) + 0.5 * max(after - before, 0.0)
     if problem.loss == "squared_hinge":
         cost += float((moved * ((2.0 * alpha + moved) / (4.0 * problem.C * weights))).sum())
     value = Compensated.total(gains) - 0.5 * before
     whole = float(np.abs(gains).sum() + alpha.sum()) + before + after
-    # C s_i is rounded, and `verify` allows a little more: all dual variables a little smaller respect it
+    # the caps C s_i are rounded, and alpha may exceed them by the factor 1 + over: alpha / (1 + over) is feasible
     over = max(float(np.max(alpha / caps)) - 1.0, 0.0)
     rounding = Compensated.error(value, whole, terms) + (8.0 * EPS + over) * whole
     return ExactBound(float(value - cost * up - rounding), rounding + AGAIN * cost)
 
 
 def _lines(problem: Problem, X: Any, y: np.ndarray, huge: np.ndarray) -> np.ndarray:
-    """Return what must cancel, a line each, divided by powers of two: entries up to about one.
+    """Return the matrix of the lines without duplicates, of shape (lines, rows), each scaled to entries of about one.
 
-    A line that is a multiple of another by a power of two cancels with it; of a line with one value but zero, only
-    where it is not zero counts.
+    A line is divided by a power of two, which is exact, and by its sign. A line that has a single non-zero value is
+    replaced by the indicator of its non-zero entries, which vanishes with it. Equal lines are kept once.
     """
     d = X.shape[1]
     block = X[:, np.flatnonzero(huge[:d])]
@@ -142,7 +167,11 @@ def _lines(problem: Problem, X: Any, y: np.ndarray, huge: np.ndarray) -> np.ndar
 
 
 def _independent(lines: np.ndarray) -> np.ndarray:
-    """Return the lines without those that are exact combinations of others, and cancel with them."""
+    """Return the lines without those that are exact linear combinations of others, and vanish with them.
+
+    A QR factorisation with pivoting chooses a basis. The factors of every other line are computed by least squares,
+    rounded to multiples of SIMPLE, and checked in exact arithmetic; a line that fails the check is kept.
+    """
     R, order = _linalg.qr(lines.T, mode="r", pivoting=True, check_finite=False)
     size = np.abs(np.diag(R))
     rank = np.count_nonzero(size > NEAR * size[0])
@@ -158,25 +187,30 @@ def _independent(lines: np.ndarray) -> np.ndarray:
     return lines[kept]
 
 
-def _movement(lines: np.ndarray, alpha: np.ndarray, room: np.ndarray) -> np.ndarray | None:
-    """Bound how far each dual variable has to move for all lines to cancel exactly; None where that is not proved."""
+def _movement(lines: np.ndarray, alpha: np.ndarray, slack: np.ndarray) -> np.ndarray | None:
+    """Return a bound of |c_i| for every row, c being a change of alpha after which all lines vanish exactly.
+
+    The bound is that of the theorem in the module's docstring, with `slack` as r. None where the theorem does not
+    prove that such a c exists.
+    """
     unit = 2.0 ** np.floor(np.log2(float(alpha.max())))
-    alpha, room = alpha / unit, room / unit
+    alpha, slack = alpha / unit, slack / unit
     t = np.abs([_exact_sum(line, alpha) for line in lines]) * (1.0 + 4.0 * EPS)
     moved = np.zeros(alpha.size)
     if not t.any():
         return moved
     t = t + alpha.size * UNDERFLOW
-    free = np.flatnonzero(room > ROOM * max(float(room.max()), 0.0))
+    free = np.flatnonzero(slack > ROOM * max(float(slack.max()), 0.0))
     m = len(lines)
     if free.size < m or free.size * m * m > MAX_WORK:
         return None
-    A, r = lines[:, free], room[free]
+    A, r = lines[:, free], slack[free]
     try:
         M = _right_inverse(A, r)
     except np.linalg.LinAlgError:
         return None
     up = 1.0 + 8.0 * (free.size + m) * EPS
+    # eta >= |I - A M|_inf, the rounding of the product included
     rounding = (free.size + 8) * EPS * ((np.abs(A) + UNDERFLOW) @ np.abs(M) + np.eye(m))
     eta = float((np.abs(np.eye(m) - A @ M) + rounding).sum(axis=1).max()) * up
     if not eta < 0.5:
@@ -189,13 +223,17 @@ def _movement(lines: np.ndarray, alpha: np.ndarray, room: np.ndarray) -> np.ndar
 
 
 def _right_inverse(A: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Return the right inverse of A that moves rows in proportion to their room r."""
+    """Return the right inverse D (A D)^+ of A, D = diag(r): changes are large where the distance r to the bounds is."""
     Q, R = _linalg.qr((A * r).T, mode="economic", check_finite=False)
     return r[:, None] * _linalg.solve_triangular(R, Q.T, check_finite=False).T
 
 
 def inside(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.ndarray) -> np.ndarray:
-    """Return dual variables near alpha, away from their bounds, that cancel as well as float64 can."""
+    """Return dual variables near alpha, away from their bounds, for which the lines vanish as nearly as in float64.
+
+    They are clipped to a distance of INSIDE from their bounds, and corrected by three steps of a right inverse. Alpha
+    is returned where there is too much work, or no right inverse.
+    """
     used = np.flatnonzero(sample.weights)
     if used.size * np.count_nonzero(huge) ** 2 > MAX_WORK:
         return alpha
@@ -216,6 +254,6 @@ def inside(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.ndarray
 
 
 def _exact_sum(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the sum of a_k b_k, rounded once; zero only if it is zero (or all that is left has underflowed)."""
+    """Return sum_k a_k b_k, rounded once: zero only if the exact sum is zero, or if errors of products underflow."""
     product, error = _two_product(a, b)
     return math.fsum(np.concatenate([product, error]).tolist())

@@ -1,7 +1,7 @@
-"""Certificates of soft margins of dense rows at p = 2, the sums over rows being taken in one compiled pass.
+"""Certificates of soft margins of dense rows at p = 2, from sums over rows in one compiled pass over the data.
 
-An accelerator of `rows.certify`, which serves every problem and storage with NumPy alone: the sums are the same but for
-rounding, and the formulas are those of `bounds`. `verification.verify` uses no compiled code.
+A faster form of `rows.certify`, which computes the certificates of every problem and storage with NumPy alone. The
+sums are equal but for rounding, and the formulas are those of `bounds`. `verification.verify` uses no compiled code.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from .rows import certify as certify_any
 from .rows import dual_length, with_more_digits
 from .sample import Sample
 
-# Share of all dual variables that may be left between the classes: a tenth of what `verify` allows.
+# Largest accepted |sum alpha_i y_i| as a fraction of sum alpha_i: a tenth of what `verify` accepts. A larger value
+# might fail verification, a smaller one would send more problems to the slower sums of `rows.certify`.
 UNEVEN = 1e-13
-# Sum of the dual variables below which their products may have lost digits, and the multiple that would show it:
-# 1e-200 squared underflows, and 1e40 is far above any multiple of a solver's dual variables.
+# Sum of the dual variables below which their products may have lost digits, and a multiple that only dual variables
+# this small can have: 1e-200 squared underflows, and 1e40 is far above any multiple of a solver's dual variables.
 SMALL, GROWN = 1e-200, 1e40
 
 
@@ -40,9 +41,11 @@ def certify(
     tol: float = 0.0,
     affords: Callable[[float], bool] = lambda seconds: True,
 ) -> Certificate:
-    """Return the certificate of a primal point (w, b) and dual variables alpha: as `rows.certify`, in one pass.
+    """Return the certificate of a primal point (w, b) and dual variables alpha, as `rows.certify` does, in one pass.
 
-    Parameters and bounds are the same, but for rounding; between the classes as much may be left as `verify` allows.
+    The parameters are those of `rows.certify`, and the bounds are equal but for rounding. Where the intercept is free,
+    |sum alpha_i y_i| is at most UNEVEN * sum alpha_i, which `verify` accepts. Problems and data that the compiled sums
+    do not support are passed on to `rows.certify`.
     """
     X, found = sample.X, None
     dense = not sp.issparse(X) and X.size > 0 and X.flags.c_contiguous
@@ -57,10 +60,10 @@ def certify(
 def _bounds_in_one_pass(
     problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np.ndarray
 ) -> tuple[np.ndarray, Bounds] | None:
-    """Return feasible dual variables near alpha, at their best multiple, and the bounds.
+    """Return feasible dual variables near alpha, at their best multiple, and the bounds of a soft problem at p = 2.
 
-    None where one class has no dual variable, or next to nothing, where a column may be huge, and where sums overflow
-    or lose digits: the sums of `rows.certify` serve these.
+    None where the dual variables of one class are zero or vanish in rounding beside those of the other, where a column
+    may be huge, where sums overflow or lose digits, or where the bounds cross: use `rows.certify` for these.
     """
     X, y, weights, n = sample.X, sample.y, sample.weights, sample.y.size
     cap, free, rho = float(problem.cap), problem.free, problem.rho
@@ -68,6 +71,7 @@ def _bounds_in_one_pass(
     if not feasible_dual(alpha, y, weights, cap, free, dual):
         return None
     w, terms, step = np.ascontiguousarray(w, dtype=float), w.size + 1, min(n, TERMS)
+    # the error of a score is at most per_length |x_i| + constant (Cauchy and Schwarz)
     per_length = Plain.error(0.0, 1.01 * Plain.norm(w), terms)
     constant = Plain.error(0.0, abs(b), terms) + terms * 2.0 * LEAST
     v, workspace, places = np.zeros((2, w.size)), np.empty((2, step)), np.empty(step, np.uint32)
@@ -76,23 +80,25 @@ def _bounds_in_one_pass(
         constant, workspace, places, v,
     )  # fmt: skip
     v = np.append(v[0], rho * balance) if rho else v[0]
+    # the multiple maximises t total - t^2 (|v|^2 + 2 costs) / 2, within the caps
     multiple = best_multiple(total, Plain.square(v) + 2.0 * costs, np.inf) if total > 0.0 else 1.0
     if multiple > 1.0 and math.isfinite(cap):
         multiple = min(
             multiple, float(np.fmin.reduce(cap * weights / dual))
         )  # fmin ignores 0 / 0, where s_i = 0
+    # no column is huge if sum alpha_i |x_i| = spread is below the limit, before and after scaling
     ordinary = total > SMALL and max(spread, rho * total) <= formulas.ordinary_limit(total)
     spread, total, costs = multiple * spread, multiple * total, multiple * (multiple * costs)
     ordinary = ordinary and total > SMALL and max(spread, rho * total) <= formulas.ordinary_limit(total)
     if not (ordinary and multiple <= GROWN and math.isfinite(worst + total + costs + spread)):
         return None
     difference, rest = scale_classes(dual, y, weights, cap, multiple, multiple)
-    if free and abs(difference + rest) > UNEVEN * total:  # one class had next to nothing
+    if free and abs(difference + rest) > UNEVEN * total:  # rounding of one class is of the size of the other
         return None
     v *= multiple
     if rho:
         v[-1] = rho * (difference + rest)
-    # the difference is two sums of n terms, the second of what the first has lost
+    # sum alpha_i y_i in two parts; the error of the second, a sum of n rounding errors, is at most (n eps)^2 total
     uneven = (1.0 + EPS) * abs(difference + rest) + (n * EPS) ** 2 * total if free else 0.0
     terms = in_a_row(used, n)
     length = dual_length(problem, sample, Plain, v, spread + rho * total, terms, uneven)
@@ -107,13 +113,13 @@ def _bounds_in_one_pass(
 
 # The compiled sums. `cap` is C for the hinge, infinite for squared losses.
 #
-# A loop that adds up writes nothing: which of its versions runs, and in what order they add, would depend on where in
-# memory the arrays lie.
+# A loop that accumulates a sum in any order of terms writes to no array: the compiler would make two versions of it,
+# and which of them runs, and so the order of the terms, would depend on the addresses of the arrays.
 
 
 @compiled()
 def feasible_dual(alpha, y, weights, cap, free, out):
-    """Write dual variables near alpha that are feasible; return whether both classes have some (where it matters).
+    """Write feasible dual variables near alpha to `out`; return False where one class has none and `free` is true.
 
     They are clipped to [0, cap s_i], and, where the intercept is `free`, the heavier class is scaled down to the total
     of the other.
@@ -132,20 +138,21 @@ def feasible_dual(alpha, y, weights, cap, free, out):
     side = min(plus, minus)
     difference, rest = scale_classes(out, y, weights, cap, side / plus, side / minus)
     left = difference + rest
-    if abs(left) > BALANCED * side:  # long sums of equal numbers are off in one direction
+    if abs(left) > BALANCED * side:  # rounding errors of long sums of equal numbers add up: scale once more
         scale_classes(out, y, weights, cap, 1.0 - max(left, 0.0) / side, 1.0 - max(-left, 0.0) / side)
     return True
 
 
 @compiled()
 def scale_classes(alpha, y, weights, cap, plus, minus):
-    """Multiply alpha by a factor of each class, in place, to at most cap s_i; return sum alpha_i y_i in two parts.
+    """Multiply alpha by a factor for each class, in place, and clip it to cap s_i; return sum alpha_i y_i in two parts.
 
-    The first part is the sum in float64, the second the sum of its rounding errors (Knuth's two-sum).
+    The factors are `plus` for y_i = 1 and `minus` for y_i = -1. The first part is the sum in float64, the second the
+    sum of its rounding errors (Knuth's two-sum).
     """
     whole = rest = 0.0
     for k in range(alpha.size):
-        # no branch: classes come in any order
+        # arithmetic instead of a branch, which the processor could not predict: classes come in any order
         value = alpha[k] * (0.5 * ((1.0 + y[k]) * plus + (1.0 - y[k]) * minus))
         most = cap * weights[k]  # NaN if there is no cap and no weight
         value = most if most < value else value
@@ -160,7 +167,7 @@ def scale_classes(alpha, y, weights, cap, plus, minus):
 
 @compiled()
 def squared_costs(alpha, weights, four_C):
-    """Return sum alpha_i^2 / (4 C s_i); the quotient comes first, as squares of tiny numbers would lose digits."""
+    """Return sum alpha_i^2 / (4 C s_i); division comes first, as squares of tiny numbers would lose digits."""
     total = 0.0
     for k in range(alpha.size):
         total += alpha[k] / (four_C * weights[k] if weights[k] > 0.0 else 1.0) * alpha[k]
@@ -169,16 +176,16 @@ def squared_costs(alpha, weights, four_C):
 
 @compiled(fastmath={"reassoc", "contract"})
 def row_sums(X, y, weights, norms, alpha, w, b, C, squared, per_length, constant, workspace, places, v):
-    """Write v[0] = sum alpha y x, and return sums of the losses of (w, b) and of alpha.
+    """Write v[0] = sum alpha_i y_i x_i, and return the sums of the losses of (w, b) and the sums over alpha.
 
-    Rows are taken so many at a time that they are still in cache when they are combined; every sum is one of the sums
-    of such parts, so that long ones keep their digits. `v[1]`, `workspace` and `places` hold one part. A score is off
-    by at most per_length |x_i| + constant.
+    Rows are processed in parts of workspace.shape[1] rows, which are still in cache when they are combined. Every sum
+    is the sum of the sums of its parts, which keeps the rounding of long sums small. `v[1]`, `workspace` and `places`
+    are buffers of one part. The error of a score is at most per_length |x_i| + constant.
 
     Returns
     -------
     worst, nominal : float
-        The losses of margins as small as their errors allow, and of margins as computed.
+        The losses of the margins minus their error bounds, and of the margins as computed.
     total, balance : float
         sum alpha_i and sum alpha_i y_i.
     costs : float

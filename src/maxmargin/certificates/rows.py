@@ -1,6 +1,8 @@
-"""Sums over linear rows for the formulas of `bounds`, in plain or compensated arithmetic; `certify` and `bounds`.
+"""Sums over linear rows for the formulas of the module `bounds`, in plain or compensated arithmetic.
 
-The module imports no solver. Where entries are huge, alpha may stand for real numbers near it (`huge_columns`).
+`certify` makes dual variables feasible and returns a certificate; `bounds` evaluates the bounds of feasible ones. The
+module imports no solver. Where entries are huge, the lower bound may be that of real dual variables near alpha, which
+are proved to exist and are not computed (`huge_columns`).
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ from .dual_variables import even_out, feasible, proportions
 from .huge_columns import exact_bound, huge_columns, inside
 from .sample import Sample
 
-# Compensated sums, which take ten to thirty times as long, are made where rounding takes more than VISIBLE of the gap,
-# or more than REACHED of the gap that is asked for where that is reached. Larger shares leave digits of the gap to
-# rounding, smaller ones pay for digits that do not show in a gap. NEGLIGIBLE, as a share of a bound, is left to
-# rounding in any case where the data have more than SMALL_DATA entries; below that number the compensated sums take
-# less than 3 ms.
+# Compensated sums, which take ten to thirty times as long, replace plain ones where rounding is more than the fraction
+# VISIBLE of the gap, or, where the gap is at most `tol` already, more than the fraction REACHED of `tol`. Larger
+# fractions leave digits of the gap to rounding, smaller ones pay for digits that do not show in a gap. A rounding error
+# of less than NEGLIGIBLE times the bound is always accepted where the data have more than SMALL_DATA entries; below
+# that number the compensated sums take less than 3 ms.
 VISIBLE, REACHED = 3e-3, 3e-2
 NEGLIGIBLE, SMALL_DATA = 1e-10, 20_000
 
@@ -46,20 +48,21 @@ def certify(
     w : ndarray of shape (d,)
     b : float
     alpha : ndarray of shape (n,)
-        Any non-negative numbers; best, those of a solver.
+        Any non-negative numbers, such as the dual variables of a solver's iterate.
     tol : float, default=0
-        The gap that is asked for: rounding that is far below it may remain.
+        The gap that is asked for: rounding errors far below it are accepted.
     affords : callable
-        Returns whether the deadline leaves time for sums of so many seconds, which do not begin otherwise. It is
-        called with 0.0 while they run, and ends them by returning False.
+        Returns whether the deadline leaves time for compensated sums of so many seconds, which do not start otherwise.
+        It is called with 0.0 while they run, and stops them by returning False.
 
     Notes
     -----
-    Bounds are rounded outwards: they hold for the numbers as they are. Sums are ordinary ones where that costs
-    next to nothing of the gap, else compensated ones.
+    Bounds are rounded outwards: they hold for the data and the variables in exact arithmetic. Sums are plain where
+    their rounding is a negligible part of the gap, else compensated.
     """
 
     def bounded(alpha: np.ndarray, huge: np.ndarray | None) -> tuple[np.ndarray, Bounds]:
+        """Return the best multiple of alpha and its bounds; the multiple ignores the columns `huge` of v."""
         alpha, v = _scale_dual(problem, sample, alpha, huge)
         found = bounds(problem, sample, w, b, alpha, Plain, v)
         return with_more_digits(problem, sample, w, b, alpha, found, tol, affords)
@@ -79,9 +82,10 @@ def certify(
 def _scale_dual(
     problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the multiple of alpha with the largest dual value, as if huge columns cancelled, and its sum alpha y x.
+    """Return the multiple of alpha with the largest dual value, and its v = sum alpha_i y_i x_i.
 
-    Of a hard margin only proportions count: alpha is returned as it is, without the sum.
+    |v| is measured without the columns `huge`, which are assumed to cancel. The bound of a hard margin depends on the
+    proportions of alpha only: alpha is returned as it is, and None for v.
     """
     if problem.hard:
         return alpha, None
@@ -103,9 +107,17 @@ def with_more_digits(
     tol: float,
     affords: Callable[[float], bool],
 ) -> tuple[np.ndarray, Bounds]:
-    """Recompute bounds by compensated sums where rounding takes a visible share of the gap.
+    """Recompute bounds by compensated sums where rounding is a visible part of the gap; return alpha and the bounds.
 
-    Of a hard margin also where rounding hides that (w, b) separates: the margin as computed is positive.
+    For a hard margin, also recompute them where rounding hides that (w, b) separates: the margin as computed is not
+    negative, its lower bound is not positive. Alpha is balanced again first, in place, where the intercept is free.
+
+    Parameters
+    ----------
+    found : Bounds
+        Those of plain sums.
+    problem, sample, w, b, alpha, tol, affords
+        As of `certify`; alpha is feasible.
     """
     share = REACHED if problem.gap(found.lower, found.upper) <= tol else VISIBLE
     negligible = max(0.0 if sample.entries <= SMALL_DATA else NEGLIGIBLE, share * tol)
@@ -139,10 +151,10 @@ def bounds(
     w : ndarray of shape (d,)
     b : float
     alpha : ndarray of shape (n,)
-        Feasible; of a hard margin they are scaled to a sum of one, as the square of a tiny |v| would vanish.
+        Feasible. For a hard margin they are scaled to a sum of one here, as the square of a tiny |v| would underflow.
     arithmetic : Plain or Compensated, default=Plain
     v : ndarray of shape (d,), default=None
-        sum alpha_i y_i x_i of a soft problem, where the caller has computed it.
+        sum alpha_i y_i x_i of a soft problem, where the caller has computed it; None to compute it here.
     """
     if problem.hard:
         alpha, v = proportions(alpha), None
@@ -165,11 +177,11 @@ def bounds(
 def _primal_side(
     problem: Problem, sample: Sample, w: np.ndarray, b: float, arithmetic: Arithmetic, by_terms: bool
 ) -> Side:
-    """Return the bound that (w, b) proves, from margins y_i (w.x_i + b) with the rounding of each.
+    """Return the bound that (w, b) proves, from margins y_i (w.x_i + b) and the rounding error bound of each.
 
-    The sizes of the terms of a score add up to at most |x_i| |w| + |b| (Cauchy and Schwarz), or, where `by_terms`, to
-    sum_j |x_ij w_j| + |b|, which takes another pass and is much smaller where columns differ in size; 1.01 covers the
-    rounding of either. Each product, and the sums, may underflow.
+    The absolute values of the terms of a score sum to at most |x_i| |w| + |b| (Cauchy and Schwarz). With `by_terms`
+    the sum is computed, sum_j |x_ij w_j| + |b|: this takes another pass over the data, and is much smaller where
+    columns differ in size. The factor 1.01 covers the rounding of either. Each product, and each sum, may underflow.
     """
     width = sample.width
     margins = arithmetic.scores(sample.X, w, b)
@@ -187,11 +199,16 @@ def _primal_side(
 def _dual_side(
     problem: Problem, sample: Sample, alpha: np.ndarray, arithmetic: Arithmetic, v: np.ndarray | None
 ) -> Side:
-    """Return the bound that alpha proves; `v` is given without the constant coordinate, or None."""
+    """Return the bound that alpha proves.
+
+    `v` is sum alpha_i y_i x_i without the constant coordinate of an augmented intercept, which is appended here; None
+    to compute it.
+    """
     count = int(np.count_nonzero(alpha))
     v = arithmetic.combine(sample.X, alpha * sample.y) if v is None else v
     if problem.rho:
         v = np.append(v, problem.rho * arithmetic.summed(np.multiply, alpha, sample.y))
+    # sum alpha_i |x_i|, the constant coordinate included: the total length of the terms of v
     spread = float(alpha @ sample.norms) + problem.rho * float(alpha.sum())
     uneven = formulas.imbalance(alpha, sample.y, arithmetic) if problem.free else 0.0
     underflow = 0.0
@@ -213,15 +230,31 @@ def dual_length(
     uneven: float,
     underflow: float = 0.0,
 ) -> Length:
-    """Return |v|_p, where v is a sum of so many rows.
+    """Return |v|_p of a computed v = sum alpha_i y_i x_i, with the interval that its errors give.
 
-    v is off by the rounding of its sums, whose terms have the total length `spread` = sum alpha_i |x_i|, and scaling
-    the heavier class down moves it by at most `uneven` times the longest row. Lengths of rows are 2-norms:
-    |x|_p <= d^(1/p - 1/2) |x|_2 for p < 2, and |x|_p <= |x|_2 else.
+    The error of v is the rounding of its sums, plus at most `uneven` times the longest row, by which scaling the
+    heavier class down moves v. Lengths of rows are 2-norms: |x|_p <= d^(1/p - 1/2) |x|_2 for p < 2, and
+    |x|_p <= |x|_2 else.
+
+    Parameters
+    ----------
+    problem : Problem
+    sample : Sample
+    arithmetic : Plain or Compensated
+        The arithmetic of the sums that made v.
+    v : ndarray of shape (d,), or (d + 1,) with the constant coordinate
+    spread : float
+        sum alpha_i |x_i|, the total length of the terms of v.
+    terms : int
+        The number of terms that are added in sequence, at most.
+    uneven : float
+        At least |sum alpha_i y_i| where the intercept is free, else 0.
+    underflow : float, default=0
+        Error bound of products that underflow.
     """
-    times = max(v.size, 1) ** (1.0 / problem.p - 0.5) if problem.p < 2.0 else 1.0
+    factor = max(v.size, 1) ** (1.0 / problem.p - 0.5) if problem.p < 2.0 else 1.0
     size = arithmetic.norm(v, problem.p)
-    moved = arithmetic.error(size, times * spread, terms) + underflow
+    moved = arithmetic.error(size, factor * spread, terms) + underflow
     if uneven > 0.0:
-        moved += uneven * times * float(sample.norms.max())
+        moved += uneven * factor * float(sample.norms.max())
     return formulas.measured(v, problem.p, arithmetic, moved)

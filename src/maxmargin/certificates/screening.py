@@ -1,4 +1,4 @@
-"""Safe screening: bounds of the optimum from any point and its gap.
+"""Safe screening: bounds of the optimal margins and weights from any primal and dual point and their gap.
 
 **Patterns**, 2 <= p < inf. |w|_q^2 / 2 is (q - 1)-strongly convex in the q-norm, 1/p + 1/q = 1. At an optimum
 (w*, b*) the loss has a subgradient (-g, 0) where g is one of the norm's, so that the losses of any (w, b) are at least
@@ -10,8 +10,8 @@ With G = P(w, b) - D(alpha), which is no less than the left side, w* is no furth
 sqrt(2 G / (q - 1)). At p = 2 the same holds for v = sum alpha_i y_i x_i, D being strongly concave in v, with
 (P - P*) + (D* - D) = G: |w - w*|^2 + |v - w*|^2 <= 2 G, a ball around (w + v) / 2 of radius
 sqrt(G - |w - v|^2 / 4). Hoelder's inequality turns the ball into an interval of w*.x_i, and `intercept_interval`
-these intervals into one of b*. The hard margin is the problem min |w|_q^2 / 2 where every margin is one at least;
-w* is feasible, and the same inequality holds among feasible points.
+these intervals into one of b*. The hard margin is the problem min |w|_q^2 / 2 where every margin is at least one;
+w* is feasible, and the same inequality holds for all feasible points.
 
 A pattern whose margin at the optimum is above one has no dual weight in any optimum (complementary slackness), and may
 be left out; one whose margin is below one has its full weight C s_i (hinge).
@@ -50,13 +50,14 @@ _UP = 1.0 + 16.0 * EPS  # more than the rounding of up to eight operations
 
 @dataclass(frozen=True)
 class Margins:
-    """Intervals that hold every row's margin at the optimum, whichever it is.
+    """Intervals that hold the margin of every row at every optimum.
 
     Attributes
     ----------
     least, most : ndarray of shape (n,)
+        Ends of the intervals; -inf and inf where nothing is proved.
     intercept : (float, float)
-        An interval that holds the best intercepts.
+        An interval that holds the optimal intercepts; (0, 0) where the intercept is not free.
     """
 
     least: np.ndarray
@@ -82,7 +83,10 @@ def modulus(problem: Problem) -> float:
 
 
 def excess(problem: Problem, lower: float, upper: float) -> float:
-    """Return the gap as a difference of objectives, of a hard margin that of |w|_q^2 / 2 at a least margin of one."""
+    """Return an upper bound of the difference of the primal and the dual objective; inf where a bound is missing.
+
+    For a hard margin the objective is |w|_q^2 / 2 at a smallest margin of one, which is 1 / (2 margin^2).
+    """
     if not problem.hard:
         return max(upper - lower, 0.0) * _UP if lower > -np.inf else np.inf
     if not (lower > 0.0 and upper > 0.0):
@@ -91,16 +95,22 @@ def excess(problem: Problem, lower: float, upper: float) -> float:
 
 
 def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certificate) -> Margins | None:
-    """Bound the margins at the optimum from a point and its certificate; None where no theorem does.
+    """Return intervals of the margins at the optimum from a primal point and its certificate.
 
     Parameters
     ----------
     sample : Sample
-        The data that the certificate speaks of.
+        The data of the certificate.
     w : ndarray of shape (d,)
     b : float
-        The point that proves the certificate's other bound.
+        (w, b) is the primal point of the certificate.
     certificate : Certificate
+        Its gap and dual variables determine the ball that holds the optimal weights.
+
+    Returns
+    -------
+    Margins or None
+        None where the penalty is not strongly convex, or the gap is infinite.
     """
     problem = certificate.problem
     convexity, gap = modulus(problem), excess(problem, certificate.lower, certificate.upper)
@@ -109,7 +119,7 @@ def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certif
     X, rho = sample.X, problem.rho
     z = Plain.scores(X, w)
     point = problem.weights(w, b)
-    if problem.hard:  # as long as its least margin asks
+    if problem.hard:  # scaled to a smallest margin of one: |w|_q = 1 / lower
         length = norm(problem.weights(w, b), problem.q) * certificate.lower
         z, point, b = z / length, point / length, b / length
     radius = float(np.sqrt(2.0 * gap / convexity)) * _UP
@@ -118,7 +128,7 @@ def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certif
     if dual is not None:
         v, off = dual
         apart = max(Plain.norm(point - v) * (1.0 - 1e-12) - off, 0.0)
-        # v may be off: where the middle is, and how far its ends are apart
+        # radius sqrt(G - |w - v|^2 / 4); the error `off` of v changes |w - v| and the centre (w + v) / 2
         smaller = float(np.sqrt(max(gap - 0.25 * apart * apart, 0.0))) * _UP + off
         if smaller < radius:
             radius, point = smaller, 0.5 * (point + v)
@@ -139,7 +149,10 @@ def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certif
 def _dual_point(
     problem: Problem, sample: Sample, certificate: Certificate
 ) -> tuple[np.ndarray, float] | None:
-    """Return v = sum alpha_i y_i x_i at p = 2, and its largest error; None where it is not one end of the ball."""
+    """Return v = sum alpha_i y_i x_i and a bound of its error in the 2-norm; None where the smaller ball has no proof.
+
+    The ball around (w + v) / 2 is proved for soft margins at p = 2 whose lower bound is that of alpha itself.
+    """
     alpha = certificate.alpha
     if problem.p != 2 or problem.hard or huge_columns(problem, sample, alpha) is not None:
         return None
@@ -153,7 +166,19 @@ def _dual_point(
 def margins_within(
     problem: Problem, z: np.ndarray, away: np.ndarray, y: np.ndarray, weights: np.ndarray
 ) -> Margins:
-    """Bound the margins at an optimum whose scores, with an augmented intercept, are within `away` of z."""
+    """Return intervals of the margins at an optimum whose scores are within `away` of z.
+
+    Parameters
+    ----------
+    problem : Problem
+    z : ndarray of shape (n,)
+        Scores w.x_i, an augmented intercept included, a free one excluded.
+    away : ndarray of shape (n,)
+        Bounds of the differences from the scores at the optimum.
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,)
+        Sample weights.
+    """
     low, high = z - away, z + away
     first, last = 0.0, 0.0
     if problem.free:
@@ -169,13 +194,18 @@ def margins_within(
 
 
 def columns_without_weight(sample: Sample, certificate: Certificate) -> np.ndarray | None:
-    """Return the features that have no weight at the optimum, of shape (d,); None where no theorem says so.
+    """Return a mask of the features whose weight is zero at the optimum, by the theorem for p = inf.
 
     Parameters
     ----------
     sample : Sample
-        The data that the certificate speaks of.
+        The data of the certificate.
     certificate : Certificate
+
+    Returns
+    -------
+    ndarray of bool of shape (d,), or None
+        None where the problem is not the squared hinge at p = inf, or the gap is infinite.
     """
     problem = certificate.problem
     gap = excess(problem, certificate.lower, certificate.upper)
@@ -183,21 +213,22 @@ def columns_without_weight(sample: Sample, certificate: Certificate) -> np.ndarr
     if not (squared and problem.p == np.inf and np.isfinite(gap)):
         return None
     X, alpha = sample.X, certificate.alpha
-    if huge_columns(problem, sample, alpha) is not None:  # the bound is that of others nearby
+    if huge_columns(problem, sample, alpha) is not None:  # the lower bound is not that of alpha itself
         return None
+    # |v_j - v*_j| <= sqrt(gap h_j), h_j = sum 4 C s_i (x_ij - c_j)^2
     costs = 4.0 * problem.C * sample.weights
     v = np.abs(Plain.combine(X, alpha * sample.y))
     size = Plain.combine(abs(X), alpha)
     squares = Plain.combine(X.multiply(X).tocsr() if hasattr(X, "multiply") else X * X, costs)
     if problem.free:
-        # sum s (x - c)^2 = sum s x^2 - (sum s x)^2 / sum s, of which rounding may take the half
+        # sum s (x - c)^2 = sum s x^2 - (sum s x)^2 / sum s: its rounding error is that of two sums of squares
         sums = Plain.combine(X, costs)
         centred = squares - sums * (sums / Plain.total(costs))
         squares = np.maximum(centred, 0.0) + Plain.error(0.0, 2.0 * squares, sample.y.size)
     away = np.sqrt(gap * squares) * _UP * (1.0 + sample.y.size * EPS)
     away += Plain.error(0.0, size, Plain.terms(X, certificate.support.size, 0) + 1)
     largest = float(np.max(v - away, initial=0.0))
-    if problem.rho:  # an augmented intercept is one more feature, which stays
+    if problem.rho:  # an augmented intercept is one more feature, rho: its |v_j| - away may be the largest
         total = problem.rho * abs(Plain.total(alpha * sample.y))
         own = np.sqrt(gap * problem.rho**2 * Plain.total(costs)) * _UP + 1e-12 * problem.rho * float(
             alpha.sum()
