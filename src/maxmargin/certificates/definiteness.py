@@ -1,8 +1,8 @@
-"""Tests of kernels: a Gram matrix is symmetric and positive semidefinite.
+"""Checks that a kernel matrix is a Gram matrix: symmetric and positive semidefinite.
 
-A vector v with v'Kv < 0 proves that it is none: such a K is that of no inner products, so that there are no lengths,
-no margins and no duality. Entries have been rounded, and a matrix counts as a Gram matrix as long as rounding of the
-entries may have made what is negative.
+A vector v with v'Kv < 0 proves that K is no Gram matrix: no inner products have its values, so that there are no
+lengths, no margins and no duality. As entries are rounded, a matrix is accepted as long as its negative eigenvalues may
+be the effect of rounding.
 
 References
 ----------
@@ -19,21 +19,22 @@ from scipy.linalg import LinAlgError, cholesky, eigh_tridiagonal, eigvalsh
 
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Precomputed
 
-# Rows up to which the least eigenvalue is computed, in about a second; of more rows, an upper bound of it.
+# Rows up to which the least eigenvalue is computed, in about a second; for more rows, an upper bound of it.
 WHOLE = 2000
-# matrices of that size in memory at once; rows of a sample, whatever memory there is
+# Number of matrices of the sampled rows that are in memory at once, and the least number of sampled rows, whatever the
+# memory limit: fewer rows would miss negative eigenvalues.
 MATRICES, MIN_ROWS = 3, 250
-# Steps of Lanczos' iteration: more find eigenvalues closer to zero, each at a product with the matrix.
+# Steps of Lanczos' iteration: more steps find eigenvalues closer to zero, and each takes a product with the matrix.
 STEPS = 60
-# Units in the last place that an entry may be off: kernels of many features are off by tens of units.
+# Accepted error of an entry, in units in the last place: kernels of many features have errors of tens of units.
 UNITS = 64.0
 
 
 def check_kernel(kernel: Kernel, X: Any, room: float = np.inf) -> None:
-    """Refuse a kernel that is no inner product on these rows.
+    """Raise ValueError where a kernel is not an inner product on the given rows.
 
-    Kernels that are inner products by their formula are accepted. Values of others are computed, on 2000 rows at most:
-    what is indefinite on some rows is so on all.
+    Kernels that are inner products by their formula are accepted. The matrix of other kernels is computed on at most
+    2000 evenly spaced rows: if it is indefinite on these rows, it is indefinite on all.
 
     Parameters
     ----------
@@ -41,12 +42,12 @@ def check_kernel(kernel: Kernel, X: Any, room: float = np.inf) -> None:
     X : ndarray or CSR matrix of shape (n, d)
         The matrix itself where the kernel is precomputed.
     room : float, default=inf
-        Bytes for what is computed: of fewer rows where these are few, of 250 in any case.
+        Memory limit in bytes, which reduces the number of rows of the computed matrix, to no fewer than 250.
 
     Raises
     ------
     ValueError
-        With the eigenvalue that shows it.
+        If the matrix overflows, is not symmetric, or has a negative eigenvalue, which the message states.
     """
     if inner_product(kernel):
         return
@@ -74,19 +75,20 @@ def inner_product(kernel: Kernel) -> bool:
 
 
 def check_gram(K: Any, name: str = "The kernel matrix") -> None:
-    """Refuse a matrix that is not symmetric and positive semidefinite, up to the rounding of its entries.
+    """Raise ValueError where a matrix is not symmetric and positive semidefinite, up to the rounding of its entries.
 
     Parameters
     ----------
     K : ndarray of shape (n, n)
-        Finite numbers; float32 ones are allowed the rounding of float32.
-    name : str
-        What the sentence calls it.
+        Finite numbers; values that float32 represents are accepted with the rounding of float32.
+    name : str, default="The kernel matrix"
+        The name of the matrix in messages.
 
     Raises
     ------
     ValueError
-        With the entries, or the eigenvalue, that show it.
+        If the matrix is not square, symmetric and positive semidefinite; the message states the entries or the
+        eigenvalue.
     """
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(
@@ -109,8 +111,8 @@ def check_gram(K: Any, name: str = "The kernel matrix") -> None:
 
 
 def rounding(K: np.ndarray) -> float:
-    """Bound the change of an eigenvalue by rounding of the entries: n times the error of the largest."""
-    # float64 numbers that were float32 ones have the rounding of those; whole numbers have none
+    """Return a bound of the change of an eigenvalue by rounding of the entries: n times the largest entry's error."""
+    # float64 entries that float32 represents are taken as rounded to float32, unless all are integers
     with np.errstate(over="ignore"):
         single = (
             K.dtype.kind == "f"
@@ -122,23 +124,25 @@ def rounding(K: np.ndarray) -> float:
 
 
 def least_eigenvalue(K: np.ndarray, allowed: float = 0.0) -> float:
-    """Return the least eigenvalue of a symmetric matrix, or a value above it.
+    """Return the least eigenvalue of a symmetric matrix, or an upper or lower bound of it.
 
     Parameters
     ----------
     K : ndarray of shape (n, n)
     allowed : float, default=0.0
-        Nothing below minus this is looked for: if there is none, the answer may be minus this.
+        Eigenvalues of at least -allowed need not be computed: if all are, -allowed may be returned.
 
     Returns
     -------
     value : float
-        Up to 2000 rows the eigenvalue; beyond, Lanczos' least Ritz value, a Rayleigh quotient, which no eigenvalue
-        that stands out is likely to escape.
+        Up to 2000 rows the least eigenvalue, or -allowed, a lower bound of it. For more rows the least Ritz value of
+        Lanczos' iteration, an upper bound of it, which is close to the eigenvalue where that is well separated.
     """
     if K.shape[0] > WHOLE:
         return _least_ritz_value(K, allowed)
-    if allowed > 0.0:  # a factor of K + allowed I exists just where no eigenvalue is below
+    if (
+        allowed > 0.0
+    ):  # a Cholesky factor of K + allowed I exists if and only if all eigenvalues are above -allowed
         with suppress(LinAlgError):
             cholesky(K + allowed * np.eye(K.shape[0]), lower=True, overwrite_a=True, check_finite=False)
             return -allowed
@@ -146,7 +150,10 @@ def least_eigenvalue(K: np.ndarray, allowed: float = 0.0) -> float:
 
 
 def _least_ritz_value(K: np.ndarray, allowed: float) -> float:
-    """Run Lanczos' iteration with full reorthogonalisation until a Ritz value is below -2 allowed."""
+    """Return the least Ritz value of Lanczos' iteration with full reorthogonalisation.
+
+    The iteration stops after STEPS steps, at a Ritz value below -2 allowed, or where the Krylov space is exhausted.
+    """
     V = np.zeros((STEPS + 1, K.shape[0]))
     V[0] = np.random.default_rng(0).standard_normal(K.shape[0])
     V[0] /= np.linalg.norm(V[0])

@@ -1,4 +1,4 @@
-"""Bounds of kernel expansions w = sum c_i phi(x_i), and the choice of the primal point that proves most."""
+"""Bounds of kernel expansions w = sum c_i phi(x_i), and the choice of the primal point with the smallest gap."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from .bounds import EPS, Bounds, Side, both, dual_side, imbalance, primal_side
 from .dual_variables import feasible
 from .gram import Combination, KernelSample
 
-# Share of the best objective up to which another point is as good, so that the one with the narrowest proof is taken: a
-# larger share would give up accuracy of the point, a smaller one would keep points whose bound rounding spoils.
+# Relative difference from the best objective, in float64, up to which points are compared by their certified gap
+# instead: a larger value would give up accuracy of the point, a smaller one would keep points whose bound has a large
+# rounding margin.
 NEXT = 1e-3
-AS_SMALL = 1.001  # ratio of gaps up to which the first point is kept: more points would cost time for nothing
+# Ratio to the gap asked for at which no further point is tried: a smaller value would cost time for no visible gain, a
+# larger one would return larger gaps.
+AS_SMALL = 1.001
 
 
 class KernelPoint(NamedTuple):
@@ -31,7 +34,8 @@ class KernelPoint(NamedTuple):
 class KernelBounds(NamedTuple):
     """Bounds, rounded outwards, and the point that proves them.
 
-    `value` is the objective of its primal side in float64, or the margin, where it is hard: nothing is taken from it.
+    `value` is the primal objective, or the attained margin in a hard margin problem, in float64 without its rounding
+    margin.
     """
 
     bounds: Bounds
@@ -64,13 +68,17 @@ class KernelProblem:
         return all_bounds([self], [point])[0]
 
     def attained_margin(self, c: np.ndarray, b: float) -> float:
-        """Return a lower bound of the margin of sum c_i k(x_i, .) + b, rounded downwards; of a hard margin problem."""
+        """Return the margin of sum c_i k(x_i, .) + b in a hard margin problem, rounded downwards.
+
+        `c` has shape (n,); the margin is in the length that the kernel defines.
+        """
         return self.primal_side(self.sample.combinations(c[None])[0], b).bound
 
     def dual_side(self, alpha: np.ndarray, dual: Combination) -> Side:
-        """Return the bound of feasible dual variables, of which `dual` is sum alpha_i y_i phi(x_i).
+        """Return the bound of feasible dual variables, of shape (n,), of which `dual` is sum alpha_i y_i phi(x_i).
 
-        Scaling the heavier class down by what its total exceeds the other moves v by as many radii of the data.
+        Scaling the heavier class down to the total of the other moves v by at most |sum alpha_i y_i| times the longest
+        phi(x_i).
         """
         uneven = imbalance(alpha, self.y) if self.problem.free else 0.0
         length = dual.dual_length(self.problem, alpha, uneven * self.sample.most**0.5)
@@ -95,12 +103,12 @@ class KernelProblem:
         given : (Combination, float)
             The first primal point, (w, b).
         gap : float
-            Points are tried until one proves this gap.
+            Further points of `_primal_points` are tried until one proves this gap.
         """
         problem = self.problem
         alpha, dual = self._scale_dual(alpha, dual)
         proof = self.dual_side(alpha, dual)
-        # a bound that rounding has made negative proves less than alpha = 0
+        # alpha = 0 proves the bound 0, which is better than a bound that rounding has made negative
         if not (problem.hard or proof.bound >= 0.0):
             alpha, proof = np.zeros_like(alpha), Side(0.0, 0.0, 0.0)
         found: list[KernelBounds] = []
@@ -112,7 +120,10 @@ class KernelProblem:
         return better(problem, found)
 
     def _scale_dual(self, alpha: np.ndarray, dual: Combination) -> tuple[np.ndarray, Combination]:
-        """Return the best multiple of the dual variables; of a hard margin only proportions count."""
+        """Return the multiple of the dual variables with the largest dual value, and its combination.
+
+        The bound of a hard margin depends on the proportions of alpha only: both are returned as they are.
+        """
         if self.problem.hard or not alpha.any():
             return alpha, dual
         constant = self.problem.rho * float(dual.c.sum())
@@ -123,15 +134,19 @@ class KernelProblem:
     def _primal_points(
         self, given: tuple[Combination, float], dual: Combination
     ) -> Iterator[tuple[Combination, float]]:
-        """Yield the given point, the best multiple of the dual one, both scaled to no losses, and w = 0."""
+        """Yield candidates (w, b) for the primal point.
+
+        They are the given point, the best multiple of `dual` with its best intercept, and, in soft problems, both of
+        them scaled up until all margins are 1, so that there are no losses, and w = 0 with its best intercept.
+        """
         yield given
         points = [given, self._best_primal(dual)]
         yield points[1]
         if self.problem.hard:
             return
         for w, b in points:
-            # The multiple whose margins reach 1, for all that rounding may do, as a large C magnifies what is missing:
-            # three times what they may be off, once here, and twice where scores are computed anew.
+            # The multiple whose smallest margin is at least 1 whatever the rounding, as a large C magnifies each loss:
+            # three error bounds are subtracted, one for these margins, two for those that are recomputed.
             margins, slack = w.margins(self.y, b)
             least = float((margins - 3.0 * slack).min(where=self.weights > 0.0, initial=np.inf))
             if 0.0 < least < 1.0:
@@ -142,7 +157,10 @@ class KernelProblem:
         yield Combination(zero, zero, 0.0, 0.0, 0.0), b
 
     def _best_primal(self, dual: Combination) -> tuple[Combination, float]:
-        """Return the best multiple of the w of these dual variables, and its intercept."""
+        """Return the multiple of w = `dual` with the smallest primal objective, and its intercept.
+
+        The multiple is 1 for the hinge. In a hard margin problem it has a smallest margin of one, if it separates.
+        """
         problem, y, weights = self.problem, self.y, self.weights
         t, b = 1.0, problem.rho * problem.rho * float(dual.c.sum())
         if problem.free:
@@ -160,10 +178,10 @@ class KernelProblem:
 def all_bounds(
     tasks: Sequence[KernelProblem], points: Sequence[KernelPoint], gaps: Sequence[float] | None = None
 ) -> list[KernelBounds]:
-    """Return the bounds of several problems on the same rows, which cost one computation of the kernel.
+    """Return the bounds of several problems on the same rows, with one computation of the kernel.
 
-    The primal point is that which was given, or where it does not prove a gap that is next to nothing above that of
-    `gaps`, the best multiple of the dual one with its best intercept, if that is better (`better`).
+    The primal point of each problem is the given one if its gap is at most AS_SMALL times that of `gaps`, else the best
+    (`better`) of the candidates of `KernelProblem._primal_points`.
 
     Parameters
     ----------
@@ -172,7 +190,7 @@ def all_bounds(
     points : sequence of KernelPoint
         Dual variables are any non-negative numbers; they are made feasible first.
     gaps : sequence of float, default=None
-        Gaps that are small enough; None for 0.0.
+        The gap that is asked for, of each problem; None for 0.0.
     """
     gaps = [0.0] * len(tasks) if gaps is None else gaps
     duals = [
@@ -190,12 +208,14 @@ def all_bounds(
 
 
 def better(problem: Problem, found: Sequence[KernelBounds]) -> KernelBounds:
-    """Return the point that proves most, of those whose objective, or margin, is next to the best.
+    """Return the point with the smallest certified gap, of those whose objective or margin is within NEXT of the best.
 
-    What rounding takes from a bound is not held against a point: w = 0, which has no rounding, is no better for it.
+    Objectives and margins are compared in float64, without the rounding margins of their bounds: otherwise w = 0, which
+    has none, would be preferred to better points. In a hard margin problem only points that are proved to separate are
+    compared, where there is one.
     """
     gaps = np.array([problem.gap(one.bounds.lower, one.bounds.upper) for one in found])
-    # to be minimised: minus the margin of a hard problem
+    # values and proved bounds, to be minimised: minus the margin in a hard margin problem
     sign, proving = (-1.0, "lower") if problem.hard else (1.0, "upper")
     values = sign * np.array([one.value for one in found])
     proved = sign * np.array([getattr(one.bounds, proving) for one in found])

@@ -1,6 +1,7 @@
 """The 2-norm soft margin as a hard margin in a virtually extended space: parametrisations and indicators.
 
-Pattern k gets a coordinate Delta of its own. Three papers write the same problem with three constants::
+Each pattern k has one more coordinate, of value Delta, that is zero in all other patterns. The same problem is written
+with three constants::
 
     scikit-learn  1/2 |w|^2 + C sum xi^2
     PUMMA         1/2 |w|^2 + C'/2 sum xi^2            C' = 2 C
@@ -23,7 +24,7 @@ from .sample import Sample
 
 @dataclass(frozen=True)
 class Extension:
-    """The size of every pattern's own coordinate.
+    """The parameter Delta of the extended space: the value of the additional coordinate of every pattern.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ class Extension:
 
     @classmethod
     def of_C(cls, C: float) -> Extension:
-        """From C of scikit-learn and liblinear, the factor of the squared losses."""
+        """Return the extension for C of scikit-learn and liblinear, the factor of the squared losses."""
         if not (np.isfinite(C) and C > 0.0):
             raise ValueError(
                 f"C must be a positive, finite number: the hard margin has no extension; got {C!r}."
@@ -60,41 +61,44 @@ class Extension:
 
     @classmethod
     def of_pumma(cls, C: float) -> Extension:
-        """From C of the PUMMA paper, whose losses are halved."""
+        """Return the extension for C of the PUMMA paper, whose squared losses have the factor C / 2."""
         return cls.of_C(0.5 * C)
 
     @property
     def C(self) -> float:
-        """C of scikit-learn and liblinear."""
+        """C of scikit-learn and liblinear: 1 / (2 Delta^2)."""
         return 0.5 / self.Delta**2
 
     @property
     def pumma_C(self) -> float:
-        """C of the PUMMA paper."""
+        """C of the PUMMA paper: 1 / Delta^2."""
         return 1.0 / self.Delta**2
 
 
 @dataclass(frozen=True)
 class ExtendedMargin:
-    """Indicators of the CRAMMA paper, of an extended weight a_ext = (a, Delta c), c being the dual weights.
+    """Indicators of the CRAMMA paper, of an extended weight vector a_ext = (a, Delta c).
+
+    Here c are the dual variables, a = sum c_k y_k x_k, and the margin of pattern k is y_k a.x_k.
 
     Attributes
     ----------
     Delta : float
+        The value of the additional coordinates.
     Gamma : float
-        Its margin in the extended space.
+        The margin of a_ext in the extended space, min_k (y_k a.x_k + Delta^2 c_k) / |a_ext|.
     gamma : float
-        Gamma |a_ext| / |a|, the margin that the direction a has up to slacks.
+        Gamma |a_ext| / |a|, the margin of the direction a up to slacks.
     D : float
-        Norm of the slacks max(0, gamma - a.y_k / |a|).
+        Norm of the slacks max(0, gamma - y_k a.x_k / |a|).
     D_prime : float
-        Norm of the slacks Delta^2 c_k / |a| that the dual weights stand for; never below D, equal to it at the
-        optimum: (D' - D) / D is a cheap measure of how far off it is.
+        Norm of the slacks Delta^2 c_k / |a| of the dual variables; at least D, and equal to D at the optimum:
+        (D' - D) / D is a cheap measure of the distance to the optimum.
     J : float
         1 / gamma^2 + D^2 / (Delta gamma)^2, between Gamma_opt^-2 and Gamma^-2 (Theorem 2, (21)); infinite where Gamma
         is not positive.
     Gamma_bounds : (float, float)
-        Certified bounds of Gamma_opt.
+        Certified bounds of Gamma_opt, the largest margin in the extended space.
 
     References
     ----------
@@ -116,12 +120,12 @@ class ExtendedMargin:
 
     @property
     def deviation(self) -> float:
-        """(Gamma_opt - Gamma) / Gamma_opt at most: from the upper bound of Gamma_opt."""
+        """An upper bound of (Gamma_opt - Gamma) / Gamma_opt, from the upper bound of Gamma_opt."""
         return 1.0 - self.Gamma / self.Gamma_bounds[1]
 
 
 def extended_margin(certificate: Certificate, X: Any, y: np.ndarray) -> ExtendedMargin:
-    """Return the extended margin of the weight that a certificate's dual weights make.
+    """Return the extended margin of the weight vector a = sum c_k y_k x_k of a certificate's dual variables c.
 
     Parameters
     ----------
@@ -164,6 +168,7 @@ def extended_margin(certificate: Certificate, X: Any, y: np.ndarray) -> Extended
             "with sample or class weights, own coordinates differ, and there is no one Delta."
         )
     Delta, c = Extension.of_C(problem.C).Delta, certificate.alpha
+    # w0 is the weight of the constant coordinate rho of an augmented intercept
     a, w0 = Plain.combine(X, c * y), problem.rho * Plain.total(c * y)
     scores = y * (Plain.scores(X, a) + problem.rho * w0)
     length = float(np.hypot(Plain.norm(a), w0))

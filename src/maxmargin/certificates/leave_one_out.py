@@ -1,23 +1,25 @@
-"""How the classifier learnt without a row labels that row: certain answers, without learning it.
+"""Certified leave-one-out errors: the label of a row by the classifier trained without it, without training it.
 
 Let P_i be the problem without row i, and (w, b) any point, so that min P_i <= P_i(w, b) = P(w, b) - C s_i loss_i. If
 
     min { P_i(w', b') : y_i (w'.x_i + b') <= 0 }  >  P_i(w, b),
 
-every optimum of P_i labels row i rightly. By weak duality the left side is at least the dual value with a multiplier
-lambda >= 0 for the new constraint, that is of dual weights with alpha_i = -lambda, which have no gain. These must
-balance if the intercept is free. Take theta = alpha_i + lambda away from row i and put it on a pool of rows, in
-proportions rho with mean x' = sum rho_j x_j: on rows of its class (their weights rise), or off rows of the other
-(theirs fall). Then v becomes v - theta y_i (x_i - x'), and the dual value changes by
+every optimum of P_i labels row i correctly. By weak duality the left side is at least the dual value with a multiplier
+lambda >= 0 for the new constraint, that is, of dual variables with alpha_i = -lambda, which has no gain. They must
+balance if the intercept is free. Subtract theta = alpha_i + lambda from the dual variable of row i, and distribute
+theta over a pool of rows in proportions rho_j, sum rho_j = 1, with mean x' = sum rho_j x_j: add it to rows of the same
+class, or subtract it from rows of the other class. Then v becomes v - theta y_i (x_i - x'), and the dual value changes
+by
 
     - gain(alpha_i) +- theta - (2 sigma theta A + theta^2 B) + theta y_i v.(x_i - x') - theta^2 |x_i - x'|^2 / 2,
 
-A = sum rho_j alpha_j / (4 C s_j), B = sum rho_j^2 / (4 C s_j) with the squared hinge, else 0; sigma = +1 where weights
-rise. With C s_i loss_i added this must exceed the gap G = P - D for some theta >= alpha_i that the caps of the pool
-allow: then row i is *right* for certain. With the constraint turned round (theta <= alpha_i) it is *wrong* for certain.
-Nothing is assumed of (w, b) and alpha but their bounds: the smaller the gap, the more rows are decided.
+A = sum rho_j alpha_j / (4 C s_j), B = sum rho_j^2 / (4 C s_j) with the squared hinge, else 0; sigma = +1 where the dual
+variables of the pool rise, -1 where they fall, and the term +- theta is sigma theta. If this change plus C s_i loss_i
+exceeds the gap G = P - D for some theta >= alpha_i that the bounds of the pool allow, row i is certainly *right*. With
+the constraint reversed, y_i (w'.x_i + b') >= 0 and theta <= alpha_i, it is certainly *wrong*. Nothing is assumed of
+(w, b) and alpha but their bounds: the smaller the gap, the more rows are decided.
 
-Here p = 2: lengths are those of inner products, so that kernels are served too.
+Here p = 2: lengths are those of inner products, so that the bounds hold for kernels too.
 
 References: T. Jaakkola, D. Haussler, "Probabilistic kernel regression models", 1999, and T. Joachims, "Estimating the
 generalization performance of an SVM efficiently", 2000, bound the same error of an exact solution without, or with a
@@ -35,8 +37,9 @@ import numpy as np
 from ..problem.problem import Problem
 from .bounds import EPS
 
-# Share of a cap up to which a dual variable counts as being at it, or at 0, so that it is in no pool: rounding of a
-# solver's dual variables is smaller, and room of that size adds nothing.
+# Distance from 0 or from the cap, as a fraction of the cap, up to which a dual variable counts as being at its bound,
+# so that it is in no pool. It is above the rounding of a solver's dual variables. A larger value would exclude rows
+# from the pools, a smaller one would include rows that can take no part of theta.
 FULL = 1e-9
 
 
@@ -47,13 +50,13 @@ class InnerProducts:
     Attributes
     ----------
     scores : callable
-        sum_j c_kj <x_j, x_i> of every row i, for all k at once: of shape (m, n), as c is.
+        Returns sum_j c_kj <x_j, x_i> of every row i for all k, of shape (m, n), from c of shape (m, n).
     squares : ndarray of shape (n,)
         |x_i|^2.
     error : float
-        By how much one inner product may be off.
+        Error bound of one inner product.
     terms : int
-        How many terms a sum may have, for its rounding.
+        The largest number of terms of a sum, for its rounding.
     """
 
     scores: Callable[[np.ndarray], np.ndarray]
@@ -64,11 +67,12 @@ class InnerProducts:
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Rows whose label is certain under the classifier learnt without them: both False where it is not.
+    """Rows whose label by the classifier trained without them is proved.
 
     Attributes
     ----------
     right, wrong : ndarray of bool of shape (n,)
+        Whether that label is proved to be correct, or proved to be incorrect; both False where neither is proved.
     """
 
     right: np.ndarray
@@ -77,18 +81,18 @@ class LeftOut:
 
 @dataclass(frozen=True, eq=False)
 class _Pool:
-    """Rows that take the dual variable of row i, in proportions rho, for all rows i of one class at once.
+    """Rows over which theta is distributed, in proportions rho, for all rows i of one class.
 
     Attributes
     ----------
     sign : float
         sigma: +1 where dual variables of the pool rise, -1 where they fall, 0 for no pool.
     rho : ndarray of shape (n,)
-        Proportions, of sum one; a row itself cannot be in its own pool, and takes its share back (`without`).
+        Proportions, of sum one. Row i cannot be in its own pool: `left_out` removes rho_i and divides by 1 - rho_i.
     sums : ndarray of shape (n,)
         <x', x_i> of every row.
     least, most : float
-        Between what theta lies.
+        Bounds of theta.
     """
 
     sign: float
@@ -108,37 +112,42 @@ def left_out(
     upper: float,
     rows: InnerProducts,
 ) -> LeftOut:
-    """Find rows that the classifier that is learnt without them labels rightly, or wrongly, for certain.
+    """Find the rows that the classifier trained without them certainly labels correctly, or certainly incorrectly.
 
     Parameters
     ----------
     problem : Problem
-        With p = 2; of a hard margin, dual weights and margins are those of the w whose least margin is one.
+        With p = 2; for a hard margin, dual variables and margins are those of the w whose smallest margin is one.
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,)
         Sample weights.
     alpha : ndarray of shape (n,)
-        Feasible dual weights. Their own dual value counts, not that of others nearby.
+        Feasible dual variables. The dual value D is that of alpha itself, computed here.
     margins : ndarray of shape (n,)
-        Of the primal point, rounded upwards: y_i (w.x_i + b).
+        y_i (w.x_i + b) of the primal point, rounded upwards.
     upper : float
-        The objective of the primal point, at most; of a hard margin half of the squared norm of w.
+        An upper bound of the objective of the primal point; for a hard margin half of the squared norm of w.
     rows : InnerProducts
+
+    Returns
+    -------
+    LeftOut
     """
     used, signed = weights > 0.0, alpha * y
     v, pools = _pools(problem, y, weights, alpha, rows)
     cost = 0.5 * problem.delta2(weights)  # 1 / (4 C s_i)
-    # what the row itself takes from the dual value, and from the primal one
+    # the terms of row i in the dual and in the primal objective, which P_i does not have
     gains = problem.gains(alpha, np.where(used, weights, 1.0))
     losses = np.zeros(y.size) if problem.hard else problem.losses(margins, weights)
     right, wrong = np.zeros(y.size, bool), np.zeros(y.size, bool)
     sizes, total = np.sqrt(np.maximum(rows.squares, 0.0)), float(alpha.sum())
-    # v is off by its terms, however small it is itself; what is left between the classes moves it too
+    # the error of v is relative to the sum of the lengths of its terms; balancing alpha moves v by `moved` at most
     unsure, off, length = 8.0 * (rows.terms + 16.0) * EPS, rows.error * total, float(alpha @ sizes)
     uneven = abs(fsum(signed.tolist())) if problem.free else 0.0
     moved = uneven * float(sizes[used].max(initial=0.0))
     dual = float(gains.sum() - 0.5 * (signed @ v)) - unsure * (length * length + total) - off * total
     gap = upper - dual + uneven + moved * (length + moved)
+    # the change of the dual value is theta slope - theta^2 curvature / 2 - gain_i, a parabola in theta
     for here, pool in pools:
         some = here & used
         a, own = alpha[some], pool.rho[some] if pool.sign > 0.0 else np.zeros(np.count_nonzero(some))
@@ -157,6 +166,7 @@ def left_out(
             theta = np.clip(best, low, high)
             change = losses[some] - gains[some] + theta * slope - 0.5 * theta * theta * curvature
             far = np.abs(theta) / rest
+            # `size` sums the absolute values of all terms, `doubt` bounds the rounding of the change
             size = losses[some] + a + np.abs(theta) * (1.0 + 2.0 * np.abs(A) / rest)
             size += far * length * longest + (far * longest) ** 2 + theta * theta * np.abs(B)
             doubt = unsure * size + 2.0 * far * (off + far * rows.error) + moved * far * longest
@@ -167,19 +177,21 @@ def left_out(
 def _pools(
     problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.ndarray, rows: InnerProducts
 ) -> tuple[np.ndarray, list[tuple[np.ndarray, _Pool]]]:
-    """Return v.x_i of every row, and pools with the rows that each serves.
+    """Return v.x_i of every row, of shape (n,), and pairs of a mask of rows i and the pool of these rows.
 
-    Pools are the rows with room of the same class, those of the other class, and all of the other class.
+    For each class there are three pools: the rows of the same class whose dual variables are off their bounds, those of
+    the other class, both in proportion to the distance min(alpha_j, C s_j - alpha_j) to the bounds, and all rows of the
+    other class in proportion to alpha_j. Without a free intercept no pool is needed, as alpha need not balance.
     """
     if not problem.free:
         zeros = np.zeros(y.size)
         pool = _Pool(0.0, zeros, zeros, -np.inf, np.inf)
         return rows.scores((alpha * y)[None])[0], [(np.ones(y.size, bool), pool)]
     caps = problem.caps(weights)
-    room = np.minimum(alpha, caps - alpha)
-    room = np.where((weights > 0.0) & (room > FULL * np.where(np.isfinite(caps), caps, 0.0)), room, 0.0)
+    slack = np.minimum(alpha, caps - alpha)  # distance to the nearest bound
+    slack = np.where((weights > 0.0) & (slack > FULL * np.where(np.isfinite(caps), caps, 0.0)), slack, 0.0)
     choices = [(side, whole) for side in (1.0, -1.0) for whole in (False, True)]
-    amounts = [np.where(y == side, alpha if whole else room, 0.0) for side, whole in choices]
+    amounts = [np.where(y == side, alpha if whole else slack, 0.0) for side, whole in choices]
     used = [k for k, amount in enumerate(amounts) if 0.0 < float(amount.sum()) < np.inf]
     rhos = [amounts[k] / amounts[k].sum() for k in used]
     v, *means = rows.scores(np.array([alpha * y, *rhos]))

@@ -24,7 +24,8 @@ from .sample import Sample
 from .training_data import training_data
 from .verdicts import Inseparable, Verdict
 
-# share of all dual variables that may be left between the classes: rounding of ten times a fit's
+# Largest accepted |sum alpha_i y_i| as a fraction of sum alpha_i: ten times the largest that a fit leaves. A smaller
+# value would reject certificates for their rounding; the bounds account for the imbalance in any case.
 BALANCED = 1e-12
 
 
@@ -45,21 +46,26 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
     Returns
     -------
     Certificate or Certificates
-        The same bounds, recomputed. Those of a fit that was stopped before it found anything are -inf and inf, which
-        hold of any data and prove nothing: `gap` is then inf, `proves_nothing` true, and the text says so.
+        The same certificate with recomputed bounds. The bounds of a fit that was stopped before it found any are -inf
+        and inf, which hold for any data and prove nothing: `gap` is then inf, `proves_nothing` true, and the text of
+        the certificate states it.
 
     Raises
     ------
     CertificateError
-        If the certificate belongs to other data, or a bound does not hold: the message says which. If there is none, as
-        of models that were read from files of other programs, of streams, pipelines and searches: why, and what has
-        one.
+        If the certificate belongs to other data, or a bound does not hold; the message names the bound. Also if the
+        model has no certificate, such as models from files of other programs, streams, pipelines and searches; the
+        message states the reason and the object that has one.
     """
     return (verify_kernel if hasattr(model, "n_support_") else verify_linear)(model, X, y, sample_weight)
 
 
 def verdicts_of(model: Any) -> dict[Any, Verdict]:
-    """Return `verdict_` by the labels of the problems, None for two classes; empty where each has a separator."""
+    """Return the verdicts on separability of a model, of its attribute `verdict_`.
+
+    The keys are the labels of the binary problems, or None for two classes. The dict is empty where the model has no
+    `verdict_`: soft margin fits, and fits that found a separator for each problem.
+    """
     found = getattr(model, "verdict_", {})
     return found if isinstance(found, dict) else {None: found}
 
@@ -71,12 +77,12 @@ def verify_verdicts(model: Any, X: Any, y: Any) -> dict[Any, Verdict]:
     Parameters
     ----------
     model, X, y
-        As of `verify`, which speaks of all other bounds.
+        As of `verify`, which checks all other bounds.
 
     Returns
     -------
     dict of Verdict
-        What `verdicts_of` says of the model.
+        The verdicts of the model, as of `verdicts_of`.
 
     Raises
     ------
@@ -91,13 +97,13 @@ def verify_verdicts(model: Any, X: Any, y: Any) -> dict[Any, Verdict]:
         here = np.isin(labels, verdict.classes)
         about = here[verdict.support].all()
         require(about, "the proof fails: not all of its rows are of the classes that it is about.")
-        # rows of other classes, and those that the fit left out, have no part in it
+        # rows of other classes, and rows that the fit left out, are not in the proof: any label serves for them
         verdict.verify(X, np.where(here, labels, verdict.classes[0]))
     return found
 
 
 def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
-    """Verify a model with weights of its own: sums are compensated."""
+    """Verify a model with a weight vector for each problem, by compensated sums; the arguments are those of `verify`."""
     X, labels, weights = training_data(model, X, y, sample_weight)
     coef, intercept, classes = np.asarray(model.coef_, float), np.ravel(model.intercept_), model.classes_
     claim, columns = model.certificate_, None
@@ -134,7 +140,7 @@ def check_claim(claim: Certificate, sample: Sample, b: float) -> None:
 
 
 def claimed_dual(claim: Certificate, sample: Sample) -> np.ndarray:
-    """Return the dual variables of a certificate, one a row; raise CertificateError where they are not feasible."""
+    """Return the dual variables of a certificate, of shape (n,); raise CertificateError where they are not feasible."""
     problem, y, rows = claim.problem, sample.y, sample.y.size
     support, dual = np.asarray(claim.support), np.asarray(claim.dual)
 
@@ -170,10 +176,10 @@ def _recomputed(claim: Certificate, found: Bounds) -> Certificate:
 
 
 def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
-    """Verify a model that is a combination of kernel functions.
+    """Verify a model that is a combination of kernel functions, from kernel values in float64.
 
-    Every number is recomputed from the data by kernel values in float64. The kernel is that of the certificate; of
-    a matrix given as ``kernel="precomputed"``, X is the matrix.
+    The arguments are those of `verify`. The kernel is that of the certificates; for ``kernel="precomputed"`` X is the
+    kernel matrix.
     """
     X, labels, weights = training_data(model, X, y, sample_weight)
     claim, classes = model.certificate_, model.classes_
@@ -189,7 +195,7 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     kernel = _kernel(parts, X)
     codes = np.where(np.isin(labels, classes), np.searchsorted(classes, labels), -1)
     rows, kernel_rows = Sample(X, np.zeros(labels.size), weights), KernelSample(kernel, X)
-    tasks, vectors = [], []
+    tasks, vectors = [], []  # vectors: alpha_i y_i of the certificate and coefficients of the model, in turns
     for k, part in enumerate(parts):
         with _naming(classes[np.atleast_1d(scheme.labels[k])], model):
             signs, takes_part = scheme.signs(k, codes)
@@ -232,7 +238,7 @@ def _kernel(parts: tuple[Certificate, ...], X: Any) -> Kernel:
 
 @contextmanager
 def _naming(labels: Any, model: Any) -> Iterator[None]:
-    """Have a failure name the problem, by its class or pair of classes, where there are several."""
+    """Add the class, or the pair of classes, to the message of a CertificateError where there are several problems."""
     try:
         yield
     except CertificateError as error:
