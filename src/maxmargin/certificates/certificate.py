@@ -1,4 +1,4 @@
-"""Records of certificates: the bounds, the dual variables that prove one of them, the fingerprint of the data."""
+"""Records of certificates: bounds, the dual variables that prove one of them, and the fingerprint of the data."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import numpy as np
 from ..kernels.functions import Kernel, Linear
 from ..problem.problem import Problem, proves_nothing
 
-# Share of the sum of absolute values by which checksums of the same data may differ: sums of up to 1e8 terms, made in
-# another order, differ less, and a changed entry of the size of the others changes more up to 1e10 rows.
+# Accepted difference of checksums of the same data, as a fraction of the sum of absolute values. Sums of up to 1e8
+# terms, added in another order, differ by less, and up to 1e10 rows a changed entry of the size of the others makes a
+# larger difference.
 SAME = 1e-11
 INTERCEPT = {"none": "no intercept", "free": "free intercept", "augmented": "augmented intercept"}
 
 
 class CertificateError(ValueError):
-    """Failure of a certificate, or one of other data."""
+    """Error of a certificate whose proof fails, that belongs to other data, or that is missing."""
 
 
 def require(holds: Any, failure: str) -> None:
@@ -28,9 +29,16 @@ def require(holds: Any, failure: str) -> None:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Identification of the data of a certificate: sizes, and sums that change when an entry does.
+    """Identification of the data of a certificate by its sizes and by sums that depend on every entry.
 
-    Independent of storage (dense or CSR, float32 or float64 of the same values), not of row order.
+    It does not depend on storage (dense or CSR, float32 or float64 of the same values), and depends on row order.
+
+    Attributes
+    ----------
+    rows, features, positives : int
+        Numbers of rows, of columns, and of positive labels.
+    checksum, scale : float
+        The sum, and the sum of the absolute values, of one number for each row (`Sample.fingerprint`).
     """
 
     rows: int
@@ -54,21 +62,21 @@ class Fingerprint:
 class Certificate:
     """A lower and an upper bound, and the dual variables that prove one of them.
 
-    The other is proved by the model's own ``coef_`` and ``intercept_``.
+    The other bound is proved by the primal point of the model, such as ``coef_`` and ``intercept_``.
 
     Attributes
     ----------
     problem : Problem
     lower, upper : float
-        Soft: dual and primal objective. Hard: attained margin, and a bound on every margin.
+        Soft margin: dual and primal objective. Hard margin: the attained margin, and an upper bound of the largest one.
     support : ndarray of int64
-        Rows with a non-zero dual variable.
+        Rows with a non-zero dual variable, in ascending order.
     dual : ndarray of float64
-        Their dual variables, feasible for the problem.
+        The dual variables of these rows, feasible for the problem.
     fingerprint : Fingerprint
-        Of the data that the bounds are about.
+        The fingerprint of the data for which the bounds hold.
     kernel : Kernel
-        The linear one, where the model has weights of its own.
+        The linear kernel where the model has a weight vector.
     """
 
     problem: Problem
@@ -86,7 +94,7 @@ class Certificate:
 
     @property
     def proves_nothing(self) -> bool:
-        """Whether neither bound is known, as of a fit that was stopped before it found one; the gap is then inf."""
+        """Whether neither bound restricts the optimum, as in a fit stopped before it found one; the gap is then inf."""
         return proves_nothing(self.lower, self.upper)
 
     @property
@@ -103,7 +111,7 @@ class Certificate:
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
-        """The certificates of all problems: this one."""
+        """A tuple of this certificate alone, for code that serves one and several problems."""
         return (self,)
 
     def __repr__(self) -> str:
@@ -126,19 +134,26 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class Certificates:
-    """One certificate for each class against the rest, or for each pair of classes; the gap is the largest."""
+    """One certificate for each class against the rest, or for each pair of classes.
+
+    Attributes
+    ----------
+    classes : tuple
+        The class, or the pair of classes, of each problem.
+    parts : tuple of Certificate
+    """
 
     classes: tuple[Any, ...]
     parts: tuple[Certificate, ...]
 
     @property
     def gap(self) -> float:
-        """The largest gap of all classes."""
+        """The largest gap of all parts."""
         return max(part.gap for part in self.parts)
 
     @property
     def proves_nothing(self) -> bool:
-        """Whether no part has a bound."""
+        """Whether no part has a bound that restricts the optimum."""
         return all(part.proves_nothing for part in self.parts)
 
     @property

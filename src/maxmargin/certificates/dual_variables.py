@@ -9,16 +9,18 @@ import numpy as np
 from ..numerics.sums import Compensated, Plain
 from ..problem.problem import Problem
 
-# Dual variables up to which the classes are balanced exactly: `math.fsum` then takes less than 0.1 ms. Of more of them
-# the share BALANCED may be left, a hundredth of what `verify` allows, and UNEVEN once they are balanced at all.
+# Up to ONE_BY_ONE dual variables are balanced with exact sums: `math.fsum` then takes less than 0.1 ms. Where there are
+# more, |sum alpha_i y_i| of at most BALANCED * sum alpha_i is accepted, a hundredth of what `verify` accepts; a larger
+# one is reduced to UNEVEN * sum alpha_i. Smaller values would cost passes over alpha for no visible gain of the bound.
 ONE_BY_ONE, BALANCED, UNEVEN = 2000, 1e-14, 1e-18
 
 
 def feasible(problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     """Return dual variables near alpha that are feasible: capped, and balanced between the classes.
 
-    Soft problems: the heavier class is scaled down, which no cap forbids. Of the hard margin only the
-    proportions count: their sum is made one.
+    With a free intercept the heavier class is scaled down to the total of the other, which respects all caps; zeros are
+    returned where one class has no dual variable. The bound of a hard margin depends on the proportions only: their sum
+    is scaled to one.
     """
     alpha = problem.capped(alpha, weights)
     if problem.hard:
@@ -34,9 +36,11 @@ def feasible(problem: Problem, y: np.ndarray, weights: np.ndarray, alpha: np.nda
 
 
 def even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
-    """Make both classes sum to the same, in place, by changing a large dual variable, then small ones for the rest.
+    """Make the dual variables of both classes sum to the same total, in place, without exceeding the caps.
 
-    All are multiples of the last digit of the smallest, so that most often nothing at all is left.
+    The excess is subtracted from the largest dual variable of the heavier class. What remains by rounding is then
+    corrected in a small dual variable, in up to three more steps. As all dual variables are multiples of the last digit
+    of the smallest, the remainder is most often zero.
     """
     exact, allowed = alpha.size <= ONE_BY_ONE, UNEVEN * float(alpha.sum())
     terms: list[float] = []
@@ -62,7 +66,7 @@ def even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
 
 
 def proportions(alpha: np.ndarray) -> np.ndarray:
-    """Return alpha scaled to a sum of one: squares of tiny numbers would underflow."""
+    """Return alpha scaled to a sum of one, as squares of tiny numbers would underflow; zeros if it cannot be scaled."""
     largest = float(alpha.max(initial=0.0))
     if not (np.isfinite(largest) and largest > 0.0):
         return np.zeros_like(alpha)

@@ -1,13 +1,14 @@
-"""Exact feature maps: the numbers in which a proof that there is no separator adds up to zero.
+"""Exact feature maps: the rational vectors whose weighted sum is zero in a proof that there is no separator.
 
-Whether classes can be separated depends on what functions the kernel has on the rows, not on their lengths.
+Whether classes are separable depends on the linear span of the functions k(x_j, .) on the rows, not on the lengths of
+their images. The image of a row x is therefore chosen as follows.
 
-* linear: the row itself;
-* (gamma x.z + coef0)^degree: its monomials, of degree `degree` without coef0, of all degrees up to it with one;
-* a matrix: its row, since functions sum c_j k(x_j, .) are combinations of its columns;
-* anything else: a symbol; equal rows have the same one.
+* Linear kernel: the row itself.
+* (gamma x.z + coef0)^degree: the monomials of x, of degree `degree` for coef0 = 0, of all degrees up to it else.
+* Precomputed kernel matrix: the row of the matrix, since functions sum c_j k(x_j, .) are combinations of its columns.
+* Any other kernel: one coordinate for each distinct row, which is 1 there; equal rows have equal images.
 
-Floats are rational numbers, and so are their monomials.
+Floating-point numbers are rational, and so are their monomials.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ import scipy.sparse as sp
 from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
 from ..numerics.rational import BeyondReachError, ExactRows, IntegerRows
 
-# Monomials of a row, and rows of a matrix, up to which exact arithmetic is tried: its integers then take seconds.
+# Number of monomials of a row, and of rows of a kernel matrix, up to which exact arithmetic is tried: it then takes
+# seconds, and grows fast with either.
 MOST_MONOMIALS, MOST_ROWS = 300, 150
 
-Ratio = tuple[int, int]
+Ratio = tuple[int, int]  # numerator and denominator
 
 
 def dimension(kernel: Kernel, features: int) -> float:
-    """Return the number of coordinates of an image; inf if it is a symbol."""
+    """Return the number of coordinates of an image; inf where distinct rows have coordinates of their own."""
     if isinstance(kernel, Linear | Precomputed):
         return features
     if isinstance(kernel, Polynomial) and kernel.gamma > 0.0 and kernel.coef0 >= 0.0:
@@ -40,13 +42,21 @@ def dimension(kernel: Kernel, features: int) -> float:
 
 
 def image(kernel: Kernel, X: Any, i: int) -> tuple[list[Hashable], list[Ratio]]:
-    """Return places and values of the entries of the image of row i; denominators are powers of two.
+    """Return the coordinates and the values of the non-zero entries of the image of row i.
 
     Parameters
     ----------
     kernel : Kernel
     X : ndarray or CSR matrix of shape (n, d)
     i : int
+
+    Returns
+    -------
+    names : list
+        Names of the coordinates: column numbers, tuples of column numbers for monomials (d stands for the constant), or
+        the entries of the row itself.
+    ratios : list of (int, int)
+        Values as numerators and denominators; these are powers of two.
     """
     at, values = entries(X, i)
     ratios = [value.as_integer_ratio() for value in values]
@@ -65,12 +75,20 @@ def image(kernel: Kernel, X: Any, i: int) -> tuple[list[Hashable], list[Ratio]]:
 
 
 def exact_rows(kernel: Kernel, X: Any, y: np.ndarray, bias: bool) -> ExactRows:
-    """Return the images of all rows, as integers.
+    """Return the images of all rows as integers.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : ndarray or CSR matrix of shape (n, d)
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    bias : bool
+        Whether the separator may have an intercept.
 
     Raises
     ------
     BeyondReachError
-        If images are symbols, or too long; the message says which.
+        If the kernel has no finite feature map here, or images have too many coordinates; the message states which.
     """
     n, d = X.shape
     if isinstance(kernel, Precomputed) and n > MOST_ROWS:
@@ -85,7 +103,7 @@ def exact_rows(kernel: Kernel, X: Any, y: np.ndarray, bias: bool) -> ExactRows:
 
 
 class MonomialRows(ExactRows):
-    """Monomials of rows as integers, a power of two for each of them: all are about of one size.
+    """Monomials of rows as integers, each multiplied by a power of two that makes all of about the same size.
 
     Parameters
     ----------
@@ -94,7 +112,7 @@ class MonomialRows(ExactRows):
     y : ndarray of shape (n,), entries -1.0 and 1.0
     degree : int
     lower : bool
-        Whether monomials of lower degrees belong to it, the constant among them, which is the bias.
+        Whether the monomials of lower degrees are included; one of them is the constant, which is then the bias.
     bias : bool
         Whether the separator may have an intercept.
     """
@@ -109,30 +127,33 @@ class MonomialRows(ExactRows):
         self.inexact = 2.0 * degree
 
     def _scaled(self) -> np.ndarray:
+        """Return the monomials in float64, of shape (n, d), as products of the scaled entries."""
         base = self._base.scaled
         if self._base.bias:
             base = np.hstack([base, np.ones((self.n, 1))])
         return np.column_stack([base[:, list(some)].prod(axis=1) for some in self._chosen])
 
     def row(self, i: int) -> tuple[list[int], list[int]]:
+        """Return places and values of the non-zero monomials of row i times y_i, computed at the first call."""
         if i not in self._rows:
-            known = dict(zip(*self._base.row(i), strict=True))
+            entry = dict(zip(*self._base.row(i), strict=True))
             sign = int(self.y[i])
-            places = [k for k, some in enumerate(self._chosen) if all(j in known for j in some)]
-            values = [sign * prod(known[j] for j in self._chosen[k]) for k in places]
+            places = [k for k, some in enumerate(self._chosen) if all(j in entry for j in some)]
+            values = [sign * prod(entry[j] for j in self._chosen[k]) for k in places]
             if self.bias:
                 places, values = [*places, self.d], [*values, sign << self.bits]
             self._rows[i] = (places, values)
         return self._rows[i]
 
     def column(self, k: int) -> tuple[Hashable, int]:
+        """Return the tuple of the columns of monomial k, and the exponent of its power of two."""
         some = self._chosen[k]
         exponents = [*self._base.exponents.tolist(), self._base.bits]
         return tuple(some), sum(exponents[j] for j in some)
 
 
 def entries(X: Any, i: int) -> tuple[list[int], list[float]]:
-    """Return places and values of the entries of row i."""
+    """Return the columns and the values of the non-zero (where sparse, stored) entries of row i."""
     if sp.issparse(X):
         part = slice(X.indptr[i], X.indptr[i + 1])
         return X.indices[part].tolist(), X.data[part].tolist()

@@ -1,13 +1,14 @@
-"""An interval that holds the best free intercepts, where scores are known to intervals only.
+"""An interval that holds the optimal free intercepts for all scores within given intervals.
 
-Row i costs something below t_i = y_i - z_i if it is positive, above if it is negative. The slope of the loss in b,
+With score z_i, a positive row has a loss for b below t_i = y_i - z_i, a negative row for b above. The slope of the sum
+of losses in b,
 
     hinge          sum_{negative, t_i <= b} s_i - sum_{positive, t_i > b} s_i
     squared hinge  sum_{negative} s_i (b - t_i)_+ - sum_{positive} s_i (t_i - b)_+       (times 2),
 
-rises with b, and rises with every score. So no b that is best for scores of at least `low` is larger than the largest
-that is best for `low` itself; and none that is best for scores of at most `high` is smaller than the smallest for
-`high`, which is the first statement with every sign turned.
+is non-decreasing in b and in every score. Hence an optimal b for scores of at least `low` is at most the largest
+optimal b for `low` itself, and an optimal b for scores of at most `high` is at least the smallest for `high`, which is
+the first statement with every sign reversed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from .bounds import EPS
 def intercept_interval(
     problem: Problem, low: np.ndarray, high: np.ndarray, y: np.ndarray, weights: np.ndarray
 ) -> tuple[float, float]:
-    """Return the least and the largest b that can be best for scores between `low` and `high`.
+    """Return bounds of the optimal intercepts b for all scores between `low` and `high`.
 
     Parameters
     ----------
@@ -36,11 +37,11 @@ def intercept_interval(
     Returns
     -------
     least, largest : float
-        Infinite where one class is not there.
+        Infinite where the sum of losses has no smallest or largest minimiser, as with one class only.
     """
     used = weights > 0.0
     low, high, y, weights = low[used], high[used], y[used], weights[used]
-    if problem.hard:  # every margin must be one at least
+    if problem.hard:  # every margin is at least one: z_i + b >= 1 for y_i = 1, z_i + b <= -1 for y_i = -1
         return (
             float(np.max(1.0 - high[y > 0], initial=-np.inf)),
             float(np.min(-1.0 - low[y < 0], initial=np.inf)),
@@ -49,7 +50,11 @@ def intercept_interval(
 
 
 def _largest(loss: str, scores: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
-    """Return the largest b that is best for these scores, or a little more by rounding; never less."""
+    """Return the largest minimiser b of the sum of losses for these scores, rounded upwards; inf if there is none.
+
+    It is the first breakpoint t_i, in ascending order, right of which the slope is certainly positive (hinge), or the
+    root of the slope on the segment that ends at this breakpoint (squared hinge).
+    """
     if scores.size == 0:
         return np.inf
     t = y - scores
@@ -57,20 +62,23 @@ def _largest(loss: str, scores: np.ndarray, y: np.ndarray, weights: np.ndarray) 
     t, c, positive = t[order], weights[order], y[order] > 0
     plus, minus = np.where(positive, c, 0.0), np.where(positive, 0.0, c)
     n, middle = t.size, float(t[t.size // 2])
-    t = t - middle  # breakpoints are measured from the middle one, so that large ones lose no digits
+    t = t - middle  # breakpoints relative to the middle one, so that large ones lose no digits
     if loss == "hinge":
-        # right of each breakpoint the slope is more by its weight
+        # at each breakpoint the slope rises by the weight of its row, from -sum_{positive} s_i at the left
         slope = np.cumsum(c) - plus.sum()
         rounding = 4.0 * (n + 4.0) * EPS * float(c.sum())
         last = float(t[np.argmax(slope > rounding)]) if slope[-1] > rounding else np.inf
     else:
-        # the weights that count left of all breakpoints and right of each, and their sums of breakpoints
+        # On each segment the slope is size b - sums, over the rows with a loss there: entry 0 is the segment left of
+        # all breakpoints, entry i + 1 the one right of breakpoint i.
         size = np.concatenate([[0.0], np.cumsum(minus - plus)]) + plus.sum()
         sums = np.concatenate([[0.0], np.cumsum((minus - plus) * t)]) + (plus * t).sum()
         rounding = 4.0 * (n + 4.0) * EPS * float(c @ np.abs(t))
-        loose = 4.0 * (n + 4.0) * EPS * float(c.sum())  # of the weights that count
+        loose = 4.0 * (n + 4.0) * EPS * float(c.sum())  # rounding error bound of `size`
         above = size[1:] * t - sums[1:] > rounding + loose * np.abs(t)
-        k = int(np.argmax(above)) if above[-1] else n  # the slope passes 0 left of this breakpoint
+        k = (
+            int(np.argmax(above)) if above[-1] else n
+        )  # the slope is positive from breakpoint k on: its root is left
         most = float(sums[k] + rounding)
         weight = size[k] - loose if most > 0.0 else size[k] + loose
         root = most / weight if size[k] > loose else np.inf

@@ -1,4 +1,4 @@
-"""Rows, labels and sample weights as a certificate sees them, and their fingerprint."""
+"""Rows, labels and sample weights of a binary problem, and their fingerprint."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class Sample:
     weights : ndarray of shape (n,)
         Sample weights; rows of weight 0 take no part.
     norms : ndarray of shape (n,), default=None
-        |x_i|; computed where they are not given.
+        2-norms |x_i|; None to compute them.
     columns : Columns, default=None
-        Which columns of the data set those of X are; None: all of them.
+        The columns of the data set that X consists of; None where X has all of them.
     same_rows : Sample, default=None
-        A sample with these rows, whose projections serve this one too (`with_labels`).
+        A sample with the same rows, whose projections are used (`with_labels`).
 
     Attributes
     ----------
     entries : int
-        Stored entries of all rows.
+        Number of stored entries of X.
     """
 
     X: Any
@@ -57,30 +57,34 @@ class Sample:
             object.__setattr__(self, "norms", Plain.row_norms(self.X))
 
     def with_labels(self, y: np.ndarray, weights: np.ndarray | None = None) -> Sample:
-        """Return the sample of the same rows with other labels and, where they are given, other weights."""
+        """Return a sample of the same rows with other labels y and, unless None, other weights, of shape (n,) each."""
         weights = self.weights if weights is None else weights
         return Sample(self.X, y, weights, self.norms, self.columns, self.same_rows or self)
 
     def certificate(
         self, problem: Problem, alpha: np.ndarray, found: Bounds, kernel: Kernel | None = None
     ) -> Certificate:
-        """Return the certificate of these bounds, of which the dual variables alpha prove one."""
+        """Return the certificate of the bounds `found`, one of which the dual variables alpha, of shape (n,), prove.
+
+        `kernel` is that of the model; None for the linear kernel.
+        """
         support = np.flatnonzero(alpha > 0.0)
-        lower, upper = float(found.lower), float(found.upper)  # whose quotient may overflow in silence
+        # Python floats, which raise no warning where the quotient of the gap overflows
+        lower, upper = float(found.lower), float(found.upper)
         kernel = Linear() if kernel is None else kernel
         return Certificate(problem, lower, upper, support, alpha[support], self.fingerprint, kernel)
 
     @property
     def width(self) -> int:
-        """The largest number of terms of a score."""
+        """The largest number of terms of a score w.x_i: stored entries of a sparse row, else columns."""
         return int(np.diff(self.X.indptr).max(initial=0)) if sp.issparse(self.X) else self.X.shape[1]
 
     @cached_property
     def projections(self) -> np.ndarray:
         """A number for each row that depends on its entries and its position, shape (n,).
 
-        The projection 1 + sum_j x_ij (1 + sin(j) / 2), j being the column in the whole data set, counted from 1, times
-        a multiplicative hash of the position, between 1/2 and 1.
+        It is the projection 1 + sum_j x_ij (1 + sin(j) / 2), where j is the column in the whole data set, counted from
+        1, times a multiplicative hash of the position, between 1/2 and 1.
         """
         if self.same_rows is not None:
             return self.same_rows.projections
@@ -96,9 +100,9 @@ class Sample:
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """The sum of projection_i (1 + s_i) (3 + y_i), and that of the absolute values, with the sizes of the data.
+        """The sum of projection_i (1 + s_i) (3 + y_i), the sum of its absolute values, and the sizes of the data.
 
-        Of large weights and large entries, whose sums overflow, both are taken in units of their own.
+        Where these sums overflow, the factors projection_i and 1 + s_i are divided by their largest absolute values.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             checksum, scale = self._sums_of_projections()
@@ -110,7 +114,7 @@ class Sample:
         return Fingerprint(self.y.size, features, positives, checksum, scale)
 
     def _sums_of_projections(self, unit: float = 1.0, weight: float = 1.0) -> tuple[float, float]:
-        """Return both sums of the fingerprint, projections and weights being divided by these units."""
+        """Return both sums of the fingerprint; projections are divided by `unit`, 1 + s_i by `weight`."""
         checksum = scale = 0.0
         for rows in parts(self.y.size):
             projections = self.projections[rows] / unit

@@ -1,4 +1,4 @@
-"""Separators of both classes, checked from the data alone."""
+"""Separators of two classes, whose margins are recomputed from the data alone."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ class LinearSeparator(Separable):
     w : ndarray of shape (d,)
     b : float
     exact : tuple of Fraction, or None
-        (w, b) in rational numbers, where it takes more digits than float64 has; (w, b) is then its rounding, and lo,
-        which is 0.0 for margins below the smallest float64 number, speaks of the rational one.
+        (w, b) in rational numbers, of length d + 1, where float64 has too few digits for a separator. The attributes w
+        and b are then its rounding, and lo is the margin of the rational one, 0.0 where that is below the smallest
+        float64 number.
     """
 
     w: np.ndarray
@@ -39,7 +40,7 @@ class LinearSeparator(Separable):
 
     @property
     def side(self) -> str:
-        """The score of a hyperplane."""
+        """The formula of the score of a hyperplane."""
         return "w.x + b"
 
     @property
@@ -48,7 +49,7 @@ class LinearSeparator(Separable):
         return "" if self.exact is None else "it takes more digits than float64 has: see `exact`"
 
     def _attained_margin(self, X: Any, signs: np.ndarray) -> float:
-        """Recompute the margin by compensated sums, or in rational numbers."""
+        """Recompute the margin by compensated sums; in rational numbers where these do not prove `lo`."""
         w, q = self.w, self.certificate.problem.q
         if self.exact is None:  # an exact weight may be so small that it is 0 in w
             X, columns = without_empty_columns(X, w)
@@ -62,7 +63,9 @@ class LinearSeparator(Separable):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class KernelSeparator(Separable):
-    """f(x) = sum coefficients_i k(x_i, x) + b between the classes; lo > 0 is its margin in the kernel's own length.
+    """A function f(x) = sum coefficients_i k(x_i, x) + b that is positive on one class and negative on the other.
+
+    Its margin lo > 0 is measured in the feature space of the kernel.
 
     Attributes
     ----------
@@ -75,11 +78,11 @@ class KernelSeparator(Separable):
 
     @property
     def side(self) -> str:
-        """The score of a kernel expansion."""
+        """The formula of the score of a kernel expansion."""
         return f"sum c_i k(x_i, x) + b, of {np.count_nonzero(self.coefficients)} rows x_i,"
 
     def _attained_margin(self, X: Any, signs: np.ndarray) -> float:
-        """Recompute the margin by kernel values in float64 with their errors."""
+        """Recompute the margin from kernel values in float64, with bounds of their errors."""
         sample = KernelSample(self.kernel, X)
         task = KernelProblem(self.certificate.problem, sample, signs, np.ones(signs.size))
         return task.attained_margin(self.coefficients, self.b)
@@ -87,12 +90,15 @@ class KernelSeparator(Separable):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PolynomialSeparator(Separable):
-    """A polynomial in rational numbers between the classes, where float64 kernel values lose its margin: lo is 0.0.
+    """A polynomial with rational coefficients that is positive on one class and negative on the other.
+
+    It is used where float64 kernel values are too inaccurate to prove a positive margin: lo is 0.0.
 
     Attributes
     ----------
     weights : dict
-        Of the monomials, each named by the tuple of its features, in which n_features stands for the constant.
+        Coefficients by monomial. The key of a monomial is the tuple of the numbers of its features, in which n_features
+        stands for the constant.
     b : Fraction
     """
 
@@ -101,16 +107,16 @@ class PolynomialSeparator(Separable):
 
     @property
     def side(self) -> str:
-        """The score of a polynomial."""
+        """The formula of the score of a polynomial."""
         return "the polynomial of `weights`, + b,"
 
     @property
     def digits(self) -> str:
-        """The meaning of lo = 0."""
+        """A note that lo = 0.0 stands for a positive margin that is not computed."""
         return "it takes more digits than float64 has, and its margin is not known but to be positive"
 
     def _attained_margin(self, X: Any, signs: np.ndarray) -> float:
-        """Evaluate the polynomial at every row in rational numbers; return 0.0, below its margin."""
+        """Check the sign of the polynomial at every row in rational numbers; return 0.0, a bound below its margin."""
         for i in range(signs.size):
             places, ratios = image(self.kernel, X, i)
             terms = zip(places, ratios, strict=True)
@@ -122,8 +128,8 @@ class PolynomialSeparator(Separable):
 def attained_margin(X: Any, y: np.ndarray, w: np.ndarray, b: float, q: float) -> float:
     """Return a lower bound of min y_i (w.x_i + b) / |w|_q, rounded downwards.
 
-    Sums are compensated. The error of each score is bounded by the sizes of its own terms, sum_j |x_ij w_j| + |b|, not
-    by |x_i| |w|, so that columns of very different sizes do no harm.
+    Sums are compensated. The error of each score is bounded relative to the absolute values of its own terms,
+    sum_j |x_ij w_j| + |b|, which is much less than |x_i| |w| where columns differ in size.
 
     Parameters
     ----------
@@ -133,6 +139,11 @@ def attained_margin(X: Any, y: np.ndarray, w: np.ndarray, b: float, q: float) ->
     b : float
     q : float
         The exponent of the norm of w.
+
+    Returns
+    -------
+    float
+        -inf where w is zero or sums overflow.
     """
     length = norm(w, q)
     if not (0.0 < length < np.inf and np.isfinite(b)):
@@ -149,14 +160,28 @@ def attained_margin(X: Any, y: np.ndarray, w: np.ndarray, b: float, q: float) ->
 
 
 def exact_attained_margin(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q: float) -> float:
-    """Return the same bound for (w, b) in rational numbers, whose margins are exact; -inf unless all are positive."""
+    """Return a lower bound of min y_i (w.x_i + b) / |w|_q for rational (w, b); -inf unless all margins are positive.
+
+    Margins are exact. Only |w|_q is computed in float64, of w divided by its largest entry, and rounded upwards.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    point : tuple of Fraction, of length d + 1
+        The entries of w, and b.
+    q : float
+        The exponent of the norm of w.
+    """
     *w, b = point
     rows = [zip(*entries(X, i), strict=True) for i in range(y.size)]
     scores = [b + sum(Fraction(value) * w[j] for j, value in row) for row in rows]
     least = min(int(sign) * score for sign, score in zip(y, scores, strict=True))
     unit = max(abs(value) for value in w)
     length = norm(np.array([float(value / unit) for value in w]), q)
-    length *= 1.0 + powers_error(q, len(w)) + 1e-12 * (len(w) + 4.0)  # rounding, of so many terms at most
+    length *= (
+        1.0 + powers_error(q, len(w)) + 1e-12 * (len(w) + 4.0)
+    )  # more than the rounding of a sum of d terms
     bound = least / unit / Fraction(length)
     if bound <= 0:
         return -np.inf

@@ -1,4 +1,4 @@
-"""Data that a certificate is checked against: rows, labels and weights, validated."""
+"""Validation of the data that a certificate is checked against: rows, labels and weights."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 from .certificate import CertificateError, require
 
-# Attributes that show a kind of model, what its certificate is of beside a classifier, a name for the model, and what
-# to verify.
+# For each kind of model that contains a classifier: the attributes that identify it, the data of the certificate as a
+# phrase of the message, a variable name for the model, and the arguments of `verify` for the classifier inside it.
 VERIFIABLE_PARTS = (
     (("steps",), " and the rows that it was fitted to", "pipe", "pipe[-1], pipe[:-1].transform(X)"),
     (("best_estimator_",), "", "search", "search.best_estimator_, X"),
@@ -27,7 +27,7 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     Raises
     ------
     CertificateError
-        If the model has no certificate, or the data do not fit it: the message says what to do.
+        If the model has no certificate, or the data do not fit it; the message names a remedy.
     """
     if not hasattr(model, "certificate_"):
         raise CertificateError(_nothing_to_verify(model))
@@ -53,7 +53,7 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
 
 
 def canonical(X: Any) -> Any:
-    """Return sparse rows without duplicate entries, in a copy where there are any; dense rows as they are."""
+    """Return sparse rows in canonical format (sorted, no duplicate entries), copied if need be; dense rows as given."""
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -61,7 +61,7 @@ def canonical(X: Any) -> Any:
 
 
 def labels_of(X: Any, y: Any) -> np.ndarray:
-    """Return the labels as an array of one for each row of X, or raise CertificateError."""
+    """Return the labels as an array of shape (n,); raise CertificateError unless there is one for each row of X."""
     labels = np.asarray(y)
     one_each = labels.shape == (X.shape[0],)
     require(one_each, f"y must hold one label for each of the {X.shape[0]} rows; got shape {labels.shape}.")
@@ -69,7 +69,7 @@ def labels_of(X: Any, y: Any) -> np.ndarray:
 
 
 def _nothing_to_verify(model: Any) -> str:
-    """Explain why the model has no certificate, and which object has one."""
+    """Return the reason why the model has no certificate, and the object that has one, as an error message."""
     if hasattr(model, "uncertified_"):
         return str(model.uncertified_)
     kind = type(model).__name__
@@ -83,7 +83,7 @@ def _nothing_to_verify(model: Any) -> str:
 
 
 def _check_missing(X: Any, names: Any) -> None:
-    """Raise CertificateError where entries are missing, with the first column in which they are."""
+    """Raise CertificateError where entries of X are NaN, with the name or number of the first such column."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite((X.data if sp.issparse(X) else X).sum(dtype=np.float64)):  # one pass, no copy
             return
@@ -101,5 +101,5 @@ def _check_missing(X: Any, names: Any) -> None:
 
 
 def plain_label(label: Any) -> Any:
-    """Return a label as Python prints it."""
+    """Return a label as a Python scalar, which prints without its NumPy type."""
     return label.item() if isinstance(label, np.generic) else label

@@ -30,8 +30,8 @@ from .rows import bounds
 from .sample import Sample
 from .training_data import canonical, labels_of
 
-SHOWN = 6  # rows of a proof that are printed: as many as fit on a line
-PLAIN = Linear()  # no kernel: phi(x) = x
+SHOWN = 6  # number of rows of a proof that are printed: as many as fit on a line
+PLAIN = Linear()  # the kernel with phi(x) = x
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,18 +41,19 @@ class Checked(ABC):
     Attributes
     ----------
     p : float
-        The norm of margins, and of the radius of a proof.
+        Exponent of the norm in which margins, and the radius of a proof, are measured.
     bias : bool
         Whether hyperplanes have an intercept.
     classes : tuple
-        The labels of the negative and of the positive side.
+        The label of the negative class and that of the positive class.
     features : int
-        Columns of the data.
+        Number of columns of the data.
     method : str
-        What found the proof, or the separator and its margin.
+        The name of the method that found the proof, or the separator and its margin.
     seconds : float
+        The time of this method.
     kernel : Kernel
-        Of phi; phi(x) = x of the linear one.
+        The kernel whose feature map is phi; phi(x) = x for the linear kernel.
     """
 
     p: float = 2.0
@@ -78,14 +79,14 @@ class Checked(ABC):
         Raises
         ------
         CertificateError
-            If the data are others, or the proof fails.
+            If the data are not those of the statement, or the proof fails.
         """
         self._check(*data_of(X, y, self.classes, self.features))
         return self
 
     @abstractmethod
     def _check(self, X: Any, signs: np.ndarray) -> None:
-        """Raise CertificateError where rows in float64 with signs -1.0 and 1.0 do not prove the statement."""
+        """Raise CertificateError unless the rows, in float64, with signs -1.0 and 1.0 prove the statement."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -112,7 +113,7 @@ class Separable(Checked):
     @property
     @abstractmethod
     def side(self) -> str:
-        """The score that is positive where the positive class lies."""
+        """The formula of the score that is positive on the side of the positive class."""
 
     @property
     def digits(self) -> str:
@@ -129,7 +130,7 @@ class Separable(Checked):
         )
 
     def _check(self, X: Any, signs: np.ndarray) -> None:
-        """Recompute both bounds; lo = 0.0 stands for a margin below all float64 numbers, proved in rational ones."""
+        """Recompute both bounds; lo = 0.0 is the float64 value of a positive margin, proved in rational numbers."""
         certified_above(self.certificate, self.kernel, X, signs, self.hi)
         lower = self._attained_margin(X, signs)
         holds = self.lo <= lower and (self.lo > 0.0 or (self.lo == 0.0 and self.digits))
@@ -142,7 +143,7 @@ class Separable(Checked):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Inseparable(Checked):
-    """Weights on a few rows that prove that no separator exists.
+    """Weights of at most d + 2 rows that prove that no separator exists.
 
     Attributes
     ----------
@@ -151,11 +152,11 @@ class Inseparable(Checked):
     weights : tuple of Fraction
         Positive, of sum one, and, with a bias, equal totals in both classes: sum weights_k y_k phi(x_k) = 0, exactly.
     rows : int
-        Of the data.
+        Number of rows of the data.
     radius : float, default=0.0
-        Whatever w and b are, some row is on the wrong side, or off the right one, by at least so much, in the p-norm:
-        a lower bound of the radius of the largest ball around the origin inside the hull (of the balanced
-        combinations). 0.0 where the proof's rows do not span the space, or where it was not computed.
+        For every hyperplane the smallest signed distance of a row, in the p-norm, is at most -radius. It is a lower
+        bound of the radius of the largest ball around the origin inside the convex hull of y_i x_i (with a bias, of
+        its balanced combinations). 0.0 where the proof's rows do not span the space, or where it was not computed.
     """
 
     support: np.ndarray
@@ -174,12 +175,12 @@ class Inseparable(Checked):
         return np.array([float(weight) for weight in self.weights])
 
     def words(self, first: int = 0) -> str:
-        """Return the proof in a sentence.
+        """Return a sentence that states the proof.
 
         Parameters
         ----------
         first : int, default=0
-            The number of the first row of the data.
+            The number that the first row of the data has in the sentence.
         """
         numbers, size = (self.support + first).tolist(), self.support.size
         rows = ", ".join(map(str, numbers[:SHOWN])) + (", ..." if len(numbers) > SHOWN else "")
@@ -208,15 +209,16 @@ class Inseparable(Checked):
         return f"not separable{where}: {self.words()}{ball}\n  found by {self.method}, {self.seconds:.2g} s"
 
     def _check(self, X: Any, signs: np.ndarray) -> None:
-        """Add the weighted rows up in rational numbers: sum weights_k y_k (phi(x_k), 1) must be 0."""
+        """Sum the weighted rows in rational numbers: sum weights_k y_k (phi(x_k), 1) must be 0."""
         same = signs.size == self.rows
         require(same, f"the verdict is about {self.rows} rows, and there are {signs.size} now.")
         one_each = np.unique(self.support).size == len(self.weights) > 0
         require(one_each, "the proof fails: it needs one weight for each of its rows.")
-        few = len(self.weights) <= dimension(self.kernel, self.features) + 1 + int(self.bias)
-        require(few, "the proof fails: it has more rows than d + 2 (d + 1 without a bias).")
+        within = len(self.weights) <= dimension(self.kernel, self.features) + 1 + int(self.bias)
+        require(within, "the proof fails: it has more rows than d + 2 (d + 1 without a bias).")
         convex = all(weight > 0 for weight in self.weights) and sum(self.weights) == 1
         require(convex, "the proof fails: weights must be positive, and of sum one.")
+        # weights_k y_k times their common denominator: integers
         common = math.lcm(*(weight.denominator for weight in self.weights))
         signed = [
             int(signs[i]) * weight.numerator * (common // weight.denominator)
@@ -225,7 +227,7 @@ class Inseparable(Checked):
         balanced = not self.bias or sum(signed) == 0
         require(balanced, "the proof fails: the weights are not balanced between the classes.")
         images = [image(self.kernel, X, i) for i in self.support.tolist()]
-        # denominators are powers of two: the largest is a multiple of all
+        # denominators of entries are powers of two, so that the largest is a common multiple
         finest = max((below for _, ratios in images for _, below in ratios), default=1)
         total: dict[Hashable, int] = {}
         for weight, (at, ratios) in zip(signed, images, strict=True):
@@ -237,16 +239,16 @@ class Inseparable(Checked):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Undecided(Checked):
-    """No proof either way: the largest margin is at most `hi`, as the weights show.
+    """Neither a separator nor a proof that there is none: dual variables prove that the largest margin is at most `hi`.
 
     Attributes
     ----------
     lo, hi : float
         Bounds of the largest margin in the p-norm, over all w of norm one and w = 0: lo = 0.0.
     certificate : Certificate
-        `support` and `dual`, the weights that prove hi.
+        Its `support` and `dual` are the rows and the dual variables that prove hi.
     reason : str
-        Why it was left open.
+        The reason why no decision was reached.
     """
 
     lo: float = 0.0
@@ -256,17 +258,17 @@ class Undecided(Checked):
 
     @property
     def separable(self) -> None:
-        """None: not decided."""
+        """None: undecided."""
         return None
 
     @property
     def support(self) -> np.ndarray:
-        """The rows that prove hi."""
+        """The rows with a non-zero dual variable, of shape (number of such rows,)."""
         return self.certificate.support
 
     @property
     def alpha(self) -> np.ndarray:
-        """Their weights."""
+        """The dual variables of the rows `support`."""
         return self.certificate.dual
 
     def __str__(self) -> str:
@@ -285,12 +287,22 @@ Verdict = Separable | Inseparable | Undecided
 
 
 def certified_above(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, hi: float) -> None:
-    """Recompute the upper bound of all margins that the dual weights of a certificate prove.
+    """Recompute the upper bound of the largest margin that the dual variables of a certificate prove.
+
+    Parameters
+    ----------
+    cert : Certificate
+        Of a hard margin problem.
+    kernel : Kernel
+    X : ndarray or CSR matrix of shape (n, d)
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    hi : float
+        The claimed bound.
 
     Raises
     ------
     CertificateError
-        If the rows are not as many, or the bound is not as low as is claimed.
+        If the number of rows differs, or the recomputed bound is above `hi` by more than its rounding margin.
     """
     require(cert.rows == y.size, f"the verdict is about {cert.rows} rows, and there are {y.size} now.")
     ones = np.ones(y.size)
@@ -306,12 +318,13 @@ def certified_above(cert: Certificate, kernel: Kernel, X: Any, y: np.ndarray, hi
 
 
 def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[Any, np.ndarray]:
-    """Return rows in float64 and signs, of the classes that the verdict names.
+    """Return the rows in float64, and a sign for each: 1.0 for the label classes[1], -1.0 for classes[0].
 
     Raises
     ------
     CertificateError
-        If these are other data, or numbers that float64 does not hold: the proof is about others then.
+        If the number of features, the number of labels or the classes differ from those of the verdict, or if float64
+        does not represent the numbers of X exactly.
     """
     try:
         refuse_rounded(X)
@@ -322,6 +335,6 @@ def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[An
     require(fits, f"the verdict is about {features} features; X has the shape {X.shape}.")
     X, labels = canonical(X), labels_of(X, y)
     positive, negative = labels == classes[1], labels == classes[0]
-    known = (positive | negative).all()
-    require(known, f"the verdict is about the classes {classes[0]!r} and {classes[1]!r}; y holds others.")
+    no_others = (positive | negative).all()
+    require(no_others, f"the verdict is about the classes {classes[0]!r} and {classes[1]!r}; y holds others.")
     return X, np.where(positive, 1.0, -1.0)

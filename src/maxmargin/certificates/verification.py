@@ -103,7 +103,7 @@ def verify_verdicts(model: Any, X: Any, y: Any) -> dict[Any, Verdict]:
 
 
 def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
-    """Verify a model with a weight vector for each problem, by compensated sums; the arguments are those of `verify`."""
+    """Verify a model with a weight vector for each problem, by compensated sums; arguments as of `verify`."""
     X, labels, weights = training_data(model, X, y, sample_weight)
     coef, intercept, classes = np.asarray(model.coef_, float), np.ravel(model.intercept_), model.classes_
     claim, columns = model.certificate_, None
