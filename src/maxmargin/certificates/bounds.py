@@ -10,7 +10,7 @@ first power (`power=1`) the soft bounds are (sum alpha_i - sum alpha_i^2 / (4 C 
 
 A provider (`rows`: linear rows, `gram`: kernel rows) supplies margins with their errors, lengths as intervals, and the
 imbalance of the dual variables; `one_pass` supplies the sums themselves. u = eps / 2 is the unit roundoff: each
-operation in float64 is off by at most u of its result, or by half of the smallest number where it underflows.
+operation in float64 has a relative error of at most u, or an error of half the smallest number where it underflows.
 """
 
 from __future__ import annotations
@@ -162,8 +162,8 @@ def dual_side(
 def largest_margin_bound(sums: DualSums) -> Side:
     """Return |v| / sum alpha, an upper bound of the largest margin.
 
-    Scaling the heavier class down takes at most `imbalance` from the sum. Two subtractions and one division are off by
-    less than 4 eps.
+    Scaling the heavier class down lowers sum alpha by at most `imbalance`. Two subtractions and one division have a
+    relative error of less than 4 eps.
     """
     total = sums.gains - sums.error - sums.imbalance
     if not total > 0.0:

@@ -55,10 +55,11 @@ def even_out(alpha: np.ndarray, y: np.ndarray, caps: np.ndarray) -> None:
         if attempt == 0:
             k = int(np.argmax(np.where(heavy, alpha, -1.0)))
         else:
-            room = np.where(heavy, alpha >= r, (alpha > 0.0) & (alpha + r <= caps))
-            if not room.any():
+            # dual variables that stay within their bounds when changed by r
+            possible = np.where(heavy, alpha >= r, (alpha > 0.0) & (alpha + r <= caps))
+            if not possible.any():
                 return
-            k = int(np.argmin(np.where(room, alpha, np.inf)))
+            k = int(np.argmin(np.where(possible, alpha, np.inf)))
         before = float(alpha[k])
         alpha[k] = max(before - r, 0.0) if heavy[k] else before + r
         if exact:

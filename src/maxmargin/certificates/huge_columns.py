@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _linalg: Any = scipy.linalg  # typed as Any: its annotations are unions over all options
 # Where a column is huge, columns of at least NEARLY times the limit of `ordinary_limit` are required to cancel as well:
-# each more line costs little, and the rounding of columns that do not cancel is subtracted from the bound.
+# each more line costs little, and the bound loses 1/2 v_j^2 in every column j that does not cancel.
 NEARLY = 1e-2
 # Fraction of the largest r_i below which the dual variable of row i is kept fixed: its entries of M would consist of
 # rounding errors.
@@ -229,7 +229,7 @@ def _right_inverse(A: np.ndarray, r: np.ndarray) -> np.ndarray:
 
 
 def inside(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.ndarray) -> np.ndarray:
-    """Return dual variables near alpha, away from their bounds, for which the lines vanish as nearly as in float64.
+    """Return dual variables near alpha, away from their bounds, for which the lines vanish up to float64 rounding.
 
     They are clipped to a distance of INSIDE from their bounds, and corrected by three steps of a right inverse. Alpha
     is returned where there is too much work, or no right inverse.

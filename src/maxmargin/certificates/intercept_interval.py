@@ -76,9 +76,8 @@ def _largest(loss: str, scores: np.ndarray, y: np.ndarray, weights: np.ndarray) 
         rounding = 4.0 * (n + 4.0) * EPS * float(c @ np.abs(t))
         loose = 4.0 * (n + 4.0) * EPS * float(c.sum())  # rounding error bound of `size`
         above = size[1:] * t - sums[1:] > rounding + loose * np.abs(t)
-        k = (
-            int(np.argmax(above)) if above[-1] else n
-        )  # the slope is positive from breakpoint k on: its root is left
+        # k is the first breakpoint at which the slope is positive: the root is on segment k, which ends there
+        k = int(np.argmax(above)) if above[-1] else n
         most = float(sums[k] + rounding)
         weight = size[k] - loose if most > 0.0 else size[k] + loose
         root = most / weight if size[k] > loose else np.inf

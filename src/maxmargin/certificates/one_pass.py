@@ -83,9 +83,8 @@ def _bounds_in_one_pass(
     # the multiple maximises t total - t^2 (|v|^2 + 2 costs) / 2, within the caps
     multiple = best_multiple(total, Plain.square(v) + 2.0 * costs, np.inf) if total > 0.0 else 1.0
     if multiple > 1.0 and math.isfinite(cap):
-        multiple = min(
-            multiple, float(np.fmin.reduce(cap * weights / dual))
-        )  # fmin ignores 0 / 0, where s_i = 0
+        # fmin ignores 0 / 0, where s_i = 0
+        multiple = min(multiple, float(np.fmin.reduce(cap * weights / dual)))
     # no column is huge if sum alpha_i |x_i| = spread is below the limit, before and after scaling
     ordinary = total > SMALL and max(spread, rho * total) <= formulas.ordinary_limit(total)
     spread, total, costs = multiple * spread, multiple * total, multiple * (multiple * costs)

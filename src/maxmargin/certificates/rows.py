@@ -119,8 +119,9 @@ def with_more_digits(
     problem, sample, w, b, alpha, tol, affords
         As of `certify`; alpha is feasible.
     """
-    share = REACHED if problem.gap(found.lower, found.upper) <= tol else VISIBLE
-    negligible = max(0.0 if sample.entries <= SMALL_DATA else NEGLIGIBLE, share * tol)
+    # accepted rounding: VISIBLE times the gap, or the larger of the two relative limits times the upper bound
+    fraction = REACHED if problem.gap(found.lower, found.upper) <= tol else VISIBLE
+    negligible = max(0.0 if sample.entries <= SMALL_DATA else NEGLIGIBLE, fraction * tol)
     allowed = max(VISIBLE * (found.upper - found.lower), negligible * abs(found.upper))
     hides_separator = problem.hard and -found.below <= found.lower <= 0.0
     if found.below + found.above <= allowed and not hides_separator:

@@ -143,7 +143,7 @@ def attained_margin(X: Any, y: np.ndarray, w: np.ndarray, b: float, q: float) ->
     Returns
     -------
     float
-        -inf where w is zero or sums overflow.
+        The bound; -inf where w is zero or sums overflow.
     """
     length = norm(w, q)
     if not (0.0 < length < np.inf and np.isfinite(b)):
@@ -179,9 +179,8 @@ def exact_attained_margin(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q:
     least = min(int(sign) * score for sign, score in zip(y, scores, strict=True))
     unit = max(abs(value) for value in w)
     length = norm(np.array([float(value / unit) for value in w]), q)
-    length *= (
-        1.0 + powers_error(q, len(w)) + 1e-12 * (len(w) + 4.0)
-    )  # more than the rounding of a sum of d terms
+    # the last term is more than the relative rounding error of a sum of d terms and of w / unit
+    length *= 1.0 + powers_error(q, len(w)) + 1e-12 * (len(w) + 4.0)
     bound = least / unit / Fraction(length)
     if bound <= 0:
         return -np.inf
