@@ -5,9 +5,10 @@ every column. Where entries are huge, no float64 dual variables have this proper
 v_j by far too much. Real dual variables have it, and the bound requires only that they exist.
 
 Theorem. A *line* is a linear equation in alpha: sum alpha_i y_i x_ij = 0 for each huge column j, and
-sum alpha_i y_i = 0 where the intercept is free. Let A be the matrix of the lines, with a column for each row i of the
-data whose dual variable is off its bounds by r_i > 0: it may change by r_i up and down. Let t be the left sides of the
-lines at alpha, over *all* rows. For any matrix M with |I - A M|_inf <= eta < 1 there is a real c with A c = t and
+sum alpha_i y_i = 0 where the intercept is free, or where the constant coordinate of an augmented one is huge. Let A be
+the matrix of the lines, with a column for each row i of the data whose dual variable is off its bounds by r_i > 0: it
+may change by r_i up and down. Let t be the left sides of the lines at alpha, over *all* rows. For any matrix M with
+|I - A M|_inf <= eta < 1 there is a real c with A c = t and
 
     |c| <= |M| (|t| + eta / (1 - eta) |t|_inf).
 

@@ -150,8 +150,9 @@ def left_out(
     # the change of the dual value is theta slope - theta^2 curvature / 2 - gain_i, a parabola in theta
     for here, pool in pools:
         some = here & used
+        # own = rho_i of row i in its own pool; without it x', A and B change, and x_i - x' is divided by 1 - rho_i
         a, own = alpha[some], pool.rho[some] if pool.sign > 0.0 else np.zeros(np.count_nonzero(some))
-        rest = 1.0 - own  # of the pool, without the row itself
+        rest = 1.0 - own
         mean, pool_square = float(signed @ pool.sums), float(pool.rho @ pool.sums)  # v.x' and |x'|^2
         slope = y[some] * (v[some] - mean) / rest
         square = (rows.squares[some] - 2.0 * pool.sums[some] + pool_square) / rest**2

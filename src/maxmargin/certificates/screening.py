@@ -123,7 +123,7 @@ def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certif
         length = norm(problem.weights(w, b), problem.q) * certificate.lower
         z, point, b = z / length, point / length, b / length
     radius = float(np.sqrt(2.0 * gap / convexity)) * _UP
-    size = sample.norms * Plain.norm(point[: w.size])
+    size = sample.norms * Plain.norm(point[: w.size])  # bounds the absolute values of the terms of each score
     dual = _dual_point(problem, sample, certificate)
     if dual is not None:
         v, off = dual
@@ -141,6 +141,7 @@ def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certif
         size = size + abs(b)
     else:
         lengths = sample.norms if problem.p == 2 else row_norms(X, problem.p)
+    # Hoelder: |w*.x_i - z_i| <= radius |x_i|_p, plus the rounding of z_i
     off = 2.0 * Plain.error(z, size, Plain.terms(X, sample.width, 1) + 2)
     away = lengths * (radius * _UP) * (1.0 + sample.width * EPS) + off
     return margins_within(problem, z, away, sample.y, sample.weights)
