@@ -1,7 +1,8 @@
-"""Schedules: which rows an algorithm visits, in what order, how often.
+"""Schedules: the rows that an algorithm visits, their order, and the number of visits.
 
-A schedule is a generator: each step of it is one round and ends with `run.score_rows()`, the bounds at one fixed w,
-so that nothing is ever certified on an active set.
+A schedule is a generator of rounds. A round of an online algorithm ends with an evaluation: `run.score_rows()` scores
+all rows at one fixed w and computes the bounds there. No bound is computed on an active set. An evaluation costs as
+much as one pass over the rows (with kernels more: `State.per_look`).
 """
 
 from __future__ import annotations
@@ -24,66 +25,83 @@ if TYPE_CHECKING:
     from .state import State
 
 
-# Of a `State`; schedules of batch solvers, of a `Run` or a `GramRun`.
+# The argument is a `State`: a `Run` or a `GramRun`. Schedules of batch solvers take one of these kinds only.
 Schedule = Callable[[Any], Iterator[None]]
 
-# Gap-driven schedule. Rows at a bound of their dual variable rest for a round where their score is farther from the
-# margin than NEAR of it, or than MOVING times the gap (up to one): while w moves far, more rows come near. More rows
-# cost longer sweeps, fewer have to be found by the next look.
+# The constants without another source were chosen on the data sets of docs/regimes.md.
+
+# Gap-driven schedule. A row whose dual variable is at a bound is left out of the active set of a round if its score
+# s satisfies the optimality condition with distance |s / unit - 1| > max(NEAR, MOVING * min(gap, 1)). The second term
+# takes in more rows while w moves far. A larger active set has longer sweeps; with a smaller one, rows that start to
+# violate the condition wait for the next evaluation.
 NEAR, MOVING = 0.03, 0.3
-# An active set is left when its own gap is RATIO of the gap of all, or ENOUGH of `tol`: a smaller gap would be spent on
-# rows that the next look may replace.
+# Sweeps of an active set end when the gap on its rows is below RATIO * (gap on all rows), or below ENOUGH * `tol`. A
+# smaller goal spends sweeps on rows that the next active set may not contain; a larger one costs more evaluations.
 RATIO, ENOUGH = 0.2, 0.7
-# Most sweeps of the active set between two looks, and of the rows that just moved: their scores are in the cache, but
-# the other rows change meanwhile.
+# INNER: largest number of sweeps of the active set between two evaluations. CORE: largest number of sweeps over the
+# rows that moved in the last of these sweeps. Repeated sweeps find their rows in the cache, but leave the violations
+# of all other rows as they are.
 INNER, CORE = 30, 10
-# Most passes between two looks where each has an order of its own, which is dear on few rows.
+# Largest number of passes between two evaluations of a shuffled algorithm: with few rows the random order of a pass
+# costs more than the visits themselves.
 PASSES = 128
-# Most rows presented between two looks, unless these are dear or one pass has more: a look costs a pass.
+# Largest number of row visits between two evaluations, unless one pass or the cost of an evaluation is larger. More
+# visits delay the end of a fit; fewer cost more evaluations, each as expensive as a pass.
 BETWEEN = 50_000
-# Fewest rows presented in mini-batches between two looks.
+# Smallest number of rows presented in mini-batches between two evaluations: on fewer rows than that, evaluations
+# would cost more than the steps.
 FEW = 5000
-# Most passes over the rows that made a step, where a margin may be out of reach.
+# IMA: largest number of passes over the rows that made a step. Where no w reaches the target margin these passes do
+# not end by themselves.
 AGAIN = 100
-# IMA: where the next margin lies between the bounds, where one is given up, and the most that a margin is raised by.
-# The paper raises it by a constant share; steps between the bounds reach the optimum in fewer margins.
+# IMA, the target margin, from the bounds [low, high] on the largest margin. The next target is
+# low + LEAP * (min(high, TRIPLE * low) - low); a target above low + HOPELESS * (high - low) is given up. A larger LEAP
+# takes fewer targets, of which more are out of reach. The paper multiplies the margin by a constant; targets between
+# the bounds reach the optimum in fewer calls.
 LEAP, HOPELESS, TRIPLE = 0.25, 0.5, 3.0
-# A gap at which a batch solver that stops has come as near as float64 does.
+# A batch solver that ends by itself has converged if its gap is at most this. A larger gap means that rounding in its
+# linear algebra stopped it, and another algorithm may reach a smaller one.
 AS_GOOD = 1e-6
-# Working sets without bounds that are nearer than BETTER of the last distance, after which decomposition has come as
-# near as float64 does. Bounds of kernel problems may rest for many working sets.
+# Decomposition ends after IDLE working sets in a row with upper - lower > BETTER * (its smallest value so far): a
+# smaller decrease is rounding in float64. IDLE is large because bounds of kernel problems may stay constant for many
+# working sets.
 IDLE, BETTER = 200, 0.999
 
 
 def plain(run: State) -> Iterator[None]:
-    """Full passes until one makes no step."""
-    return _looks(run, run.passes)
+    """Make full passes until one makes no step."""
+    return _visit_and_evaluate(run, run.passes)
 
 
 def active_set(run: State) -> Iterator[None]:
-    """The PUMMA paper, section 5.1: a full pass, then passes over those that made a step until none of them does."""
-    room, most = run.patterns.room(), _most_between(run)
+    """Make full passes, each followed by passes over the rows that made a step in it, until a full pass makes none.
+
+    This is the active set of the PUMMA paper, section 5.1.
+    """
+    memory, max_visits = run.patterns.room(), _max_visits(run)
 
     def visit(passes: int) -> int:
         steps, before = 0, run.presentations
         for _ in range(passes):
-            steps = _sweep_and_narrow(run, room, most)
-            # sets that do not empty are long, however few their rows
-            if steps == 0 or run.interrupted() or run.presentations - before > most:
+            steps = _sweep_and_narrow(run, memory, max_visits)
+            # an active set of few rows that does not become empty may take as many visits as full passes
+            if steps == 0 or run.interrupted() or run.presentations - before > max_visits:
                 break
         return steps
 
-    return _looks(run, visit)
+    return _visit_and_evaluate(run, visit)
 
 
-def _looks(run: State, visit: Callable[[int], int]) -> Iterator[None]:
-    """Visit rows until none makes a step. Looks, each as dear as a pass, come at doubling distances.
+def _visit_and_evaluate(run: State, visit: Callable[[int], int]) -> Iterator[None]:
+    """Alternate visits and evaluations, and go on to the next rule when no row makes a step.
+
+    The number of full passes between two evaluations doubles, up to `PASSES` and `BETWEEN`.
 
     Parameters
     ----------
     run : State
     visit : callable
-        Makes so many full passes at most; returns the steps of the last.
+        Takes the largest number of full passes, and returns the number of steps in the last of them.
     """
     passes = 1
     run.begin()
@@ -93,76 +111,97 @@ def _looks(run: State, visit: Callable[[int], int]) -> Iterator[None]:
         if steps == 0:
             run.advance()
         yield
-        # twice as many passes, where they are short and looks are not steps themselves
-        most = _most_between(run) // run.n
-        most = min(most, PASSES) if run.algorithm.shuffle else most
-        passes = 1 if run.shifts else max(1, min(2 * passes, most))
+        # an evaluation that shifts the intercept is a step of the algorithm: one pass is followed by one evaluation
+        max_passes = _max_visits(run) // run.n
+        max_passes = min(max_passes, PASSES) if run.algorithm.shuffle else max_passes
+        passes = 1 if run.shifts else max(1, min(2 * passes, max_passes))
 
 
 def increments(run: State) -> Iterator[None]:
-    """IMA: the rule at rising margins, each begun where the last one ended, in the rounds of `active_set`."""
-    pace, room, most = run.pace, run.patterns.room(), _most_between(run)
+    """IMA: run its rule at a sequence of increasing target margins, with the rounds of `active_set`.
+
+    The rule for each target starts at the w of the target before. A target ends in one of three ways: no row violates
+    it (reached); it is given up (`HOPELESS`); the budget of steps is spent, which ends the algorithm. The algorithm
+    also ends when the bounds prove its accuracy. After the third target that is reached, the step length eta falls with
+    the inverse square root of the number of steps.
+    """
+    pace, memory, max_visits = run.pace, run.patterns.room(), _max_visits(run)
     margin, eta, successes, third = 0.0, 1.0, 0, 0
     if run.begun:
         run.score_rows()
-        margin = _raised(pace, *_margins(run))
+        margin = _next_margin(pace, *_margin_bounds(run))
     while True:
         run.rule = run.rule._replace(gamma=margin, eta=eta)
         reset_step_counts(run.h)
-        spent, between = run.steps + pace.most(margin, eta, _start2(run)), 1
+        # `max_steps` more than suffice for any target that can be reached; `between` passes precede an evaluation
+        max_steps, between = run.steps + pace.most(margin, eta, _squared_length(run)), 1
         while True:
             reached, until = False, run.presentations + between * run.n
-            while not reached and run.presentations < until and run.steps < spent and not run.interrupted():
-                visits = most if between > 1 else run.n
-                reached = _sweep_and_narrow(run, room, visits, AGAIN) == 0
+            while (
+                not reached and run.presentations < until and run.steps < max_steps and not run.interrupted()
+            ):
+                visits = max_visits if between > 1 else run.n
+                reached = _sweep_and_narrow(run, memory, visits, AGAIN) == 0
             run.score_rows()
-            low, high = _margins(run)
+            low, high = _margin_bounds(run)
             proved = pace.accuracy is not None and low >= (1.0 - pace.accuracy) * high
-            run.converged = proved or (run.steps >= spent and not reached)
-            idle = pace.increment is None and 0.0 < low < margin and margin > low + HOPELESS * (high - low)
+            run.converged = proved or (run.steps >= max_steps and not reached)
+            given_up = (
+                pace.increment is None and 0.0 < low < margin and margin > low + HOPELESS * (high - low)
+            )
             yield
-            if reached or run.converged or idle:
+            if reached or run.converged or given_up:
                 break
-            between = max(1, min(2 * between, most // run.n))
+            between = max(1, min(2 * between, max_visits // run.n))
         if run.converged:  # no larger margin is tried
             continue
         balanced = _balance_classes(run)
         if reached:
             successes += 1
-            third = run.steps if successes == 3 else third
+            third = run.steps if successes == 3 else third  # steps until the third success
             eta = (third / run.steps) ** 0.5 if successes >= 3 else 1.0
-        margin = _raised(pace, low if pace.increment is None else balanced, high)
+        margin = _next_margin(pace, low if pace.increment is None else balanced, high)
 
 
-def _sweep_and_narrow(run: State, room: PackedRows, most: int, passes: int = sys.maxsize) -> int:
-    """Make a full pass, then present the rows that made a step until none does; return the steps of the full pass.
+def _sweep_and_narrow(run: State, memory: PackedRows, max_visits: int, passes: int = sys.maxsize) -> int:
+    """Make a full pass, then sweep the rows that made a step until none does; return the steps of the full pass.
+
+    Each sweep after the full pass visits the rows that made a step in the sweep before.
 
     Parameters
     ----------
     run : State
-    room : PackedRows
+    memory : PackedRows
         Memory for the rows that made a step.
-    most : int
-        Row visits after the full pass.
+    max_visits : int
+        Largest number of row visits after the full pass.
     passes : int
-        Passes over the rows that made a step.
+        Largest number of sweeps after the full pass.
     """
     steps = run.sweep(run.h, run.order())
     if steps and not run.interrupted():
-        active, rows = room.gather(run.h, run.moved[:steps].copy())
-        run.shrinking_sweeps(active, rows, max(1, min(passes, most // steps)))
+        active, rows = memory.gather(run.h, run.moved[:steps].copy())
+        run.shrinking_sweeps(active, rows, max(1, min(passes, max_visits // steps)))
     return steps
 
 
-def _raised(pace: Any, low: float, high: float) -> float:
-    """Return the margin that IMA tries next, above `low`, which was reached; `high` bounds all margins."""
+def _next_margin(pace: Any, low: float, high: float) -> float:
+    """Return the next target margin of IMA.
+
+    Parameters
+    ----------
+    pace : Increments
+        With an increment the target is (1 + increment) * low; otherwise it lies between the bounds (`LEAP`).
+    low, high : float
+        A margin that was attained, and an upper bound of every margin.
+    """
     if pace.increment is not None:
         return max(low, 0.0) * (1.0 + pace.increment)
     return low + LEAP * (min(high, TRIPLE * low) - low) if low > 0.0 else 0.0
 
 
-def _start2(run: State) -> float:
-    """Return the squared Euclidean length of (w, own coordinates, b / c)."""
+def _squared_length(run: State) -> float:
+    """Return |w|_2^2 + (squares of the slack coordinates) + b^2 / c^2, where c^2 is the `lift` of the rule."""
     h, b = run.h, float(run.h.number[BIAS])
     if run.problem.p == 2:
         square = h.norm2()
@@ -172,8 +211,11 @@ def _start2(run: State) -> float:
     return square + (b * b / run.rule.lift if run.rule.lift else 0.0)
 
 
-def _margins(run: State) -> tuple[float, float]:
-    """Return the best bounds so far on the largest margin, own coordinates included: J = 1 / (2 Gamma^2)."""
+def _margin_bounds(run: State) -> tuple[float, float]:
+    """Return the best lower and upper bound so far of the largest margin Gamma, slack coordinates included.
+
+    For a soft margin they follow from the bounds of the optimal objective J = 1 / (2 Gamma^2).
+    """
     best = run.best
     if run.problem.hard:
         return best.lower, best.upper
@@ -182,7 +224,11 @@ def _margins(run: State) -> tuple[float, float]:
 
 
 def _balance_classes(run: State) -> float:
-    """Shift the bias so that both classes have the same smallest score, where the rule learns it; return the margin."""
+    """Shift the bias so that both classes have the same smallest score, and return the margin of w with this bias.
+
+    The bias stays as it is where the rule has none, or where the rows are of one class. The scores y_i (w.x_i + b) are
+    those of the last evaluation: a shift by t adds t to the scores of the positive class, and -t to the others.
+    """
     least = [float(run.scores[side].min()) for side in (run.y > 0.0, run.y < 0.0) if side.any()]
     size = run.h.norm2() ** 0.5
     if not size > 0.0:
@@ -193,13 +239,17 @@ def _balance_classes(run: State) -> float:
     return 0.5 * (least[0] + least[1]) / size
 
 
-def _most_between(run: State) -> int:
-    """Return the most rows presented between two looks."""
+def _max_visits(run: State) -> int:
+    """Return the largest number of row visits between two evaluations; each evaluation costs `per_look` passes."""
     return max(BETWEEN, run.per_look * run.n)
 
 
 def gap_driven(run: State) -> Iterator[None]:
-    """Look at all rows; pack, in random order, those that may still move; sweep these until their own gap is small."""
+    """Alternate evaluations of all rows and sweeps of an active set, until the gap on the active set is small.
+
+    The active set holds the rows whose dual variables may still change, by the scores of the evaluation (`NEAR`). It is
+    copied into contiguous memory in random order. After each of its sweeps, the rows that made a step are swept again.
+    """
     first, second = run.patterns.room(), run.patterns.room()
     run.sweep(run.h, shuffled(run.n, run.rng, run.patterns.side_by_side))
     while True:
@@ -216,7 +266,7 @@ def gap_driven(run: State) -> Iterator[None]:
             order = places[strides(rows.size, run.rng)]
             steps = run.sweep(active, order)
             if steps == 0 and run.sweep(run.h, shuffled(run.n, run.rng)) == 0:
-                run.converged = run.settled  # no row violates the rule: another pass changes nothing
+                run.converged = run.settled  # no row of all violates the rule: another pass changes nothing
             if steps == 0 or run.interrupted() or run.partial_gap(active, order) < goal:
                 break
             packed, moved = second.gather(active, run.moved[:steps].copy())
@@ -226,14 +276,19 @@ def gap_driven(run: State) -> Iterator[None]:
 
 
 def two_level(run: State) -> Iterator[None]:
-    """The MPU paper: all rows; Nep1 times {rows near the margin or with dual variables; Nep2 times rows that moved}."""
-    near, inner, core = run.pace
+    """The two-level schedule of the MPU paper.
+
+    A round is a pass over all rows, then at most Nep1 passes over the first-level set: the rows whose score was at most
+    c_bar times the margin, or whose dual variable is positive. Each of these is followed by at most Nep2 passes over
+    the second-level set: the rows that moved and have a positive dual variable.
+    """
+    near, inner, core = run.pace  # c_bar - 1, Nep1, Nep2
     first, second = run.patterns.room(), run.patterns.room()
     while True:
         order = shuffled(run.n, run.rng)
         steps = run.sweep(run.h, order)
-        seen = run.scores[: run.n]
-        rows = order[(seen <= run.unit * (1.0 + near)) | (run.h.alpha[order] > 0.0)]
+        scores = run.scores[: run.n]
+        rows = order[(scores <= run.unit * (1.0 + near)) | (run.h.alpha[order] > 0.0)]
         run.score_rows()
         if steps == 0:
             run.converged = run.settled
@@ -241,11 +296,11 @@ def two_level(run: State) -> Iterator[None]:
         active, places = first.gather(run.h, rows)
         for _ in range(inner):
             steps = run.sweep(active, places)
-            some = run.moved[:steps]
-            some = some[run.h.alpha[active.ids[some]] > 0.0]
-            if some.size == 0 or run.interrupted():
+            second_level = run.moved[:steps]
+            second_level = second_level[run.h.alpha[active.ids[second_level]] > 0.0]
+            if second_level.size == 0 or run.interrupted():
                 break
-            packed, moved = second.gather(active, some)
+            packed, moved = second.gather(active, second_level)
             run.repeat(packed, moved, core)
         if run.interrupted():
             run.score_rows()
@@ -253,7 +308,12 @@ def two_level(run: State) -> Iterator[None]:
 
 
 def shrinking(run: State) -> Iterator[None]:
-    """Hsieh et al., section 3.2: leave out rows that stay at their bound by more than the last sweep's violations."""
+    """Make passes with the shrinking of Hsieh et al. (2008), section 3.2.
+
+    The gradient of row i is G_i = s_i / unit - 1. A row at alpha_i = 0 leaves the working set if G_i exceeds the
+    largest projected gradient of the sweep before, a row at its cap if G_i is below the smallest. When the projected
+    gradients of the set differ by at most eps, all rows come back and eps is halved.
+    """
     rows, high, low, eps = run.line, np.inf, -np.inf, 1.0
     cap = run.h.cap
     passes = 0
@@ -265,6 +325,7 @@ def shrinking(run: State) -> Iterator[None]:
         G = run.scores[: order.size] / run.unit - 1.0
         at_zero, at_cap = before == 0.0, before >= cap[order]
         out = (at_zero & (high < G)) | (at_cap & (low > G))
+        # the projected gradient: only its sign that leads away from a bound counts at that bound
         P = np.where(at_zero, np.minimum(G, 0.0), np.where(at_cap, np.maximum(G, 0.0), G))[~out]
         rows = order[~out]
         if rows.size == 0 or P.max() - P.min() <= eps:
@@ -274,31 +335,41 @@ def shrinking(run: State) -> Iterator[None]:
         else:
             high = P.max() if P.max() > 0.0 else np.inf
             low = P.min() if P.min() < 0.0 else -np.inf
-            if passes >= INNER or run.interrupted():  # a round ends, whether or not it comes to eps
+            if passes >= INNER or run.interrupted():  # a round ends, whether or not it has reached eps
                 run.score_rows()
                 yield
                 passes = 0
 
 
 def mini_batches(run: State) -> Iterator[None]:
-    """Mini-batches of rows drawn with replacement; a look after as many rows as there are, and FEW at least."""
-    size, left = run.pace
+    """Present mini-batches of rows drawn with replacement, with an evaluation after max(n, FEW) rows.
+
+    The algorithm ends after the number of mini-batches in its pace.
+    """
+    size, remaining = run.pace
     while True:
-        count = int(min(max(1, max(run.n, FEW) // size), left))
+        count = int(min(max(1, max(run.n, FEW) // size), remaining))
         run.batches(count, size)
-        left -= count
+        remaining -= count
         run.score_rows()
-        run.converged = left <= 0
+        run.converged = remaining <= 0
         yield
 
 
 def planes(run: Run) -> Iterator[None]:
-    """Cutting planes: a look at the minimiser of the model, which a plane that touches the loss nearby then raises."""
+    """Cutting planes: evaluate the minimiser of the model, then add a plane that raises the model there.
+
+    The model is the penalty plus the maximum of the planes, each a lower bound of the loss that is tight at one point.
+    The plane touches the loss at a point chosen by the rule between the best point and the minimiser, or, if that
+    plane does not raise the model, at the minimiser itself. The algorithm ends when neither raises the model and the
+    gap is at most `CLOSE`, or when the bounds differ by at most `near`.
+    """
 
     def intercept(z: np.ndarray) -> float:
+        """Return the best intercept for the products z = X w."""
         return best_intercept(run.problem, z, run.y, run.weights)
 
-    near, idle = run.pace
+    near, idle = run.pace  # the distance of the bounds at the end; rounds that a plane of weight 0 is kept
     loss = Hinge(run.problem, run.patterns.X, run.y, run.weights, intercept)
     model = Model(loss, run.h.space.vector.w.size, idle)
     best = None
@@ -313,7 +384,7 @@ def planes(run: Run) -> Iterator[None]:
             if model.rises(plane, new.w):
                 model.add(plane)
                 break
-        else:  # the model is the loss there; where the bounds do not agree, its minimiser is not yet found
+        else:  # the model equals the loss at its computed minimiser; a larger gap is the error of this minimiser
             run.converged = run.best.gap <= CLOSE
         run.converged = run.converged or run.best.upper - run.best.lower <= near
         yield
@@ -321,9 +392,10 @@ def planes(run: Run) -> Iterator[None]:
 
 
 def points(run: Run) -> Iterator[None]:
-    """Iterates of a batch solver; the last one is its best. A point to begin with is the first.
+    """Evaluate the iterates of a batch solver, one in each round; a starting point comes before its first iterate.
 
-    Where a single pass of dual coordinate descent makes a model, no iterate is evaluated after the deadline.
+    At p = 2 a fit that ends at the deadline without a model gets one from a single pass of dual coordinate descent
+    (`RowAttempt.solution`). After the deadline no solver is therefore started, and an iterate w = 0 ends the rounds.
     """
     task = run.task
     if task.start is not None and task.point is not None:
@@ -344,13 +416,16 @@ def points(run: Run) -> Iterator[None]:
 
 
 def working_sets(run: GramRun) -> Iterator[None]:
-    """Yield after every working set; end without a violation of optimality, or after many that improve no bound."""
+    """Evaluate the iterate of decomposition after every working set.
+
+    End when the solver finds no violation of the optimality conditions, or after `IDLE` sets without better bounds.
+    """
     task, tracker, idle, nearest = run.task, run.best, 0, np.inf
     before = np.zeros(task.y.size) if task.start is None else task.start
     for point in run.rule(task.problem, task.rows, task.y, task.weights, run.interrupted, task.start):
         tracker.evaluate(point.alpha, point.scores)
         apart = tracker.upper - (max(tracker.lower, 0.0) if task.problem.hard else tracker.lower)
-        # bounds that cross are rounding, of which more sets bring no less
+        # bounds cross by rounding, which further working sets do not reduce
         idle = idle + 1 if apart > BETTER * nearest or apart <= 0.0 else 0
         nearest = apart if idle == 0 else nearest
         run.presentations += task.y.size
