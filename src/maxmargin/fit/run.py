@@ -1,4 +1,4 @@
-"""The state of a solver on rows of data: where it begins, and the evaluation of its points in any norm."""
+"""The state of a solver on rows of data: its starting point, and the evaluation of its iterates in any norm."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Run(State):
     Attributes
     ----------
     candidate : (ndarray of shape (d,), float, ndarray of shape (n,)) or None
-        A point (w, b, alpha) that its solver expects to be near enough; no bounds of it have been computed.
+        An iterate (w, b, alpha) that the solver estimates to be within `tol`, and of which no bounds are computed yet.
     """
 
     patterns: Patterns
@@ -65,16 +65,22 @@ class Run(State):
         elif task.point is not None and algorithm.motion is Motion.SUBGRADIENT:
             self.begun = self._begin_at_primal(*task.point, task.start)
 
-    # the point to begin with
+    # the starting point
 
     def look_for_zero_rows(self) -> None:
-        """Prove that a hard margin without intercept has no separator where a row is zero."""
+        """Set the upper bound of a hard margin without intercept to 0 if a row is zero.
+
+        The score of a zero row is 0 for every w: dual variables on these rows alone prove that no separator exists.
+        """
         empty = self.patterns.square == 0.0
         if self.problem.intercept == "none" and empty.any():
             self.best.update_dual(np.where(empty, 1.0, 0.0), 0.0)
 
     def count_start(self) -> None:
-        """Evaluate the point to begin with: it is the result where the fit is stopped before its first round."""
+        """Evaluate the starting point of the task: it is the result of a fit that stops before its first round.
+
+        The starting point is the task's (w, b), or at p = 2 the w and the intercept of its dual variables.
+        """
         task = self.task
         if task.point is not None:
             w, b = task.point
@@ -86,7 +92,15 @@ class Run(State):
         self.evaluate(w, b, np.ones(self.n) if task.start is None else task.start)
 
     def _begin_at_dual(self, alpha: np.ndarray) -> None:
-        """Begin with these dual variables, cut at their caps, at their best multiple: they may be of another C."""
+        """Set the engine to the best multiple of these dual variables, clipped at their caps, and to their w.
+
+        The multiple allows for dual variables that were computed for another C.
+
+        Parameters
+        ----------
+        alpha : ndarray of shape (n,)
+            In the units of the task.
+        """
         h, problem = self.h, self.problem
         h.alpha[:] = np.clip(alpha * self.unit, 0.0, h.cap)
         c = h.alpha * self.y
@@ -100,42 +114,46 @@ class Run(State):
             w *= times
 
     def _begin_in_direction(self, alpha: np.ndarray, length: float) -> None:
-        """Begin at the w of this length that is the sum of the patterns by a multiple of these dual variables."""
-        top = float(alpha.max())
-        if top > 0.0:
-            weight_from_duals(self.h, alpha / top, length)
+        """Set the engine to dual variables proportional to `alpha`, at the multiple whose w has this length."""
+        largest = float(alpha.max())
+        if largest > 0.0:
+            weight_from_duals(self.h, alpha / largest, length)
 
     def _begin_at_primal(self, w: np.ndarray, b: float, alpha: np.ndarray | None) -> bool:
-        """Begin with this direction, at the length that the Perceptron's w has at its end, R^2 / margin.
+        """Set the engine to the direction of (w, b), with the length R^2 / margin, and evaluate (w, b).
 
-        What rows lack of a margin of one is put into their own coordinates. Where w is the sum that dual variables
-        make, the engine is put at the w of these dual variables.
+        This length is the bound on the final length of the Perceptron's w. The slack coordinates are set such that
+        that of row i adds max(1 - y_i (w.x_i + b), 0) to its score: the smallest score is then one. If the engine keeps
+        w as a combination of patterns, its w is computed from `alpha` instead, with the same length.
 
         Parameters
         ----------
         w : ndarray of shape (d,)
         b : float
         alpha : ndarray of shape (n,) or None
-            None: all the same.
+            Dual variables that belong to w; None: equal for all rows, in the evaluation only.
 
         Returns
         -------
         begun : bool
-            False where the direction has no margin.
+            Whether the engine was set; not if (w, b) has no positive margin, or if `alpha` is needed but not given.
         """
         problem, h = self.problem, self.h
         w, b, _ = primal_point(self.task, w, b)
         margins = self.y * (Plain.scores(self.patterns.X, w) + b)
         if problem.hard and not float(margins.min()) > 0.0:
             return False
-        lack = np.maximum(1.0 - margins, 0.0)
+        shortfall = np.maximum(1.0 - margins, 0.0)
         length = norm(problem.weights(w, b), problem.q)
         delta2 = problem.delta2(self.weights)
-        own = np.divide(lack, delta2, out=np.zeros(self.n), where=delta2 > 0.0)
+        # coordinates v_i with delta_i^2 v_i = shortfall_i; they add sum delta_i^2 v_i^2 to the squared length
+        own = np.divide(shortfall, delta2, out=np.zeros(self.n), where=delta2 > 0.0)
         length = float(np.hypot(length, float(own @ (delta2 * own)) ** 0.5))
         if not 0.0 < length < np.inf:
             return False
-        scale = self.radius2  # R^2 times a margin of 1 / length, where the least margin is 1, is |w|^2
+        scale = (
+            self.radius2
+        )  # the smallest score is 1, so that the margin is 1 / length and R^2 / margin = R^2 length
         if h.space.vector.is_combination():
             if alpha is None or not alpha.any():
                 return False
@@ -154,7 +172,10 @@ class Run(State):
     # for schedules
 
     def repeat(self, h: Any, rows: np.ndarray, passes: int) -> None:
-        """Present these rows of h until none makes a step; with an extrapolation where it is due."""
+        """Sweep these rows of h until none makes a step, at most `passes` times; end with an extrapolation if due.
+
+        The sweeps of the extrapolation (`DEPTH`) count as passes.
+        """
         extrapolate = self._extrapolation
         if extrapolate is not None and extrapolate.due(rows.size):
             passes -= DEPTH
@@ -165,24 +186,32 @@ class Run(State):
             extrapolate(self, h, rows)
 
     def move_to(self, w: np.ndarray, alpha: np.ndarray) -> None:
-        """Set dual variables, and the w that they make, constant coordinate included."""
+        """Set the dual variables, clipped at their caps, and w, with its constant coordinate; count one step."""
         self.h.alpha[:] = np.minimum(alpha, self.h.cap)
         self.h.space.vector.w[:] = w
         self.steps += 1
 
     def offer(self, w: np.ndarray, b: float, upper: float) -> None:
-        """Keep a point, constant coordinate included, of known objective `upper` where it is better."""
+        """Keep (w, b) if its objective `upper` is smaller than the best so far; w includes the constant coordinate."""
         if self.problem.rho:
             w, b = w[:-1], self.problem.rho * float(w[-1])
         self.best.update_primal(Primal(w, b), upper)
 
     def evaluate(self, w: np.ndarray, b: float, alpha: np.ndarray) -> None:
-        """Evaluate a primal and a dual point, in any norm, and keep each where it is better."""
+        """Compute the bounds of a primal and a dual point, in any norm, and keep each point whose bound is better.
+
+        Parameters
+        ----------
+        w : ndarray of shape (d,)
+        b : float
+        alpha : ndarray of shape (n,), non-negative
+            In the units of the task.
+        """
         problem = self.problem
         alpha, proved, size = dual_point(self.task, alpha)
         length = norm(problem.weights(w, b), problem.q)
         if not self._fixed_unit and size > 0.0 and length > 0.0:
-            # the length of w means nothing: it is then that of the w of the dual point
+            # the rule does not fix the length of w: set it to the length of the dual point's w
             w, b = w * (size / length), b * (size / length)
         w, b, attained = primal_point(self.task, w, b)
         self.best.update_primal(Primal(w, b), attained)

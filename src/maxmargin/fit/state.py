@@ -1,6 +1,7 @@
 """The state of a solver between two rounds: the engine's state, its rule, and the tracker of the best points.
 
-Everything here is in the engine's units, in which a margin of one is a score of `unit`; bounds are not.
+Scores, w and dual variables here are in the engine's units, in which a margin of one is a score of `unit`. Bounds are
+in the units of the task. An evaluation scores all rows at one w and computes the bounds there (`State.score_rows`).
 """
 
 from __future__ import annotations
@@ -22,51 +23,58 @@ from ..problem.problem import alike
 if TYPE_CHECKING:
     from ..algorithms.batch.decomposition import Decomposition
 
-# Passes, or entries, of the Perceptron run that bounds the margin from below; the larger of both. More give a tighter
-# bound, which spares the rules that ask for it steps.
+# The constants were chosen on the data sets of docs/regimes.md.
+
+# Length of the Perceptron run that gives a lower bound of the margin: SHORT passes, or as many as visit MANY entries,
+# whichever is more. A longer run gives a larger bound, with which the rules that use it take fewer steps.
 SHORT, MANY = 20, 30_000_000
-# Looks without a better bound, after which an intercept that still moves does so by the rule's own accuracy.
+# Number of evaluations in a row without a smaller gap after which an intercept that still moves is taken to oscillate
+# within the accuracy of the rule. More evaluations delay the end of the fit, fewer may end it too early.
 TO_AND_FRO = 50
-# Share of the gap that a look has to leave at most to count as a better one: less is rounding of the bounds.
+# An evaluation has improved the gap if the new gap is below BETTER * (old gap): a smaller change is rounding.
 BETTER = 0.999
-# Entries of the passes between two checks of the clock: fewer cost more calls, more delay an interrupt.
+# Entries visited between two checks of the deadline: fewer cost more calls, more delay an interrupt.
 AT_ONCE = 1e7
 
 
 class State(ABC):
-    """A solver between two rounds, as a schedule sees it: on rows of data (`Run`) or of a kernel (`GramRun`).
+    """The state of a solver between two rounds: on rows of data (`Run`) or on rows of a kernel (`GramRun`).
 
     Parameters
     ----------
     task : Task or GramTask
     patterns : Patterns or KernelPatterns
-        The rows that take part.
+        The rows of positive weight.
     used : slice or ndarray of int
-        Which rows of the task these are.
+        The places of these rows in the task.
     algorithm : Algorithm or Decomposition
     tol : float
-        Certified relative gap that is asked for.
+        Certified relative gap at which the fit ends.
     rng : Generator or LazyGenerator
-        Orders of presentation.
+        Draws the orders of presentation.
     interrupted : callable
         Returns whether to stop; called between compiled calls.
 
     Attributes
     ----------
     h : Weight
-        The engine's state: w, dual variables, rows. Made when it is first used: batch solvers need none.
+        The engine's state: w, dual variables, rows. Created at its first use: batch solvers need none.
     best : Tracker
-        The best points so far, and their bounds; made by the subclass.
+        The best points so far, and their bounds; created by the subclass.
     presentations, steps : int
-        Rows presented so far, and rows that made a step.
+        Row visits so far, and those that changed w.
+    converged : bool
+        Whether the algorithm has ended by its own criterion.
+    begun : bool
+        Whether the engine starts at the (w, b) of the task.
     shifts : bool
-        Whether every look moves a free intercept.
+        Whether every evaluation moves a free intercept.
     per_look : int
-        Passes that cost as much as a look does.
+        Number of passes that cost as much as one evaluation.
     """
 
     per_look: ClassVar[int] = 1
-    best: Any  # a Tracker, of the kind of the subclass
+    best: Any  # a Tracker, of the class that belongs to the subclass
 
     def __init__(
         self,
@@ -107,12 +115,12 @@ class State(ABC):
 
     @cached_property
     def line(self) -> np.ndarray:
-        """All rows in the order of the data."""
+        """The numbers of all rows, in the order of the data."""
         return np.arange(self.n, dtype=np.uint32)
 
     @cached_property
     def h(self) -> Weight:
-        """The engine's state, at w = 0 when it is made."""
+        """The engine's state, created at w = 0."""
         scale = None if self.shifts else self.algorithm.scale
         return self.patterns.weight(
             self.problem, self.y, self.weights, self.unit, self.rho, scale, self.algorithm.bias is Bias.OWN,
@@ -121,11 +129,11 @@ class State(ABC):
 
     @property
     def finite(self) -> bool:
-        """Whether the engine's w, if there is one, is finite."""
+        """Whether all entries of the engine's w are finite; true if there is no engine state."""
         return "h" not in vars(self) or bool(np.isfinite(self.h.space.vector.w).all())
 
     def handed_to(self, algorithm: Any) -> Self:
-        """Return the run of another algorithm on the same task, with the best points and the counts of this one."""
+        """Return the state of another algorithm on the same task, with the best points and the counts of this one."""
         other = type(self)(self.task, algorithm, self.tol, self.rng, self.interrupted)  # pyright: ignore
         other.best = self.best
         other.presentations, other.steps = self.presentations, self.steps
@@ -133,14 +141,14 @@ class State(ABC):
 
     @abstractmethod
     def _bounds(self) -> None:
-        """Evaluate the points that the scores of all rows at one w give."""
+        """Compute the bounds at the current w and dual variables, from the scores of all rows, and keep better ones."""
 
     @abstractmethod
     def _length2(self) -> float:
-        """Return |w|^2 without own coordinates."""
+        """Return |w|^2 without slack coordinates, constant coordinate included."""
 
     def _largest(self) -> float:
-        """Return the largest squared norm of a pattern, constant and own coordinate included."""
+        """Return R^2, the largest squared norm of a pattern, constant and slack coordinate included."""
         problem, weights, p = self.problem, self.weights, self.problem.p
         square, more = self.patterns.square, self.rho**2
         if p != 2:
@@ -150,24 +158,31 @@ class State(ABC):
         return float(square.max() + problem.delta2(weights[:1])[0]) + more
 
     def _constant(self) -> float:
-        """Return the constant coordinate of every pattern."""
+        """Return the constant coordinate rho of every pattern in the engine.
+
+        It is the problem's if the intercept is not free, and 0 if the algorithm computes the intercept itself.
+        Otherwise it is the root mean square of the norms of the patterns, which sets the step length of a shifted
+        intercept, or their maximum, with which the directional margin is at least 1 / sqrt(2) of the margin.
+        """
         bias = self.algorithm.bias
         if not self.problem.free:
             return self.problem.rho
         if bias is Bias.OWN:
             return 0.0
-        # a step of the free intercept; or such that the directional margin is at least 1 / sqrt(2) of the margin
         square = self.patterns.squares(self.problem.p)
         scale = float(square.mean() if bias is Bias.SHIFT else square.max())
         return scale**0.5 if scale > 0.0 else 1.0
 
     def _floor(self) -> float:
-        """Return a lower bound of the largest directional margin: of a short Perceptron run, or of w = 0 extended."""
+        """Return a lower bound of the largest directional margin.
+
+        It is the margin of the w of a short Perceptron run, or the margin 1 / sqrt(sum 1 / delta_i^2) that the slack
+        coordinates of a soft margin attain at w = 0, whichever is larger; 0 if neither is positive.
+        """
         problem, delta2 = self.problem, self.problem.delta2(self.weights)
         own = float(np.sum(1.0 / delta2)) ** -0.5 if delta2.all() else 0.0
         h = self.patterns.weight(problem, self.y, self.weights, 1.0, self.rho, Unscaled)
         rule = Perceptron().plan(Facts(problem, self.radius2, self.tol)).rule
-        # the work of MANY entries, whatever the length of a row
         self._sweeps(rule, h, self.line, max(SHORT, MANY // max(self.patterns.entries, self.n)))
         score_rows(h, self.line, self.scores)
         refresh(h)
@@ -177,28 +192,31 @@ class State(ABC):
     # for schedules
 
     def begin(self) -> None:
-        """Set the first w of a rule that begins with patterns."""
+        """Set the first w of a rule that is initialised with patterns; other rules begin at w = 0."""
         if hasattr(self.rule, "start"):
             self._open(self.order())
 
     def order(self) -> np.ndarray:
-        """Return all rows in the order of a full pass."""
+        """Return the rows in the order of a full pass: random if the algorithm shuffles, else that of the data."""
         return shuffled(self.n, self.rng) if self.algorithm.shuffle else self.line
 
     def at_once(self, size: int) -> int:
-        """Return the passes over so many rows that are made between two checks for an interrupt."""
+        """Return the number of passes over `size` rows between two checks of the deadline (`AT_ONCE` entries)."""
         return max(1, int(AT_ONCE * self.n / max(size * self.patterns.entries, 1)))
 
     def sweep(self, h: Any, order: np.ndarray) -> int:
-        """Present these rows once; the scores and the rows that moved are kept in `scores` and `moved`."""
+        """Present these rows of h once; return the number of steps.
+
+        The score of row order[k] is written to `scores[k]`, and the rows that made a step to `moved[:steps]`.
+        """
         return self._present(h, order, 1)
 
     def repeat(self, h: Any, rows: np.ndarray, passes: int) -> None:
-        """Present these rows of h until none makes a step, `passes` times at most."""
+        """Sweep these rows of h until none makes a step, at most `passes` times."""
         self._present(h, rows, passes)
 
     def passes(self, most: int) -> int:
-        """Make full passes until one makes no step; return the steps of the last."""
+        """Make full passes until one makes no step, at most `most`; return the number of steps in the last."""
         if not self.algorithm.shuffle:
             return self._present(self.h, self.line, most)
         steps = self.sweep(self.h, self.order())
@@ -207,20 +225,23 @@ class State(ABC):
         return steps
 
     def shrinking_sweeps(self, h: Any, rows: np.ndarray, passes: int) -> None:
-        """Present these rows of h, then those among them that made a step, until none does."""
-        size, most, more = rows.size, self.at_once(rows.size), True
-        while more:
-            size, seen, made, sweeps = shrinking_sweeps(
-                self.rule, h, rows, size, self.scores, min(passes, most)
+        """Sweep these rows of h, each time only those that made a step in the sweep before, until none does.
+
+        `passes` is the largest number of sweeps. The order of `rows` is overwritten.
+        """
+        size, at_once, goes_on = rows.size, self.at_once(rows.size), True
+        while goes_on:
+            size, presented, made, sweeps = shrinking_sweeps(
+                self.rule, h, rows, size, self.scores, min(passes, at_once)
             )
-            self.presentations += seen
+            self.presentations += presented
             self.steps += made
             passes -= sweeps
-            more = self._served(self.rule, h, rows[:size])
-            more = more or (size > 0 and min(passes, sweeps) > 0 and not self.interrupted())
+            resumes = self._served(self.rule, h, rows[:size])
+            goes_on = resumes or (size > 0 and min(passes, sweeps) > 0 and not self.interrupted())
 
     def batches(self, count: int, size: int) -> None:
-        """Present this many mini-batches, drawn with replacement."""
+        """Present `count` mini-batches of `size` rows each, drawn with replacement."""
         rows = self.rng.integers(self.n, size=count * size, dtype=np.uint32)
         scores = np.empty(size)
         steps = batches(self.rule, self.h, rows, scores)
@@ -230,7 +251,7 @@ class State(ABC):
         self.presentations += rows.size
 
     def advance(self) -> None:
-        """Go on to the next rule, as no row made a step; without one the run has converged."""
+        """Take the next rule of the plan after a pass without a step; after the last rule the run has converged."""
         if self._then:
             self.rule = self._then.pop(0)
         elif self.settled:
@@ -238,11 +259,11 @@ class State(ABC):
 
     @property
     def settled(self) -> bool:
-        """Whether the intercept stays where it is, but for the accuracy of the rule."""
+        """Whether the intercept has converged: it does not move, or moves only within the accuracy of the rule."""
         return not self.shifts or self.h.space.vector.w[-1] == 0.0 or self._idle >= TO_AND_FRO
 
     def score_rows(self) -> None:
-        """Score every row at one w, and evaluate the points that this gives."""
+        """Score all rows at the current w, compute the bounds, and shift a free intercept."""
         if self.algorithm.scale is not Unscaled:
             refresh(self.h)
         score_rows(self.h, self.line, self.scores)
@@ -257,12 +278,20 @@ class State(ABC):
             self.scores += self.y * step
 
     def open_rows(self, near: float) -> np.ndarray:
-        """Return the rows whose dual variable may still move, judged by the last look."""
+        """Return the rows whose dual variable may still change, by the scores of the last evaluation.
+
+        A row is left out if alpha = 0 and its score is at least unit (1 + near), or if alpha is at its cap and its
+        score is at most unit (1 - near).
+        """
         low, high = self.unit * (1.0 - near), self.unit * (1.0 + near)
         return self.moved[: movable_rows(self.h, self.scores, low, high, self.moved)]
 
     def partial_gap(self, h: Any, order: np.ndarray) -> float:
-        """Return the relative gap on the rows of h that the last sweep presented, by the scores it saw."""
+        """Return an estimate of the relative gap from the rows `order` of h, with their scores in the last sweep.
+
+        Soft: best lower bound plus the terms of these rows in primal minus dual objective. Hard: smallest score / |w|
+        against |w| / sum alpha.
+        """
         if self.problem.hard:
             length, total = self._length2() ** 0.5, float(self.h.alpha.sum())
             if not (length > 0.0 and total > 0.0):
@@ -274,10 +303,10 @@ class State(ABC):
     # calls of the engine
 
     def _present(self, h: Any, order: np.ndarray, passes: int) -> int:
-        """Sweep these rows until none makes a step; return the steps of the last sweep."""
-        most = self.at_once(order.size)
+        """Sweep these rows until none makes a step, at most `passes` times; return the steps of the last sweep."""
+        at_once = self.at_once(order.size)
         while True:
-            steps, sweeps, made = self._sweeps(self.rule, h, order, min(passes, most))
+            steps, sweeps, made = self._sweeps(self.rule, h, order, min(passes, at_once))
             self.presentations += order.size * sweeps
             self.steps += made
             passes -= sweeps
@@ -285,18 +314,27 @@ class State(ABC):
                 return steps
 
     def _sweeps(self, rule: Any, h: Any, order: np.ndarray, passes: int) -> tuple[int, int, int]:
-        """Sweep; return the steps of the last sweep, the number of sweeps, and the steps of all of them."""
+        """Sweep these rows until none makes a step, without a check of the deadline.
+
+        Returns
+        -------
+        steps, sweeps, made : int
+            Steps of the last sweep, number of sweeps, and steps of all sweeps.
+        """
         sweeps = made = 0
         while True:
-            steps, more, new = repeat(rule, h, order, self.scores, self.moved, passes - sweeps)
-            sweeps, made = sweeps + more, made + new
+            steps, new_sweeps, new_steps = repeat(rule, h, order, self.scores, self.moved, passes - sweeps)
+            sweeps, made = sweeps + new_sweeps, made + new_steps
             if not self._served(rule, h, order):
                 return steps, sweeps, made
 
     def _open(self, order: np.ndarray) -> None:
-        """Set the first w of a rule that begins with patterns."""
+        """Set the first w of a rule that is initialised with patterns, the first ones in this order."""
         begin(self.rule, self.h, order)
 
     def _served(self, rule: Any, h: Any, order: np.ndarray) -> bool:
-        """Fetch the kernel rows for which a sweep has stopped; return whether to resume it. Rows of data never miss."""
+        """Load the kernel rows for which a sweep has stopped; return whether to resume it.
+
+        On rows of data no sweep stops.
+        """
         return False

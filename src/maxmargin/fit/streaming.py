@@ -1,4 +1,4 @@
-"""One binary problem on a stream of rows, each visited once: the state of a rule, in memory that does not grow."""
+"""One binary problem on a stream of rows, each visited once: the state of a rule, in memory of constant size."""
 
 from __future__ import annotations
 
@@ -30,22 +30,28 @@ from ..engine.stream import (
 from ..engine.vectors import EuclideanVector
 from ..problem.problem import Problem
 
-# Row visits after which |w|^2 is computed anew: a pass over w each time, against rounding errors of as many updates.
+# Row visits after which |w|^2 is recomputed from w. Each time costs a pass over w; until then rounding errors of the
+# updates of |w|^2 accumulate. Chosen on the data sets of docs/regimes.md.
 REFRESH = 1 << 16
-# Relative accuracy asked of rules that have none of their own: a stream has no second pass that could refine it.
+# Relative accuracy passed to rules without an accuracy parameter. A smaller value takes more updates than a single pass
+# makes; there is no second pass in which the rule could reach it. Chosen on the data sets of docs/regimes.md.
 ACCURACY = 0.1
-# Sums below this may have lost digits to underflow in their squares; no bound is made of them.
+# Bounds are computed only if the sum of the dual variables, and this sum times R, exceed TINY: squares of smaller
+# numbers lose digits to underflow.
 TINY = 1e-200
 _EPS = float(np.finfo(float).eps)
 
 
 def streams(cls: type[Algorithm]) -> bool:
-    """Return whether algorithms of this kind need no row twice, and make only steps along rows."""
+    """Return whether algorithms of this class can run on a stream.
+
+    These are the Perceptron-like ones that change a sum of patterns by multiples of the row presented.
+    """
     return issubclass(cls, PerceptronLike) and cls.motion is Motion.LINK
 
 
 class Stream:
-    """A rule that visits every row once.
+    """The state of an algorithm that visits every row once.
 
     Parameters
     ----------
@@ -57,18 +63,18 @@ class Stream:
     rho : float
         The constant coordinate of every pattern, 0 for none.
     radius : float
-        A norm that rows are expected to reach; longer ones make it larger.
+        Initial value of R, the largest norm of a pattern; a row with a larger norm increases it.
     trail : {"average", "vote", "last"}
-        Which w predict.
+        The weights used for prediction: the mean over all row visits, a vote of several weights, or the last one.
     voters : int
-        The most w that vote, the present one among them.
+        Largest number of weights that vote, including the current one.
 
     Attributes
     ----------
     arrays : dict of ndarray
-        All of the state; its size does not depend on the rows visited.
+        The complete state; its size does not depend on the number of rows visited.
     holds : bool
-        Whether the rule keeps a row of each class.
+        Whether the rule keeps one row of each class (its pair).
     """
 
     def __init__(
@@ -94,10 +100,10 @@ class Stream:
             "number": number,
             "sums": np.zeros(4),
             "tally": np.array([0.0, 0.0, 0.0, 1.0]),
-            "own": np.zeros(2),
+            "own": np.zeros(2),  # dual variables of the pair, negative class first
             "counts": np.zeros(2),  # rows of each class, negative first
             "ledger": np.array([0.0, 0.0, radius * radius, 1.0]),  # mistakes, updates, R^2, passes
-            "begun": np.zeros(1),
+            "begun": np.zeros(1),  # 1 after the first w is set
         }
         if trail == "average":
             self.arrays["past"] = np.zeros(size)
@@ -107,27 +113,27 @@ class Stream:
                 "biases": np.zeros(voters - 1),
                 "votes": np.zeros(voters - 1),
             }
-        if self.holds:
+        if self.holds:  # the rows of the pair, negative class first, and 1 for each class whose row is set
             self.arrays["pair"], self.arrays["known"] = np.zeros((2, d)), np.zeros(2)
         self._depends_on_radius = self._rule(1.0) != self._rule(2.0)
 
     @property
     def mistakes(self) -> int:
-        """Rows whose score was not positive when they were presented; at w = 0 none is."""
+        """Number of rows whose score was not positive when they were presented; at w = 0 all rows are counted."""
         return int(self.arrays["ledger"][0])
 
     @property
     def updates(self) -> int:
-        """Rows that changed w."""
+        """Number of rows that changed w."""
         return int(self.arrays["ledger"][1])
 
     @property
     def seen(self) -> int:
-        """Rows presented."""
+        """Number of row visits."""
         return int(self.arrays["number"][SEEN])
 
     def again(self) -> None:
-        """Announce another pass over the rows that were counted."""
+        """Count a further pass over the same rows: the bounds depend on the number of passes."""
         self.arrays["ledger"][3] += 1.0
 
     def present(self, patterns: Patterns, y: np.ndarray, new: bool = True) -> None:
@@ -161,12 +167,29 @@ class Stream:
     # the rule, and the radius
 
     def _rule(self, radius2: float) -> Any:
-        """Return the rule for rows of this length; of several accuracies, the rule for the last."""
+        """Return the rule for patterns of squared norm R^2 = `radius2` at most; of a sequence of rules, the last."""
         plan = self.algorithm.plan(Facts(self.problem, radius2, ACCURACY))
         return (plan.rule, *plan.then)[-1]
 
     def _stretch(self, square: np.ndarray, first: int, n: int) -> tuple[int, Any]:
-        """Return where one rule ends, at a row longer than all before or where |w|^2 is computed anew, and the rule."""
+        """Return the rows that can be presented with one rule, and this rule.
+
+        A new rule is needed at a row that increases R, if the rule depends on R. The rows also end where |w|^2 is
+        recomputed (`REFRESH`).
+
+        Parameters
+        ----------
+        square : ndarray of shape (n,)
+            Squared norms of the patterns of the batch.
+        first, n : int
+            The next row of the batch, and the number of its rows.
+
+        Returns
+        -------
+        last : int
+            One more than the last row of the rule.
+        rule : record
+        """
         ledger = self.arrays["ledger"]
         last = min(n, first + REFRESH - int(self.arrays["number"][SEEN]) % REFRESH)
         if self._depends_on_radius:
@@ -181,7 +204,10 @@ class Stream:
     # the engine's state on one batch
 
     def _flow(self, patterns: Patterns, y: np.ndarray) -> StreamWeight:
-        """Return the engine's state on these rows, whose memory is that of `arrays`."""
+        """Return the engine's state on the rows of a batch; its vectors and numbers are the arrays in `arrays`.
+
+        The last two rows are the pair, if the rule holds one.
+        """
         a, n = self.arrays, patterns.n
         h = patterns.weight(self.problem, y, np.ones(n), 1.0, self.rho, self.algorithm.scale)
         vector = EuclideanVector(a["w"])
@@ -212,7 +238,10 @@ class Stream:
         )
 
     def _open(self, flow: StreamWeight, n: int) -> int:
-        """Set the first w of a rule that begins with rows; return the first row that is left."""
+        """Set the first w, if it is not set and the rows of the batch allow it; return the next row to present.
+
+        Rows before are counted as presented at w = 0: each is a mistake. If the first w cannot be set, these are all n.
+        """
         a = self.arrays
         if a["begun"][0]:
             return 0
@@ -234,29 +263,39 @@ class Stream:
         return n
 
     def _opening(self, flow: StreamWeight, n: int) -> tuple[int, np.ndarray | None]:
-        """Return the row at which a rule begins, and the rows of its first w; None where it has to wait for some."""
+        """Return the row at which the rule begins, and the rows that determine its first w.
+
+        A rule with a pair begins with one row of each class, another rule with the first row that is not zero. The
+        first row of the stream is kept until a row of the other class arrives.
+
+        Returns
+        -------
+        first : int
+        order : ndarray of int or None
+            None if the rows so far do not determine the first w.
+        """
         if not self.holds:
             if not hasattr(self._rule(1.0), "start"):
                 return 0, np.zeros(1, np.uint32)
-            some = np.flatnonzero(flow.square[:n] > 0.0)
-            return (int(some[0]), some[:1].astype(np.uint32)) if some.size else (0, None)
-        known = self.arrays["known"]
-        if not known.any():
-            known[1 if flow.y[0] > 0.0 else 0] = 1.0
+            nonzero = np.flatnonzero(flow.square[:n] > 0.0)
+            return (int(nonzero[0]), nonzero[:1].astype(np.uint32)) if nonzero.size else (0, None)
+        is_set = self.arrays["known"]
+        if not is_set.any():
+            is_set[1 if flow.y[0] > 0.0 else 0] = 1.0
             waiting = 0
-        else:
-            waiting = flow.y.size - 2 + int(np.argmax(known))
+        else:  # the row kept from an earlier batch is one of the two appended by `_joined`
+            waiting = flow.y.size - 2 + int(np.argmax(is_set))
         other = np.flatnonzero(flow.y[:n] != flow.y[waiting])
         if not other.size:
-            flow.pair[int(np.argmax(known))] = waiting
+            flow.pair[int(np.argmax(is_set))] = waiting
             return 0, None
-        known[:] = 1.0
+        is_set[:] = 1.0
         return int(other[0]), np.array([waiting, other[0]], np.uint32)
 
-    # the row of each class that a rule holds
+    # the pair: one row of each class that the rule keeps
 
     def _joined(self, patterns: Patterns, y: np.ndarray) -> tuple[Patterns, np.ndarray]:
-        """Return the rows, followed by the two that are held."""
+        """Return the rows and labels of a batch, with the two rows of the pair appended, negative class first."""
         pair = self.arrays["pair"]
         if patterns.sparse:
             X: Any = sp.vstack([patterns.X, sp.csr_matrix(pair)], format="csr")
@@ -265,7 +304,7 @@ class Stream:
         return Patterns(X), np.append(y, (-1.0, 1.0))
 
     def _keep_pair(self, patterns: Patterns, flow: StreamWeight, y: np.ndarray, n: int) -> None:
-        """Copy the rows that the rule holds now, where they are of this batch."""
+        """Copy those rows of the current pair that are rows of this batch into `arrays`."""
         for k in np.flatnonzero(self.arrays["known"]):
             if flow.pair[k] < n:
                 row = patterns.X[int(flow.pair[k])]
@@ -274,20 +313,32 @@ class Stream:
     # results
 
     def weight(self) -> tuple[np.ndarray, float]:
-        """Return w and the bias: their means over all row visits, or the last ones."""
+        """Return w, of shape (d,), and the intercept: the means over all row visits for "average", else the last ones.
+
+        The sum of the weights is (MASS + scale * visits since the last change) * w - past, in stored numbers (`Mean`).
+        """
         a = self.arrays
         w, number, tally = a["w"], a["number"], a["tally"]
         scale, bias = float(number[SCALE]), float(number[BIAS])
         if self.trail == "average" and number[SEEN]:
-            more = number[SEEN] - tally[SINCE]
-            w = ((tally[MASS] + scale * more) * w - a["past"]) / number[SEEN]
-            bias = (tally[BIASES] + bias * more) / number[SEEN]
+            unchanged = number[SEEN] - tally[SINCE]  # row visits since the last change of w
+            w = ((tally[MASS] + scale * unchanged) * w - a["past"]) / number[SEEN]
+            bias = (tally[BIASES] + bias * unchanged) / number[SEEN]
         else:
             w = scale * w
         return self._split(w, bias)
 
     def voters(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the w that vote, one a row, their biases and their votes."""
+        """Return the weights that vote, their intercepts and their votes.
+
+        Returns
+        -------
+        weights : ndarray of shape (k, d)
+            The last row is the current w.
+        intercepts : ndarray of shape (k,)
+        votes : ndarray of shape (k,)
+            Number of row visits that each w lasted.
+        """
         a = self.arrays
         w, b = self.weight()
         used = a["votes"] > 0.0
@@ -302,26 +353,33 @@ class Stream:
         )
 
     def _split(self, w: np.ndarray, bias: float) -> tuple[np.ndarray, float]:
+        """Return w without its constant coordinate, which is added to the bias times rho."""
         return (w[:-1], bias + self.rho * float(w[-1])) if self.rho else (w, bias)
 
     def bounds(self) -> tuple[float, float]:
-        """Return bounds of the best objective or margin on all rows visited, from sums alone.
+        """Return a lower and an upper bound of the largest margin (hard) or of the optimal objective (soft).
 
-        Hard margin: 1/2 |v+ / A+ - v- / A-| with the classes' sums A of dual variables and v of dual variables times
-        rows, |v+ - v-| / A without an intercept, is an upper bound of every margin. Soft: with one common
-        factor for each class, dual variables balance, and the dual objective of their best multiple is
-        2 / (|v+ / A+ - v- / A-|^2 + D (Q+ / A+^2 + Q- / A-^2)), Q being the sums of squares and D = 1 / (2 C); the
-        objective at w = 0 is the other bound. Both are rounded outwards: a sum of m terms is off by no more than
-        m units in the last place of the sum of their sizes.
+        They hold for all rows visited, and are computed from sums over the dual variables. For each class let
+        A = sum alpha_i, v = sum alpha_i x_i, Q = sum alpha_i^2; D = 1 / (2 C).
+
+        Hard margin: 1/2 |v+ / A+ - v- / A-| is an upper bound of every margin; without an intercept the bound is
+        |v+ - v-| / (A+ + A-). The lower bound is -inf.
+
+        Soft margin: the dual variables of each class are divided by A, so that the classes balance. The dual objective
+        of the best multiple of these, 2 / (|v+ / A+ - v- / A-|^2 + D (Q+ / A+^2 + Q- / A-^2)), is a lower bound. The
+        objective at w = 0 is the upper bound.
+
+        Both are rounded outwards: the error of a sum of m terms is at most m units in the last place of the sum of
+        their absolute values.
         """
         problem, a = self.problem, self.arrays
         negative, positive = (float(count) for count in a["counts"])
         lower, upper = (-np.inf, np.inf) if problem.hard else (0.0, self._at_zero(negative, positive))
         up = 1.0 + 16.0 * _EPS
         total, squares = a["sums"][SUM : SUM + 2], a["sums"][SQUARES : SQUARES + 2]
-        # roundings of a sum: updates and multiplications by the scale, and 64 of products and of updates themselves
+        # rounding errors in a sum: two for each update (addition, scale), and 64 for the products and for each term
         terms = 2.0 * a["ledger"][1] + 64.0
-        off = 4.0 * terms * _EPS
+        off = 4.0 * terms * _EPS  # relative error bound of each sum
         if not (total.sum() > TINY and total.sum() * a["ledger"][2] ** 0.5 > TINY):
             return lower, upper
         reach = off * float(total.sum()) * float(a["ledger"][2]) ** 0.5  # error bound of v+ and of v-
@@ -333,21 +391,25 @@ class Stream:
             size = float(np.linalg.norm(plus / plus_total - (plus - w) / minus_total))
             size += reach * (1.0 / plus_total + 2.0 / minus_total)
             spread = float(squares[1]) / plus_total**2 + float(squares[0]) / minus_total**2
-            length, share = size, 2.0
+            length, factor = size, 2.0  # the margin is at most length / factor
         else:
             whole = float(total.sum())
-            length, share = (float(np.linalg.norm(w)) + 2.0 * reach) / whole, 1.0
+            length, factor = (float(np.linalg.norm(w)) + 2.0 * reach) / whole, 1.0
             spread = float(squares.sum()) / whole**2
         loose = up * (1.0 + off) + self.d * _EPS
         length *= loose
         if problem.hard:
-            return lower, length / share
-        spread *= loose * loose * float(a["ledger"][3])  # a row in k passes: (sum of k)^2 <= k sum of squares
+            return lower, length / factor
+        # the k updates of a row in k passes add up to alpha_i, and (sum of k terms)^2 <= k (sum of their squares)
+        spread *= loose * loose * float(a["ledger"][3])
         quadratic = length * length + self.delta2 * spread
-        return min(share * share / (2.0 * quadratic * up), upper), upper
+        return min(factor * factor / (2.0 * quadratic * up), upper), upper
 
     def _at_zero(self, negative: float, positive: float) -> float:
-        """Return the objective at w = 0 with the best intercept, for these numbers of rows."""
+        """Return the objective at w = 0 with the best intercept, rounded up, for these numbers of rows of each class.
+
+        With a free intercept this is 4 C n- n+ / n, at b = (n+ - n-) / n.
+        """
         if not self.problem.free:
             return self.problem.C * (negative + positive)
         n = negative + positive
