@@ -1,4 +1,7 @@
-"""One binary task under way: a solver in one set of units, or on rows of the kernel of one precision."""
+"""One attempt at a binary task: its solver, its stages and rounds, its reports and its stopping criteria.
+
+A task on rows of data has one attempt for each set of units in which it is solved, a kernel problem has one in all.
+"""
 
 from __future__ import annotations
 
@@ -33,42 +36,51 @@ from .tracker import ROUNDING, Primal
 if TYPE_CHECKING:
     from .policy import Stage
 
+# Statuses of a fit that the deadline ended.
 STOPPED = (Status.MAX_TIME, Status.INTERRUPTED)
+# Statuses of a fit that its solver ended. They become MAX_TIME where a certificate is above `tol` because there was no
+# time for compensated sums.
 ENDED = (Status.CERTIFIED, Status.STALLED, Status.CONVERGED)
-# Statuses of a hard margin that found no separator, and of a fit that had no time for the digits of its certificate.
+# Statuses that become UNDECIDED for a hard margin without a certified separator.
 UNFINISHED = (Status.MAX_ITER, Status.STALLED, Status.CONVERGED, Status.UNDECIDED, Status.NOT_FINITE)
 EXACT = "exact"  # the name of the exact stage in reports
+# The reason in reports of an exact stage that ends at `tol`.
 PROVES = "p = 2, a small problem: the first point that proves tol"
-# With other units bounds are certified on the caller's data whenever the gap has halved: more often costs a pass each
-# time, less often delays the end by up to a factor of two in the gap.
+# In scaled units the best point is certified on the caller's data when the gap has fallen below RECERTIFY times that of
+# the last certified point. A larger value costs more certificates, each a pass over the rows; with a smaller one the
+# reported gap is up to 1 / RECERTIFY times too large.
 RECERTIFY = 0.5
-# Rounds without a separator before the verdict on separability is asked for. On rows of data it costs as much as a few
-# rounds, on rows of a kernel as much as many.
+# Rounds without a separator before separability is decided. The decision costs as much as a few rounds on rows of data,
+# and as much as many rounds on rows of a kernel. Chosen on the data sets of docs/regimes.md.
 MIN_ROUNDS, MIN_KERNEL_ROUNDS = 3, 20
-# Multiple of the rounding error of kernel rows below which a bound of all margins is no margin at all.
+# An upper bound of all margins below HOPELESS times the rounding error of kernel rows cannot be distinguished from 0.
+# The factor allows for the accumulation of rounding errors in the scores.
 HOPELESS = 100.0
 
 
 class Attempt(ABC):
-    """A task with its solver.
+    """A task with its solver, which is run in stages.
 
     Parameters
     ----------
     task : Task or KernelJob
-        Its problem is the caller's, and its label goes into the reports.
+        Its problem is in the caller's units, and its label is copied to the reports.
     stopping : Stopping
     history : list of Report
-        Reports of the attempts before, to which this one appends.
+        Reports of earlier attempts; those of this attempt are appended.
 
     Attributes
     ----------
     run : State
+        The state of the current algorithm.
     rounds : int
+        Number of rounds so far.
+    no_margin : float
+        Upper bounds of a hard margin up to this value are rounding: the solver cannot find a separator.
     """
 
     run: Any
     rounds: int = 0
-    # Bounds of all margins up to this are rounding: there is no separator that this solver could find.
     no_margin: float = 0.0
 
     def __init__(self, task: Any, stopping: Stopping, history: list[Report]) -> None:
@@ -78,7 +90,11 @@ class Attempt(ABC):
         self._rounds: Iterator[None] | None = None
 
     def begin(self, stage: Stage) -> Iterator[None]:
-        """Enter a stage, and return its rounds; an algorithm that was at work before goes on where it was."""
+        """Begin a stage, and return the iterator over its rounds.
+
+        A stage with the algorithm of the stage before continues its iterator; another algorithm gets a new state with
+        the best points so far.
+        """
         self._stage = stage
         if stage.algorithm is None:
             return self._exact()
@@ -89,7 +105,7 @@ class Attempt(ABC):
         return self._rounds
 
     def is_spent(self) -> bool:
-        """Return whether the stage has used its budget of row visits, or is near enough to the optimum."""
+        """Return whether the budget of row visits of the stage is spent, or its gap is at most `near_enough`."""
         stage, run = self._stage, self.run
         assert stage is not None
         if run.best.gap <= stage.near_enough:
@@ -97,14 +113,14 @@ class Attempt(ABC):
         return self.rounds >= stage.min_rounds and run.presentations >= stage.max_row_visits
 
     def status(self) -> Status | None:
-        """Return why to end after this round, None to go on."""
+        """Return the status with which the stage ends after this round; None if it continues."""
         run = self.run
         if run.best.gap <= NEARLY * run.tol:
             return Status.CERTIFIED
         if self._stage is not None and self._stage.algorithm is None:
             return self._status_of_exact()
         if self.problem.hard and run.best.upper <= self.no_margin:
-            return Status.UNDECIDED  # until a verdict proves it
+            return Status.UNDECIDED  # until the verdict on separability
         if not run.finite:
             return Status.NOT_FINITE
         if run.converged:
@@ -113,34 +129,44 @@ class Attempt(ABC):
         return stopped or (Status.MAX_ITER if self.rounds >= self.stopping.max_iter else None)
 
     def report(self) -> None:
-        """Count a round and report it."""
+        """Count a round, and report it; an exact stage after other stages counts as part of their last round."""
         stage = self._stage
         assert stage is not None
-        # an exact stage at the end is part of the round before
         if stage.algorithm is not None or not self.rounds:
             self.rounds += 1
         self._report(EXACT if stage.algorithm is None else stage.algorithm.name, stage.reason)
 
     @abstractmethod
     def rules_out_separator(self) -> bool:
-        """Return whether to give up a hard margin, as there is, or may be, no separator."""
+        """Return whether to end the attempt at a hard margin because no separator exists, or none could be proved."""
 
     @abstractmethod
     def _exact(self) -> Iterator[None]:
-        """Yield once, after the active-set method."""
+        """Run the active-set method, then yield once."""
 
     @abstractmethod
     def _status_of_exact(self) -> Status | None:
-        """Return why to end after the exact stage, None where the algorithm goes on."""
+        """Return the status with which the exact stage ends; None if the following stage is to be run."""
 
     @abstractmethod
     def _report(self, name: str, reason: str) -> None:
-        """Report the best bounds after a round of a stage."""
+        """Report the best bounds after a round of the stage with this name and reason."""
 
     def _append(
         self, bounds: tuple[float, float, float], margin: float, stage: tuple[str, str], point: Any
     ) -> None:
-        """Append a report with these bounds (lower, upper, gap) to the history, and pass it to the callback."""
+        """Append a report to the history, and pass it to the callback.
+
+        Parameters
+        ----------
+        bounds : (float, float, float)
+            lower, upper, gap.
+        margin : float
+        stage : (str, str)
+            Name and reason of the stage.
+        point : object
+            The best point, which the callback may read.
+        """
         presentations, steps = self._before
         name, reason = stage
         report = Report(
@@ -152,14 +178,15 @@ class Attempt(ABC):
 
 
 class RowAttempt(Attempt):
-    """A task on rows of data, presolved.
+    """An attempt at a task on rows of data, which is presolved.
 
     Parameters
     ----------
     job : Job
     units : Units
-        Those in which the task is solved.
+        The units in which the task is solved.
     incumbent : Incumbent
+        The best bounds of all attempts in the caller's units.
     history : list of Report
 
     Attributes
@@ -167,7 +194,7 @@ class RowAttempt(Attempt):
     task : Task
         The presolved task.
     distinct : DistinctRows or None
-        The step that merges copies, where the problem is small: it then has an exact stage.
+        The presolve step that merges copies of rows. None if the attempt has no exact stage.
     """
 
     run: Run
@@ -188,27 +215,30 @@ class RowAttempt(Attempt):
         for step in steps:
             task = step.apply(task)
         self.task = task
-        # The gap at which the exact stage ends; 0 where it ends with the optimum. With columns in other units the gap
-        # of this task may be less than the caller's.
+        # The gap at which the exact stage ends; 0 if it ends at the optimum. With scaled columns it ends at the
+        # optimum, since the gap of the presolved task may be smaller than that of the caller's.
         proves = ends_at_tol(task.patterns) and units.columns is None
         self._enough = NEARLY * job.stopping.tol if proves else 0.0
         self.certifier = Certifier(self.problem, job.sample, steps, task, job.stopping.deadline, incumbent)
-        self._certified_gap: float | None = None  # of the last point that was certified, in these units
+        # the gap, in the units of the presolved task, of the last point that `_report` certified
+        self._certified_gap: float | None = None
         check = StopCheck(self._must_stop, job.stopping.deadline.remaining)
-        with np.errstate(over="ignore", invalid="ignore"):  # a warm start may come from other data
+        with np.errstate(over="ignore", invalid="ignore"):  # a warm start on other data may overflow
             self.run = Run(task, choice.algorithm, job.stopping.tol, job.rng, check)
             if self.problem.hard:
                 self.run.look_for_zero_rows()
             self.run.count_start()
 
     def rules_out_separator(self) -> bool:
-        # Where the algorithm has had its chance to find a separator, whether there is one is decided before more
-        # rounds are spent.
+        """Return whether to end the attempt because no separator exists, or none could be proved.
+
+        Separability is decided once, after `MIN_ROUNDS` rounds and `verdict_after` row visits without a separator.
+        """
         run, stage = self.run, self._stage
         assert stage is not None
         if not self._doubtful or run.best.lower > 0.0 or self.rounds < MIN_ROUNDS:
             return False
-        # a round of a program costs as much as a verdict
+        # a round of a `Program` costs as much as the verdict
         if not isinstance(run.algorithm, Program) and run.presentations < stage.verdict_after:
             return False
         self._doubtful = False
@@ -216,10 +246,12 @@ class RowAttempt(Attempt):
         return isinstance(self.incumbent.verdict, Inseparable | Undecided)
 
     def _must_stop(self) -> bool:
+        """Return whether the budget of row visits of the stage is spent, or the deadline has passed."""
         budget = np.inf if self._stage is None else self._stage.max_row_visits
         return self.run.presentations >= budget or self.stopping.deadline.interrupted()
 
     def _exact(self) -> Iterator[None]:
+        """Run the active-set method, unless the best point is certified within the required gap; then yield once."""
         run, tol, task, distinct = self.run, self.stopping.tol, self.task, self.distinct
         exact, enough = self.certifier.rounding(tol), self._enough
         point = Point(*run.best.primal, run.best.alpha)
@@ -232,16 +264,19 @@ class RowAttempt(Attempt):
     def _status_of_exact(self) -> Status | None:
         run = self.run
         if run.best.gap <= ROUNDING:
-            return Status.CONVERGED  # as near as float64 comes
-        stopped = self.stopping.deadline.status()  # cut off: no other stage has time either
+            return Status.CONVERGED  # the gap is rounding in float64
+        stopped = self.stopping.deadline.status()
         if stopped is None and run.problem.hard and not run.best.lower > 0.0:
             return Status.UNDECIDED
         return stopped
 
     def report(self) -> None:
+        """Certify or evaluate the candidate of the solver, if it has one; then count and report the round.
+
+        A candidate whose certified gap is at most `tol` replaces the best points; another one is evaluated.
+        """
         run, tol = self.run, self.stopping.tol
         if run.candidate is not None:
-            # a point that its solver expects to be good enough; else it is evaluated like any other
             (w, b, alpha), run.candidate = run.candidate, None
             certificate = self.certifier.certify_and_keep(Point(w, b, alpha), tol)
             if certificate.gap <= NEARLY * tol:
@@ -251,7 +286,11 @@ class RowAttempt(Attempt):
         super().report()
 
     def _report(self, name: str, reason: str) -> None:
-        """Report the incumbent: running bounds in the caller's units, certified ones in others."""
+        """Report the incumbent, updated with the bounds of the solver.
+
+        Bounds of the solver are used directly if the presolved task is the caller's problem. In scaled units they are
+        first certified on the caller's data (`RECERTIFY`).
+        """
         run, tol, last, incumbent = self.run, self.stopping.tol, self._certified_gap, self.incumbent
         if self.certifier.same_problem:
             incumbent.update(run.best.lower, run.best.upper, *run.best.primal)
@@ -266,11 +305,18 @@ class RowAttempt(Attempt):
         self._append(bounds, incumbent.margin(point[0]), (name, reason), point)
 
     def solution(self, status: Status) -> Solution:
-        """Return the best point with its certificate, and the status that these allow."""
+        """Return the best point with its certificate.
+
+        A fit at p = 2 that the deadline ended without a point gets one from a pass of dual coordinate descent.
+
+        Parameters
+        ----------
+        status : Status
+            By the running bounds; the status of the solution follows from the certificate (`proved_status`).
+        """
         best, tol = self.run.best, self.stopping.tol
         nothing = not best.primal.w.any() or (not self.problem.hard and best.gap == np.inf)
         if status in STOPPED and self.problem.euclidean and nothing and best.gap > tol:
-            # a pass of dual coordinate descent makes a model
             self.run = self.run.handed_to(DualCoordinateDescent())
             self.run.passes(1)
             self.run.score_rows()
@@ -285,12 +331,13 @@ class RowAttempt(Attempt):
 
 
 class GramAttempt(Attempt):
-    """A task on rows of a kernel.
+    """An attempt at a problem on rows of a kernel.
 
     Parameters
     ----------
     job : KernelJob
     rows : KernelRows
+        Kernel rows, computed when needed and kept within a budget of memory.
     sample : KernelSample
         The same rows, for the exact stage.
     stopping : Stopping
@@ -315,6 +362,7 @@ class GramAttempt(Attempt):
         return KernelPoint(best.alpha, *best.primal)
 
     def rules_out_separator(self) -> bool:
+        """Return whether no separator exists; decided once, after `MIN_KERNEL_ROUNDS` rounds without a separator."""
         if not self.problem.hard or self.rounds != MIN_KERNEL_ROUNDS or self.run.best.lower > 0.0:
             return False
         return self.job.inseparable()
@@ -327,6 +375,7 @@ class GramAttempt(Attempt):
         return Status.CONVERGED if self.run.best.gap <= ROUNDING else None
 
     def _report(self, name: str, reason: str) -> None:
+        """Report the bounds of the solver; the margin of a soft problem is 1 / sqrt(2 * primal objective)."""
         best = self.run.best
         margin = best.lower
         if not self.problem.hard:
@@ -335,17 +384,17 @@ class GramAttempt(Attempt):
 
 
 def proved_status(status: Status, problem: Problem, bounds: Any, tol: float, finite: Any) -> Status:
-    """Return the status that certified bounds allow.
+    """Return the status that follows from certified bounds.
 
     Parameters
     ----------
     status : Status
-        By the running bounds.
+        By the running bounds, which may be off by rounding.
     problem : Problem
     bounds : Certificate or Bounds
     tol : float
     finite : bool
-        Whether the point has finite entries only.
+        Whether all entries of the point are finite.
     """
     if not finite or np.isnan([bounds.lower, bounds.upper]).any():
         return Status.NOT_FINITE

@@ -1,4 +1,4 @@
-"""One binary kernel problem under way: the engine on scores, and rows of the kernel as steps ask for them."""
+"""The state of a solver on rows of a kernel: w is kept as its scores, and kernel rows are computed for steps."""
 
 from __future__ import annotations
 
@@ -18,20 +18,25 @@ from ..engine.sweep import score_rows
 from .state import State
 from .tracker import GramTracker
 
-# Most and fewest rows of the kernel that are computed at once: one block is cheaper than its rows one by one, but w
-# moves meanwhile, so that of many rows that violate the rule now few will make a step.
+# Largest and smallest number of kernel rows that are computed in one block. A block costs less than its rows one by
+# one, but w changes before the later ones are used, and some of them will make no step then. Chosen on the data sets of
+# docs/regimes.md.
 TOGETHER, LEAST = 32, 16
-ROUNDING = 1e-12  # share of its cap by which a dual variable may exceed it
-TRIED = 2048  # most rows that are tested for a step, each at the price of a comparison in Python
+ROUNDING = 1e-12  # relative excess over its cap that a dual variable may have by rounding
+# Largest number of rows that are tested for a violation when a block is chosen: each test is a call in Python. A
+# smaller number leaves more blocks to be filled by score alone. Chosen on the data sets of docs/regimes.md.
+TRIED = 2048
 
 
 class GramRun(State):
-    """The state of a solver between two rounds, where w is known by its scores.
+    """The state of a solver between two rounds on a kernel problem, where w is represented by its scores.
+
+    The engine's vector has n + 1 entries: the scores of all rows of the task, and the constant coordinate of w.
 
     Parameters
     ----------
     task : GramTask
-        Its rows of the kernel may serve others between two rounds, but not during one.
+        Its `KernelRows` may be used by other solvers between two rounds, but not during one.
     algorithm : Algorithm or Decomposition
         One of `KERNEL_ALGORITHMS`.
     tol : float
@@ -42,7 +47,9 @@ class GramRun(State):
     patterns: KernelPatterns
     task: GramTask
     best: GramTracker
-    per_look: ClassVar[int] = 50  # to present a row is to look up a number
+    # A row visit reads one number, an evaluation visits all rows and computes kernel rows. Chosen on the data sets of
+    # docs/regimes.md: a smaller value costs more evaluations, a larger one delays the end.
+    per_look: ClassVar[int] = 50
 
     def __init__(
         self,
@@ -56,7 +63,7 @@ class GramRun(State):
         self._seen = np.empty(used.size)
         super().__init__(task, KernelPatterns(task.rows, used), used, algorithm, tol, rng, interrupted)
         self.best = GramTracker(task.problem, task.y, task.weights, task.rows.diagonal)
-        # decomposition begins at the start of its task itself
+        # decomposition reads the starting point of the task itself
         if task.start is None or isinstance(algorithm, Decomposition):
             return
         if algorithm.convergent:
@@ -75,18 +82,18 @@ class GramRun(State):
         return bool(np.isfinite(self.best.alpha).all())
 
     def look_for_zero_rows(self) -> None:
-        """Prove that a hard margin without intercept has no separator where a pattern has length 0."""
+        """Set the upper bound of a hard margin without intercept to 0 if a pattern phi(x_i) has length 0."""
         empty = self.patterns.square == 0.0
         if self.problem.intercept == "none" and empty.any():
             self.best.evaluate_dual(self._every(np.where(empty, 1.0, 0.0)), np.zeros(self.patterns.rows.n))
 
     def batches(self, count: int, size: int) -> None:
-        """Present this many mini-batches, drawn with replacement."""
+        """Present `count` mini-batches of `size` rows each, drawn with replacement."""
         self.patterns.forget()
         super().batches(count, size)
 
     def _begin_at(self, alpha: np.ndarray) -> None:
-        """Begin with these dual variables, and the scores that they make."""
+        """Set the engine to these dual variables, of the rows used, and to their scores."""
         h = self.h
         h.alpha[:] = alpha
         w = h.space.vector.w
@@ -96,9 +103,13 @@ class GramRun(State):
     # bounds
 
     def _bounds(self) -> None:
+        """Compute the bounds at the current scores and dual variables, and keep better ones.
+
+        If the rule does not fix the unit of a soft margin, it is set to |w|^2 / sum alpha, slack coordinates included:
+        alpha / unit is then the multiple of alpha with the largest dual objective.
+        """
         h = self.h
         if not (self.problem.hard or self._fixed_unit) and h.alpha.any():
-            # the unit in which the dual variables are at their best multiple
             length2 = self._length2() + float(self.problem.delta2(self.weights) @ (h.alpha * h.alpha))
             self.unit = length2 / float(h.alpha.sum())
         alpha, scores = h.alpha / self.unit, h.space.vector.w[:-1] / self.unit
@@ -107,7 +118,24 @@ class GramRun(State):
         self.best.evaluate_dual(self._every(alpha), scores)
 
     def _feasible(self, alpha: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return dual variables within their caps, balanced where the tracker would lose by doing that, with scores."""
+        """Return dual variables within their caps, balanced for a free intercept, and their scores.
+
+        The scores of balanced dual variables cost a product with kernel rows. `GramTracker.evaluate_dual` balances
+        without the product, with a bound on the change of |w|: this is left to it where the bound is small against the
+        gap `tol`, or where the product would take more kernel rows than are kept.
+
+        Parameters
+        ----------
+        alpha : ndarray of shape (n_used,)
+            Dual variables of the rows used, in the units of the task.
+        scores : ndarray of shape (n,)
+            Scores of all rows.
+
+        Returns
+        -------
+        alpha : ndarray of shape (n_used,)
+        scores : ndarray of shape (n,)
+        """
         problem = self.problem
         caps = problem.caps(self.weights)
         within = bool((alpha <= caps * (1.0 + ROUNDING)).all())
@@ -116,20 +144,21 @@ class GramRun(State):
         if balanced is None:
             return np.zeros_like(alpha), np.zeros_like(scores)
         cut = alpha - balanced
-        size = float(cut @ np.sqrt(self.patterns.square))
+        size = float(cut @ np.sqrt(self.patterns.square))  # |sum cut_i y_i x_i| is at most this
         if within and size * size <= 0.1 * self.tol * self._length2() / self.unit / self.unit:
             return alpha, scores
         if within and self.shifts and np.count_nonzero(cut) > self.patterns.rows.most:
-            # the product costs too much, and a free intercept balances the classes by itself
+            # the product costs too much, and the shifts of the intercept balance the classes in later rounds
             return alpha, scores
         return balanced, scores - self._product(cut * self.y)
 
     def _length2(self) -> float:
+        """Return |w|^2 = sum alpha_i y_i f_i plus the square of the constant coordinate."""
         w = self.h.space.vector.w
         return max(float((self.h.alpha * self.y) @ w[self.patterns.used]), 0.0) + float(w[-1]) ** 2
 
     def _every(self, alpha: np.ndarray) -> np.ndarray:
-        """Return dual variables of all rows, 0 for those of weight 0."""
+        """Return the dual variables of all rows of the task, 0 for rows of weight 0."""
         out = np.zeros(self.patterns.rows.n)
         out[self.patterns.used] = alpha
         return out
@@ -137,13 +166,13 @@ class GramRun(State):
     # rows of the kernel
 
     def _product(self, c: np.ndarray) -> np.ndarray:
-        """Return sum_i c_i k(x_i, x_j) for every row j."""
+        """Return sum_i c_i k(x_i, x_j) over the rows i used, for every row j of the task."""
         patterns, out = self.patterns, np.zeros(self.patterns.rows.n)
         patterns.forget()
-        places, block = np.flatnonzero(c), max(1, patterns.rows.most // 2)
-        for first in range(0, places.size, block):
-            some = places[first : first + block]
-            add_rows(patterns.rows.rows, patterns.fetch(patterns.used[some]), c[some], out)
+        nonzero, size = np.flatnonzero(c), max(1, patterns.rows.most // 2)
+        for first in range(0, nonzero.size, size):
+            block = nonzero[first : first + size]
+            add_rows(patterns.rows.rows, patterns.fetch(patterns.used[block]), c[block], out)
         return out
 
     def _sweeps(self, rule: Any, h: Any, order: np.ndarray, passes: int) -> tuple[int, int, int]:
@@ -151,7 +180,10 @@ class GramRun(State):
         return super()._sweeps(rule, h, order, passes)
 
     def _open(self, order: np.ndarray) -> None:
-        """Fetch the rows that rules begin with: the first of each class, and the first that is not of length 0."""
+        """Load the kernel rows that rules are initialised with, and set the first w.
+
+        These are, in this order of rows, the first of each class and the first whose pattern is not zero.
+        """
         firsts = [
             order[self.y[order] > 0.0][:1],
             order[self.y[order] < 0.0][:1],
@@ -162,7 +194,10 @@ class GramRun(State):
         super()._open(order)
 
     def _served(self, rule: Any, h: Any, order: np.ndarray) -> bool:
-        """Fetch the row that a sweep has stopped for, and others that violate the rule; return whether to resume."""
+        """Load the kernel row for which a sweep has stopped, with others that violate the rule.
+
+        Return whether to resume the sweep: False if it has not stopped, or after an interrupt.
+        """
         if not h.stopped():
             return False
         if self.interrupted():
@@ -177,15 +212,16 @@ class GramRun(State):
         return True
 
     def _wrong(self, rule: Any, h: Any, order: np.ndarray, most: int) -> list[int]:
-        """Return rows without a kernel row at hand on which the rule would step next, by the present scores.
+        """Return rows whose kernel row is not loaded and that violate the rule at the current scores.
 
-        The first in order come first, as w moves least until then; where there are few, rows of the smallest scores
-        fill up.
+        Tested are the rows with the smallest scores and those with positive dual variables. Of those that violate the
+        rule, the first `most` in `order` are returned: w changes least before their visit. If they are fewer than
+        `LEAST`, rows of the smallest scores are added.
         """
         order = order[h.space.places[h.space.rows[order]] < 0]
         score_rows(h, order, self._seen)
-        limit, seen = rule.threshold(h), self._seen
-        low = np.argsort(seen[order], kind="stable")[:TRIED]
-        places = np.union1d(low, np.flatnonzero(h.alpha[h.ids[order]] > 0.0)[:TRIED])
-        found = [i for i in order[places].tolist() if rule.wrong(h, i, seen[i], limit)]
-        return found[:most] + order[low[: max(LEAST - len(found), 0)]].tolist()
+        limit, scores = rule.threshold(h), self._seen
+        lowest = np.argsort(scores[order], kind="stable")[:TRIED]
+        tested = np.union1d(lowest, np.flatnonzero(h.alpha[h.ids[order]] > 0.0)[:TRIED])
+        found = [i for i in order[tested].tolist() if rule.wrong(h, i, scores[i], limit)]
+        return found[:most] + order[lowest[: max(LEAST - len(found), 0)]].tolist()
