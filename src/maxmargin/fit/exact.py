@@ -1,4 +1,4 @@
-"""The exact stage: small problems at p = 2 end with the active-set method, whose point is the optimum to rounding."""
+"""The exact stage: the active-set method on small problems at p = 2, whose last point is the optimum to rounding."""
 
 from __future__ import annotations
 
@@ -24,17 +24,23 @@ if TYPE_CHECKING:
 # Problems up to these sizes are small: rows, and floating-point operations, rows x (smaller side)^2, of one
 # factorisation. Measured (docs/choice.md): up to here the active-set method certifies any gap within about 0.1 s.
 FEW_ROWS, FEW_FLOPS = 2000, 2e8
-# So are problems of more rows where a factorisation costs next to nothing.
+# So are problems with up to MANY_ROWS rows and NEXT_TO_NONE floating-point operations of one factorisation: more rows
+# need more steps, each of which is cheap then. Chosen on the data sets of docs/regimes.md.
 MANY_ROWS, NEXT_TO_NONE = 50_000, 2e7
-# Gap below which the incumbent's dual variables are a better start of the active-set method than an interior point.
+# The active-set method takes its first active set from the incumbent's dual variables if their gap is below this,
+# otherwise from solvers of its own. At a larger gap more rows enter and leave the active set, which costs steps. Chosen
+# on the data sets of docs/regimes.md.
 NEAR_ENOUGH = 3e-3
-# Certificates are rounded outwards: a running gap below this share of `tol` is certified within `tol`.
+# A running gap is accepted if it is at most NEARLY * `tol`: certificates are rounded outwards, and the certified gap is
+# then still at most `tol`. A smaller value costs further rounds, a larger one fits that end above `tol`.
 NEARLY = 0.996
-TIGHT = 1e-9  # distance from one of a margin that is one at the optimum
+# A margin within TIGHT of one is taken to be one at the optimum. Computed margins of such rows differ from one by
+# rounding, those of other rows rarely by so little.
+TIGHT = 1e-9
 
 
 def is_small(problem: Problem, patterns: Patterns) -> bool:
-    """Return whether the exact stage is affordable for rows of this size."""
+    """Return whether a problem on these rows is small enough for the exact stage."""
     side = min(patterns.n, patterns.d + 1)
     flops = patterns.n * side**2
     return (patterns.n <= FEW_ROWS and flops <= FEW_FLOPS) or (
@@ -43,14 +49,15 @@ def is_small(problem: Problem, patterns: Patterns) -> bool:
 
 
 def ends_at_tol(patterns: Patterns) -> bool:
-    """Return whether the exact stage ends at `tol`, as the optimum of so many rows takes many more steps."""
+    """Return whether the exact stage ends at `tol`: for more than `FEW_ROWS` rows the optimum takes many more steps."""
     return patterns.n > FEW_ROWS
 
 
 def finish(run: Run, X: Any, certifier: Certifier, exact: float, enough: float) -> None:
-    """Run the active-set method until its gap is `exact` (rounding), or `enough` on the way there.
+    """Run the active-set method, and keep its points in `run` where their certified bounds are better.
 
-    A point enters `run` where its own bounds are better.
+    The problem is posed as one quadratic program after another, in different scalings, until one of them gives the
+    optimum or a gap of `tol`.
 
     Parameters
     ----------
@@ -58,8 +65,10 @@ def finish(run: Run, X: Any, certifier: Certifier, exact: float, enough: float) 
     X : ndarray, CSR matrix or SharedRows
         Rows of the presolved task.
     certifier : Certifier
-    exact, enough : float
-        Relative gaps.
+    exact : float
+        Relative gap that is rounding: a point that meets the optimality conditions is the optimum at this gap.
+    enough : float
+        Relative gap at which the method ends before it meets the optimality conditions; 0 if it does not.
     """
     deadline = certifier.deadline
     if deadline.interrupted():
@@ -74,11 +83,13 @@ def finish(run: Run, X: Any, certifier: Certifier, exact: float, enough: float) 
 
 
 def _finish_scaled(qp: Quadratic, run: Run, certifier: Certifier, exact: float, enough: float) -> bool:
-    """Run the active-set method in the scaling of one quadratic program; return whether its point is the optimum."""
+    """Run the active-set method on one quadratic program; return whether a point has the gap required.
+
+    Candidates that neither meet the optimality conditions (`settled`) nor reach `enough` (`near`) are certified last,
+    only if none of the others has the gap required.
+    """
     start = qp.near(run.best.alpha) if run.best.gap < NEAR_ENOUGH else None
-    rough: list[
-        Candidate
-    ] = []  # certified only where no point that meets the optimality conditions is good enough
+    rough: list[Candidate] = []
     try:
         for candidate in candidates(qp, start, certifier.deadline.interrupted, enough):
             if not (candidate.settled or candidate.near):
@@ -87,7 +98,7 @@ def _finish_scaled(qp: Quadratic, run: Run, certifier: Certifier, exact: float, 
                 return True
             if certifier.deadline.interrupted():
                 break
-    except np.linalg.LinAlgError:  # the points found before stand
+    except np.linalg.LinAlgError:  # the points found before the failure are kept
         pass
     for candidate in rough:
         _adopt(qp, candidate, run, certifier, exact)
@@ -95,7 +106,11 @@ def _finish_scaled(qp: Quadratic, run: Run, certifier: Certifier, exact: float, 
 
 
 def _adopt(qp: Quadratic, candidate: Candidate, run: Run, certifier: Certifier, exact: float) -> bool:
-    """Certify a candidate and keep its bounds where they are better; return whether it is as good as asked for."""
+    """Certify the points of a candidate, and keep those with better bounds; return whether one has the gap required.
+
+    This gap is `NEARLY` * tol for a candidate that ends at `enough`, otherwise `exact`. Without time for compensated
+    sums it is `tol`.
+    """
     w, b = qp.primal(candidate.w, candidate.beta)
     alpha = qp.dual(candidate.a)
     if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
@@ -104,7 +119,7 @@ def _adopt(qp: Quadratic, candidate: Candidate, run: Run, certifier: Certifier, 
     for v, bias in [(w, b)] if candidate.near else _primal_points(run, w, b, rounding):
         asked = NEARLY * run.tol if candidate.near else exact
         if not certifier.deadline.can_afford(Compensated.SECONDS * run.patterns.entries):
-            asked = run.tol  # no time for the digits of a smaller gap
+            asked = run.tol  # a smaller gap needs compensated sums
         certificate = certifier.certify_and_keep(Point(v, bias, alpha), max(asked, 10.0 * exact))
         rounding_gap = exact if candidate.settled else 0.0
         run.best.adopt(Primal(v, bias), alpha, certificate.lower, certificate.upper, rounding_gap)
@@ -116,7 +131,11 @@ def _adopt(qp: Quadratic, candidate: Candidate, run: Run, certifier: Certifier, 
 def _primal_points(
     run: Run, w: np.ndarray, b: float, exact: float | None
 ) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield primal points for a direction w: with the best intercept and scale, and with tight margins above one."""
+    """Yield primal points (w, b) with the direction of a given w.
+
+    Hard margin: the multiple with smallest margin one and the best intercept, or the best point of `run` if w separates
+    nothing. Soft margin: the points of `tight_points`.
+    """
     problem, X, y = run.problem, run.patterns.X, run.y
     if not problem.hard:
         yield from tight_points(problem, run.patterns, y, run.weights, (w, b), exact)
@@ -127,7 +146,7 @@ def _primal_points(
     if smallest > 0.0:
         yield w / smallest, b / smallest  # canonical scale: the smallest margin is one
     else:
-        yield run.best.primal  # no separator: the best w so far is of more use
+        yield run.best.primal  # w does not separate the classes: use the best w so far
 
 
 def tight_points(
@@ -138,11 +157,11 @@ def tight_points(
     point: tuple[np.ndarray, float],
     exact: float | None,
 ) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield (w, b) of a soft margin with its best intercept, and multiples whose tight margins are not below one.
+    """Yield (w, b) of a soft margin with the best intercept, and multiples of it whose tight margins are at least one.
 
-    A row whose margin is one at the optimum costs C times what rounding leaves it below one, which for a large C
-    exceeds the whole gap. A multiple just above one lifts it: by what it lacks (`short`), and by the rounding of the
-    scores.
+    A row whose margin is one at the optimum has a computed margin of 1 - e, with e a rounding error. Its loss C e may
+    exceed the whole gap if C is large. A multiple of (w, b) by 1 + `grow` raises its margin to one, where `grow` is the
+    largest e plus a bound of the rounding errors of scores.
 
     Parameters
     ----------
@@ -151,8 +170,10 @@ def tight_points(
     patterns : Patterns
     y, weights : ndarray of shape (n,)
     point : (ndarray of shape (d,), float)
+        (w, b).
     exact : float or None
-        A gap that is rounding; None where the optimality conditions do not hold, and no margin is known to be tight.
+        Relative gap that is rounding; None if the point does not meet the optimality conditions: no margin is then
+        taken to be tight.
     """
     X, (w, b) = patterns.X, point
     z = Plain.scores(X, w)
@@ -164,11 +185,12 @@ def tight_points(
         return
     short = max(1.0 - float(margins[tight].min()), 0.0)
     size = patterns.longest2**0.5 * Plain.norm(w) + abs(b)
-    # 3 errors of a score: of this sum, of the certificate's, and of the product with the multiple
+    # three error bounds of a score: of `margins`, of the scores in the certificate, of the product with the multiple
     grow = short + 3.0 * Plain.error(1.0, size, patterns.d + 1)
-    if problem.loss == "hinge" and 4.0 * grow <= exact:  # lifted so far that plain sums prove the margins
+    if problem.loss == "hinge" and 4.0 * grow <= exact:  # with this multiple plain sums prove the margins
         yield w * (1.0 + grow), b * (1.0 + grow)
     yield w, b
+    # a smaller multiple, for certificates by compensated sums: 4 units in the last place of sum_j |x_ij w_j| + |b|
     terms = float((Plain.scores(abs(X[tight]), np.abs(w)) + abs(b)).max())
     grow = short + 4.0 * np.finfo(float).eps * terms
     yield w * (1.0 + grow), b * (1.0 + grow)

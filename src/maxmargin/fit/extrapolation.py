@@ -1,8 +1,9 @@
-"""Anderson extrapolation of dual variables that are swept again and again in one order.
+"""Anderson extrapolation of the dual variables of repeated sweeps over the same rows in the same order.
 
-Repeated sweeps are, as long as no dual variable meets its bounds, a linear iteration; a combination of the last few
-iterates lies much nearer to its limit than the last one. The step is cut by an exact line search on the dual, so that
-it never does harm, and where it is often cut short (many variables at their bounds) it is tried less often.
+Repeated sweeps are a linear iteration as long as no dual variable reaches a bound. An affine combination of the last
+iterates is then much closer to the limit than the last iterate. The step to this combination is followed by an exact
+line search on the dual objective, which therefore never decreases. After a step that the line search cuts short, as
+happens when many variables reach their bounds, the next extrapolations are left out.
 
 References
 ----------
@@ -22,32 +23,46 @@ from ..engine.sweep import set_duals, trace
 if TYPE_CHECKING:
     from .run import Run
 
-DEPTH = 5  # iterates in the combination, as in the paper
-# Rows below which plain sweeps are as good: the extrapolation costs a linear system and two more passes.
+# Number of iterates in the combination, as in the paper. More come closer to the limit, but cost as many sweeps.
+DEPTH = 5
+# Smallest number of rows with an extrapolation: it costs a linear system and two more passes over the rows, on fewer
+# rows more than it saves. Chosen on the data sets of docs/regimes.md.
 SMALLEST = 20
-# A step that the line search cuts below this share of itself did not pay for its passes: the next attempts are left
-# out, twice as many each time, up to PATIENCE.
+# A step that the line search multiplies by t < HALF has not paid for its passes: 1 extrapolation is left out, then 3, 7
+# and so on up to PATIENCE while steps remain short. Chosen on the data sets of docs/regimes.md.
 HALF, PATIENCE = 0.5, 31
-# Share of the trace of the residuals' Gram matrix that is added to its diagonal: residuals of converged sweeps are
-# nearly dependent.
+# RIDGE times the trace of the residuals' Gram matrix is added to its diagonal: residuals of converged sweeps are nearly
+# linearly dependent. A larger value moves the combination towards the mean of the iterates.
 RIDGE = 1e-10
 
 
 class Extrapolation:
-    """Sweeps over one list of rows, with an extrapolation at their end."""
+    """Extrapolation after repeated sweeps, with a count of the extrapolations to leave out."""
 
     def __init__(self) -> None:
         self._wait = self._back = 0
 
     def due(self, size: int) -> bool:
-        """Return whether to extrapolate after the next sweeps of so many rows."""
+        """Return whether to extrapolate after the next sweeps over `size` rows, and count down those to leave out."""
         if size < SMALLEST:
             return False
         self._wait -= 1
         return self._wait < 0
 
     def __call__(self, run: Run, h: Any, rows: np.ndarray) -> None:
-        """Sweep these rows of h `DEPTH` times, and take the step that their iterates suggest."""
+        """Sweep these rows of h `DEPTH` times, then extrapolate with a line search.
+
+        The new point is the one with the largest dual objective between the last iterate and the combination.
+        Nothing follows the sweeps if they are interrupted, if the last makes no step, or if there is no combination.
+
+        Parameters
+        ----------
+        run : Run
+        h : Weight
+            The engine's state, which may be packed.
+        rows : ndarray of int
+            Rows of h, in the order of the sweeps.
+        """
         size, ids = rows.size, h.ids[rows]
         iterates = np.empty((DEPTH + 1, size))
         once = run.at_once(size)
@@ -68,11 +83,11 @@ class Extrapolation:
         set_duals(h, rows, target)
         run.presentations += size
         step, dw = h.alpha[ids] - last, w - before
-        # along the step the dual changes by t slope - t^2 curvature / 2
+        # at last + t * step the dual objective, in units of unit^2, has grown by t slope - t^2 curvature / 2
         slope = run.unit * step.sum() - before @ dw - h.number[BIAS] * (h.y[rows] @ step)
         curvature = dw @ dw
         delta2 = getattr(h.slack, "delta2", None)
-        if delta2 is not None:
+        if delta2 is not None:  # slack coordinates: sum delta_i^2 alpha_i^2 is part of |w|^2
             pull = delta2[ids] * step
             slope, curvature = slope - pull @ last, curvature + pull @ step
         t = min(max(slope / curvature, 0.0), 1.0) if curvature > 0.0 else 0.0
@@ -84,7 +99,16 @@ class Extrapolation:
 
 
 def _combination(iterates: np.ndarray) -> np.ndarray | None:
-    """Return the affine combination of iterates whose residual is smallest; None where there is none."""
+    """Return the affine combination of iterates with the smallest residual; None if it is not finite.
+
+    The residuals are r_k = x_k - x_{k-1}, and G = R R' their Gram matrix. The coefficients c with sum c_k = 1 that
+    minimise |sum c_k r_k| are the multiple of G^-1 1 with sum one.
+
+    Parameters
+    ----------
+    iterates : ndarray of shape (DEPTH + 1, size)
+        Dual variables before the first sweep and after each.
+    """
     residuals = iterates[1:] - iterates[:-1]
     G = residuals @ residuals.T
     size = float(G.trace())

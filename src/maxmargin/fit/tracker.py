@@ -1,7 +1,8 @@
 """The best primal and dual points of a task, with their bounds, in the units of its solver.
 
-Plain float64: certificates are computed anew, with rounding. On rows of data w is a vector, and every dual point costs
-a product with the rows; on rows of a kernel w is known by the scores of all rows alone.
+Bounds here are computed in float64 without an account of rounding; certificates are computed separately. On rows of
+data w is a vector, and the bound of a dual point costs a product with the rows; on rows of a kernel w is represented by
+the scores of all rows.
 """
 
 from __future__ import annotations
@@ -18,23 +19,24 @@ from ..problem.problem import Problem
 if TYPE_CHECKING:
     from ..data.task import Task
 
-# A pair of points is kept together unless the best halves of two pairs leave less than this share of its gap: a
-# smaller improvement is no reason to take its two points from different iterates.
+# A new pair of points replaces the best pair, unless the better bounds of both pairs together give a gap below APART
+# times that of the new pair; then each point is kept separately. A larger value more often combines points of different
+# iterates for a small gain. Chosen on the data sets of docs/regimes.md.
 APART = 0.9
-# Relative difference of two bounds that is rounding of compensated sums: of two points as good as that, the later one
-# has more correct digits of w.
+# Relative gap that is rounding of compensated sums. Of two points with gaps below it, the later one has more correct
+# digits of w. A smaller value is never reached on some data, a larger one ends with fewer digits.
 ROUNDING = 1e-12
 
 
 class Primal(NamedTuple):
-    """A primal point: w itself, or its coefficients where w = sum_i w_i phi(x_i), and the intercept."""
+    """A primal point: an intercept, and w, or with a kernel the coefficients w_i of sum_i w_i phi(x_i)."""
 
     w: np.ndarray
     b: float
 
 
 class Tracker:
-    """The best primal and the best dual point so far, each kept where its bound is better than all before.
+    """The primal point and the dual point with the best bounds so far.
 
     Parameters
     ----------
@@ -47,10 +49,11 @@ class Tracker:
     Attributes
     ----------
     lower, upper : float
-        Soft: dual and primal objective. Hard: attained margin, and a bound on every margin.
+        Soft: dual and primal objective. Hard: attained margin, and an upper bound of every margin. -inf and inf before
+        the first point.
     primal : Primal
     alpha : ndarray of shape (n,)
-        Dual variables. The points to begin with prove nothing.
+        Dual variables.
     """
 
     def __init__(self, problem: Problem, size: int, n: int) -> None:
@@ -60,11 +63,11 @@ class Tracker:
 
     @property
     def gap(self) -> float:
-        """Relative gap of the bounds; inf where they prove nothing."""
+        """Relative gap of the bounds; inf before both have been improved (`Problem.gap`)."""
         return self.problem.gap(self.lower, self.upper)
 
     def update_primal(self, primal: Primal, bound: float) -> None:
-        """Keep a primal point of this margin (hard) or objective (soft) where it is better; never for NaN."""
+        """Keep a primal point if its margin (hard) or objective (soft) is better than the best; a NaN never is."""
         if self.problem.hard:
             if bound > self.lower:
                 self.primal, self.lower = primal, bound
@@ -72,7 +75,7 @@ class Tracker:
             self.primal, self.upper = primal, bound
 
     def update_dual(self, alpha: np.ndarray, bound: float) -> None:
-        """Keep a dual point where it proves more than all before; never for NaN."""
+        """Keep a dual point if its bound is better than the best; a NaN never is."""
         if self.problem.hard:
             if bound < self.upper:
                 self.alpha, self.upper = alpha, bound
@@ -88,22 +91,25 @@ class Tracker:
         rounding: float,
         apart: float = APART,
     ) -> None:
-        """Take over a pair of points with known bounds where it proves more, or as much but for rounding.
+        """Replace the best points by a pair of points with known bounds, if its gap is smaller or is rounding.
+
+        Otherwise, or if the better bounds of both pairs give a clearly smaller gap, each of the two points is kept by
+        itself where its bound is better.
 
         Parameters
         ----------
         primal : Primal
         alpha : ndarray of shape (n,)
         lower, upper : float
-            The bounds that the two points prove.
+            The bounds of the pair.
         rounding : float
-            A relative gap that is rounding: of two such pairs the later one is kept.
+            Relative gap that is rounding: a pair with a gap up to this always replaces the best points.
         apart : float, default=APART
-            Share of the gap of the pair above which its halves stay together.
+            The pair is kept together if the better bounds of both pairs give a gap above `apart` times its own.
         """
         gap = self.problem.gap(lower, upper)
-        joined = self.problem.gap(max(lower, self.lower), min(upper, self.upper))
-        if gap <= max(self.gap, rounding) and (gap <= rounding or joined > apart * gap):
+        combined = self.problem.gap(max(lower, self.lower), min(upper, self.upper))
+        if gap <= max(self.gap, rounding) and (gap <= rounding or combined > apart * gap):
             self.primal, self.alpha, self.lower, self.upper = primal, alpha, lower, upper
             return
         attained, proved = (lower, upper) if self.problem.hard else (upper, lower)
@@ -114,8 +120,8 @@ class Tracker:
 class GramTracker(Tracker):
     """The best points of a kernel problem at p = 2.
 
-    Bounds are as good as the scores are, in the precision of the kernel's rows; `certificates.expansions` proves them
-    anew.
+    Bounds are as accurate as the scores, which have the precision of the kernel rows; `certificates.expansions`
+    computes the certified bounds.
 
     Parameters
     ----------
@@ -132,25 +138,28 @@ class GramTracker(Tracker):
         self.y, self.weights = y, weights
         self.lengths = np.sqrt(np.maximum(diagonal, 0.0, dtype=float))
         used = y[weights > 0.0]
-        # of one class, w = 0 and an intercept have no loss
+        # for rows of one class w = 0 with an intercept has no loss: it is the optimum
         if not problem.hard and abs(float(used.sum())) == used.size:
             self.evaluate(self.alpha, np.zeros(y.size))
 
     def evaluate(self, alpha: np.ndarray, scores: np.ndarray) -> None:
-        """Evaluate a point; its primal and its dual part are each kept where they are better.
+        """Compute the primal and the dual bound of a point; keep each part whose bound is better.
 
         Parameters
         ----------
         alpha : ndarray of shape (n,)
             Dual variables within their caps.
         scores : ndarray of shape (n,)
-            f_j = sum_i alpha_i y_i k(x_i, x_j), constant and own coordinates left out.
+            f_j = sum_i alpha_i y_i k(x_i, x_j), without constant and slack coordinates.
         """
         self.evaluate_dual(alpha, scores)
         self.evaluate_primal(alpha, scores)
 
     def evaluate_primal(self, alpha: np.ndarray, scores: np.ndarray) -> None:
-        """Evaluate the primal part of a point alone; its dual variables may be above their caps."""
+        """Compute the primal bound of w = sum alpha_i y_i phi(x_i); dual variables may exceed their caps.
+
+        Parameters are those of `evaluate`.
+        """
         problem, c = self.problem, alpha * self.y
         with np.errstate(over="ignore", invalid="ignore"):
             b = problem.rho * problem.rho * float(c.sum())
@@ -159,10 +168,11 @@ class GramTracker(Tracker):
             self.update_primal(Primal(t * c, b), attained)
 
     def evaluate_dual(self, alpha: np.ndarray, scores: np.ndarray) -> None:
-        """Evaluate the dual part of a point alone, at its best multiple.
+        """Compute the dual bound of the best multiple of dual variables within their caps.
 
-        For a free intercept the heavier class is scaled down to the total of the other. What is cut from v has at most
-        the length sum cut_i |x_i|, by the triangle inequality.
+        Parameters are those of `evaluate`. For a free intercept the dual variables of the class with the larger sum are
+        scaled down to the sum of the other class. With v = sum alpha_i y_i phi(x_i), c the cut, and u = sum c_i y_i
+        phi(x_i), |v - u|^2 = |v|^2 - 2 u.v + |u|^2, where |u| is at most sum c_i |phi(x_i)| by the triangle inequality.
         """
         problem, y = self.problem, self.y
         with np.errstate(over="ignore", invalid="ignore"):
@@ -185,7 +195,7 @@ class GramTracker(Tracker):
 def best_primal(
     problem: Problem, y: np.ndarray, weights: np.ndarray, z: np.ndarray, b: float, length: float
 ) -> tuple[float, float, float]:
-    """Return (t, b, bound): the multiple t of w and the intercept of the best bound, and the bound.
+    """Return the multiple t of w and the intercept b with the best primal bound, and this bound.
 
     Parameters
     ----------
@@ -196,10 +206,10 @@ def best_primal(
     z : ndarray of shape (n,)
         w.x_i.
     b : float
-        Used where the intercept is not free.
+        The intercept of the result if the intercept is not free.
     length : float
-        |w|_q, with the weight of an augmented intercept. It counts for hinge losses and for the norm to the first
-        power; otherwise the best one is found.
+        |w|_q, with the weight of an augmented intercept. For the squared hinge with the squared norm the best multiple
+        t is computed; for other soft margins t = 1.
 
     Returns
     -------
@@ -217,12 +227,12 @@ def best_primal(
         return 1.0, b, problem.primal(problem.penalty(length), margins, weights)
     smallest = float(margins[weights > 0.0].min())
     bound = smallest / length if length > 0.0 else -np.inf
-    # canonical scale: the smallest margin is one
+    # canonical scale: the multiple with smallest margin one
     return (1.0 / smallest, b / smallest, bound) if smallest > 0.0 else (1.0, b, bound)
 
 
 def primal_point(task: Task, w: np.ndarray, b: float) -> tuple[np.ndarray, float, float]:
-    """Return (w, b) with the best intercept and length, and its margin or objective, in any norm (`best_primal`)."""
+    """Return w and b at the best multiple and intercept, and their margin or objective, in any norm (`best_primal`)."""
     problem, z = task.problem, Plain.scores(task.patterns.X, w)
     length = norm(problem.weights(w, b), problem.q)
     t, b, bound = best_primal(problem, task.y, task.weights, z, b, length)
@@ -230,14 +240,23 @@ def primal_point(task: Task, w: np.ndarray, b: float) -> tuple[np.ndarray, float
 
 
 def dual_point(task: Task, alpha: np.ndarray) -> tuple[np.ndarray, float, float]:
-    """Return dual variables, balanced, capped and at their best multiple, their bound, and |sum alpha_i y_i x_i|.
+    """Make dual variables feasible, and return them with their bound.
 
-    The last is the length of the w that belongs to them.
+    They are clipped at their caps, balanced for a free intercept, and multiplied by the factor with the best bound.
 
     Parameters
     ----------
     task : Task
     alpha : ndarray of shape (n,), non-negative
+
+    Returns
+    -------
+    alpha : ndarray of shape (n,)
+        The feasible dual variables; for a hard margin their sum is 1.
+    bound : float
+        Upper bound of every margin (hard), dual objective (soft); inf and -inf if no feasible multiple is positive.
+    size : float
+        |sum alpha_i y_i x_i|_p with the constant coordinate, which is the length of the corresponding w.
     """
     problem, y = task.problem, task.y
     nothing = np.inf if problem.hard else -np.inf
