@@ -1,8 +1,8 @@
 """The driver: solve one binary task, stage after stage, until its certified gap is at most `tol`.
 
-A task is presolved, and given to the stages that the policy lists: algorithms with a budget of row visits, and the
-exact stage of small problems. Every round of a stage is an iterate. The driver decides when to go to the next stage and
-when to stop; what it returns is certified on the caller's data.
+A task is presolved and solved in the stages that the policy lists: algorithms with a budget of row visits, and the
+exact stage of small problems. Every round of a stage gives an iterate. The driver decides when the next stage begins
+and when the fit ends. The solution is certified on the caller's data.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ from .tracker import ROUNDING
 def solve(job: Job) -> Solution:
     """Solve one binary task until its certified gap is at most `tol`, or another criterion ends it.
 
+    The task is solved in one set of units after another (`data.units.attempts`), until one of them gives a certified
+    solution; the solution with the smallest certified gap is returned. The verdict on separability, where there is one,
+    replaces the status of a hard margin or contributes its separator.
+
     Parameters
     ----------
     job : Job
@@ -60,7 +64,7 @@ def solve(job: Job) -> Solution:
         if best is None or rank(found.certificate) <= rank(best.certificate):
             best = found
         stopped = found.status in STOPPED
-        if stopped and best.status not in (Status.UNDECIDED, Status.CERTIFIED):  # which say more
+        if stopped and best.status not in (Status.UNDECIDED, Status.CERTIFIED):
             best = replace(best, status=found.status)
         if stopped or best.status is Status.CERTIFIED or rounds >= stopping.max_iter:
             break
@@ -70,7 +74,8 @@ def solve(job: Job) -> Solution:
                 break
     assert best is not None
     best = replace(best, rounds=rounds)
-    # An algorithm that ended by its own criterion keeps its point: its dual variables count its updates.
+    # The point of an algorithm that ended by its own criterion is not replaced by the separator of the verdict: its
+    # dual variables are the numbers of its updates.
     ended = best.status in (Status.CERTIFIED, Status.CONVERGED)
     proposed = isinstance(incumbent.verdict, LinearSeparator) and not ended
     verdict = job.separability() if proposed or best.status is Status.UNDECIDED else None
@@ -82,11 +87,12 @@ def solve(job: Job) -> Solution:
 
 
 def run_stages(attempt: Attempt, planned: list[Stage]) -> Status:
-    """Run the stages of one attempt in order; return why the last one ended.
+    """Run the stages of one attempt in order; return the status with which the last of them ended.
 
-    A stage ends when its solver has no further iterate, when its budget is spent, or for a reason of its own. Before
-    an exact stage every reason but the deadline leads on (unless the stage is skippable, and the one before it ended
-    within its budget); otherwise only CONVERGED of an algorithm does, as another one may come nearer.
+    A stage ends when its solver has no further iterate, when its budget is spent, or with a status (`Attempt.status`).
+    After a status other than that of the deadline the next stage is run in two cases: it is an exact stage, except a
+    skippable one whose predecessor ended within its budget; or the status is CONVERGED and the next stage has another
+    algorithm, which may reach a smaller gap. Without a status the next stage is always run.
 
     Parameters
     ----------
@@ -119,10 +125,16 @@ def run_stages(attempt: Attempt, planned: list[Stage]) -> Status:
 
 
 def _solve_small_dense(job: Job, incumbent: Incumbent, history: list[Report]) -> tuple[Solution | None, bool]:
-    """Solve a small dense problem before any stage; return the solution, and whether it is as good as asked for.
+    """Solve a small dense problem before any stage, and report the solution as a round.
 
-    Only where the policy chose the algorithm: a point to begin with, an order that is asked for or a named algorithm
-    are respected.
+    This is done only if the policy chose the algorithm, and neither a starting point nor an order of rows is given.
+
+    Returns
+    -------
+    solution : Solution or None
+        None if the task is not such a problem, or no finite iterate was found.
+    done : bool
+        Whether its gap is as small as required: `tol`, or rounding of the optimum.
     """
     task, choice, stopping = job.task, job.choice, job.stopping
     first = task.start is None and task.point is None
@@ -154,7 +166,11 @@ def _solve_small_dense(job: Job, incumbent: Incumbent, history: list[Report]) ->
 
 
 def _combine(job: Job, found: Solution, verdict: Verdict) -> Solution:
-    """Return the solution that a verdict leaves: its separator is an incumbent, its proof of none is final."""
+    """Return the solution after the verdict on separability.
+
+    A proof that no separator exists gives the status INSEPARABLE, with the weights of the proof as dual variables. A
+    separator replaces the solution if it is better. Without a positive certified margin the status is UNDECIDED.
+    """
     sample, deadline = job.sample, job.stopping.deadline
     if isinstance(verdict, Inseparable):
         alpha = np.zeros(sample.y.size)
@@ -171,13 +187,22 @@ def _combine(job: Job, found: Solution, verdict: Verdict) -> Solution:
 
 
 def _with_separator(job: Job, found: Solution, verdict: LinearSeparator) -> Solution:
-    """Return the better of the model so far and the verdict's separator, with the better of their dual variables."""
+    """Return the better of the solution and the verdict's separator, with the dual variables of the smaller bound.
+
+    Parameters
+    ----------
+    job : Job
+    found : Solution
+    verdict : LinearSeparator
+        Its upper bound of all margins is `hi`.
+    """
     problem, sample, alpha = job.task.problem, job.sample, found.alpha
     if verdict.hi < found.certificate.upper:
         alpha = verdict.certificate.alpha
         if job.selected is not None:
             alpha = job.selected.restore(Point(verdict.w, verdict.b, alpha)).alpha
-    # Sums with all digits, as the verdict has them: what they add to a margin hardly shows in a gap near one.
+    # Compensated sums in any case, as in the verdict: `certify` omits them where they do not change a gap near one, but
+    # they may be needed to prove that a small margin is positive.
     dual = feasible(problem, sample.y, sample.weights, alpha)
     candidates = []
     for w, b in [*_scaled_separators(job, verdict), (found.w, found.b)]:
@@ -195,9 +220,10 @@ def _with_separator(job: Job, found: Solution, verdict: LinearSeparator) -> Solu
 
 
 def _scaled_separators(job: Job, verdict: LinearSeparator) -> list[tuple[np.ndarray, float]]:
-    """Return the separator twice: with a smallest margin of one, and multiplied by a power of two.
+    """Return two multiples of the verdict's separator: with smallest margin one, and by a power of two.
 
-    The division by the smallest margin rounds every entry of w; a power of two leaves the margin as it was proved.
+    Division by the smallest margin rounds every entry of w, which may change the margin. Multiplication by a power of
+    two is exact and leaves the margin as it was proved.
     """
     w, b = verdict.w, verdict.b
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):

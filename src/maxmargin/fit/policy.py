@@ -1,4 +1,4 @@
-"""The policy of `algorithm="auto"`: which algorithm a problem gets, and the stages a fit goes through.
+"""The policy of `algorithm="auto"`: the choice of the algorithm for a problem, and the stages of a fit.
 
 The rules follow measurements (docs/choice.md). Work is compared in row visits, so that budgets do not depend on the
 machine.
@@ -34,42 +34,49 @@ from . import gram_exact
 from .exact import MANY_ROWS, NEAR_ENOUGH, is_small
 from .report import KernelJob
 
-# Rows x columns x smaller side up to which the barrier path was the fastest for p other than 2.
+# Rows x columns x smaller side up to which the barrier path was the fastest for p other than 2 (docs/choice.md).
 MAX_BARRIER_FLOPS = 4e9
 # Columns up to which Newton's method factorises a matrix of their size, and up to which interior points and proximal
 # points do; beyond, the factorisation takes longer than passes over the rows.
 MAX_NEWTON_COLUMNS, MAX_PROXIMAL_COLUMNS = 1000, 3000
-# Rough costs in nanoseconds: of a row visit, of one of its entries, and of a row in a proximal point step; of a row
-# entry there, and of a pair of entries where proximal points begin as interior points (dense and sparse rows).
+# Rough costs in nanoseconds, which decide only when the fallback begins. Coordinate descent: ROW + ENTRY * (entries of
+# the row) for a row visit. The whole proximal-point method: PROXIMAL_ROW for each row, plus the first number of DENSE
+# or SPARSE for each entry, or the second for each pair of entries of a row where the method starts as interior points.
 ROW, ENTRY, PROXIMAL_ROW = 20.0, 1.5, 300.0
 DENSE, SPARSE = (25.0, 0.9), (400.0, 15.0)
-# Share of the estimated work of proximal points that is spent on coordinate descent before they take over: both
-# together then cost at most half as much again as proximal points alone.
+# Coordinate descent gets FALLBACK_SHARE of the estimated work of proximal points before these take over: both together
+# then cost at most 1 + FALLBACK_SHARE times as much as proximal points alone.
 FALLBACK_SHARE = 0.5
-# Full passes of coordinate descent over sparse rows of many columns, after which Newton's method always won.
+# Full passes of coordinate descent over sparse rows of many columns after which Newton's method was faster on all data
+# sets measured (docs/choice.md). Fewer passes take it from problems that end soon.
 PATIENCE_PASSES = 50
-# Rounds that a convergent algorithm has at least before the exact stage of a small problem.
+# Smallest number of rounds of a convergent algorithm before the exact stage of a small problem: an algorithm that ends
+# within them spares the exact stage. Chosen on the data sets of docs/regimes.md.
 MIN_ROUNDS = 3
-# Rounds of a kernel problem of many rows, after which a factor of low rank of its Gram matrix is worth a look.
+# Rounds of a kernel problem with many rows before its exact stage, which computes a factor of low rank of the Gram
+# matrix: fewer spend the factor on problems that end soon. Chosen on the data sets of docs/regimes.md.
 LONG = 30
-# Row visits before the exact stage: this share of its floating-point operations, in entries visited, and 5 passes.
+# Budget before the exact stage: row visits of EXACT_SHARE times the floating-point operations of one factorisation, one
+# for each entry visited, plus MIN_PASSES passes. A smaller budget runs the exact stage on problems that the algorithm
+# would have solved. Chosen on the data sets of docs/regimes.md.
 EXACT_SHARE, MIN_PASSES = 0.4, 5.0
-# Full passes without a separator after which the verdict on separability is asked for in any case.
+# Full passes without a separator after which separability is decided, however large that budget is.
 MAX_PASSES = 100
+# The reasons in reports of exact stages.
 CONDITIONS = "p = 2, a small problem: the optimality conditions on the support"
 SUPPORT = "few rows, or features: the optimality conditions on the support"
 
 
 @dataclass(frozen=True)
 class Fallback:
-    """An algorithm that takes over from the first.
+    """An algorithm that takes over from the chosen one.
 
     Attributes
     ----------
     algorithm : Algorithm
     reason : str
     row_visits : float
-        Those of the first algorithm before.
+        Budget of the chosen algorithm, in row visits.
     """
 
     algorithm: Algorithm
@@ -100,7 +107,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Stage:
-    """A solver with its budget.
+    """A solver with its budget, and the reason for which it is run.
 
     Attributes
     ----------
@@ -110,13 +117,13 @@ class Stage:
     max_row_visits : float, default=inf
         Row visits of the whole attempt after which the next stage begins.
     min_rounds : int, default=0
-        Rounds that the stage has in any case.
+        Rounds of the attempt before the budget of row visits can end the stage.
     near_enough : float, default=0
         Relative gap at which the next stage begins, whatever the budget.
     skippable : bool, default=False
-        Whether an exact stage is left out where the stage before ended within its budget.
+        Whether an exact stage is omitted if the stage before ended with a status within its budget.
     verdict_after : float, default=inf
-        Row visits after which a hard margin without a separator asks for the verdict on separability.
+        Row visits after which separability is decided for a hard margin without a separator.
     """
 
     algorithm: Algorithm | Decomposition | None
@@ -131,6 +138,10 @@ class Stage:
 def stages(task: Task, choice: Choice, last: Fallback | None, small: bool) -> list[Stage]:
     """Return the stages of a presolved task, in the order in which they are run.
 
+    A small task begins with the exact stage if the policy chose the algorithm, except for hard margins with fewer
+    columns than rows. Otherwise the algorithm is run first, within a budget of row visits, and goes on after the exact
+    stage. The fallback comes last.
+
     Parameters
     ----------
     task : Task
@@ -138,10 +149,10 @@ def stages(task: Task, choice: Choice, last: Fallback | None, small: bool) -> li
     last : Fallback or None
         The algorithm that takes over from the chosen one.
     small : bool
-        Whether the exact stage is affordable, and no order of rows has to be kept.
+        Whether the attempt has an exact stage.
     """
     algorithm, patterns = choice.algorithm, task.patterns
-    # What a share of the exact stage costs: the algorithm may come near by itself.
+    # the budget before an exact stage (`EXACT_SHARE`), in row visits
     side, entries = min(patterns.n, patterns.d + 1), patterns.entries / max(patterns.n, 1)
     fair_share = EXACT_SHARE * patterns.n * side * side / max(entries, 1.0) + MIN_PASSES * patterns.n
     verdict_after = min(fair_share, MAX_PASSES * patterns.n)
@@ -153,7 +164,7 @@ def stages(task: Task, choice: Choice, last: Fallback | None, small: bool) -> li
     planned = [main]
     if last is not None:
         planned.append(Stage(last.algorithm, last.reason, verdict_after=verdict_after))
-    # Without a separator the exact stage leaves no w; hard margins of more columns than rows always have one.
+    # Without a separator the exact stage gives no w. Linearly independent rows (hence d >= n) always have one.
     wide = patterns.d >= patterns.n
     if small and choice.automatic and (wide or not task.problem.hard):
         return [exact, *planned]
@@ -164,7 +175,11 @@ def stages(task: Task, choice: Choice, last: Fallback | None, small: bool) -> li
 
 
 def gram_stages(job: KernelJob, n: int) -> list[Stage]:
-    """Return the stages of a kernel problem on n rows."""
+    """Return the stages of a kernel problem on n rows.
+
+    A convergent algorithm is followed by the exact stage after `LONG` rounds, or, where the exact stage factorises the
+    whole Gram matrix, after `MIN_ROUNDS` rounds or at a gap of `NEAR_ENOUGH`. The algorithm then goes on.
+    """
     main = Stage(job.algorithm, job.reason)
     if not (job.exact and job.algorithm.convergent and n <= MANY_ROWS):
         return [main]
@@ -180,22 +195,22 @@ def choose(
     y: np.ndarray | None = None,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> tuple[Algorithm, str]:
-    """Choose the algorithm for a problem on these rows, with the reason in a few words.
+    """Choose the algorithm for a problem on these rows, and return it with the reason that reports state.
 
     Parameters
     ----------
     problem : Problem
     patterns : Patterns
     y : ndarray of shape (n,), entries -1.0 and 1.0, default=None
-        Used for hard margins only: decides which algorithms can end.
+        Used for hard margins with p other than 2 only: decides separability, without which some algorithms do not end.
     interrupted : callable
-        Returns whether to stop; separability of large classes is then left open.
+        Returns whether to stop; separability is then not decided.
     """
     p, n, d = problem.p, patterns.n, patterns.d
     if d <= MAX_NEWTON_COLUMNS and Newton().refuses(problem) is None:
         return Newton(), f"{n} x {d}, squared losses: Newton's method, whatever C and the scales are"
-    # Many dense rows, so that C and the scales do not matter. Not on small problems: where their exact stage failed,
-    # another algorithm comes before proximal points.
+    # With many dense rows the steps of the proximal-point method depend neither on C nor on the scales of the columns.
+    # Small problems are excepted: if their exact stage fails, the proximal-point method is their fallback.
     many = n >= d**2 and not sp.issparse(patterns.X) and not is_small(problem, patterns)
     if many and ProximalPoint().refuses(problem) is None:
         return ProximalPoint(), f"{n} x {d}, dense: proximal points, whatever C and the scales are"
@@ -223,11 +238,13 @@ def choose(
 
 
 def fallback(problem: Problem, patterns: Patterns) -> Fallback | None:
-    """Return the algorithm that takes over from the chosen one, and after how much work; None where there is none.
+    """Return the algorithm that takes over from the chosen one, with the budget of the chosen one; None if none does.
 
-    Coordinate descent converges slowly on some data. After half of the work that proximal points would take, both
-    together take half as long again as these at most, and three times as long as the first alone where it would have
-    been the faster, but for the rough estimate. Newton's method ends soon, or loses its digits.
+    Coordinate descent, which converges slowly on some data, is followed by Newton's method after `PATIENCE_PASSES`
+    passes where this method solves the problem, and otherwise by proximal points after `FALLBACK_SHARE` of their
+    estimated work. With an exact estimate both together take at most 1.5 times as long as proximal points alone, and at
+    most three times as long as coordinate descent alone. Newton's method, where it was chosen, is followed by interior
+    points if rounding ends it.
 
     Parameters
     ----------
@@ -254,14 +271,24 @@ def fallback(problem: Problem, patterns: Patterns) -> Fallback | None:
 def is_separable(
     problem: Problem, patterns: Patterns, y: np.ndarray, interrupted: Callable[[], bool]
 ) -> tuple[bool | None, np.ndarray]:
-    """Decide separability by the linear program of p = inf, the fastest; the norm does not matter.
+    """Decide separability by the linear program of the hard margin for p = inf.
+
+    Separability does not depend on the norm, and this program is the fastest.
+
+    Parameters
+    ----------
+    problem : Problem
+    patterns : Patterns
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    interrupted : callable
+        Returns whether to stop.
 
     Returns
     -------
     separable : bool or None
-        None where time was up before.
+        None if the program was interrupted before it was solved.
     alpha : ndarray of shape (n,)
-        Dual variables; where there is no separator, sum alpha_i y_i x_i = 0.
+        Dual variables; if there is no separator, sum alpha_i y_i x_i = 0.
     """
     X, alpha = patterns.X, np.ones(patterns.n)
     for w, b, alpha in linear_points(replace(problem, p=np.inf), X, y, np.ones(patterns.n), interrupted):

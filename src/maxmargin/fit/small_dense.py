@@ -32,7 +32,8 @@ MAX_ROWS = 30_000
 # Where the solution ends at `tol` (`ends_at_tol`), the share of `tol` at which the first iterate is certified: for most
 # problems this iterate is enough, after fewer steps than to the optimum.
 FIRST_GOAL = 0.5
-# Settings with which only the first iterate within the goal and the last one are yielded.
+# Settings with which each solver yields only two iterates: the first one within the goal, and the last one. More would
+# cost certificates that are not used.
 PROXIMAL = proximal_point.Settings(first_gap=0.0)
 NEWTON = newton.Settings(report_share=1e-99, report_steps=1000)
 
@@ -110,10 +111,19 @@ def solve_small_dense(
 def _certify(
     task: Task, found: Point, stopping: Stopping, sample: Sample, selected: PresolveStep | None, near: bool
 ) -> tuple[CertifiedPoint, bool]:
-    """Certify an iterate; of the optimum for the hinge, also multiples whose tight margins exceed one (`tight_points`).
+    """Certify an iterate, and return the certified point with the smallest gap.
+
+    At the optimum of the hinge loss, multiples of it whose tight margins exceed one are certified too (`tight_points`).
 
     Parameters
     ----------
+    task : Task
+    found : Point
+        An iterate of the task.
+    stopping : Stopping
+    sample : Sample
+    selected : PresolveStep or None
+        Restores dual variables of the task to all rows of the sample.
     near : bool
         Whether a gap of `tol` is required; otherwise a gap that is rounding.
 
@@ -146,5 +156,5 @@ def _certify(
 
 
 def _never(seconds: float) -> bool:
-    """Return that no computation is affordable, however short."""
+    """Return False: no computation is affordable, whatever its duration."""
     return False
