@@ -1,4 +1,4 @@
-"""Certified points: certify points of a presolved task on the caller's data, and keep the best bounds."""
+"""Certificates of points of a presolved task on the caller's data, and the best bounds of the caller's problem."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     from .presolve import PresolveStep
     from .report import Point
 
-# Share of `tol` that counts as rounding where the optimality conditions hold, for every COLUMNS columns: scores are
-# sums of that many terms, and sums with more digits take longer than everything else.
+# Where the optimality conditions hold, a gap up to SHARE * `tol` is rounding, and up to SHARE * d / COLUMNS * `tol` for
+# d > COLUMNS columns: rounding errors of scores grow with the number of their terms. A smaller gap needs compensated
+# sums, which take longer than the rest of the fit. Chosen on the data sets of docs/regimes.md.
 SHARE, COLUMNS = 1e-6, 1000
 
 
 class CertifiedPoint(NamedTuple):
-    """A point of the caller's data, of all rows, with its certificate."""
+    """A point on all rows of the caller's data, with its certificate."""
 
     w: np.ndarray
     b: float
@@ -40,18 +41,19 @@ class CertifiedPoint(NamedTuple):
 
 
 class Incumbent:
-    """The best bounds of the caller's problem, whatever the units it is solved in, and the best (w, b).
+    """The best bounds of the caller's problem over all attempts, and the best (w, b).
 
-    Bounds that hold in the units of a presolved task may be those of another problem: they enter only once they are
-    proved on the caller's data.
+    Bounds of a task in scaled units may be bounds of a different problem. They are used only after certification on
+    the caller's data.
 
     Attributes
     ----------
     lower, upper, gap : float
         -inf, inf and inf before the first point.
     point : (ndarray of shape (d,), float) or None
+        The best (w, b).
     verdict : Verdict or None
-        Of a hard margin whose separability was examined.
+        The verdict on separability of a hard margin, if it was asked for.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -61,14 +63,18 @@ class Incumbent:
         self.verdict: Verdict | None = None
 
     def update(self, lower: float, upper: float, w: np.ndarray, b: float) -> None:
-        """Keep each of two bounds where it is better than all before, and (w, b) where its primal bound is."""
+        """Keep each of two bounds if it is better than the best, and (w, b) if its primal bound is.
+
+        A primal bound within `ROUNDING` of the best counts as better. Bounds that contradict each other are ignored.
+        Bounds that contradict the best ones replace them.
+        """
         if contradict(lower, upper):
-            return  # running bounds whose margins are rounding
+            return  # running bounds of a margin that is rounding
         new, best = (lower, self.lower) if self.problem.hard else (-upper, -self.upper)
         if self.point is None or new >= best - ROUNDING * abs(best):
             self.point = w, b
         if min(upper, self.upper) < max(self.lower, lower) * (1.0 - CROSSED):
-            # one was off by rounding: later bounds have more correct digits
+            # one of the bounds is wrong by rounding: later bounds have more correct digits
             self.lower, self.upper = lower, upper
         else:
             self.lower = max(self.lower, min(lower, self.upper))
@@ -77,7 +83,7 @@ class Incumbent:
         self.gap = np.inf if math.isnan(gap) else gap
 
     def margin(self, w: np.ndarray) -> float:
-        """Return the certified margin (hard), or 1 / |w| (soft)."""
+        """Return the best lower bound of the margin (hard), or 1 / |w|_q (soft)."""
         if self.problem.hard:
             return self.lower
         length = norm(w, self.problem.q)
@@ -85,22 +91,25 @@ class Incumbent:
 
 
 def rank(certificate: Certificate) -> tuple[float, float]:
-    """Return a sort key of certificates of one problem, best first: by gap, then by margin where gaps round to one."""
+    """Return a sort key of certificates of one problem, best first: by gap, then by attained margin.
+
+    The gap 1 - lower / upper of a hard margin rounds to one for all small margins, so that it does not order them.
+    """
     lower = certificate.lower if certificate.problem.hard else 0.0
     return certificate.gap, -lower if lower > -np.inf else np.inf
 
 
 class Certifier:
-    """Certificates of points of one presolved task, each kept for the end of the fit.
+    """Certification of points of one presolved task; certified points can be kept for the end of the fit.
 
     Parameters
     ----------
     problem : Problem
-        The caller's.
+        The caller's problem.
     sample : Sample
         The caller's data.
     steps : sequence of PresolveStep
-        In the order in which they were applied.
+        The presolve steps, in the order in which they were applied.
     task : Task
         The presolved task.
     deadline : Deadline
@@ -109,9 +118,9 @@ class Certifier:
     Attributes
     ----------
     same_problem : bool
-        Whether bounds of the presolved task are bounds of the caller's problem: no units were changed.
+        Whether bounds of the presolved task are bounds of the caller's problem: no columns were scaled.
     cut_short : bool
-        Whether there was no time for sums with more digits.
+        Whether compensated sums were omitted in a certificate for lack of time.
     """
 
     def __init__(
@@ -131,20 +140,28 @@ class Certifier:
 
     @cached_property
     def _reduced_sample(self) -> Sample:
+        """The data of the presolved task, for certificates."""
         task = self.task
         return Sample(task.patterns.X, task.y, task.weights, np.sqrt(task.patterns.square))
 
     def certify(self, point: Point, gap: float) -> CertifiedPoint:
-        """Certify a point of the presolved task on the caller's data to relative gap `gap`."""
+        """Certify a point of the presolved task on the caller's data.
+
+        Parameters
+        ----------
+        point : Point
+        gap : float
+            Relative gap at which the certificate ends: it decides whether compensated sums are needed.
+        """
         for step in reversed(self.steps):
             point = step.restore(point)
         return CertifiedPoint(*point, certify(self.problem, self.sample, *point, gap, self._has_time))
 
     def certify_and_keep(self, point: Point, gap: float) -> Certificate:
-        """Certify a point and keep its certificate; returns that of the presolved task.
+        """Certify a point on the caller's data and keep it; return its certificate for the presolved task.
 
-        With other units the two problems differ: the incumbent is then updated here, since no bound of the presolved
-        task says anything of it.
+        In scaled units these are certificates of two problems. The incumbent is then updated here, since bounds of the
+        presolved task are no bounds of the caller's problem.
         """
         found = self.certify(point, gap)
         self._certified.append((point, found))
@@ -154,11 +171,14 @@ class Certifier:
         return certify(self.task.problem, self._reduced_sample, *point, gap)
 
     def final(self, point: Point, tol: float) -> CertifiedPoint:
-        """Return the last point with its certificate; with other units the best of all that were certified."""
+        """Return the last point with its certificate; in scaled units, the best of this and all points kept.
+
+        A certificate of this point that was kept is used again.
+        """
         kept = [
             found
-            for known, found in self._certified
-            if known.w is point.w and known.alpha is point.alpha and known.b == point.b
+            for other, found in self._certified
+            if other.w is point.w and other.alpha is point.alpha and other.b == point.b
         ]
         last = kept[0] if kept else self.certify(point, tol)
         if self.same_problem:
@@ -169,22 +189,31 @@ class Certifier:
         return best
 
     def rounding(self, tol: float) -> float:
-        """Return the gap that is rounding for the data that certificates of the presolved task speak of."""
+        """Return the relative gap that is rounding in certificates of the presolved task."""
         entries = self.sample.entries if self.same_problem else self.task.patterns.entries
         return rounding_gap(entries, self.task.patterns.d, tol)
 
     def _has_time(self, seconds: float) -> bool:
+        """Return whether there is time for compensated sums of this duration, and record if there is not."""
         enough = self.deadline.can_afford(seconds)
         self.cut_short = self.cut_short or not enough
         return enough
 
 
 def rounding_gap(entries: int, columns: int, tol: float) -> float:
-    """Return the gap of this many entries that is rounding, where the optimality conditions hold."""
+    """Return the relative gap that is rounding for a point that meets the optimality conditions.
+
+    Parameters
+    ----------
+    entries : int
+        Entries of the data: without compensated sums (more than `SMALL_DATA` entries) rounding is larger.
+    columns : int
+    tol : float
+    """
     share = SHARE * max(1.0, columns / COLUMNS)
     return max(ROUNDING if entries <= SMALL_DATA else NEGLIGIBLE, share * tol)
 
 
 def lacks_time_for_digits(affords: Callable[[float], bool], entries: int) -> bool:
-    """Return whether the deadline leaves no time to certify in extended precision."""
+    """Return whether the deadline leaves no time for compensated sums over this many entries."""
     return not affords(Compensated.SECONDS * entries)

@@ -1,4 +1,4 @@
-"""The deadline of a fit: a time limit, Ctrl-C and callbacks, checked between compiled calls, from any thread."""
+"""The deadline of a fit: a time limit, Ctrl-C, or a callback. It is checked between compiled calls, by any thread."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ from ..problem.status import Status
 
 
 class Deadline:
-    """When to end early. As a context manager it takes the first Ctrl-C; the second one raises KeyboardInterrupt.
+    """The time limit of a fit, and a flag that Ctrl-C or a callback sets to end the fit early.
+
+    Within the context manager, in the main thread, the first Ctrl-C sets the flag; the second one raises
+    KeyboardInterrupt.
 
     Parameters
     ----------
     max_time : float, default=None
-        Seconds from now.
+        Seconds from now; None for no time limit.
 
     Attributes
     ----------
     began, end : float
-        Readings of `time.perf_counter`; inf where there is no time limit.
+        Readings of `time.perf_counter`; `end` is inf without a time limit.
     stopped : threading.Event
-        Set by Ctrl-C or by a callback: all parts of a fit share it, so that each of them ends the whole.
+        Set by Ctrl-C or by a callback; all parts of a fit use the same event, so that it ends all of them.
     """
 
     def __init__(self, max_time: float | None = None) -> None:
@@ -37,11 +40,12 @@ class Deadline:
 
     def __enter__(self) -> Deadline:
         def interrupt(*received: Any) -> None:
+            """Set the flag at the first signal, raise KeyboardInterrupt at the second."""
             if self.stopped.is_set():
                 raise KeyboardInterrupt
             self.stopped.set()
 
-        # a handler that somebody else has installed stays, and threads receive no signals
+        # only the default handler is replaced, and only in the main thread, which alone receives signals
         if threading.current_thread() is threading.main_thread():
             previous = signal.getsignal(signal.SIGINT)
             if previous is signal.default_int_handler:
@@ -55,7 +59,7 @@ class Deadline:
             self._previous = None
 
     def split(self, shares: float) -> Deadline:
-        """Return the deadline of a part of the work, which gets one of equal shares of the remaining time."""
+        """Return the deadline of a part of the work: the remaining time is divided by `shares`."""
         part = Deadline(self.remaining() / shares)
         part.began, part.stopped = self.began, self.stopped
         return part
@@ -65,15 +69,15 @@ class Deadline:
         return max(self.end - time.perf_counter(), 0.0)
 
     def can_afford(self, seconds: float) -> bool:
-        """Return whether there is time for work of this length."""
+        """Return whether work of this duration would end before the deadline."""
         return not self.interrupted() and time.perf_counter() + seconds <= self.end
 
     def interrupted(self) -> bool:
-        """Return whether to end now."""
+        """Return whether the time is up or the flag is set."""
         return self.stopped.is_set() or time.perf_counter() >= self.end
 
     def status(self) -> Status | None:
-        """Return why to end now; None while there is no reason."""
+        """Return INTERRUPTED if the flag is set, MAX_TIME if the time is up, else None."""
         if self.stopped.is_set():
             return Status.INTERRUPTED
         return Status.MAX_TIME if time.perf_counter() >= self.end else None
@@ -81,7 +85,7 @@ class Deadline:
 
 @contextmanager
 def deferred_interrupt() -> Iterator[None]:
-    """Defer Ctrl-C to the end of the block, in the main thread; other threads receive none."""
+    """Defer Ctrl-C to the end of the block; in threads other than the main thread, which receive none, do nothing."""
     handler = signal.getsignal(signal.SIGINT)
     if not callable(handler) or threading.current_thread() is not threading.main_thread():
         yield

@@ -1,6 +1,6 @@
-"""Kernel problems on the same rows, one after another: they share the kernel rows that are kept, and the certificates.
+"""Kernel problems on the same rows, solved one after another with a common cache of kernel rows.
 
-One computation of the kernel certifies all of them.
+The kernel matrix is computed once to certify the solutions of all problems.
 """
 
 from __future__ import annotations
@@ -40,30 +40,39 @@ class KernelSolution:
 
     @staticmethod
     def open(n: int) -> KernelSolution:
-        """Return the solution of a hard margin of n rows whose rows contradict each other."""
+        """Return the undecided solution of a hard margin on n rows that is not solved: rows contradict each other."""
         return _at_zero(n, Bounds(-np.inf, np.inf, 0.0, 0.0), Status.UNDECIDED)
 
 
 def _at_zero(n: int, bounds: Bounds, status: Status) -> KernelSolution:
+    """Return the solution w = 0 on n rows with these bounds and this status, without a round."""
     return KernelSolution(KernelPoint(np.zeros(n), np.zeros(n), 0.0), bounds, status, 0, [])
 
 
 def solve_kernel(
     sample: KernelSample, jobs: Sequence[KernelJob], stopping: Stopping, megabytes: float
 ) -> list[KernelSolution]:
-    """Solve problems on the same rows, each until its gap is at most `tol` or another criterion ends it; certify all.
+    """Solve kernel problems on the same rows, and certify the solutions.
+
+    Each problem is solved until its running gap is at most `tol` or another criterion ends it.
 
     Parameters
     ----------
     sample : KernelSample
     jobs : sequence of KernelJob
     stopping : Stopping
-        Time that one problem leaves is shared by the rest.
+        Each problem gets an equal part of the time that remains when it begins.
     megabytes : float
-        Budget of the rows of the kernel, which serve the solvers and the certificates.
+        Memory for kernel rows, which are used by the solvers and by the certificates.
+
+    Returns
+    -------
+    solutions : list of KernelSolution
+        In the order of `jobs`.
     """
     rows = KernelRows(sample.kernel, sample.X, megabytes)
-    few = rows.n <= gram_exact.FEW_ROWS  # these end exactly: no gap is small enough for their certificates
+    # few rows: the exact stage gives the optimum, and its certificate is computed as accurately as possible (gap 0)
+    small = rows.n <= gram_exact.FEW_ROWS
     statuses, attempts, enough = [], [], []
     with np.errstate(over="ignore", invalid="ignore"):
         for k, job in enumerate(jobs):
@@ -71,7 +80,7 @@ def solve_kernel(
             attempt = GramAttempt(job, rows, sample, replace(stopping, deadline=deadline))
             statuses.append(run_stages(attempt, gram_stages(job, rows.n)))
             attempts.append(attempt)
-            enough.append(0.0 if few or not attempt.rounds else min(attempt.run.best.gap, stopping.tol))
+            enough.append(0.0 if small or not attempt.rounds else min(attempt.run.best.gap, stopping.tol))
         sample = copy(sample)
         sample.product = rows.product
         problems = [KernelProblem(job.problem, sample, job.y, job.weights) for job in jobs]

@@ -1,10 +1,11 @@
-"""Presolve: reduce a task before solvers see it, and restore their points to the caller's data.
+"""Presolve: reduce a task before it is solved, and map its points (w, b, alpha) back to the caller's data.
 
-Three steps, each with the map back of a point (w, b, alpha):
+There are three steps, each with its inverse map:
 
-* rows of weight 0 are left out (by the estimator, which knows them): their dual variables are 0;
-* copies of a row with the same label are merged into one of their total weight: each gets its share of alpha;
-* entries of extreme scale are divided by powers of two, of all columns or of each column (`data.units`).
+* rows of weight 0 are left out, by the estimator: their dual variables are 0;
+* copies of a row with the same label are merged into one row of their total weight: the dual variable of this row is
+  divided among them in proportion to their weights;
+* columns of extreme scale are divided by powers of two, one for all columns or one for each (`data.units`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class PresolveStep(Protocol):
-    """A reduction of a task, with the map of its points back.
+    """A reduction of a task, with the inverse map of its points.
 
     Attributes
     ----------
@@ -49,13 +50,14 @@ class PresolveStep(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SelectedRows:
-    """Rows of positive weight; the task holds only these already.
+    """The selection of the rows of positive weight, which the estimator has made before the task.
 
     Attributes
     ----------
     places : ndarray of int
+        Places of these rows in the caller's data.
     n : int
-        Rows of the caller's data.
+        Number of rows of the caller's data.
     """
 
     keeps_problem: ClassVar[bool] = True
@@ -63,7 +65,7 @@ class SelectedRows:
     n: int
 
     def apply(self, task: Task) -> Task:
-        """Return the task, which has these rows only."""
+        """Return the task unchanged: it has these rows only."""
         return task
 
     def restore(self, point: Point) -> Point:
@@ -75,7 +77,7 @@ class SelectedRows:
 
 @dataclass(eq=False)
 class DistinctRows:
-    """Distinct rows of a task, with the label-independent part of the active-set method cached for all classes.
+    """The merging of copies of rows, with a cache of those parts of the active-set method that labels do not affect.
 
     Attributes
     ----------
@@ -90,7 +92,7 @@ class DistinctRows:
     _whole: SharedRows | None = None
 
     def apply(self, task: Task) -> Task:
-        """Merge copies into one row of their total weight."""
+        """Return the task of the distinct rows, each with the total weight and the total start of its copies."""
         merged = self.merged
         return replace(
             task,
@@ -101,11 +103,11 @@ class DistinctRows:
         )
 
     def restore(self, point: Point) -> Point:
-        """Split each dual variable among the copies by their weights, which keeps it feasible."""
+        """Divide each dual variable among the copies of its row in proportion to their weights, within their caps."""
         return point._replace(alpha=self.merged.scatter(point.alpha))
 
     def whole(self, problem: Problem) -> SharedRows:
-        """Return the rows as the quadratic programs of all classes share them."""
+        """Return the distinct rows in the form that the quadratic programs of all classes share."""
         if self._whole is None:
             self._whole = SharedRows(problem, self.patterns.X, self.patterns.square)
         return self._whole
@@ -113,13 +115,13 @@ class DistinctRows:
 
 @dataclass(frozen=True, eq=False)
 class ScaledUnits:
-    """Columns divided by powers of two.
+    """The division of columns by powers of two.
 
     Attributes
     ----------
     units : Units
     problem : Problem
-        Of the original task.
+        The problem of the original task.
     """
 
     keeps_problem: ClassVar[bool] = False
@@ -136,7 +138,7 @@ class ScaledUnits:
 
 
 def distinct_rows_of(job: Job) -> DistinctRows:
-    """Return the distinct rows of a task, those of all classes of the data where they share them."""
+    """Return the distinct rows of a task, shared by all one-vs-rest problems of the data if that is possible."""
     task, classes = job.task, job.classes
     if classes is not None:
         merge_all = partial(distinct_rows_of_classes, task.patterns, classes, task.weights)
@@ -153,12 +155,12 @@ def distinct_rows(patterns: Patterns, labels: np.ndarray, weights: np.ndarray) -
     ----------
     patterns : Patterns
     labels : ndarray of shape (n,)
-        -1.0 and 1.0, or class numbers.
+        Labels -1.0 and 1.0, or class numbers.
     weights : ndarray of shape (n,), positive
     """
     lengths = patterns.square
     if is_wide(patterns.n, patterns.d) and np.unique(lengths).size == lengths.size:
-        # Equal rows have equal lengths: wide rows, whose sorting takes a copy, need none where all lengths differ.
+        # Equal rows have equal lengths. If all lengths differ, wide rows need no comparison, which would copy them.
         return DistinctRows(unmerged(labels, weights), patterns)
     merged = merge(patterns.X, labels, weights)
     return DistinctRows(merged, patterns.some(merged.places))
@@ -167,9 +169,9 @@ def distinct_rows(patterns: Patterns, labels: np.ndarray, weights: np.ndarray) -
 def distinct_rows_of_classes(
     patterns: Patterns, classes: np.ndarray, weights: np.ndarray
 ) -> DistinctRows | None:
-    """Merge rows once for all one-vs-rest problems.
+    """Merge rows once for all one-vs-rest problems; return None if equal rows belong to several classes.
 
-    Returns None where equal rows belong to several classes: against a third class they are one row.
+    Equal rows of two classes would have to be merged in the problem of a third class, but not in their own.
 
     Parameters
     ----------

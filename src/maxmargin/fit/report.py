@@ -1,4 +1,4 @@
-"""The records of a fit: what is asked for, a report after each round, and the solution at the end."""
+"""The records of a fit: its jobs and stopping criteria, the report after each round, and the solution."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Point(NamedTuple):
-    """A primal-dual point of a task."""
+    """A primal-dual point of a task: w of shape (d,), the intercept b, and the dual variables alpha of shape (n,)."""
 
     w: np.ndarray
     b: float
@@ -38,21 +38,22 @@ class Report:
     Attributes
     ----------
     round : int
+        Counted from one.
     seconds : float
-        Since the fit began.
+        Time since the fit began.
     lower, upper, gap : float
         The best bounds so far.
     presentations, steps : int
         Row visits so far, and those that changed w.
     stage : str
-        The algorithm at work, or "exact" for the active-set method.
+        Name of the algorithm, or "exact" for the active-set method.
     label : object
         The class of a one-vs-rest problem; None for two classes.
     margin : float
-        Of the best w so far: its smallest margin (hard), or 1 / |w|, the distance between the lines where the score
-        is zero and one (soft).
+        Of the best w so far: its smallest margin (hard), or 1 / |w|, the distance between the hyperplanes of scores
+        zero and one (soft).
     reason : str
-        Why the policy chose this stage.
+        The reason for which the policy chose this stage.
     """
 
     round: int
@@ -83,7 +84,7 @@ class Solution:
     history : list of Report
     certificate : Certificate
     verdict : Verdict, default=None
-        Of a hard margin whose separability was examined: the proof, or what is known.
+        The verdict on separability of a hard margin, if it was asked for: a proof, or the best bounds of the margin.
     """
 
     w: np.ndarray
@@ -98,19 +99,19 @@ class Solution:
 
 @dataclass(frozen=True)
 class Stopping:
-    """Stopping criteria of a fit, and the callback that sees its reports.
+    """Stopping criteria of a fit, and the callback that receives its reports.
 
     Attributes
     ----------
     tol : float
         Certified relative gap at which the fit ends.
     max_iter : int
-        Rounds.
+        Largest number of rounds.
     deadline : Deadline
         Time limit, keyboard interrupt and callbacks.
     on_report : callable
-        Called with each report, a function that returns the best point so far, (w, b) or a `KernelPoint`, and the
-        deadline.
+        Called after each round with three arguments: the report; a function without arguments that returns the best
+        point so far, (w, b) or a `KernelPoint`; and the deadline.
     """
 
     tol: float
@@ -121,26 +122,26 @@ class Stopping:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One binary task on rows of data, with all that its fit needs.
+    """One binary task on rows of data, with the data and the settings of its fit.
 
     Attributes
     ----------
     task : Task
-        In the caller's units, rows of positive weight only.
+        In the caller's units, with rows of positive weight only.
     choice : Choice
-        The algorithm, and how the policy came to it.
+        The algorithm, and the reason for its choice.
     stopping : Stopping
     rng : Generator or LazyGenerator
-        Orders of presentation.
+        Draws the orders of presentation.
     sample : Sample
-        The caller's data, of which certificates speak.
+        The caller's data, on which points are certified.
     selected : SelectedRows, default=None
-        The rows of the task among those of the sample, where rows of weight 0 were left out.
+        The places of the rows of the task in the sample; None if no row has weight 0.
     classes : ndarray of int of shape (n,), default=None
-        The number of the class of each row, where several classes share the patterns of the task.
+        The number of the class of each row, if the one-vs-rest problems of several classes use the same patterns.
     separability : callable
-        Hard margins: returns the verdict on separability, one object however often it is called. Without a verdict no
-        data are called inseparable.
+        For hard margins: returns the verdict on separability, the same object at every call. If it returns None, the
+        status INSEPARABLE is not used.
     """
 
     task: Task
@@ -164,17 +165,17 @@ class KernelJob:
     weights : ndarray of shape (n,), positive
     algorithm : Algorithm or Decomposition
     reason : str
-        Why this algorithm was chosen.
+        The reason for which this algorithm was chosen.
     seed : int
-        Of the order of presentation.
+        Seed of the orders of presentation.
     label : object, default=None
-        Goes into the reports; None where there is only one problem.
+        The class of a one-vs-rest problem, copied to the reports; None for two classes.
     start : ndarray of shape (n,), default=None
-        Dual variables to begin with.
+        Dual variables of the starting point.
     exact : bool, default=True
-        Whether small problems end with the exact stage.
+        Whether the exact stage is used.
     inseparable : callable
-        Returns whether there is a proof that no separator exists; called once at most, of a hard margin.
+        Returns whether there is a proof that no separator exists; called at most once, for a hard margin.
     """
 
     problem: Problem
