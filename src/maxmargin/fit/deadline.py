@@ -39,6 +39,8 @@ class Deadline:
         self._previous: Any = None
 
     def __enter__(self) -> Deadline:
+        """Replace the default handler of Ctrl-C by one that sets the flag."""
+
         def interrupt(*received: Any) -> None:
             """Set the flag at the first signal, raise KeyboardInterrupt at the second."""
             if self.stopped.is_set():
@@ -54,6 +56,7 @@ class Deadline:
         return self
 
     def __exit__(self, *exception: Any) -> None:
+        """Restore the handler of Ctrl-C."""
         if self._previous is not None:
             signal.signal(signal.SIGINT, self._previous)
             self._previous = None

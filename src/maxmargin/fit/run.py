@@ -151,9 +151,8 @@ class Run(State):
         length = float(np.hypot(length, float(own @ (delta2 * own)) ** 0.5))
         if not 0.0 < length < np.inf:
             return False
-        scale = (
-            self.radius2
-        )  # the smallest score is 1, so that the margin is 1 / length and R^2 / margin = R^2 length
+        # the smallest score is 1, so that the margin is 1 / length, and R^2 / margin = R^2 length
+        scale = self.radius2
         if h.space.vector.is_combination():
             if alpha is None or not alpha.any():
                 return False

@@ -51,13 +51,13 @@ BETWEEN = 50_000
 # Smallest number of rows presented in mini-batches between two evaluations: on fewer rows than that, evaluations
 # would cost more than the steps.
 FEW = 5000
-# IMA: largest number of passes over the rows that made a step. Where no w reaches the target margin these passes do
-# not end by themselves.
+# IMA: largest number of passes over the rows that made a step. They do not end by themselves where no w reaches the
+# target margin. More delay the next full pass, fewer make more full passes.
 AGAIN = 100
 # IMA, the target margin, from the bounds [low, high] on the largest margin. The next target is
 # low + LEAP * (min(high, TRIPLE * low) - low); a target above low + HOPELESS * (high - low) is given up. A larger LEAP
 # takes fewer targets, of which more are out of reach. The paper multiplies the margin by a constant; targets between
-# the bounds reach the optimum in fewer calls.
+# the bounds reach the optimum with fewer targets.
 LEAP, HOPELESS, TRIPLE = 0.25, 0.5, 3.0
 # A batch solver that ends by itself has converged if its gap is at most this. A larger gap means that rounding in its
 # linear algebra stopped it, and another algorithm may reach a smaller one.
@@ -81,6 +81,7 @@ def active_set(run: State) -> Iterator[None]:
     memory, max_visits = run.patterns.room(), _max_visits(run)
 
     def visit(passes: int) -> int:
+        """Make at most so many full passes, each with its active set; return the steps of the last full pass."""
         steps, before = 0, run.presentations
         for _ in range(passes):
             steps = _sweep_and_narrow(run, memory, max_visits)
@@ -133,19 +134,17 @@ def increments(run: State) -> Iterator[None]:
     while True:
         run.rule = run.rule._replace(gamma=margin, eta=eta)
         reset_step_counts(run.h)
-        # `max_steps` more than suffice for any target that can be reached; `between` passes precede an evaluation
-        max_steps, between = run.steps + pace.most(margin, eta, _squared_length(run)), 1
+        # after `limit` the budget is spent, or margins clearly above the target are ruled out (`Increments.most`)
+        limit, between = run.steps + pace.most(margin, eta, _squared_length(run)), 1
         while True:
             reached, until = False, run.presentations + between * run.n
-            while (
-                not reached and run.presentations < until and run.steps < max_steps and not run.interrupted()
-            ):
+            while not reached and run.presentations < until and run.steps < limit and not run.interrupted():
                 visits = max_visits if between > 1 else run.n
                 reached = _sweep_and_narrow(run, memory, visits, AGAIN) == 0
             run.score_rows()
             low, high = _margin_bounds(run)
             proved = pace.accuracy is not None and low >= (1.0 - pace.accuracy) * high
-            run.converged = proved or (run.steps >= max_steps and not reached)
+            run.converged = proved or (run.steps >= limit and not reached)
             given_up = (
                 pace.increment is None and 0.0 < low < margin and margin > low + HOPELESS * (high - low)
             )
@@ -266,7 +265,7 @@ def gap_driven(run: State) -> Iterator[None]:
             order = places[strides(rows.size, run.rng)]
             steps = run.sweep(active, order)
             if steps == 0 and run.sweep(run.h, shuffled(run.n, run.rng)) == 0:
-                run.converged = run.settled  # no row of all violates the rule: another pass changes nothing
+                run.converged = run.settled  # no row violates the rule: another pass changes nothing
             if steps == 0 or run.interrupted() or run.partial_gap(active, order) < goal:
                 break
             packed, moved = second.gather(active, run.moved[:steps].copy())
@@ -325,7 +324,7 @@ def shrinking(run: State) -> Iterator[None]:
         G = run.scores[: order.size] / run.unit - 1.0
         at_zero, at_cap = before == 0.0, before >= cap[order]
         out = (at_zero & (high < G)) | (at_cap & (low > G))
-        # the projected gradient: only its sign that leads away from a bound counts at that bound
+        # the projected gradient: at a bound only the part of G along which alpha can change
         P = np.where(at_zero, np.minimum(G, 0.0), np.where(at_cap, np.maximum(G, 0.0), G))[~out]
         rows = order[~out]
         if rows.size == 0 or P.max() - P.min() <= eps:
