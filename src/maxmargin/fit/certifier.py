@@ -120,7 +120,7 @@ class Certifier:
     same_problem : bool
         Whether bounds of the presolved task are bounds of the caller's problem: no columns were scaled.
     cut_short : bool
-        Whether compensated sums were omitted in a certificate for lack of time.
+        Whether compensated sums were omitted in a certificate because of the deadline.
     """
 
     def __init__(

@@ -34,8 +34,8 @@ def solve(job: Job) -> Solution:
     """Solve one binary task until its certified gap is at most `tol`, or another criterion ends it.
 
     The task is solved in one set of units after another (`data.units.attempts`), until one of them gives a certified
-    solution; the solution with the smallest certified gap is returned. The verdict on separability, where there is one,
-    replaces the status of a hard margin or contributes its separator.
+    solution or a stopping criterion is met; the solution with the smallest certified gap is returned. For a hard margin
+    the verdict on separability may replace the status, or contribute its separator.
 
     Parameters
     ----------

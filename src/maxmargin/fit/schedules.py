@@ -145,11 +145,9 @@ def increments(run: State) -> Iterator[None]:
             low, high = _margin_bounds(run)
             proved = pace.accuracy is not None and low >= (1.0 - pace.accuracy) * high
             run.converged = proved or (run.steps >= limit and not reached)
-            given_up = (
-                pace.increment is None and 0.0 < low < margin and margin > low + HOPELESS * (high - low)
-            )
+            failed = pace.increment is None and 0.0 < low < margin and margin > low + HOPELESS * (high - low)
             yield
-            if reached or run.converged or given_up:
+            if reached or run.converged or failed:
                 break
             between = max(1, min(2 * between, max_visits // run.n))
         if run.converged:  # no larger margin is tried

@@ -96,10 +96,10 @@ class Stream:
         number[SCALE] = number[INVERSE] = number[FACTOR] = 1.0
         self.arrays: dict[str, np.ndarray] = {
             "w": np.zeros(size),
-            "plus": np.zeros(size),
+            "plus": np.zeros(size),  # the part of w that the positive class contributes
             "number": number,
-            "sums": np.zeros(4),
-            "tally": np.array([0.0, 0.0, 0.0, 1.0]),
+            "sums": np.zeros(4),  # sum alpha and sum alpha^2 of each class (SUM, SQUARES), negative first
+            "tally": np.array([0.0, 0.0, 0.0, 1.0]),  # SINCE, MASS, BIASES, BASE of `Mean`
             "own": np.zeros(2),  # dual variables of the pair, negative class first
             "counts": np.zeros(2),  # rows of each class, negative first
             "ledger": np.array([0.0, 0.0, radius * radius, 1.0]),  # mistakes, updates, R^2, passes

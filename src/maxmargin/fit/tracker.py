@@ -91,7 +91,7 @@ class Tracker:
         rounding: float,
         apart: float = APART,
     ) -> None:
-        """Replace the best points by a pair of points with known bounds, if its gap is smaller or is rounding.
+        """Replace the best points by a pair of points with given bounds, if its gap is smaller or is rounding.
 
         Otherwise, or if the better bounds of both pairs give a clearly smaller gap, each of the two points is kept by
         itself where its bound is better.
