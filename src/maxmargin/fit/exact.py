@@ -32,10 +32,12 @@ MANY_ROWS, NEXT_TO_NONE = 50_000, 2e7
 # on the data sets of docs/regimes.md.
 NEAR_ENOUGH = 3e-3
 # A running gap is accepted if it is at most NEARLY * `tol`: certificates are rounded outwards, and the certified gap is
-# then still at most `tol`. A smaller value costs further rounds, a larger one fits that end above `tol`.
+# then still at most `tol`. A smaller value costs further rounds; with a larger one some fits end above `tol`. Chosen on
+# the data sets of docs/regimes.md.
 NEARLY = 0.996
-# A margin within TIGHT of one is taken to be one at the optimum. Computed margins of such rows differ from one by
-# rounding, those of other rows rarely by so little.
+# A margin within TIGHT of one is taken to be one at the optimum: computed margins of such rows differ from one by
+# rounding only. A smaller value misses some of them, a larger one includes rows with other margins. Chosen on the data
+# sets of docs/regimes.md.
 TIGHT = 1e-9
 
 

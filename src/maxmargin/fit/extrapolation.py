@@ -32,7 +32,8 @@ SMALLEST = 20
 # and so on up to PATIENCE while steps remain short. Chosen on the data sets of docs/regimes.md.
 HALF, PATIENCE = 0.5, 31
 # RIDGE times the trace of the residuals' Gram matrix is added to its diagonal: residuals of converged sweeps are nearly
-# linearly dependent. A larger value moves the combination towards the mean of the iterates.
+# linearly dependent. A larger value brings the combination closer to the mean of the iterates; with a smaller one its
+# coefficients may be rounding errors. Chosen on the data sets of docs/regimes.md.
 RIDGE = 1e-10
 
 
