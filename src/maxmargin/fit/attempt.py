@@ -92,8 +92,8 @@ class Attempt(ABC):
     def begin(self, stage: Stage) -> Iterator[None]:
         """Begin a stage, and return the iterator over its rounds.
 
-        A stage with the algorithm of the stage before continues its iterator; another algorithm gets a new state with
-        the best points so far.
+        A stage with the current algorithm continues its rounds, also after an exact stage; another algorithm gets a new
+        state with the best points so far.
         """
         self._stage = stage
         if stage.algorithm is None:
