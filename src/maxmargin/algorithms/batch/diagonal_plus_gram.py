@@ -11,10 +11,11 @@ import scipy.sparse as sp
 
 from ...problem.problem import Problem
 
-# Columns, and two more for each row, that are not eliminated: these have the smallest diagonals, and elimination would
-# cancel their digits. More of them make the factor of the rest larger than the n x n one.
+# MIN_KEPT + 2 n columns are not eliminated: those of the smallest diagonals relative to their squares, whose
+# elimination would cancel digits. With more of them the factor of their size costs more than the n x n one. Chosen on
+# the data sets of docs/regimes.md.
 MIN_KEPT = 50
-TINY = 1e-300  # the smallest divisor: avoids a division by 0 and is below every number that counts
+TINY = 1e-300  # the smallest divisor, which avoids a division by 0
 
 _linalg: Any = scipy.linalg  # whose annotations are unions of all cases
 
@@ -46,14 +47,15 @@ def column_squares(B: Any, weight: np.ndarray) -> np.ndarray:
 
 
 def _dense(A: Any) -> np.ndarray:
-    """Return a small matrix as an array."""
+    """Return a dense or CSR matrix as an ndarray."""
     return A if isinstance(A, np.ndarray) else A.toarray()
 
 
 def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a function that solves (diagonal + B' diag(weight) B) x = p.
+    """Return the function from p to the solution x of (diag(diagonal) + B' diag(weight) B) x = p.
 
-    Of many columns, those whose diagonal is largest beside their squares are eliminated first (Woodbury's identity).
+    From more than MIN_KEPT + 2 n columns, those of the largest diagonal relative to the diagonal of B' diag(weight) B
+    are eliminated first, by Woodbury's identity. The right-hand side p has shape (d,) or (d, k).
 
     Parameters
     ----------
@@ -71,11 +73,13 @@ def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.nda
     kept[np.argpartition(ratio, count)[:count]] = True
     root = np.sqrt(diagonal[~kept])
     rest = times_columns(H[:, ~kept], 1.0 / root)
+    # Woodbury: with G the eliminated columns of H and D their diagonal, L L' = I + G D^-1 G', here `factor`; the Schur
+    # complement of the kept columns K is diag(kept) + J'J with J = L^-1 K
     M = _dense(rest @ rest.T)
     M[np.diag_indices(n)] += 1.0
     factor = np.linalg.cholesky(M)
 
-    def inner(x: np.ndarray) -> np.ndarray:
+    def inner(x: np.ndarray) -> np.ndarray:  # L^-1 x
         return _linalg.solve_triangular(factor, x, lower=True, check_finite=False)
 
     J = inner(_dense(H[:, kept]))
@@ -95,7 +99,10 @@ def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.nda
 
 
 def _by_columns(H: Any, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a function that solves (diagonal + H'H) x = p by a Cholesky factor of size d, scaled to unit diagonal."""
+    """Return the function from p to the solution of (diag(diagonal) + H'H) x = p, by a Cholesky factor of size d.
+
+    The matrix is scaled to unit diagonal before it is factored.
+    """
     M = _dense(H.T @ H)
     M[np.diag_indices(diagonal.size)] += diagonal
     size = 1.0 / np.sqrt(np.diag(M))

@@ -1,4 +1,4 @@
-"""Points of batch solvers, and how near to the optimum the solvers say they are."""
+"""Points that batch solvers yield, without and with the solver's own estimate of the relative duality gap."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Point(NamedTuple):
-    """A primal-dual point: weights w, intercept b and dual variables."""
+    """A primal-dual point: weights w of shape (d,), intercept b and dual variables alpha of shape (n,)."""
 
     w: np.ndarray
     b: float
@@ -16,7 +16,18 @@ class Point(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """A point (w, b, alpha), its relative gap as the solver has it, and whether its bounds are near enough."""
+    """A primal-dual point (w, b, alpha) with the relative duality gap that the solver computes.
+
+    Attributes
+    ----------
+    w : ndarray of shape (d,)
+    b : float
+    alpha : ndarray of shape (n,)
+    gap : float
+        Relative duality gap, in the solver's arithmetic; inf where the solver has no bound.
+    near : bool
+        Whether the gap is within the tolerance that was asked for.
+    """
 
     w: np.ndarray
     b: float

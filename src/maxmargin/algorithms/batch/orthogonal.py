@@ -1,4 +1,4 @@
-"""Orthogonal factors of the linear systems of the active-set method."""
+"""Orthogonal factors of the linear systems of the active-set method: a pivoted QR factor, and a null-space basis."""
 
 from __future__ import annotations
 
@@ -7,13 +7,27 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-RANK = 1e-13  # share of the largest pivot, times rows or columns, below which a pivot is rounding
+# A pivot up to RANK max(m, k) times the largest counts as rounding, for a matrix of m rows and k columns. The factor is
+# a few hundred times the rounding of float64: a larger one drops columns that are only nearly dependent.
+RANK = 1e-13
 
 _linalg: Any = scipy.linalg  # whose annotations are unions of all cases
 
 
 class PivotedQR:
-    """B = Q R P', the columns of B in the order of their pivots, without those whose pivot is rounding."""
+    """The factors of B P = Q R, without the columns whose pivot is rounding; P orders columns by their pivots.
+
+    Parameters
+    ----------
+    B : ndarray of shape (m, k)
+
+    Attributes
+    ----------
+    rank : int
+        Number of columns that are kept.
+    Q : ndarray of shape (m, rank)
+        Orthonormal columns.
+    """
 
     def __init__(self, B: np.ndarray) -> None:
         self.Q, self._R, self._order = _linalg.qr(B, mode="economic", pivoting=True, check_finite=False)
@@ -23,21 +37,22 @@ class PivotedQR:
         self.Q, self._R = self.Q[:, : self.rank], self._R[: self.rank, : self.rank]
 
     def solve_transposed(self, right: np.ndarray) -> np.ndarray:
-        """Return R'^-1 P' right."""
+        """Return R'^-1 P' right, of shape (rank,); `right` has shape (k,)."""
         return _linalg.solve_triangular(self._R, right[self._order[: self.rank]], trans=1, check_finite=False)
 
     def solve(self, z: np.ndarray) -> np.ndarray:
-        """Return P R^-1 z; 0 for the columns left out."""
+        """Return P R^-1 z, of shape (k,), with 0 for the dropped columns; `z` has shape (rank,)."""
         out = np.zeros(self._order.size)
         out[self._order[: self.rank]] = _linalg.solve_triangular(self._R, z, check_finite=False)
         return out
 
 
 class DisjointEquations:
-    """Equations E x = e, no two of which have an unknown in common, and an orthonormal basis of their null space.
+    """Equations E x = e, no two of which have an unknown in common, and an orthonormal basis N of the null space of E.
 
-    One Householder reflection an equation, all of which commute, takes its row to a coordinate axis; the other
-    coordinates are the null space. Rows of zeros are left out.
+    One Householder reflection for each equation takes its row to a coordinate axis; the reflections commute, as they
+    act on different coordinates. N is the product of the reflections without the columns of these axes. Rows of zeros
+    have no reflection.
 
     Parameters
     ----------
@@ -49,28 +64,29 @@ class DisjointEquations:
         self._squares = np.where(squares > 0.0, squares, 1.0)
         self._normals = E[squares > 0.0] / np.sqrt(squares[squares > 0.0, None])
         self._axes = np.abs(self._normals).argmax(axis=1)
+        # unit row r and its largest coordinate j: the reflection I - 2 v v' with v = (r + sign(r_j) e_j) / |.|
         places = np.arange(self._axes.size), self._axes
         self._normals[places] += np.where(self._normals[places] < 0.0, -1.0, 1.0)
         self._normals /= np.linalg.norm(self._normals, axis=1)[:, None]
 
     def shortest(self, e: np.ndarray) -> np.ndarray:
-        """Return the shortest x with E x = e."""
+        """Return the x of least norm with E x = e."""
         return (e / self._squares) @ self._E
 
     def multipliers(self, x: np.ndarray) -> np.ndarray:
-        """Return the coefficients of the combination of equations nearest to x; 0 for rows of zeros."""
+        """Return the beta that minimises |x - E'beta|; 0 for rows of zeros."""
         return (self._E @ x) / self._squares
 
     def _reflected(self, B: np.ndarray) -> np.ndarray:
-        """Return B, of shape (..., k), times all reflections."""
+        """Return B, of shape (..., k), times the product of all reflections."""
         return B - 2.0 * (B @ self._normals.T) @ self._normals
 
     def reduce(self, B: np.ndarray) -> np.ndarray:
-        """Return B, of shape (..., k), times the basis of the null space."""
+        """Return B N, for B of shape (..., k)."""
         return np.delete(self._reflected(B), self._axes, axis=-1)
 
     def expand(self, t: np.ndarray) -> np.ndarray:
-        """Return the x whose coordinates in the basis are t."""
+        """Return N t, of shape (k,)."""
         x = np.zeros(self._E.shape[1])
         x[np.delete(np.arange(x.size), self._axes)] = t
         return self._reflected(x)
