@@ -1,7 +1,7 @@
-"""The exact finish of small problems: solve the optimality conditions on the active set.
+"""An active-set method for small problems: the optimality conditions are solved to rounding on a guessed active set.
 
-Given which dual variables are free, at zero and at their caps, the conditions are linear. Solving them, moving every
-row that contradicts its set, and repeating is a semismooth Newton method; it ends with the optimum to rounding.
+Given which dual variables are free, at zero and at their caps (the sets), the conditions are linear. A semismooth
+Newton method solves them, moves every row that violates the conditions of its set to another set, and repeats.
 
 References
 ----------
@@ -29,24 +29,31 @@ from .sifting import by_proximal_points, sifted_points
 
 _linalg: Any = scipy.linalg  # whose annotations are unions of all cases
 
-# Changes of the active set at most: from points near the optimum, where 3 to 10 are usual; from the dual variables of
-# a start; and from points on the way, of which there will be better ones.
+# The numbers below without another source are chosen on the data sets of docs/regimes.md.
+#
+# Largest number of changes of the active set: CHANGES from points near the optimum, where 3 to 10 are usual;
+# START_CHANGES from the dual variables of a start, which may be far from the optimum; EARLY_CHANGES from iterates
+# before the last one, since later iterates give better sets. More changes find the optimum from farther away, at the
+# cost of one linear system each.
 CHANGES, START_CHANGES, EARLY_CHANGES = 30, 6, 2
-INSEPARABLE = 1e-6  # a margin that may be zero, R = 1: interior points have no more digits of one
-NEAR = 1e-3  # a gap at which two iterates may agree about the active set; larger ones hardly ever do
-# Gap of the squared hinge whose square root, the error of w, is rounding: nothing is left to solve.
+INSEPARABLE = (
+    1e-6  # a margin (R = 1) below which the classes may be inseparable: interior points are no more accurate
+)
+NEAR = 1e-3  # gap from which on the active sets of two successive iterates are compared; above it they rarely agree
+# Gap of the squared hinge at which the error of w, its square root, is rounding: no active set is solved then.
 SOLVED = 1e-20
-# Rows from which a gap as small as this ends the iterations: the last digits of many rows take many more steps.
+# Above MANY_ROWS rows an iterate whose gap is at most SMALL_GAP is yielded as the last one: smaller gaps cost many more
+# steps.
 MANY_ROWS, SMALL_GAP = 2000, 1e-10
-# Free dual variables in one linear system at most, as its factors cost their cube; and more than columns, where only
-# these determine them: with more no set is right.
+# Largest number of free rows in one linear system, whose factor costs its cube; without slack coordinates at most SPARE
+# more than columns, since more free rows are dependent and no such set is optimal.
 MAX_FREE, SPARE = 1200, 200
-# Slack of a free row, in multiples of its rounding, beyond which the free rows cannot be tight at once.
+# Free rows whose slack exceeds this multiple of its rounding cannot all be tight: the set is given up.
 CONTRADICTION = 1e3
 ROUNDING = 1e-12  # relative rounding of the score of a row
-TINY = 1e-300  # avoids divisions by zero
+TINY = 1e-300  # the smallest divisor, which avoids a division by 0
 
-AT_ZERO, FREE, AT_CAP = np.int8(-1), np.int8(0), np.int8(1)
+AT_ZERO, FREE, AT_CAP = np.int8(-1), np.int8(0), np.int8(1)  # the set of a row: a = 0, 0 < a < c, a = c
 
 
 class Point(NamedTuple):
@@ -57,13 +64,14 @@ class Point(NamedTuple):
     a : ndarray of shape (n,)
         Dual variables.
     w : ndarray of shape (d,)
-        A'a, which may be computed to more digits than from `a`.
-    beta : ndarray
-        Multipliers of the equations.
+        A'a, with more digits than the product with `a` has.
+    beta : ndarray of shape (m,)
+        Multipliers of the m equations.
     settled : bool
-        The optimality conditions hold to rounding. That says more of w than a gap, which is quadratic in its error.
+        Whether the optimality conditions hold to rounding. The error of w is then rounding, while a gap, which is
+        quadratic in that error, bounds only its square.
     near : bool
-        The gap that was asked for is reached.
+        Whether the requested gap is reached.
     """
 
     a: np.ndarray
@@ -79,20 +87,20 @@ def candidates(
     interrupted: Callable[[], bool] = lambda: False,
     enough: float = 0.0,
 ) -> Iterator[Point]:
-    """Yield points that may be the optimum, the cheapest first; the caller certifies each and stops at will.
+    """Yield candidates for the optimum, cheapest first; the caller certifies each and stops when one is near.
 
-    Active sets are guessed from `start`, from all rows of a wide problem being free, from the iterates of Newton's
-    method or of proximal points, and from an interior point at last.
+    The active set is guessed in turn from `start`; with all rows of a wide problem free; from the iterates of Newton's
+    method (squared hinge) or of the proximal-point method (hinge); and from an interior point.
 
     Parameters
     ----------
     qp : Quadratic
-    start : ndarray, default=None
+    start : ndarray of shape (n,), default=None
         Dual variables near the optimum.
     interrupted : callable
-        Returns whether to stop. Asked before every step; the point that was reached is still yielded.
+        Returns whether to stop. Called before every step; the last iterate is still yielded.
     enough : float, default=0
-        A gap at which points of a soft margin are yielded on the way.
+        Gap at which iterates of a soft margin are yielded before the last one.
     """
     search = _ActiveSetSearch(qp, interrupted)
     if start is not None:
@@ -128,17 +136,31 @@ def candidates(
 
 
 class _ActiveSetSearch:
-    """The active-set iteration of one program; the sets whose point was yielded are not solved again."""
+    """The active-set iteration of one program; sets whose point has been yielded are not solved again.
+
+    Attributes
+    ----------
+    solved : set of bytes
+        The sets whose points have been yielded.
+    products : ndarray of shape (n, n) or None
+        A A' of wide rows without slack coordinates.
+    """
 
     def __init__(self, qp: Quadratic, interrupted: Callable[[], bool]) -> None:
         self.qp, self.interrupted, self.solved = qp, interrupted, set[bytes]()
         self.products = qp.A @ qp.A.T if qp.basis is not None and not qp.squared else None
 
     def follow_solver(self, enough: float) -> Generator[Point, None, tuple[Point, float]]:
-        """Run Newton's method or proximal points; yield iterates within `enough`, and points of sets on the way.
+        """Run Newton's method or the proximal-point method; yield iterates within `enough` and points of tried sets.
 
-        Under the hinge the active set is known long before the end: where two iterates agree about it, it is tried.
-        Returns the last iterate and its gap.
+        Under the hinge the active set stops changing long before the gap is small: where two successive iterates within
+        NEAR have the same one, it is solved.
+
+        Returns
+        -------
+        last : Point
+            The last iterate.
+        gap : float
         """
         qp = self.qp
         # an augmented intercept is a column of A
@@ -164,16 +186,17 @@ class _ActiveSetSearch:
         return last, gap
 
     def multipliers(self, a: np.ndarray, sets: np.ndarray) -> np.ndarray:
-        """Return the multipliers with which free rows, or rows in use where none is free, are tight in the mean."""
+        """Return the beta for which the slacks of the free rows have least norm; of rows with a > 0 if none is free."""
         qp = self.qp
         tight = (sets == FREE) if (sets == FREE).any() else a > 0.0
         slack = qp.slacks(a, np.zeros(len(qp.e)))
         return DisjointEquations(qp.E[:, tight]).multipliers(-slack[tight])
 
     def sets(self, point: Point) -> np.ndarray:
-        """Return the active set of an iterate: of a_i and its multiplier, whose product is small, which one is small.
+        """Return the set of each row of an iterate: a bound whose distance is at most its multiplier, else FREE.
 
-        Dual variables are measured by their caps or by the largest one, slacks by a margin of one.
+        By complementarity the distance of a_i from a bound, or the multiplier of that bound, is small. Distances are
+        relative to the cap or to the largest dual variable, multipliers (slacks) relative to a margin of one.
         """
         qp, a = self.qp, point.a
         unit = np.minimum(qp.c, max(float(a.max()), TINY))
@@ -186,7 +209,19 @@ class _ActiveSetSearch:
         return np.where(free, FREE, np.where((slack < 0.0) & (qp.c < np.inf), AT_CAP, AT_ZERO))
 
     def settle(self, sets: np.ndarray, beta: np.ndarray, changes: int) -> Iterator[Point]:
-        """Solve on the free rows and correct the sets until nothing contradicts them; yield the point of new sets."""
+        """Solve on the free rows and move rows between the sets until all conditions hold; yield that point.
+
+        No point is yielded where the sets repeat, have been solved before, have too many free rows, or contradict the
+        equations.
+
+        Parameters
+        ----------
+        sets : ndarray of int8 of shape (n,)
+        beta : ndarray of shape (m,)
+            Multipliers of the equations, used where no row is free.
+        changes : int
+            Largest number of linear systems.
+        """
         qp, seen = self.qp, set[bytes]()
         max_free = MAX_FREE if qp.squared else min(MAX_FREE, qp.shape[1] + SPARE)
         for _ in range(changes):
@@ -202,18 +237,18 @@ class _ActiveSetSearch:
             if np.abs(qp.E @ a - qp.e).max(initial=0.0) > 1e-9 * (1.0 + float(np.abs(a).max())):
                 return  # the free rows cannot meet the equations
             slack = qp.slacks(a, beta, w)
-            # rounding of the score, and of w, which may be a small difference of large terms
+            # rounding of w, which may be a small difference of large terms |A|'|a|, and from it the rounding of slacks
             size = np.abs(qp.A)
             noise = 4e-16 * (size.T @ np.abs(a))
             fuzz = size @ (ROUNDING * np.abs(w) + noise) + ROUNDING * (np.abs(qp.E.T @ beta) + np.abs(qp.q))
-            small = 1e-11 * max(float(np.abs(a).max()), TINY)
+            small = 1e-11 * max(float(np.abs(a).max()), TINY)  # rounding of dual variables
             low, high = free & (a < -small), free & (a > qp.c + small)
             joins = ((sets == AT_ZERO) & (slack < -fuzz)) | ((sets == AT_CAP) & (slack > fuzz))
             leaves = low.any() or high.any()
             if not joins.any() and not (leaves and unique):
                 if (np.abs(slack[free]) > CONTRADICTION * fuzz[free]).any():
                     return  # more rows are free than can be tight at once
-                # of dependent free rows, other dual variables give the same w
+                # dependent free rows have several dual variables with the same w: some of these may be feasible
                 a = _redistributed(qp, a, sets) if leaves else np.clip(a, 0.0, qp.c)
                 if a is not None:
                     self.solved.add(key)
@@ -225,23 +260,25 @@ class _ActiveSetSearch:
 def _solve(
     qp: Quadratic, free: np.ndarray, a: np.ndarray, beta: np.ndarray, products: np.ndarray | None
 ) -> tuple[Point, bool]:
-    """Solve the linear conditions: free rows are tight, equations met.
+    """Solve the linear optimality conditions of one active set: slacks of free rows are 0, and E a = e.
 
     Parameters
     ----------
+    qp : Quadratic
     free : ndarray of bool of shape (n,)
     a : ndarray of shape (n,)
-        Dual variables of the other rows; changed.
-    beta : ndarray
-        The multipliers where no row is free.
+        Dual variables of the other rows, 0 for free ones; the solution is written to it.
+    beta : ndarray of shape (m,)
+        The multipliers, returned where no row is free.
     products : ndarray of shape (n, n) or None
-        A A', where most rows are independent: half of the digits suffice for most sets, and the point is corrected.
+        A A', where most rows are independent. The solution by its factor has half of the digits, and one step of
+        iterative refinement follows.
 
     Returns
     -------
     point : Point
     unique : bool
-        Whether its dual variables are the only ones.
+        Whether the conditions determine the dual variables.
     """
     fixed = qp.A.T @ a
     k, d = np.count_nonzero(free), qp.A.shape[1]
@@ -249,6 +286,7 @@ def _solve(
         return Point(a, fixed, beta), True
     if k > d and not qp.problem.hard and qp.D[free].all():
         return _solve_least_squares(qp, free), True
+    # B'B = A A' + D on the free rows; columns of (B, E) are scaled to length one
     B = qp.A[free].T
     if qp.squared:
         B = np.vstack([B, np.diag(np.sqrt(qp.D[free]))])
@@ -261,7 +299,7 @@ def _solve(
     solve, unique = (found, True) if found is not None else _by_orthogonal_factors(B, E)
     x, w, beta = solve((qp.q[free] - qp.A[free] @ fixed) / size, qp.e - qp.E @ a)
     a[free], w = x / size, fixed + w[:d]
-    if not qp.squared:  # tight to the last digit: w came as a sum, whose largest terms decide its rounding
+    if not qp.squared:  # iterative refinement: the rounding of w is that of the largest terms of its sum
         slack = (qp.q[free] - qp.A[free] @ w) / size - beta @ E
         _, change, more = solve(slack, np.zeros(len(qp.e)))
         w, beta = w + change, beta + more
@@ -274,7 +312,14 @@ Solve = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndar
 def _by_products(B: np.ndarray, E: np.ndarray, products: np.ndarray) -> Solve | None:
     """Return the function from (r, e) to (x, B x, beta) with B'B x + E'beta = r and E x = e, by a factor of B'B.
 
-    None where the factor fails.
+    With K = B'B: beta = (E K^-1 E')^-1 (E K^-1 r - e) and x = K^-1 (r - E'beta). None where the factor fails.
+
+    Parameters
+    ----------
+    B : ndarray of shape (d, k)
+    E : ndarray of shape (m, k)
+    products : ndarray of shape (k, k)
+        B'B.
     """
     factored = factor(products)
     if factored is None:
@@ -291,9 +336,11 @@ def _by_products(B: np.ndarray, E: np.ndarray, products: np.ndarray) -> Solve | 
 
 
 def _by_orthogonal_factors(B: np.ndarray, E: np.ndarray) -> tuple[Solve, bool]:
-    """Return the same by factors of B on the null space N of E, which keep all digits, and whether x is unique.
+    """Return the same function by QR factors of B N, which keep all digits, and whether x is unique.
 
-    It minimises 1/2 |B x|^2 - r'x over x + N t: with B N = Q R the best change of B x is Q z.
+    N is an orthonormal basis of the null space of E. From the shortest x_0 with E x_0 = e, 1/2 |B x|^2 - r'x is
+    minimised over x = x_0 + N t: with B N = Q R (columns in the order of their pivots) R t = z and
+    z = R'^-1 N'r - Q'B x_0.
     """
     equations = DisjointEquations(E)
     reduced = equations.reduce(B)
@@ -310,9 +357,10 @@ def _by_orthogonal_factors(B: np.ndarray, E: np.ndarray) -> tuple[Solve, bool]:
 
 
 def _solve_least_squares(qp: Quadratic, free: np.ndarray) -> Point:
-    """Solve the same conditions where no dual variable has a cap, for z = (w, beta): the shorter system of many rows.
+    """Solve the same conditions under the squared hinge for z = (w, beta), where there are more free rows than columns.
 
-    Minimises |w|^2 / 2 and the squares of the slacks, by orthogonal factors of shape (d + k, d).
+    z minimises |w|^2 / 2 + sum (q_i - b_i.z)^2 / (2 D_i) over the k free rows, b_i being row i of (A, E'), by
+    orthogonal factors of a matrix of d + k rows; then a_i = (q_i - b_i.z) / D_i.
     """
     d, rows, root = qp.shape[1], np.hstack([qp.A, qp.E.T])[free], np.sqrt(qp.D[free])
     matrix = np.vstack([np.eye(d, rows.shape[1]), rows / root[:, None]])
@@ -325,7 +373,10 @@ def _solve_least_squares(qp: Quadratic, free: np.ndarray) -> Point:
 
 
 def _redistributed(qp: Quadratic, a: np.ndarray, sets: np.ndarray) -> np.ndarray | None:
-    """Return dual variables within their bounds with the same w; None where the free rows have none."""
+    """Return dual variables within their bounds with the same w and the same E a; None where there are none.
+
+    Only those of free rows change: they solve a linear least-squares problem with bounds.
+    """
     if qp.squared:
         return None
     free = sets == FREE
@@ -341,9 +392,10 @@ def _redistributed(qp: Quadratic, a: np.ndarray, sets: np.ndarray) -> np.ndarray
 
 
 def _cancelled(qp: Quadratic, a: np.ndarray) -> np.ndarray:
-    """Return dual variables of a problem without a separator whose rows cancel to the last digit.
+    """Return dual variables a > 0 of inseparable classes with A'a = 0 and E a = e to rounding.
 
-    Newton's method on A'a = 0, E a = e, each dual variable changed in proportion to itself.
+    Newton's method, each change being relative to the dual variable: with B = (A, E') and t = (0, e),
+    a_i <- a_i (1 - (B x)_i) where B' diag(a) B x = B'a - t.
     """
     B = np.hstack([qp.A, qp.E.T])
     target = np.concatenate([np.zeros(qp.shape[1]), qp.e])

@@ -2,14 +2,15 @@
 
     minimise 1/2 a'(A A' + D) a - q'a   subject to   E a = e,  0 <= a <= c
 
-with rows y_i x_i in A (scaled to unit mean square, the constant coordinate included; where some are far longer than
-most, most are scaled to about one), and
+with rows y_i x_i in A, the constant coordinate included. They are divided by a unit of length, the `scale`: the root
+mean square of their lengths or, where a few rows are far longer than the others, the length of a typical row. And
 
 * soft, free intercept      q = 1, E = y', e = 0;      otherwise no equation;
 * hard margin               q = 0, E = 1', e = 1;      free intercept: half in each class.
 
-For the hard margin this is the point of the convex hull (of the difference of the hulls) nearest to 0, which
-exists whether or not the classes are separable.
+For the hard margin A'a is the point nearest to 0 of the convex hull of the rows; with a free intercept, half of the
+difference of the nearest points of the hulls of the two classes. It exists whether or not the classes are separable.
+In comments R is the unit: R = 1 in the units of the program.
 """
 
 from __future__ import annotations
@@ -34,26 +35,32 @@ from .centred_rows import (
     upper_median,
 )
 
-# Multiplications between two looks at the clock while products of rows are made: about a tenth of a second's work.
+# The numbers below without another source are chosen on the data sets of docs/regimes.md.
+#
+# Multiplications between two calls of the stop check while products of rows are computed: about a tenth of a second.
 MULTIPLICATIONS = 2e8
-# Columns up to which rows are never wide: eliminating columns has more digits, and takes no longer then.
+# Number of columns up to which rows are never wide: systems in the columns are more accurate, and no slower then.
 MAX_NARROW = 100
-# Share of the longest row that each row must have apart from the span of those before it, for a basis by products:
-# these have half of the digits.
+# Pivot of each row, relative to the largest, from which on a basis is computed by a Cholesky factor of the products,
+# which has half of the digits; below it an orthogonal factor is computed, which costs several times as much.
 INDEPENDENT = 1e-4
-FAR = 0.1  # a column whose spread is less than this share of its size is centred: a digit is gained
-SPREAD = 0.1  # share of the squares of wide rows left about their mean, above which centring gains no digit
-BEYOND = 1e20  # a cap, R = 1, that counts as none: no dual variable that float64 can find comes near it
-# Share of the largest eigenvalue of the products of rows below which an eigenvalue is their rounding, per row: products
-# of n rows are off by about n eps of the largest
+FAR = 0.1  # a column is centred if its largest deviation is at most FAR times its largest entry: a digit is gained
+# Wide rows are centred if their squared deviations from the mean are less than this fraction of their squares: above it
+# centring gains less than a digit.
+SPREAD = 0.1
+BEYOND = (
+    1e20  # a cap above this (R = 1) is replaced by inf: dual variables that float64 resolves are far smaller
+)
+# An eigenvalue of the products of n rows up to RANK n times the largest counts as rounding: the products have errors of
+# about n eps times the largest eigenvalue.
 RANK = 1e-15
-SMALLEST = 1e-290  # no cap, R = 1, is smaller, nor the inverse of a curvature: steps divide by them
+SMALLEST = 1e-290  # the least cap (R = 1), and the inverse of the largest D: steps divide by them
 
 _linalg: Any = scipy.linalg  # whose annotations are unions of all cases
 
 
 class OutOfTime(Exception):
-    """It is time to stop, and there is no program yet."""
+    """The stop check was true before the program was computed."""
 
 
 @dataclass(frozen=True)
@@ -63,19 +70,20 @@ class Quadratic:
     Attributes
     ----------
     D, q, c : ndarray of shape (n,)
-        D is 1 / (2 C s) under the squared hinge, else 0; c holds the caps, infinite where there is none.
+        The diagonal of D is 1 / (2 C s) in units of the program under the squared hinge, s being the sample weight,
+        else 0; c holds the caps, infinite where there is none.
     E, e : ndarray of shape (m, n) and (m,)
         m equations, no two of which have an unknown in common.
     scale : float
-        The unit of the rows.
+        The unit by which rows are divided.
     problem : Problem
     y : ndarray of shape (n,), entries -1.0 and 1.0
     caps : ndarray of shape (n,)
-        In the problem's own units.
+        The caps in the problem's own units.
     shared : SharedRows
         The rows without their labels.
     basis : SpanBasis, default=None
-        Of wide rows: A holds their coefficients in an orthonormal basis of their span.
+        For wide rows: A holds their coefficients in an orthonormal basis of their span.
     """
 
     D: np.ndarray
@@ -99,12 +107,12 @@ class Quadratic:
 
     @property
     def rows(self) -> np.ndarray | CentredRows:
-        """The rows of A without their labels."""
+        """The rows of A without their labels, x_i / scale, of shape (n, d)."""
         return self.A * self.y[:, None] if self.basis is not None else self.shared.centred(self.scale)
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """The lengths of rows that are far longer than most, where these are few; 1 for the others."""
+        """The lengths of outlier rows, which are far longer than the others, and 1 for the others; of shape (n,)."""
         return outlier_lengths(np.sqrt(np.einsum("ij,ij->i", self.A, self.A)))
 
     @property
@@ -113,24 +121,31 @@ class Quadratic:
         return self.y.size, self.basis.coefficients.shape[1] if self.basis is not None else self.shared.d
 
     def slacks(self, a: np.ndarray, beta: np.ndarray, w: np.ndarray | None = None) -> np.ndarray:
-        """Return the gradient of the Lagrangian: non-negative at a = 0, zero inside, non-positive at the cap."""
+        """Return the gradient A w + D a - q + E'beta, of shape (n,); w is A'a unless it is given.
+
+        At the optimum it is non-negative where a = 0, zero between the bounds and non-positive at the cap.
+        """
         scores = self.A @ (self.A.T @ a if w is None else w)
         return scores + self.D * a - self.q + beta @ self.E
 
     @cached_property
     def squared(self) -> bool:
-        """Whether rows have slack coordinates of their own (D > 0)."""
+        """Whether D > 0: under the squared hinge each row has a slack coordinate."""
         return bool(self.D.any())
 
     @property
     def sizes(self) -> np.ndarray:
-        """Sample weights of a soft margin in units of R = 1."""
+        """Sample weights times scale^2: with these the rows of A have the caps or D of the program; soft margin."""
         if self.problem.loss == "hinge":
             return self.c / self.problem.C
         return 0.5 / (self.problem.C * self.D)
 
     def primal(self, w: np.ndarray, beta: np.ndarray | None = None) -> tuple[np.ndarray, float]:
-        """Return (w, b) in the problem's own units; the free intercept of a soft margin is `beta`, else 0."""
+        """Return (w, b) in the problem's own units.
+
+        b is the weight of the constant coordinate if there is one; `beta` for the free intercept of a soft margin,
+        corrected for the centring of columns; else 0.
+        """
         w = (w if self.basis is None else self.basis.expand(w)) / self.scale
         if self.problem.rho:
             return w[:-1], float(w[-1]) * self.problem.rho
@@ -139,27 +154,35 @@ class Quadratic:
         return w, float(beta[0] - self.shared.shift @ w)
 
     def near(self, alpha: np.ndarray) -> np.ndarray:
-        """Return dual variables of the problem's own units as a start of this program."""
+        """Return dual variables in units of the program, from the problem's own; those of a hard margin have sum 1."""
         a = alpha * self.scale**2
         return a / a.sum() if self.problem.hard else a
 
     def dual(self, a: np.ndarray) -> np.ndarray:
-        """Return dual variables in the problem's own units."""
+        """Return dual variables `a` of the program in the problem's own units, cut at their caps."""
         return np.minimum(a / self.scale**2, self.caps)
 
 
 class SharedRows:
-    """Rows without labels, for the programs of several classes: what does not depend on labels is made once.
+    """Rows without labels, shared by the programs of several classes: arrays that need no labels are computed once.
 
-    Columns far from 0 are centred, of wide rows only once their products are made. Sparse rows whose dense copy would
-    be far larger than their entries stay sparse; these are wide, and only their products and combinations are made.
+    Columns far from 0 are centred if the intercept is free; wide rows are centred when their products lose digits.
+    Sparse rows stay sparse where their dense copy would be far larger than their entries. They are wide, and only their
+    products and linear combinations are computed.
 
     Parameters
     ----------
     problem : Problem
     X : ndarray or CSR matrix of shape (n, d)
     square : ndarray of shape (n,), default=None
-        |x_i|^2, where it is known.
+        |x_i|^2, if it has been computed.
+
+    Attributes
+    ----------
+    d : int
+        Number of columns, the constant coordinate included.
+    shift : ndarray
+        The means that are subtracted from the columns of X; 0 for columns that are not centred.
     """
 
     def __init__(self, problem: Problem, X: Any, square: np.ndarray | None = None) -> None:
@@ -176,11 +199,12 @@ class SharedRows:
             self._centre()
 
     def _centre(self) -> None:
-        """Subtract the mean of columns far from 0: balanced dual variables do not see a shift, but rounding does.
+        """Subtract the mean of columns whose deviations are at most FAR times their largest entry.
 
-        A sparse column that is far from 0 has an entry in every row, and keeps these when shifted.
+        A shift changes no sum alpha_i y_i x_i of balanced dual variables, and it reduces rounding. Of sparse rows only
+        columns with an entry in every row are shifted, so that the sparsity pattern is kept.
         """
-        X, sparse = self._given, sp.issparse(self._given)  # two threads may be here: both find the same
+        X, sparse = self._given, sp.issparse(self._given)  # two threads may run this: both compute the same
         columns = np.arange(X.shape[1])
         if sparse:
             columns = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) == self.n)
@@ -201,19 +225,19 @@ class SharedRows:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """The length of every row, the constant included."""
+        """The lengths of the rows, the constant coordinate included, of shape (n,)."""
         square = _squares(self.X, "i") if self._square is None else self._square
         return np.hypot(np.sqrt(square), self.problem.rho)
 
     def scaled(self, scale: float) -> np.ndarray:
-        """Return (x, constant) / scale, the constant where there is one."""
+        """Return the rows (x_i, rho) / scale, of shape (n, d), without rho where it is 0."""
         found = self._scaled  # another thread may have other units
         if found is None or found[0] != scale:
             self._scaled = found = scale, _rows(self.X, np.full(self.n, 1.0 / scale), self.problem.rho)
         return found[1]
 
     def centred(self, scale: float) -> np.ndarray | CentredRows:
-        """Return the same as centred rows, where no two threads may write to these: where they are small."""
+        """Return the same rows as CentredRows if they are small, since two threads never write to small ones."""
         rows = self.scaled(scale)
         if not is_small_dense(rows):
             return rows
@@ -224,17 +248,18 @@ class SharedRows:
         return found[1]
 
     def products(self, interrupted: Callable[[], bool]) -> np.ndarray:
-        """Return X X' of wide rows, columns centred where the products lose digits to what all rows have in common.
+        """Return X X' of wide rows, of shape (n, n); columns are centred where the mean row dominates the products.
 
         Raises
         ------
         OutOfTime
-            Where it is time to stop.
+            If the stop check is true.
         """
         if self._products is None:
             found = _products(self.X, interrupted)
             total = np.trace(found)
-            lost = not total - self.n * found.mean() >= SPREAD * total  # or not a number: squares overflow
+            # sum |x_i - mean|^2 = trace - n mean(X X'); "not >=" also holds for nan, when squares overflow
+            lost = not total - self.n * found.mean() >= SPREAD * total
             if self.problem.free and lost:
                 self._centre()
                 found = _products(self.X, interrupted) if self.shift.any() else found
@@ -248,28 +273,29 @@ def is_wide(n: int, d: int) -> bool:
 
 
 class SpanBasis:
-    """An orthonormal basis of the span of wide rows A: A' L^-T, where L L' = A A'. It is not stored.
+    """An orthonormal basis of the span of wide rows A: A' L^-T, where L L' = A A'. This basis is not stored.
 
-    The products of the rows have half of their digits; where that is too few, an orthogonal factor has them all. Of
-    sparse rows that factor would be dense: eigenvectors of the products, V diag(s^2) V' = A A', make the basis
-    A' V / s there, of those s that are not rounding.
+    The Cholesky factor has half of the digits. Where a pivot is too small for that, the basis is an orthogonal factor
+    of A', with all digits. For sparse rows that factor would be dense; with the eigenvectors of the products,
+    A A' = V diag(s^2) V', their basis is A' V diag(1 / s), over the s that are not rounding.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n, d)
-        Of squares that float64 holds.
+        Rows whose squares do not overflow.
     interrupted : callable
+        Returns whether to stop.
     factors : ndarray of shape (n,), default=None
-        The rows of A are these times (x, constant). None: ones.
+        Row i of A is factors[i] (x_i, constant). None: ones.
     constant : float, default=0
-        None where it is 0.
+        The constant coordinate; 0: there is none.
     products : ndarray of shape (n, n), default=None
-        X X', where it is known.
+        X X', if it has been computed.
 
     Attributes
     ----------
     coefficients : ndarray of shape (n, rank)
-        The coordinates of the rows of A.
+        The coordinates of the rows of A in the basis.
     orthogonal : ndarray of shape (d, rank) or None
         The basis, where it is an orthogonal factor.
     """
@@ -303,7 +329,7 @@ class SpanBasis:
             self.coefficients = np.ascontiguousarray(R.T)
 
     def expand(self, w: np.ndarray) -> np.ndarray:
-        """Return the vector of shape (d,) with these coordinates."""
+        """Return the vector of shape (d,) whose coordinates in the basis are w, of shape (rank,)."""
         if self.orthogonal is not None:
             return self.orthogonal @ w
         a = self._combine(w) * self._factors
@@ -311,7 +337,7 @@ class SpanBasis:
 
 
 def _rows(X: np.ndarray, factors: np.ndarray, constant: float) -> np.ndarray:
-    """Return these factors times (x, constant), where the constant is not 0."""
+    """Return the rows factors[i] (x_i, constant), without the last column where the constant is 0."""
     A = X * factors[:, None]
     return np.column_stack([A, constant * factors]) if constant else A
 
@@ -324,23 +350,24 @@ def _squares(X: Any, axis: str) -> np.ndarray:
 
 
 def _products(X: Any, interrupted: Callable[[], bool]) -> np.ndarray:
-    """Return X X'; raise OutOfTime where it is time to stop."""
+    """Return X X', of shape (n, n); raise OutOfTime if the stop check is true, which is called between blocks."""
     if sp.issparse(X):
         return np.ascontiguousarray((X @ X.T).toarray())
     products, step = np.zeros((len(X), len(X))), max(int(MULTIPLICATIONS / len(X) ** 2), 1)
     for first in range(0, X.shape[1], step):
         if interrupted():
             raise OutOfTime
-        some = X[:, first : first + step]
-        products += some @ some.T
+        block = X[:, first : first + step]
+        products += block @ block.T
     return products
 
 
 def _units(shared: SharedRows, cap: float) -> Iterator[float]:
-    """Yield the length that most rows have, where it is far below the root mean square, and then that.
+    """Yield the units to try: a typical length of rows, if far below the root mean square length, and then the latter.
 
-    Of a hard margin most rows' length is tried only where the long ones are few. The length by the typical column
-    is one more, where it brings the largest cap back from beyond float64.
+    The typical length is the median; for a hard margin only where outlier rows are few. Where the largest cap is above
+    BEYOND in units of the root mean square, sqrt(d median of the columns' mean squares) is another typical length, if
+    it brings that cap below BEYOND. The shorter one is tried.
     """
     problem, rows = shared.problem, shared.lengths
     mean = float(np.sqrt(rows @ rows / rows.size))
@@ -361,7 +388,7 @@ def _units(shared: SharedRows, cap: float) -> Iterator[float]:
 
 
 def quadratic(problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Quadratic:
-    """Return the program of a problem on a few rows, all of positive weight, in the units to try first."""
+    """Return the first program that `quadratics` yields."""
     return next(quadratics(problem, X, y, weights))
 
 
@@ -372,7 +399,7 @@ def quadratics(
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> Iterator[Quadratic]:
-    """Yield the program in the units to try first, then in others where lengths of rows leave a choice.
+    """Yield the program in each of the units of `_units`, in that order; rows differ in length where there are two.
 
     Parameters
     ----------
@@ -380,17 +407,18 @@ def quadratics(
     X : ndarray or CSR matrix of shape (n, d), or SharedRows
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,), positive
+        Sample weights.
     interrupted : callable
+        Returns whether to stop.
 
     Raises
     ------
     OutOfTime
-        Where it is time to stop while products of wide rows are made.
+        If the stop check is true while products of wide rows are computed.
     """
     shared = X if isinstance(X, SharedRows) else SharedRows(problem, X)
-    products = (
-        shared.products(interrupted) if shared.wide else None
-    )  # before units: columns may be centred here
+    # before the units, which depend on the lengths of the rows: this may centre columns
+    products = shared.products(interrupted) if shared.wide else None
     caps = problem.caps(weights)
     for unit in _units(shared, float(caps.max())):
         yield _program(shared, products, y, weights, caps, unit)
@@ -404,7 +432,7 @@ def _program(
     caps: np.ndarray,
     scale: float,
 ) -> Quadratic:
-    """Return the program in these units."""
+    """Return the program with rows divided by `scale`; `products` is X X' of wide rows, `caps` is unscaled."""
     problem, n, basis = shared.problem, shared.n, None
     if products is not None:  # w is a combination of the rows
         basis = SpanBasis(shared.X, factors=y / scale, constant=problem.rho, products=products)
