@@ -1,15 +1,17 @@
-"""A path of smooth problems to the optimum, for every p, both losses, both powers of the norm and the hard margin.
+"""A primal barrier method for every p, both losses, both powers of the norm and the hard margin.
 
-The cone |w|_q <= t is built of one cone for each coordinate, |w_j| <= r_j^a t^(1 - a) with a = 1/q, and sum r_j <= t;
-each has a self-concordant barrier, also where p is far from 2, so that Newton's method does not mind it. With m_i
-the margins and the slacks taken out in closed form (`_hinge` and the others), the point of the path at tau minimises::
+The cone |w|_q <= t is written as one cone for each coordinate, |w_j| <= r_j^a t^(1 - a) with a = 1/q, and
+sum r_j <= t. Each has a self-concordant barrier for every p, so that the number of Newton steps hardly depends on p.
+With m_i the margins and the slacks eliminated in closed form (`_hinge` and the others), the point of the central path
+at the parameter tau minimises::
 
     tau (t^2 / 2 or t) + sum phi_i(m_i) - log(t - sum r)
         - sum_j [log(r_j^2a t^(2-2a) - w_j^2) + (1-a) log r_j + a log t]
 
-(the hard margin: t = 1 and -tau g, the smallest margin, in place of t^2 / 2). At p = 1 there is no r and
-|w_j| <= t; at p = inf, |w_j| <= r_j. Dual weights are -phi_i' / tau, and the gap is about nu / tau, nu being the number
-of barriers. Steps are relative to the variable (of w_j to r_j^a t^(1-a)), which keeps numbers near 1.
+(hard margin: t = 1, and -tau g in place of tau t^2 / 2, g being the smallest margin). At p = 1 there is no r and
+|w_j| <= t; at p = inf, |w_j| <= r_j. Dual variables are -phi_i' / tau, and the gap is about nu / tau, nu being the
+number of barriers. Newton's method uses relative steps, dr_j / r_j, dt / t and dw_j / (r_j^a t^(1-a)), for which the
+numbers are near 1.
 
 References
 ----------
@@ -33,23 +35,28 @@ from ...problem.problem import Problem
 from .diagonal_plus_gram import column_squares, signed_rows, solver, times_columns
 from .iterate import Point
 
-# Squared Newton decrement of a point near the path: below 1 Newton's method converges quadratically.
+# The numbers below without another source are chosen on the data sets of docs/regimes.md.
+#
+# Squared Newton decrement up to which a point counts as near the path: below 1 Newton's method converges quadratically.
+# A smaller number costs more steps for each point, and makes its dual variables more accurate.
 NEAR = 0.25
-# Factor of tau from point to point, at first, at least and at most: a larger one makes fewer points and more Newton
-# steps for each. It doubles after a point of at most EASY steps, and halves after one of HARD.
+# Factor of tau from point to point: the first one, the smallest and the largest. A larger factor makes fewer points,
+# and more Newton steps for each. It doubles after a point of at most EASY steps, and halves after one of at least HARD.
 FIRST, LEAST, MOST = 10.0, 2.0, 100.0
 EASY, HARD = 4, 10
-# Newton steps for a point, and for the first, at most; 3 to 10, and 10 to 60, are usual
+# Newton steps of a point at most: STEPS, where 3 to 10 are usual; of the first point MANY, where 10 to 60 are usual.
 STEPS, MANY = 20, 300
-CAREFUL = 1.1  # a factor that is not made smaller: the path ends there
-HALVINGS = 40  # of a step, at most: 0.7^40 is below the rounding of the point
-# Shrinkage of a step that leaves the domain, and the share of the way to the boundary it may go
+CAREFUL = 1.1  # after a failed point the factor becomes its square root, unless it is below this: the path ends there
+HALVINGS = 40  # trial lengths of one line search, at most: 0.7^40 is about 1e-6
+# Factor of a trial length outside the domain, and fraction of the longest trial inside it that is taken: a point near
+# the boundary costs many Newton steps.
 NEARER, WAY = 0.7, 0.5
-# |w| of a first point, for rows of length one, from which the second start begins with a larger tau
+# First bound t of |w|, for rows of length one, above which the second start takes a larger tau. See `_Path.start`.
 FAR = 10.0
-CORRECTIONS = 6  # of the solution of a linear system, at most: each gains digits until rounding stops that
-ROUNDING = 1e-3  # a slope, where the path's barriers have slopes of one
-CLOSE = 1e-13  # nu / tau, relative to the objective, at which nothing more is to be had
+# Steps of iterative refinement of a linear system, at most: they end where the residual no longer halves.
+CORRECTIONS = 6
+ROUNDING = 1e-3  # a slope that the line search accepts as zero: the slopes of single barriers are about one
+CLOSE = 1e-13  # nu / tau, relative to the objective, at which the path ends: float64 has no more digits of the gap
 
 
 def path_points(
@@ -59,7 +66,7 @@ def path_points(
     weights: np.ndarray,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> Iterator[Point]:
-    """Yield points along the path to the optimum, each with a gap some times smaller, until rounding ends progress.
+    """Yield points along the central path; tau rises until the gap is rounding.
 
     Parameters
     ----------
@@ -72,12 +79,12 @@ def path_points(
     weights : ndarray of shape (n,)
         Sample weights, all positive.
     interrupted : callable
-        Whether to stop; asked before every step.
+        Returns whether to stop; called before every step.
 
     Yields
     ------
     Point
-        In the caller's units; dual weights within their caps and, up to rounding, balanced.
+        In the caller's units; dual variables are within their caps and, up to rounding, balanced.
     """
     mean = np.zeros(X.shape[1])
     if may_be_dense(X):
@@ -101,37 +108,53 @@ def path_points(
 
 
 class Losses(NamedTuple):
-    """phi' and phi'' of every row."""
+    """Derivatives phi_i'(m_i) and phi_i''(m_i) of the smoothed losses of all rows, each of shape (n,)."""
 
     slope: np.ndarray
     curvature: np.ndarray
 
 
 def _margin_barrier(m: np.ndarray, k: np.ndarray) -> Losses:
-    """phi(m) = -log m: of the hard margin, where m is what a margin exceeds g by."""
+    """Return the derivatives of phi(m) = -log m, for the hard margin; m is the margin minus g, and k is not used."""
     return Losses(-1.0 / m, 1.0 / (m * m))
 
 
 def _hinge(m: np.ndarray, k: np.ndarray) -> Losses:
-    """phi(m) = min over xi of k xi - log xi - log(m + xi - 1); k = tau c."""
+    """Return the derivatives of phi(m) = min over xi of k xi - log xi - log(m + xi - 1), with k = tau c.
+
+    With h = k (1 - m), s = m + xi - 1 is (2 + sqrt(h^2 + 4) - h) / (2 k); phi' = -1 / s.
+    """
     h = k * (1.0 - m)
     root = np.hypot(h, 2.0)
-    less = np.where(h > 0.0, 4.0 / (root + np.abs(h)), root - h)  # root - h
+    less = np.where(h > 0.0, 4.0 / (root + np.abs(h)), root - h)  # root - h, without cancellation
     s = (2.0 + less) / (2.0 * k)
     return Losses(-1.0 / s, 0.5 * less / (root * s * s))
 
 
 def _squared_hinge(m: np.ndarray, k: np.ndarray) -> Losses:
-    """phi(m) = min over xi of k xi^2 - log(m + xi - 1)."""
+    """Return the derivatives of phi(m) = min over xi of k xi^2 - log(m + xi - 1), with k = tau c.
+
+    With e = 1 - m, s = m + xi - 1 is (sqrt(e^2 + 2 / k) - e) / 2; phi' = -1 / s.
+    """
     e = 1.0 - m
     root = np.sqrt(e * e + 2.0 / k)
+    # for e > 0 the equal form without cancellation
     s = np.where(e > 0.0, (1.0 / k) / (root + np.abs(e)), 0.5 * (root - e))
     return Losses(-1.0 / s, 1.0 / (s * root))
 
 
 @dataclass(frozen=True)
 class State:
-    """A point inside: w, r, t, and what is added to the margins, (b, g), those of them that there are."""
+    """A point in the domain of the barriers, or a step.
+
+    Attributes
+    ----------
+    w : ndarray of shape (d,)
+    r : ndarray of shape (d,), or (0,) at p = 1
+    t : float
+    f : ndarray of shape (0,), (1,) or (2,)
+        b, if the intercept is free, and g, if the margin is hard.
+    """
 
     w: np.ndarray
     r: np.ndarray
@@ -139,12 +162,24 @@ class State:
     f: np.ndarray
 
     def moved(self, s: float, step: State) -> State:
-        """Return the point after s times this step."""
+        """Return the point self + s step."""
         return State(self.w + s * step.w, self.r + s * step.r, self.t + s * step.t, self.f + s * step.f)
 
 
 class _Path:
-    """The smooth problems of one problem with rows A in units of the longest."""
+    """The central path of one problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    A : ndarray or CSR matrix of shape (n, d)
+        Rows y_i x_i, divided by the largest p-norm of a row.
+    y : ndarray of shape (n,)
+    costs : ndarray of shape (n,), or (0,) for the hard margin
+        Weights of the slacks in the objective.
+    interrupted : callable
+        Returns whether to stop.
+    """
 
     def __init__(
         self,
@@ -159,17 +194,24 @@ class _Path:
         self.a = 1.0 / problem.q if problem.q < np.inf else 0.0
         between = 0.0 < self.a < 1.0
         self.split = self.a > 0.0  # whether there is an r
-        self.log_r, self.log_t = (1.0 - self.a, self.a) if between else (0.0, 0.0)
+        self.log_r, self.log_t = (
+            (1.0 - self.a, self.a) if between else (0.0, 0.0)
+        )  # weights of log r_j and log t
         columns = ([y] if problem.free else []) + ([-np.ones(self.n)] if problem.hard else [])
         self.F = np.column_stack(columns) if columns else np.zeros((self.n, 0))
         self.phi: Callable[[np.ndarray, np.ndarray], Losses] = (
             _margin_barrier if problem.hard else _hinge if problem.loss == "hinge" else _squared_hinge
         )
-        double = not problem.hard and problem.loss == "hinge"
+        double = not problem.hard and problem.loss == "hinge"  # two logarithms for each row
         self.nu = (3.0 if between else 2.0) * self.d + 1.0 + self.n * (2.0 if double else 1.0)
 
     def start(self, near: bool) -> tuple[State, float]:
-        """Return w = 0 and a tau that balances objective and barriers; with `near` a larger tau, for a smaller |w|."""
+        """Return a first state, with w = 0, and a first tau.
+
+        Hard margin: tau = nu and g = -1. Soft margin: tau = nu / sum of the costs, with which the objective at w = 0 is
+        about as large as the barriers. With `near`, tau is raised to its geometric mean with d / FAR^power, if that is
+        larger, so that the point of the path has a smaller |w|.
+        """
         f = np.zeros(self.F.shape[1])
         if self.problem.hard:
             f[-1] = -1.0
@@ -177,14 +219,14 @@ class _Path:
         else:
             power = self.problem.power
             tau, far = self.nu / float(self.costs.sum()), self.d / FAR**power
-            if near and tau < far:  # half of the way back, not to be too far from the path
+            if near and tau < far:  # the geometric mean: at `far` the start would be too far from the path
                 tau = (tau * far) ** 0.5
             t = ((self.d + 1.0) / tau) ** (1.0 / power)
         r = np.full(self.d if self.split else 0, 0.5 * t / self.d)
         return State(np.zeros(self.d), r, t, f), tau
 
     def points(self) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
-        """Yield points near the path, tau rising, from the first start that leads there."""
+        """Yield (w, b, alpha) near the path for rising tau, from the first start that converges."""
         for near in (False, True):
             found = False
             for point in self.follow(*self.start(near)):
@@ -194,7 +236,10 @@ class _Path:
                 return
 
     def follow(self, state: State, tau: float) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
-        """Yield points near the path from one start."""
+        """Yield (w, b, alpha) near the path for rising tau, from one start.
+
+        A point that fails is computed again from the last one, with the square root of the factor of tau.
+        """
         last, factor, steps, most, length = None, FIRST, 0, MANY, 1.0
         free = self.problem.free
         while not self.interrupted():
@@ -204,11 +249,11 @@ class _Path:
             except np.linalg.LinAlgError:
                 return
             decrement = -local.along(step, change)
-            if not decrement > -NEAR:  # not a number, or all rounding
+            if not decrement > -NEAR:  # nan, or dominated by rounding
                 return
             moved = self.search(state, step, change, tau, abs(decrement), length)
             steps, length = steps + 1, 1.0
-            # too far: again from the last point, with a smaller factor
+            # no convergence: start again from the last point, with a smaller factor
             if moved is None or (steps >= most and decrement > NEAR):
                 if last is None or factor < CAREFUL:
                     return
@@ -218,7 +263,7 @@ class _Path:
             state = moved
             if decrement > NEAR:
                 continue
-            # within Newton's reach of the path: the dual weights of the linear model are balanced
+            # near the path: alpha_i = -(phi_i' + phi_i'' dm_i) / tau of the linear model is balanced
             alpha = np.maximum(-(local.losses.slope + local.losses.curvature * change) / tau, 0.0)
             if self.problem.loss == "hinge" and not self.problem.hard:
                 alpha = np.minimum(alpha, self.costs)
@@ -227,28 +272,42 @@ class _Path:
                 return
             factor = min(factor * 2.0, MOST) if steps <= EASY else factor
             factor = max(factor / 2.0, LEAST) if steps >= HARD else factor
-            # slacks fall as 1 / tau, and so the first step, which leads along the path's tangent, is a short one
+            # slacks fall as 1 / tau, so that the first length tried is 1 / factor
             last, tau, steps, most, length = (state, tau), tau * factor, 0, STEPS, 1.0 / factor
 
     def value(self, alpha: np.ndarray) -> float:
-        """Return the objective that dual variables estimate."""
+        """Return an estimate of the objective by dual variables: sum alpha, or 1 / sum alpha for the hard margin."""
         total = float(alpha.sum())
         return 1.0 / max(total, 1e-300) if self.problem.hard else total
 
     def search(
         self, state: State, step: State, change: np.ndarray, tau: float, slope: float, s: float
     ) -> State | None:
-        """Return the point after s steps, or fewer, where the slope (-slope at first) is at most half as large."""
-        damped = 1.0 / (1.0 + slope**0.5)  # stays inside
+        """Return the point of a line search along Newton's step, or None where it fails.
+
+        A length is accepted where the derivative along the step is at most slope / 2 + ROUNDING.
+
+        Parameters
+        ----------
+        state, step : State
+        change : ndarray of shape (n,)
+            The change of the margins by the step.
+        tau : float
+        slope : float
+            Minus the derivative along the step at `state`, which is the squared Newton decrement.
+        s : float
+            The first length.
+        """
+        damped = 1.0 / (1.0 + slope**0.5)  # the damped Newton step, which stays in the domain
         for _ in range(HALVINGS):
             new = state.moved(s, step)
             if not self.inside(new):
-                if s <= damped:  # but for rounding
+                if s <= damped:  # possible by rounding only
                     s *= NEARER
                     continue
                 while s > damped and not self.inside(state.moved(s, step)):
                     s *= NEARER
-                s = max(WAY * s, min(damped, s))  # to come near the boundary is hard to mend
+                s = max(WAY * s, min(damped, s))
                 continue
             after = _Local(self, new, tau).along(step, change)
             if after <= 0.5 * slope + ROUNDING:
@@ -257,7 +316,7 @@ class _Path:
         return None
 
     def inside(self, state: State) -> bool:
-        """Return whether all barriers are finite."""
+        """Return whether a state is in the domain of all barriers."""
         w, r, t = state.w, state.r, state.t
         if not t > 0.0 or (self.split and not (r.min() > 0.0 and t > r.sum())):
             return False
@@ -266,16 +325,20 @@ class _Path:
         return not self.problem.hard or bool((self.margins(state) > 0.0).all())
 
     def bounds(self, state: State) -> np.ndarray:
-        """Return r_j^a t^(1 - a), the bound of |w_j|."""
+        """Return the bounds r_j^a t^(1 - a) of |w_j|, of shape (d,)."""
         return state.r**self.a * state.t ** (1.0 - self.a) if self.split else np.full(self.d, state.t)
 
     def margins(self, state: State) -> np.ndarray:
-        """Return a_i.w + y_i b - g."""
+        """Return a_i.w + y_i b - g, of shape (n,), without the terms that the problem does not have."""
         return self.A @ state.w + self.F @ state.f
 
 
 class _Local:
-    """Slope and curvature of one smooth problem at one point."""
+    """Gradient and Newton's step of the function that the path minimises at tau, at one state.
+
+    Gradients are relative: slope_w_j = W_j dF/dw_j with W_j the bound of |w_j|, slope_r_j = r_j dF/dr_j,
+    slope_t = t dF/dt; slope_f = dF/df.
+    """
 
     def __init__(self, path: _Path, state: State, tau: float) -> None:
         self.path, self.state, self.tau = path, state, tau
@@ -285,7 +348,6 @@ class _Local:
         self.x, self.e, self.o = x, e, o
         self.room = state.t - float(state.r.sum())
         self.losses = path.phi(path.margins(state), tau * path.costs)
-        # slopes, relative
         self.slope_w = 2.0 * x / o + self.W * (path.A.T @ self.losses.slope)
         self.slope_f = path.F.T @ self.losses.slope
         self.slope_r = -2.0 * a / o - path.log_r + state.r / self.room if path.split else state.r
@@ -299,16 +361,18 @@ class _Local:
             self.slope_t -= t / self.room if path.split else 0.0
 
     def along(self, step: State, change: np.ndarray) -> float:
-        """Return the slope along a step; `change` is that of the margins."""
+        """Return the derivative along a step; `change`, of the margins, is not used."""
         slope = float(self.slope_w @ (step.w / self.W) + self.slope_f @ step.f)
         if self.path.split:
             slope += float(self.slope_r @ (step.r / self.state.r))
         return slope + self.slope_t * step.t / self.state.t
 
     def newton(self) -> tuple[State, np.ndarray]:
-        """Return Newton's step, and how it changes the margins.
+        """Return Newton's step, and the change of the margins by it, of shape (n,).
 
-        r is eliminated; t, (b, g) and z, which stands for the curvature of log(t - sum r), border the system of w.
+        r is eliminated. The curvature of log(t - sum r) has rank one; with one more unknown z for it, the second
+        derivatives in r are diagonal. The system is K u + C v = p, C'u + S v = s for u = dw / W and the border
+        v = (z, dt / t, db, dg), those of them that there are, with K = diag(curvature) + B' diag(phi'') B, B = A W.
         """
         path, state, x, e, o, a = self.path, self.state, self.x, self.e, self.o, self.path.a
         soft = not path.problem.hard
@@ -317,6 +381,8 @@ class _Local:
         curvature = 2.0 * (1.0 + e) / o**2
         right, t_side = -self.slope_w, -self.slope_t
         borders, diagonal, sides = [], [], []
+        # second derivatives, relative: of r and r (rr), w and r (wr), r and t, t and t, w and t; ur, ut: derivatives of
+        # -log(t - sum r) in r and t; gone: the step of r for u = 0 and v = 0
         rr = wr = rt = ur = gone = np.zeros(0)
         ut = tz = 0.0
         if path.split:
@@ -342,13 +408,13 @@ class _Local:
             diagonal.append(float(tt.sum()) + (self.tau * t * t if power == 2 else 0.0))
             sides.append(t_side)
         k = len(borders)
-        corner = np.zeros((k + path.F.shape[1],) * 2)
+        corner = np.zeros((k + path.F.shape[1],) * 2)  # S
         corner[:k, :k] = np.diag(diagonal)
         if path.split and soft:
             corner[0, 1] = corner[1, 0] = tz
         corner[k:, k:] = path.F.T @ (weight[:, None] * path.F)
         C = np.column_stack([*borders, B.T @ (weight[:, None] * path.F)])
-        solve = solver(B, weight, curvature)
+        solve = solver(B, weight, curvature)  # K^-1
         full = curvature + column_squares(B, weight)
         KC = solve(C)
         schur = corner - C.T @ KC

@@ -8,10 +8,10 @@ solves::
     T da + B dz = r          T = D + u / a + v / (c - a),  u and v the multipliers of a >= 0 and a <= c
     R dz - B'da = s          R = 1 for every coordinate of w, 0 for every multiplier
 
-Eliminating da leaves (R + B'T^-1 B) dz = B'T^-1 r + s, a system of the size of the columns. What depends on how rows
-are stored is behind `System`: `DenseSystem` holds a small quadratic program, hard margins included, and `RowSystem` the
-soft margin of many rows, which are passed over some at a time. There are 10 to 50 steps as a rule, whatever C and the
-sample weights are; about 100 where columns differ by six orders of magnitude and hardly any label is noise.
+Eliminating da leaves (R + B'T^-1 B) dz = B'T^-1 r + s, a system whose size is the number of columns of B. The storage
+of the rows is hidden by `System`: `DenseSystem` holds a small quadratic program, hard margins included, and `RowSystem`
+the soft margin of many rows, which it processes in blocks. Usually 10 to 50 steps are enough, whatever C and the sample
+weights are; about 100 where columns differ by six orders of magnitude and almost no label is noise.
 
 References
 ----------
@@ -38,41 +38,46 @@ if TYPE_CHECKING:
 
 # Steps at most. 15 to 30 are usual; nearly dependent columns of very different scales take more.
 MAX_STEPS = 400
-# Share of the way to the boundary that a step goes: nearer to 1 is faster near the end, and less well centred.
+# Fraction of the distance to the boundary that a step goes at most: nearer to 1 is faster near the optimum, and less
+# well centred.
 BACK = 0.995
-# Power of the share of the complementarity that the predictor leaves: mu is reduced by it (Mehrotra, 1992, takes 3).
+# The target of mu is mu (mu_p / mu)^POWER, mu_p being that after the predictor step; Mehrotra (1992) takes 3.
 POWER = 3
-# A step length that leads nowhere: rounding has the last word then.
+# Step length up to which the iterations end: rounding prevents progress.
 SHORT = 1e-10
 # Small programs: relative complementarity and gradient at which float64 has no more digits.
 CLOSE, FLAT = 1e-13, 1e-12
-# Small programs: an error that has grown by this factor over the least (or over 1e-9) does not come back.
+# Small programs: the iterations end when the error exceeds the least one (or 1e-9) by this factor, as it does
+# not fall again then.
 WORSE = 1e6
-# Small programs: corrections of each solution of the linear system, at most: they end where the residual no longer
-# halves. Free rows have tiny T, and products of nearly dependent columns lose digits. Each costs n d, beside n d^2 of
-# the factor. With 5 of them 190 of the 192 fits of docs/harsh.md are certified; with 2, 3 or 10 as many or fewer.
+# Small programs: steps of iterative refinement of each linear system, at most: they end where the residual no longer
+# halves. Free rows have tiny T, and products of nearly dependent columns lose digits. Each costs n d, where the factor
+# costs n d^2. With 5 of them 190 of the 192 fits of docs/harsh.md are certified; with 2, 3 or 10 as many or fewer.
 REFINEMENTS = 5
-# A margin, and a squared margin, that is zero where the longest row has length one.
+# A margin up to NOTHING and a squared margin up to TINY count as zero, where the longest row has length one.
 NOTHING, TINY = 1e-15, 1e-30
-# Many rows: a point is yielded when its gap has fallen to this share of the last one's: certifying it costs two passes
-# over the rows, half of a step where columns are few, and near the end a step often divides the gap by five.
+# Many rows: a point is yielded when its gap is at most this fraction of that of the last yielded one. Its certificate
+# costs two passes over the rows, half of a step where there are only some columns, and near the optimum a step often
+# divides the gap by five.
 FEWER = 0.1
-# Many rows: a gap that is rounding; and one below which the gap falls at every step, so that a tenfold one means that
-# digits are lost.
+# Many rows: a gap up to ROUNDING is rounding. Below SHARP the gap falls at every step, so that a gap above LOST times
+# the least one means that digits are lost: the iterations end.
 ROUNDING, SHARP, LOST = 1e-13, 1e-5, 10.0
 
 Solve = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 class System(ABC):
-    """One dual program, and how its linear systems are solved.
+    """One dual program, with its products B z and B'a and the solution of its linear systems.
 
     Attributes
     ----------
-    D, q, c, lengths : ndarray of shape (n,)
-        As in the module's docstring; the lengths of rows that are far longer than most, 1 of the others.
+    D, q, c : ndarray of shape (n,)
+        As in the module's docstring.
+    lengths : ndarray of shape (n,)
+        The lengths of outlier rows, which are far longer than the others, and 1 for the others.
     e : ndarray of shape (size,)
-        Right-hand sides of the equations in the places of their multipliers; 0 in those of w.
+        0 for each coordinate of w, then the right-hand sides of the equations; `size` is the length of z.
     regular : ndarray of shape (size,)
         The diagonal of R.
     """
@@ -86,23 +91,32 @@ class System(ABC):
 
     @abstractmethod
     def scores(self, z: np.ndarray) -> np.ndarray:
-        """B z, of shape (n,)."""
+        """Return B z, of shape (n,)."""
 
     @abstractmethod
     def combine(self, a: np.ndarray) -> np.ndarray:
-        """B'a, of shape (size,)."""
+        """Return B'a, of shape (size,)."""
 
     @abstractmethod
-    def matrix(self, share: np.ndarray) -> np.ndarray:
-        """R + B' diag(share) B, of shape (size, size)."""
+    def matrix(self, weights: np.ndarray) -> np.ndarray:
+        """Return R + B' diag(weights) B, of shape (size, size)."""
 
     def start(self) -> np.ndarray:
-        """Half of each cap, or dual variables for which slacks of one half are optimal."""
+        """Return the first dual variables, of shape (n,): half of the caps, or 1 / (2 D), or 1, divided by `lengths`.
+
+        1 / (2 D) is optimal for a slack of one half.
+        """
         uncapped = 0.5 / np.where(self.D > 0.0, self.D, 0.5)
         return np.where(np.isfinite(self.c), 0.5 * self.c, uncapped) / self.lengths
 
     def solver(self, T: np.ndarray, interrupted: Callable[[], bool]) -> Solve | None:
-        """Return the function that solves for (da, dz); None where digits are lost, or it is time to stop."""
+        """Return the function from (r, s) to (da, dz); None if the factor fails or the stop check is true.
+
+        Parameters
+        ----------
+        T : ndarray of shape (n,), positive
+        interrupted : callable
+        """
         matrix = self.matrix(1.0 / T)
         if interrupted():
             return None
@@ -118,16 +132,16 @@ class System(ABC):
 
 
 class Iterate(NamedTuple):
-    """A point inside the bounds.
+    """An iterate whose dual variables lie strictly between their bounds, or a step.
 
     Attributes
     ----------
     x, s : ndarray of shape (k, n)
         Distances of the dual variables from their bounds, and the multipliers of these: x = (a, c - a), s = (u, v).
-        k is 1 where no dual variable has a cap. c - a is kept apart, since the difference would lose its last digits.
-        Of a single dual variable without a cap it is 1, and v is 0.
+        k is 1 where no dual variable has a cap. c - a is stored, since the difference would lose its last digits. For
+        single dual variables without a cap, c - a is 1 and v is 0.
     z : ndarray of shape (size,)
-        w, which equals A'a at the end only (so that caps of 1e16 are no obstacle), and the multipliers beta.
+        w, which equals A'a at convergence only (so that caps of 1e16 are possible), and the multipliers beta.
     """
 
     x: np.ndarray
@@ -136,7 +150,7 @@ class Iterate(NamedTuple):
 
     @property
     def a(self) -> np.ndarray:
-        """The dual variables."""
+        """The dual variables, of shape (n,)."""
         return self.x[0]
 
     @property
@@ -145,11 +159,11 @@ class Iterate(NamedTuple):
         return float(np.vdot(self.x, self.s))
 
     def moved(self, t: float, step: Iterate) -> Iterate:
-        """Return the point t steps on."""
+        """Return the point self + t step."""
         return Iterate(self.x + t * step.x, self.s + t * step.s, self.z + t * step.z)
 
     def longest(self, step: Iterate) -> float:
-        """Return the longest multiple of the step, at most one, that stays `BACK` of the way from the boundary."""
+        """Return the largest t up to 1 with which t step goes at most `BACK` of the distance to the boundary."""
         with np.errstate(all="ignore"):  # 0 / 0 where there is no cap
             rate = max(np.fmax.reduce(-dx / x, axis=None) for dx, x in zip(step[:2], self[:2], strict=True))
         return min(1.0, BACK / max(float(rate), BACK))
@@ -157,7 +171,7 @@ class Iterate(NamedTuple):
 
 @dataclass(frozen=True)
 class Residuals:
-    """An iterate with its products and the residuals of the optimality conditions.
+    """An iterate with its products by B and the residuals of the optimality conditions.
 
     Attributes
     ----------
@@ -179,53 +193,59 @@ class Residuals:
 
 
 def iterates(system: System, interrupted: Callable[[], bool] = lambda: False) -> Iterator[Residuals]:
-    """Yield the start and the iterate after every step, until steps are too short or it is time to stop.
+    """Yield the start and the iterate after every step, until steps are at most SHORT or the stop check is true.
 
     Parameters
     ----------
     system : System
     interrupted : callable
-        Returns whether to stop; asked before every step, and within products and factors of large matrices.
+        Returns whether to stop; called before every step, and within products and factors of large matrices.
     """
     capped = np.isfinite(system.c)
     a, u = system.start(), system.lengths
-    # how x moves with a: a itself, and c - a where there is a cap
+    # dx / da: 1 for a, -1 for c - a, 0 where there is no cap
     signs = np.stack([np.ones(a.size), -1.0 * capped] if capped.any() else [np.ones(a.size)])
     x = np.stack([a, np.where(capped, system.c - a, 1.0)][: len(signs)])
-    point = Iterate(x, np.abs(signs) * a * u / x, np.zeros(system.regular.size))  # all products are equal
+    point = Iterate(
+        x, np.abs(signs) * a * u / x, np.zeros(system.regular.size)
+    )  # both products x s of a row are a u
     pairs = np.count_nonzero(signs)
     for _ in range(MAX_STEPS):
-        look = _residuals(system, point, signs)
-        yield look
+        current = _residuals(system, point, signs)
+        yield current
         if interrupted() or not 0.0 < point.complementarity < np.inf:
             return
         x, s, _ = point
         solve = system.solver(system.D + (s / x).sum(axis=0), interrupted)
         if solve is None:
             return
-        predictor = _step(look, signs, -x * s, solve)
-        left = point.moved(point.longest(predictor), predictor).complementarity / pairs
-        if not np.isfinite(left):
+        predictor = _step(current, signs, -x * s, solve)
+        predicted = point.moved(point.longest(predictor), predictor).complementarity / pairs
+        if not np.isfinite(predicted):
             return
         mu = point.complementarity / pairs
-        target = mu * max(left / mu, 0.0) ** POWER
-        step = _step(look, signs, target * np.abs(signs) - x * s - predictor.x * predictor.s, solve)
+        target = mu * max(predicted / mu, 0.0) ** POWER
+        # corrector: x s = target, with the second-order term dx ds of the predictor
+        step = _step(current, signs, target * np.abs(signs) - x * s - predictor.x * predictor.s, solve)
         t = point.longest(step)
         if not t > SHORT:
             return
         point = point.moved(t, step)
 
 
-def _step(look: Residuals, signs: np.ndarray, change: np.ndarray, solve: Solve) -> Iterate:
-    """Return Newton's step from an iterate: residuals to 0, and the products x s changed by `change`, linearised."""
-    x, s, _ = look.point
-    da, dz = solve((signs * change / x).sum(axis=0) - look.gradient, -look.apart)
+def _step(current: Residuals, signs: np.ndarray, change: np.ndarray, solve: Solve) -> Iterate:
+    """Return the step that, linearised, makes all residuals 0 and changes the products x s by `change`.
+
+    ds = (change - s dx) / x with dx = signs da, for arrays of shape (k, n).
+    """
+    x, s, _ = current.point
+    da, dz = solve((signs * change / x).sum(axis=0) - current.gradient, -current.apart)
     dx = signs * da
     return Iterate(dx, (change - s * dx) / x, dz)
 
 
 def _residuals(system: System, point: Iterate, signs: np.ndarray) -> Residuals:
-    """Return the residuals at a point."""
+    """Return the products and the residuals at a point; `signs` is dx / da, of shape (k, n)."""
     x, s, z = point
     scores, made = system.scores(z), system.combine(x[0])
     gradient = scores + system.D * x[0] - system.q - (signs * s).sum(axis=0)
@@ -234,7 +254,7 @@ def _residuals(system: System, point: Iterate, signs: np.ndarray) -> Residuals:
 
 
 class DenseSystem(System):
-    """A small quadratic program; solutions are corrected by their residuals.
+    """A small quadratic program, whose linear systems are solved with iterative refinement.
 
     Parameters
     ----------
@@ -253,15 +273,15 @@ class DenseSystem(System):
     def combine(self, a: np.ndarray) -> np.ndarray:
         return self._B.T @ a
 
-    def matrix(self, share: np.ndarray) -> np.ndarray:
-        weighted = self._B * np.sqrt(share)[:, None]
+    def matrix(self, weights: np.ndarray) -> np.ndarray:
+        weighted = self._B * np.sqrt(weights)[:, None]
         return weighted.T @ weighted + np.diag(self.regular)
 
     def start(self) -> np.ndarray:
         qp = self.qp
         if not qp.problem.hard:
             return super().start()
-        return qp.E.T @ (qp.e / (qp.E @ (1.0 / qp.lengths))) / qp.lengths  # on the equations
+        return qp.E.T @ (qp.e / (qp.E @ (1.0 / qp.lengths))) / qp.lengths  # meets E a = e
 
     def solver(self, T: np.ndarray, interrupted: Callable[[], bool]) -> Solve | None:
         rough = super().solver(T, interrupted)
@@ -272,11 +292,11 @@ class DenseSystem(System):
             a, z = rough(r, s)
             before = np.inf
             for _ in range(REFINEMENTS):
-                left = r - self.scores(z) - T * a, s - self.regular * z + self.combine(a)
-                size = float(np.abs(left[0]).sum() + np.abs(left[1]).sum())
+                residuals = r - self.scores(z) - T * a, s - self.regular * z + self.combine(a)
+                size = float(np.abs(residuals[0]).sum() + np.abs(residuals[1]).sum())
                 if not size <= 0.5 * before:
                     break
-                da, dz = rough(*left)
+                da, dz = rough(*residuals)
                 a, z, before = a + da, z + dz, size
             return a, z
 
@@ -284,38 +304,42 @@ class DenseSystem(System):
 
 
 def interior_point(qp: Quadratic, interrupted: Callable[[], bool] = lambda: False) -> Iterate:
-    """Return the best iterate of a small program: 1e-10 from the optimum where numbers and time allow.
+    """Return the iterate of least error of a small program: about 1e-10, unless rounding or the deadline prevents it.
 
     Parameters
     ----------
     qp : Quadratic
     interrupted : callable
-        Returns whether to stop; asked before every step.
+        Returns whether to stop; called before every step.
     """
     best, least = None, np.inf
-    for look in iterates(DenseSystem(qp), interrupted):
-        error, done = _error(qp, look)
+    for current in iterates(DenseSystem(qp), interrupted):
+        error, done = _error(qp, current)
         if best is None or error < least:
-            best, least = look.point, error
+            best, least = current.point, error
         if done or not error <= WORSE * max(least, 1e-9):
             break
     assert best is not None
     return best
 
 
-def _error(qp: Quadratic, look: Residuals) -> tuple[float, bool]:
-    """Return how far an iterate is from optimal, relative, and whether float64 has no more digits of it.
+def _error(qp: Quadratic, current: Residuals) -> tuple[float, bool]:
+    """Return the error of an iterate, and whether float64 has no more digits of it.
 
-    In units of a margin of one: of the hard margin, with dual variables of sum one, that is |w|^2.
+    For a soft margin the error is the sum of the relative complementarity, the gradient, and the relative residuals of
+    E a = e and w = A'a. For a hard margin it is |A'a| plus the residuals. The unit `one` is a margin of one; for a hard
+    margin, with dual variables of sum one, that is |w|^2.
     """
-    d, point = qp.shape[1], look.point
-    w, apart = look.made[:d], float(np.abs(look.apart[:d]).max(initial=0.0))
-    broken, gradient = float(np.abs(look.apart[d:]).max(initial=0.0)), np.abs(look.gradient)
+    d, point = qp.shape[1], current.point
+    w, apart = current.made[:d], float(np.abs(current.apart[:d]).max(initial=0.0))
+    broken, gradient = float(np.abs(current.apart[d:]).max(initial=0.0)), np.abs(current.gradient)
     one = max(float(w @ w), TINY) if qp.problem.hard else 1.0
     products = point.complementarity / (one + abs(float(qp.q @ point.a)))
     slope = float((gradient / qp.lengths).max()) / one
     done = products <= CLOSE and slope < FLAT
-    if qp.problem.hard:  # the bound itself: where it tends to zero, so does the unit of everything else
+    if (
+        qp.problem.hard
+    ):  # |A'a| bounds the margin; in units of `one`, which may tend to zero, errors would not fall
         error = float(np.sqrt(w @ w)) + broken + float(gradient.max()) + apart
         return error, done or error < NOTHING
     equations = broken / (1.0 + float(point.a.max())) + apart / (1.0 + float(np.abs(w).max(initial=0.0)))
@@ -323,14 +347,16 @@ def _error(qp: Quadratic, look: Residuals) -> tuple[float, bool]:
 
 
 class RowSystem(System):
-    """The soft margin of many rows, in the units of their blocks: no copy of all rows is made.
+    """The soft margin of many rows, processed in blocks and in the units of `CentredRows`, without a copy of all rows.
 
     Parameters
     ----------
     problem : Problem
     X : ndarray or CSR matrix of shape (n, d), or CentredRows
     y, weights : ndarray of shape (n,)
+        Labels and sample weights.
     interrupted : callable
+        Returns whether to stop.
     """
 
     def __init__(
@@ -353,18 +379,18 @@ class RowSystem(System):
     def combine(self, a: np.ndarray) -> np.ndarray:
         return self.blocks.combine(self.y * a)
 
-    def matrix(self, share: np.ndarray) -> np.ndarray:
-        rows = np.arange(share.size, dtype=np.uint32)
-        return self.blocks.regularised(self.blocks.all_products(share, rows, self.interrupted))
+    def matrix(self, weights: np.ndarray) -> np.ndarray:
+        rows = np.arange(weights.size, dtype=np.uint32)
+        return self.blocks.regularised(self.blocks.all_products(weights, rows, self.interrupted))
 
-    def reached(self, look: Residuals, tol: float) -> Reached:
-        """Return the point of an iterate in the problem's own units; its gap is inf where it proves nothing."""
-        a, D = look.point.a, self.D
-        slack = np.maximum(1.0 - look.scores, 0.0)
+    def reached(self, current: Residuals, tol: float) -> Reached:
+        """Return an iterate in the problem's own units, with its gap: inf where the dual objective is not positive."""
+        a, D = current.point.a, self.D
+        slack = np.maximum(1.0 - current.scores, 0.0)
         loss = 0.5 * float(slack @ (slack / D)) if D.any() else float(self.c @ slack)
         dual = float(a.sum()) - 0.5 * float(a @ (D * a))
-        gap = self.blocks.gap(look.point.z, look.made, loss, dual)
-        return Reached(*self.blocks.primal(look.point.z), a / self.unit2, gap, tol > 0.0 and gap <= tol)
+        gap = self.blocks.gap(current.point.z, current.made, loss, dual)
+        return Reached(*self.blocks.primal(current.point.z), a / self.unit2, gap, tol > 0.0 and gap <= tol)
 
 
 def interior_points(
@@ -375,25 +401,25 @@ def interior_points(
     interrupted: Callable[[], bool] = lambda: False,
     tol: float = 0.0,
 ) -> Iterator[Reached]:
-    """Yield points (w, b, alpha) of a soft margin at p = 2, nearer and nearer to the optimum.
+    """Yield points (w, b, alpha) of a soft margin at p = 2 that converge to the optimum.
 
     Parameters
     ----------
     problem : Problem
     X : ndarray or CSR matrix of shape (n, d), or CentredRows
-        The work of a step is n d^2.
+        A step costs n d^2.
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,), positive
         Sample weights.
     interrupted : callable
-        Returns whether to stop; asked before every step, and within products and factors of large matrices.
+        Returns whether to stop; called before every step, and within products and factors of large matrices.
     tol : float, default=0
-        A gap that is asked for: the first point within it is yielded.
+        Gap at which the caller stops: the first point within it is yielded.
     """
     system = RowSystem(problem, X, y, weights, interrupted)
     shown, least, pending = 1.0, np.inf, None
-    for look in iterates(system, interrupted):
-        point = pending = system.reached(look, tol)
+    for current in iterates(system, interrupted):
+        point = pending = system.reached(current, tol)
         if point.gap > LOST * least and least < SHARP:
             return
         least = min(point.gap, least)
