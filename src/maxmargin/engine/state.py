@@ -1,10 +1,14 @@
-"""The weight w = sum alpha_i y_i x_i with its norm, bias and clock: the one state of every rule.
+"""The state of every rule: the weight w = sum alpha_i y_i x_i with its norm, bias and clock.
 
-In other norms than the Euclidean w is the link's image of that sum. In any state the weight is
+In other norms than the Euclidean w is the image of that sum under the link. In any state the weight is
 ``number[FACTOR] * vector.w``, and ``scale.to_dual(alpha)`` are the dual variables.
 
-A rule calls methods of the weight and never sees an array. Rows are local (they may be packed), patterns are
-global: `ids` leads from one to the other, so that nothing has to be copied back from a packed set.
+A rule calls methods of the weight and uses no array. Row indices are local to the present set of rows, which may be a
+packed copy of a part of the data; pattern indices are global. `ids` maps rows to patterns, so that nothing has to be
+copied back from a packed set.
+
+The scale is a common factor of w and of the dual variables that is stored as one number. "At scale one" and "as stored"
+mean without this factor.
 """
 
 from __future__ import annotations
@@ -14,17 +18,18 @@ from typing import Any, NamedTuple
 
 from .jit import compiled, record
 
-# Places in `number`. STOPPED: one more than the place in its order before which the last sweep stopped, 0 after a whole
-# sweep; STEPS: the steps that sweep had made.
+# Indices in `number`. SCALE and its inverse; BIAS; NORM2: |w|^2; TIME: the clock of the rule; FACTOR: scale times the
+# factor of the link; STOPPED: one more than the position in the order before which the last sweep stopped, 0 after a
+# complete sweep; STEPS: the steps that the stopped sweep had made.
 SCALE, INVERSE, BIAS, NORM2, TIME, FACTOR, STOPPED, STEPS = range(8)
 NUMBERS = 8
-# A factor below which stored numbers are multiplied through: they are divided by it, and their squares, up to 1e200
-# times as large, still leave 1e100 for the data.
+# Scale below which stored numbers are multiplied by it. Stored numbers are 1 / TINY times as large at most, and their
+# squares 1e200 times, which leaves a factor of 1e100 for the data; a smaller value would rescale less often.
 TINY = 1e-100
 
 
 class Motion(Enum):
-    """The vector that a rule moves; at p = 2 the first two are one."""
+    """The vector that a rule moves; at p = 2 the first two are the same."""
 
     LINK = "a sum of patterns, whose image is w"
     SUBGRADIENT = "w itself, down its norm; dual variables count steps"
@@ -33,23 +38,26 @@ class Motion(Enum):
 
 @record
 class Unscaled(NamedTuple):
-    """Scale of rules that only add: w and dual variables are what is stored; the bias is set from outside."""
+    """The scale 1, for rules that only add patterns: w and dual variables equal the stored numbers."""
 
     number: Any
 
     def to_score(self, x):
+        """Return the score, bias included, from the inner product x of a row and the stored vector."""
         return x + self.number[BIAS]
 
     def to_dual(self, a):
+        """Return the dual variable that is stored as a."""
         return a
 
     def to_stored(self, c):
+        """Return the stored number of the dual variable c."""
         return c
 
 
 @record
 class Scaled(NamedTuple):
-    """Scale of rules that shrink w: a common factor of w and dual variables; the bias is outside of it."""
+    """The scale of rules that shrink w: a common factor of w and the dual variables, but not of the bias."""
 
     number: Any
 
@@ -63,8 +71,8 @@ class Scaled(NamedTuple):
         return c * self.number[INVERSE]
 
 
-# Slack: in the 2-norm soft margin pattern g has one more coordinate of its own, delta_g with delta_g^2 = 1 / (2 C s_g),
-# and the problem is the hard margin of the extended patterns. The numbers below are at scale one.
+# Slack: in the 2-norm soft margin pattern g has a slack coordinate of its own, delta_g, with delta_g^2 = 1 / (2 C s_g)
+# and sample weight s_g; the problem is the hard margin of the extended patterns. The numbers below are at scale one.
 
 
 @record
@@ -74,19 +82,19 @@ class NoSlack(NamedTuple):
     alpha: Any
 
     def extended_score(self, s, g, scale):
-        """Return the score of pattern g with its slack coordinate, s without."""
+        """Return the score of pattern g with its slack coordinate; s is the score without."""
         return s
 
     def own_norm2(self, g):
-        """Return what the slack coordinate of pattern g adds to |w|^2."""
+        """Return the term of the slack coordinate of pattern g in |w|^2."""
         return 0.0
 
     def norm2(self):
-        """Return what all slack coordinates add to |w|^2."""
+        """Return the term of all slack coordinates in |w|^2."""
         return 0.0
 
     def own_score(self, g):
-        """Return what the slack coordinate of pattern g adds to its score."""
+        """Return the term of the slack coordinate of pattern g in its score."""
         return 0.0
 
     def own_length2(self, g):
@@ -94,32 +102,37 @@ class NoSlack(NamedTuple):
         return 0.0
 
     def before_add(self, g, c):
-        """Take account of dual variable g, which is about to grow by c, in stored units."""
+        """Update sums and slack coordinates before dual variable g grows by c, both as stored; here nothing."""
 
     def rescale(self, k):
-        """Take account of dual variables that have been multiplied by k."""
+        """Update sums and slack coordinates after the stored dual variables have been multiplied by k; here nothing."""
 
     def set_coordinates(self, v):
-        """Begin with slack coordinates v, where they are kept apart from the dual variables."""
+        """Set the slack coordinates to v, where they are stored separately from the dual variables; here nothing."""
 
     def shrink(self, k):
-        """Multiply slack coordinates that are kept apart from the dual variables by k."""
+        """Multiply the slack coordinates by k, where they are stored separately; here nothing."""
 
     def gap_term(self, s, a, cap, g, unit):
-        """Return the pattern's part of primal minus dual objective: (1 - m) (cap - a) or (m - 1) a, m = s / unit."""
-        return max((unit - s) * (cap - a), (s - unit) * a)  # one of them is positive: no branch
+        """Return unit^2 times the term of pattern g in the primal minus the dual objective.
+
+        With the margin m = s / unit this is (unit - s) (cap - a) for m < 1, else (s - unit) a.
+        """
+        return max(
+            (unit - s) * (cap - a), (s - unit) * a
+        )  # at most one is positive: the maximum needs no branch
 
 
 @record
 class L2Slack(NamedTuple):
-    """Slack coordinates of weight delta_g alpha_g: they need no storage.
+    """Slack coordinates of weight delta_g alpha_g, which are computed from the dual variables.
 
-    Beside a p-norm the norm of all is sqrt(|theta|_p^2 + sum delta_g^2 alpha_g^2).
+    With the p-norm of theta, the norm of the extended weight is sqrt(|theta|_p^2 + sum delta_g^2 alpha_g^2).
     """
 
     alpha: Any
-    delta2: Any
-    sum: Any  # sum delta_g^2 alpha_g^2, which rules that learn |w|^2 by recurrence at p = 2 do not ask for
+    delta2: Any  # delta_g^2 of every pattern
+    sum: Any  # sum delta_g^2 alpha_g^2; not used at p = 2, where |w|^2 follows a recurrence
 
     def extended_score(self, s, g, scale):
         return s + scale.to_dual(self.delta2[g] * self.alpha[g])
@@ -140,13 +153,17 @@ class L2Slack(NamedTuple):
         self.sum[0] += self.delta2[g] * c * (2.0 * self.alpha[g] + c)
 
     def rescale(self, k):
-        total = 0.0  # anew: the running sum drifts
+        total = 0.0  # computed again, as rounding errors accumulate in the running sum
         for g in range(self.alpha.size):
             total += self.own_norm2(g)
         self.sum[0] = total
 
     def gap_term(self, s, a, cap, g, unit):
-        """Return the same part for losses xi^2 / (2 delta^2), whose best dual variable is xi / delta^2; no caps."""
+        """Return the same term for the loss xi^2 / (2 delta^2), where dual variables have no caps.
+
+        With the margin m = s - delta^2 a and xi = max(unit - m, 0), it is
+        (xi - delta^2 a)^2 / (2 delta^2) + a max(m - unit, 0).
+        """
         delta2 = self.delta2[g]
         margin = s - delta2 * a
         off = max(unit - margin, 0.0) - delta2 * a
@@ -155,15 +172,15 @@ class L2Slack(NamedTuple):
 
 @record
 class ExplicitSlack(NamedTuple):
-    """Slack coordinates delta_g v_g beside a w that goes down its norm; dual variables count steps and are not v.
+    """Slack coordinates delta_g v_g, stored for rules that descend the norm of w; dual variables count steps.
 
     v is stored as factor * coordinates.
     """
 
     coordinates: Any
-    delta2: Any
+    delta2: Any  # delta_g^2 of every pattern
     state: Any  # the factor, and sum delta_g^2 v_g^2
-    in_norm: float  # 1 where the norm of w has slack coordinates in it; 0 for the flexible margin
+    in_norm: float  # 1 where the norm of w includes slack coordinates; 0 for the flexible margin
 
     def extended_score(self, s, g, scale):
         return s + self.state[0] * self.delta2[g] * self.coordinates[g]
@@ -180,7 +197,7 @@ class ExplicitSlack(NamedTuple):
         self.coordinates[g] += c / self.state[0]
 
     def rescale(self, k):
-        """Multiply the coordinates by k and by their factor; the sum is taken anew."""
+        """Multiply the coordinates by k and by their factor, which becomes 1; compute the sum again."""
         total = 0.0
         for g in range(self.coordinates.size):
             v = k * self.state[0] * self.coordinates[g]
@@ -189,7 +206,7 @@ class ExplicitSlack(NamedTuple):
         self.state[0], self.state[1] = 1.0, total
 
     def set_coordinates(self, v):
-        """Begin with slack coordinates v; their sum is taken with the next `rescale`."""
+        """Set the slack coordinates to v; their sum is computed by the next `rescale`."""
         self.coordinates[:] = v
         self.state[0] = 1.0
 
@@ -203,17 +220,17 @@ class ExplicitSlack(NamedTuple):
 
 @record
 class Weight(NamedTuple):
-    """The state of a rule; arrays a row: y, square, cap, ids; arrays a pattern: alpha, row_of."""
+    """The state of a rule. y, square, cap and ids have an entry for each row; alpha and row_of for each pattern."""
 
-    space: Any
+    space: Any  # the storage of the rows, with the vector
     scale: Any
     slack: Any
-    y: Any
+    y: Any  # labels, -1.0 and 1.0
     square: Any  # |y_i x_i|^2, slack coordinate included
-    cap: Any  # the largest dual variable
-    ids: Any
+    cap: Any  # upper bound of the dual variable
+    ids: Any  # the pattern of each row
     alpha: Any  # as stored: times the scale, it is the dual variable
-    number: Any
+    number: Any  # the numbers listed at the top of this module
     pair: Any  # the pattern of each class in a rule's pair, negative class first
     row_of: Any  # the row of each pattern; empty where a rule has no pair
 
@@ -224,7 +241,7 @@ class Weight(NamedTuple):
         )
 
     def score_without_bias(self, i, s):
-        """Return the score s of row i less the bias."""
+        """Return y_i w.x_i, from the score s = y_i (w.x_i + bias) of row i."""
         return s - self.y[i] * self.number[BIAS]
 
     def dual(self, i):
@@ -232,19 +249,19 @@ class Weight(NamedTuple):
         return self.scale.to_dual(self.alpha[self.ids[i]])
 
     def cap_of(self, i):
-        """Return the largest dual variable that row i may have."""
+        """Return the upper bound of the dual variable of row i."""
         return self.cap[i]
 
     def length2(self, i):
-        """Return |y_i x_i|^2."""
+        """Return |y_i x_i|^2, slack coordinate included."""
         return self.square[i]
 
     def norm2(self):
-        """Return |w|^2, for rules that keep it."""
+        """Return |w|^2, for rules that update it with every step."""
         return self.number[NORM2]
 
     def time(self):
-        """Return the rule's own clock."""
+        """Return the rule's clock, which `tick` advances."""
         return self.number[TIME]
 
     def product(self, i, j):
@@ -259,20 +276,20 @@ class Weight(NamedTuple):
         return self.space.vector.nearest_on_segment(self, i, j, s, r)
 
     def partner(self, i):
-        """Return the row of the pair that is of the class of which i is not."""
+        """Return the row of the pair whose class is not that of row i."""
         return self.row_of[self.pair[0 if self.y[i] > 0.0 else 1]]
 
     def is_loaded(self, i):
-        """Return whether the rows of the kernel that a step on row i adds are in memory, its partner's included."""
+        """Return whether the kernel rows that a step on row i needs are in memory, that of its partner included."""
         return self.space.is_loaded(i) and (self.row_of.size == 0 or self.space.is_loaded(self.partner(i)))
 
     def stop_before(self, k, steps):
-        """Record that a sweep stops before place k of its order, after this many steps, as a row is not loaded."""
+        """Record that a sweep stops before position k of its order, after this many steps, as a row is not loaded."""
         self.number[STOPPED] = k + 1.0
         self.number[STEPS] = steps
 
     def stopped(self):
-        """Return whether the last sweep stopped on its way; the next one goes on there."""
+        """Return whether the last sweep stopped before its end; the next one continues there."""
         return self.number[STOPPED] > 0.0
 
     def add(self, i, c):
@@ -286,13 +303,16 @@ class Weight(NamedTuple):
             self.rescale(self.number[SCALE])
 
     def set_dual(self, i, a):
-        """Set alpha_i to a, and w with it; for rules that only add."""
+        """Set alpha_i to a and update w; for rules of scale 1."""
         c = a - self.alpha[self.ids[i]]
-        self.alpha[self.ids[i]] = a  # exactly: a cap that is reached compares equal
+        self.alpha[self.ids[i]] = a  # not alpha + c, so that a cap is reached exactly
         self.space.put(i, c * self.y[i], self.space.vector)
 
     def learn(self, i, c, s):
-        """Add c y_i x_i as `add` does, and update |w|^2; s is the score of row i."""
+        """Add c y_i x_i as `add` does, and update |w|^2; s is y_i w.x_i, without the bias.
+
+        At p = 2, |w|^2 grows by c (2 s + c |x_i|^2).
+        """
         self.add(i, c)
         n, vector = self.number, self.space.vector
         n[NORM2] = vector.norm2_after_step(self, n[NORM2] + c * (2.0 * s + c * self.square[i]))
@@ -310,7 +330,10 @@ class Weight(NamedTuple):
         n[FACTOR] = n[SCALE] * self.space.vector.score_factor()
 
     def rescale(self, k):
-        """Multiply stored numbers by k; a vector whose numbers have to be near 1 leaves a part of k as the scale."""
+        """Multiply the stored numbers by k and set the scale to 1.
+
+        A vector whose largest entry has to be 1 is also divided by that entry, which becomes the scale.
+        """
         n, vector = self.number, self.space.vector
         rest = vector.rescale(k)
         k /= rest
@@ -334,11 +357,14 @@ class Weight(NamedTuple):
         self.number[TIME] += 1.0
 
     def set_pair(self, i):
-        """Let row i be the pattern of its class in the pair."""
+        """Make the pattern of row i that of its class in the pair."""
         self.pair[1 if self.y[i] > 0.0 else 0] = self.ids[i]
 
     def equalise(self, i, j):
-        """Set the bias with which rows i and j, of opposite classes, have one score: |w|^2 at the end of a segment."""
+        """Set the bias so that rows i and j, of opposite classes, have the same score; set |w|^2 to this score.
+
+        The score is |w|^2 where w is the point of least norm of a segment that ends at the mean of the two patterns.
+        """
         n = self.number
         n[FACTOR] = n[SCALE] * self.space.vector.score_factor()
         n[BIAS] = 0.0
@@ -349,7 +375,7 @@ class Weight(NamedTuple):
 
 @compiled()
 def refresh(h):
-    """Multiply the scale through and compute |w|^2 anew: running values drift by rounding."""
+    """Multiply the scale into the stored numbers and compute |w|^2 again: running values accumulate rounding errors."""
     h.rescale(h.number[SCALE])
     total = h.space.norm2_of(h)
     for g in range(h.alpha.size):
@@ -358,14 +384,14 @@ def refresh(h):
 
 
 def reset_step_counts(h):
-    """Set dual variables that count steps to 0; those that make up w stay."""
+    """Set dual variables to 0 if they count steps; leave them if w is their combination of patterns."""
     if not h.space.vector.is_combination():
         h.alpha[:] = 0.0
 
 
 @compiled()
 def copy_rows(target, source, rows):
-    """Make row k of target a copy of row rows[k] of source."""
+    """Make row k of target a copy of row rows[k] of source; both are `Weight`s of the same storage."""
     for k in range(rows.size):
         i = rows[k]
         target.space.copy(k, source.space, i)

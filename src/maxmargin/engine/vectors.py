@@ -1,7 +1,8 @@
-"""Vectors that hold w for a norm: how a coordinate moves, and what its norm is; and the innermost loops.
+"""Vectors that hold w for a norm, with the update of a coordinate and the norm; and the inner products of rows.
 
-Fast-math is decided here, leaf by leaf: it makes dense sums two to four times faster and sparse ones slower.
-Unsigned all the way in the sparse leaves: one signed index brings back wrap-around checks.
+A method that a vector has for all norms is documented in `EuclideanVector`. Fast-math is chosen for each function: it
+makes dense sums two to four times faster and sparse ones slower. Indices of sparse rows are unsigned everywhere: one
+signed index makes the compiler add checks for negative indices.
 """
 
 from __future__ import annotations
@@ -13,14 +14,18 @@ import numpy as np
 from .jit import compiled, record
 
 ONE, TWO = np.uint64(1), np.uint64(2)
-# A sum of powers between these neither over- nor underflows with one step: 2^300 is far from 2^1024, and a step grows
-# it by less than the square of that.
+# Range of a sum of powers outside of which the vector is rescaled: from inside it one step reaches neither 2^1024 nor
+# 2^-1024, the limits of float64. A narrower range rescales more often.
 LOW, HIGH = 2.0**-300, 2.0**300
-FALL = 2.0**-10  # share of its largest value below which a running sum has lost three decimal digits
-SUM, PEAK, MOVES = range(3)  # places in `power_sum`
-# moves a coordinate after which a running sum is computed anew: that adds a sixteenth to their cost
+# A running sum is computed again when it falls below this fraction of its largest value: it has lost three decimal
+# digits then.
+FALL = 2.0**-10
+SUM, PEAK, MOVES = range(3)  # indices in `power_sum`
+# A running sum is computed again after this many moves for each coordinate, which adds a sixteenth to their cost; a
+# larger number lets more rounding errors accumulate.
 STALE = 16
-TIE = 1e-9  # entries nearer to the largest than this share count as largest: the tolerance of the IMA authors' code
+# Entries within this relative distance of the largest count as largest: the tolerance of the IMA authors' code.
+TIE = 1e-9
 
 
 @record
@@ -30,7 +35,7 @@ class EuclideanVector(NamedTuple):
     w: Any
 
     def move(self, j, step):
-        """Add to coordinate j of what patterns are added to."""
+        """Add `step` to coordinate j of the sum of patterns."""
         self.w[j] += step
 
     def score_factor(self):
@@ -42,36 +47,40 @@ class EuclideanVector(NamedTuple):
         return dot(self.w, self.w, self.w.size)
 
     def norm2_after_step(self, h, expected):
-        """Return |w|^2 after a step, slack coordinates included; `expected` is what a recurrence gives at p = 2."""
+        """Return |w|^2 after a step, slack coordinates included; `expected` is its value at p = 2, by a recurrence."""
         return expected
 
     def is_combination(self):
-        """Return whether the dual variables make up w."""
+        """Return whether w is (the image under the link of) the sum of alpha_i y_i x_i."""
         return True
 
     def needs_rescaling(self):
-        """Return whether to multiply the scale through now, and to compute running sums anew."""
+        """Return whether `rescale` is due, because numbers leave their range or running sums have lost digits."""
         return False
 
     def rescale(self, k):
-        """Multiply stored numbers by k; return the part of k that is left as the scale."""
+        """Multiply w by k, in the stored numbers or as a remaining scale; return the remaining scale, here 1."""
         for j in range(self.w.size):
             self.w[j] *= k
         return 1.0
 
     def descend_norm(self, h, rate):
-        """Move (w, slack) by -rate times a subgradient of its norm, at most to 0; return the factor of all scores."""
+        """Move (w, slack) by -rate times a subgradient of its norm, at most to 0; return the factor of all scores.
+
+        At p = 2 the subgradient is (w, slack) / |(w, slack)|, so that the result is a multiple of (w, slack).
+        """
         size = h.norm2() ** 0.5
         if size == 0.0:
             return 1.0
-        k = max(1.0 - rate / size, 0.0)  # at p = 2 that is a multiple of (w, slack)
+        k = max(1.0 - rate / size, 0.0)
         h.shrink(k)
         return k
 
     def nearest_on_segment(self, h, i, j, s, r):
         """Return the k in [0, 1] for which (1 - k) w + k z has least norm, z the mean of patterns i and j.
 
-        k = (|w|^2 - w.z) / |w - z|^2; this form of the denominator does not cancel near the optimum.
+        k = (|w|^2 - w.z) / |w - z|^2, cut to [0, 1]; s and r are the scores of i and j. The denominator does not cancel
+        near the optimum.
         """
         z2 = 0.25 * (h.square[i] + h.square[j] + 2.0 * h.product(i, j))
         n2, wz = h.norm2(), 0.5 * (s + r)
@@ -81,17 +90,19 @@ class EuclideanVector(NamedTuple):
 
 @record
 class PNormVector(NamedTuple):
-    """p > 2: theta, the sum of patterns, and w = sign(theta) |theta|^(p-1), the link but for a common factor.
+    """p > 2: theta, the sum of patterns, and w = sign(theta) |theta|^(p-1), its image under the link up to a factor.
 
-    The sum of |theta_j|^p follows every move, so that a pattern costs its own non-zeros. Powers stay in the range of
-    float64 because `rescale` brings the largest entry of theta to 1, and the scale holds the rest. Entries so much
-    smaller that their powers vanish weigh nothing.
+    The sum of |theta_j|^p is updated by every move, so that a pattern costs its own non-zeros. Powers stay in the range
+    of float64 because `rescale` divides theta by its largest entry, which becomes part of the scale. Entries whose
+    powers underflow have weight 0.
     """
 
     w: Any
     theta: Any
-    power_sum: Any  # SUM, its largest value PEAK, and MOVES, since it was computed anew
-    scratch: Any
+    power_sum: (
+        Any  # SUM, sum |theta_j|^p; its largest value PEAK and the number of MOVES since it was last computed
+    )
+    scratch: Any  # a ScratchVector
     p: float
 
     def move(self, j, step):
@@ -126,7 +137,10 @@ class PNormVector(NamedTuple):
         return not steady or m[MOVES] > STALE * (self.w.size + 1000.0)
 
     def rescale(self, k):
-        """Bring the largest entry of theta to 1; return the scale that is left."""
+        """Divide theta by its largest entry and compute running sums again; return k times that entry, the new scale.
+
+        k = 0 sets w to 0, with the scale 1.
+        """
         top = largest(self.theta)
         over = top if top > 0.0 and k != 0.0 else 1.0
         total = 0.0
@@ -142,7 +156,7 @@ class PNormVector(NamedTuple):
         return k * over if k != 0.0 else 1.0
 
     def nearest_on_segment(self, h, i, j, s, r):
-        """Return the same k for the p-norm, by a search on the coordinates of patterns i and j, i other than j."""
+        """Return the same k for the p-norm, by `p_norm_segment_search`; patterns i and j are not the same."""
         z, half = self.scratch, h.scale.to_stored(0.5)
         h.space.put(i, half * h.y[i], z)
         h.space.put(j, half * h.y[j], z)
@@ -156,11 +170,11 @@ class PNormVector(NamedTuple):
 
 @record
 class ScratchVector(NamedTuple):
-    """A sparse vector in dense memory, with the list of the coordinates that are not 0."""
+    """A sparse vector in dense memory, with a list of the coordinates that have been moved."""
 
     w: Any
-    touched: Any
-    is_touched: Any
+    touched: Any  # the moved coordinates, in its first size[0] entries
+    is_touched: Any  # 1 for each moved coordinate
     size: Any
 
     def move(self, j, step):
@@ -171,7 +185,7 @@ class ScratchVector(NamedTuple):
         self.w[j] += step
 
     def clear(self):
-        """Set all coordinates to 0, at the cost of those that are not."""
+        """Set all coordinates to 0, at a cost proportional to the number of moved ones."""
         for n in range(self.size[0]):
             j = self.touched[n]
             self.w[j] = 0.0
@@ -181,14 +195,14 @@ class ScratchVector(NamedTuple):
 
 @record
 class QNormVector(NamedTuple):
-    """p other than 2: w itself, which goes down its q-norm; that is computed after every step in O(d).
+    """p other than 2: w itself, for rules that descend its q-norm, which is computed after every step in O(d).
 
     Dual variables count the steps of each pattern, and w is no combination of patterns.
     """
 
     w: Any
-    power: Any  # (|w_j| / max |w|)^(q-1), as of the last norm, for finite q above 1; else 1
-    size: Any  # |w|_q and max |w|, as of the last norm
+    power: Any  # (|w_j| / max |w|)^(q-1) for finite q above 1, else 1; computed with the norm
+    size: Any  # |w|_q and max |w|; computed with the norm
     q: float
 
     def move(self, j, step):
@@ -229,9 +243,10 @@ class QNormVector(NamedTuple):
         return 1.0
 
     def descend_norm(self, h, rate):
-        """Move (w, slack) by -rate times a subgradient g of its norm; scores have no factor in common.
+        """Move (w, slack) by -rate times a subgradient g of its norm; return 1, as scores have no common factor.
 
-        g_j = sign(w_j) (|w_j| / |w|_q)^(q-1), times |w|_q / |(w, slack)|; what it would carry beyond 0 stays there.
+        g_j = sign(w_j) (|w_j| / |w|_q)^(q-1), times |w|_q / |(w, slack)|; a coordinate that would change its sign
+        becomes 0.
         """
         size, whole = self.size[0], h.norm2() ** 0.5
         if size > 0.0:
@@ -247,7 +262,7 @@ class QNormVector(NamedTuple):
         return 1.0
 
     def descend_largest(self, step):
-        """Share the step among the largest coordinates: a subgradient at q = inf."""
+        """Divide the step equally between the largest coordinates, by TIE: a subgradient at q = inf."""
         bar, ties = self.size[0] * (1.0 - TIE), 0
         for j in range(self.w.size):
             ties += abs(self.w[j]) >= bar
@@ -274,10 +289,19 @@ def largest(w):
 
 @compiled()
 def p_norm_segment_search(vector, z, own2, cross, square):
-    """Return the k in [0, 1] of least |r|_p^2 + (1 - k)^2 own2 + 2 k (1 - k) cross + k^2 square.
+    """Return the k in [0, 1] that minimises |r|_p^2 + (1 - k)^2 own2 + 2 k (1 - k) cross + k^2 square.
 
-    r = (1 - k) theta + k z. Newton's method within a bracket on half of it, which is convex. z has few coordinates; the
-    others of theta count as one more, of the size of their p-norm.
+    r = (1 - k) theta + k z. Newton's method within a bracket, on one half of this convex function. z is sparse: the
+    coordinates of theta where z is 0 are replaced by one coordinate, their p-norm.
+
+    Parameters
+    ----------
+    vector : PNormVector
+    z : ScratchVector
+    own2, square : float
+        Squared norms of the slack coordinates of theta and of z.
+    cross : float
+        Their inner product.
     """
     rest = norm_elsewhere(vector, z)
     low, high, k, last = 0.0, 1.0, 0.0, 2.0
@@ -299,7 +323,7 @@ def p_norm_segment_search(vector, z, own2, cross, square):
         elif low < new and new < high and abs(new - k) <= 0.5 * last:
             if abs(new - k) <= 1e-8 * new:  # the error after such a step is of the order of its square, 1e-16
                 return new
-        else:  # Newton's steps may go to and fro between two far points: each is half as long as the last, or bisects
+        else:  # bisection, as Newton's steps may alternate: each is at most half as long as the last one
             new = 0.5 * (low + high)
             if high - low <= 1e-14 * high:
                 return new
@@ -310,13 +334,13 @@ def p_norm_segment_search(vector, z, own2, cross, square):
 
 @compiled()
 def norm_elsewhere(vector, z):
-    """Return the p-norm of the coordinates of theta that z does not touch."""
+    """Return the p-norm of the coordinates of theta that have not been moved in z."""
     total = vector.power_sum[SUM]
     rest = total
     for n in range(z.size[0]):
         j = z.touched[n]
         rest -= vector.w[j] * vector.theta[j]
-    if rest < 1e-8 * total:  # eight of sixteen digits of the difference are lost: it is summed
+    if rest < 1e-8 * total:  # the difference has lost eight of sixteen digits: sum instead
         rest = 0.0
         for j in range(vector.theta.size):
             if z.is_touched[j] == 0:
@@ -328,8 +352,9 @@ def norm_elsewhere(vector, z):
 def segment_derivatives(vector, z, rest, k):
     """Return the derivatives H', H'' of H(k) = |r|_p^2 / 2, r = (1 - k) theta + k z.
 
-    H' = f^-1(r).D and H'' = (p - 1) sum u^(p-2) D^2 - (p - 2) (g.D)^2, with D = z - theta, u = |r| / |r|_p and
-    g = sign(r) u^(p-1), of numbers divided by the largest. Theta has one more coordinate, `rest`, where z has 0.
+    H' = |r|_p g.D and H'' = (p - 1) sum u_j^(p-2) D_j^2 - (p - 2) (g.D)^2, with D = z - theta, u = |r| / |r|_p and
+    g_j = sign(r_j) u_j^(p-1). Sums are over r divided by its largest entry `top`, against overflow. The coordinates
+    where z is 0 are one coordinate, of value `rest` in theta.
     """
     p = vector.p
     r0 = (1.0 - k) * rest
@@ -350,7 +375,7 @@ def segment_derivatives(vector, z, rest, k):
         total += power * r * r
         slope += power * r * D
         bend += power * D * D
-    below = total ** (2.0 / p - 1.0)
+    below = total ** (2.0 / p - 1.0)  # total = (|r|_p / top)^p
     curvature = (p - 1.0) * below * bend
     curvature -= (p - 2.0) * below * below * total ** (-2.0 / p) * slope * slope
     return top * below * slope, curvature
@@ -373,7 +398,7 @@ def dot_row(X, i, w):
 
 @compiled(forceinline=True)
 def dot_sparse(indptr, indices, data, i, w):
-    """Return row i of a CSR matrix times w: two sums side by side have half the latency of one."""
+    """Return the inner product of row i of a CSR matrix and w, by two independent sums, which halve the latency."""
     begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
     even = odd = 0.0
     if (end - begin) & ONE:
@@ -387,7 +412,7 @@ def dot_sparse(indptr, indices, data, i, w):
 
 @compiled(forceinline=True)
 def product_sparse(indptr, indices, data, i, j):
-    """Return row i times row j of a CSR matrix, column by column in order."""
+    """Return the inner product of rows i and j of a CSR matrix with sorted indices, by merging the indices."""
     a, b, end, stop = (
         np.uint64(indptr[i]),
         np.uint64(indptr[j]),

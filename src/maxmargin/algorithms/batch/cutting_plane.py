@@ -1,11 +1,12 @@
-"""Cutting planes: the hinge loss modelled from below by planes.
+"""Cutting planes: the hinge loss modelled from below by a maximum of affine functions.
 
-The loss R(w) = sum c_i max(0, 1 - m_i), minimised over the intercept where that is free, is convex. A plane touches it
-at some w: with theta_i = 1 where m_i < 1, 0 where m_i > 1 (and in between at m_i = 1, such that the derivative in a
-free intercept is zero), R(v) >= h - g.v with h = sum c_i theta_i and g = sum c_i theta_i y_i x_i. The model is the
-maximum of these planes and of zero. The minimum of 1/2 |w|^2 + model is that of its dual,
+The loss R(w) = sum c_i max(0, 1 - m_i), minimised over the intercept where that is free, is convex. A plane is an
+affine lower bound of R that is tangent to it at some w: with theta_i = 1 where m_i < 1, 0 where m_i > 1, and
+0 <= theta_i <= 1 at m_i = 1 (such that the derivative in a free intercept is zero), R(v) >= h - g.v with
+h = sum c_i theta_i and g = sum c_i theta_i y_i x_i. The model is the maximum of these planes and of zero. The minimum
+of 1/2 |w|^2 + model equals the maximum of its dual,
 
-    maximise h'a - 1/2 |sum a_p g_p|^2,   a >= 0,  sum a = 1   (zero being a plane too),
+    maximise h'a - 1/2 |sum a_p g_p|^2,   a >= 0,  sum a = 1   (zero is one of the planes),
 
 so that w = sum a_p g_p, and alpha_i = c_i sum a_p theta_pi are dual variables within their caps.
 """
@@ -25,17 +26,19 @@ from ..base import Algorithm, Bias, Facts, Plan, is_count, is_positive, require
 
 _linalg: Any = scipy.linalg  # whose annotations are unions of all cases
 
-# Weight of the proximal term of the model's dual, as a share of the largest |g / h|^2: planes that are means of others
-# stay distinct, and the digits that it costs are regained by steps in turn.
+# The numbers below without another source are chosen on the data sets of docs/regimes.md.
+#
+# Weight of the proximal term of the model's dual, relative to the largest |g / h|^2. Planes that are convex
+# combinations of others give a singular Gram matrix; this term makes it definite. A larger weight needs more steps.
 RIDGE = 1e-11
-FLOOR = 1e-8  # the same where slopes cancel, as a share of 1 / the largest h
-# Line search: distance, relative to |w|, of points that are one; and the longest step, in lengths of the direction,
-# whose digits end there.
+FLOOR = 1e-8  # the least weight of the proximal term, relative to 1 / the largest h, where slopes cancel to about 0
+# Line search: distance of two points, relative to |w|, up to which they count as equal; and the largest step, in
+# lengths of the direction, beyond which the direction has no digits.
 SAME, FARTHEST = 1e-12, 1e4
-REFINEMENTS = 2  # of a linear solution: large terms cancel in the level, and each regains digits
-# Proximal steps at most for one model, and its relative gap at which they end; 1 or 2 are usual.
+REFINEMENTS = 2  # steps of iterative refinement of a linear system: large terms cancel in the level
+# Largest number of proximal steps for one model, and the relative gap at which they end; 1 or 2 are usual.
 STEPS, CLOSE = 6, 1e-10
-ROUNDING = 1e-13  # share of the largest height by which a plane must exceed the model to count
+ROUNDING = 1e-13  # relative to the largest height: a difference of a plane and the model that is rounding
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class CuttingPlane(Algorithm):
         End when the bounds on the objective, divided by C n, are this close: SVMperf's violation of the slack. None
         goes on until `tol`.
     mu : float, default=0.1
-        OCAS: where the plane is taken, between the best point and the model's.
+        OCAS: the plane is taken at this fraction of the way from the best point to the model's minimiser.
     idle : int, default=50
         Turns after which a plane without weight is dropped.
 
@@ -104,23 +107,31 @@ class NextPlane(NamedTuple):
     Attributes
     ----------
     mu : float or None
-        OCAS: the best point moves along the line through the model's minimiser, and the plane touches at the share `mu`
-        of the way from it to there. None, SVMperf: both are at the minimiser.
+        OCAS: the best point moves along the line through the model's minimiser, and the plane touches at the fraction
+        `mu` of the way from it to the minimiser. None, SVMperf: both points are the minimiser.
     """
 
     mu: float | None
 
     def better(self, loss: Hinge, best: Point, new: Point) -> Point:
-        """Return the best point, given the minimiser `new` of the model."""
+        """Return the next best point, given the minimiser `new` of the model."""
         return new if self.mu is None else loss.between(best, new, loss.least(best, new))
 
     def touch(self, loss: Hinge, best: Point, new: Point) -> Point:
-        """Return the point at which the plane touches."""
+        """Return the point at which the next plane touches the loss."""
         return new if self.mu is None else loss.between(best, new, self.mu)
 
 
 class Turns(NamedTuple):
-    """The distance of the bounds at the end, and the turns that a plane may stay without weight."""
+    """Settings of the schedule `planes`.
+
+    Attributes
+    ----------
+    near : float
+        Difference of the upper and the lower bound of the objective at which the run ends.
+    idle : int
+        Turns after which a plane of dual variable 0 is dropped.
+    """
 
     near: float
     idle: int
@@ -132,11 +143,11 @@ class Point(NamedTuple):
     Attributes
     ----------
     w : ndarray
-        The weight of the constant coordinate included, where there is one.
+        Weights, that of the constant coordinate included where there is one.
     z : ndarray of shape (n,)
         The scores w.x_i.
     b : float
-        The free intercept that is best for them; 0 where there is none.
+        The free intercept of least loss for these scores; 0 where there is none.
     """
 
     w: np.ndarray
@@ -145,17 +156,20 @@ class Point(NamedTuple):
 
 
 class Plane(NamedTuple):
-    """R(v) >= height - slope.v.
+    """An affine lower bound of the loss: R(v) >= height - slope.v.
 
     Attributes
     ----------
     height : float
-    slope : ndarray
+        h = sum c_i theta_i.
+    slope : ndarray of shape (size,)
+        g = sum c_i theta_i y_i x_i, with an entry for the constant coordinate where there is one.
     wrong : ndarray of uint8
-        theta as bits, which a plane for each of 1e6 rows can afford.
+        theta of the rows that are not tied, as packed bits: n / 8 bytes a plane.
     tied : ndarray of int
-        The rows whose theta is the fraction `share`.
+        The rows of margin one whose theta is `share`.
     share : float
+        Between 0 and 1.
     """
 
     height: float
@@ -181,8 +195,9 @@ class Hinge:
     X : ndarray or CSR matrix of shape (n, d)
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,), positive
+        Sample weights.
     intercept : callable
-        Returns the best free intercept for scores w.x_i.
+        Returns the free intercept of least loss for scores w.x_i.
     """
 
     def __init__(
@@ -197,26 +212,28 @@ class Hinge:
         self.caps = problem.caps(weights)
 
     def at(self, w: np.ndarray, z: np.ndarray) -> Point:
-        """Return the point with these scores and the best intercept."""
+        """Return the point of w and its scores z, with the intercept of least loss."""
         return Point(w, z, self._intercept(z) if self.problem.free else 0.0)
 
     def between(self, one: Point, two: Point, k: float) -> Point:
-        """Return the point one + k (two - one); k may be above 1."""
+        """Return the point one + k (two - one) with its own intercept; k may be above 1."""
         return self.at(one.w + k * (two.w - one.w), one.z + k * (two.z - one.z))
 
     def value(self, point: Point) -> float:
-        """Return the objective."""
+        """Return the objective 1/2 |w|^2 + R(w) at a point."""
         margins = self.y * (point.z + point.b)
         return 0.5 * float(point.w @ point.w) + float(self.caps @ np.maximum(1.0 - margins, 0.0))
 
     def plane(self, point: Point) -> Plane:
-        """Return the plane that touches the loss at this point."""
+        """Return the plane that touches the loss at this point.
+
+        Without a free intercept theta_i = 1 where m_i < 1. With one, the derivative of the loss in b is zero: at the
+        best intercept either the rows of m_i < 1 balance, or rows of m_i = 1 get a common theta that balances them.
+        """
         y, caps, problem = self.y, self.caps, self.problem
         tied, share = np.zeros(0, np.intp), 0.0
-        if (
-            problem.free
-        ):  # at the best intercept some row has a margin of exactly one, or the derivative is zero
-            breakpoint = y - point.z
+        if problem.free:
+            breakpoint = y - point.z  # the intercept at which the row's margin is one
             wrong = np.where(y > 0.0, breakpoint > point.b, breakpoint < point.b)
             derivative = float(caps[wrong] @ y[wrong])
             tied = np.flatnonzero((breakpoint == point.b) & (y * derivative < 0.0))
@@ -233,10 +250,10 @@ class Hinge:
         return Plane(float(alpha.sum()), slope, np.packbits(wrong), tied, share)
 
     def least(self, one: Point, two: Point) -> float:
-        """Return the k in [0, FARTHEST] of least objective on the line from one through two.
+        """Return the k in [0, FARTHEST] for which one + k (two - one) has the least objective.
 
-        Exact, by sorting the breakpoints: with the direction v the slope at k is w.v + k |v|^2 minus the costs of rows
-        with m_i < 1 times the change of their margins, and it rises at every breakpoint.
+        Exact, by sorting the breakpoints, where a margin is one: with the direction v the slope at k is
+        w.v + k |v|^2 - sum c_i dm_i / dk over the rows with m_i < 1, and it rises by c_i |dm_i / dk| at a breakpoint.
         """
         margins = self.y * (one.z + one.b)
         gain = self.y * (two.z + two.b) - margins
@@ -254,35 +271,42 @@ class Hinge:
         up = slope + rise + square * breakpoints >= 0.0  # right of each breakpoint
         j = int(np.argmax(up)) if up.any() else breakpoints.size
         before = slope + (rise[j - 1] if j else 0.0)
-        k = -before / square
+        k = -before / square  # the zero of the slope between the breakpoints j - 1 and j, cut at j
         k = min(k, float(breakpoints[j])) if j < breakpoints.size else k
         return min(max(k, 0.0), FARTHEST)
 
 
 class Model:
-    """Planes, and the minimiser of 1/2 |w|^2 + their maximum.
+    """A set of planes, and the minimiser of 1/2 |w|^2 + the maximum of the planes.
 
     Parameters
     ----------
     hinge : Hinge
     size : int
-        Coordinates of w, the constant one included.
+        Number of coordinates of w, the constant one included.
     idle : int
-        Turns after which a plane without weight is dropped.
+        Turns after which a plane of dual variable 0 is dropped.
+
+    Attributes
+    ----------
+    a : ndarray
+        The dual variables of the planes.
+    added : int
+        Number of planes ever added.
     """
 
     def __init__(self, hinge: Hinge, size: int, idle: int) -> None:
         n = hinge.caps.size
-        nothing = Plane(0.0, np.zeros(size), np.packbits(np.zeros(n, bool)), np.zeros(0, np.intp), 0.0)
+        zero = Plane(0.0, np.zeros(size), np.packbits(np.zeros(n, bool)), np.zeros(0, np.intp), 0.0)
         self.hinge, self.idle = hinge, idle
-        self.planes = [nothing]  # zero, which is never dropped
+        self.planes = [zero]  # which is never dropped
         self.added = 0
         self.a, self._rest = np.ones(1), np.zeros(1, int)
         self._slopes, self._gram = np.zeros((1, size)), np.zeros((1, 1))
 
     @property
     def heights(self) -> np.ndarray:
-        """The heights of all planes."""
+        """The heights of all planes, in the order of `planes`."""
         return np.array([plane.height for plane in self.planes])
 
     def rises(self, plane: Plane, w: np.ndarray) -> bool:
@@ -305,7 +329,14 @@ class Model:
         self._gram = gram
 
     def least(self) -> tuple[np.ndarray, np.ndarray]:
-        """Minimise the model; return (w, dual variables) and drop planes without weight for more than `idle` turns."""
+        """Minimise the model and drop the planes whose dual variable has been 0 for more than `idle` turns.
+
+        Returns
+        -------
+        w : ndarray of shape (size,)
+        alpha : ndarray of shape (n,)
+            Dual variables of the rows, c_i sum a_p theta_pi.
+        """
         heights = self.heights
         for _ in range(STEPS):
             self.a = least_on_simplex(self._gram, heights, self.a)
@@ -314,7 +345,7 @@ class Model:
             gap = value + max(float((heights - self._slopes @ w).max()), 0.0) - float(heights @ self.a)
             if gap <= CLOSE * value:
                 break
-        self._rest = np.where(self.a > 0.0, 0, self._rest + 1)
+        self._rest = np.where(self.a > 0.0, 0, self._rest + 1)  # turns with a = 0
         self._rest[0] = 0
         kept = self._rest <= self.idle
         if not kept.all():
@@ -331,10 +362,10 @@ class Model:
 def least_on_simplex(gram: np.ndarray, heights: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Return a proximal step from `start` to the minimiser of 1/2 a' gram a - heights'a over the simplex.
 
-    A primal active-set method: solve on the support; where that leaves the simplex, stop at its boundary and drop what
-    became zero; else add the plane of the most negative reduced cost. Every turn lowers the value, so that no support
-    comes twice. Planes are divided by their heights, which makes them rows with a margin of one; the first is zero, and
-    its coefficient is the rest to a sum of one.
+    A primal active-set method: solve on the support; if the solution leaves the simplex, go to its boundary and drop
+    the planes whose coefficient became zero; else add the plane of the most negative reduced cost. The objective falls
+    in every iteration, so that no support is repeated. Planes are divided by their heights, so that all heights are
+    one. The first plane is zero, and its coefficient is one minus the sum of the others.
 
     Parameters
     ----------
@@ -379,7 +410,18 @@ def least_on_simplex(gram: np.ndarray, heights: np.ndarray, start: np.ndarray) -
 
 
 def _solve_on(G: np.ndarray, q: np.ndarray, r: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return (z, level) with G z - q + level r = 0 on the support and r'z = 1; level is 0 with the zero plane in it."""
+    """Return (z, level) with G z - q + level r = 0 on the support and r'z = 1.
+
+    `level` is the multiplier of the sum. If the zero plane (index 0) is in the support, level is 0 and its coefficient
+    is one minus r'z of the others.
+
+    Parameters
+    ----------
+    G : ndarray of shape (k, k)
+    q, r : ndarray of shape (k,)
+    used : ndarray of int
+        The support.
+    """
     planes = used > 0
     p, z, level = used[planes], np.zeros(used.size), 0.0
     if p.size:
@@ -387,7 +429,7 @@ def _solve_on(G: np.ndarray, q: np.ndarray, r: np.ndarray, used: np.ndarray) -> 
         factor = _linalg.cho_factor(part, check_finite=False)
         y = _linalg.cho_solve(factor, r, check_finite=False)
         found = np.zeros(p.size)
-        for _ in range(1 + REFINEMENTS):  # x and level y may be huge, and cancel
+        for _ in range(1 + REFINEMENTS):  # x and level y, with y = G^-1 r, may be huge, and cancel
             x = _linalg.cho_solve(factor, q[p] - part @ found - level * r, check_finite=False)
             length = float(r @ y)
             more = (float(r @ (found + x)) - 1.0) / length if planes.all() and length > 0.0 else 0.0

@@ -1,13 +1,14 @@
-"""Row and column generation: restricted masters, with bounds over all rows and columns.
+"""Row and column generation: restricted master problems, with bounds over all rows and columns.
 
-A restricted master holds some rows and, at p = inf, where few columns have a weight, some columns. What it violates
-joins it next, worst first: rows of too small a margin, columns of too large a |v_j|, v = sum alpha_i y_i x_i (their
-reduced cost). When nothing is violated the problem is solved. At p = 1, where all but few weights are +-|w|, every
-column is in every master.
+A restricted master holds a part of the rows and, at p = inf, where w is sparse, a part of the columns. Of its
+violated constraints the worst ones join it: rows whose margin is too small, and columns whose |v_j| is too large,
+v = sum alpha_i y_i x_i (dual constraints). When none is violated the problem is solved. At p = 1, where nearly all
+weights are +-|w|, every master holds all columns.
 
-A master is a linear program (`linear_points`), or, of soft margins at p = inf that are none, a path of smooth problems
-(`column_points`). The dual variables of such a path are feasible for the whole problem once |v_j| is bounded in the
-columns outside, too: so it is left as soon as what these columns violate is most of the gap.
+A master is a linear program (`linear_points`) or, for a soft margin at p = inf that is not linear, a problem solved by
+the barrier method (`column_points`). The dual variables of the barrier method are feasible for the whole problem after
+scaling, if |v_j| is bounded over the columns outside as well. Its path is left as soon as the violation by these
+columns is most of the gap.
 
 References
 ----------
@@ -35,25 +36,27 @@ from .linear_program import Program, solve_program
 
 @dataclass(frozen=True)
 class Settings:
-    """Sizes of restricted masters: small masters are solved fast, of large ones there are few.
+    """Sizes of restricted masters: small ones are solved faster, and with large ones fewer masters are needed.
+
+    The values were chosen on the data sets of docs/regimes.md.
 
     Attributes
     ----------
     whole : int
-        Entries up to which a linear program is solved as it is.
+        Number of entries up to which a linear program is solved without restriction.
     all_rows : int
-        Rows up to which all are in every master.
+        Number of rows up to which every master holds all rows.
     rows, columns : int
-        That join at once, at least.
+        Largest number of rows and of columns that join a master at once, unless a quarter of its size is more.
     mean_columns : int
-        Columns of the difference of the class means by which the first rows are chosen.
+        Number of columns of the difference of the class means by which the first rows are chosen.
     first_columns : int
-        Columns of the first master.
+        Number of columns of the first master.
     all_columns : int
-        Columns up to which all are in the first master of a path.
+        Number of columns up to which the first master of `column_points` holds all columns.
     share : float
-        A path is left when its own gap is less than this share of the gap over all columns: later, steps are spent on
-        a gap that other columns decide; sooner, more masters begin anew.
+        A path is left when the gap of its master is at most this fraction of the gap over all columns. A smaller
+        fraction spends steps on a gap that other columns decide; a larger one starts more masters.
     """
 
     whole: int = 60_000
@@ -66,8 +69,9 @@ class Settings:
     share: float = 0.6
 
 
-SLACK = 1e-9  # relative violation that is none: the feasibility tolerances of HiGHS are 1e-10 to 1e-7
-SMALL = 1e-2  # margin, in units of the largest entry, that becomes the unit: HiGHS has absolute tolerances
+SLACK = 1e-9  # relative violation that counts as none: the feasibility tolerances of HiGHS are 1e-10 to 1e-7
+# A margin below this, in units of the largest entry, becomes the unit of a new program: HiGHS has absolute tolerances.
+SMALL = 1e-2
 
 
 def linear_points(
@@ -90,14 +94,14 @@ def linear_points(
     weights : ndarray of shape (n,)
         Sample weights, all positive.
     interrupted : callable
-        Returns whether to stop. Asked between masters, and while HiGHS runs.
+        Returns whether to stop. Called between masters, and while HiGHS runs.
     settings : Settings
 
     Yields
     ------
     Point
-        In the caller's units. Classes that the hard margin cannot separate: w is 0 at the end, or of no use, and the
-        dual variables show it by |sum alpha_i y_i x_i| = 0.
+        In the caller's units. For a hard margin with inseparable classes the last w does not separate them, and the
+        dual variables prove it by |sum alpha_i y_i x_i| = 0.
     """
     program = Program.of(problem, X, y, weights)
     for point in _Masters(program, weights, interrupted, settings).points():
@@ -107,7 +111,16 @@ def linear_points(
 
 
 class _Masters:
-    """The restricted masters of one linear program, and the best of their points."""
+    """The restricted masters of one linear program, and the best w and dual variables of their solutions.
+
+    Attributes
+    ----------
+    best : Point
+    primal, dual : float
+        The values of `best`, as `Program.values` returns them.
+    compared : float
+        The primal value from which the last master took its theta (hinge, p = 1).
+    """
 
     def __init__(
         self, program: Program, weights: np.ndarray, interrupted: Callable[[], bool], settings: Settings
@@ -117,18 +130,18 @@ class _Masters:
         self.n, self.d = self.A.shape
         self.transposed = self.A.T.tocsr() if sp.issparse(self.A) else self.A.T
         self.sparse_weights = bool(np.isinf(self.problem.p))
-        # all dual variables equal, or each its cap, balanced
+        # first dual variables: equal (hard margin) or the caps, balanced between the classes
         alpha = np.full(self.n, 1.0 / self.n) if self.problem.hard else program.costs
         balanced = self.problem.balanced(self.y, alpha) if self.problem.free else alpha
         self.best = Point(np.zeros(self.d), 0.0, alpha if balanced is None else balanced)
         self.primal, self.dual = -np.inf, -np.inf
         if not self.problem.hard:  # w = 0 is the optimum where C is small
             self.keep(self.best.w, self.best.alpha)
-        self.compared = self.primal  # the theta of the last ratio (hinge, p = 1)
+        self.compared = self.primal
 
     def points(self) -> Iterator[Point]:
-        """Yield the best point after each master."""
-        hard, size = self.problem.hard, 1.0
+        """Yield the best point after each master, in units of the program."""
+        hard, size = self.problem.hard, 1.0  # size: the unit of margins
         means = self.class_means()
         rows, columns = self.first(means)
         while True:
@@ -154,7 +167,10 @@ class _Masters:
             rows, columns = np.union1d(rows, more_rows), np.union1d(columns, more_columns)
 
     def class_means(self) -> np.ndarray:
-        """Return a direction that separates the class means: signs, or a few of the largest differences."""
+        """Return a w that separates the class means, of shape (d,).
+
+        With v the difference of the means it is sign(v) at p = 1; at p = inf the `mean_columns` largest entries of v.
+        """
         v = self.transposed @ self.best.alpha
         if not self.sparse_weights:
             return np.sign(v)
@@ -163,7 +179,11 @@ class _Masters:
         return w
 
     def first(self, means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows and columns of the first master: the smallest margins along the means, the largest means."""
+        """Return the sorted rows and columns of the first master.
+
+        The rows are those of each class with the smallest margins for w = `means`, the columns (at p = inf) those of
+        the largest differences of the class means.
+        """
         rows, columns = np.arange(self.n), np.arange(self.d)
         if self.n * self.d <= self.settings.whole:
             return rows, columns
@@ -178,14 +198,22 @@ class _Masters:
         return rows, columns
 
     def theta_improves(self) -> bool:
-        """Return whether the next ratio (hinge, p = 1) has a better theta than the last one, and take that."""
+        """Return whether another step of Dinkelbach's method (hinge, p = 1) is needed; its theta is `-primal`.
+
+        It is where the gap is not rounding and the primal value has improved since the last step.
+        """
         if self.problem.hard or self.sparse_weights:
             return False
         before, self.compared = self.compared, self.primal
         return self.primal + self.dual < -SLACK * abs(self.primal) and self.primal > before
 
     def keep(self, w: np.ndarray, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """Keep w and alpha where each is better than before.
+        """Store w, with its best intercept, in `best` if its primal value is better, and alpha if its dual value is.
+
+        Parameters
+        ----------
+        w : ndarray of shape (d,)
+        alpha : ndarray of shape (n,)
 
         Returns
         -------
@@ -215,7 +243,7 @@ def column_points(
     interrupted: Callable[[], bool] = lambda: False,
     settings: Settings = Settings(),
 ) -> Iterator[Point]:
-    """Solve a soft problem at p = inf by column generation; yield the points of the paths of the masters.
+    """Solve a soft problem at p = inf by column generation; yield the points of the central path of each master.
 
     Parameters
     ----------
@@ -228,7 +256,7 @@ def column_points(
     weights : ndarray of shape (n,)
         Sample weights, all positive.
     interrupted : callable
-        Returns whether to stop. Asked before every step of a path.
+        Returns whether to stop. Called before every step of a path.
     settings : Settings
 
     Yields
@@ -245,8 +273,8 @@ def column_points(
         alpha = problem.balanced(y, alpha) if problem.free else alpha
         columns = np.sort(largest(np.abs(transposed @ (alpha * y)), settings.first_columns))
     while True:
-        part, violation = by_column[:, columns], np.zeros(d)
-        for point in path_points(problem, part, y, weights, interrupted):
+        master, violation = by_column[:, columns], np.zeros(d)
+        for point in path_points(problem, master, y, weights, interrupted):
             w = np.zeros(d)
             w[columns] = point.w
             yield point._replace(w=w)
@@ -255,7 +283,8 @@ def column_points(
             inside = max(float(v[columns].max(initial=0.0)), constant)
             violation = v - inside * (1.0 + SLACK)
             penalty = problem.penalty(norm(problem.weights(point.w, point.b), problem.q))
-            primal = problem.primal(penalty, y * (part @ point.w + point.b), weights)
+            primal = problem.primal(penalty, y * (master @ point.w + point.b), weights)
+            # gaps of the master alone and over all columns
             own = primal - _dual_value(problem, point.alpha, inside, weights)
             whole = primal - _dual_value(problem, point.alpha, max(inside, float(v.max())), weights)
             if own <= settings.share * whole:
@@ -267,7 +296,7 @@ def column_points(
 
 
 def _dual_value(problem: Problem, alpha: np.ndarray, size: float, weights: np.ndarray) -> float:
-    """Return the dual value of the best multiple of dual variables with |sum alpha_i y_i x_i|_p = size."""
+    """Return the dual objective of the best multiple t alpha of dual variables with |sum alpha_i y_i x_i|_p = size."""
     t = problem.multiple(alpha, size * size, weights)
     return problem.dual((t * size) ** 2, t * alpha, weights)
 
@@ -275,14 +304,27 @@ def _dual_value(problem: Problem, alpha: np.ndarray, size: float, weights: np.nd
 def _worst_outside(
     violation: np.ndarray, inside: np.ndarray, least: int, above: float, divisor: int
 ) -> np.ndarray:
-    """Return the places outside a master that violate most: at most `least`, or its size divided by `divisor`."""
+    """Return the indices outside a master of the largest violations above a bound.
+
+    Parameters
+    ----------
+    violation : ndarray
+        The violation of every row or column.
+    inside : ndarray of int
+        The rows or columns of the master.
+    least : int
+        At most this many indices, or the size of the master divided by `divisor` if that is more.
+    above : float
+        The bound.
+    divisor : int
+    """
     outside = violation.copy()
     outside[inside] = -np.inf
     return largest(outside, max(least, inside.size // divisor), above)
 
 
 def largest(values: np.ndarray, most: int, above: float = -np.inf) -> np.ndarray:
-    """Return the places of at most `most` of the largest values above a bound; if there are more, in any order."""
+    """Return the indices of the `most` largest values above a bound; all of them, in order, if there are no more."""
     places = np.flatnonzero(values > above)
     if places.size > most:
         places = places[np.argpartition(-values[places], most)[:most]]

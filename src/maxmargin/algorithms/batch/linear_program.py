@@ -12,14 +12,14 @@ the denominator are linear (Dinkelbach's method), and the program is that of the
 
 with theta the best objective so far. The multipliers of the rows are the dual weights: for the hard margin a point
 of the simplex with g = |sum alpha_i a_i|_p, so that classes which cannot be separated are shown by g = 0; for the
-hinge 0 <= alpha <= c with |sum alpha_i a_i|_p <= 1. A free intercept balances them.
+hinge 0 <= alpha <= c with |sum alpha_i a_i|_p <= 1. With a free intercept sum alpha_i y_i = 0.
 
-`scipy.optimize.linprog` runs HiGHS in one call, without a callback and without a warm start. The call is made in a
-thread of its own, while the caller's thread waits in short intervals and asks whether to stop: Python handles a signal
-in the main thread alone, and between two of its own instructions. When the caller leaves, the thread ends with its
-current time limit. That limit is the time that is left, or a slice of it: slices grow, as every one starts the program
-anew. None of this changes the solution of a program that is solved in time. SciPy before 1.15 holds the interpreter's
-lock inside HiGHS: there the time limit holds, and Ctrl-C is heard at the end of a slice.
+`scipy.optimize.linprog` runs HiGHS in one call, without a callback and without a warm start. The call runs in a second
+thread, while the caller's thread waits in short intervals and calls the stop check: Python handles a signal only in the
+main thread, between two instructions. After the caller stops waiting, the second thread ends at its current time limit.
+That limit is the remaining time or a slice, whichever is shorter; the slices grow, as each one solves the program from
+its beginning. The solution of a program that is solved in time does not depend on the slices. SciPy before 1.15 holds
+the interpreter's lock inside HiGHS: the time limit works there, but Ctrl-C takes effect at the end of a slice.
 """
 
 from __future__ import annotations
@@ -42,25 +42,26 @@ from ...problem.problem import Problem
 from .diagonal_plus_gram import signed_rows
 from .iterate import Point
 
-# Methods of HiGHS and feasibility tolerances, until one finds the optimum: 1e-10 is the least that HiGHS takes.
+# Methods of HiGHS and feasibility tolerances, tried in turn until one finds the optimum: 1e-10 is the least that HiGHS
+# accepts; looser tolerances and interior points solve programs on which the first attempt fails.
 ATTEMPTS = ("highs-ds", 1e-10), ("highs-ds", 1e-7), ("highs-ipm", 1e-7)
-# Seconds between two questions whether to stop: an interrupt is to be heard within half a second, and a solved program
-# is returned at once, however long this is.
+# Seconds between two calls of the stop check, well below the half second within which an interrupt takes effect. A
+# solved program is returned at once, whatever this value is.
 POLL = 0.05
-# Seconds that the caller waits for the thread once it is to stop: HiGHS ends some hundredths of a second after its time
-# limit, and a thread that has ended leaves nothing behind.
+# Seconds that the caller waits for the thread after the stop check is true: HiGHS ends some hundredths of a second
+# after its time limit, and a thread that has ended uses no more processor time.
 GRACE = 0.2
-# Seconds of the first slice, and the factor of the next. Long slices keep a thread that was left at work, to the end of
-# its slice at most; short ones make long programs begin anew more often: with this factor a program takes at most
-# 1 + 4/3 times as long as in one piece, and no longer where it is shorter than the first slice, which nearly all are.
+# Seconds of the first slice, and the factor from slice to slice. With long slices an abandoned thread runs longer, at
+# most to the end of its slice; with short ones a long program is started more often. With factor 4 a program takes at
+# most 1 + 4/3 times as long as in one call, and no longer if it is solved within the first slice, as nearly all are.
 FIRST, FACTOR = 4.0, 4.0
-# Seconds below which a time limit means that nothing is begun.
+# A time limit below this many seconds is no limit of a call: no call is made.
 SHORTEST = 1e-3
-# Iterations for each row and column. The dual simplex method takes about one to three; at margins near its tolerances
-# it can cycle without an end (1,000 x 20 rows at 1e-9), so that a fit without `max_time` would never return. A
-# program this size stops after some seconds.
+# Iteration limit for each row and column. The dual simplex method takes about one to three; for margins near its
+# tolerances it can cycle without an end (1,000 x 20 rows at 1e-9), so that a fit without `max_time` would never return.
+# With this limit a program of that size ends after some seconds.
 ITERATIONS = 20
-TIME_OR_ITERATIONS = 1  # status of a result that a limit ended
+TIME_OR_ITERATIONS = 1  # `OptimizeResult.status` where the time or iteration limit ended the call
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,9 @@ class Program:
         Rows a_i = y_i x_i / unit, constant coordinate included.
     y : ndarray of shape (n,), entries -1.0 and 1.0
     costs : ndarray of shape (n,)
-        What a slack variable costs; infinite for the hard margin.
+        Objective coefficients of the slack variables; infinite for the hard margin.
     unit : float
+        The power of two nearest to the largest entry of a row.
     """
 
     problem: Problem
@@ -86,7 +88,7 @@ class Program:
 
     @classmethod
     def of(cls, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> Program:
-        """Return the program of a problem, all rows of positive weight."""
+        """Return the program of a problem; raise ValueError if it is not linear. All weights are positive."""
         if problem.p not in (1.0, np.inf):
             raise ValueError(f"only p = 1 and p = inf are linear programs; got p = {problem.p:g}.")
         if not problem.hard and (problem.loss != "hinge" or problem.power != 1):
@@ -96,7 +98,7 @@ class Program:
         A = signed_rows(problem, X, y)
         unit = float(abs(A).max()) if A.size else 1.0
         unit = 2.0 ** np.round(np.log2(unit)) if unit > 0.0 else 1.0
-        # |w|_q + C sum xi in these units: the weight is `unit` times as large, and so is what a slack costs
+        # |w|_q + C sum xi in these units: w is `unit` times as large, and so is the coefficient of a slack
         return cls(problem, A / unit, y, problem.C * weights * unit, unit)
 
     def part(self, rows: np.ndarray, columns: np.ndarray) -> Program:
@@ -104,7 +106,7 @@ class Program:
         return replace(self, A=self.A[rows][:, columns], y=self.y[rows], costs=self.costs[rows])
 
     def loss_at_zero(self) -> float:
-        """Return the objective at w = 0 and the best intercept, above which theta leaves the program unbounded."""
+        """Return the objective at w = 0 and the best intercept; with a larger theta the program is unbounded."""
         if not self.problem.free:
             return float(self.costs.sum())
         return 2.0 * min(float(self.costs[self.y > 0].sum()), float(self.costs[self.y < 0].sum()))
@@ -112,7 +114,10 @@ class Program:
     def values(
         self, w: np.ndarray, margins: np.ndarray, alpha: np.ndarray, v: np.ndarray
     ) -> tuple[float, float]:
-        """Return the primal and the dual value, each to be maximised: margins of |w| = 1, or negative objectives.
+        """Return a primal and a dual value, each the better the larger.
+
+        Hard margin: the smallest margin of w / |w|_q, and minus the upper bound |v|_p / sum alpha of the margin.
+        Hinge: minus the objective, and the dual objective of alpha / max(1, |v|_p).
 
         Parameters
         ----------
@@ -129,7 +134,7 @@ class Program:
         return -length - float(self.costs @ np.maximum(1.0 - margins, 0.0)), total / max(1.0, size)
 
     def restored(self, point: Point) -> Point:
-        """Return a point in the caller's units and columns."""
+        """Return a point in the caller's units, with the constant coordinate, if any, as the intercept."""
         w, b, alpha = point
         if self.problem.hard:
             b *= self.unit
@@ -146,23 +151,23 @@ def solve_program(
     theta: float = 1.0,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> Point | None:
-    """Return the optimum by HiGHS; None where it finds none, or none in time.
+    """Return the optimum by HiGHS, in units of the program; None if no attempt finds it or the stop check is true.
 
     Parameters
     ----------
     program : Program
     size : float, default=1
-        The estimated margin of a hard-margin problem, which becomes the unit.
+        The unit of margins, by which the rows are divided: an estimate of the margin of a hard-margin problem.
     theta : float, default=1
-        Of the hinge at p = 1: the best objective so far. The dual variables are feasible once it is the optimum.
+        For the hinge at p = 1: the best objective so far. The dual variables are feasible if it is the optimum.
     interrupted : callable
-        Returns whether to stop. Asked while HiGHS runs.
+        Returns whether to stop. Called while HiGHS runs.
     """
     problem, (n, d) = program.problem, program.A.shape
     hard, split = problem.hard, bool(np.isinf(problem.p))
     ratio = hard or not split  # g is a variable, and |w| <= 1
     A = sp.csc_array(program.A / size)
-    # blocks of variables: their columns in the constraints of the rows, cost, lower and upper bounds
+    # blocks of variables: (columns in the constraints of the rows, cost, lower bound, upper bound)
     if split:  # w = w+ - w-
         weights: list[Any] = [(part, 0.0 if ratio else 1.0, 0.0, np.inf) for part in (A, -A)]
     else:
@@ -180,7 +185,7 @@ def solve_program(
         G, h = sp.vstack([G, (np.arange(cost.size) < 2 * d)[None, :].astype(float)]), np.append(h, 1.0)
     for method, tolerance in ATTEMPTS:
         result = solve_linear(cost, G, h, bounds, method, tolerance, interrupted)
-        if result is None:  # it is time to stop
+        if result is None:  # stopped
             return None
         if result.status == 0:
             break
@@ -207,7 +212,7 @@ def solve_linear(
     tolerance: float,
     interrupted: Callable[[], bool],
 ) -> OptimizeResult | None:
-    """Minimise cost.x subject to G x <= h and bounds; None where it is time to stop before the solution is there.
+    """Minimise cost.x subject to G x <= h and bounds on x; return None if the stop check is true before the solution.
 
     Parameters
     ----------
@@ -219,7 +224,7 @@ def solve_linear(
     tolerance : float
         Of primal and dual feasibility.
     interrupted : callable
-        Returns whether to stop; a `StopCheck` tells the time that is left, too.
+        Returns whether to stop; a `StopCheck` has a deadline, too, which becomes the time limit.
 
     Returns
     -------
@@ -244,14 +249,14 @@ def solve_linear(
             begun = time.perf_counter()
             limited = {**options, "time_limit": limit}
             result = linprog(cost, G, h, bounds=bounds, method=method, options=limited)
-            # a result before the time limit is final, one that the iteration limit ended included
+            # a result before the time limit is final, also where the iteration limit ended the call
             if result.status != TIME_OR_ITERATIONS or time.perf_counter() - begun < limit:
                 return result
             longest *= FACTOR
         return None
 
-    # The pool's thread is no daemon: one that returned from HiGHS while the interpreter shuts down would abort the
-    # process. NumPy's error state is part of the context.
+    # The thread of the pool is not a daemon: a daemon that returns from HiGHS during the shutdown of the interpreter
+    # aborts the process. The context is copied, as it holds NumPy's error state.
     pool = ThreadPoolExecutor(1, thread_name_prefix="HiGHS")
     try:
         solution = pool.submit(contextvars.copy_context().run, solve_in_slices)
@@ -263,7 +268,7 @@ def solve_linear(
 
 
 def _wait_until_stopped(solution: Future[Any], interrupted: Callable[[], bool]) -> None:
-    """Wait until the solution is there, or until it is time to stop."""
+    """Wait until the future is done or the stop check is true, and in the latter case GRACE seconds more."""
     while not wait([solution], POLL).done:
         if interrupted():
             wait([solution], GRACE)
