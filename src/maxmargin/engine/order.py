@@ -1,4 +1,4 @@
-"""Orders of presentation: random permutations and strides, from one random number each."""
+"""Orders of presentation: random permutations and random strides, each from one or two numbers of a generator."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from .jit import compiled
 
 # Shifts of Marsaglia's xorshift64, whose period is 2^64 - 1.
 LEFT1, RIGHT, LEFT2 = np.uint64(13), np.uint64(7), np.uint64(17)
-HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)  # the upper half of a word, and a mask of the lower one
+HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)  # shift by half a word, and mask of its lower half
 
 
 @compiled()
 def _shuffle(seed, out):
-    """Write a random permutation to out: the inside-out Fisher-Yates shuffle on xorshift numbers."""
+    """Write a random permutation to out, by the inside-out Fisher-Yates shuffle with xorshift64 numbers."""
     x = seed
     for j in range(out.size):
         x ^= x << LEFT1
         x ^= x >> RIGHT
         x ^= x << LEFT2
-        i = ((x & LOW) * np.uint64(j + 1)) >> HALF
+        i = ((x & LOW) * np.uint64(j + 1)) >> HALF  # a random number of 0 .. j
         out[j] = out[i]
         out[i] = np.uint32(j)
 
 
 @compiled()
 def _stride(start, step, out):
-    """Write (start + j step) mod size to out[j]."""
+    """Write (start + j step) mod out.size to out[j]; start and step are less than out.size."""
     k = start
     for j in range(out.size):
         out[j] = np.uint32(k)
@@ -40,7 +40,10 @@ def _stride(start, step, out):
 
 @compiled()
 def _spread(blocks, size, out):
-    """Write the rows of each block in turn; the last block may be shorter."""
+    """Write the rows of the blocks to out, in the order of `blocks`.
+
+    Block b has the rows b size .. (b + 1) size - 1; the block of the largest number may be shorter.
+    """
     n = 0
     for k in range(blocks.size):
         first = np.int64(blocks[k]) * size
@@ -50,17 +53,17 @@ def _spread(blocks, size, out):
 
 
 class Source(Protocol):
-    """A generator of whole numbers."""
+    """A generator of random integers, as `numpy.random.Generator`."""
 
     def integers(self, *bounds: Any, **how: Any) -> Any:
-        """Return random integers, as `Generator.integers`."""
+        """Return random integers, as `numpy.random.Generator.integers` does."""
         ...
 
 
 def shuffled(n: int, rng: Source, block: int = 1) -> np.ndarray:
-    """Return a random permutation of range(n), or of its blocks of `block` neighbours."""
+    """Return a random permutation of range(n); with `block` above 1, of its blocks of so many successive numbers."""
     blocks = np.zeros(-(-n // block), np.uint32)
-    with np.errstate(over="ignore"):  # the generator wraps around, also where it is interpreted
+    with np.errstate(over="ignore"):  # xorshift overflows by design; without compilation NumPy would warn
         _shuffle(np.uint64(rng.integers(1, 2**63)), blocks)
     if block == 1:
         return blocks
@@ -70,7 +73,10 @@ def shuffled(n: int, rng: Source, block: int = 1) -> np.ndarray:
 
 
 def strides(n: int, rng: Source) -> np.ndarray:
-    """Return range(n) from a random start by a random stride: enough for rows that already stand in random order."""
+    """Return the numbers 0 .. n - 1 from a random start by a random stride that has no common divisor with n.
+
+    It is faster than a permutation, and sufficient for rows that already are in random order.
+    """
     out = np.empty(n, np.uint32)
     step = int(rng.integers(1, max(n, 2)))
     while gcd(step, n) != 1:

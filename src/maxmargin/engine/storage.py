@@ -1,6 +1,7 @@
-"""Storage of patterns: how a row is scored and added, dense, sparse, by inner products, or with a constant coordinate.
+"""Storage of patterns, with inner products and addition of rows: dense, CSR, Gram matrix, constant coordinate.
 
-``put`` takes the vector as an argument, so that one row loop serves w and any scratch vector.
+Methods that all storages have are documented in `Dense`. ``put`` takes the vector as an argument, so that one method
+adds a row to w and to any other vector.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from .vectors import ONE, dot, dot_row, dot_sparse, product_sparse
 
 
 def _norm2_of(self, h):
-    """Return |w|^2 at scale one; h is the weight of this storage."""
+    """Return |w|^2 at scale one, without slack coordinates; h is the `Weight` of this storage."""
     return self.vector.norm2()
 
 
 def _is_loaded(self, i):
-    """Return whether row i is in memory, as rows of data always are."""
+    """Return whether row i is in memory, which holds for all rows of data."""
     return True
 
 
@@ -33,7 +34,7 @@ class Dense(NamedTuple):
     norm2_of, is_loaded = _norm2_of, _is_loaded
 
     def dot(self, i):
-        """Return w.x_i at scale one."""
+        """Return w.x_i at scale one, without the factor of the link."""
         return dot_row(self.X, i, self.vector.w)
 
     def put(self, i, c, vector):
@@ -47,13 +48,13 @@ class Dense(NamedTuple):
 
     def copy(self, k, source, i):
         """Make row k a copy of row i of another storage of the same kind."""
-        for j in range(self.X.shape[1]):  # a loop, not a slice: compiled code runs without reference counts
+        for j in range(self.X.shape[1]):  # a slice would make the compiled code count references
             self.X[k, j] = source.X[i, j]
 
 
 @record
 class Sparse(NamedTuple):
-    """Rows of a CSR matrix; unsigned indices."""
+    """Rows of a CSR matrix with sorted, unsigned indices."""
 
     indptr: Any
     indices: Any
@@ -83,16 +84,16 @@ class Sparse(NamedTuple):
 
 @record
 class Gram(NamedTuple):
-    """Inner products of all patterns: the vector holds the score w.x of each, which one look-up reads.
+    """Inner products of all patterns. The vector holds the score w.x of every pattern, so that `dot` reads one entry.
 
-    Rows may be packed; columns are patterns. Rows of K stand in any order, and of a kernel only some are in memory. A
-    constant coordinate rho is the last entry of the vector.
+    The columns of K are patterns; its rows are in any order, and for a kernel only a part of them is in memory. The
+    last entry of the vector is the weight of the constant coordinate rho.
     """
 
     K: Any
-    places: Any  # where the row of each pattern is in K; negative where it is not in memory
-    asked: Any  # which patterns' rows have been added since someone last cleared it
-    rows: Any  # which pattern each row is
+    places: Any  # the row of K of each pattern; negative if it is not in memory
+    asked: Any  # 1 for each pattern whose row has been added since the array was last set to 0
+    rows: Any  # the pattern of each row
     vector: Any
     rho: float
 
@@ -115,7 +116,7 @@ class Gram(NamedTuple):
         return self.places[self.rows[i]] >= 0
 
     def norm2_of(self, h):
-        """Return |w|^2 = sum alpha_g y_g w.x_g; h holds all patterns."""
+        """Return |w|^2 = sum alpha_g y_g w.x_g at scale one; h has all patterns as rows."""
         total = 0.0
         for i in range(self.rows.size):
             total += h.alpha[h.ids[i]] * h.y[i] * self.dot(i)
@@ -127,7 +128,7 @@ class Gram(NamedTuple):
 
 @record
 class Biased(NamedTuple):
-    """Rows of another storage with one more coordinate, rho: the last one of the vector."""
+    """Rows of another storage with one more coordinate, the constant rho; its weight is the vector's last entry."""
 
     base: Any
     vector: Any

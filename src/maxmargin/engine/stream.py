@@ -1,6 +1,7 @@
-"""A weight whose patterns pass by once: no row is kept, and of the dual variables only the sums of each class.
+"""The state of a rule on a stream, where each pattern is presented once.
 
-A pattern's dual variable is 0 when it is presented, so that its score needs no slack coordinate, extended or not.
+No row is stored, and of the dual variables only their sums and sums of squares for each class. A pattern's dual
+variable is 0 when it is presented, so that its score needs no slack coordinate.
 """
 
 from __future__ import annotations
@@ -12,45 +13,48 @@ import numpy as np
 from .jit import compiled, record
 from .state import BIAS, INVERSE, NORM2, NUMBERS, SCALE, Weight
 
-# places in `number`: presentations so far; the last step on a row of no pair
+# indices in `number`: SEEN, presentations so far; LAST_STEP, the last step on a row that was not in the pair, as stored
 SEEN, LAST_STEP = NUMBERS, NUMBERS + 1
 STREAM_NUMBERS = NUMBERS + 2
-SUM, SQUARES = 0, 2  # places in `sums`, negative class first: sum alpha, sum alpha^2, as stored
-SINCE, MASS, BIASES, BASE = range(
-    4
-)  # places in `tally`: see `Mean`; SINCE: presentations before the present weight
-# Factor by which the scale may fall before `Mean` is brought up to date. The mean loses as much of its accuracy: 2^20
-# leaves it 33 of 53 bits, and costs a pass over w only where the scale has fallen by a million.
+SUM, SQUARES = (
+    0,
+    2,
+)  # indices in `sums`: sum alpha, sum alpha^2, as stored; the next index is for the positive class
+# indices in `tally`: SINCE, presentations before the present weight; for the others see `Mean`
+SINCE, MASS, BIASES, BASE = range(4)
+# Factor by which the scale may fall before `Mean` moves its sum to `past`. The mean loses as many digits: 2^20 leaves
+# 33 of 53 bits, and costs a pass over w only where the scale has fallen by a million.
 LOSS = 2.0**20
-NO_ROW = np.uint32(2**32 - 1)
+NO_ROW = np.uint32(2**32 - 1)  # in place of a row index: no row
 
 
 def _after_add(self, h, i, c):
-    """Take account of c y_i x_i, in stored numbers, that has been added to w."""
+    """Update sums after c y_i x_i, in stored numbers, has been added to w; here nothing."""
 
 
 def _before_rescale(self, h):
-    """Take account of w before it is multiplied, and its scale set to one."""
+    """Update sums before w is multiplied by its scale; here nothing."""
 
 
 @record
 class Last(NamedTuple):
-    """No memory of earlier weights."""
+    """The trail of a stream whose only weight is the last one: earlier weights are not stored."""
 
     tally: Any
 
     after_add, before_rescale = _after_add, _before_rescale
 
     def before_step(self, h, seen):
-        """Take account of the present weight, which lasts until now, after `seen` presentations."""
+        """Update sums before a step, with the present weight and the number `seen` of presentations; here nothing."""
 
 
 @record
 class Mean(NamedTuple):
-    """The sum of the weights after every presentation, in time proportional to the updates.
+    """The sum of the weights after every presentation, in time proportional to the number of updates.
 
-    It is MASS w - past, in stored numbers: MASS is the sum of the scales of the presentations since the scale was
-    BASE, and every step c y x enters `past` with the MASS of the time before it. BIASES is the sum of the biases.
+    In stored numbers it is MASS w - past. MASS is the sum of the scales over the presentations since the scale was
+    BASE; a step c y x adds MASS c y x to `past`, as it is no part of the weights before it. BIASES is the sum of the
+    biases.
     """
 
     past: Any
@@ -69,7 +73,7 @@ class Mean(NamedTuple):
         h.space.put(i, self.tally[MASS] * c * h.y[i], self.past)
 
     def before_rescale(self, h):
-        """Move MASS w to `past`."""
+        """Subtract MASS w from `past` and set MASS to 0, so that the sum is -past."""
         mass = self.tally[MASS]
         for j in range(self.past.w.size):
             self.past.w[j] -= mass * h.space.vector.w[j]
@@ -79,11 +83,11 @@ class Mean(NamedTuple):
 
 @record
 class Voters(NamedTuple):
-    """The weights that lasted longest, each with the presentations that it lasted: as many as there are rows."""
+    """The weights that remained unchanged for the most presentations, as many as `weights` has rows."""
 
     weights: Any
     biases: Any
-    votes: Any
+    votes: Any  # the number of presentations during which each weight remained unchanged
     tally: Any
 
     after_add, before_rescale = _after_add, _before_rescale
@@ -112,14 +116,14 @@ class StreamWeight(NamedTuple):
     square: Any  # |y_i x_i|^2, slack coordinate included
     number: Any
     sums: Any
-    plus: Any  # the positive class's part of w
+    plus: Any  # sum alpha_i x_i over the positive class, as stored
     delta2: float  # square of a pattern's slack coordinate
     pair: Any  # the row of each class in a rule's pair, negative class first; NO_ROW where there is none
     pair_duals: Any  # their dual variables, as stored
-    trail: Any
+    trail: Any  # `Last`, `Mean` or `Voters`
 
     def score(self, i):
-        """Return y_i (w.x_i + bias) of a row that comes for the first time."""
+        """Return y_i (w.x_i + bias) of a row that has not been presented before."""
         return self.y[i] * self.scale.to_score(self.space.dot(i))
 
     length2 = Weight.length2
@@ -132,7 +136,7 @@ class StreamWeight(NamedTuple):
     shrink = Weight.shrink
 
     def add(self, i, c):
-        """Add c y_i x_i to w."""
+        """Add c y_i x_i to w, and update the sums of dual variables."""
         c = self.scale.to_stored(c)
         k = 1 if self.y[i] > 0.0 else 0
         self.sums[SUM + k] += c
@@ -148,7 +152,7 @@ class StreamWeight(NamedTuple):
         self.trail.after_add(self, i, c)
 
     def rescale(self, k):
-        """Multiply stored numbers by k; the scale is one then."""
+        """Multiply the stored numbers by k and set the scale to 1."""
         self.trail.before_rescale(self)
         self.space.vector.rescale(k)
         self.plus.rescale(k)
@@ -160,18 +164,21 @@ class StreamWeight(NamedTuple):
         self.number[INVERSE] = 1.0
 
     def partner(self, i):
-        """Return the row of the pair that is of the class of which i is not."""
+        """Return the row of the pair whose class is not that of row i."""
         return self.pair[0 if self.y[i] > 0.0 else 1]
 
     def set_pair(self, i):
-        """Let row i be the pattern of its class in the pair."""
+        """Make row i that of its class in the pair; LAST_STEP is its dual variable."""
         k = 1 if self.y[i] > 0.0 else 0
         self.pair[k] = i
         self.pair_duals[k] = self.number[LAST_STEP]
         self.number[LAST_STEP] = 0.0
 
     def equalise(self, i, j):
-        """Set the bias with which rows i and j of the pair have one score: |w|^2 at the end of a segment."""
+        """Set the bias so that rows i and j of the pair have the same score; set |w|^2 to this score.
+
+        The score is |w|^2 where w is the point of least norm of a segment that ends at the mean of the two patterns.
+        """
         n = self.number
         n[BIAS] = 0.0
         s = self.score(i) + self.scale.to_dual(self.delta2 * self.pair_duals[1 if self.y[i] > 0.0 else 0])
@@ -182,7 +189,7 @@ class StreamWeight(NamedTuple):
 
 @compiled()
 def stream(rule, h, first, last):
-    """Present rows first .. last - 1 once, in this order; return (wrong or undecided rows, updates)."""
+    """Present rows first .. last - 1 once, in this order; return (rows of score at most 0, updates)."""
     mistakes = updates = 0
     seen = h.number[SEEN]
     limit = rule.threshold(h)
@@ -201,7 +208,7 @@ def stream(rule, h, first, last):
 
 @compiled()
 def open_stream(rule, h, order):
-    """Set the first weight of a rule that begins with patterns; the last row of order counts as presented."""
+    """Set the first weight of a rule whose start uses the rows in `order`; the last one counts as presented."""
     h.trail.before_step(h, h.number[SEEN])
     rule.start(h, order)
     h.number[SEEN] += 1.0
@@ -209,6 +216,6 @@ def open_stream(rule, h, order):
 
 @compiled()
 def refresh_norm(h):
-    """Compute |w|^2 anew: running values drift by rounding."""
+    """Compute |w|^2 again, as running values accumulate rounding errors."""
     k = h.number[SCALE]
     h.number[NORM2] = k * k * (h.space.vector.norm2() + h.delta2 * (h.sums[SQUARES] + h.sums[SQUARES + 1]))

@@ -1,4 +1,4 @@
-"""The only hot loops: rows are presented in turn, the rule decides, the weight is updated."""
+"""The compiled loops over rows: each row is presented to the rule, which may update the weight."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from .jit import compiled
 from .state import STEPS, STOPPED, refresh
 
 
-# inlined by Numba into each caller: forceinline, by which LLVM inlines, leaves a compiled function of its own for each
-# signature as well, half as much again to compile
+# inlined by Numba into each caller: with forceinline, by which LLVM inlines, a separate function is compiled for each
+# signature as well, which adds half to the compilation time
 @compiled(inline="always")
 def sweep(rule, h, order, size, scores, moved):
-    """Present the first `size` rows of order in turn; write every score, and list the rows that made a step.
+    """Present the first `size` rows of order in turn; return the number of steps.
 
-    Where a step needs a row of the kernel that is not loaded the sweep stops before it, and the next call goes on
-    there. Return the number of steps.
+    The score of each row is written to `scores`, by its position in order, and the rows that made a step to the
+    beginning of `moved`. If a step needs a kernel row that is not loaded, the sweep stops before it, adds the row to
+    `moved` and counts it; the next call continues there.
     """
     first = steps = 0
     if h.stopped():
         first, steps = resumed(h)
     limit = rule.threshold(h)
-    # unsigned: every signed index would be tested for a negative one
+    # unsigned, as a signed index would be tested for negative values
     for k in range(np.uint64(first), np.uint64(size)):
         i = order[k]
         s = h.score(i)
@@ -29,7 +30,7 @@ def sweep(rule, h, order, size, scores, moved):
         if rule.wrong(h, i, s, limit):
             if not h.is_loaded(i):
                 h.stop_before(k, steps)
-                moved[steps] = i  # whatever its step will be, this row is wrong
+                moved[steps] = i  # this row is wrong, and makes a step when the sweep continues
                 return steps + 1
             rule.step(h, i, s)
             limit = rule.threshold(h)
@@ -40,7 +41,7 @@ def sweep(rule, h, order, size, scores, moved):
 
 @compiled(inline="always")
 def resumed(h):
-    """Return the place where a stopped sweep goes on, and the steps that it has made."""
+    """Return the position in the order at which a stopped sweep continues, and its steps so far; clear the stop."""
     first = max(int(h.number[STOPPED]) - 1, 0)
     h.number[STOPPED] = 0.0
     return first, int(h.number[STEPS])
@@ -48,9 +49,10 @@ def resumed(h):
 
 @compiled()
 def repeat(rule, h, order, scores, moved, passes):
-    """Sweep over the same rows until none makes a step; return (steps of the last sweep, sweeps, steps of all).
+    """Sweep over the same rows until none makes a step, at most `passes` times.
 
-    Sweeps and steps do not count one that has stopped.
+    Return (steps of the last sweep, number of sweeps, steps of all sweeps). A sweep that has stopped counts in the
+    first number only.
     """
     steps = sweeps = made = 0
     while sweeps < passes:
@@ -66,9 +68,10 @@ def repeat(rule, h, order, scores, moved, passes):
 
 @compiled()
 def trace(rule, h, order, scores, moved, iterates):
-    """Sweep the same rows; write their dual variables before and after each sweep, a row of `iterates` each.
+    """Sweep the same rows and write their stored dual variables, before the first and after each sweep, to `iterates`.
 
-    Return (steps of the last sweep, steps of all).
+    `iterates` has one row for each such point and one column for each row of order. Return (steps of the last sweep,
+    steps of all sweeps).
     """
     made = steps = 0
     for n in range(iterates.shape[0]):
@@ -82,9 +85,10 @@ def trace(rule, h, order, scores, moved, iterates):
 
 @compiled()
 def shrinking_sweeps(rule, h, order, size, scores, passes):
-    """Sweep, then again over the rows that made a step, until none does; these are moved to the front of order.
+    """Sweep over the first `size` rows of order, then over those that made a step, and so on, at most `passes` times.
 
-    Return (rows left, rows presented, steps, sweeps), all but those of a sweep that has stopped.
+    Rows that make a step are moved to the beginning of order. Return (rows of the next sweep, rows presented, steps,
+    sweeps), without those of a sweep that has stopped.
     """
     presented = made = sweeps = 0
     while sweeps < passes:
@@ -102,10 +106,10 @@ def shrinking_sweeps(rule, h, order, size, scores, passes):
 
 @compiled()
 def batches(rule, h, order, scores):
-    """Present rows in mini-batches as long as `scores`, the last cut short; all of one are scored at one w.
+    """Present rows in mini-batches of `scores.size` rows, the last one shorter; return the number of steps.
 
-    Where a step needs a row that is not loaded this stops, as a sweep does, and goes on with the same scores. Return
-    the number of steps.
+    All rows of a mini-batch are scored before its first step. If a step needs a row that is not loaded, the function
+    stops, as a sweep does, and the next call continues with the same scores.
     """
     steps = first = begun = 0
     within = h.stopped()
@@ -137,13 +141,13 @@ def batches(rule, h, order, scores):
 
 @compiled()
 def begin(rule, h, order):
-    """Set the first weight of a rule that begins with patterns."""
+    """Set the first weight of a rule whose start uses the rows in `order`."""
     rule.start(h, order)
 
 
 @compiled()
 def weight_from_duals(h, alpha, length):
-    """Set w to the sum that these dual variables make, scaled to this length."""
+    """Add sum alpha_i y_i x_i to w and scale the result to the norm `length`; w and the dual variables are 0 before."""
     for i in range(alpha.size):
         if alpha[i] > 0.0:
             h.add(i, alpha[i])
@@ -155,7 +159,7 @@ def weight_from_duals(h, alpha, length):
 
 @compiled()
 def score_rows(h, order, scores):
-    """Write the score of every row of order at the present w: row i's to scores[i]."""
+    """Write the score of every row i of order at the present w to scores[i]."""
     for k in range(order.size):
         i = order[k]
         scores[i] = h.score(i)
@@ -163,7 +167,7 @@ def score_rows(h, order, scores):
 
 @compiled()
 def objective_gap(h, order, scores, unit):
-    """Return the part of these rows in primal minus dual objective, in units of unit^2, by their scores."""
+    """Return unit^2 times the terms of these rows in the primal minus the dual objective; scores are by position."""
     total = 0.0
     for k in range(order.size):
         i = order[k]
@@ -174,19 +178,23 @@ def objective_gap(h, order, scores, unit):
 
 @compiled()
 def movable_rows(h, scores, low, high, out):
-    """List the rows whose dual variable may still move: not at a bound that a score beyond low or high holds."""
+    """Write the rows whose dual variable can still change to `out`; return their number.
+
+    A row is left out if its dual variable is 0 and its score is at least `high`, or if it is at its cap and the score
+    is at most `low`.
+    """
     count = 0
     for i in range(scores.size):
         a = h.alpha[h.ids[i]]
         s = scores[i]
-        out[count] = i  # written in any case and kept or not: a branch here is seldom predicted
+        out[count] = i  # always written, and overwritten if left out: a branch would often be mispredicted
         count += ((s < high) | (a > 0.0)) & ((s > low) | (a < h.cap[i]))
     return count
 
 
 @compiled()
 def set_duals(h, rows, target):
-    """Set the dual variable of each row to its target, cut at 0 and at its cap."""
+    """Set the dual variable of each row to its target, cut at 0 and at its cap; `target` is by position in `rows`."""
     for k in range(rows.size):
         i = rows[k]
         a = min(max(target[k], 0.0), h.cap_of(i))

@@ -12,16 +12,17 @@ from ...engine.state import Scaled
 from ...problem.problem import Problem
 from ..base import Facts, PerceptronLike, Plan, from_two_on, is_positive, require
 
-# Updates at most that `elapsed` counts one by one: a tenth of a second. Beyond, the bound c sqrt(k) is next to exact.
+# Largest number of updates that `elapsed` counts one by one, in about a tenth of a second. From there on the bound
+# c sqrt(k) is nearly exact.
 EXACTLY = 100_000
 
 
 @record
 class ALMAStep(NamedTuple):
-    """ALMA_p on the scaled patterns y^: y / R, or y divided by its own norm.
+    """The step of ALMA_p on the scaled patterns y^: y / R, or y divided by its own p-norm.
 
-    The paper's step w <- f^-1(f(w) + eta_k y^) is linear in theta = f(w), the link being homogeneous. h.time() counts
-    the updates: k - 1.
+    The paper's step w <- f^-1(f(w) + eta_k y^) is linear in theta = f(w), as the link f is homogeneous. h.time() is the
+    number of updates, k - 1.
     """
 
     gamma: float  # (1 - alpha) B sqrt(p - 1)
@@ -63,7 +64,7 @@ class ALMA(PerceptronLike):
     sqrt(|theta|_p^2 + sum delta_k^2 alpha_k^2).
     Guarantee (B = sqrt(8) / alpha, C = sqrt(2)): with gamma the largest margin of the scaled patterns, at most
     (2 (p - 1) / gamma^2) (2 / alpha - 1)^2 + 8 / alpha - 4 updates; then the margin is at least (1 - alpha) gamma.
-    That holds with a warm start, too: k begins where the proof needs no more than the dual variables give.
+    That holds with a warm start, too: the first k is the largest for which the proof holds with its dual variables.
 
     Parameters
     ----------
@@ -72,8 +73,8 @@ class ALMA(PerceptronLike):
     B, C : float, default=None, sqrt(2)
         Constants of threshold and step; B None is sqrt(8) / alpha.
     normalise : bool, default=False
-        Divide each pattern by its own p-norm, as the original paper does, which is another problem with another
-        optimum: w is then measured on the patterns as they are. Else all are divided by R.
+        Divide each pattern by its own p-norm, as the original paper does. This is another problem with another optimum;
+        the bounds are those of w on the original patterns. Else all patterns are divided by R.
     schedule : {"plain", "active"}, default="plain"
     shuffle : bool, default=True
         Full passes in random order, else in the order of the data.
@@ -94,8 +95,8 @@ class ALMA(PerceptronLike):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        share = is_positive(self.alpha) and self.alpha <= 1.0
-        require(share, "alpha must lie above 0 and be at most 1", self.alpha)
+        in_range = is_positive(self.alpha) and self.alpha <= 1.0
+        require(in_range, "alpha must lie above 0 and be at most 1", self.alpha)
         require(self.B is None or is_positive(self.B), "B must be a positive number or None", self.B)
         require(is_positive(self.C), "C must be a positive number", self.C)
 
@@ -117,13 +118,23 @@ class ALMA(PerceptronLike):
 
 
 def elapsed(total: float, eta: float, growth: float) -> float:
-    """Return the most updates after which the theorem's proof needs no larger sum of dual variables, |theta|_p = 1.
+    """Return the largest number k - 1 of updates with s_k <= total, with which a warm start may begin.
 
-    The proof bounds theta.u from below by s_k times the margin, s_1 = 0, s_k+1 = (s_k + eta / sqrt(k)) /
-    sqrt(1 + growth / k), since |theta + step|^2 <= 1 + growth / k. theta.u is at least the sum of the dual variables
-    times the margin, so that the theorem holds for a run that begins with them and with the k of the same s_k.
-    s_k <= c sqrt(k) from k = m on where this holds at m, c (growth + 1) >= 2 eta, and
+    The proof of the theorem bounds theta.u from below by s_k times the margin, with s_1 = 0 and
+    s_(k+1) = (s_k + eta / sqrt(k)) / sqrt(1 + growth / k), since |theta + step|^2 <= 1 + growth / k. For a warm start
+    with |theta|_p = 1, theta.u is at least the sum of its dual variables times the margin, so that the theorem holds
+    for a run that begins with the k whose s_k is at most this sum. Beyond EXACTLY updates a bound replaces s_k:
+    s_k <= c sqrt(k) for all k >= m if this holds at m, c (growth + 1) >= 2 eta, and
     c^2 ((growth + 1) m + growth) >= 2 c eta m + eta^2.
+
+    Parameters
+    ----------
+    total : float
+        The sum of the dual variables of the warm start.
+    eta : float
+        Rate of the first step, C / sqrt(p - 1).
+    growth : float
+        2 eta gamma + C^2.
     """
     s, k, most = 0.0, 1, int(min(EXACTLY, 100.0 * (growth + 1.0)))
     while k < most:

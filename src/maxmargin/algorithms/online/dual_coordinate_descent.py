@@ -1,4 +1,4 @@
-"""Dual coordinate descent."""
+"""Dual coordinate descent for the hinge, the squared hinge and the hard margin."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..base import Algorithm, Facts, Plan
 
 @record
 class Descend(NamedTuple):
-    """Exact ascent of the dual along one variable: the step of Hsieh et al., for margins of `unit`.
+    """The step of Hsieh et al.: the dual objective is maximised exactly over one variable, for margins of `unit`.
 
-    The slack coordinate of the squared hinge is in the score and in |y_i x_i|^2, which is the paper's Q_ii + D_ii.
+    The slack coordinate of the squared hinge is part of the score and of |y_i x_i|^2, the paper's Q_ii + D_ii.
     """
 
     unit: float
@@ -32,7 +32,7 @@ class Descend(NamedTuple):
         if h.length2(i) > 0.0:
             # alpha_i <- min(max(alpha_i - gradient / Q_ii, 0), U), w <- w + (change) y_i x_i
             h.set_dual(i, min(max(h.dual(i) + (self.unit - s) / h.length2(i), 0.0), cap))
-        else:  # no step changes its score: its cap at once, or, where there is none, any value
+        else:  # the score does not depend on alpha_i: the optimum is its cap or, without a cap, unbounded: any value
             h.set_dual(i, cap if cap < np.inf else self.unit)
 
 
@@ -41,15 +41,15 @@ class DualCoordinateDescent(Algorithm):
     """Dual coordinate descent for the hinge, the squared hinge and the hard margin.
 
     Condition: the projected gradient of the dual along alpha_i is not zero.
-    Update: alpha_i <- clip(alpha_i + (1 - y_i w.x_i) / |x_i|^2, 0, C s_i), w <- w + (change) y_i x_i; squared
-    hinge has no cap, and 1 / (2 C s_i) added to the score (times alpha_i) and to |x_i|^2.
+    Update: alpha_i <- clip(alpha_i + (1 - y_i w.x_i) / |x_i|^2, 0, C s_i), w <- w + (change of alpha_i) y_i x_i. Under
+    the squared hinge there is no cap; alpha_i / (2 C s_i) is added to the score and 1 / (2 C s_i) to |x_i|^2.
     Guarantee: converges linearly to the optimum of a soft problem.
 
     Parameters
     ----------
     schedule : {"gap", "shrinking", "plain", "active"}, default="gap"
         Gap-driven working sets; the shrinking of the paper; full passes; full passes, each followed by passes over
-        those that made a step.
+        the patterns that made a step.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The fixed p-margin Perceptron."""
+"""FMP_p, the fixed p-margin Perceptron, and the common base of FMP and IMA."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..base import Bias, Facts, PerceptronLike, Plan, is_number, is_positive, is
 
 @record
 class FMPStep(NamedTuple):
-    """FMP_p at the margin gamma; slack coordinates are part of w and of its norm N."""
+    """The step of FMP_p at the margin gamma; w and its norm N include slack coordinates, l is the label."""
 
     gamma: float
     eta: float
-    lift: float  # c^2, or 0 where the rule learns no bias
+    lift: float  # c^2, the squared constant of the bias; 0 if the rule learns no bias
 
     def threshold(self, h):
         return self.gamma * h.norm2() ** 0.5
@@ -27,7 +27,7 @@ class FMPStep(NamedTuple):
         return s <= limit
 
     def step(self, h, i, s):
-        # w <- w - eta gamma g, g a subgradient of N; the descent ends at 0
+        # w <- w - eta gamma g, g a subgradient of N; coordinates stop at 0. k: the factor of all scores
         k = h.descend(self.eta * self.gamma)
         # w <- w + eta l x
         h.learn(i, self.eta, k * h.score_without_bias(i, s))
@@ -37,14 +37,14 @@ class FMPStep(NamedTuple):
 
 @dataclass(frozen=True)
 class NormDescent(PerceptronLike):
-    """Common part of FMP and IMA: w goes down its norm, and the bias is learnt with it.
+    """Common base of FMP and IMA: subgradient steps on the norm of w, and a bias that is learnt with w.
 
     Parameters
     ----------
     constant : float, default=None
-        The constant c of the bias, whose step is eta c^2 l: as if it were the weight of one more feature of value c,
-        outside of the norm. None takes the largest Euclidean norm of a pattern, so that the unit in which patterns are
-        measured does not matter; the paper's is 1.
+        The constant c of the bias, whose step is eta c^2 l: that of the weight of one more feature of value c, outside
+        of the norm. None: the largest Euclidean norm of a pattern, with which results do not depend on the unit of the
+        patterns. The paper's is 1.
     """
 
     constant: float | None = None
@@ -62,7 +62,7 @@ class NormDescent(PerceptronLike):
         return None if is_squared(problem) else "norm_power=2"
 
     def at(self, gamma: float, facts: Facts) -> FMPStep:
-        """Return the rule for the margin gamma."""
+        """Return the rule for the margin gamma, in the units of the patterns, with the rate 1."""
         length2 = facts.radius2 if facts.length2 is None else facts.length2
         lift = self.constant**2 if self.constant is not None else (length2 or 1.0)
         return FMPStep(gamma, 1.0, lift if facts.problem.free else 0.0)
@@ -70,26 +70,27 @@ class NormDescent(PerceptronLike):
 
 @dataclass(frozen=True)
 class FMP(NormDescent):
-    """FMP_p: a weight of at least a fixed p-margin, for every p from 1 to inf.
+    """FMP_p: a weight whose p-margin exceeds a fixed one, for every p from 1 to inf.
 
-    Condition: l_k (w.x_k + b) <= gamma |w|_q (not strict: w = 0 is to move). Update: w <- w + l_k x_k - gamma g,
-    b <- b + c^2 l_k, with g.w = |w|_q and |g|_p = 1: g_j = sign(w_j) (|w_j| / |w|_q)^(q-1); at q = 1 the signs, 0 at
-    w_j = 0; at q = inf signs divided by their number, on the largest entries; 0 at w = 0. What -gamma g would carry
-    beyond 0 stays there: at q = 1 single coordinates, at p = 2 the whole.
+    Condition: l_k (w.x_k + b) <= gamma |w|_q (not strict, so that w = 0 makes updates).
+    Update: w <- w + l_k x_k - gamma g, b <- b + c^2 l_k, with g.w = |w|_q and |g|_p = 1:
+    g_j = sign(w_j) (|w_j| / |w|_q)^(q-1); at q = 1 the signs, 0 at w_j = 0; at q = inf signs divided by their number,
+    on the largest entries; 0 at w = 0. A coordinate whose sign -gamma g would change becomes 0; at p = 2 all of them
+    do at once.
     2-norm soft margin: with slack coordinates delta_k v_k and N^2 = |w|_q^2 + sum delta_k^2 v_k^2 for |w|_q^2; g takes
     the factor |w|_q / N, and v <- (1 - gamma / N) v, v_k <- v_k + 1.
     Guarantee: with (u, b*), |u|_q = 1, of a margin gamma* > gamma, and G = max |g|_2 = d^max(0, 1/2 - 1/p), at most
-    ((R_2 + gamma G)^2 + c^2) (|u|_2^2 + b*^2 / c^2) / (gamma* - gamma)^2 updates: (w, b / c) gains at least
-    gamma* - gamma along (u, b* / c) with each, and its square at most the first factor, since g.w = |w|_q cancels what
-    the condition leaves. (c = 0 where there is no bias.)
-    A run that fails is a certificate: after T updates from 0, n_k of them by pattern k,
-    |sum n_k l_k x_k|_p <= T gamma + |w|_p, whose second term grows with sqrt(T) only. At p = 2 w is the sum of its
-    dual variables itself; else these are the n_k.
+    ((R_2 + gamma G)^2 + c^2) (|u|_2^2 + b*^2 / c^2) / (gamma* - gamma)^2 updates: with each update the inner
+    product of (w, b / c) and (u, b* / c) grows by at least gamma* - gamma, and |(w, b / c)|^2 by at most the first
+    factor, since the condition and g.w = |w|_q cancel the other terms. (Without a bias c = 0 and b* / c = 0.)
+    A run without success is a certificate: after T updates from 0, n_k of them by pattern k,
+    |sum n_k l_k x_k|_p <= T gamma + |w|_p, whose second term grows as sqrt(T) only. At p = 2 the dual variables are the
+    coefficients of w; else they are the n_k.
 
     Parameters
     ----------
     gamma : float, default=0
-        The margin to reach, in units of R (the largest p-norm of a pattern). 0 is any separator.
+        The margin to exceed, in units of R (the largest p-norm of a pattern). With 0 any separator is a solution.
     constant : float, default=None
         The constant c; None for the largest Euclidean norm of a pattern, the paper's is 1.
     schedule : {"active", "plain"}, default="active"

@@ -1,4 +1,4 @@
-"""The accuracy delta of ROMMA and PUMMA: the value that certifies a gap, and halving (PUMMA, section 5.2)."""
+"""The accuracy delta of aggressive ROMMA and PUMMA: its default from the tolerance, and halving."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from ..base import Facts, is_number
 
 
 def is_accuracy(delta: Any) -> bool:
-    """Return whether this may be the accuracy; None is chosen from the tolerance."""
+    """Return whether delta is a valid accuracy: None, which is chosen from the tolerance, or a number in (0, 1]."""
     return delta is None or (is_number(delta) and 0.0 < delta <= 1.0)
 
 
 def target(delta: float | None, facts: Facts) -> float:
-    """Return the accuracy with which a pass without updates certifies the gap: the margin is 1 - delta of its bound.
+    """Return delta, or by default the accuracy with which a pass without updates certifies a gap of `facts.tol`.
 
-    Hard margin: the gap is delta. Soft: the objective goes with the inverse square of the extended margin.
+    After such a pass the margin is at least 1 - delta of its upper bound. Hard margin: the gap is delta. Soft margin:
+    the objective is proportional to the inverse square of the extended margin, so that 1 + gap = (1 - delta)^-2.
     """
     if delta is not None:
         return delta
-    gap = 0.9 * facts.tol  # a tenth is left for rounding, of the scores and outwards of the certificate
+    gap = 0.9 * facts.tol  # a tenth is left for the rounding of the scores and of the certificate
     return min(gap if facts.problem.hard else 1.0 - (1.0 + gap) ** -0.5, 1.0)
 
 
 def accuracies(delta: float, halving: bool) -> list[float]:
-    """Return 1, 1/2, 1/4, ... down to delta; or delta alone."""
+    """Return delta or, with `halving`, the powers 1, 1/2, 1/4, ... above delta and then delta (PUMMA, section 5.2)."""
     out, current = [], 1.0
     while halving and current > delta:
         out.append(current)

@@ -10,28 +10,30 @@ from ...problem.problem import Problem
 from ..base import Facts, Plan, is_count, is_number, is_positive, require
 from .fmp import NormDescent
 
-# Updates of a call of FMP without alpha or budget: 6,000, with which small sets reach 0.97 to 0.99 of the optimum, and
-# at least 20 for each pattern, so that each has its turn on large sets.
+# Updates of a call of FMP without alpha or budget: at least FEWEST, with which small sets reach 0.97 to 0.99 of the
+# optimum, and at least EACH for each pattern, so that large sets have updates for all patterns. Larger numbers come
+# nearer to the optimum and take longer.
 FEWEST, EACH = 6000, 20
 
 
 class Increments(NamedTuple):
-    """Settings of the schedule of IMA."""
+    """Settings of the schedule `increments` of IMA."""
 
     accuracy: float | None  # alpha
-    increment: float | None  # None: half of what the bounds leave
+    increment: float | None  # None: gamma is halfway between the margin reached and its upper bound
     budget: int | None  # None: as many updates as the theorem allows
-    growth: float  # R_2^2: an update at gamma = 0 adds at most as much to |w|_2^2
+    growth: float  # R_2^2: an update at gamma = 0 adds at most this to |w|_2^2
     steepness: float  # G = max |g|_2 of subgradients g of |w|_q
     reach2: float  # bound of |u|_2^2 + b*^2 / c^2 at the optimum (u, b*), |u|_q = 1
     lift: float  # c^2
 
     def most(self, gamma: float, eta: float, start2: float) -> float:
-        """Return the updates after which margins of (1 + accuracy / 2) gamma are ruled out.
+        """Return the largest number of updates of a call at gamma if a margin of (1 + accuracy / 2) gamma exists.
 
-        They begin at |(w, b / c)|^2 = start2. With e = accuracy gamma / 2, T updates gain T eta e along the optimum u,
-        and T eta^2 K in squared length: T eta e <= |u| (|start| + sqrt(|start|^2 + T eta^2 K)), so that
-        T <= |u|^2 K / e^2 + 2 |u| |start| / (eta e).
+        The call starts at |(w, b / c)|^2 = start2 with the rate eta. With e = accuracy gamma / 2, T updates increase
+        the inner product with the optimum u by at least T eta e, and the squared length by at most T eta^2 K:
+        T eta e <= |u| (|start| + sqrt(|start|^2 + T eta^2 K)), so that T <= |u|^2 K / e^2 + 2 |u| |start| / (eta e).
+        A budget replaces this number.
         """
         if self.budget is not None:
             return self.budget
@@ -46,17 +48,17 @@ class Increments(NamedTuple):
 class IMA(NormDescent):
     """IMA_p: the largest p-margin, for every p from 1 to inf, by FMP_p at rising margins.
 
-    Iteration: FMP at the margin gamma (see `FMP`), started where the last one ended; when no pattern asks for an
-    update, b moves to the middle between the smallest margins of the classes, both become g, and
-    gamma <- (1 + increment) g / N, N = |w|_q (in the papers the larger of that and of g / N before the move: the same,
-    or less). The first margin is 0.
+    Iteration: FMP at the margin gamma (see `FMP`), started where the last call ended. It succeeds when no pattern
+    satisfies the condition. Then b moves to the middle between the smallest margins of the classes, so that both
+    become g, and gamma <- (1 + increment) g / N, N = |w|_q (in the papers the larger of that and of g / N before the
+    move: the same, or less). The first margin is 0.
     From the third success on eta = sqrt(t_2 / t), t the updates so far, t_2 those at that success.
-    A call fails when its budget of updates is spent; then IMA ends with the last success. Where neither alpha, nor
-    increment, nor budget is given it does not end: gamma lies halfway between the margin reached and the bound that the
-    dual variables prove, and comes down when that bound does; so it goes on until `tol` is certified.
-    2-norm soft margin: that of the patterns with slack coordinates, exactly.
-    Guarantee: with alpha the end is at least a fraction 1 - alpha of the optimum: either it is certified, or the last
-    call made more updates than a margin of (1 + alpha / 2) gamma = (1 + alpha / 2)^2 g / N allows.
+    A call fails when its budget of updates is spent; then IMA ends with the last success. With neither alpha nor
+    increment nor budget a failure does not end it: gamma lies halfway between the margin reached and the upper bound
+    from the dual variables, and decreases with that bound, until `tol` is certified.
+    2-norm soft margin: exactly the hard margin of the patterns with slack coordinates.
+    Guarantee: with alpha the margin at the end is at least 1 - alpha of the optimum: either that is certified, or the
+    last call made more updates than a margin of (1 + alpha / 2) gamma = (1 + alpha / 2)^2 g / N allows.
     An update costs O(d) for p other than 2; at p = 2 the non-zeros of the pattern.
 
     Parameters
@@ -64,11 +66,11 @@ class IMA(NormDescent):
     alpha : float, default=None
         Accuracy, in (0, 1). None: see above.
     increment : float, default=None
-        By how much a margin is raised above the one reached, relatively; the papers take 0.001. None: alpha / 2, or
-        half of what the bounds leave.
+        Relative increase of gamma above the margin reached; the papers take 0.001. None: alpha / 2 or, without alpha
+        and budget, half of the difference of the bounds; with a budget alone 0.001.
     budget : int, default=None
-        Updates in a call of FMP. None: what the theorem allows with alpha; without alpha, but with an increment, 6000
-        and no less than 20 for each pattern; else no limit.
+        Largest number of updates in a call of FMP. None: the number that the theorem allows with alpha; without alpha,
+        but with an increment, the larger of 6000 and 20 for each pattern; else no limit.
     constant : float, default=None
         The constant of the bias; see `FMP`.
     shuffle : bool, default=True
@@ -129,21 +131,21 @@ class IMA(NormDescent):
 
 @dataclass(frozen=True)
 class FlexibleIMA(IMA):
-    """IMA_p with the flexible margin of its authors' code: slack outside of the norm.
+    """IMA_p with the flexible margin of its authors' code: the norm does not include slack coordinates.
 
     Condition: l_k (w.x_k + b) + delta_k^2 v_k <= gamma |w|_q: as in `IMA`, but the norm has no slack coordinates in it.
     Update: as there, with v <- (1 - eta gamma / |w|_q) v, then v_k <- v_k + eta.
-    Guarantee: that it ends, since a call of FMP has a budget. It is not the 2-norm soft margin: w shrinks by more than
-    that asks for, and the margins it reaches prove nothing. Its bounds are those of its (w, b) and of its counts in the
-    problem as it is asked for.
+    Guarantee: it ends, since a call of FMP has a budget. The optimum of the 2-norm soft margin is not its limit: w
+    shrinks by more than in `IMA`, and the margins it reaches are no bounds. The bounds of a fit are those of its (w, b)
+    and of its counts n_k in the problem that is asked for.
 
     Parameters
     ----------
     alpha : float, default=None
-        Only as the increment alpha / 2.
+        With increment=None the increment is alpha / 2; not used otherwise.
     increment : float, default=0.01
     budget : int, default=None
-        Updates in a call of FMP; None: 6000, and no less than 20 for each pattern.
+        Largest number of updates in a call of FMP; None: the larger of 6000 and 20 for each pattern.
     constant : float, default=None
     shuffle : bool, default=True
         Full passes in random order, else in the order of the data.

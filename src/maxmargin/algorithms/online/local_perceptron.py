@@ -1,4 +1,4 @@
-"""The Perceptron with a margin in units of each pattern's own squared length."""
+"""The Perceptron with a threshold in units of each pattern's own squared length."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..base import Facts, PerceptronLike, Plan, is_number, require
 
 @record
 class LearnLocally(NamedTuple):
-    """Update when a.y <= b |y|^2:  a <- a + y."""
+    """The step of the local Perceptron: a <- a + y if a.y <= b |y|^2."""
 
     b: float
 
@@ -27,13 +27,13 @@ class LearnLocally(NamedTuple):
 
 @dataclass(frozen=True)
 class LocalPerceptron(PerceptronLike):
-    """The Perceptron with a threshold in units of each pattern's own squared length: it needs no largest one.
+    """The Perceptron with a threshold in units of each pattern's own squared length, which needs no largest length.
 
     Condition: a.y_k <= b |y_k|^2 (not strict). Update: a <- a + y_k.
-    Guarantee: as of the Perceptron with margin, since |a + y_k|^2 <= |a|^2 + (1 + 2 b) |y_k|^2: at most
-    (1 + 2 b) R^2 / gamma_d^2 updates, then a.y_k > b |y_k|^2 for every pattern. Patterns of one length make it the
-    Perceptron with margin; else long patterns are not the measure of short ones, which matters where every pattern
-    is seen once.
+    Guarantee: as for the Perceptron with margin, since |a + y_k|^2 <= |a|^2 + (1 + 2 b) |y_k|^2: at most
+    (1 + 2 b) R^2 / gamma_d^2 updates, then a.y_k > b |y_k|^2 for every pattern. If all patterns have the same length it
+    is the Perceptron with margin. If not, the threshold of short patterns does not depend on long ones, which matters
+    on a stream, where every pattern is presented once.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Constant and falling rates: CRAMMA, MICRA and the fixed directional margin."""
+"""Algorithms with a unit weight vector, at constant or falling rates: CRAMMA, MICRA, the fixed directional margin."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from ...engine.jit import record
 from ...engine.state import Scaled
 from ..base import Facts, PerceptronLike, Plan, is_number, is_positive, require
 
-SHARE = 0.1  # of the largest rate that the theorem allows: the bound on the updates grows without limit towards it
-# Margin, in units of R, where the Perceptron run found no separator: small enough for most data, and large enough for
-# a rate with which a fit ends.
+# Default rate as a fraction of the largest one that the theorem allows. The bound on the number of updates is infinite
+# at fraction 1; small fractions make slow progress. Chosen on the data sets of docs/regimes.md.
+SHARE = 0.1
+# Margin, in units of R, that is assumed if the Perceptron run finds no separator: small enough for most data, and large
+# enough for a rate with which a fit ends.
 UNKNOWN = 1e-3
 
 
 @record
 class NormalisedStep(NamedTuple):
-    """CRAMMA (zeta = 0), MICRA, and the fixed directional margin (epsilon = 0); u is a unit vector."""
+    """The step of CRAMMA (zeta = 0), MICRA, and the fixed directional margin (epsilon = 0); u is w, with |u| = 1."""
 
     beta: float
     epsilon: float
@@ -54,7 +56,7 @@ class NormalisedStep(NamedTuple):
 
 @dataclass(frozen=True)
 class CRAMMA(PerceptronLike):
-    """CRAMMA^epsilon: a constant effective rate, and a threshold that falls with the number of updates.
+    """CRAMMA^epsilon: a constant effective rate, and a threshold that decreases with the number of updates.
 
     Condition: u.y_k / R <= beta / t^epsilon (not strict), |u| = 1. Update: u <- u + eta y_k / R, divided by its norm;
     t <- t + 1. The first pattern is in u from the start, and t = 1 counts it.
@@ -68,11 +70,12 @@ class CRAMMA(PerceptronLike):
     beta : float, default=2
         Threshold at t = 1, in units of R (the paper's beta / R).
     eta : float, default=None
-        Effective rate. None takes a tenth of what the theorem allows for the margin of a short Perceptron run,
-        or in the extended space for its margin 1 / sqrt(sum 1 / delta_k^2), whichever is larger. Where that run finds
-        no separator, R / 1000 stands for the margin: the theorem then covers margins from about R / 10,000. A
-        stream, which has no such run, needs a rate.
+        Effective rate. None takes a tenth of the largest rate that the theorem allows for a lower bound of the margin:
+        the larger of the margin of a short Perceptron run and, in the extended space, 1 / sqrt(sum 1 / delta_k^2).
+        If there is neither, R / 1000 is used: the theorem then covers margins from about R / 10,000. A stream, which
+        has no such run, needs a rate.
     epsilon : float, default=0.5
+        Exponent of the threshold.
     schedule : {"plain", "active"}, default="plain"
     shuffle : bool, default=True
         Full passes in random order, else in the order of the data.
@@ -104,8 +107,8 @@ class MICRA(CRAMMA):
 
     Condition: u.y_k / R <= beta / t^epsilon (not strict), |u| = 1. Update: u <- u + (eta / t^zeta) y_k / R, divided by
     its norm; t <- t + 1.
-    Guarantee: it always ends if 0 < zeta <= 1. The upper bound from its dual variables is poor for large zeta:
-    early patterns keep their part of u.
+    Guarantee: it always ends if 0 < zeta <= 1. The upper bound from its dual variables is poor for large zeta, since
+    the dual variables of early patterns remain large.
 
     Parameters
     ----------
@@ -114,8 +117,9 @@ class MICRA(CRAMMA):
     eta : float, default=None
         Effective rate at t = 1. None takes the largest that CRAMMA's theorem allows (see `CRAMMA`).
     epsilon : float, default=0.5
+        Exponent of the threshold.
     zeta : float, default=0.5
-        From 0, which is CRAMMA, to 1.
+        Exponent of the rate, from 0, which is CRAMMA, to 1.
     schedule : {"plain", "active"}, default="plain"
     shuffle : bool, default=True
         Full passes in random order, else in the order of the data.
@@ -141,17 +145,18 @@ class MICRA(CRAMMA):
 
 @dataclass(frozen=True)
 class FixedDirectionalMargin(PerceptronLike):
-    """A constant threshold beta: the fixed directional margin of the CRAMMA paper's taxonomy.
+    """The fixed directional margin of the CRAMMA paper's taxonomy: a constant threshold beta.
 
     Condition: u.y_k / R <= beta (not strict), |u| = 1. Update: u <- u + eta y_k / R, divided by its norm.
-    Guarantee: it ends, with a margin above beta R, if beta R < gamma_d and eta is small enough; else never.
+    Guarantee: it ends, with a margin above beta R, if beta R < gamma_d and eta is small enough; if beta R >= gamma_d
+    it never ends.
 
     Parameters
     ----------
     beta : float, default=None
-        The margin to reach, in units of R. None takes nine tenths of that of a short Perceptron run.
+        The margin to reach, in units of R. None takes nine tenths of the margin of a short Perceptron run.
     eta : float, default=None
-        Effective rate. None: as `CRAMMA`.
+        Effective rate. None: as for `CRAMMA`.
     schedule : {"plain", "active"}, default="plain"
     shuffle : bool, default=True
         Full passes in random order, else in the order of the data.
@@ -178,7 +183,7 @@ class FixedDirectionalMargin(PerceptronLike):
 
 
 def check(beta: float, eta: float | None, epsilon: float = 1.0) -> None:
-    """Refuse parameters beyond their ranges."""
+    """Raise ValueError for parameters outside their ranges."""
     require(is_positive(beta), "beta must be a positive number (in units of R)", beta)
     require(eta is None or is_positive(eta), "eta must be a positive number or None", eta)
     require(is_positive(epsilon), "epsilon must be a positive number", epsilon)
@@ -187,12 +192,12 @@ def check(beta: float, eta: float | None, epsilon: float = 1.0) -> None:
 def normalised_plan(
     facts: Facts, beta: float, eta: float | None, epsilon: float, zeta: float = 0.0, share: float = SHARE
 ) -> Plan:
-    """Return the plan; where no rate is given, with this share of the largest one that the theorem allows."""
+    """Return the plan of a rule; if eta is None, its rate is `share` times the largest one that the theorem allows."""
     rate = share * largest_rate(facts) if eta is None else eta
     return Plan(rule=NormalisedStep(beta, epsilon, rate, zeta, facts.R), unit=None)
 
 
 def largest_rate(facts: Facts) -> float:
-    """Return (sqrt(1 + 8 gamma / R) - 1) / 2 of CRAMMA's theorem 1, gamma being a lower bound of the margin."""
+    """Return the rate (sqrt(1 + 8 gamma / R) - 1) / 2 of CRAMMA's theorem 1, with a lower bound gamma of the margin."""
     gamma = facts.floor() or UNKNOWN * facts.R
     return 0.5 * ((1.0 + 8.0 * gamma / facts.R) ** 0.5 - 1.0)

@@ -12,12 +12,14 @@ import numpy as np
 from ...engine.jit import record
 from ..base import Algorithm, Facts, Plan, require
 
-FARTHEST = 1e100  # largest b, whose square float64 holds; C is then so small that I = 1, and every pattern at its cap
+# Largest b, whose square does not overflow in float64. Beyond it C is so small that I = 1 and every pattern is at its
+# cap.
+FARTHEST = 1e100
 
 
 @record
 class Unlearn(NamedTuple):
-    """The MPU rule with multiple updates: m single updates of the presented pattern, as often as they would be made."""
+    """The step of MPU with multiple updates: all successive single updates of the presented pattern at once."""
 
     b: float
     db: float
@@ -35,7 +37,7 @@ class Unlearn(NamedTuple):
             if square > 0.0:
                 # I_k <- min(I_k + floor((b - a.y) / |y|^2) + 1, I)
                 new = min(old + floor((self.b - s) / square) + 1.0, cap)
-            else:  # no step changes its score: its cap at once, or, where there is none, any value
+            else:  # the score does not depend on I_k: its cap at once or, without a cap, any value
                 new = cap if cap < np.inf else 1.0
         else:
             # I_k <- max(I_k - floor((a.y - b - delta_b) / |y|^2) - 1, 0)
@@ -45,11 +47,11 @@ class Unlearn(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """Settings of the two-level schedule: c_bar - 1, and the most epochs on the first-level set and on the second."""
+    """Settings of the schedule `two-level`."""
 
-    near: float
-    first: int
-    second: int
+    near: float  # c_bar - 1: larger values make larger first-level sets
+    first: int  # most epochs on the first-level set
+    second: int  # most epochs on the second-level set
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,9 @@ class MPU(Algorithm):
     """The margin Perceptron with unlearning: hard margin, 1-norm and (by extension) 2-norm soft margin.
 
     Condition: learn if a.y_k <= b and I_k < I; unlearn if a.y_k >= b + delta_b and I_k > 0.
-    Update: a <- a + m y_k, I_k <- I_k + m with m = floor((b - a.y_k) / |y_k|^2) + 1 cut at I - I_k (as often as
-    single updates would be made), and the same downwards. With sample weights the cap is the real number
-    I s_k, and the step that reaches it is cut there.
+    Update: a <- a + m y_k, I_k <- I_k + m with m = floor((b - a.y_k) / |y_k|^2) + 1, at most I - I_k: the number of
+    single updates that would follow one another. Unlearning is the same with m < 0, at least -I_k. With sample weights
+    the cap is the real number I s_k, and the last step is shortened to reach it.
     Guarantee: 1-norm soft margin, w = a / b and C = I / b: (J - J_opt) / J_opt < delta =
     2 (delta_b / b) / (1 - delta_b / b) before the run; hard margin: fraction of the margin above
     1 / (1 + min(delta_b, b + R^2) / b).
@@ -67,14 +69,14 @@ class MPU(Algorithm):
     Parameters
     ----------
     delta : float, default=None
-        Before-run accuracy. None takes a tenth of `tol`, as the paper does (1e-5 for a stop at 1e-4).
+        Accuracy guaranteed before the run. None takes a tenth of `tol`, as the paper does (1e-5 to stop at 1e-4).
     delta_b : float, default=3
-        Width of the zone in which nothing happens, in units of R^2; above 1.
+        Width of the interval above b in which a pattern makes no step, in units of R^2; above 1.
     schedule : {"gap", "two-level", "plain", "active"}, default="gap"
         Gap-driven working sets; the paper's two-level active sets; full passes; full passes, each followed by
-        passes over those that made a step.
+        passes over the patterns that made a step.
     c_bar : float, default=1.01
-        First-level set: patterns with a.y_k <= c_bar b, or in use.
+        The first-level set holds the patterns with a.y_k <= c_bar b or I_k > 0.
     Nep1, Nep2 : int, default=3, 10
         Most epochs on the first-level set and on the second.
 

@@ -15,12 +15,12 @@ from ..base import Algorithm, Bias, Facts, Plan, is_count, require
 
 @record
 class SubgradientStep(NamedTuple):
-    """One iteration of Pegasos (figures 1 and 2 of the paper), lambda = 1 / (C n) and eta_t = 1 / (lambda t).
+    """One iteration of Pegasos (figures 1 and 2 of the paper), with lambda = 1 / (C n) and eta_t = 1 / (lambda t).
 
-    `fade` comes after the rows of a batch have been scored, `confine` after their steps.
+    `fade` is called after the rows of a batch have been scored, `confine` after their steps.
     """
 
-    share: float  # n / k
+    share: float  # n / k, the number of patterns for each pattern of a batch
     radius2: float  # squared radius of the ball onto which w is projected; inf without projection
 
     def threshold(self, h):
@@ -39,7 +39,9 @@ class SubgradientStep(NamedTuple):
         # w <- w + (eta_t / k) y, which is n C s_i / (t k) y
         c = self.share * h.cap_of(i) / h.time()
         if self.radius2 < np.inf:
-            h.learn(i, c, h.score(i))  # w has moved since s
+            h.learn(
+                i, c, h.score(i)
+            )  # the score at the present w: s was computed before the steps of this batch
         else:
             h.add(i, c)
 
@@ -50,7 +52,7 @@ class SubgradientStep(NamedTuple):
 
 
 class MiniBatches(NamedTuple):
-    """Settings of the schedule: rows of a mini-batch, and the largest number of mini-batches."""
+    """Settings of the schedule `mini-batches`: rows of a mini-batch, and the largest number of mini-batches."""
 
     size: int
     most: float
@@ -58,29 +60,29 @@ class MiniBatches(NamedTuple):
 
 @dataclass(frozen=True)
 class Pegasos(Algorithm):
-    """Pegasos: the hinge loss by stochastic subgradients, with steps that fall as 1 / t.
+    """Pegasos: stochastic subgradient descent for the hinge loss, with a rate that decreases as 1 / t.
 
     Condition: w.y_i < 1 for a pattern of the batch A_t, k patterns drawn with replacement, all scored at one w.
     Update: w <- (1 - eta_t lambda) w + (eta_t / k) sum of these y_i with eta_t = 1 / (lambda t) and
-    lambda = 1 / (C n); in terms of caps C s_i, w <- (1 - 1/t) w + sum (n C s_i / (t k)) y_i. Then, if asked for,
-    w <- w min(1, sqrt(sum C s_i) / |w|): the optimum lies in that ball, which is the paper's of radius
+    lambda = 1 / (C n); in terms of caps C s_i, w <- (1 - 1/t) w + sum (n C s_i / (t k)) y_i. With `projection`,
+    then w <- w min(1, sqrt(sum C s_i) / |w|): the optimum lies in that ball, which is the paper's of radius
     1 / sqrt(lambda).
     Guarantee: with F_t(w) = |w|^2 / 2 + (n / k) sum over A_t of C s_i max(0, 1 - w.y_i), whose mean is the
     objective, sum over t <= T of F_t(w_t) - F_t(u) is at most G^2 (1 + ln T) / 2 for every u (with the
-    projection: of the ball); G = 2 n C max(s_i) R, with the projection sqrt(sum C s_i) + n C max(s_i) R. The
-    error falls as 1 / T, on average: it comes near fast, and gets slowly to the end.
+    projection: of the ball); G = 2 n C max(s_i) R, with the projection sqrt(sum C s_i) + n C max(s_i) R. The mean error
+    decreases as ln(T) / T: rough solutions are fast, accurate ones slow.
 
-    A dual variable is the share of draws in which its pattern was wrong, times its cap: an estimate that scatters, is
-    cut at the cap, and makes the lower bound follow more slowly than the upper one. A free intercept is
-    learnt as a constant coordinate (the paper's first way), whose weight is regularised: w then tends to the
-    optimum of that problem, though the bounds are those of the problem asked for.
+    A dual variable is the fraction of draws in which its pattern satisfied the condition, times its cap: a random
+    estimate, cut at the cap, with which the lower bound converges more slowly than the upper one. A free intercept is
+    learnt as the weight of a constant coordinate (the paper's first method), which is regularised: w then converges to
+    the optimum of that problem, but the bounds are those of the problem with the free intercept.
 
     Parameters
     ----------
     k : int, default=1
-        Patterns of a mini-batch.
+        Number of patterns of a mini-batch.
     T : int, default=None
-        Mini-batches after which it ends. None goes on until `tol` or `max_iter`.
+        Number of mini-batches after which it ends. None continues until `tol` or `max_iter`.
     projection : bool, default=False
         Whether w is projected onto the ball of radius sqrt(sum C s_i).
 

@@ -11,7 +11,7 @@ from ..base import Facts, PerceptronLike, Plan, is_number, require
 
 @record
 class Learn(NamedTuple):
-    """Update when a.y <= b:  a <- a + y."""
+    """The step of the Perceptron with margin: a <- a + y if a.y <= b; b is in the units of a.y here."""
 
     b: float
 
@@ -19,7 +19,7 @@ class Learn(NamedTuple):
         return self.b
 
     def wrong(self, h, i, s, limit):
-        return s <= limit  # a.y <= b, not strict: a = 0 is to move
+        return s <= limit  # a.y <= b, not strict, so that a = 0 makes updates
 
     def step(self, h, i, s):
         h.add(i, 1.0)  # a <- a + y
@@ -30,15 +30,15 @@ class Perceptron(PerceptronLike):
     """The Perceptron with margin: hard margin, and 2-norm soft margin by virtual extension.
 
     Condition: a.y_k <= b R^2 (not strict). Update: a <- a + y_k.
-    Guarantee: t <= (R^2 + 2 b R^2) / gamma_d^2 updates, then a margin above gamma_d b / (1 + 2 b): at most
-    half of the largest, though often much more. It ends CONVERGED, with its bounds.
+    Guarantee: at most (R^2 + 2 b R^2) / gamma_d^2 updates, then a margin above gamma_d b / (1 + 2 b). This bound is
+    less than half of the largest margin gamma_d; the margin is often much larger. It ends with the status CONVERGED.
 
     Parameters
     ----------
     b : float, default=1
         Threshold in units of R^2, R being the largest norm of a pattern.
     schedule : {"plain", "active"}, default="plain"
-        Full passes, or the papers' active set.
+        Full passes, or full passes each followed by passes over the patterns that made a step (the papers' active set).
     shuffle : bool, default=True
         Full passes in random order, else in the order of the data.
 

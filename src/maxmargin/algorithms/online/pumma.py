@@ -1,4 +1,4 @@
-"""PUMMA: the margin with a bias that is learnt directly."""
+"""PUMMA_p: the largest p-margin with a bias that is learnt with w, without a constant coordinate."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from .halving import accuracies, is_accuracy, target
 class PairStep(NamedTuple):
     """The step of PUMMA_p in terms of m = f(w) / |w|_q^2; g = f^-1(m), which is m at p = 2, and |m| is the p-norm.
 
-    The pair x+, x- is the last pattern of each class that made an update; the bias makes both constraints tight.
+    The pair x+, x- consists of the last pattern of each class that made an update; the bias makes both constraints
+    tight, so that both have the score |m|^2.
     """
 
     delta: float
 
     def start(self, h, order):
-        # the first pattern, and the first of the other class: m <- (x+ - x-) / 2
+        # the first pattern and the first one of the other class: m <- (x+ - x-) / 2
         i = j = order[0]
         for k in order:
             if h.y[k] != h.y[i] and j == i:
@@ -49,12 +50,12 @@ class PairStep(NamedTuple):
         h.add(j, 0.5 * k)
         h.set_pair(i)
         # b <- -(g.x+ + g.x-) / 2
-        h.equalise(i, j)
+        h.equalise(i, j)  # also sets |m|^2, to the common score
 
 
 @dataclass(frozen=True)
 class PUMMA(PerceptronLike):
-    """PUMMA: a fraction 1 - delta of the largest p-margin for 2 <= p < inf, the intercept learnt with it.
+    """PUMMA: a fraction 1 - delta of the largest p-margin for 2 <= p < inf, with a free intercept.
 
     Condition: l_k (w.x_k + b) < 1 - delta. Update: x_k takes the place of the last updating pattern of its class;
     w becomes the shortest vector with w.x+ + b >= 1, w.x- + b <= -1 and w.f(w_old) >= |w_old|_q^2, f being the link;
@@ -65,13 +66,13 @@ class PUMMA(PerceptronLike):
     Guarantee: at most 4 (p - 1) (R / (delta gamma))^2 updates (the paper prints 2: |x+ - x-| <= 2 R gives 4); at the
     end the margin is at least (1 - delta) / |w|_q, and |m|_p = 1 / |w|_q bounds every margin from above. Soft, with the
     same C for every row: at most (4 (p - 1) R^2 + 2 / C) (|u|_q^2 + C |xi|^2) / delta^2 updates for any (u, xi) that
-    satisfies the constraints, C / 2 being the weight of xi^2 and R the largest norm without own coordinates.
-    p = c ln d: the inf-margin is at least (1 - delta) e^(-1/c) of the largest one.
+    satisfies the constraints, C / 2 being the weight of xi^2 and R the largest norm without slack coordinates.
+    With p = c ln d the inf-margin is at least (1 - delta) e^(-1/c) of the largest one.
 
     Parameters
     ----------
     delta : float, default=None
-        Accuracy, in (0, 1]. None takes the one that certifies `tol`.
+        Accuracy, in (0, 1]. None: the accuracy with which the result certifies `tol`.
     halving : bool, default=True
         Begin with delta = 1, and halve it whenever a full pass makes no update (section 5.2).
     schedule : {"active", "plain"}, default="active"

@@ -15,12 +15,12 @@ from .halving import accuracies, is_accuracy, target
 class RelaxedStep(NamedTuple):
     """The step of ROMMA in terms of m = w / |w|^2, a convex combination of patterns.
 
-    The printed form, w <- c w + d y, divides by |y|^2 |w|^2 - (w.y)^2, which cancels near the optimum; this one divides
-    by |m - y|^2. Its case w <- y / |y|^2 is the end of the segment.
+    The paper's form, w <- c w + d y, divides by |y|^2 |w|^2 - (w.y)^2, which cancels near the optimum; this one divides
+    by |m - y|^2. The paper's case w <- y / |y|^2 is k = 1, the end of the segment.
     """
 
     delta: float
-    on_mistakes: bool  # the plain algorithm; else the aggressive one
+    on_mistakes: bool  # True: update on mistakes only, plain ROMMA; False: aggressive ROMMA
 
     def start(self, h, order):
         # m <- y_1, which is w <- y_1 / |y_1|^2
@@ -31,7 +31,7 @@ class RelaxedStep(NamedTuple):
 
     def wrong(self, h, i, s, limit):
         if self.on_mistakes:
-            # w.y <= 0; m = 0 is the proof that no separator exists
+            # w.y <= 0; m = 0 proves that no separator exists, and stops the updates
             return s <= limit and h.norm2() > 0.0
         # w.y < 1 - delta
         return s < limit
@@ -45,11 +45,11 @@ class RelaxedStep(NamedTuple):
 
 @dataclass(frozen=True)
 class ROMMA(PerceptronLike):
-    """ROMMA: a separator with few mistakes, whose margin is as it comes.
+    """ROMMA: a separator with a bound on the number of mistakes, and no guarantee for its margin.
 
     Condition: w.y_k <= 0. Update: w becomes the shortest vector with w.y_k >= 1 and w.w_old >= |w_old|^2, which is
     m <- the point of the segment [m, y_k] nearest to the origin, m = w / |w|^2.
-    Guarantee: at most R^2 / gamma_d^2 mistakes.
+    Guarantee: at most R^2 / gamma_d^2 mistakes, which are the updates.
 
     Parameters
     ----------
@@ -73,16 +73,16 @@ class ROMMA(PerceptronLike):
 class AggressiveROMMA(PerceptronLike):
     """Aggressive ROMMA: a fraction 1 - delta of the largest directional margin.
 
-    Condition: w.y_k < 1 - delta. Update: as ROMMA.
+    Condition: w.y_k < 1 - delta. Update: as for `ROMMA`.
     Guarantee: at most R^2 / (delta gamma_d)^2 updates; at the end the margin is at least (1 - delta) / |w|, and
     |m| = 1 / |w| bounds every margin from above.
 
     Parameters
     ----------
     delta : float, default=None
-        Accuracy, in (0, 1]. None takes the one that certifies `tol`.
+        Accuracy, in (0, 1]. None: the accuracy with which the result certifies `tol`.
     halving : bool, default=True
-        Begin with delta = 1, and halve it whenever a full pass makes no update (the PUMMA paper's device).
+        Begin with delta = 1, and halve it whenever a full pass makes no update (PUMMA, section 5.2).
     schedule : {"active", "plain"}, default="active"
     shuffle : bool, default=True
         Full passes in random order, else in the order of the data.
