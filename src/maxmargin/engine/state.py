@@ -118,9 +118,8 @@ class NoSlack(NamedTuple):
 
         With the margin m = s / unit this is (unit - s) (cap - a) for m < 1, else (s - unit) a.
         """
-        return max(
-            (unit - s) * (cap - a), (s - unit) * a
-        )  # at most one is positive: the maximum needs no branch
+        # at most one is positive: the maximum needs no branch
+        return max((unit - s) * (cap - a), (s - unit) * a)
 
 
 @record

@@ -16,10 +16,8 @@ from .state import BIAS, INVERSE, NORM2, NUMBERS, SCALE, Weight
 # indices in `number`: SEEN, presentations so far; LAST_STEP, the last step on a row that was not in the pair, as stored
 SEEN, LAST_STEP = NUMBERS, NUMBERS + 1
 STREAM_NUMBERS = NUMBERS + 2
-SUM, SQUARES = (
-    0,
-    2,
-)  # indices in `sums`: sum alpha, sum alpha^2, as stored; the next index is for the positive class
+# indices in `sums`: sum alpha, sum alpha^2, as stored, of the negative class; the next index is for the positive class
+SUM, SQUARES = 0, 2
 # indices in `tally`: SINCE, presentations before the present weight; for the others see `Mean`
 SINCE, MASS, BIASES, BASE = range(4)
 # Factor by which the scale may fall before `Mean` moves its sum to `past`. The mean loses as many digits: 2^20 leaves

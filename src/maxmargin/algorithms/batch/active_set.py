@@ -36,9 +36,8 @@ _linalg: Any = scipy.linalg  # whose annotations are unions of all cases
 # before the last one, since later iterates give better sets. More changes find the optimum from farther away, at the
 # cost of one linear system each.
 CHANGES, START_CHANGES, EARLY_CHANGES = 30, 6, 2
-INSEPARABLE = (
-    1e-6  # a margin (R = 1) below which the classes may be inseparable: interior points are no more accurate
-)
+# A margin (R = 1) below which the classes may be inseparable: interior points are no more accurate.
+INSEPARABLE = 1e-6
 NEAR = 1e-3  # gap from which on the active sets of two successive iterates are compared; above it they rarely agree
 # Gap of the squared hinge at which the error of w, its square root, is rounding: no active set is solved then.
 SOLVED = 1e-20

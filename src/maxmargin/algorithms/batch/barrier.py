@@ -194,9 +194,8 @@ class _Path:
         self.a = 1.0 / problem.q if problem.q < np.inf else 0.0
         between = 0.0 < self.a < 1.0
         self.split = self.a > 0.0  # whether there is an r
-        self.log_r, self.log_t = (
-            (1.0 - self.a, self.a) if between else (0.0, 0.0)
-        )  # weights of log r_j and log t
+        # weights of log r_j and log t
+        self.log_r, self.log_t = (1.0 - self.a, self.a) if between else (0.0, 0.0)
         columns = ([y] if problem.free else []) + ([-np.ones(self.n)] if problem.hard else [])
         self.F = np.column_stack(columns) if columns else np.zeros((self.n, 0))
         self.phi: Callable[[np.ndarray, np.ndarray], Losses] = (

@@ -206,9 +206,8 @@ def iterates(system: System, interrupted: Callable[[], bool] = lambda: False) ->
     # dx / da: 1 for a, -1 for c - a, 0 where there is no cap
     signs = np.stack([np.ones(a.size), -1.0 * capped] if capped.any() else [np.ones(a.size)])
     x = np.stack([a, np.where(capped, system.c - a, 1.0)][: len(signs)])
-    point = Iterate(
-        x, np.abs(signs) * a * u / x, np.zeros(system.regular.size)
-    )  # both products x s of a row are a u
+    # both products x s of a row are a u
+    point = Iterate(x, np.abs(signs) * a * u / x, np.zeros(system.regular.size))
     pairs = np.count_nonzero(signs)
     for _ in range(MAX_STEPS):
         current = _residuals(system, point, signs)
@@ -337,9 +336,8 @@ def _error(qp: Quadratic, current: Residuals) -> tuple[float, bool]:
     products = point.complementarity / (one + abs(float(qp.q @ point.a)))
     slope = float((gradient / qp.lengths).max()) / one
     done = products <= CLOSE and slope < FLAT
-    if (
-        qp.problem.hard
-    ):  # |A'a| bounds the margin; in units of `one`, which may tend to zero, errors would not fall
+    # |A'a| bounds the margin; in units of `one`, which is 0 for inseparable classes, the error would not fall
+    if qp.problem.hard:
         error = float(np.sqrt(w @ w)) + broken + float(gradient.max()) + apart
         return error, done or error < NOTHING
     equations = broken / (1.0 + float(point.a.max())) + apart / (1.0 + float(np.abs(w).max(initial=0.0)))

@@ -48,9 +48,8 @@ FAR = 0.1  # a column is centred if its largest deviation is at most FAR times i
 # Wide rows are centred if their squared deviations from the mean are less than this fraction of their squares: above it
 # centring gains less than a digit.
 SPREAD = 0.1
-BEYOND = (
-    1e20  # a cap above this (R = 1) is replaced by inf: dual variables that float64 resolves are far smaller
-)
+# A cap above this (R = 1) is replaced by inf: dual variables that float64 resolves are far smaller.
+BEYOND = 1e20
 # An eigenvalue of the products of n rows up to RANK n times the largest counts as rounding: the products have errors of
 # about n eps times the largest eigenvalue.
 RANK = 1e-15

@@ -61,9 +61,8 @@ SURER = 100.0  # factor of the first sigma for a start from a round before, whic
 # The proximal-point method is tried from PROXIMAL d^2 rows on: with fewer rows its Newton systems are as large as those
 # of interior points, and more numerous (docs/choice.md).
 PROXIMAL = 0.25
-CONVERGED = (
-    1e-10  # gap up to which the proximal-point method counts as converged; above it interior points follow
-)
+# Gap up to which the proximal-point method counts as converged; above it interior points follow.
+CONVERGED = 1e-10
 # Where no point of all rows has a relative gap below this, the start that the samples predict is yielded as well.
 WORTHLESS = 1.0
 

@@ -39,9 +39,8 @@ class SubgradientStep(NamedTuple):
         # w <- w + (eta_t / k) y, which is n C s_i / (t k) y
         c = self.share * h.cap_of(i) / h.time()
         if self.radius2 < np.inf:
-            h.learn(
-                i, c, h.score(i)
-            )  # the score at the present w: s was computed before the steps of this batch
+            # the score at the present w: s was computed before the steps of this batch
+            h.learn(i, c, h.score(i))
         else:
             h.add(i, c)
 
