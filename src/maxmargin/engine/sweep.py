@@ -54,16 +54,16 @@ def repeat(rule, h, order, scores, moved, passes):
     Return (steps of the last sweep, number of sweeps, steps of all sweeps). A sweep that has stopped counts in the
     first number only.
     """
-    steps = sweeps = made = 0
+    steps = sweeps = total = 0
     while sweeps < passes:
         steps = sweep(rule, h, order, order.size, scores, moved)
         if h.stopped():
             break
-        made += steps
+        total += steps
         sweeps += 1
         if steps == 0:
             break
-    return steps, sweeps, made
+    return steps, sweeps, total
 
 
 @compiled()
@@ -73,14 +73,14 @@ def trace(rule, h, order, scores, moved, iterates):
     `iterates` has one row for each such point and one column for each row of order. Return (steps of the last sweep,
     steps of all sweeps).
     """
-    made = steps = 0
+    total = steps = 0
     for n in range(iterates.shape[0]):
         if n > 0:
             steps = sweep(rule, h, order, order.size, scores, moved)
-            made += steps
+            total += steps
         for k in range(order.size):
             iterates[n, k] = h.alpha[h.ids[order[k]]]
-    return steps, made
+    return steps, total
 
 
 @compiled()
@@ -90,18 +90,18 @@ def shrinking_sweeps(rule, h, order, size, scores, passes):
     Rows that make a step are moved to the beginning of order. Return (rows of the next sweep, rows presented, steps,
     sweeps), without those of a sweep that has stopped.
     """
-    presented = made = sweeps = 0
+    presented = total = sweeps = 0
     while sweeps < passes:
         steps = sweep(rule, h, order, size, scores, order)
         if h.stopped():
             break
         presented += size
-        made += steps
+        total += steps
         sweeps += 1
         size = steps
         if size == 0:
             break
-    return size, presented, made, sweeps
+    return size, presented, total, sweeps
 
 
 @compiled()

@@ -343,9 +343,9 @@ class _Local:
         self.path, self.state, self.tau = path, state, tau
         a, self.W = path.a, path.bounds(state)
         x = state.w / self.W
-        e, o = x * x, (1.0 - np.abs(x)) * (1.0 + np.abs(x))
+        e, o = x * x, (1.0 - np.abs(x)) * (1.0 + np.abs(x))  # x^2 and 1 - x^2
         self.x, self.e, self.o = x, e, o
-        self.room = state.t - float(state.r.sum())
+        self.room = state.t - float(state.r.sum())  # the slack of sum r_j <= t
         self.losses = path.phi(path.margins(state), tau * path.costs)
         self.slope_w = 2.0 * x / o + self.W * (path.A.T @ self.losses.slope)
         self.slope_f = path.F.T @ self.losses.slope
@@ -381,20 +381,20 @@ class _Local:
         right, t_side = -self.slope_w, -self.slope_t
         borders, diagonal, sides = [], [], []
         # second derivatives, relative: of r and r (rr), w and r (wr), r and t, t and t, w and t; ur, ut: derivatives of
-        # -log(t - sum r) in r and t; gone: the step of r for u = 0 and v = 0
-        rr = wr = rt = ur = gone = np.zeros(0)
+        # -log(t - sum r) in r and t; dr_alone: the step of r for u = 0 and v = 0
+        rr = wr = rt = ur = dr_alone = np.zeros(0)
         ut = tz = 0.0
         if path.split:
             rr = 2.0 * a * (1.0 + (2.0 * a - 1.0) * e) / o**2 + path.log_r
             wr, rt = -4.0 * a * x / o**2, 4.0 * a * (1.0 - a) * e / o**2
             ur, ut = state.r / self.room, -state.t / self.room if soft else 0.0
             curvature = (4.0 * a * (1.0 - (2.0 * a - 1.0) * e) / o**3 + path.log_r * curvature) / rr
-            gone = -self.slope_r / rr
-            right, t_side = right - wr * gone, t_side - float(rt @ gone)
+            dr_alone = -self.slope_r / rr
+            right, t_side = right - wr * dr_alone, t_side - float(rt @ dr_alone)
             tz = ut - float((rt / rr) @ ur)
             borders.append(-wr * ur / rr)
             diagonal.append(-1.0 - float(ur @ (ur / rr)))
-            sides.append(-float(ur @ gone))
+            sides.append(-float(ur @ dr_alone))
         if soft:
             t, power = state.t, path.problem.power
             tt = (2.0 - 2.0 * a) * (1.0 + (1.0 - 2.0 * a) * e) / o**2 + path.log_t
@@ -437,6 +437,6 @@ class _Local:
         dt = float(z[k - 1]) if soft else 0.0
         dr = state.r
         if path.split:
-            dr = state.r * (gone - (wr * u + rt * dt + ur * z[0]) / rr)
+            dr = state.r * (dr_alone - (wr * u + rt * dt + ur * z[0]) / rr)
         step = State(self.W * u, dr, state.t * dt, z[k:])
         return step, path.A @ step.w + path.F @ step.f

@@ -45,25 +45,27 @@ ROUNDING = 1e-13  # relative to the largest height: a difference of a plane and 
 class CuttingPlane(Algorithm):
     """Cutting planes for the hinge loss: the one-slack form of SVMperf, and OCAS.
 
-    Model: R(w) = sum C s_i max(0, 1 - w.y_i) is at least h_p - g_p.w for every plane p, h_p = sum of the C s_i of
-    the rows that were wrong where it was taken, g_p = sum of their C s_i y_i; and at least 0.
-    Iteration: w is where 1/2 |w|^2 + the largest plane is least (its dual has one variable a plane), and a plane
-    is taken there (SVMperf); or the best point w_b moves to where the objective is least on the line from it
-    through w, and the plane is taken at (1 - mu) w_b + mu w (OCAS), which makes the objective fall in every turn.
-    Guarantee: the objective is known to C n eps after at most log2(1 / (4 R^2 C n)) + 16 R^2 C n / eps planes
-    (whole numbers, n counting weights; SVMperf), however many rows there are. With a free intercept R is least over
-    b, planes are balanced between the classes, and the same holds.
+    Model: R(w) = sum C s_i max(0, 1 - w.y_i) is at least 0 and at least h_p - g_p.w for every plane p, with
+    h_p = sum of C s_i and g_p = sum of C s_i y_i over the rows whose margin was below 1 where the plane touches R.
+    Iteration: w minimises 1/2 |w|^2 + the maximum of the planes (the dual has one variable for each plane), and the
+    next plane touches R at w (SVMperf); or the best point w_b moves to the minimum of the objective on the line from
+    w_b through w, and the next plane touches R at (1 - mu) w_b + mu w (OCAS), with which the objective falls in every
+    iteration.
+    Guarantee: the bounds of the objective differ by at most C n eps after at most
+    log2(1 / (4 R^2 C n)) + 16 R^2 C n / eps planes (each term rounded to a whole number, n being the sum of the sample
+    weights; SVMperf), whatever the number of rows. With a free intercept R is minimised over b, planes are balanced
+    between the classes, and the same holds.
 
     Parameters
     ----------
     variant : {"ocas", "svmperf"}, default="ocas"
     eps : float, default=None
-        End when the bounds on the objective, divided by C n, are this close: SVMperf's violation of the slack. None
-        goes on until `tol`.
+        End when the difference of the bounds on the objective, divided by C n, is at most eps, which is SVMperf's
+        violation of the slack. None continues until `tol`.
     mu : float, default=0.1
         OCAS: the plane is taken at this fraction of the way from the best point to the model's minimiser.
     idle : int, default=50
-        Turns after which a plane without weight is dropped.
+        Iterations after which a plane of dual variable 0 is dropped.
 
     References
     ----------

@@ -182,7 +182,7 @@ class Residuals:
     gradient : ndarray of shape (n,)
         Residual of the Lagrangian's gradient, B z + D a - q - u + v.
     apart : ndarray of shape (size,)
-        Residuals of w = A'a and of E a = e.
+        Residuals R z - B'a + e of w = A'a and of E a = e.
     """
 
     point: Iterate

@@ -258,8 +258,8 @@ class SharedRows:
             found = _products(self.X, interrupted)
             total = np.trace(found)
             # sum |x_i - mean|^2 = trace - n mean(X X'); "not >=" also holds for nan, when squares overflow
-            lost = not total - self.n * found.mean() >= SPREAD * total
-            if self.problem.free and lost:
+            cancels = not total - self.n * found.mean() >= SPREAD * total
+            if self.problem.free and cancels:
                 self._centre()
                 found = _products(self.X, interrupted) if self.shift.any() else found
             self._products = found
