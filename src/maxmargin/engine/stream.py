@@ -55,7 +55,7 @@ class Mean(NamedTuple):
     biases.
     """
 
-    past: Any
+    past: Any  # an `EuclideanVector`
     tally: Any
 
     def before_step(self, h, seen):
@@ -83,7 +83,7 @@ class Mean(NamedTuple):
 class Voters(NamedTuple):
     """The weights that remained unchanged for the most presentations, as many as `weights` has rows."""
 
-    weights: Any
+    weights: Any  # an array with a row for each weight
     biases: Any
     votes: Any  # the number of presentations during which each weight remained unchanged
     tally: Any

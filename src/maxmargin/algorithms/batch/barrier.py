@@ -388,6 +388,7 @@ class _Local:
             rr = 2.0 * a * (1.0 + (2.0 * a - 1.0) * e) / o**2 + path.log_r
             wr, rt = -4.0 * a * x / o**2, 4.0 * a * (1.0 - a) * e / o**2
             ur, ut = state.r / self.room, -state.t / self.room if soft else 0.0
+            # Schur complements by r: (curvature rr - wr^2) / rr, in a form without cancellation; wt and tt below alike
             curvature = (4.0 * a * (1.0 - (2.0 * a - 1.0) * e) / o**3 + path.log_r * curvature) / rr
             dr_alone = -self.slope_r / rr
             right, t_side = right - wr * dr_alone, t_side - float(rt @ dr_alone)

@@ -3,10 +3,11 @@
     minimise 1/2 a'(A A' + D) a - q'a   subject to   E a = e,  0 <= a <= c
 
 with rows y_i x_i in A, the constant coordinate included. They are divided by a unit of length, the `scale`: the root
-mean square of their lengths or, where a few rows are far longer than the others, the length of a typical row. And
+mean square of their lengths or, where a few rows are far longer than the others, the length of a typical row.
+The other arrays are
 
-* soft, free intercept      q = 1, E = y', e = 0;      otherwise no equation;
-* hard margin               q = 0, E = 1', e = 1;      free intercept: half in each class.
+* soft margin      q = 1; with a free intercept E = y', e = 0, otherwise there is no equation;
+* hard margin      q = 0, E = 1', e = 1; with a free intercept two equations: a sum of 1/2 in each class.
 
 For the hard margin A'a is the point nearest to 0 of the convex hull of the rows; with a free intercept, half of the
 difference of the nearest points of the hulls of the two classes. It exists whether or not the classes are separable.
@@ -42,7 +43,7 @@ MULTIPLICATIONS = 2e8
 # Number of columns up to which rows are never wide: systems in the columns are more accurate, and no slower then.
 MAX_NARROW = 100
 # Pivot of each row, relative to the largest, from which on a basis is computed by a Cholesky factor of the products,
-# which has half of the digits; below it an orthogonal factor is computed, which costs several times as much.
+# which has half of the digits; below it an orthogonal factor is computed, which costs more.
 INDEPENDENT = 1e-4
 FAR = 0.1  # a column is centred if its largest deviation is at most FAR times its largest entry: a digit is gained
 # Wide rows are centred if their squared deviations from the mean are less than this fraction of their squares: above it
