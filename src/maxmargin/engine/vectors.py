@@ -99,9 +99,7 @@ class PNormVector(NamedTuple):
 
     w: Any
     theta: Any
-    power_sum: (
-        Any  # SUM, sum |theta_j|^p; its largest value PEAK and the number of MOVES since it was last computed
-    )
+    power_sum: Any  # SUM: sum |theta_j|^p; PEAK: its largest value; MOVES: moves since it was last computed
     scratch: Any  # a ScratchVector
     p: float
 
