@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.numerics.norms import link, link_jacobian, norm
+from maxmargin.numerics.norms import norm
 from maxmargin.problem.problem import dual_exponent
 
 from . import record
@@ -25,6 +25,18 @@ runs of the algorithm; an iteration fails where it has not met both equations to
 column is the search in this library, Newton's steps within a bracket on the segment, which solves every one: its
 largest number of steps. Random signs are the data of Figure 3.
 """
+
+
+def link(x: np.ndarray, r: float) -> np.ndarray:
+    """Return the gradient of 1/2 |x|_r^2 for 1 < r < inf: sign(x_j) |x_j|^(r-1) / |x|_r^(r-2); 0 at 0."""
+    size = norm(x, r)
+    return size * np.sign(x) * (np.abs(x) / (size or 1.0)) ** (r - 1.0)
+
+
+def link_jacobian(x: np.ndarray, r: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return the Jacobian of the link, for r >= 2, as (diagonal, g, c): diag(diagonal) - c g g'."""
+    u = np.abs(x) / norm(x, r)
+    return (r - 1.0) * u ** (r - 2.0), np.sign(x) * u ** (r - 1.0), r - 2.0
 
 
 class Subproblem(NamedTuple):

@@ -63,7 +63,8 @@ class DisjointEquations:
         self._E, squares = E, (E * E).sum(axis=1)
         self._squares = np.where(squares > 0.0, squares, 1.0)
         self._normals = E[squares > 0.0] / np.sqrt(squares[squares > 0.0, None])
-        self._axes = np.abs(self._normals).argmax(axis=1)
+        # without unknowns no row has a reflection, and argmax raises
+        self._axes = np.abs(self._normals).argmax(axis=1) if self._normals.size else np.zeros(0, int)
         # unit row r and its largest coordinate j: the reflection I - 2 v v' with v = (r + sign(r_j) e_j) / |.|
         places = np.arange(self._axes.size), self._axes
         self._normals[places] += np.where(self._normals[places] < 0.0, -1.0, 1.0)
