@@ -177,9 +177,15 @@ class SemismoothNewton:
         slacks(self.rows.scores(self.z), self.y, 0.0, self.slack)
 
     def go_to(self, z: np.ndarray) -> None:
-        """Begin an iteration at z: compute slacks, shares, gradient and gap, in one pass over dense rows."""
+        """Begin an iteration at z: compute slacks, shares, gradient and gap, in one pass over large dense rows."""
         self.z[:], self._begins, self._frozen = z, False, False
-        if sp.issparse(self.rows.X):
+        if (
+            self._small is not None
+        ):  # whose evaluation is compiled already: another would be compiled on first use
+            self.set_slack()
+            self.begin()
+            self.advance(0)
+        elif sp.issparse(self.rows.X):
             self.set_slack()
             self.evaluate()
         else:
