@@ -196,7 +196,14 @@ class Run(State):
             w, b = w[:-1], self.problem.rho * float(w[-1])
         self.best.update_primal(Primal(w, b), upper)
 
-    def evaluate(self, w: np.ndarray, b: float, alpha: np.ndarray) -> None:
+    def evaluate(
+        self,
+        w: np.ndarray,
+        b: float,
+        alpha: np.ndarray,
+        z: np.ndarray | None = None,
+        v: np.ndarray | None = None,
+    ) -> None:
         """Compute the bounds of a primal and a dual point, in any norm, and keep each point whose bound is better.
 
         Parameters
@@ -205,21 +212,30 @@ class Run(State):
         b : float
         alpha : ndarray of shape (n,), non-negative
             In the units of the task.
+        z, v : ndarray of shape (n,), ndarray of shape (d,) or (d + 1,), default=None
+            w.x_i of every row, and sum alpha_i y_i x_i with the constant coordinate, where they are known.
         """
         problem = self.problem
-        alpha, proved, size = dual_point(self.task, alpha)
+        alpha, proved, size = dual_point(self.task, alpha, v)
         length = norm(problem.weights(w, b), problem.q)
         if not self._fixed_unit and size > 0.0 and length > 0.0:
             # the rule does not fix the length of w: set it to the length of the dual point's w
-            w, b = w * (size / length), b * (size / length)
-        w, b, attained = primal_point(self.task, w, b)
+            ratio = size / length
+            w, b, z = w * ratio, b * ratio, None if z is None else z * ratio
+        w, b, attained = primal_point(self.task, w, b, z)
         self.best.update_primal(Primal(w, b), attained)
         self.best.update_dual(alpha, proved)
 
     def _bounds(self) -> None:
+        """Evaluate the engine's w and dual variables by the scores of its last pass: y_i (w.x_i + b) and the slack."""
+        h, unit = self.h, self.unit
         w, b = self._point()
-        alpha = np.asarray(self.h.scale.to_dual(self.h.alpha))
-        self.evaluate(w / self.unit, b / self.unit, alpha / self.unit)
+        own = h.slack.extended_score(0.0, h.ids, h.scale)
+        z = self.y * (self.scores - own) - b
+        alpha = np.asarray(h.scale.to_dual(h.alpha))
+        combination = self.problem.p == 2 and h.space.vector.is_combination()
+        v = h.space.vector.w / unit if combination else None
+        self.evaluate(w / unit, b / unit, alpha / unit, z / unit, v)
 
     def _length2(self) -> float:
         return float(self.h.space.vector.norm2())

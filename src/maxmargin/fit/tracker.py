@@ -231,15 +231,22 @@ def best_primal(
     return (1.0 / smallest, b / smallest, bound) if smallest > 0.0 else (1.0, b, bound)
 
 
-def primal_point(task: Task, w: np.ndarray, b: float) -> tuple[np.ndarray, float, float]:
-    """Return w and b at the best multiple and intercept, and their margin or objective, in any norm (`best_primal`)."""
-    problem, z = task.problem, Plain.scores(task.patterns.X, w)
+def primal_point(
+    task: Task, w: np.ndarray, b: float, z: np.ndarray | None = None
+) -> tuple[np.ndarray, float, float]:
+    """Return w and b at the best multiple and intercept, and their margin or objective, in any norm (`best_primal`).
+
+    z is w.x_i of every row, of shape (n,), if it is known: without it, it costs a product with the rows.
+    """
+    problem = task.problem
+    if z is None:
+        z = Plain.scores(task.patterns.X, w)
     length = norm(problem.weights(w, b), problem.q)
     t, b, bound = best_primal(problem, task.y, task.weights, z, b, length)
     return t * w, b, bound
 
 
-def dual_point(task: Task, alpha: np.ndarray) -> tuple[np.ndarray, float, float]:
+def dual_point(task: Task, alpha: np.ndarray, v: np.ndarray | None = None) -> tuple[np.ndarray, float, float]:
     """Make dual variables feasible, and return them with their bound.
 
     They are clipped at their caps, balanced for a free intercept, and multiplied by the factor with the best bound.
@@ -248,6 +255,9 @@ def dual_point(task: Task, alpha: np.ndarray) -> tuple[np.ndarray, float, float]
     ----------
     task : Task
     alpha : ndarray of shape (n,), non-negative
+    v : ndarray of shape (d,) or (d + 1,), default=None
+        sum alpha_i y_i x_i with the constant coordinate, if it is known. It is computed, by a product with the rows,
+        if it is not given, and if clipping or balancing changes the dual variables.
 
     Returns
     -------
@@ -260,21 +270,25 @@ def dual_point(task: Task, alpha: np.ndarray) -> tuple[np.ndarray, float, float]
     """
     problem, y = task.problem, task.y
     nothing = np.inf if problem.hard else -np.inf
-    caps = problem.caps(task.weights)
+    caps, divisor = problem.caps(task.weights), 1.0
     if problem.hard or np.isinf(caps).all():
-        alpha = alpha / (float(alpha.max(initial=0.0)) or 1.0)  # only proportions count
-    balanced = np.minimum(alpha, caps)
+        divisor = float(alpha.max(initial=0.0)) or 1.0  # only proportions count
+    alpha = alpha / divisor
+    feasible = np.minimum(alpha, caps)
     if problem.free:
-        balanced = problem.balanced(y, balanced)
-    if balanced is None or not balanced.any():
+        feasible = problem.balanced(y, feasible)
+    if feasible is None or not feasible.any():
         return alpha, nothing, 0.0
-    v = Plain.combine(task.patterns.X, balanced * y)
-    if problem.rho:
-        v = np.append(v, problem.rho * float(balanced @ y))
-    size, total = norm(v, problem.p), float(balanced.sum())
+    if v is not None and np.array_equal(feasible, alpha):
+        v = v / divisor
+    else:
+        v = Plain.combine(task.patterns.X, feasible * y)
+        if problem.rho:
+            v = np.append(v, problem.rho * float(feasible @ y))
+    size, total = norm(v, problem.p), float(feasible.sum())
     if problem.hard:
-        return balanced / total, size / total, size / total
-    t = problem.multiple(balanced, size * size, task.weights)
-    balanced *= t
-    np.minimum(balanced, caps, out=balanced)
-    return balanced, problem.dual(t * size * (t * size), balanced, task.weights), t * size
+        return feasible / total, size / total, size / total
+    t = problem.multiple(feasible, size * size, task.weights)
+    feasible *= t
+    np.minimum(feasible, caps, out=feasible)
+    return feasible, problem.dual(t * size * (t * size), feasible, task.weights), t * size
