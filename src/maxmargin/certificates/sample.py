@@ -105,20 +105,20 @@ class Sample:
         Where these sums overflow, the factors projection_i and 1 + s_i are divided by their largest absolute values.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            checksum, scale = self._sums_of_projections()
+            projections, factors = self.projections, 1.0 + self.weights
+            checksum, scale = self._sums_of_projections(projections, factors)
             if not math.isfinite(scale):
-                unit, weight = np.abs(self.projections).max(), 1.0 + self.weights.max()
-                checksum, scale = self._sums_of_projections(unit, weight)
+                projections, factors = projections / np.abs(projections).max(), factors / factors.max()
+                checksum, scale = self._sums_of_projections(projections, factors)
         features = self.X.shape[1] if self.columns is None else self.columns.count
         positives = int(np.count_nonzero(self.y > 0))
         return Fingerprint(self.y.size, features, positives, checksum, scale)
 
-    def _sums_of_projections(self, unit: float = 1.0, weight: float = 1.0) -> tuple[float, float]:
-        """Return both sums of the fingerprint; projections are divided by `unit`, 1 + s_i by `weight`."""
+    def _sums_of_projections(self, projections: np.ndarray, factors: np.ndarray) -> tuple[float, float]:
+        """Return the sum of projection_i factor_i (3 + y_i), and the sum of its absolute values."""
         checksum = scale = 0.0
         for rows in parts(self.y.size):
-            projections = self.projections[rows] / unit
-            factors = (1.0 + self.weights[rows]) / weight * (3.0 + self.y[rows])
-            checksum += float(projections @ factors)
-            scale += float(np.abs(projections) @ factors)
+            weighted = factors[rows] * (3.0 + self.y[rows])
+            checksum += float(projections[rows] @ weighted)
+            scale += float(np.abs(projections[rows]) @ weighted)
         return checksum, scale

@@ -271,18 +271,12 @@ class RowAttempt(Attempt):
         return stopped
 
     def report(self) -> None:
-        """Certify or evaluate the candidate of the solver, if it has one; then count and report the round.
-
-        A candidate whose certified gap is at most `tol` replaces the best points; another one is evaluated.
-        """
-        run, tol = self.run, self.stopping.tol
+        """Certify the candidate of the solver, if it has one, and adopt it; then count and report the round."""
+        run = self.run
         if run.candidate is not None:
             (w, b, alpha), run.candidate = run.candidate, None
-            certificate = self.certifier.certify_and_keep(Point(w, b, alpha), tol)
-            if certificate.gap <= NEARLY * tol:
-                run.best.adopt(Primal(w, b), alpha, certificate.lower, certificate.upper, 0.0)
-            else:
-                run.evaluate(w, b, alpha)
+            certificate = self.certifier.certify_and_keep(Point(w, b, alpha), self.stopping.tol)
+            run.best.adopt(Primal(w, b), alpha, certificate.lower, certificate.upper, 0.0)
         super().report()
 
     def _report(self, name: str, reason: str) -> None:

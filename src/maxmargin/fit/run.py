@@ -230,11 +230,9 @@ class Run(State):
         """Evaluate the engine's w and dual variables by the scores of its last pass: y_i (w.x_i + b) and the slack."""
         h, unit = self.h, self.unit
         w, b = self._point()
-        own = h.slack.extended_score(0.0, h.ids, h.scale)
-        z = self.y * (self.scores - own) - b
+        z = self.y * (self.scores - h.slack.extended_score(0.0, h.ids, h.scale)) - b
         alpha = np.asarray(h.scale.to_dual(h.alpha))
-        combination = self.problem.p == 2 and h.space.vector.is_combination()
-        v = h.space.vector.w / unit if combination else None
+        v = h.space.vector.w / unit if self.problem.p == 2 and h.space.vector.is_combination() else None
         self.evaluate(w / unit, b / unit, alpha / unit, z / unit, v)
 
     def _length2(self) -> float:

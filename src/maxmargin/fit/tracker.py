@@ -273,7 +273,7 @@ def dual_point(task: Task, alpha: np.ndarray, v: np.ndarray | None = None) -> tu
     caps, divisor = problem.caps(task.weights), 1.0
     if problem.hard or np.isinf(caps).all():
         divisor = float(alpha.max(initial=0.0)) or 1.0  # only proportions count
-    alpha = alpha / divisor
+        alpha = alpha / divisor
     feasible = np.minimum(alpha, caps)
     if problem.free:
         feasible = problem.balanced(y, feasible)

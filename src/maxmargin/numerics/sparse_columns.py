@@ -16,6 +16,9 @@ import scipy.sparse as sp
 # Share of the columns that must have entries for all columns to be kept: dropping fewer than half of them saves less
 # than half of the memory, which the copy of the column indices takes back.
 KEPT = 0.5
+# Entries whose columns are marked between two counts of the columns marked: the pass ends once these are enough. A
+# smaller block ends sooner, a larger one counts less often.
+BLOCK = 1 << 16
 # Numbers of a dense copy that is made whatever the share of entries is: 2^21 float64 take 16 MiB, of which a solver
 # makes up to seven, together less than the libraries themselves take. Every problem of the exact step that is not wide
 # has fewer than 2^20 (`fit.exact.is_small`), so that only wide rows need a sparse path there.
@@ -82,7 +85,10 @@ def without_empty_columns(X: Any, coef: np.ndarray | None = None) -> tuple[Any, 
         places = np.unique(X.indices)
     else:
         seen = np.zeros(d, bool)
-        seen[X.indices] = True
+        for first in range(0, X.nnz, BLOCK):
+            seen[X.indices[first : first + BLOCK]] = True
+            if np.count_nonzero(seen) >= KEPT * d:
+                return X, Columns(d)
         places = np.flatnonzero(seen)
     if coef is not None:
         places = np.union1d(places, np.flatnonzero(coef) % d)

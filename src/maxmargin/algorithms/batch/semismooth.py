@@ -179,9 +179,8 @@ class SemismoothNewton:
     def go_to(self, z: np.ndarray) -> None:
         """Begin an iteration at z: compute slacks, shares, gradient and gap, in one pass over large dense rows."""
         self.z[:], self._begins, self._frozen = z, False, False
-        if (
-            self._small is not None
-        ):  # whose evaluation is compiled already: another would be compiled on first use
+        if self._small is not None:
+            # by the evaluation that is compiled for their steps: another would be compiled on first use
             self.set_slack()
             self.begin()
             self.advance(0)
