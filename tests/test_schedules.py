@@ -17,7 +17,7 @@ from maxmargin.algorithms.online.halving import accuracies
 from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
 from maxmargin.fit.run import Run
-from maxmargin.fit.schedules import BETWEEN, SCHEDULES
+from maxmargin.fit.schedules import MAX_VISITS, SCHEDULES
 
 EUCLIDEAN = [
     name for name in ALGORITHMS if ALGORITHMS[name]().refuses(Problem("squared_hinge", np.inf)) is None
@@ -202,7 +202,7 @@ def test_a_round_is_short_however_long_active_sets_are(name):
     run = started(name, X, y, schedule="active")
     before = 0
     for k, _ in enumerate(SCHEDULES["active"](run)):
-        assert run.presentations - before <= 2 * BETWEEN + 3 * run.n
+        assert run.presentations - before <= 2 * MAX_VISITS + 3 * run.n
         before = run.presentations
         if k == 12 or run.converged:
             break
@@ -216,13 +216,13 @@ def test_a_round_is_short_however_long_active_sets_are(name):
 def test_asking_for_the_time_after_every_pass_changes_nothing(name, monkeypatch):
     X, y = separated(11, n=80, gap=0.05)
     made = []
-    for entries in (maxmargin.fit.state.AT_ONCE, 1.0):
-        monkeypatch.setattr(maxmargin.fit.state, "AT_ONCE", entries)
+    for entries in (maxmargin.fit.state.ENTRIES_PER_CALL, 1.0):
+        monkeypatch.setattr(maxmargin.fit.state, "ENTRIES_PER_CALL", entries)
         run = started(name, X, y)
         rounds(run, 20)
         made.append((run.presentations, run.steps, *run.h.alpha, *run.h.space.vector.w))
     assert made[0] == made[1]
-    assert run.at_once(run.n) == 1
+    assert run.passes_per_call(run.n) == 1
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_asking_for_the_time_after_every_pass_changes_nothing(name, monkeypatch)
 )
 def test_one_pass_at_most_is_made_once_it_is_time_to_stop(name, schedule, monkeypatch):
     """Of many rows, however many passes a schedule asks for at once, and while iterates are gathered."""
-    monkeypatch.setattr(maxmargin.fit.state, "AT_ONCE", 1.0)
+    monkeypatch.setattr(maxmargin.fit.state, "ENTRIES_PER_CALL", 1.0)
     passes: list[int] = []
 
     def counted(module, function, asked):

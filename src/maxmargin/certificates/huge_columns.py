@@ -38,7 +38,7 @@ _linalg: Any = scipy.linalg  # typed as Any: its annotations are unions over all
 NEARLY = 1e-2
 # Fraction of the largest r_i below which the dual variable of row i is kept fixed: its entries of M would consist of
 # rounding errors.
-ROOM = 1e-8
+SMALLEST_FREE = 1e-8
 # Work, rows x lines^2, beyond which no proof is tried: some seconds.
 MAX_WORK = 4e9
 # Distance from its bounds, as a fraction of its cap or of the largest dual variable, to which each dual variable is
@@ -50,7 +50,7 @@ INSIDE = 1e-7
 # SIMPLE (small whole numbers, halves and the like).
 NEAR, SIMPLE = 1e-10, 2.0**-20
 # Fraction of the cost of the changes c by which a matrix M computed on another machine, as by `verify`, may change it.
-AGAIN = 0.01
+MATRIX_ROUNDING = 0.01
 UNDERFLOW = 1e-290  # covers products, in units of the largest factors, that have lost their last digits
 
 
@@ -142,7 +142,7 @@ def exact_bound(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.nd
     # the caps C s_i are rounded, and alpha may exceed them by the factor 1 + over: alpha / (1 + over) is feasible
     over = max(float(np.max(alpha / caps)) - 1.0, 0.0)
     rounding = Compensated.error(value, whole, terms) + (8.0 * EPS + over) * whole
-    return ExactBound(float(value - cost * up - rounding), rounding + AGAIN * cost)
+    return ExactBound(float(value - cost * up - rounding), rounding + MATRIX_ROUNDING * cost)
 
 
 def _lines(problem: Problem, X: Any, y: np.ndarray, huge: np.ndarray) -> np.ndarray:
@@ -201,7 +201,7 @@ def _movement(lines: np.ndarray, alpha: np.ndarray, slack: np.ndarray) -> np.nda
     if not t.any():
         return moved
     t = t + alpha.size * UNDERFLOW
-    free = np.flatnonzero(slack > ROOM * max(float(slack.max()), 0.0))
+    free = np.flatnonzero(slack > SMALLEST_FREE * max(float(slack.max()), 0.0))
     m = len(lines)
     if free.size < m or free.size * m * m > MAX_WORK:
         return None

@@ -181,7 +181,7 @@ class Patterns(_RowSet):
                 self._shared[key] = make()
             return self._shared[key]
 
-    def room(self) -> PackedRows:
+    def packed_memory(self) -> PackedRows:
         """Return memory for packed rows."""
         return PackedRows(int(LARGE_SET * self.n) if self._large else None)
 
@@ -222,7 +222,7 @@ class KernelPatterns(_RowSet):
     def squares(self, p: float, rho: float = 0.0) -> np.ndarray:
         return self.square + rho * rho
 
-    def room(self) -> PackedRows:
+    def packed_memory(self) -> PackedRows:
         """Return memory for packed rows, which are lists of numbers."""
         return PackedRows()
 

@@ -164,8 +164,8 @@ default="rbf"
     -----
     Equal rows of a class are solved as one and share its dual weight by their sample weights.
 
-    Rows of the kernel are float32 numbers where those are enough for `tol`; the certificate is made of float64 numbers
-    in any case. The first Ctrl-C ends the fit with the best model so far, the second raises KeyboardInterrupt.
+    Rows of the kernel have the precision of X, float32 or float64. The first Ctrl-C ends the fit with the best model so
+    far, the second raises KeyboardInterrupt.
 
     Examples
     --------

@@ -66,7 +66,7 @@ class Extrapolation:
         """
         size, ids = rows.size, h.ids[rows]
         iterates = np.empty((DEPTH + 1, size))
-        once = run.at_once(size)
+        once = run.passes_per_call(size)
         for first in range(0, DEPTH, once):
             if once < DEPTH and run.interrupted():
                 return

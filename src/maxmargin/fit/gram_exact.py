@@ -40,7 +40,7 @@ def finish(tracker: GramTracker, sample: KernelSample) -> None:
             found.evaluate(alpha, scores)
             tracker.evaluate(alpha, scores)  # either bound may be better than the best, without the other
             rounding = ROUNDING if candidate.settled else 0.0
-            tracker.adopt(found.primal, found.alpha, found.lower, found.upper, rounding, apart=1.0)
+            tracker.adopt(found.primal, found.alpha, found.lower, found.upper, rounding, kept_together=1.0)
             if candidate.settled and found.gap <= ROUNDING:
                 return
     except np.linalg.LinAlgError:  # the points found before the failure are kept

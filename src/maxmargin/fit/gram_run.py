@@ -21,11 +21,11 @@ from .tracker import GramTracker
 # Largest and smallest number of kernel rows that are computed in one block. A block costs less than its rows one by
 # one, but w changes before the later ones are used, and some of them will make no step then. Chosen on the data sets of
 # docs/regimes.md.
-TOGETHER, LEAST = 32, 16
+MAX_BLOCK, MIN_BLOCK = 32, 16
 ROUNDING = 1e-12  # relative excess over its cap that a dual variable may have by rounding
 # Largest number of rows that are tested for a violation when a block is chosen: each test is a call in Python. A
 # smaller number leaves more blocks to be filled by score alone. Chosen on the data sets of docs/regimes.md.
-TRIED = 2048
+MAX_TESTED = 2048
 
 
 class GramRun(State):
@@ -49,7 +49,7 @@ class GramRun(State):
     best: GramTracker
     # A row visit reads one number, an evaluation visits all rows and computes kernel rows. Chosen on the data sets of
     # docs/regimes.md: a smaller value costs more evaluations, a larger one delays the end.
-    per_look: ClassVar[int] = 50
+    passes_per_evaluation: ClassVar[int] = 50
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ class GramRun(State):
             return False
         place = int(h.number[STOPPED]) - 1
         needed = [order[place], *(h.row_of[h.pair] if h.row_of.size else ())]
-        most = max(min(TOGETHER, self.patterns.rows.most // 2), len(needed))
+        most = max(min(MAX_BLOCK, self.patterns.rows.most // 2), len(needed))
         others = self._wrong(rule, h, order[place:], most)
         wanted = dict.fromkeys(h.space.rows[np.array([*needed, *others], np.uint32)].tolist())
         self.patterns.fetch(np.array(list(wanted)[:most]))
@@ -216,12 +216,12 @@ class GramRun(State):
 
         Tested are the rows with the smallest scores and those with positive dual variables. Of those that violate the
         rule, the first `most` in `order` are returned: w changes least before their visit. If they are fewer than
-        `LEAST`, rows of the smallest scores are added.
+        `MIN_BLOCK`, rows of the smallest scores are added.
         """
         order = order[h.space.places[h.space.rows[order]] < 0]
         score_rows(h, order, self._seen)
         limit, scores = rule.threshold(h), self._seen
-        lowest = np.argsort(scores[order], kind="stable")[:TRIED]
-        tested = np.union1d(lowest, np.flatnonzero(h.alpha[h.ids[order]] > 0.0)[:TRIED])
+        lowest = np.argsort(scores[order], kind="stable")[:MAX_TESTED]
+        tested = np.union1d(lowest, np.flatnonzero(h.alpha[h.ids[order]] > 0.0)[:MAX_TESTED])
         found = [i for i in order[tested].tolist() if rule.wrong(h, i, scores[i], limit)]
-        return found[:most] + order[lowest[: max(LEAST - len(found), 0)]].tolist()
+        return found[:most] + order[lowest[: max(MIN_BLOCK - len(found), 0)]].tolist()

@@ -55,7 +55,7 @@ PATIENCE_PASSES = 50
 MIN_ROUNDS = 3
 # Rounds of a kernel problem with many rows before its exact stage, which computes a factor of low rank of the Gram
 # matrix: fewer spend the factor on problems that end soon. Chosen on the data sets of docs/regimes.md.
-LONG = 30
+ROUNDS_BEFORE_EXACT = 30
 # Budget before the exact stage: row visits of EXACT_SHARE times the floating-point operations of one factorisation, one
 # for each entry visited, plus MIN_PASSES passes. A smaller budget runs the exact stage on problems that the algorithm
 # would have solved. Chosen on the data sets of docs/regimes.md.
@@ -179,13 +179,14 @@ def stages(task: Task, choice: Choice, last: Fallback | None, small: bool) -> li
 def gram_stages(job: KernelJob, n: int) -> list[Stage]:
     """Return the stages of a kernel problem on n rows.
 
-    A convergent algorithm is followed by the exact stage after `LONG` rounds, or, where the exact stage factorises the
-    whole Gram matrix, after `MIN_ROUNDS` rounds or at a gap of `NEAR_ENOUGH`. The algorithm then goes on.
+    A convergent algorithm is followed by the exact stage after `ROUNDS_BEFORE_EXACT` rounds, or, where the exact stage
+    factorises the whole Gram matrix, after `MIN_ROUNDS` rounds or at a gap of `NEAR_ENOUGH`. The algorithm then
+    continues.
     """
     main = Stage(job.algorithm, job.reason)
     if not (job.exact and job.algorithm.convergent and n <= MANY_ROWS):
         return [main]
-    before = replace(main, max_row_visits=0.0, min_rounds=LONG)
+    before = replace(main, max_row_visits=0.0, min_rounds=ROUNDS_BEFORE_EXACT)
     if n <= gram_exact.FEW_ROWS:
         before = replace(before, min_rounds=MIN_ROUNDS, near_enough=NEAR_ENOUGH)
     return [before, Stage(None, SUPPORT, skippable=True), main]

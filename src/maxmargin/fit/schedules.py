@@ -2,7 +2,7 @@
 
 A schedule is a generator of rounds. A round of an online algorithm ends with an evaluation: `run.score_rows()` scores
 all rows at one fixed w and computes the bounds there. No bound is computed on an active set. An evaluation costs as
-much as one pass over the rows (with kernels more: `State.per_look`).
+much as one pass over the rows (with kernels more: `State.passes_per_evaluation`).
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ INNER, CORE = 30, 10
 PASSES = 128
 # Largest number of row visits between two evaluations, unless one pass or the cost of an evaluation is larger. More
 # visits delay the end of a fit; fewer cost more evaluations, each as expensive as a pass.
-BETWEEN = 50_000
+MAX_VISITS = 50_000
 # Smallest number of rows presented in mini-batches between two evaluations: on fewer rows than that, evaluations
 # would cost more than the steps.
-FEW = 5000
+MIN_BATCH_ROWS = 5000
 # IMA: largest number of passes over the rows that made a step. They do not end by themselves where no w reaches the
 # target margin. More delay the next full pass, fewer make more full passes.
-AGAIN = 100
+MAX_NARROW_SWEEPS = 100
 # IMA, the target margin, from the bounds [low, high] on the largest margin. The next target is
 # low + LEAP * (min(high, TRIPLE * low) - low); a target above low + HOPELESS * (high - low) is given up. A larger LEAP
 # takes fewer targets, of which more are out of reach. The paper multiplies the margin by a constant; targets between
@@ -61,11 +61,11 @@ AGAIN = 100
 LEAP, HOPELESS, TRIPLE = 0.25, 0.5, 3.0
 # A batch solver that ends by itself has converged if its gap is at most this. A larger gap means that rounding in its
 # linear algebra stopped it, and another algorithm may reach a smaller one.
-AS_GOOD = 1e-6
-# Decomposition ends after IDLE working sets in a row with upper - lower > BETTER * (its smallest value so far): a
-# smaller decrease is rounding in float64. IDLE is large because bounds of kernel problems may stay constant for many
-# working sets.
-IDLE, BETTER = 200, 0.999
+CONVERGED_GAP = 1e-6
+# Decomposition ends after MAX_IDLE working sets in a row with upper - lower > DECREASE * (its smallest value so far): a
+# smaller decrease is rounding in float64. MAX_IDLE is large because bounds of kernel problems may stay constant for
+# many working sets.
+MAX_IDLE, DECREASE = 200, 0.999
 
 
 def plain(run: State) -> Iterator[None]:
@@ -78,7 +78,7 @@ def active_set(run: State) -> Iterator[None]:
 
     This is the active set of the PUMMA paper, section 5.1.
     """
-    memory, max_visits = run.patterns.room(), _max_visits(run)
+    memory, max_visits = run.patterns.packed_memory(), _max_visits(run)
 
     def visit(passes: int) -> int:
         """Make at most so many full passes, each with its active set; return the steps of the last full pass."""
@@ -96,7 +96,7 @@ def active_set(run: State) -> Iterator[None]:
 def _visit_and_evaluate(run: State, visit: Callable[[int], int]) -> Iterator[None]:
     """Alternate visits and evaluations, and go on to the next rule when no row makes a step.
 
-    The number of full passes between two evaluations doubles, up to `PASSES` and `BETWEEN`.
+    The number of full passes between two evaluations doubles, up to `PASSES` and `MAX_VISITS`.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def increments(run: State) -> Iterator[None]:
     also ends when the bounds prove its accuracy. After the third target that is reached, the step length eta falls with
     the inverse square root of the number of steps.
     """
-    pace, memory, max_visits = run.pace, run.patterns.room(), _max_visits(run)
+    pace, memory, max_visits = run.pace, run.patterns.packed_memory(), _max_visits(run)
     margin, eta, successes, third = 0.0, 1.0, 0, 0
     if run.begun:
         run.score_rows()
@@ -140,7 +140,7 @@ def increments(run: State) -> Iterator[None]:
             reached, until = False, run.presentations + between * run.n
             while not reached and run.presentations < until and run.steps < limit and not run.interrupted():
                 visits = max_visits if between > 1 else run.n
-                reached = _sweep_and_narrow(run, memory, visits, AGAIN) == 0
+                reached = _sweep_and_narrow(run, memory, visits, MAX_NARROW_SWEEPS) == 0
             run.score_rows()
             low, high = _margin_bounds(run)
             proved = pace.accuracy is not None and low >= (1.0 - pace.accuracy) * high
@@ -237,8 +237,8 @@ def _balance_classes(run: State) -> float:
 
 
 def _max_visits(run: State) -> int:
-    """Return the largest number of row visits between two evaluations; each evaluation costs `per_look` passes."""
-    return max(BETWEEN, run.per_look * run.n)
+    """Return the largest number of row visits between two evaluations (`State.passes_per_evaluation`)."""
+    return max(MAX_VISITS, run.passes_per_evaluation * run.n)
 
 
 def gap_driven(run: State) -> Iterator[None]:
@@ -247,7 +247,7 @@ def gap_driven(run: State) -> Iterator[None]:
     The active set holds the rows whose dual variables may still change, by the scores of the evaluation (`NEAR`). It is
     copied into contiguous memory in random order. After each of its sweeps, the rows that made a step are swept again.
     """
-    first, second = run.patterns.room(), run.patterns.room()
+    first, second = run.patterns.packed_memory(), run.patterns.packed_memory()
     run.sweep(run.h, shuffled(run.n, run.rng, run.patterns.side_by_side))
     while True:
         run.score_rows()
@@ -280,7 +280,7 @@ def two_level(run: State) -> Iterator[None]:
     the second-level set: the rows that moved and have a positive dual variable.
     """
     near, inner, core = run.pace  # c_bar - 1, Nep1, Nep2
-    first, second = run.patterns.room(), run.patterns.room()
+    first, second = run.patterns.packed_memory(), run.patterns.packed_memory()
     while True:
         order = shuffled(run.n, run.rng)
         steps = run.sweep(run.h, order)
@@ -339,13 +339,13 @@ def shrinking(run: State) -> Iterator[None]:
 
 
 def mini_batches(run: State) -> Iterator[None]:
-    """Present mini-batches of rows drawn with replacement, with an evaluation after max(n, FEW) rows.
+    """Present mini-batches of rows drawn with replacement, with an evaluation after max(n, MIN_BATCH_ROWS) rows.
 
     The algorithm ends after the number of mini-batches in its pace.
     """
     size, remaining = run.pace
     while True:
-        count = int(min(max(1, max(run.n, FEW) // size), remaining))
+        count = int(min(max(1, max(run.n, MIN_BATCH_ROWS) // size), remaining))
         run.batches(count, size)
         remaining -= count
         run.score_rows()
@@ -408,14 +408,14 @@ def points(run: Run) -> Iterator[None]:
         run.rule.evaluate(run, point)
         run.presentations += run.n
         yield
-    run.converged = run.best.gap <= AS_GOOD and not run.interrupted()
+    run.converged = run.best.gap <= CONVERGED_GAP and not run.interrupted()
     yield
 
 
 def working_sets(run: GramRun) -> Iterator[None]:
     """Evaluate the iterate of decomposition after every working set.
 
-    End when the solver finds no violation of the optimality conditions, or after `IDLE` sets without better bounds.
+    End when the solver finds no violation of the optimality conditions, or after `MAX_IDLE` sets without better bounds.
     """
     task, tracker, idle, nearest = run.task, run.best, 0, np.inf
     before = np.zeros(task.y.size) if task.start is None else task.start
@@ -423,13 +423,13 @@ def working_sets(run: GramRun) -> Iterator[None]:
         tracker.evaluate(point.alpha, point.scores)
         apart = tracker.upper - (max(tracker.lower, 0.0) if task.problem.hard else tracker.lower)
         # bounds cross by rounding, which further working sets do not reduce
-        idle = idle + 1 if apart > BETTER * nearest or apart <= 0.0 else 0
+        idle = idle + 1 if apart > DECREASE * nearest or apart <= 0.0 else 0
         nearest = apart if idle == 0 else nearest
         run.presentations += task.y.size
         run.steps += int(np.count_nonzero(point.alpha != before))
         before = point.alpha
         yield
-        if idle >= IDLE:
+        if idle >= MAX_IDLE:
             return
 
 

@@ -25,16 +25,17 @@ if TYPE_CHECKING:
 
 # The constants were chosen on the data sets of docs/regimes.md.
 
-# Length of the Perceptron run that gives a lower bound of the margin: SHORT passes, or as many as visit MANY entries,
-# whichever is more. A longer run gives a larger bound, with which the rules that use it take fewer steps.
-SHORT, MANY = 20, 30_000_000
+# Length of the Perceptron run that gives a lower bound of the margin: FLOOR_PASSES passes, or as many as visit
+# FLOOR_ENTRIES entries, whichever is more. A longer run gives a larger bound, with which the rules that use it take
+# fewer steps.
+FLOOR_PASSES, FLOOR_ENTRIES = 20, 30_000_000
 # Number of evaluations in a row without a smaller gap after which an intercept that still moves is taken to oscillate
 # within the accuracy of the rule. More evaluations delay the end of the fit, fewer may end it too early.
-TO_AND_FRO = 50
-# An evaluation has improved the gap if the new gap is below BETTER * (old gap): a smaller change is rounding.
-BETTER = 0.999
+MAX_IDLE_SHIFTS = 50
+# An evaluation has improved the gap if the new gap is below DECREASE * (old gap): a smaller change is rounding.
+DECREASE = 0.999
 # Entries visited between two checks of the deadline: fewer cost more calls, more delay an interrupt.
-AT_ONCE = 1e7
+ENTRIES_PER_CALL = 1e7
 
 
 class State(ABC):
@@ -69,11 +70,11 @@ class State(ABC):
         Whether the engine starts at the (w, b) of the task.
     shifts : bool
         Whether every evaluation moves a free intercept.
-    per_look : int
+    passes_per_evaluation : int
         Number of passes that cost as much as one evaluation.
     """
 
-    per_look: ClassVar[int] = 1
+    passes_per_evaluation: ClassVar[int] = 1
     best: Any  # a Tracker, of the class that belongs to the subclass
 
     def __init__(
@@ -183,7 +184,8 @@ class State(ABC):
         own = float(np.sum(1.0 / delta2)) ** -0.5 if delta2.all() else 0.0
         h = self.patterns.weight(problem, self.y, self.weights, 1.0, self.rho, Unscaled)
         rule = Perceptron().plan(Facts(problem, self.radius2, self.tol)).rule
-        self._sweeps(rule, h, self.line, max(SHORT, MANY // max(self.patterns.entries, self.n)))
+        passes = max(FLOOR_PASSES, FLOOR_ENTRIES // max(self.patterns.entries, self.n))
+        self._sweeps(rule, h, self.line, passes)
         score_rows(h, self.line, self.scores)
         refresh(h)
         length2 = float(h.number[NORM2])
@@ -200,9 +202,9 @@ class State(ABC):
         """Return the rows in the order of a full pass: random if the algorithm shuffles, else that of the data."""
         return shuffled(self.n, self.rng) if self.algorithm.shuffle else self.line
 
-    def at_once(self, size: int) -> int:
-        """Return the number of passes over `size` rows between two checks of the deadline (`AT_ONCE` entries)."""
-        return max(1, int(AT_ONCE * self.n / max(size * self.patterns.entries, 1)))
+    def passes_per_call(self, size: int) -> int:
+        """Return the number of passes over `size` rows that visit `ENTRIES_PER_CALL` entries."""
+        return max(1, int(ENTRIES_PER_CALL * self.n / max(size * self.patterns.entries, 1)))
 
     def sweep(self, h: Any, order: np.ndarray) -> int:
         """Present these rows of h once; return the number of steps.
@@ -229,10 +231,10 @@ class State(ABC):
 
         `passes` is the largest number of sweeps. The order of `rows` is overwritten.
         """
-        size, at_once, goes_on = rows.size, self.at_once(rows.size), True
+        size, passes_per_call, goes_on = rows.size, self.passes_per_call(rows.size), True
         while goes_on:
             size, presented, made, sweeps = shrinking_sweeps(
-                self.rule, h, rows, size, self.scores, min(passes, at_once)
+                self.rule, h, rows, size, self.scores, min(passes, passes_per_call)
             )
             self.presentations += presented
             self.steps += made
@@ -260,7 +262,7 @@ class State(ABC):
     @property
     def settled(self) -> bool:
         """Whether the intercept has converged: it does not move, or moves only within the accuracy of the rule."""
-        return not self.shifts or self.h.space.vector.w[-1] == 0.0 or self._idle >= TO_AND_FRO
+        return not self.shifts or self.h.space.vector.w[-1] == 0.0 or self._idle >= MAX_IDLE_SHIFTS
 
     def score_rows(self) -> None:
         """Score all rows at the current w, compute the bounds, and shift a free intercept."""
@@ -270,7 +272,7 @@ class State(ABC):
         self.presentations += self.n
         last = self.best.gap
         self._bounds()
-        self._idle = 0 if self.best.gap < BETTER * last else self._idle + 1
+        self._idle = 0 if self.best.gap < DECREASE * last else self._idle + 1
         if self.shifts:
             # a proximal-point step in b: the bias coordinate of the augmented problem becomes a shift of all scores
             step = self.rho * self.h.space.vector.w[-1]
@@ -304,9 +306,9 @@ class State(ABC):
 
     def _present(self, h: Any, order: np.ndarray, passes: int) -> int:
         """Sweep these rows until none makes a step, at most `passes` times; return the steps of the last sweep."""
-        at_once = self.at_once(order.size)
+        passes_per_call = self.passes_per_call(order.size)
         while True:
-            steps, sweeps, made = self._sweeps(self.rule, h, order, min(passes, at_once))
+            steps, sweeps, made = self._sweeps(self.rule, h, order, min(passes, passes_per_call))
             self.presentations += order.size * sweeps
             self.steps += made
             passes -= sweeps

@@ -19,10 +19,10 @@ from ..problem.problem import Problem
 if TYPE_CHECKING:
     from ..data.task import Task
 
-# A new pair of points replaces the best pair, unless the better bounds of both pairs together give a gap below APART
-# times that of the new pair; then each point is kept separately. A larger value more often combines points of different
-# iterates for a small gain. Chosen on the data sets of docs/regimes.md.
-APART = 0.9
+# A new pair of points replaces the best pair, unless the better bounds of both pairs together give a gap below
+# KEPT_TOGETHER times that of the new pair; then each point is kept separately. A larger value more often combines
+# points of different iterates for a small gain. Chosen on the data sets of docs/regimes.md.
+KEPT_TOGETHER = 0.9
 # Relative gap that is rounding of compensated sums. Of two points with gaps below it, the later one has more correct
 # digits of w. A smaller value is never reached on some data, a larger one ends with fewer digits.
 ROUNDING = 1e-12
@@ -89,7 +89,7 @@ class Tracker:
         lower: float,
         upper: float,
         rounding: float,
-        apart: float = APART,
+        kept_together: float = KEPT_TOGETHER,
     ) -> None:
         """Replace the best points by a pair of points with given bounds, if its gap is smaller or is rounding.
 
@@ -104,12 +104,12 @@ class Tracker:
             The bounds of the pair.
         rounding : float
             Relative gap that is rounding: a pair with a gap up to this always replaces the best points.
-        apart : float, default=APART
-            The pair is kept together if the better bounds of both pairs give a gap above `apart` times its own.
+        kept_together : float, default=KEPT_TOGETHER
+            The pair is kept together if the better bounds of both pairs give a gap above this times its own.
         """
         gap = self.problem.gap(lower, upper)
         combined = self.problem.gap(max(lower, self.lower), min(upper, self.upper))
-        if gap <= max(self.gap, rounding) and (gap <= rounding or combined > apart * gap):
+        if gap <= max(self.gap, rounding) and (gap <= rounding or combined > kept_together * gap):
             self.primal, self.alpha, self.lower, self.upper = primal, alpha, lower, upper
             return
         attained, proved = (lower, upper) if self.problem.hard else (upper, lower)

@@ -16,7 +16,7 @@ from .problem import Problem, best_length
 # Newton's method on piecewise quadratic losses: steps at most (3 to 6 are usual), and the share of the objective
 # below which a decrease, or a determinant, is rounding.
 MAX_STEPS = 100
-STILL = 1e-14
+ROUNDING = 1e-14
 
 
 def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
@@ -111,17 +111,17 @@ def best_multiple_and_intercept(
         curvature = weighted @ rows.T
         curvature[0, 0] += 0.5 * norm2
         scale = curvature[0, 0] * curvature[1, 1]
-        if not scale - curvature[0, 1] ** 2 > STILL * scale:
+        if not scale - curvature[0, 1] ** 2 > ROUNDING * scale:
             break
         step, share = np.linalg.solve(curvature, weighted.sum(axis=1)) - point, 1.0
         slack, lower = _slack_and_objective(rows, point + step, costs, norm2)
-        while not lower <= value and share > STILL:
+        while not lower <= value and share > ROUNDING:
             share *= 0.5
             slack, lower = _slack_and_objective(rows, point + share * step, costs, norm2)
         if not lower < value:
             break
         point, value, before = point + share * step, lower, value
-        if before - value <= STILL * before:
+        if before - value <= ROUNDING * before:
             break
     return (float(point[0]), float(point[1])) if point[0] > 0.0 and np.isfinite(point).all() else (1.0, b)
 

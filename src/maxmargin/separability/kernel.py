@@ -30,7 +30,7 @@ from ..certificates.sample import Sample
 from ..certificates.separators import KernelSeparator, PolynomialSeparator
 from ..certificates.verdicts import Inseparable, Verdict
 from ..fit import gram_exact
-from ..fit.schedules import BETTER, IDLE
+from ..fit.schedules import DECREASE, MAX_IDLE
 from ..fit.tracker import GramTracker
 from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
 from ..numerics.rational import ExactRows
@@ -163,8 +163,8 @@ class KernelSearch(SeparatorSearch):
             best.evaluate(iterate.alpha, iterate.scores)
             self._sets += 1
             width = best.upper - max(best.lower, 0.0)
-            narrowest, idle = (narrowest, idle + 1) if width > BETTER * narrowest else (width, 0)
-            if idle >= IDLE:
+            narrowest, idle = (narrowest, idle + 1) if width > DECREASE * narrowest else (width, 0)
+            if idle >= MAX_IDLE:
                 break
             positive = best.lower > 0.0
             if positive and best.gap <= TOL_SHARE * self.tol and self._proved_margin() > 0.0:

@@ -44,8 +44,9 @@ NEAR = 0.25
 # and more Newton steps for each. It doubles after a point of at most EASY steps, and halves after one of at least HARD.
 FIRST, LEAST, MOST = 10.0, 2.0, 100.0
 EASY, HARD = 4, 10
-# Newton steps of a point at most: STEPS, where 3 to 10 are usual; of the first point MANY, where 10 to 60 are usual.
-STEPS, MANY = 20, 300
+# Newton steps of a point at most: STEPS, where 3 to 10 are usual; of the first point FIRST_STEPS, where 10 to 60 are
+# usual.
+STEPS, FIRST_STEPS = 20, 300
 CAREFUL = 1.1  # after a failed point the factor becomes its square root, unless it is below this: the path ends there
 HALVINGS = 40  # trial lengths of one line search, at most: 0.7^40 is about 1e-6
 # Factor of a trial length outside the domain, and fraction of the longest trial inside it that is taken: a point near
@@ -239,7 +240,7 @@ class _Path:
 
         A point that fails is computed again from the last one, with the square root of the factor of tau.
         """
-        last, factor, steps, most, length = None, FIRST, 0, MANY, 1.0
+        last, factor, steps, most, length = None, FIRST, 0, FIRST_STEPS, 1.0
         free = self.problem.free
         while not self.interrupted():
             local = _Local(self, state, tau)

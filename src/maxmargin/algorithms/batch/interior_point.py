@@ -177,19 +177,19 @@ class Residuals:
     ----------
     scores : ndarray of shape (n,)
         B z.
-    made : ndarray of shape (size,)
+    combined : ndarray of shape (size,)
         B'a.
     gradient : ndarray of shape (n,)
         Residual of the Lagrangian's gradient, B z + D a - q - u + v.
-    apart : ndarray of shape (size,)
+    stationarity : ndarray of shape (size,)
         Residuals R z - B'a + e of w = A'a and of E a = e.
     """
 
     point: Iterate
     scores: np.ndarray
-    made: np.ndarray
+    combined: np.ndarray
     gradient: np.ndarray
-    apart: np.ndarray
+    stationarity: np.ndarray
 
 
 def iterates(system: System, interrupted: Callable[[], bool] = lambda: False) -> Iterator[Residuals]:
@@ -238,7 +238,7 @@ def _step(current: Residuals, signs: np.ndarray, change: np.ndarray, solve: Solv
     ds = (change - s dx) / x with dx = signs da, for arrays of shape (k, n).
     """
     x, s, _ = current.point
-    da, dz = solve((signs * change / x).sum(axis=0) - current.gradient, -current.apart)
+    da, dz = solve((signs * change / x).sum(axis=0) - current.gradient, -current.stationarity)
     dx = signs * da
     return Iterate(dx, (change - s * dx) / x, dz)
 
@@ -246,10 +246,10 @@ def _step(current: Residuals, signs: np.ndarray, change: np.ndarray, solve: Solv
 def _residuals(system: System, point: Iterate, signs: np.ndarray) -> Residuals:
     """Return the products and the residuals at a point; `signs` is dx / da, of shape (k, n)."""
     x, s, z = point
-    scores, made = system.scores(z), system.combine(x[0])
+    scores, combined = system.scores(z), system.combine(x[0])
     gradient = scores + system.D * x[0] - system.q - (signs * s).sum(axis=0)
-    apart = system.regular * z - made + system.e
-    return Residuals(point, scores, made, gradient, apart)
+    stationarity = system.regular * z - combined + system.e
+    return Residuals(point, scores, combined, gradient, stationarity)
 
 
 class DenseSystem(System):
@@ -330,17 +330,17 @@ def _error(qp: Quadratic, current: Residuals) -> tuple[float, bool]:
     margin, with dual variables of sum one, that is |w|^2.
     """
     d, point = qp.shape[1], current.point
-    w, apart = current.made[:d], float(np.abs(current.apart[:d]).max(initial=0.0))
-    broken, gradient = float(np.abs(current.apart[d:]).max(initial=0.0)), np.abs(current.gradient)
+    w, w_off = current.combined[:d], float(np.abs(current.stationarity[:d]).max(initial=0.0))
+    e_off, gradient = float(np.abs(current.stationarity[d:]).max(initial=0.0)), np.abs(current.gradient)
     one = max(float(w @ w), TINY) if qp.problem.hard else 1.0
     products = point.complementarity / (one + abs(float(qp.q @ point.a)))
     slope = float((gradient / qp.lengths).max()) / one
     done = products <= CLOSE and slope < FLAT
     # |A'a| bounds the margin; in units of `one`, which is 0 for inseparable classes, the error would not fall
     if qp.problem.hard:
-        error = float(np.sqrt(w @ w)) + broken + float(gradient.max()) + apart
+        error = float(np.sqrt(w @ w)) + e_off + float(gradient.max()) + w_off
         return error, done or error < NOTHING
-    equations = broken / (1.0 + float(point.a.max())) + apart / (1.0 + float(np.abs(w).max(initial=0.0)))
+    equations = e_off / (1.0 + float(point.a.max())) + w_off / (1.0 + float(np.abs(w).max(initial=0.0)))
     return products + slope + equations, done
 
 
@@ -387,7 +387,7 @@ class RowSystem(System):
         slack = np.maximum(1.0 - current.scores, 0.0)
         loss = 0.5 * float(slack @ (slack / D)) if D.any() else float(self.c @ slack)
         dual = float(a.sum()) - 0.5 * float(a @ (D * a))
-        gap = self.blocks.gap(current.point.z, current.made, loss, dual)
+        gap = self.blocks.gap(current.point.z, current.combined, loss, dual)
         return Reached(*self.blocks.primal(current.point.z), a / self.unit2, gap, tol > 0.0 and gap <= tol)
 
 
