@@ -140,9 +140,8 @@ def least_eigenvalue(K: np.ndarray, allowed: float = 0.0) -> float:
     """
     if K.shape[0] > WHOLE:
         return _least_ritz_value(K, allowed)
-    if (
-        allowed > 0.0
-    ):  # a Cholesky factor of K + allowed I exists if and only if all eigenvalues are above -allowed
+    if allowed > 0.0:
+        # a Cholesky factor of K + allowed I exists if and only if all eigenvalues are above -allowed
         with suppress(LinAlgError):
             cholesky(K + allowed * np.eye(K.shape[0]), lower=True, overwrite_a=True, check_finite=False)
             return -allowed

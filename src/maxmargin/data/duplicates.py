@@ -1,9 +1,9 @@
 """Identical rows merged into one row of their total weight.
 
-Distinct rows stand in the order of the data, or in one that does not depend on it: then the answer on problems of few
-distinct rows is the same for copies and for weights, and for any order of the rows, of algorithms that present rows in
-random order, too; `shuffle=False` asks for the order of the data. Of wide rows that holds but for rounding: where none
-are equal, they are left as they stand.
+Distinct rows are in the order of the data (`shuffle=False`), or in an order that does not depend on it. In the second
+case the solution of a small problem is the same for copies of rows and for weights, and for any order of the rows, also
+of algorithms that present rows in random order. Wide rows without equal ones keep their order: their solutions in
+different orders agree up to rounding.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class Merged:
     y, weights : ndarray of shape (m,)
         Labels and total weights of the distinct rows.
     places : ndarray of int of shape (m,)
-        Where each of them stands first among the original rows.
+        The first place of each distinct row among the original rows.
     groups : ndarray of int of shape (n,)
         `groups[i]` is the place of the original row i among the distinct ones.
     shares : ndarray of shape (n,)
-        The part of each original row in the weight of its group.
+        The share of each original row in the weight of its group.
     """
 
     y: np.ndarray
@@ -41,16 +41,16 @@ class Merged:
     shares: np.ndarray
 
     def gather(self, alpha: np.ndarray) -> np.ndarray:
-        """Return dual variables of the distinct rows, shape (m,): sums of those of the original rows, shape (n,)."""
+        """Return dual variables of the distinct rows, shape (m,), from dual variables of all rows, shape (n,)."""
         return np.bincount(self.groups, weights=alpha, minlength=len(self.y))
 
     def scatter(self, alpha: np.ndarray) -> np.ndarray:
-        """Return dual variables of the original rows, by shares: feasible where those of the distinct rows are."""
+        """Return dual variables of all rows by shares of the distinct rows' dual variables; feasible if these are."""
         return alpha[self.groups] * self.shares
 
 
 def unmerged(y: np.ndarray, weights: np.ndarray) -> Merged:
-    """Return all rows as they are, where none are equal, or equal ones cannot be found by their entries."""
+    """Return all rows unmerged: none are equal, or equal rows cannot be found by their entries."""
     every = np.arange(y.size)
     return Merged(y, weights, every, every, np.ones(y.size))
 
@@ -65,7 +65,8 @@ def merge(X: Any, y: np.ndarray, weights: np.ndarray, in_order: bool = False) ->
         Labels -1.0 and 1.0, or numbers of classes.
     weights : ndarray of shape (n,), positive
     in_order : bool, default=False
-        Distinct rows in the order in which they first appear; else in an order that permutations of the rows share.
+        Whether distinct rows are in the order in which they first appear; else their order does not depend on the
+        order of the rows.
     """
     hashes = _hashes(X)
     hashes = np.where(y > 0, ~hashes, hashes)
@@ -73,7 +74,7 @@ def merge(X: Any, y: np.ndarray, weights: np.ndarray, in_order: bool = False) ->
     fresh = np.ones(order.size, bool)
     fresh[1:] = (hashes[order[1:]] != hashes[order[:-1]]) | (y[order[1:]] != y[order[:-1]])
     twins = np.flatnonzero(~fresh)
-    if twins.size:  # equal hashes are not yet a proof; rows that each equal the one before are all equal
+    if twins.size:  # rows with equal hashes may differ: each is compared with the row before it
         unequal = X[order[twins]] != X[order[twins - 1]]
         fresh[twins] = np.asarray(unequal.sum(axis=1)).ravel() > 0
     groups = np.empty(order.size, np.intp)
@@ -88,9 +89,9 @@ def merge(X: Any, y: np.ndarray, weights: np.ndarray, in_order: bool = False) ->
 
 
 def _hashes(X: Any) -> np.ndarray:
-    """Return a hash of each row, whatever the storage: sum_j mixed(bits of x_ij) m_j modulo 2^64, of shape (n,).
+    """Return a hash of each row, the same for dense and sparse rows: sum_j mixed(bits of x_ij) m_j modulo 2^64.
 
-    The multipliers m_j are odd numbers without a pattern. Zeros, whose bits are 0, add nothing.
+    The multipliers m_j are pseudorandom odd numbers. Zeros, whose bits are 0, add nothing. The result has shape (n,).
     """
     n, d = X.shape
     multipliers = _mixed(_mixed(np.arange(1, d + 1, dtype=np.uint64))) | np.uint64(1)
@@ -107,7 +108,7 @@ def _hashes(X: Any) -> np.ndarray:
 
 
 def _bits(values: np.ndarray) -> np.ndarray:
-    """Return the bits of float64 numbers as integers; those of zero are 0, whatever its sign."""
+    """Return the bits of float64 numbers as integers; 0 for zeros of both signs."""
     return (values.astype(np.float64, copy=False) + 0.0).view(np.uint64)  # -0 + 0 = 0
 
 

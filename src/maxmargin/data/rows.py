@@ -39,10 +39,11 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-LARGE_DATA = 32e6  # bytes of data that caches do not hold
-# share of large data above which rows are not packed: two sets take no more memory than the data
+LARGE_DATA = 32e6  # bytes from which data are larger than the last cache of a processor
+# Largest share of the rows of large data that is packed: two such copies take no more memory than the data.
 LARGE_SET = 0.5
-# neighbouring rows of large data that stay together in a random order: memory is read in sequence
+# Neighbouring rows of large data that stay together in a random order: memory is read in sequence. More rows make the
+# order less random.
 SIDE_BY_SIDE = 32
 _SMALL_INDEX = 2**32 - 1  # largest index of 32 bits
 
@@ -72,12 +73,12 @@ class _RowSet(ABC):
         weights : ndarray of shape (n,)
             Sample weights.
         unit : float
-            The score that stands for a margin of one.
+            The score that corresponds to a margin of one.
         rho : float
-            The constant coordinate of every pattern (0 for none): the regularised intercept, or a step of the
-            free one.
+            The constant coordinate of every pattern, 0 for none: that of an augmented intercept, or the step length
+            of a free intercept that is shifted.
         scale : record, default=None
-            `Unscaled` or `Scaled`; None for a rule that only adds.
+            `Unscaled` or `Scaled`; None: `Unscaled`.
         holds : bool, default=False
             Whether the rule has a pair, one pattern of each class.
         motion : Motion, default=Motion.LINK

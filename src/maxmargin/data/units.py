@@ -1,12 +1,13 @@
 """Units in which data of extreme scale are near 1: powers of two, so that nothing is rounded.
 
-One power for all, the same problem in other units: with x = sigma x', the problem with C is the one with
-C' = sigma^2 C; w = w' / sigma, alpha = alpha' / sigma^2, the objective is that of the other divided by sigma^2, the
-margin multiplied by sigma.
+A common power sigma gives the same problem in other units. With x = sigma x', the problem with C becomes the problem
+with C' = sigma^2 C, and w = w' / sigma, alpha = alpha' / sigma^2; objectives are divided by sigma^2, margins multiplied
+by sigma.
 
-One power a column, *another* problem: the weights of a soft margin's huge columns are next to nothing in the norm, and
-so are those of the columns divided by tau_j to be merely large; alpha stays and w_j = w'_j / tau_j. That is untrue
-where the huge columns separate the classes, so that it is tried first and the certificate decides.
+A power tau_j for each column gives *another* problem, with w_j = w'_j / tau_j and the same alpha. If the columns of a
+soft margin that are huge have a negligible share in |w|, they still have one after division by tau_j, and the solutions
+of both problems agree. This is false where the huge columns separate the classes: these units are therefore tried
+first, and the certificate on the user's data decides.
 """
 
 from __future__ import annotations
@@ -23,23 +24,29 @@ from ..problem.problem import Problem
 from .rows import Patterns
 from .task import Task
 
-# squared norms between these need nothing: products of three of them are float64 numbers
+# Squared norms between these need no other units: products of three of them are in the range of float64.
 ORDINARY = 1e-80, 1e80
-# range of C, and of C times all weights, in float64; beyond, the certificate decides
+# Range of C, and of C times the sum of the weights. A C beyond it is clipped, and the certificate decides.
 LEAST_C, LARGEST_C = 1e-290, 1e300
-LEAST, MOST = 1e-154, 1e154  # largest entries between these have squares in float64
+LEAST, MOST = 1e-154, 1e154  # the square of a largest entry between these is a normal float64 number
 
-# Sizes of a column, max |x_ij| sqrt(C). Where one is huge, dual variables, rounded by 1e-16, no longer cancel in it to
-# the accuracy of a fit, and all columns that are no less than nearly so are divided to be merely large.
+# Sizes of a column, max |x_ij| sqrt(C). In a column above HUGE, dual variables with a rounding error of 1e-16 do not
+# cancel to the accuracy of a fit; all columns above NEARLY are then divided so that their size is LARGE.
 HUGE, NEARLY, LARGE = 1e9, 1e7, 1e5
-FAR = 1e-6  # a column whose spread is less than this share of its size counts as constant: its size is kept
+# Range of a column as a share of its size below which the column counts as constant, and keeps its size.
+FAR = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """The units in which a problem is solved; all are powers of two.
+    """The units in which a problem is solved: powers of two.
 
-    `columns` divide the columns of X, the last of them the constant coordinate; `sigma` then divides all.
+    Parameters
+    ----------
+    sigma : float, default=1
+        Divisor of all columns.
+    columns : ndarray of shape (d + 1,), default=None
+        Further divisors of the columns of X and of the constant coordinate; None: 1 for each.
     """
 
     sigma: float = 1.0
@@ -53,7 +60,7 @@ class Units:
     def task(self, task: Task) -> Task:
         """Return the task in these units."""
         problem, C = task.problem, task.problem.C
-        # of C, and of the dual variables
+        # C and the dual variables are multiplied by this
         factor = float(self.sigma if problem.power == 1 else self.sigma * self.sigma)
         if not problem.hard:
             most = LARGEST_C / max(float(task.weights.sum()), 1.0)
@@ -81,7 +88,7 @@ class Units:
 
 
 def attempts(task: Task) -> Iterator[Units]:
-    """Yield the units to solve a task in: for ordinary data one, else those to try first, then the others."""
+    """Yield the units in which to try to solve a task: units of each column if one is huge, then a common unit."""
     ordinary = units(task.problem, task.patterns)
     columns = _huge_columns(task.problem, task.patterns, task.weights)
     if columns is not None:
@@ -92,7 +99,7 @@ def attempts(task: Task) -> Iterator[Units]:
 
 
 def in_users_units(problem: Problem, patterns: Patterns, weights: np.ndarray) -> bool:
-    """Return whether data are solved in the user's units, and in no others."""
+    """Return whether data are solved in the user's units only."""
     return units(problem, patterns).ordinary and _huge_columns(problem, patterns, weights) is None
 
 
@@ -110,14 +117,14 @@ def _huge_columns(problem: Problem, patterns: Patterns, weights: np.ndarray) -> 
     if not size.max() > HUGE:
         return None
     huge = size > NEARLY
-    if problem.free:  # what a column is after a shift
+    if problem.free:  # a free intercept makes the problem invariant to shifts: the range of a column counts
         spread = np.append(top - bottom, 0.0) * root
         size = np.where(spread > FAR * size, spread, size)
     return 2.0 ** np.round(np.log2(np.where(huge, np.maximum(size, LARGE), LARGE) / LARGE))
 
 
 def _point(task: Task, divisors: Any) -> tuple[np.ndarray, float] | None:
-    """Return the point at which a task begins, in these units; None where it is beyond float64 there."""
+    """Return the starting point of a task in these units; None if it overflows."""
     if task.point is None:
         return None
     with np.errstate(over="ignore"):
@@ -130,7 +137,7 @@ def _row(values: Any) -> np.ndarray:
 
 
 def _divided(X: Any, divisors: Any) -> Any:
-    """Return X divided by one number, or each column by a number of its own."""
+    """Return X divided by a number, or with each column divided by its number."""
     if not sp.issparse(X):
         return X / divisors
     data = X.data / (divisors[X.indices] if np.ndim(divisors) else divisors)
@@ -138,7 +145,7 @@ def _divided(X: Any, divisors: Any) -> Any:
 
 
 def check_constant(problem: Problem) -> None:
-    """Refuse a constant feature whose square is no float64 number."""
+    """Raise ValueError if the square of the constant feature over- or underflows."""
     if problem.rho and not LEAST <= problem.rho <= MOST:
         raise ValueError(
             f"The square of intercept_scaling={problem.rho:.3g} is beyond float64 numbers: take one of the size of the "
@@ -152,7 +159,7 @@ def units(problem: Problem, patterns: Patterns) -> Units:
     Raises
     ------
     ValueError
-        If not even one entry, or the constant feature, has a square that is a float64 number.
+        If the square of the largest entry, or of the constant feature, over- or underflows.
     """
     check_constant(problem)
     square = patterns.longest2

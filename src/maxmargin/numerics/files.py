@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import IO
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file to write to that takes its place only when all of it is on the disk.
+    """Open a temporary file that replaces `path` when all of it is on the disk.
 
-    An old file of that name is replaced; after a failure it is as it was, and nothing else is left behind.
+    After a failure an old file of that name is unchanged, and the temporary file is deleted.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    with suppress(OSError):  # the new name lasts, too; not every system lets a folder be opened
+    with suppress(OSError):  # make the new name durable; some systems cannot open a folder
         handle = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -55,7 +55,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _named(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Name the file in errors that come without a name, as that of a full disk does."""
+    """Add the file's name to errors without one, as of a full disk."""
     try:
         yield
     except OSError as error:
@@ -65,10 +65,7 @@ def _named(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def check_place(path: str | os.PathLike[str], *others: str | os.PathLike[str]) -> None:
-    """Raise OSError where a file cannot be written, before there is anything to write.
-
-    Nor may it be one of the `others`, from which something is read.
-    """
+    """Raise OSError if a file cannot be written, or is one of the `others`, which are read."""
     for other in others:
         if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
             raise FileExistsError(

@@ -1,4 +1,4 @@
-"""A lazy random generator: many small fits draw no number, and a generator takes longer to make than they last."""
+"""A lazy random generator: many small fits draw no number and take less time than the creation of a generator."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class LazyGenerator:
-    """A generator of this seed, or of the seed that a function returns, made with the first draw."""
+    """A generator of this seed, or of the seed that a function returns, created with the first draw."""
 
     def __init__(self, seed: int | Callable[[], int]) -> None:
         self._seed = seed

@@ -1,4 +1,4 @@
-"""p-norms of vectors and of rows, computed on numbers divided by the largest of them: no power over- or underflows."""
+"""p-norms of vectors and of rows. Numbers are divided by the largest of them, so that no power over- or underflows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-SUBNORMAL = 1e-290  # sums of squares below may have lost digits: terms 1e-16 as large are subnormal
+SUBNORMAL = 1e-290  # smaller sums of squares may have lost digits: terms of 1e-16 times the sum are subnormal
 
 
 def norm(x: np.ndarray, r: float = 2.0) -> float:
@@ -20,7 +20,7 @@ def norm(x: np.ndarray, r: float = 2.0) -> float:
     r : float in [1, inf], default=2
     """
     if r == 2.0:
-        square = float(x.dot(x))  # which does not warn of an overflow
+        square = float(x.dot(x))  # without a warning of overflow
         if SUBNORMAL < square < np.inf:
             return math.sqrt(square)
     top = float(np.abs(x).max(initial=0.0))

@@ -1,9 +1,9 @@
-"""Exact linear algebra on the numbers that floats are: integers, after a power of two for each column.
+"""Exact linear algebra on float64 data: integers, after multiplication by a power of two for each column.
 
-The one task is to find a vector that a matrix maps to zero: it answers dependence of rows, affine dependence and least
-squares. Elimination modulo a prime finds the independent columns, and p-adic lifting the solution,
-digit by digit, without an operation on long numbers but for the residual. The result is multiplied out exactly
-before it is returned, so that a prime that divides too much costs time and nothing else.
+The one operation is to find a null vector of a matrix; it decides linear and affine dependence of rows, and least
+squares. Elimination modulo a prime finds independent columns. p-adic lifting finds the solution digit by digit, with
+long integers in the residual only. The product with the matrix is computed exactly before a result is returned: a prime
+that divides a relevant minor costs time, never correctness.
 
 References
 ----------
@@ -21,17 +21,17 @@ from typing import Any
 
 import numpy as np
 
-# the largest below 2^26: products of two, 2^11 times, fit 64 bits
+# The largest primes below 2^26: a sum of 2^11 products of two residues fits 64 bits.
 PRIMES = 67108859, 67108837, 67108819, 67108777
-MOST_COLUMNS = 2048  # with which sums of products fit 64 bits
+MOST_COLUMNS = 2048  # terms of such a sum
 LIMB = 24  # bits of a digit of the matrix: 2^11 products with numbers below 2^26 fit 63 bits
-# Digits before the first attempt at fractions, and the growth of their number: an attempt costs about as much as a few
-# digits, and at most half of the digits are more than needed.
+# Digits before the first rational reconstruction, and the growth of their number until the next: a reconstruction costs
+# about as much as a few digits. With a smaller growth there are more of them, with a larger one more unneeded digits.
 FIRST, GROWTH = 8, 1.5
 
 
 class BeyondReachError(ArithmeticError):
-    """An exact solution would take more rows than this module can take."""
+    """The exact solution has more rows than this module supports."""
 
 
 def null_vector(matrix: list[list[int]], interrupted: Callable[[], bool] = lambda: False) -> list[int] | None:
@@ -47,15 +47,15 @@ def null_vector(matrix: list[list[int]], interrupted: Callable[[], bool] = lambd
     Returns
     -------
     z : list of k integers, or None
-        Its non-zero entries belong to columns of which all but the last are independent. Both answers are proved:
-        columns that are independent modulo a prime are so, and the product with z is computed.
+        Its non-zero entries belong to columns of which all but the last are independent. Both results are proved:
+        columns that are independent modulo a prime are independent, and matrix z = 0 is computed.
 
     Raises
     ------
     TimeoutError
-        If `interrupted` said so.
+        If `interrupted` returns True.
     BeyondReachError
-        If there are more than 2048 columns, with which sums of products would leave 64 bits.
+        If there are more than `MOST_COLUMNS` columns.
     """
     k = len(matrix[0])
     if k > MOST_COLUMNS:
@@ -111,7 +111,7 @@ def _inverse(B: np.ndarray, prime: int) -> np.ndarray:
 
 
 def _limbs(B: Any) -> np.ndarray:
-    """Return the digits of the entries, one below the other: B = sum_l 2^(24 l) limbs[l]."""
+    """Return the digits of the entries as matrices, stacked vertically: B = sum_l 2^(24 l) limbs[l]."""
     most = max((abs(int(v)).bit_length() for v in B.flat), default=1)
     sign, size = np.where(B < 0, -1, 1).astype(np.int64), abs(B)
     parts = [
@@ -156,7 +156,7 @@ def _solve(
 
 
 def _digits(B: np.ndarray, c: np.ndarray, prime: int) -> int:
-    """Return the number of digits that suffices for numerators and denominators within Hadamard's bound."""
+    """Return the number of digits that determines numerators and denominators within Hadamard's bound."""
     rows = [sum(int(v) ** 2 for v in row) + int(t) ** 2 for row, t in zip(B, c, strict=True)]
     bits = sum(max(size.bit_length(), 1) for size in rows) / 2.0
     return math.ceil((2.0 * bits + 2.0) / math.log2(prime)) + 1
@@ -199,7 +199,7 @@ class ExactRows(ABC):
     bias : bool
         Whether rows end with the constant coordinate.
     bits : int
-        No entry has more; the constant coordinate is 2^bits.
+        The largest number of bits of an entry; the constant coordinate is 2^bits.
     inexact : float
         Error bound of the entries of `scaled`, in units of the last digit.
     """
@@ -213,7 +213,7 @@ class ExactRows(ABC):
 
     @cached_property
     def scaled(self) -> Any:
-        """phi(x_i) in float64, divided by 2^bits: no entry is larger than one."""
+        """phi(x_i) in float64, divided by 2^bits: entries are at most 1 in absolute value."""
         return self._scaled()
 
     @abstractmethod
@@ -226,7 +226,7 @@ class ExactRows(ABC):
 
     @abstractmethod
     def column(self, k: int) -> tuple[Hashable, int]:
-        """Return the name of coordinate k of phi, and the power of two that makes its entries integers."""
+        """Return the name of coordinate k of phi, and the exponent of two that makes its entries integers."""
 
     @property
     def width(self) -> int:
@@ -258,9 +258,9 @@ class ExactRows(ABC):
 
 
 class IntegerRows(ExactRows):
-    """Rows y_i (x_i, 1) as integers: exact multiples of the float64 numbers, by one power of two for each column.
+    """Rows y_i (x_i, 1) as integers: the float64 numbers times one power of two for each column.
 
-    Columns are brought to about one size; combinations that are zero stay so.
+    The largest entries of all columns then have about the same size. Null vectors do not change.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Refusal of numbers that float64 does not hold: a proof is about the float64 rows, which would be other rows.
+"""Refusal of numbers that float64 does not represent: a proof holds for the float64 rows, which would be other rows.
 
-Two whole numbers beyond 2^53 may be one float64 number, and then rows that differ would be proved to be equal.
+Two integers beyond 2^53 may round to the same float64 number, and different rows would then be proved equal.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 
 COMPLEX = "X holds complex numbers, and rows are real: give real and imaginary parts columns of their own."
-WHOLE = 2**53  # up to here float64 holds every whole number
+WHOLE = 2**53  # float64 represents every integer up to this
 
 
 def refuse_rounded(X: Any) -> None:
-    """Raise ValueError where a number of X is complex, or is another one in float64.
+    """Raise ValueError if a number of X is complex, or changes by conversion to float64.
 
-    Arrays of float64, float32 and small whole numbers cost nothing. Values that are no numbers are not looked at.
+    Arrays of float64, float32 and small integers take no time. Values that are not numbers are ignored.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ def refuse_rounded(X: Any) -> None:
 
 
 def first_rounded(values: np.ndarray) -> Any | None:
-    """Return the first number that conversion to float64 changes; None where there is none, or no number.
+    """Return the first number that conversion to float64 changes; None if there is none.
 
     Parameters
     ----------
     values : ndarray of any type
-        In text, only whole numbers count: decimal fractions are always meant to be rounded.
+        In text, only integers count: decimal fractions are rounded in any case.
     """
     kind, size = values.dtype.kind, values.dtype.itemsize
     if kind in "mM":
@@ -64,19 +64,19 @@ def first_rounded(values: np.ndarray) -> Any | None:
 
 
 def first_rounded_text(texts: Iterable[str]) -> str | None:
-    """Return the first whole number among these texts that float64 does not hold."""
+    """Return the first integer among these texts that float64 does not represent."""
     return next((text.strip() for text in texts if _rounded(text)), None)
 
 
 def _rounded(value: Any) -> bool:
-    """Return whether this is a number, or a text with a whole number, that float64 does not hold."""
+    """Return whether this is a number, or the text of an integer, that float64 does not represent."""
     if isinstance(value, bytes):
         value = value.decode("ascii", "replace")
     if isinstance(value, str):
         digits = value.strip()
         if len(digits) < 16 or not digits[digits[0] in "+-" :].isdecimal():
             return False
-        value = int(digits) if len(digits) < 400 else inf  # beyond float64: refused where it is read
+        value = int(digits) if len(digits) < 400 else inf  # it overflows, and is refused where it is read
     elif isinstance(value, np.integer):
         value = int(value)  # NumPy would round it before it compares
     if not isinstance(value, Number) or value != value:
@@ -85,12 +85,12 @@ def _rounded(value: Any) -> bool:
         return float(value) != value  # pyright: ignore[reportArgumentType]
     except OverflowError:
         return True
-    except (TypeError, ValueError):  # no real number: others say so
+    except (TypeError, ValueError):  # not a real number: refused by later checks
         return False
 
 
 def _parts(X: Any) -> Iterator[np.ndarray]:
-    """Yield the numbers of X as they are before they become float64."""
+    """Yield the numbers of X before their conversion to float64."""
     if sp.issparse(X):
         if X.dtype not in (np.float32, np.float64):
             X = X.tocsr(copy=True)
@@ -102,7 +102,7 @@ def _parts(X: Any) -> Iterator[np.ndarray]:
         yield X
         return
     if hasattr(X, "columns") and len(getattr(X, "shape", ())) == 2:
-        # columns of several types would become float64 together
+        # one column at a time: columns of several types would be converted to a common type
         yield from map(np.asarray, _columns(X))
         return
     try:

@@ -1,8 +1,8 @@
 """Presolve of sparse data: the columns without entries are dropped before a solver sees the data, and restored after.
 
-A column without entries adds nothing to any score, and no norm of w falls where its weight moves away from 0: some
-optimum has a 0 there, whatever p is (for p > 1 every optimum). The problem on the other columns has the same optimum,
-and every array of a solver is as long as there are columns with entries, of which there are no more than entries.
+A column without entries adds nothing to any score, and a weight other than 0 does not reduce any norm of w: for every
+p some optimum has weight 0 there (for p > 1 every optimum). The problem on the other columns therefore has the same
+optimum, and arrays of a solver have one number for each column with entries, of which there are no more than entries.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-# Share of the columns that must have entries for all columns to be kept: dropping fewer than half of them saves less
-# than half of the memory, which the copy of the column indices takes back.
+# Share of columns with entries from which all columns are kept: to drop fewer than half of them saves less than half
+# of the memory of a solver, and the copy of the column indices takes as much.
 KEPT = 0.5
 # Entries whose columns are marked between two counts of the columns marked: the pass ends once these are enough. A
 # smaller block ends sooner, a larger one counts less often.
 BLOCK = 1 << 16
-# Numbers of a dense copy that is made whatever the share of entries is: 2^21 float64 take 16 MiB, of which a solver
+# Numbers of a dense copy that is made for any share of entries: 2^21 float64 take 16 MiB, of which a solver
 # makes up to seven, together less than the libraries themselves take. Every problem of the exact step that is not wide
 # has fewer than 2^20 (`fit.exact.is_small`), so that only wide rows need a sparse path there.
 SMALL = 2**21

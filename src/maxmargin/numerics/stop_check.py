@@ -1,4 +1,4 @@
-"""A check whether to stop, called by solvers between steps; they know nothing of clocks or signals."""
+"""A check whether to stop, which solvers call between steps in place of clocks and signals."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class StopCheck:
-    """A check whether to stop with the seconds left: the limit of a solver that cannot call it on its way.
+    """A check whether to stop, with the seconds left: the time limit of a solver that cannot call the check.
 
     Attributes
     ----------
     stop : callable
-        True where it is time to stop.
+        Returns whether to stop.
     left : callable
-        Seconds that are left; infinite where no time was set.
+        Returns the seconds left; infinity without a time limit.
     """
 
     stop: Callable[[], bool]

@@ -15,11 +15,10 @@ from threadpoolctl import ThreadpoolController
 
 
 def jobs(n_jobs: int | None, parts: int | None = None) -> int:
-    """Return the threads for this many parts of the work: n_jobs in joblib's sense, at most one a processor.
+    """Return the number of threads for `parts` parts of the work: n_jobs as in joblib, at most one for each processor.
 
-    A container's share and the affinity of the process count. More threads than that would only wait for each other,
-    or use up the share in the first part of each period. Among several jobs of joblib (a grid search with n_jobs), this
-    one has its share of the processors.
+    Processors are limited by the process's affinity and by a container's share; more threads would wait for each other.
+    In a job of joblib (a grid search with n_jobs) the limit is the job's share of the processors.
     """
     if n_jobs is None and parts == 1:
         return 1
@@ -36,17 +35,17 @@ def _processors() -> int:
     backend: Any = get_active_backend()[0]
     if not backend.nesting_level:
         return cpu_count()
-    # joblib tells a process of its pool how many threads it may have; jobs that are threads are as many as processors
+    # joblib sets the number of threads of its worker processes by this variable; worker threads get one each
     alone = threading.current_thread() is threading.main_thread()
     share = os.environ.get("OMP_NUM_THREADS", "") if alone else ""
     return min(int(share), cpu_count()) if share.isdecimal() and int(share) else 1
 
 
 class BlasThreads(ContextDecorator):
-    """Context in which BLAS has `count` threads, from whichever thread of Python.
+    """Context in which BLAS has `count` threads, in all threads of Python.
 
-    The setting is the process's: of two fits at the same time the first to end must not give it back to the second,
-    nor the second restore what it has found.
+    The setting belongs to the process. With several fits at the same time it is set by the first that enters the
+    context, and restored by the last that leaves it.
     """
 
     def __init__(self, count: int) -> None:
@@ -74,6 +73,6 @@ class BlasThreads(ContextDecorator):
                 self._limit = None
 
 
-# threads of BLAS wait for each other by spinning, which on shared cores costs more than it gives; and sums would
-# depend on their number
+# Threads of BLAS wait for each other by spinning, which on shared cores takes more time than it saves; and the rounding
+# of sums would depend on their number.
 one_thread = BlasThreads(1)

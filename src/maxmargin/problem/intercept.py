@@ -1,8 +1,7 @@
 """The free intercept: the exact minimiser of the loss in b.
 
-For fixed w the loss is convex and piecewise linear (hinge) or piecewise quadratic (squared hinge) in b, with a
-breakpoint at t_i = y_i - w.x_i for every pattern: below it for the positive class, above it for the negative one, the
-pattern costs something.
+For fixed w the loss is convex and piecewise linear (hinge) or piecewise quadratic (squared hinge) in b. Pattern i has a
+breakpoint at t_i = y_i - w.x_i: its loss is positive below t_i for the positive class, above t_i for the negative one.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ import numpy as np
 
 from .problem import Problem, best_length
 
-# Newton's method on piecewise quadratic losses: steps at most (3 to 6 are usual), and the share of the objective
-# below which a decrease, or a determinant, is rounding.
+# Newton's method on piecewise quadratic losses: largest number of steps (3 to 6 are usual), and the relative decrease
+# of the objective, or relative determinant, that is rounding.
 MAX_STEPS = 100
 ROUNDING = 1e-14
 
 
 def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
-    """Return the b of least loss for scores z = w.x; the midpoint of an interval of them.
+    """Return the b with the smallest loss for scores z = w.x; of an interval of minimisers, its midpoint.
 
     Parameters
     ----------
@@ -28,7 +27,7 @@ def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.n
     z : ndarray of shape (n,)
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,)
-        Sample weights; rows of weight 0 take no part. With one class only, every b far enough on its side is best.
+        Sample weights; rows of weight 0 take no part. With one class, every b far enough on its side is a minimiser.
 
     Returns
     -------
@@ -36,7 +35,7 @@ def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.n
     """
     counted = weights > 0.0
     for sign in (1.0, -1.0):
-        if not (counted & (y == sign)).any():  # one class only: any b far enough on its side
+        if not (counted & (y == sign)).any():  # one class
             rest = z[counted]
             return -sign * (1.0 + float(np.abs(rest).max(initial=0.0)))
     if problem.hard:
@@ -44,14 +43,14 @@ def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.n
     t, c, positive = y - z, problem.C * weights, y > 0
     if problem.loss == "squared_hinge":
         free_from, free_to = float(t[positive & counted].max()), float(t[~positive & counted].min())
-        if free_from <= free_to:  # nothing costs anything in between
+        if free_from <= free_to:  # the loss is 0 in between
             return 0.5 * (free_from + free_to)
         return _root_of_slope(t, c, positive, free_to, free_from)
     order = np.argsort(t)
     t, c, positive = t[order], c[order], positive[order]
     slope = np.cumsum(c) - c[positive].sum()  # right of t_k
     rounding = 1e-12 * float(c.sum())
-    if rounding > 1e-3 * float(c[c > 0.0].min()):  # as large as a weight itself
+    if rounding > 1e-3 * float(c[c > 0.0].min()):  # of the size of the smallest weight
         slope, rounding = _signs_of_slopes(c, positive), 0.0
     k = int(np.argmax(slope >= -rounding))
     if abs(slope[k]) > rounding:
@@ -62,13 +61,13 @@ def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.n
 
 
 def _root_of_slope(t: np.ndarray, c: np.ndarray, positive: np.ndarray, low: float, high: float) -> float:
-    """Return the b of least squared hinge loss, by Newton's method on the slope within a bracket of its root.
+    """Return the b with the smallest squared hinge loss, by Newton's method on the slope within a bracket of its root.
 
-    The slope, sum c_i (b - t_i) over the rows that cost something, is piecewise linear and rises.
+    The slope, sum c_i (b - t_i) over the rows with a positive loss, is piecewise linear and increasing.
     """
     b, before = 0.5 * (low + high), np.zeros(0, bool)
     for _ in range(MAX_STEPS):
-        costly = (t > b) == positive  # or at its breakpoint, where it adds nothing to the slope
+        costly = (t > b) == positive  # rows with a positive loss, or with t_i = b, which add 0 to the slope
         weight = c * costly
         root = float((weight @ t) / weight.sum())
         if np.array_equal(costly, before):
@@ -81,10 +80,10 @@ def _root_of_slope(t: np.ndarray, c: np.ndarray, positive: np.ndarray, low: floa
 def best_multiple_and_intercept(
     problem: Problem, norm2: float, z: np.ndarray, b: float, y: np.ndarray, weights: np.ndarray
 ) -> tuple[float, float]:
-    """Return (t, b): the multiple t > 0 of w of least objective under squared losses, with the best intercept.
+    """Return (t, b): the multiple t > 0 of w with the smallest objective for squared losses, and its intercept.
 
-    A free intercept is optimised with t, by Newton's method on the piecewise quadratic objective; any other grows
-    with w.
+    A free intercept is optimised together with t, by Newton's method on the piecewise quadratic objective; any other
+    intercept is multiplied by t.
 
     Parameters
     ----------

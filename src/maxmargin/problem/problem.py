@@ -8,9 +8,9 @@ Soft problems (C finite), in scikit-learn's scaling, s_i being the sample weight
 The hard margin (C = inf) maximises min m_i / |w|. An augmented intercept is one more feature of constant
 value ``intercept_scaling``; its weight belongs to the norm. A free intercept does not.
 
-Distance is measured in the p-norm, |w| therefore in the dual q-norm, and v = sum alpha_i y_i x_i of the dual in the
-p-norm again. With ``power=1`` the norm stands as it is, not as half its square; the dual then asks for
-|v| <= 1 in its place.
+Distance is measured in the p-norm, |w| therefore in the dual q-norm, and v = sum alpha_i y_i x_i of the dual problem
+in the p-norm. With ``power=1`` the penalty is |w| instead of its half square; the dual problem then has the constraint
+|v| <= 1 instead of the term -1/2 |v|^2.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ import numpy as np
 
 LOSSES = ("hinge", "squared_hinge")
 INTERCEPTS = ("none", "free", "augmented")
-# share by which rounding may have bounds cross: far more than it does; beyond, one of them is wrong
+# Largest relative excess of a lower over an upper bound that rounding explains, with a wide margin. With a larger
+# excess one of the bounds is wrong.
 CROSSED = 1e-6
-# 1 / (2 C s_i) of a row whose weight is next to nothing: sums of a thousand are float64 numbers
+# Upper limit of 1 / (2 C s_i), for tiny weights: a sum of a thousand such numbers does not overflow.
 LARGEST = 1e305
 
 
@@ -46,7 +47,7 @@ class Problem:
     intercept_scaling : float, default=1
         That constant value.
     power : {2, 1}, default=2
-        Of the norm: 1/2 |w|^2, or |w| itself. The hard margin is the same in both.
+        Power of the norm in the penalty: 1/2 |w|^2, or |w|. The hard margin does not depend on it.
     """
 
     loss: str
@@ -138,14 +139,14 @@ class Problem:
     def losses(self, margins: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return each pattern's term of the primal objective."""
         xi = np.maximum(np.subtract(1.0, margins, dtype=float), 0.0)
-        with np.errstate(over="ignore"):  # at a point that is as bad as that
+        with np.errstate(over="ignore"):  # far from the optimum the squares may overflow
             return self.C * weights * (xi * xi if self.loss == "squared_hinge" else xi)
 
     def gains(self, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return each pattern's term of the dual objective, which has the norm beside."""
+        """Return each pattern's term of the dual objective, without the term of the norm."""
         if self.hard or self.loss == "hinge":
             return alpha
-        # alpha^2 / (4 C s_i), with no number that could overflow where alpha is small
+        # alpha^2 / (4 C s_i); the division comes first, so that nothing overflows where alpha is small
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             squares = alpha / np.multiply(4.0 * self.C, weights, dtype=float) * alpha
         return alpha - np.where(alpha > 0.0, squares, 0.0)
@@ -172,7 +173,7 @@ class Problem:
         if self.loss == "squared_hinge":
             own = float((self.delta2(weights) * alpha) @ alpha)
         else:
-            # where both are 0 it is not a number, which fmin passes over
+            # 0 / 0, of weight 0 and alpha 0, is NaN, which fmin ignores
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
                 most = float(np.fmin.reduce(self.caps(weights) / np.abs(alpha)))
         if self.power == 1:
@@ -182,8 +183,8 @@ class Problem:
     def gap(self, lower: float, upper: float) -> float:
         """Return the certified relative gap between a lower and an upper bound.
 
-        Soft: (primal - dual) / dual, infinite while dual <= 0. Hard: 1 - lower / upper of the margin. Infinite where
-        bounds contradict each other, prove nothing, or are no numbers; never NaN.
+        Soft: (primal - dual) / dual, infinite while dual <= 0. Hard: 1 - lower / upper of the margin. Infinite if the
+        bounds contradict each other, prove nothing, or are NaN; never NaN.
         """
         if contradict(lower, upper) or proves_nothing(lower, upper):
             return np.inf
@@ -218,15 +219,15 @@ def dual_exponent(p: float) -> float:
 
 
 def contradict(lower: float, upper: float) -> bool:
-    """Return whether bounds are further on the wrong side of each other than rounding may have them."""
+    """Return whether the lower bound exceeds the upper bound by more than rounding explains (`CROSSED`)."""
     return upper < lower - CROSSED * abs(lower)
 
 
 def proves_nothing(lower: float, upper: float) -> bool:
     """Return whether neither bound restricts the best value: the upper one is infinite, the lower one not positive.
 
-    Objectives and largest margins are never negative, so that a lower bound of zero or less is no statement. NaN, which
-    sums that overflow leave, is no bound either.
+    Objectives and largest margins are never negative, so that a lower bound of zero or less restricts nothing. NaN, the
+    result of sums that overflow, is no bound either.
     """
     return not lower > 0.0 and not upper < np.inf
 
@@ -237,7 +238,7 @@ def alike(weights: np.ndarray) -> bool:
 
 
 def best_multiple(total: float, quadratic: float, most: float) -> float:
-    """Return the t of at most `most` that maximises t total - t^2 quadratic / 2, the dual value along one line."""
+    """Return the t <= most that maximises t total - t^2 quadratic / 2, the dual objective of t alpha."""
     best = min(total / quadratic if quadratic > 0.0 else np.inf, most)
     return best if math.isfinite(best) else 1.0
 
@@ -245,7 +246,7 @@ def best_multiple(total: float, quadratic: float, most: float) -> float:
 def best_length(norm2: float, margins: np.ndarray, costs: np.ndarray) -> float:
     """Return the t >= 0 that minimises t^2 norm2 / 2 + sum costs max(0, 1 - t margins)^2.
 
-    The derivative is piecewise linear and rises: Newton's steps from the segment at 0, within a bracket.
+    The derivative is piecewise linear and increasing: Newton's method from t = 0, within a bracket of its root.
     """
     low, high, t = 0.0, np.inf, 0.0
     for _ in range(100):
@@ -254,7 +255,7 @@ def best_length(norm2: float, margins: np.ndarray, costs: np.ndarray) -> float:
         curvature = norm2 + 2.0 * float(c @ (m * m))
         slope = t * norm2 - 2.0 * float(c @ (m * (1.0 - t * m)))
         if slope >= 0.0 and t == 0.0:
-            return 0.0  # every multiple is worse than none
+            return 0.0  # the objective increases from t = 0 on
         if slope < 0.0:
             low = t
         else:
