@@ -1,8 +1,6 @@
-"""Squared norms of sparse rows; scores and combinations of dense rows, faster than BLAS for few columns or in cache."""
+"""Scores and linear combinations of dense rows, faster than BLAS for few columns and for rows that are in the cache."""
 
 from __future__ import annotations
-
-import numpy as np
 
 from .jit import compiled
 
@@ -10,17 +8,6 @@ from .jit import compiled
 # order, and of rows in the processor's cache. Beyond, single rows are as fast. Chosen on the data
 # sets of docs/regimes.md.
 MAX_COLUMNS, MAX_COLUMNS_IN_CACHE = 8, 100
-
-
-@compiled()
-def sparse_squares(indptr, data, out):
-    """Set `out` to the squared norms of the rows of a CSR matrix, in float64."""
-    for i in range(out.size):
-        total = 0.0
-        for j in range(indptr[i], indptr[i + 1]):
-            value = np.float64(data[j])
-            total += value * value
-        out[i] = total
 
 
 @compiled()
