@@ -23,7 +23,7 @@ GOALS = {
     "import circles": 0,
 }
 LIMITS = GOALS | {
-    "code lines": 20_330,
+    "code lines": 20_320,
     "modules in the longest chain of imports": 20,
 }
 # functions, files

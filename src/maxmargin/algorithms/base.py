@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields
@@ -208,10 +209,10 @@ def is_number(value: Any) -> bool:
 
 
 def is_positive(value: Any) -> bool:
-    """Return whether this is a positive, finite number, and no boolean."""
+    """Return whether a value is a positive, finite real number and not a boolean."""
     return is_number(value) and value > 0.0
 
 
-def is_count(value: Any) -> bool:
-    """Return whether this is a whole number of at least one, and no boolean."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
+def is_whole(value: Any, least: float = -math.inf) -> bool:
+    """Return whether a value is an integer of at least `least` and not a boolean."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..algorithms.base import is_whole
 from ..certificates.one_pass import certify
 from ..certificates.sample import Sample
 from ..certificates.screening import certain_margins, columns_without_weight, modulus
 from ..certificates.training_data import training_data
 from ..problem.status import Status
 from .linear import MaxMarginClassifier
-from .validation import is_whole
 
 # A screened fit costs one more fit of the smaller data: it pays where at most this share of rows or columns is left.
 SCREENED_SHARE = 0.75

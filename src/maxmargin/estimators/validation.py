@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from ..algorithms.base import is_whole
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
 from .column_errors import column_message, missing_labels, refuse_queries_and_dates
@@ -63,11 +64,6 @@ def restored_after(failure: type[BaseException]) -> Callable[[Method], Method]:
 def is_number(value: Any) -> bool:
     """Return whether a value is a real number; booleans are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def is_whole(value: Any, least: float = -math.inf) -> bool:
-    """Return whether a value is an integer of at least `least`; booleans are not."""
-    return isinstance(value, Integral) and is_number(value) and int(value) >= least
 
 
 # By name of a parameter: the test that its value has to pass, and what it must be where it does not.

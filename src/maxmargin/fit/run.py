@@ -227,7 +227,7 @@ class Run(State):
         self.best.update_dual(alpha, proved)
 
     def _bounds(self) -> None:
-        """Evaluate the engine's w and dual variables by the scores of its last pass: y_i (w.x_i + b) and the slack."""
+        """Evaluate the engine's w and dual variables; w.x_i is computed from the rows' scores (`State.score_rows`)."""
         h, unit = self.h, self.unit
         w, b = self._point()
         z = self.y * (self.scores - h.slack.extended_score(0.0, h.ids, h.scale)) - b

@@ -22,7 +22,7 @@ import scipy.linalg
 
 from ...numerics.sums import Plain
 from ...problem.problem import Problem
-from ..base import Algorithm, Bias, Facts, Plan, is_count, is_positive, require
+from ..base import Algorithm, Bias, Facts, Plan, is_positive, is_whole, require
 
 _linalg: Any = scipy.linalg  # whose annotations are unions of all cases
 
@@ -90,7 +90,7 @@ class CuttingPlane(Algorithm):
         require(self.variant in ("ocas", "svmperf"), "variant must be 'ocas' or 'svmperf'", self.variant)
         require(self.eps is None or is_positive(self.eps), "eps must be a positive number or None", self.eps)
         require(is_positive(self.mu) and self.mu <= 1.0, "mu must lie above 0 and be at most 1", self.mu)
-        require(is_count(self.idle), "idle must be a whole number of turns, at least 1", self.idle)
+        require(is_whole(self.idle, 1), "idle must be a whole number of turns, at least 1", self.idle)
 
     def refuses(self, problem: Problem) -> str | None:
         if problem.hard or problem.loss != "hinge":

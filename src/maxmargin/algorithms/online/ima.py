@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from ...engine.state import Motion
 from ...problem.problem import Problem
-from ..base import Facts, Plan, is_count, is_number, is_positive, require
+from ..base import Facts, Plan, is_number, is_positive, is_whole, require
 from .fmp import NormDescent
 
 # Updates of a call of FMP without alpha or budget: at least FEWEST, with which small sets reach 0.97 to 0.99 of the
@@ -100,7 +100,7 @@ class IMA(NormDescent):
         positive = self.increment is None or is_positive(self.increment)
         require(positive, "increment must be a positive number or None", self.increment)
         require(
-            self.budget is None or is_count(self.budget),
+            self.budget is None or is_whole(self.budget, 1),
             "budget must be a whole number of updates, at least 1, or None",
             self.budget,
         )

@@ -10,7 +10,7 @@ import numpy as np
 from ...engine.jit import record
 from ...engine.state import Scaled
 from ...problem.problem import Problem
-from ..base import Algorithm, Bias, Facts, Plan, is_count, require
+from ..base import Algorithm, Bias, Facts, Plan, is_whole, require
 
 
 @record
@@ -102,9 +102,9 @@ class Pegasos(Algorithm):
     scale: ClassVar[Any] = Scaled
 
     def __post_init__(self) -> None:
-        require(is_count(self.k), "k must be a whole number of patterns, at least 1", self.k)
+        require(is_whole(self.k, 1), "k must be a whole number of patterns, at least 1", self.k)
         require(
-            self.T is None or is_count(self.T),
+            self.T is None or is_whole(self.T, 1),
             "T must be a whole number of mini-batches, at least 1, or None",
             self.T,
         )
