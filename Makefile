@@ -4,8 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 export MAXMARGIN_DATA ?= ../shared/data
 
-# what reads compiled code step by step: every rule and its storages, cutting planes, streams
-INTERPRETED := tests/test_engine.py tests/test_rules.py tests/test_cutting_plane.py tests/test_streams.py
+# files with tests marked `interpreted`: combinations of rules, storages and norms, whose compilation takes minutes
+INTERPRETED := tests/test_engine.py tests/test_rules.py tests/test_norm_rules.py tests/test_online.py tests/test_pegasos.py
 
 # what meets most of an installed package, where nothing is compiled yet: pages, model files, readers, the command line
 DIST_TESTS ?= tests/test_package.py tests/test_docs.py tests/test_persistence.py tests/test_readers.py \
@@ -18,15 +18,17 @@ demo: $(VENV)/.ready
 	$(BIN)/maxmargin demo
 
 test: $(VENV)/.ready-dev
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "interpreted and not slow" $(INTERPRETED)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not interpreted"
 
 test-slow: $(VENV)/.ready-dev
-	MAXMARGIN_THOROUGH=1 $(BIN)/python -m pytest -m "slow or thorough"
+	MAXMARGIN_THOROUGH=1 $(BIN)/python -m pytest -m "slow or thorough or interpreted"
 
+# more of what reads compiled code step by step: engine, cutting planes, streams
 test-interpreted: $(VENV)/.ready-dev
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow" $(INTERPRETED)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow" tests/test_pegasos.py -k naive
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow" tests/test_online.py -k "TestCounts or batches_of_any or TestBounds"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow" \
+		tests/test_engine.py tests/test_rules.py tests/test_cutting_plane.py tests/test_streams.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow" tests/test_online.py -k "TestCounts or TestBounds"
 
 # what is checked against packages that need a C++ compiler to install
 test-peers: $(VENV)/.ready-bench

@@ -6,8 +6,10 @@ import os
 import signal
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import Phase, settings
+from numba.core import config
 
 settings.register_profile(
     "repeatable",
@@ -44,3 +46,10 @@ def rules_alone(monkeypatch):
     monkeypatch.setattr("maxmargin.fit.exact.FEW_ROWS", 0)
     monkeypatch.setattr("maxmargin.fit.exact.MANY_ROWS", 0)
     monkeypatch.setattr("maxmargin.fit.small_dense.MAX_ROWS", 0)
+
+
+@pytest.fixture(autouse=True)
+def compiled_arithmetic():
+    """No warning of overflow or of a division by zero in interpreted code: compiled code gives none either."""
+    with np.errstate(all="ignore" if config.DISABLE_JIT else None):
+        yield

@@ -1,8 +1,9 @@
 """How much of a test is run: a selection by `make test`, all of it by `make test-slow`.
 
 Most of the time of a first run is compilation: one object for each combination of a rule, a storage, a scale, a slack
-and a type of numbers. So `make test` compiles every rule on dense rows and every storage, slack and type with some
-rule. The full products are slow tests; where nothing is compiled (`make test-interpreted`) they are run in any case.
+and a type of numbers. Tests marked `interpreted` therefore run without compilation in `make test`, with the full
+products of rules and storages; `test_jit.py` shows that compiled and interpreted code take the same steps. Other tests
+compile a selection in `make test`, and the full products are slow tests.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 ON_SPARSE = ("perceptron", "mpu", "dcd", "alma", "pumma")
 ON_ALL = ("perceptron", "mpu")  # and for rows of float32, of zeros and ones, and with 64-bit indices
 
+interpreted = pytest.mark.interpreted  # of tests that `make test` runs with NUMBA_DISABLE_JIT=1
 thorough = pytest.mark.thorough  # of tests that try more examples with MAXMARGIN_THOROUGH=1
 
 
@@ -38,5 +40,5 @@ def selected(combinations: Iterable[Any], quick: Callable[..., bool]) -> list[An
 
 
 def compiled_for(name: str, storage: str) -> bool:
-    """Is this rule compiled by `make test` for this storage: dense, csr, or others?"""
+    """Return whether `make test` compiles this rule for this storage: dense, csr, or others."""
     return storage == "dense" or name in (ON_SPARSE if storage == "csr" else ON_ALL)

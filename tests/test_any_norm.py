@@ -3,10 +3,12 @@
 import math
 from decimal import Decimal, getcontext
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from effort import selected
 from oracle import optimum_in_norm
 
 from maxmargin import ALMA, IMA, PUMMA, MaxMarginClassifier, Problem, Status, verify
@@ -175,16 +177,14 @@ def test_ima_certifies_every_norm(p):
         verify(model, X, y)
 
 
-@pytest.mark.parametrize("p", [1.0, pytest.param(1.5, marks=pytest.mark.slow), 2.0, 3.0, INF])
 @pytest.mark.parametrize(
-    ("intercept", "C"),
-    [
-        ("free", 1.0),
-        ("free", INF),
-        ("augmented", 1.0),
-        # the same pieces once more, and as long to compile
-        pytest.param("augmented", INF, marks=pytest.mark.slow),
-    ],
+    ("intercept", "C", "p"),
+    selected(
+        product(("free", "augmented"), (1.0, INF), (1.0, 1.5, 2.0, 3.0, INF)),
+        lambda intercept, C, p: (
+            (intercept, C, p) in [("free", 1.0, 3.0), ("free", INF, 1.0), ("augmented", 1.0, INF)]
+        ),
+    ),
 )
 def test_ima_begins_where_the_last_fit_ended(intercept, C, p):
     X, y = separable(30, 5, 14)
@@ -209,8 +209,9 @@ def test_ima_begins_where_the_last_fit_ended(intercept, C, p):
     verify(model, X, y)
 
 
-@pytest.mark.parametrize("p", [2.0, 3.0])
-@pytest.mark.parametrize("C", [1.0, INF])
+@pytest.mark.parametrize(
+    ("C", "p"), selected(product((1.0, INF), (2.0, 3.0)), lambda C, p: (C, p) in [(1.0, 3.0), (INF, 2.0)])
+)
 def test_alma_begins_with_the_dual_weights_of_the_last_fit(C, p):
     X, y = separable(30, 5, 14)
     model = MaxMarginClassifier(

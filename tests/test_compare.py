@@ -28,7 +28,10 @@ NOISY = np.where(X[:, 0] + 0.5 * RNG.normal(size=60) > 0.0, 1, -1)
 APART = np.where(X[:, 0] > 0.0, 1, -1)
 
 
-@pytest.mark.parametrize(("loss", "C"), [("hinge", 0.7), ("squared_hinge", 0.7), ("hinge", np.inf)])
+@pytest.mark.parametrize(
+    ("loss", "C"),
+    [("hinge", 0.7), pytest.param("squared_hinge", 0.7, marks=pytest.mark.slow), ("hinge", np.inf)],
+)
 def test_every_record_holds_the_optimum(loss, C):
     """All algorithms, on one problem: the bounds of each report, and what was reached is as good as they say."""
     y = NOISY if np.isfinite(C) else APART

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from effort import ON_ALL, compiled_for, selected
+from effort import ON_ALL, compiled_for, interpreted, selected
 from presenting import (
     BUSY,
     ONE_BY_ONE,
@@ -184,6 +184,7 @@ def test_64_bit_index_path(name, monkeypatch):
     agree(name, (some[0][0], weight(narrow)), (some[1][0], weight(wide)))
 
 
+@interpreted
 @pytest.mark.parametrize(("name", "sparse"), RULE_AND_STORAGE)
 def test_packed_rows_give_the_same_bits(name, sparse):
     rng = np.random.default_rng(6)
@@ -207,6 +208,7 @@ def test_packed_rows_give_the_same_bits(name, sparse):
     agree(name, *((*present(p.rule, h, [range(n)]), weight(h), dual(h), scored(h)) for h in (loose, tight)))
 
 
+@interpreted
 @pytest.mark.parametrize(("name", "sparse"), RULE_AND_STORAGE)
 def test_biased_is_an_explicit_column(name, sparse):
     rng = np.random.default_rng(7)
@@ -227,6 +229,7 @@ def test_biased_is_an_explicit_column(name, sparse):
     agree(name, ([], scored(packed(biased, rows), 6)), ([], scored(packed(explicit, rows), 6)))
 
 
+@interpreted
 @pytest.mark.parametrize(("name", "sparse"), RULE_AND_STORAGE)
 def test_elastic_is_explicit_columns(name, sparse):
     """The pattern's own coordinate is delta, here a power of two: 1 / (2 C s) = delta^2."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from effort import COMPILED, THOROUGH, thorough
+from effort import COMPILED, THOROUGH, interpreted, thorough
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import alma_p, fmp, inverse_link, p_norm, pumma_p
@@ -113,6 +113,7 @@ def same(found, h, moved: list[int]) -> None:
     np.testing.assert_allclose(dual(h), found.dual, rtol=0.0, atol=1e-11 * np.abs(found.dual).max())
 
 
+@interpreted
 @thorough
 @pytest.mark.parametrize("p", LINKED)
 @pytest.mark.parametrize(("name", "soft"), SOFT)
@@ -129,6 +130,7 @@ def test_alma_takes_the_steps_of_its_formula(name, soft, p):
         same(found, h, moved)
 
 
+@interpreted
 @thorough
 @pytest.mark.parametrize("p", LINKED)
 @pytest.mark.parametrize(("name", "soft"), SOFT)
@@ -143,6 +145,7 @@ def test_pumma_takes_the_steps_of_its_formula(name, soft, p):
         assert h.number[NORM2] == pytest.approx(found.trail[-1], rel=1e-11)
 
 
+@interpreted
 @thorough
 @pytest.mark.parametrize("p", EVERY)
 @pytest.mark.parametrize("form", ["hard", "soft", "flexible"])
@@ -207,6 +210,7 @@ def test_interpreted_rules_take_the_same_steps():
     assert json.loads(done.stdout) == journeys()
 
 
+@interpreted
 @pytest.mark.parametrize("size", [1e-150, 1e-100, 1e100, 1e150])
 @pytest.mark.parametrize("p", [2.5, 100.0])
 def test_the_unit_of_the_data_does_not_matter(p, size):
@@ -243,6 +247,7 @@ def test_running_sums_are_what_they_stand_for(p):
         np.testing.assert_allclose(scored(h), before, atol=1e-10 * np.abs(before).max())
 
 
+@interpreted
 @pytest.mark.parametrize("name", ["pumma", "fmp"])
 @pytest.mark.parametrize("p", [2.5, 3.0])
 def test_packed_rows_take_the_same_steps(name, p):

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from effort import COMPILED, interpreted
 from oracle import optimum
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -52,7 +53,10 @@ ALGORITHMS = [
 ]
 # of float32 rows, and for each trail, every rule is compiled once more: two as a rule, the others with the slow tests
 USUAL = (ALGORITHMS[2], ALGORITHMS[-1])
-SINGLE = [rule if rule in USUAL else pytest.param(rule, marks=pytest.mark.slow) for rule in ALGORITHMS]
+SINGLE = [
+    rule if rule in USUAL or not COMPILED else pytest.param(rule, marks=pytest.mark.slow)
+    for rule in ALGORITHMS
+]
 TRAILS = ["average", "vote", "last"]
 
 
@@ -86,12 +90,7 @@ def facts(model):
     return np.concatenate([np.ravel(part) for part in parts])
 
 
-@parametrize_with_checks(
-    [
-        OnlineMarginClassifier(),
-        OnlineMarginClassifier("pumma", C=1.0),
-    ]
-)
+@parametrize_with_checks([OnlineMarginClassifier()])
 def test_scikit_learn(estimator, check):
     """Every check, with no expected failure; those about sample weights do not apply."""
     check(estimator)
@@ -100,6 +99,7 @@ def test_scikit_learn(estimator, check):
 @pytest.mark.slow
 @parametrize_with_checks(
     [
+        OnlineMarginClassifier("pumma", C=1.0),
         OnlineMarginClassifier("romma", trail="vote"),
         OnlineMarginClassifier("alma", trail="last", max_iter=1),
         OnlineMarginClassifier("aggressive-romma", C=10.0, shuffle=False),
@@ -112,13 +112,14 @@ def test_scikit_learn_with_other_parameters(estimator, check):
 
 
 class TestStreams:
+    @interpreted
     @pytest.mark.parametrize(
         ("rule", "trail"),
         [
             pytest.param(
                 rule,
                 trail,
-                marks=() if trail == "average" or rule in USUAL else pytest.mark.slow,
+                marks=() if trail == "average" or rule in USUAL or not COMPILED else pytest.mark.slow,
                 id=f"{rule}-{trail}",
             )
             for rule in ALGORITHMS
@@ -148,6 +149,7 @@ class TestStreams:
         whole = facts(clone(model).fit(X, y))
         assert np.array_equal(facts(batches(clone(model), X, y, 999)), whole)
 
+    @interpreted
     @pytest.mark.parametrize("rule", ALGORITHMS, ids=names)
     def test_dense_is_sparse(self, rule):
         X, y = clouds(n=60)
@@ -184,6 +186,7 @@ class TestStreams:
             rows.partial_fit([row], [label], classes=[0, 1])
         np.testing.assert_allclose(facts(rows), facts(whole), rtol=1e-5)
 
+    @interpreted
     @pytest.mark.parametrize("C", [np.inf, 2.0])
     @pytest.mark.parametrize("rule", SINGLE, ids=names)
     def test_float32_is_the_same_values_in_float64(self, rule, C):

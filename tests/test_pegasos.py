@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from effort import interpreted
 from oracle import optimum
 
 from maxmargin import MaxMarginClassifier, Problem, Status, verify
@@ -67,6 +68,7 @@ def engine(X, y, s, problem, algorithm, turns, rho):
     return seen, h
 
 
+@interpreted
 @pytest.mark.parametrize("storage", STORES)
 @pytest.mark.parametrize("binary", [False, True])
 @pytest.mark.parametrize("projection", [False, True])

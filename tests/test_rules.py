@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from effort import COMPILED, THOROUGH, compiled_for, examples, selected, thorough
+from effort import COMPILED, THOROUGH, compiled_for, examples, interpreted, selected, thorough
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from naive import NAIVE, dual_descent, replay
@@ -95,6 +95,7 @@ def test_every_rule_has_a_naive_twin():
     assert set(ALGORITHMS) - set(NAIVE) == one_by_one | programs
 
 
+@interpreted
 @pytest.mark.parametrize(("name", "problem", "storage"), STORED)
 def test_trajectory_is_the_naive_one(name, problem, storage):
     """The same rows make a step in the same order, and w and the dual weights agree to rounding.
@@ -131,6 +132,7 @@ def test_trajectory_is_the_naive_one(name, problem, storage):
     assert steps >= (3 if name == "romma" else 30) * compared  # ROMMA learns from mistakes only
 
 
+@interpreted
 @pytest.mark.parametrize("storage", STORES)
 @pytest.mark.parametrize(
     ("name", "problem"),
@@ -162,6 +164,7 @@ def test_trajectory_is_the_naive_one_exactly(name, storage, problem):
     assert ties  # the case that this test is for occurred
 
 
+@interpreted
 @pytest.mark.parametrize(("name", "problem", "storage"), STORED)
 def test_packed_rows_follow_the_same_trajectory(name, problem, storage):
     rng = np.random.default_rng(17)
