@@ -5,42 +5,51 @@ from __future__ import annotations
 from dataclasses import fields
 from math import isinf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from typer import Option
-
-from .options import STOPPED, AsJson, ColumnOptions, Columns, Data, Result, command
+from .options import STOPPED, ColumnOptions, Result, command
 
 if TYPE_CHECKING:
     from ..inspection.compare import Comparison
 
 
 @command(
-    "C", "loss", "p", "norm_power", "fit_intercept", "intercept", "intercept_scaling", "class_weight", "seed",
-    tol={"help": "Certified relative gap at which an algorithm ends."},
-    max_iter={"help": "Most rounds of each algorithm."},
-    max_time={"help": "Seconds that each algorithm may take."},
+    "C", "loss", "p", "norm_power", "tol", "fit_intercept", "intercept", "intercept_scaling", "class_weight",
+    "max_iter", "max_time", "seed",
 )  # fmt: skip
 def compare(
-    data: Data,
+    data: Path,
     *,
-    algorithms: Annotated[
-        str | None, Option(help="Names with commas between, as dcd,mpu,pumma; all, if left out.")
-    ] = None,
-    n_features: Columns = None,
+    algorithms: str | None = None,
+    n_features: int | None = None,
     columns: ColumnOptions,
-    csv: Annotated[Path | None, Option(help="Write every report of every algorithm to this file.")] = None,
-    picture: Annotated[
-        Path | None, Option(help="Draw them against updates and time, as .png, .pdf or .svg.")
-    ] = None,
-    as_json: AsJson = False,
-    quiet: Annotated[bool, Option("--quiet", "-q", help="No live line and no table.")] = False,
+    csv: Path | None = None,
+    picture: Path | None = None,
+    as_json: bool = False,
+    quiet: bool = False,
     **parameters: Any,
 ) -> Result:
     """Run algorithms on the same problem, data and seed, and set what they reach against each other.
 
     Those that do not solve the problem are listed with the reason. Ctrl-C ends the comparison with what is known.
     Exit code 3 if an algorithm stopped before the tolerance.
+
+    Parameters
+    ----------
+    tol : float
+        Certified relative gap at which an algorithm ends.
+    max_iter : int
+        Most rounds of each algorithm.
+    max_time : float
+        Seconds that each algorithm may take.
+    algorithms : str
+        Names with commas between, as dcd,mpu,pumma; all, if left out.
+    csv : Path
+        Write every report of every algorithm to this file.
+    picture : Path
+        Draw them against updates and time, as .png, .pdf or .svg.
+    quiet : bool
+        No live line and no table.
     """
     from ..numerics.files import check_place
     from .data import read_labelled

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
-from typer import Option
 
-from .options import STOPPED, AsJson, Result, command
+from .options import STOPPED, Result, command
 
 
 @command()
-def demo(
-    picture: Annotated[Path, Option(help="Bounds against time, as .png, .pdf or .svg.")] = Path("demo.png"),
-    as_json: AsJson = False,
-) -> Result:
-    """Fit real data that ship with scikit-learn; prove the result, check the proof, and draw it."""
+def demo(*, picture: Path = Path("demo.png"), as_json: bool = False) -> Result:
+    """Fit real data that ship with scikit-learn; prove the result, check the proof, and draw it.
+
+    Parameters
+    ----------
+    picture : Path
+        Bounds against time, as .png, .pdf or .svg.
+    """
     from .display import PictureFile
 
     drawn = None

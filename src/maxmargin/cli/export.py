@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from typer import Argument, Option
-
-from .options import Model, command
+from .options import command
 
 SUFFIXES = {".onnx": "onnx", ".json": "json"}  # that name a format
 FORMATS = ("onnx", "liblinear", "libsvm", "json")
@@ -16,21 +14,21 @@ OPENINGS = {"liblinear": b"solver_type", "libsvm": b"svm_type", "json": b"{"}  #
 
 @command()
 def export(
-    model: Model,
-    output: Annotated[Path, Option("--output", "-o", help="The file to write.")],
-    to: Annotated[
-        str | None,
-        Option("--to", help="onnx, liblinear, libsvm or json; .onnx and .json say it by themselves."),
-    ] = None,
-    labels: Annotated[
-        str | None,
-        Option(help="For liblinear and libsvm: a whole number for each class, in sorted order, as in 0,1,2."),
-    ] = None,
-    single: Annotated[
-        bool, Option("--single", help="For onnx: rows and scores of float32 numbers instead of float64.")
-    ] = False,
+    model: Path, *, output: Path, to: str | None = None, labels: str | None = None, single: bool = False
 ) -> None:
-    """Write a model for another program: an ONNX graph, a model file of liblinear or libsvm, or readable JSON."""
+    """Write a model for another program: an ONNX graph, a model file of liblinear or libsvm, or readable JSON.
+
+    Parameters
+    ----------
+    output : Path
+        The file to write.
+    to : str
+        onnx, liblinear, libsvm or json; .onnx and .json say it by themselves.
+    labels : str
+        For liblinear and libsvm: a whole number for each class, in sorted order, as in 0,1,2.
+    single : bool
+        For onnx: rows and scores of float32 numbers instead of float64.
+    """
     from ..io.readers.files import check_file
     from ..numerics.files import check_place
 
@@ -61,23 +59,21 @@ def export(
 
 
 @command()
-def import_model(
-    file: Annotated[Path, Argument(help="A model file of liblinear or libsvm, or JSON that `export` wrote.")],
-    output: Annotated[
-        Path, Option("--output", "-o", help="The model file to write, for `maxmargin predict`.")
-    ],
-    of: Annotated[
-        str | None,
-        Option("--from", help="liblinear, libsvm or json; the beginning of the file says it, too."),
-    ] = None,
-    n_features: Annotated[
-        int | None,
-        Option(help="Of libsvm: columns of the data, where support vectors do not have all of them."),
-    ] = None,
-) -> None:
+def import_model(file: Path, *, output: Path, of: str | None = None, n_features: int | None = None) -> None:
     """Read a model of another program, and write it as one that `maxmargin predict` takes.
 
     It has no certificate: no such file holds a proof.
+
+    Parameters
+    ----------
+    file : Path
+        A model file of liblinear or libsvm, or JSON that `export` wrote.
+    output : Path
+        The model file to write, for `maxmargin predict`.
+    of : str
+        liblinear, libsvm or json; the beginning of the file says it, too.
+    n_features : int
+        Of libsvm: columns of the data, where support vectors do not have all of them.
     """
     from ..io.readers.files import check_file
     from ..numerics.files import check_place

@@ -5,50 +5,54 @@ from __future__ import annotations
 import time
 from math import isinf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from typer import Option
 
-from . import options
-from .options import ESTIMATOR_OPTIONS, FIELDS, AsJson, ColumnOptions, Columns, Data, Result
+from .options import ESTIMATOR_OPTIONS, FIELDS, INTERRUPTED, STOPPED, ColumnOptions, Result, command
 
 if TYPE_CHECKING:
     from ..io.readers import Table
 
 
-@options.command(
-    *ESTIMATOR_OPTIONS,
-    loss={"show_default": "squared_hinge; with --kernel hinge"},
-    max_iter={"show_default": "1000; with --kernel no limit"},
-)
+@command(*ESTIMATOR_OPTIONS)
 def fit(
     ctx: typer.Context,
-    data: Data,
+    data: Path,
     *,
-    output: Annotated[Path, Option("--output", "-o", help="The model file to write.")],
-    n_features: Columns = None,
+    output: Path,
+    n_features: int | None = None,
     columns: ColumnOptions,
-    as_json: AsJson = False,
-    quiet: Annotated[bool, Option("--quiet", "-q", help="No live line and no report.")] = False,
-    online: Annotated[
-        bool, Option("--online", help="One pass over svmlight text of any length, in constant memory.")
-    ] = False,
-    classes: Annotated[
-        str | None, Option(help="With --online: all labels, as in -1,1; else those of the first 4 MB.")
-    ] = None,
-    hashing: Annotated[
-        int | None,
-        Option(help="With --online, without --n-features: columns that indices are hashed into; 262144."),
-    ] = None,
-    trail: Annotated[
-        str | None, Option(help="With --online: average, vote or last; which weights predict.")
-    ] = None,
+    as_json: bool = False,
+    quiet: bool = False,
+    online: bool = False,
+    classes: str | None = None,
+    hashing: int | None = None,
+    trail: str | None = None,
     **parameters: Any,
 ) -> Result:
     """Learn a classifier, prove how good it is, and write both to a file.
 
     Ctrl-C ends the fit with the best model so far, which is written; a second Ctrl-C gives up.
+
+    Parameters
+    ----------
+    output : Path
+        The model file to write.
+    loss : str, default=squared_hinge; with --kernel hinge
+        squared_hinge or hinge.
+    max_iter : int, default=1000; with --kernel no limit
+        Most rounds.
+    quiet : bool
+        No live line and no report.
+    online : bool
+        One pass over svmlight text of any length, in constant memory.
+    classes : str
+        With --online: all labels, as in -1,1; else those of the first 4 MB.
+    hashing : int
+        With --online, without --n-features: columns that indices are hashed into; 262144.
+    trail : str
+        With --online: average, vote or last; which weights predict.
     """
     sources = {name: ctx.get_parameter_source(name) for name in ctx.params}
     commanded = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
@@ -62,7 +66,7 @@ def fit(
             typer.echo(
                 "maxmargin: stopped before anything was learnt and written; there is no model.", err=True
             )
-            raise typer.Exit(options.INTERRUPTED) from None
+            raise typer.Exit(INTERRUPTED) from None
 
     from ..numerics.files import check_place
     from .data import read_labelled
@@ -94,7 +98,7 @@ def fit(
     save(model, output)
     facts = fit_facts(model, model.certificate_, table.feature_names)
     facts |= {"seconds": seconds, "model": str(output)}
-    code = 0 if model.status_ is Status.CERTIFIED else options.STOPPED
+    code = 0 if model.status_ is Status.CERTIFIED else STOPPED
     return Result(facts, _report(model, table, seconds, output), code)
 
 

@@ -4,33 +4,36 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
-from typer import Argument, Option
 
-from .options import BAD_INPUT, STOPPED, AsJson, ColumnOptions, Model, Quiet, Result, command, json_text
+from .options import BAD_INPUT, STOPPED, ColumnOptions, Result, command, json_text
 
 PAGES = (".html", ".htm")
 
 
 @command()
 def predict(
-    model: Model,
-    data: Annotated[
-        Path, Argument(help="Rows to classify; labels are not needed in .csv, .npz, .parquet and .arrow.")
-    ],
+    model: Path,
+    data: Path,
     *,
-    output: Annotated[
-        Path | None, Option("--output", "-o", help="Where to write; else standard output.")
-    ] = None,
-    scores: Annotated[
-        bool, Option("--scores", help="After each label, and tabs, the score, or that of every class.")
-    ] = False,
+    output: Path | None = None,
+    scores: bool = False,
     columns: ColumnOptions,
-    as_json: AsJson = False,
+    as_json: bool = False,
 ) -> None:
-    """Write the class of each row, one a line or as JSON; where labels are known, the accuracy on standard error."""
+    """Write the class of each row, one a line or as JSON; where labels are known, the accuracy on standard error.
+
+    Parameters
+    ----------
+    data : Path
+        Rows to classify; labels are not needed in .csv, .npz, .parquet and .arrow.
+    output : Path
+        Where to write; else standard output.
+    scores : bool
+        After each label, and tabs, the score, or that of every class.
+    """
     from ..estimators.decisions import text_of
     from ..numerics.files import check_place, written_whole
     from .data import read_model_and_data
@@ -63,17 +66,16 @@ def predict(
 
 
 @command()
-def check(
-    model: Model,
-    data: Annotated[Path, Argument(help="The data that it was fitted to.")],
-    *,
-    columns: ColumnOptions,
-    as_json: AsJson = False,
-) -> Result:
+def check(model: Path, data: Path, *, columns: ColumnOptions, as_json: bool = False) -> Result:
     """Recompute every bound of a model from the data; exit code 2 if one does not hold, and which.
 
     The proof that a hard margin has no separator is rechecked in rational numbers. Exit code 3 if all bounds hold, but
     are farther apart than the tolerance of the fit, or there is no separator, or nothing is proved.
+
+    Parameters
+    ----------
+    data : Path
+        The data that it was fitted to.
     """
     from ..certificates.certificate import CertificateError
     from ..certificates.verification import verify, verify_verdicts
@@ -102,22 +104,31 @@ def check(
 
 @command()
 def report(
-    model: Model,
-    data: Annotated[Path, Argument(help="The data that it was fitted to, or others with labels.")],
+    model: Path,
+    data: Path,
     *,
-    output: Annotated[Path, Option("--output", "-o", help="Where to write the page, as .html.")] = Path(
-        "report.html"
-    ),
-    name: Annotated[str | None, Option(help="What the data are called; else as their file.")] = None,
-    top: Annotated[int, Option(help="Rows and features that tables have at most.")] = 10,
+    output: Path = Path("report.html"),
+    name: str | None = None,
+    top: int = 10,
     columns: ColumnOptions,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    as_json: bool = False,
+    quiet: bool = False,
 ) -> Result:
     """Write one page that stands by itself: verdict, certificate rechecked, pictures, decisive rows and features.
 
     The page is written in any case that data fit the model, and says what was found. Exit code 2 if a bound does not
     hold on the data of the fit, 3 if the bounds are farther apart than the tolerance of the fit, or nothing is proved.
+
+    Parameters
+    ----------
+    data : Path
+        The data that it was fitted to, or others with labels.
+    output : Path
+        Where to write the page, as .html.
+    name : str
+        What the data are called; else as their file.
+    top : int
+        Rows and features that tables have at most.
     """
     from ..numerics.files import check_place
 

@@ -1,4 +1,4 @@
-"""Skeleton of a command: options from one table, errors in one sentence, printing, exit codes.
+"""Skeleton of a command: options from its signature and docstring, errors in one sentence, printing, exit codes.
 
 Imports only typer, so that help is fast.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import wraps
-from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -35,23 +36,116 @@ def _number_or(option: str, takes: str, *words: str) -> Callable[[Any], float | 
     return parse
 
 
-# options about data files and output
+# Written here and not read off the estimators, whose import takes seconds, while help must not need one; tests
+# compare the defaults.
+@dataclass(kw_only=True)
+class CommonOptions:
+    """Arguments and options of several commands; those from C to seed are parameters of the estimators.
 
-Data = Annotated[
-    Path, Argument(help="svmlight text, .csv, .npz, .parquet or .arrow; text also as .gz, .bz2 or .xz.")
-]
-Model = Annotated[Path, Argument(help="A file that `maxmargin fit` wrote.")]
-Columns = Annotated[int | None, Option(help="Columns of a sparse file, where not all of them occur in it.")]
-Label = Annotated[str | None, Option(help="The label column of a .csv, .parquet or .arrow file.")]
-Use = Annotated[
-    list[str] | None,
-    Option("--columns", help="Feature columns of such a file, as in a,b,c; all others are left out."),
-]
-Drop = Annotated[
-    list[str] | None, Option("--drop", help="Columns of such a file that are left out, as in id,date.")
-]
-AsJson = Annotated[bool, Option("--json", help="One JSON object on standard output.")]
-Quiet = Annotated[bool, Option("--quiet", "-q", help="Nothing is printed.")]
+    Parameters
+    ----------
+    model : Path
+        A file that `maxmargin fit` wrote.
+    data : Path
+        svmlight text, .csv, .npz, .parquet or .arrow; text also as .gz, .bz2 or .xz.
+    C : float
+        Weight of the losses; inf is the hard margin.
+    loss : str
+        squared_hinge or hinge.
+    p : float or str
+        Norm of distances: 1 to inf, or log, max(2, 2 ln d).
+    norm_power : int
+        2: half the squared norm of w; 1: the norm itself.
+    tol : float
+        Certified relative gap at which the fit ends.
+    kernel : str
+        linear, poly, rbf, sigmoid, or another of scikit-learn's pairwise kernels.
+    gamma : float or str
+        Of the kernel: a number, scale or auto.
+    degree : int
+        Of the kernel poly.
+    coef0 : float
+        Of the kernels poly and sigmoid.
+    multi_class : str
+        With --kernel: ovr, each class against the rest, or ovo, against each other.
+    cache_size : float
+        With --kernel: megabytes for its rows.
+    algorithm : str
+        auto, or a name: dcd, mpu, pumma, perceptron and others.
+    fit_intercept : bool
+        Is there an intercept?
+    intercept : str
+        free, or augmented (regularised).
+    intercept_scaling : float
+        With an augmented intercept.
+    class_weight : str
+        balanced: every class counts as much as any other.
+    max_iter : int
+        Most rounds.
+    max_time : float
+        Seconds; then the best model so far is kept.
+    seed : int
+        Order of presentation; none takes a fresh one.
+    n_jobs : int
+        Classes solved at the same time.
+    n_features : int
+        Columns of a sparse file, where not all of them occur in it.
+    label : str
+        The label column of a .csv, .parquet or .arrow file.
+    columns : list of str
+        Feature columns of such a file, as in a,b,c; all others are left out.
+    drop : list of str
+        Columns of such a file that are left out, as in id,date.
+    as_json : bool
+        One JSON object on standard output.
+    quiet : bool
+        Nothing is printed.
+    """
+
+    C: float = 1.0
+    loss: str = "squared_hinge"
+    p: Any = 2
+    norm_power: int = 2
+    tol: float = 1e-3
+    kernel: str | None = None
+    gamma: Any = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    multi_class: str = "ovr"
+    cache_size: float = 200
+    algorithm: str = "auto"
+    fit_intercept: bool = True
+    intercept: str = "free"
+    intercept_scaling: float = 1.0
+    class_weight: str | None = None
+    max_iter: int = 1000
+    max_time: float | None = None
+    seed: int | None = None
+    n_jobs: int | None = None
+    label: str | None = None
+    columns: list[str] | None = None
+    drop: list[str] | None = None
+
+
+COLUMNS = ("label", "columns", "drop")  # in the order of `ColumnOptions`
+COMMON = inspect.signature(CommonOptions, eval_str=True).parameters
+ESTIMATOR_OPTIONS = [name for name in COMMON if name not in COLUMNS]
+FIELDS = {"seed": "random_state"}  # parameters of the estimators that are not called as their options
+FLAGS = {  # of options that are not called as their parameters
+    "C": "--C",
+    "output": "--output -o",
+    "as_json": "--json",
+    "quiet": "--quiet -q",
+    "of": "--from",
+    "fit_intercept": "--fit-intercept/--no-intercept",
+}
+SHOWN: dict[str, dict[str, Any]] = {  # further keywords of `typer.Option`
+    "p": {"parser": _number_or("--p", "a number from 1 to inf, or log", "log"), "metavar": "NORM"},
+    "gamma": {
+        "parser": _number_or("--gamma", "a number, scale or auto", "scale", "auto"),
+        "metavar": "NUMBER",
+    },
+}
 
 
 class ColumnOptions(NamedTuple):
@@ -68,85 +162,6 @@ class ColumnOptions(NamedTuple):
     label: str | None
     use: list[str] | None
     drop: list[str] | None
-
-
-# options that are parameters of the estimators
-
-
-class EstimatorOption(NamedTuple):
-    """An option that is a parameter of an estimator.
-
-    Attributes
-    ----------
-    kind : type
-        The annotation that typer reads.
-    default : object
-        The estimator's.
-    flags : tuple of str
-        Names on the command line, where they are not that of the option with hyphens.
-    shown : dict
-        Further keywords of `typer.Option`: `help`, `parser`, `metavar`, `show_default`.
-    """
-
-    kind: Any
-    default: Any
-    flags: tuple[str, ...]
-    shown: dict[str, Any]
-
-    def parameter(self, name: str) -> inspect.Parameter:
-        """Return the parameter of a command that typer makes the option of."""
-        kind: Any = Annotated[self.kind, Option(*self.flags, **self.shown)]
-        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=self.default, annotation=kind)
-
-    def changed(self, default: Any = ..., **shown: Any) -> EstimatorOption:
-        """Return the option with another default, or other keywords."""
-        default = self.default if default is ... else default
-        return self._replace(default=default, shown=self.shown | shown)
-
-
-def _option(kind: Any, default: Any, help: str, *flags: str, **shown: Any) -> EstimatorOption:
-    return EstimatorOption(kind, default, flags, {"help": help, **shown})
-
-
-_NORM = _number_or("--p", "a number from 1 to inf, or log", "log")
-_GAMMA = _number_or("--gamma", "a number, scale or auto", "scale", "auto")
-
-# Written here and not read off the estimators, whose import takes seconds, while help must not need one; tests
-# compare the defaults. A command may say something else of an option (`command`).
-ESTIMATOR_OPTIONS = {
-    "C": _option(float, 1.0, "Weight of the losses; inf is the hard margin.", "--C"),
-    "loss": _option(str, "squared_hinge", "squared_hinge or hinge."),
-    "p": _option(
-        Any, 2, "Norm of distances: 1 to inf, or log, max(2, 2 ln d).", parser=_NORM, metavar="NORM"
-    ),
-    "norm_power": _option(int, 2, "2: half the squared norm of w; 1: the norm itself."),
-    "tol": _option(float, 1e-3, "Certified relative gap at which the fit ends."),
-    "kernel": _option(
-        str | None, None, "linear, poly, rbf, sigmoid, or another of scikit-learn's pairwise kernels."
-    ),
-    "gamma": _option(
-        Any, "scale", "Of the kernel: a number, scale or auto.", parser=_GAMMA, metavar="NUMBER"
-    ),
-    "degree": _option(int, 3, "Of the kernel poly."),
-    "coef0": _option(float, 0.0, "Of the kernels poly and sigmoid."),
-    "multi_class": _option(
-        str, "ovr", "With --kernel: ovr, each class against the rest, or ovo, against each other."
-    ),
-    "cache_size": _option(float, 200, "With --kernel: megabytes for its rows."),
-    "algorithm": _option(str, "auto", "auto, or a name: dcd, mpu, pumma, perceptron and others."),
-    "fit_intercept": _option(bool, True, "Is there an intercept?", "--fit-intercept/--no-intercept"),
-    "intercept": _option(str, "free", "free, or augmented (regularised)."),
-    "intercept_scaling": _option(float, 1.0, "With an augmented intercept."),
-    "class_weight": _option(str | None, None, "balanced: every class counts as much as any other."),
-    "max_iter": _option(int, 1000, "Most rounds."),
-    "max_time": _option(float | None, None, "Seconds; then the best model so far is kept."),
-    "seed": _option(int | None, None, "Order of presentation; none takes a fresh one."),
-    "n_jobs": _option(int | None, None, "Classes solved at the same time."),
-}
-FIELDS = {"seed": "random_state"}  # parameters of the estimators that are not called as their options
-
-
-# the skeleton
 
 
 class Result(NamedTuple):
@@ -167,26 +182,29 @@ class Result(NamedTuple):
     code: int = 0
 
 
-def command(*names: str, **changes: dict[str, Any]) -> Callable[[Callable[..., Result | None]], Any]:
+def command(*names: str, **defaults: Any) -> Callable[[Callable[..., Result | None]], Any]:
     """Make a function a command: errors of the input are one sentence, and its result is printed.
+
+    Its positional parameters become arguments, the others options. Their help texts are those of its docstring, or
+    else of `CommonOptions`.
 
     Parameters
     ----------
     *names : str
-        Options of `ESTIMATOR_OPTIONS`, which the function receives in its ``**parameters`` by the names of the
+        Options of `CommonOptions`, which the function receives in its ``**parameters`` by the names of the
         estimators. They stand before `n_features`, in the order of the table.
-    **changes : dict
-        More of them, with another default or other keywords than those of the table.
+    **defaults : object
+        More of them, with another default than that of the table.
     """
-    taken = [name for name in ESTIMATOR_OPTIONS if name in names or name in changes]
-    options = {name: ESTIMATOR_OPTIONS[name].changed(**changes.get(name, {})) for name in taken}
+    taken = [name for name in ESTIMATOR_OPTIONS if name in names or name in defaults]
+    options = [COMMON[name].replace(default=defaults.get(name, COMMON[name].default)) for name in taken]
 
     def decorate(function: Callable[..., Result | None]) -> Any:
         @wraps(function)
         def run(**given: Any) -> None:
             if "drop" in given:
-                given["columns"] = ColumnOptions(given.pop("label"), given["columns"], given.pop("drop"))
-            for name in options:
+                given["columns"] = ColumnOptions(*(given.pop(name) for name in COLUMNS))
+            for name in taken:
                 given[FIELDS.get(name, name)] = given.pop(name)
             with errors_in_one_sentence():
                 result = function(**given)
@@ -200,24 +218,51 @@ def command(*names: str, **changes: dict[str, Any]) -> Callable[[Callable[..., R
         signature = _signature(function, options)
         run.__signature__ = signature  # pyright: ignore[reportAttributeAccessIssue] # typer reads it
         run.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()}
+        run.__doc__ = _documented(function)[0]
         return run
 
     return decorate
 
 
-def _signature(function: Callable[..., Any], options: dict[str, EstimatorOption]) -> inspect.Signature:
-    """Return the parameters of a command with those that `columns` and ``**parameters`` stand for."""
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    columns = {"label": Label, "columns": Use, "drop": Drop}
+def _signature(function: Callable[..., Any], options: list[inspect.Parameter]) -> inspect.Signature:
+    """Return the parameters of a command for typer, with those that `columns` and ``**parameters`` stand for."""
     found: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         if name == "n_features":
-            found += [option.parameter(one) for one, option in options.items()]
+            found += options
         if name == "columns":
-            found += [parameter.replace(name=one, annotation=columns[one], default=None) for one in columns]
+            found += [COMMON[one] for one in COLUMNS]
         elif name != "parameters":
-            found.append(parameter.replace(kind=keyword))
-    return inspect.Signature(found)
+            found.append(parameter)
+    shown = _documented(CommonOptions)[1] | _documented(function)[1]
+    return inspect.Signature([_for_typer(one, shown.get(one.name, {})) for one in found])
+
+
+def _for_typer(parameter: inspect.Parameter, shown: dict[str, Any]) -> inspect.Parameter:
+    """Return a parameter of a command as an argument or an option with these keywords (`_documented`)."""
+    name, kind = parameter.name, parameter.annotation
+    if kind is typer.Context:
+        return parameter
+    if parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
+        made: Any = Argument(**shown)
+    else:
+        # typer would give a flag a second name, --no-name
+        flags = f"--{name.replace('_', '-')}" if parameter.default is False else ""
+        made = Option(*FLAGS.get(name, flags).split(), **shown, **SHOWN.get(name, {}))
+    return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, made])
+
+
+def _documented(described: Any) -> tuple[str, dict[str, dict[str, Any]]]:
+    """Return the docstring of a function or class without its parameters, and keywords for typer of each parameter.
+
+    The keywords are `help`, the text about the parameter, and `show_default`, where its type names a default.
+    """
+    summary, _, parameters = (inspect.getdoc(described) or "").partition("\n\nParameters\n----------\n")
+    found: dict[str, dict[str, Any]] = {}
+    for name, kind, text in re.findall(r"^(\w+) : (.*)\n((?: +.*\n?)+)", parameters, re.MULTILINE):
+        default = kind.partition("default=")[2]
+        found[name] = {"help": " ".join(text.split())} | ({"show_default": default} if default else {})
+    return summary, found
 
 
 @contextmanager

@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 from math import isinf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from typer import Option
-
-from .options import STOPPED, AsJson, ColumnOptions, Columns, Data, Quiet, Result, command
+from .options import STOPPED, ColumnOptions, Result, command
 
 if TYPE_CHECKING:
     from ..estimators.selection import MarginRFE
@@ -17,41 +15,52 @@ if TYPE_CHECKING:
 
 
 @command(
-    "C", "loss", "fit_intercept", "class_weight", "seed",
-    p={"default": "log", "help": "1 to inf, or log: max(2, ln f) for f features left."},
-    tol={"default": 1e-2, "help": "Certified relative gap at which each fit ends."},
-    algorithm={"help": "auto, ima, alma or another: what ranks the features."},
-    max_iter={"help": "Most rounds of each fit."},
-    n_jobs={"help": "Folds at the same time."},
-)  # fmt: skip
+    "C", "loss", "algorithm", "fit_intercept", "class_weight", "max_iter", "seed", "n_jobs", p="log", tol=1e-2
+)
 def select(
-    data: Data,
+    data: Path,
     *,
-    keep: Annotated[
-        int | None, Option(help="How many features; none takes the best in cross-validation.")
-    ] = None,
-    step: Annotated[
-        float, Option(help="Features that leave at a time; below 1 a share of those left.")
-    ] = 0.1,
-    folds: Annotated[int, Option(help="Of the cross-validation, with an elimination in each.")] = 5,
-    standardize: Annotated[
-        bool, Option("--standardize", help="Bring all columns to one variance, that of all rows, before.")
-    ] = False,
-    n_features: Columns = None,
+    keep: int | None = None,
+    step: float = 0.1,
+    folds: int = 5,
+    standardize: bool = False,
+    n_features: int | None = None,
     columns: ColumnOptions,
-    top: Annotated[int, Option(help="How much of the ranking is printed; --json has all of it.")] = 20,
-    picture: Annotated[
-        Path | None,
-        Option(help="Draw accuracy and bounds against the number of features, as .png, .pdf or .svg."),
-    ] = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    top: int = 20,
+    picture: Path | None = None,
+    as_json: bool = False,
+    quiet: bool = False,
     **parameters: Any,
 ) -> Result:
     """Rank features by elimination: train, delete those of the smallest weights, train again.
 
     The accuracy at each size is that of rows which had no say in the elimination. Weights can be compared only where
     features can: see --standardize. Exit code 3 if a fit stopped before the tolerance.
+
+    Parameters
+    ----------
+    p : float or str
+        1 to inf, or log: max(2, ln f) for f features left.
+    tol : float
+        Certified relative gap at which each fit ends.
+    algorithm : str
+        auto, ima, alma or another: what ranks the features.
+    max_iter : int
+        Most rounds of each fit.
+    n_jobs : int
+        Folds at the same time.
+    keep : int
+        How many features; none takes the best in cross-validation.
+    step : float
+        Features that leave at a time; below 1 a share of those left.
+    folds : int
+        Of the cross-validation, with an elimination in each.
+    standardize : bool
+        Bring all columns to one variance, that of all rows, before.
+    top : int
+        How much of the ranking is printed; --json has all of it.
+    picture : Path
+        Draw accuracy and bounds against the number of features, as .png, .pdf or .svg.
     """
     from .data import read_labelled
     from .display import PictureFile

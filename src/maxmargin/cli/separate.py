@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
-from typer import Option
-
-from .options import STOPPED, AsJson, ColumnOptions, Columns, Data, Result, command
+from .options import STOPPED, ColumnOptions, Result, command
 
 
 @command(
     "kernel", "gamma", "degree", "coef0",
-    p={"default": 2.0, "help": "Norm in which the margin is measured: 1 to inf."},
-    tol={"default": 1e-2, "help": "Relative width of the interval around the largest margin; inf: the verdict alone."},
-    max_time={"help": "Seconds, after which the question is left open."},
+    "max_time", p=2.0, tol=1e-2,
 )  # fmt: skip
 def separate(
-    data: Data,
+    data: Path,
     *,
-    bias: Annotated[
-        bool, Option("--bias/--no-bias", help="May the hyperplane pass beside the origin?")
-    ] = True,
-    n_features: Columns = None,
+    bias: bool = True,
+    n_features: int | None = None,
     columns: ColumnOptions,
-    as_json: AsJson = False,
+    as_json: bool = False,
     **parameters: Any,
 ) -> Result:
     """Find a hyperplane, or a function of a kernel, that separates two classes, or prove that there is none.
 
     A proof that none can names rows whose weighted sum is zero. Both hold whatever the rounding. Exit
     code 0 with either proof, 3 if the question was left open.
+
+    Parameters
+    ----------
+    bias : bool
+        May the hyperplane pass beside the origin?
+    p : float
+        Norm in which the margin is measured: 1 to inf.
+    tol : float
+        Relative width of the interval around the largest margin; inf: the verdict alone.
+    max_time : float
+        Seconds, after which the question is left open.
     """
     from .data import read_labelled
 
