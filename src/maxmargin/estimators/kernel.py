@@ -258,11 +258,9 @@ default="rbf"
         with Deadline(self.max_time) as deadline:
             found = tasks.solve(reporter, deadline)
         self.class_weight_, self.gamma_, self.shape_fit_ = targets.class_weights, gamma, X.shape
-        certificates, supports = tasks.certificates(found)
-        solutions = [one.solution for one in found]
-        self._store(tasks.names, solutions, certificates, [one.verdict for one in found])
-        self._store_machine(tasks, supports, [solution.point.intercept for solution in solutions])
-        for name, solution in zip(tasks.names, solutions, strict=True):
+        self._store(tasks.names, found)
+        self._store_machine(tasks, [one.support for one in found], [one.intercept for one in found])
+        for name, solution in zip(tasks.names, found, strict=True):
             reporter.end_task(name, solution.status)
         reporter.end()
         return self

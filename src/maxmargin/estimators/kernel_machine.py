@@ -59,10 +59,8 @@ class DistinctKernelRows:
         self.X = X if np.array_equal(places, np.arange(self._n)) else kernel.part(X, places)
         self.codes, self.weights = self._merged.y.astype(np.intp), self._merged.weights
 
-    def spread(self, solution: KernelSolution, places: np.ndarray | None) -> KernelSolution:
-        """Return a solution on these distinct rows as one on all rows; without places it is one already."""
-        if places is None:
-            return solution
+    def spread(self, solution: KernelSolution, places: np.ndarray) -> KernelSolution:
+        """Return a solution on these distinct rows as one on all rows."""
         alpha, coefficients, b = solution.point
         point = KernelPoint(self.on_all_rows(alpha, places), self.on_all_rows(coefficients, places), b)
         return replace(solution, point=point)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,10 +16,10 @@ from ..certificates.expansions import KernelPoint, KernelProblem
 from ..certificates.gram import KernelSample
 from ..certificates.sample import Sample
 from ..certificates.separators import KernelSeparator, LinearSeparator
-from ..certificates.verdicts import Inseparable, Separable, Verdict
+from ..certificates.verdicts import Inseparable, Verdict
 from ..fit.deadline import Deadline
 from ..fit.gram_driver import KernelSolution, solve_kernel
-from ..fit.report import KernelJob, Stopping
+from ..fit.report import KernelJob, Report, Stopping
 from ..kernels.functions import Kernel, Linear
 from ..numerics.sparse_columns import may_be_dense, without_empty_columns
 from ..numerics.threads import jobs
@@ -40,22 +40,29 @@ MAX_LEAST_SQUARES = 4e9
 Support = tuple[np.ndarray, np.ndarray]  # rows with coefficients other than 0, and these coefficients
 
 
-@dataclass(frozen=True, eq=False)
-class KernelTaskSolution:
-    """The solution of one task.
+class KernelTaskSolution(NamedTuple):
+    """The solution of one task, on all rows of the data.
 
     Attributes
     ----------
-    solution : KernelSolution
-    places : ndarray of int or None
-        The distinct rows that it is about; None where it is about all rows of the data.
-    verdict : Verdict, default=None
+    certificate : Certificate
+    support : (ndarray of int, ndarray)
+        The rows with coefficients other than 0, and these coefficients.
+    intercept : float
+    status : Status
+    rounds : int
+    history : list of Report
+    verdict : Verdict or None
         Of a hard margin, where the model does not show it.
     """
 
-    solution: KernelSolution
-    places: np.ndarray | None
-    verdict: Verdict | None = None
+    certificate: Certificate
+    support: Support
+    intercept: float
+    status: Status
+    rounds: int
+    history: list[Report]
+    verdict: Verdict | None
 
 
 @dataclass(eq=False)
@@ -105,7 +112,7 @@ class KernelTasks:
         self._separability: dict[int, KernelSeparability] = {}
 
     def solve(self, reporter: Reporter, deadline: Deadline) -> list[KernelTaskSolution]:
-        """Solve all tasks, groups in threads of their own; hard margins are combined with verdicts on separability."""
+        """Solve all tasks, groups in threads of their own, and certify the solutions on all rows of the data."""
         sample = KernelSample(self.kernel, self.rows.X, self.rows.rounding)
         groups = solve_tasks(
             lambda g, part: self._solve_group(self.groups[g], sample, reporter, deadline, part),
@@ -113,27 +120,32 @@ class KernelTasks:
             self.workers,
             deadline,
         )
+        data = Sample(self.X, np.zeros(self.targets.y.size), self.targets.weights)
+        # one task after the other: the dual variables of all pairs of classes would take much memory
         found = [one for group in groups for one in group]
-        if self.problem.hard:
-            found = [self._with_verdict(k, one, deadline) for k, one in enumerate(found)]
-        return found
+        return [self._certified(k, *one, data, deadline) for k, one in enumerate(found)]
 
-    def certificates(self, found: list[KernelTaskSolution]) -> tuple[list[Certificate], list[Support]]:
-        """Return the certificate and the support vectors of each task.
+    def _certified(
+        self, k: int, solution: KernelSolution, places: np.ndarray, data: Sample, deadline: Deadline
+    ) -> KernelTaskSolution:
+        """Certify the solution of task k, which is about these distinct rows, on all rows of the data.
 
-        One task after the other: the dual variables of all pairs of classes would take much memory.
+        A hard margin is combined with the verdict on its separability where there is no separator yet, or the verdict
+        was sought during the fit.
         """
-        sample = Sample(self.X, np.zeros(self.targets.y.size), self.targets.weights)
-        certificates, supports = [], []
-        for k, one in enumerate(found):
-            solution = self.rows.spread(one.solution, one.places)
-            signs, weights = self._labels(k)
-            # the division among equal rows rounds
-            alpha = np.minimum(solution.point.alpha, self.problem.caps(weights))
-            part = sample.with_labels(signs, weights)
-            certificates.append(part.certificate(self.problem, alpha, solution.bounds, self.kernel))
-            supports.append(support_of(solution.point.coefficients))
-        return certificates, supports
+        solution, verdict = self.rows.spread(solution, places), None
+        undecided = solution.status is Status.UNDECIDED and not solution.bounds.lower > 0.0
+        if self.problem.hard and (undecided or self._separable(k, deadline).is_known):
+            solution, verdict = self._separable(k, deadline).combine(solution, self.model.tol)
+        signs, weights = self._labels(k)
+        # the division among equal rows rounds
+        alpha = np.minimum(solution.point.alpha, self.problem.caps(weights))
+        part = data.with_labels(signs, weights)
+        certificate = part.certificate(self.problem, alpha, solution.bounds, self.kernel)
+        return KernelTaskSolution(
+            certificate, support_of(solution.point.coefficients), solution.point.intercept,
+            solution.status, solution.rounds, solution.history, verdict,
+        )  # fmt: skip
 
     def _labels(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the labels -1.0 and 1.0 of all rows in task k, and their weights, 0 for rows of other classes."""
@@ -142,13 +154,19 @@ class KernelTasks:
 
     def _solve_group(
         self, group: list[int], sample: KernelSample, reporter: Reporter, whole: Deadline, deadline: Deadline
-    ) -> list[KernelTaskSolution]:
-        """Solve the tasks of a group by `deadline`; verdicts on separability have the time of the whole fit."""
+    ) -> list[tuple[KernelSolution, np.ndarray]]:
+        """Solve the tasks of a group by `deadline`; verdicts on separability have the time of the whole fit.
+
+        Returns
+        -------
+        list of (KernelSolution, ndarray of int)
+            Each solution, and the distinct rows that it is about.
+        """
         rows, problem, model = self.rows, self.problem, self.model
         labels = [self.scheme.signs(k, rows.codes) for k in group]
         places = np.flatnonzero(labels[0][1])
         if not places.size:  # both classes of a pair have weight 0
-            return [KernelTaskSolution(KernelSolution.nothing(), places)]
+            return [(KernelSolution.nothing(), places)]
         reason = "asked for" if model.algorithm != "auto" else "kernels: working sets of the rows that matter"
         by_task = {
             k: KernelJob(
@@ -175,7 +193,7 @@ class KernelTasks:
             )
             solved = solve_kernel(sample.part(places), list(by_task.values()), stopping, model.cache_size)
             found.update(zip(by_task, solved, strict=True))
-        return [KernelTaskSolution(found[k], places) for k in group]
+        return [(found[k], places) for k in group]
 
     @cached_property
     def _all_rows(self) -> KernelSample:
@@ -189,17 +207,6 @@ class KernelTasks:
             task = KernelProblem(self.problem, self._all_rows, signs, weights)
             self._separability[k] = KernelSeparability(task, sides, deadline)
         return self._separability[k]
-
-    def _with_verdict(self, k: int, found: KernelTaskSolution, deadline: Deadline) -> KernelTaskSolution:
-        """Combine a hard margin with the verdict on its separability, where that proves more."""
-        solution = found.solution
-        undecided = solution.status is Status.UNDECIDED and not solution.bounds.lower > 0.0
-        separability = self._separable(k, deadline)
-        if not (undecided or separability.is_better(solution)):
-            return found
-        on_all_rows = self.rows.spread(solution, found.places)
-        combined, verdict = separability.combine(on_all_rows, self.model.tol)
-        return KernelTaskSolution(combined, None, verdict)
 
 
 def support_of(coefficients: np.ndarray) -> Support:
@@ -247,11 +254,10 @@ class KernelSeparability:
         """Return weights of a few rows that prove by themselves that there is no separator; None without such rows."""
         return kernel_trivial_certificate(self.kernel, self.task.problem, self.X, self.y)
 
-    def is_better(self, found: KernelSolution) -> bool:
-        """Return whether the verdict was needed during the fit, and its separator proves more than this solution."""
-        if "verdict" not in vars(self):
-            return False
-        return isinstance(self.verdict, Separable) and not found.bounds.lower >= self.verdict.lo > 0.0
+    @property
+    def is_known(self) -> bool:
+        """Whether the verdict has been sought."""
+        return "verdict" in vars(self)
 
     def combine(self, found: KernelSolution, tol: float) -> tuple[KernelSolution, Verdict | None]:
         """Combine a solution with the verdict, which is returned where the model does not show it.

@@ -219,12 +219,7 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
             )
         vars(self).update(tasks.fitted([(solution.w, solution.b) for solution in solutions]))
         self.class_weight_ = targets.class_weights
-        certificates = [solution.certificate for solution in solutions]
-        verdicts = [
-            None if solution.verdict is None else on_all_columns(solution.verdict, columns)
-            for solution in solutions
-        ]
-        self._store(tasks.names, solutions, certificates, verdicts)
+        self._store(tasks.names, solutions)
         reporter.end()
         return self
 
@@ -331,7 +326,9 @@ class LinearTasks:
         )
         solution = solve(job)
         reporter.end_task(task.label, solution.status)
-        return solution
+        if solution.verdict is None:
+            return solution
+        return replace(solution, verdict=on_all_columns(solution.verdict, self.columns))
 
     def _verdict(self, y: np.ndarray, deadline: Deadline) -> Verdict:
         """Return the verdict on whether the classes of a task are separable."""

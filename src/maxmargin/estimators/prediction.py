@@ -11,7 +11,6 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from ..certificates.certificate import Certificate, Certificates
-from ..certificates.verdicts import Verdict
 from ..data.rows import canonical
 from ..fit.report import Report
 from ..kernels.functions import Kernel, Linear, Precomputed
@@ -38,32 +37,25 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     certificate_: Certificate | Certificates
     _exact = True  # small problems end with the exact step; a comparison of algorithms does without
 
-    def _store(
-        self,
-        names: list[Any],
-        solutions: Sequence[Any],
-        certificates: Sequence[Certificate],
-        verdicts: Sequence[Verdict | None],
-    ) -> None:
+    def _store(self, names: list[Any], solutions: Sequence[Any]) -> None:
         """Set how the fit ended, its certificate and, of hard margins without a separator, `verdict_`.
 
         Parameters
         ----------
         names : list
             The label of each binary task; None is the only one.
-        solutions : sequence of Solution or KernelSolution
-        certificates : sequence of Certificate
-        verdicts : sequence of Verdict or None
-            None for tasks with a separator.
+        solutions : sequence of Solution or KernelTaskSolution
         """
         self.n_iter_ = max(solution.rounds for solution in solutions)
         self.status_ = worst(solution.status for solution in solutions)
         self.history_ = [report for solution in solutions for report in solution.history]
-        one = len(certificates) == 1
-        self.certificate_ = certificates[0] if one else Certificates(tuple(names), tuple(certificates))
+        certificates = tuple(solution.certificate for solution in solutions)
+        self.certificate_ = (
+            certificates[0] if len(certificates) == 1 else Certificates(tuple(names), certificates)
+        )
         vars(self).pop("verdict_", None)  # of the last fit
-        pairs = zip(names, verdicts, strict=True)
-        found = {python_label(name): verdict for name, verdict in pairs if verdict is not None}
+        pairs = zip(names, solutions, strict=True)
+        found = {python_label(name): one.verdict for name, one in pairs if one.verdict is not None}
         if found:
             self.verdict_ = found if len(names) > 1 else found[None]
 
