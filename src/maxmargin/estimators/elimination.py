@@ -146,11 +146,10 @@ class Elimination:
                 return
             ranked = features[rank_features(classifier.coef_, self.aggregate)]
             self.order[:f] = ranked
-            if found is None:
-                yield Stage(f, self.order, np.nan, status, False, np.nan, np.nan), classifier
-            else:
-                problem = found.problem
-                yield Stage(f, self.order, problem.p, status, problem.hard, *found.total()), classifier
+            proved = (np.nan, status, False, np.nan, np.nan)
+            if found is not None:
+                proved = (found.problem.p, status, found.problem.hard, *found.total())
+            yield Stage(f, self.order, *proved), classifier
             if status is Status.INTERRUPTED or self.callbacks.stopped:
                 self.reason = f"it was interrupted at {f} features"
                 return
@@ -161,11 +160,9 @@ class Elimination:
             left = max(min(smaller[0], _count_used(classifier.coef_)), self.sizes[-1])
             kept = np.sort(ranked[:left])
             columns = np.searchsorted(features, kept)
-            parent = copy(classifier)
-            if hasattr(
-                parent, "certificate_"
-            ):  # the next classifier may begin with what is left of the weights
-                parent.coef_ = parent.coef_[:, columns]
+            if self.own:  # the next classifier begins with what is left of the weights
+                parent = copy(classifier)
+                parent.coef_ = classifier.coef_[:, columns]
             X, before, last, features = X[:, columns], found, f, kept
 
     def _train(self, X: Any, f: int, parent: Any, before: Bounds | None) -> Any:
@@ -249,11 +246,8 @@ def inherited_bounds(classifier: Any, before: Bounds | None, f: int) -> Bounds |
 def rank_features(coef: Any, aggregate: str) -> np.ndarray:
     """Return the features by the size of their weights, the largest first; ties in the order of the columns."""
     size = np.abs(np.atleast_2d(np.asarray(coef, dtype=float)))
-    top = float(size.max(initial=0.0))
-    if aggregate == "max" or not (np.isfinite(top) and top > 0.0):
-        score = size.max(axis=0)
-    else:
-        score = np.hypot.reduce(size / top, axis=0)  # squares would underflow
+    # squares would underflow
+    score = size.max(axis=0) if aggregate == "max" else np.hypot.reduce(size, axis=0)
     return np.argsort(-score, kind="stable")
 
 

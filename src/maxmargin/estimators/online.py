@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted
 
 from ..algorithms import Algorithm
 from ..data.rows import Patterns
@@ -403,8 +404,5 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         return [stream.arrays for stream in self._fitted_streams()]
 
     def _fitted_streams(self) -> list[Stream]:
-        if "_streams" not in vars(self):
-            raise AttributeError(
-                f"This {type(self).__name__} is not fitted yet: call fit or partial_fit first."
-            )
+        check_is_fitted(self, "_streams")
         return self._streams

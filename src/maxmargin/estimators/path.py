@@ -256,23 +256,20 @@ class _PathFit:
         model = MaxMarginClassifier(**self.parameters) if last is None else copy(last)
         model.set_params(C=C, p=p, warm_start=last is not None)
         model._exact = False  # the exact step cannot use a warm start
-        rows, features = self._screen(model) if self.screen and last is not None else (None, None)
-        if rows is not None:
-            weights = np.ones(rows.size) if self.sample_weight is None else np.asarray(self.sample_weight)
-            model.fit(self.X, self.y, np.where(rows, weights, 0.0))
-        if features is not None:
-            self._fit_features(model, features)
+        rows, features = self._fit_screened(model) if self.screen and last is not None else (0, 0)
         model.fit(self.X, self.y, self.sample_weight)
         del model._exact
-        left_out = [0 if kept is None else int((~kept).sum()) for kept in (rows, features)]
-        return model.set_params(warm_start=False), left_out[0], left_out[1]
+        return model.set_params(warm_start=False), rows, features
 
-    def _screen(self, model: MaxMarginClassifier) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Return masks of the rows and features that may have a weight, by the last point's bounds; None for all."""
+    def _fit_screened(self, model: MaxMarginClassifier) -> tuple[int, int]:
+        """Fit without the rows, or the features, that have no weight at the optimum by the last point's bounds.
+
+        The fit of all rows and features begins with this one. Returns how many of each are left out.
+        """
         problem = model._problem()
         by_rows = modulus(problem) > 0.0
-        if problem.hard or not (by_rows or (problem.p == np.inf and problem.loss == "squared_hinge")):
-            return None, None
+        if not (by_rows or (problem.p == np.inf and problem.loss == "squared_hinge")):
+            return 0, 0
         X, labels, weights = training_data(model, self.X, self.y, self.sample_weight)
         kept = np.zeros(labels.size if by_rows else X.shape[1], bool)
         whole = Sample(X, np.zeros(labels.size), weights)
@@ -288,11 +285,17 @@ class _PathFit:
             else:
                 weightless = columns_without_weight(sample, certificate)
             kept |= True if weightless is None else ~weightless
+        left_out = int((~kept).sum())
         if not 0.0 < kept.mean() <= SCREENED_SHARE:
-            return None, None
+            return 0, 0
         if not by_rows:
-            return None, kept
-        return kept if np.unique(labels[kept]).size == model.classes_.size else None, None
+            self._fit_features(model, kept)
+            return 0, left_out
+        if np.unique(labels[kept]).size < model.classes_.size:
+            return 0, 0
+        given = np.ones(kept.size) if self.sample_weight is None else np.asarray(self.sample_weight)
+        model.fit(self.X, self.y, np.where(kept, given, 0.0))
+        return left_out, 0
 
     def _fit_features(self, model: MaxMarginClassifier, kept: np.ndarray) -> None:
         """Fit some features; the fit of all begins with these weights, and zeros for the others."""

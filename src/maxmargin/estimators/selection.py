@@ -52,8 +52,13 @@ CHECKS: validation.Checks = {
 
 
 def _offers(method: str) -> Any:
-    """Return a decorator: the selector has a method where its classifier has it."""
-    return available_if(lambda self: self._classifier_has(method))
+    """Return a decorator: the selector has a method where its classifier, fitted or not, has it."""
+
+    def has_method(selector: MarginRFE) -> bool:
+        untrained = MaxMarginClassifier if selector._is_own else selector.estimator
+        return hasattr(getattr(selector, "estimator_", untrained), method)
+
+    return available_if(has_method)
 
 
 @dataclass(eq=False, repr=False)
@@ -252,8 +257,7 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
     @property
     def classes_(self) -> np.ndarray:
         """The classes of the classifier."""
-        if "estimator_" not in vars(self):
-            raise AttributeError("This MarginRFE is not fitted yet: call fit first.")
+        check_is_fitted(self)
         return self.estimator_.classes_
 
     def predict(self, X: Any) -> np.ndarray:
@@ -334,12 +338,6 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         """
         X = self._kept_columns(X)
         return self.estimator_.certified_radius(X)
-
-    def _classifier_has(self, method: str) -> bool:
-        """Return whether the classifier, fitted or not, has a method."""
-        if "estimator_" in vars(self):
-            return hasattr(self.estimator_, method)
-        return hasattr(MaxMarginClassifier if self._is_own else self.estimator, method)
 
     def _kept_columns(self, X: Any) -> Any:
         """Validate rows, and return the columns that are kept; refuse a selector that is not fitted."""

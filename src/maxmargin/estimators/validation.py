@@ -22,10 +22,6 @@ from .progress import with_callbacks
 
 SMALLEST_NORMAL = float(np.finfo(float).smallest_normal)
 
-# Size of the sample of labels in which classes are found first, and how many are looked for in all rows: each takes a
-# pass.
-SAMPLED_LABELS, MAX_COMPARED = 1000, 8
-
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -303,7 +299,7 @@ def distinct_labels(y: np.ndarray) -> np.ndarray:
             f"y.astype({kinds[0]})."
         )
     try:
-        classes = _unique(y)
+        classes = np.unique(y)
         # scikit-learn refuses fractions, and warns where there are more classes than half of the rows
         if y.dtype.kind in "fO" or 2 * classes.size > y.size:
             check_classification_targets(y)
@@ -316,18 +312,6 @@ def distinct_labels(y: np.ndarray) -> np.ndarray:
             "names of one type."
         ) from None
     return classes
-
-
-def _unique(y: np.ndarray) -> np.ndarray:
-    """Return the distinct entries of y in order: those of a sample, where they are few and there are no others.
-
-    np.unique takes 4 ms for 250,000 integers, the comparison 0.2 ms.
-    """
-    if y.size > SAMPLED_LABELS and y.dtype.kind in "biuf":
-        found = np.unique(y[:: y.size // SAMPLED_LABELS])
-        if found.size <= MAX_COMPARED and sum(int(np.count_nonzero(y == label)) for label in found) == y.size:
-            return found
-    return np.unique(y)
 
 
 def python_label(label: Any) -> Any:
