@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import re
+from array import array
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from math import isfinite, isnan
@@ -20,7 +22,6 @@ from .table import Expected, Table, columns, labels_of, listed, repeated
 
 # Added to the text as its last line: the last row is this alone, unless a quote is still open.
 _END = "\0"
-_BLOCK = 1024  # rows at a time: more take memory as texts, fewer take more calls for each
 # as pandas, polars, R and spreadsheets write them
 _BOOLEANS = {"True": "1", "False": "0", "true": "1", "false": "0", "TRUE": "1", "FALSE": "0"}
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9.]*,[0-9]+([eE][+-]?[0-9]+)?")
@@ -37,31 +38,26 @@ class _Header:
 
 
 def read_delimited(path: Path, expected: Expected) -> Table:
-    """Read a text table, some rows at a time; an error names the line and the column of the first fault.
+    """Read a text table row by row; an error names the line and the column of the first fault.
 
     A feature that is True or False in the first row has to be so in all, and is 1 and 0.
     """
     header = _header(path, expected)
     feature_names = [header.names[k] for k in header.features]
     label_name = None if header.label is None else header.names[header.label]
-    blocks: list[np.ndarray] = []
+    numbers = array("d")
     labels: list[str] = []
     shared: dict[str, str] = {}  # one text for all rows of a class
-    booleans: set[int] = set()
-    rows = _rows(path, header)
-    while numbered := list(islice(rows, _BLOCK)):
-        if not blocks:
-            first = dict(enumerate(numbered[0][1]))
-            booleans = {k for k in header.features if first.get(k, "").strip() in _BOOLEANS}
-        try:
-            X, texts = _block(header, [row for _, row in numbered], booleans)
-        except ValueError:
-            raise _first_fault(header, numbered, booleans) from None
-        blocks.append(X)
-        labels += [shared.setdefault(text, text) for text in texts]
-    if not blocks:
+    booleans: list[bool] = []
+    for line, row in _rows(path, header):
+        label = _label(header, row, line)
+        texts = [row[k].strip() for k in header.features]
+        booleans = booleans or [text in _BOOLEANS for text in texts]
+        numbers.extend(_features(feature_names, texts, booleans, line))
+        labels.append(shared.setdefault(label, label))
+    if not labels:
         raise Fault("the file holds a header, but no rows.")
-    X = np.concatenate(blocks)
+    X = np.frombuffer(numbers).reshape(len(labels), -1)
     rounded = None
     if (np.abs(X) >= WHOLE).any():
         rounded = first_rounded_text(row[k] for _, row in _rows(path, header) for k in header.features)
@@ -164,60 +160,39 @@ def _rows(path: Path, header: _Header) -> Iterator[tuple[int, list[str]]]:
             begin = reader.line_num
 
 
-def _block(header: _Header, rows: list[list[str]], booleans: set[int]) -> tuple[np.ndarray, list[str]]:
-    """Return the features of some rows, and their labels where there are any.
-
-    Raises
-    ------
-    ValueError
-        If a row, or one of its fields, cannot be read.
-    """
-    if set(map(len, rows)) != {len(header.names)}:
-        raise ValueError
-    fields = list(zip(*rows, strict=True))
-    X = np.empty((len(rows), len(header.features)))
-    for j, k in enumerate(header.features):
-        texts = fields[k]
-        if k in booleans:
-            texts = [_BOOLEANS.get(text.strip(), "") for text in texts]
-        if "_" in "".join(texts):  # 1_000 is a number in Python only
-            raise ValueError
-        X[:, j] = np.fromiter(map(float, texts), float, len(texts))
-    labels = [] if header.label is None else [text.strip() for text in fields[header.label]]
-    if not (np.isfinite(X).all() and all(labels)) or "\n" in "".join(labels):
-        raise ValueError
-    return X, labels
-
-
-def _first_fault(header: _Header, numbered: list[tuple[int, list[str]]], booleans: set[int]) -> Fault:
-    """Return the fault of the first of some numbered rows that cannot be read."""
-    for line, row in numbered:
-        fault = _row_fault(header, row)
-        for k in header.features:
-            fault = fault or _fault(row[k].strip(), f"column {header.names[k]!r}", k in booleans)
-        if fault is not None:
-            return Fault(f"{fault}.", line)
-    raise AssertionError("a block of rows is refused for no row")
-
-
-def _row_fault(header: _Header, row: list[str]) -> str | None:
-    """Return what is wrong with the number of columns, or with the label; None where nothing is."""
+def _label(header: _Header, row: list[str], line: int) -> str:
+    """Return the label of a row, an empty text in a file without; raise Fault where the row is not sound."""
     if len(row) != len(header.names):
-        return f"{len(row)} columns, but the header has {len(header.names)}"
+        raise Fault(f"{len(row)} columns, but the header has {len(header.names)}.", line)
     if header.label is None:
-        return None
+        return ""
     text, name = row[header.label].strip(), header.names[header.label]
     if not text:
-        return f"the label (column {name!r}) is empty; leave the row out"
+        raise Fault(f"the label (column {name!r}) is empty; leave the row out.", line)
     if "\n" in text:
-        return (
-            f"the label (column {name!r}) that ends here has several lines, {text[:20]!r} and so on; close "
-            "or remove the quote that it begins with"
+        raise Fault(
+            f"the label (column {name!r}) that ends here has several lines, {text[:20]!r} and so on; close or remove "
+            "the quote that it begins with.",
+            line,
         )
-    return None
+    return text
 
 
-def _fault(text: str, column: str, boolean: bool) -> str | None:
+def _features(names: list[str], texts: list[str], booleans: list[bool], line: int) -> list[float]:
+    """Return the numbers of a row; raise Fault at the first feature that is none, or not finite."""
+    fields = list(zip(texts, booleans, strict=True))
+    digits = [_BOOLEANS.get(text, "") if boolean else text for text, boolean in fields]
+    with suppress(ValueError):
+        numbers = (
+            [] if "_" in "".join(digits) else list(map(float, digits))
+        )  # 1_000 is a number in Python only
+        if numbers and all(map(isfinite, numbers)):
+            return numbers
+    faults = (_fault(*field, f"column {name!r}") for name, field in zip(names, fields, strict=True))
+    raise Fault(f"{next(filter(None, faults))}.", line)
+
+
+def _fault(text: str, boolean: bool, column: str) -> str | None:
     """Return what is wrong with the text of a feature; None where nothing is."""
     shown, number = repr(text[:40]), _number(_BOOLEANS.get(text, "") if boolean else text)
     if not text:
@@ -226,13 +201,13 @@ def _fault(text: str, column: str, boolean: bool) -> str | None:
         return f"{column} begins with True or False, and {shown} is neither; write 1 and 0"
     if number is None and _DECIMAL_COMMA.fullmatch(text):
         return (
-            f"{column}: {shown} has a decimal comma; write numbers with a decimal point (pandas "
-            "reads such a file with read_csv(..., decimal=',') and writes points)"
+            f"{column}: {shown} has a decimal comma; write numbers with a decimal point (pandas reads such a file with "
+            "read_csv(..., decimal=',') and writes points)"
         )
     if number is None:
         return (
-            f"{column}: {shown} is not a number; write numbers, leave the "
-            "column out with --drop, or name the label column with --label"
+            f"{column}: {shown} is not a number; write numbers, leave the column out with --drop, or name the label "
+            "column with --label"
         )
     if isnan(number):
         return f"{column} is {text!r}; fill it in or leave the row out"
