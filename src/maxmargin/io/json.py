@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
-from ..estimators.cv import MaxMarginClassifierCV
 from ..estimators.imported import ImportedLinearClassifier
 from ..numerics.files import written_whole
 from .fault import Fault, faults_of
-from .model_file import parameters_of
+from .model_file import chosen, parameters_of
 from .models import LinearModel, check_numbers
 from .sealed_file import ModelFileError
 
@@ -46,9 +44,7 @@ def to_dict(model: Any) -> dict[str, Any]:
     ModelFileError
         If the model is not linear, or holds what JSON cannot.
     """
-    if isinstance(model, MaxMarginClassifierCV):
-        check_is_fitted(model)
-        model = model.best_estimator_
+    model = chosen(model)
     linear = LinearModel.of(model)
     check_numbers(coef_=linear.coef, intercept_=linear.intercept)
     names = [str(name) for name in getattr(model, "feature_names_in_", ())] or None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -17,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..algorithms import ALGORITHMS, Algorithm, Decomposition
 from ..certificates.certificate import Certificate, Certificates
 from ..certificates.verdicts import Inseparable, Undecided
-from ..estimators.cv import MaxMarginClassifierCV
-from ..estimators.imported import Imported, ImportedKernelClassifier, ImportedLinearClassifier
+from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
 from ..estimators.online import OnlineMarginClassifier
@@ -27,6 +26,7 @@ from ..kernels.functions import Gaussian, Kernel, Linear, Pairwise, Polynomial, 
 from ..numerics.files import written_whole
 from ..problem.multiclass import named_parts, parts_of
 from ..problem.status import Status
+from .fault import Fault, faults_of
 from .sealed_file import ModelFileError, pack, plain, unpack
 
 Model = (
@@ -38,7 +38,7 @@ Arrays = dict[str, np.ndarray]
 _KERNELS = {kind.__name__: kind for kind in (Linear, Polynomial, Gaussian, Sigmoid, Pairwise, Precomputed)}
 
 
-def save(model: Model | MaxMarginClassifierCV, path: str | os.PathLike[str]) -> None:
+def save(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a file, with its certificate and history, or with all that a stream needs to go on.
 
     The file appears whole or not at all: an old file of that name stays until the new one is complete.
@@ -58,24 +58,34 @@ def save(model: Model | MaxMarginClassifierCV, path: str | os.PathLike[str]) -> 
     OSError
         If the file cannot be written.
     """
-    if isinstance(model, MaxMarginClassifierCV):
-        check_is_fitted(model)
-        model = model.best_estimator_
+    model = chosen(model)
     if type(model) not in _LAYOUTS:
         names = ", ".join(cls.__name__ for cls in _LAYOUTS)
         raise ModelFileError(f"save writes models of {names}; got {type(model).__name__}.")
     check_is_fitted(model)
-    layout, fitted = _LAYOUTS[type(model)], {}
-    arrays = {name: getattr(model, f"{name}_") for name in layout.arrays}
-    for name in layout.values:
-        attribute, to_json, _ = _VALUES[name]
-        fitted[name] = to_json(getattr(model, attribute))
-    for write, _ in layout.parts:
+    attributes, parts = _LAYOUTS[type(model)]
+    fitted: Record = {}
+    arrays: Arrays = {}
+    for name in attributes:
+        value = getattr(model, _ATTRIBUTES.get(name, f"{name}_"))
+        if isinstance(value, np.ndarray):
+            arrays[name] = value
+        else:
+            fitted[name] = plain(value)
+    for write, _ in parts:
         write(model, fitted, arrays)
     record = {"class": type(model).__name__, "parameters": parameters_of(model), "fitted": fitted}
     content = pack(arrays, record)
     with written_whole(path) as file:
         file.write(content)
+
+
+def chosen(model: Any) -> Any:
+    """Return a model, or the classifier that a fitted `MaxMarginClassifierCV` has chosen."""
+    if isinstance(model, MaxMarginClassifier):
+        check_is_fitted(model)
+        return getattr(model, "best_estimator_", model)
+    return model
 
 
 def load(path: str | os.PathLike[str]) -> Model:
@@ -98,26 +108,25 @@ def load(path: str | os.PathLike[str]) -> Model:
         If there is no such file, or it cannot be read.
     """
     record, arrays = unpack(path, Path(path).read_bytes())
-    try:
-        classes = {cls.__name__: cls for cls in _LAYOUTS}
-        if record["class"] not in classes:
-            raise ModelFileError(
-                f"{path}: models of class {record['class']!r} are not known to this version."
-            )
-        cls = classes[record["class"]]
-        model = cls(**_parameters_from(cls, record["parameters"]))
-        layout, fitted = _LAYOUTS[cls], record["fitted"]
-        for name in layout.arrays:
-            setattr(model, f"{name}_", arrays[name])
-        for name in layout.values:
-            attribute, _, from_json = _VALUES[name]
-            setattr(model, attribute, from_json(fitted[name]))
-        for _, read in layout.parts:
-            read(model, fitted, arrays)
-    except ModelFileError:
-        raise
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-        raise ModelFileError(f"{path}: this is no complete model ({error!r}).") from None
+    with faults_of(path, ModelFileError):
+        try:
+            return _model(record, arrays)
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+            raise Fault(f"this is no complete model ({error!r}).") from None
+
+
+def _model(record: Record, arrays: Arrays) -> Model:
+    """Return the model of a record and its arrays; an exception says what is missing or does not fit."""
+    cls = next((cls for cls in _LAYOUTS if cls.__name__ == record["class"]), None)
+    if cls is None:
+        raise Fault(f"models of class {record['class']!r} are not known to this version.")
+    model = cls(**_parameters_from(cls, record["parameters"]))
+    (attributes, parts), fitted = _LAYOUTS[cls], record["fitted"]
+    for name in attributes:
+        value = arrays[name] if name in arrays else _FROM_JSON.get(name, _same)(fitted[name])
+        setattr(model, _ATTRIBUTES.get(name, f"{name}_"), value)
+    for _, read in parts:
+        read(model, fitted, arrays)
     return model
 
 
@@ -127,24 +136,21 @@ def load(path: str | os.PathLike[str]) -> Model:
 def parameters_of(model: Any) -> Record:
     """Return the parameters of a classifier as JSON has them, without those that hold code or state."""
     parameters = model.get_params(deep=False)
-    if isinstance(model, Imported):
-        return {name: plain(value) for name, value in parameters.items()}
     parameters.pop("callback", None)
-    algorithm, seed = (parameters.pop(name) for name in ("algorithm", "random_state"))
-    weights, hasher = parameters.pop("class_weight", None), parameters.pop("hasher", None)
-    record = {name: plain(value) for name, value in parameters.items()}
-    record["random_state"] = plain(seed) if isinstance(seed, int | np.integer) else None
-    record["algorithm"] = _algorithm_record(algorithm)
-    if isinstance(model, OnlineMarginClassifier):
-        if isinstance(hasher, FeatureHasher):
-            record["hasher"] = {**hasher.get_params(deep=False), "dtype": np.dtype(hasher.dtype).str}
-        else:
-            record["hasher"] = plain(hasher)
-        return record
-    record["class_weight"] = weights
-    if isinstance(weights, dict):  # keys of JSON objects could only be strings
-        record["class_weight"] = [[plain(key), plain(value)] for key, value in weights.items()]
-    return record
+    return {name: _PARAMETERS.get(name, (plain, _same))[0](value) for name, value in parameters.items()}
+
+
+def _parameters_from(cls: type[Any], record: Record) -> Record:
+    """Return the parameters that `parameters_of` wrote."""
+    # files of early versions have no norm_power
+    missing = cls().get_params(deep=False).keys() - record.keys() - {"callback", "norm_power"}
+    if missing:
+        raise KeyError(*sorted(missing))
+    return {name: _PARAMETERS.get(name, (plain, _same))[1](value) for name, value in record.items()}
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _algorithm_record(algorithm: Any) -> Any:
@@ -158,43 +164,53 @@ def _algorithm_record(algorithm: Any) -> Any:
             f"a model file cannot name the algorithm {type(algorithm).__name__}, which is not one of "
             f'{", ".join(ALGORITHMS)}; call model.set_params(algorithm="auto") before it is saved.'
         )
-    return {"name": algorithm.name, "fields": _encode(algorithm)}
+    return {"name": algorithm.name, "fields": plain(vars(algorithm))}
 
 
-def _parameters_from(cls: type[Any], record: Record) -> Record:
-    """Return the parameters that `parameters_of` wrote."""
-    if issubclass(cls, Imported):
+def _algorithm_from(record: Any) -> Any:
+    return ALGORITHMS[record["name"]](**record["fields"]) if isinstance(record, dict) else record
+
+
+def _hasher_record(hasher: Any) -> Any:
+    """Return the parameters of a FeatureHasher, or the number of columns that stands for one."""
+    if not isinstance(hasher, FeatureHasher):
+        return plain(hasher)
+    return {**hasher.get_params(deep=False), "dtype": np.dtype(hasher.dtype).str}
+
+
+def _hasher_from(record: Any) -> Any:
+    if not isinstance(record, dict):
         return record
-    # files of early versions have no norm_power
-    missing = cls().get_params(deep=False).keys() - record.keys() - {"callback", "norm_power"}
-    if missing:
-        raise KeyError(*sorted(missing))
-    algorithm, weights, hasher = record["algorithm"], record.get("class_weight"), record.get("hasher")
-    if isinstance(algorithm, dict):
-        record["algorithm"] = ALGORITHMS[algorithm["name"]](**algorithm["fields"])
-    if isinstance(weights, list):
-        record["class_weight"] = dict(weights)
-    if isinstance(hasher, dict):
-        record["hasher"] = FeatureHasher(**{**hasher, "dtype": np.dtype(hasher["dtype"]).type})
-    return record
+    return FeatureHasher(**{**record, "dtype": np.dtype(record["dtype"]).type})
 
 
-def _encode(instance: Any, name: str = "", arrays: Arrays | None = None) -> Record:
+# Parameters that are no plain values: to JSON, and back. Keys of JSON objects could only be strings.
+_PARAMETERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "algorithm": (_algorithm_record, _algorithm_from),
+    "class_weight": (
+        lambda weights: plain(list(weights.items()) if isinstance(weights, dict) else weights),
+        lambda pairs: dict(pairs) if isinstance(pairs, list) else pairs,
+    ),
+    "hasher": (_hasher_record, _hasher_from),
+    "random_state": (lambda seed: plain(seed) if isinstance(seed, int | np.integer) else None, _same),
+}
+
+
+# dataclasses
+
+
+def _encode(instance: Any, name: str, arrays: Arrays) -> Record:
     """Return the fields of a dataclass as JSON has them; arrays among them go to `arrays`, as ``name.field``.
 
-    Fractions are text, which holds all their digits. Kernels are left out: they are those of the model.
+    Kernels are left out: they are those of the model.
     """
     record: Record = {}
     for field in fields(instance):
         value = getattr(instance, field.name)
-        if isinstance(value, np.ndarray) and arrays is not None:
+        if isinstance(value, np.ndarray):
             arrays[f"{name}.{field.name}"] = value
-        elif isinstance(value, tuple):
-            record[field.name] = [str(one) if isinstance(one, Fraction) else plain(one) for one in value]
-        elif is_dataclass(value) and not isinstance(value, Kernel):
-            record[field.name] = _encode(value, name, arrays)
         elif not isinstance(value, Kernel):
-            record[field.name] = plain(value)
+            record[field.name] = _encode(value, name, arrays) if is_dataclass(value) else plain(value)
     return record
 
 
@@ -233,7 +249,7 @@ def _write_names(model: Any, record: Record, arrays: Arrays) -> None:
         record["classes"] = {"dtype": kind, "names": [str(name) for name in classes]}
     if hasattr(model, "feature_names_in_"):
         record["feature_names_in"] = [str(name) for name in model.feature_names_in_]
-    if isinstance(model, Imported):
+    if hasattr(model, "labels_"):
         arrays["order"] = np.searchsorted(classes, model.labels_)
     record["source"] = getattr(model, "source_", None)
 
@@ -315,7 +331,8 @@ def _write_certificates(model: Any, record: Record, arrays: Arrays) -> None:
     record["verdicts"] = []
     for k, (label, verdict) in enumerate(proofs.items()):
         record["verdicts"].append({**_encode(verdict, f"verdict.{k}", arrays), "class": place[label]})
-    record["history"] = [_encode(replace(report, label=place[report.label])) for report in model.history_]
+    reports = [replace(report, label=place[report.label]) for report in model.history_]
+    record["history"] = [_encode(report, "history", arrays) for report in reports]
 
 
 def _read_certificates(model: Any, record: Record, arrays: Arrays) -> None:
@@ -359,50 +376,24 @@ def _read_stream(model: Any, record: Record, arrays: Arrays) -> None:
 # the content of the files of each class
 
 Part = Callable[[Any, Record, Arrays], None]
-
-# Attributes that are plain values, by their names in the record: as JSON has them, and back.
-_VALUES: dict[str, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "n_features_in": ("n_features_in_", int, int),
-    "n_iter": ("n_iter_", int, int),
-    "status": ("status_", str, Status),
-    "gamma": ("gamma_", lambda gamma: plain(float(gamma)), float),
-    "shape": ("shape_fit_", lambda shape: [int(size) for size in shape], tuple),
-    "origin": ("origin_", dict, dict),
-}
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """The content of the files of one class.
-
-    Attributes
-    ----------
-    arrays : tuple of str
-        Fitted arrays, without the underscore at their ends.
-    values : tuple of str
-        Fitted values, by their names in `_VALUES`.
-    parts : tuple of pairs of functions
-        Each writes a part of a model to the record and the arrays, and reads it; in the order of reading.
-    """
-
-    arrays: tuple[str, ...]
-    values: tuple[str, ...]
-    parts: tuple[tuple[Part, Part], ...]
-
-
 _NAMES = (_write_names, _read_names)
 _EXPANSION = (_write_expansion, _read_expansion)
 _CERTIFICATES = (_write_certificates, _read_certificates)
 _FIT, _IMPORT = ("n_features_in", "n_iter", "status"), ("n_features_in", "origin")
 
-_LAYOUTS: dict[type[Any], _Layout] = {
-    MaxMarginClassifier: _Layout(("coef", "intercept", "class_weight"), _FIT, (_NAMES, _CERTIFICATES)),
-    KernelMaxMarginClassifier: _Layout(
-        ("intercept", "class_weight", "support", "dual_coef", "n_support"),
-        (*_FIT, "gamma", "shape"),
+# Attributes whose names are not those in the file with an underscore, and those that JSON has as other types.
+_ATTRIBUTES = {"shape": "shape_fit_"}
+_FROM_JSON: dict[str, Callable[[Any], Any]] = {"status": Status, "shape": tuple}
+
+# For each class, its fitted arrays and plain values by their names in the file, and the pairs of functions that write
+# and read the other parts of a model, in the order of reading.
+_LAYOUTS: dict[type[Any], tuple[tuple[str, ...], tuple[tuple[Part, Part], ...]]] = {
+    MaxMarginClassifier: (("coef", "intercept", "class_weight", *_FIT), (_NAMES, _CERTIFICATES)),
+    KernelMaxMarginClassifier: (
+        ("intercept", "class_weight", "support", "dual_coef", "n_support", *_FIT, "gamma", "shape"),
         (_NAMES, _EXPANSION, _CERTIFICATES),
     ),
-    OnlineMarginClassifier: _Layout((), (), (_NAMES, (_write_stream, _read_stream))),
-    ImportedLinearClassifier: _Layout(("coef", "intercept"), _IMPORT, (_NAMES,)),
-    ImportedKernelClassifier: _Layout(("intercept", "dual_coef", "n_support"), _IMPORT, (_NAMES, _EXPANSION)),
+    OnlineMarginClassifier: ((), (_NAMES, (_write_stream, _read_stream))),
+    ImportedLinearClassifier: (("coef", "intercept", *_IMPORT), (_NAMES,)),
+    ImportedKernelClassifier: (("intercept", "dual_coef", "n_support", *_IMPORT), (_NAMES, _EXPANSION)),
 }

@@ -70,7 +70,7 @@ class LinearModel:
                 'to_libsvm or to_onnx, or fit with multi_class="ovr".'
             )
         coef, intercept = np.asarray(model.coef_, float), np.ravel(model.intercept_).astype(float)
-        labels = getattr(model, "labels_", model.classes_)
+        labels = labels_of(model)
         if isinstance(model, ImportedLinearClassifier):  # its weights are in the order of `classes_`
             places = np.searchsorted(model.classes_, labels)
             if len(places) > 2:
@@ -90,55 +90,6 @@ class LinearModel:
         return model
 
 
-@dataclass(frozen=True)
-class KernelModel:
-    """A kernel expansion, in the layout of scikit-learn's SVC.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    labels : ndarray of shape (n_classes,)
-        Of classes with equal scores, the first of these is predicted.
-    vectors : ndarray or CSR matrix of shape (n_SV, n_features)
-        Ordered by `labels`.
-    counts : ndarray of shape (n_classes,)
-        Number of support vectors of each class.
-    dual_coef : ndarray of shape (n, n_SV)
-    intercept : ndarray of shape (n_problems,)
-    """
-
-    kernel: Kernel
-    labels: np.ndarray
-    vectors: Any
-    counts: np.ndarray
-    dual_coef: np.ndarray
-    intercept: np.ndarray
-
-    @staticmethod
-    def of(model: Any) -> KernelModel:
-        """Return the support vectors of a fitted classifier.
-
-        Raises
-        ------
-        ModelFileError
-            If it has none.
-        """
-        _check_kind(model, "support vectors")
-        if not isinstance(model, MACHINES):
-            raise ModelFileError(
-                f"a {type(model).__name__} has no support vectors, but weights of features: write it with "
-                "to_liblinear, to_json or to_onnx."
-            )
-        return KernelModel(
-            model.kernel_,
-            getattr(model, "labels_", model.classes_),
-            model.support_vectors_,
-            np.asarray(model.n_support_),
-            np.asarray(model.dual_coef_, float),
-            np.ravel(model.intercept_).astype(float),
-        )
-
-
 MACHINES = (KernelMaxMarginClassifier, ImportedKernelClassifier)
 KINDS = (MaxMarginClassifier, OnlineMarginClassifier, ImportedLinearClassifier, *MACHINES)
 
@@ -156,6 +107,21 @@ def _check_kind(model: Any, what: str) -> None:
             f"{type(model).__name__}.{remedy}"
         )
     check_is_fitted(model)
+
+
+def check_machine(model: Any) -> None:
+    """Raise ModelFileError where a model is no fitted classifier with support vectors."""
+    _check_kind(model, "support vectors")
+    if not isinstance(model, MACHINES):
+        raise ModelFileError(
+            f"a {type(model).__name__} has no support vectors, but weights of features: write it with to_liblinear, "
+            "to_json or to_onnx."
+        )
+
+
+def labels_of(model: Any) -> np.ndarray:
+    """Return the classes in the order in which equal scores are decided: the first of these is predicted."""
+    return getattr(model, "labels_", model.classes_)
 
 
 def whole_labels(names: np.ndarray, classes: np.ndarray, labels: Sequence[int] | None) -> np.ndarray:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.cv import MaxMarginClassifierCV
@@ -20,7 +21,7 @@ from ..estimators.online import OnlineMarginClassifier
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Sigmoid
 from ..numerics.files import written_whole
 from ..problem.multiclass import AgainstEachOther, Parts, parts_of
-from .models import MACHINES, KernelModel, LinearModel, check_numbers, kernel_error
+from .models import MACHINES, LinearModel, check_machine, check_numbers, kernel_error, labels_of
 from .sealed_file import ModelFileError
 
 LINEAR = (MaxMarginClassifier, MaxMarginClassifierCV, OnlineMarginClassifier, ImportedLinearClassifier)
@@ -307,23 +308,23 @@ def _convert_linear(scope: Any, operator: Any, container: Any) -> None:
 def _convert_machine(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of a kernel machine."""
     model = operator.raw_operator
-    machine = KernelModel.of(model)
-    vectors = machine.vectors
-    vectors = vectors.toarray() if hasattr(vectors, "toarray") else np.asarray(vectors)
-    check_numbers(dual_coef_=machine.dual_coef, intercept_=machine.intercept, support_vectors_=vectors)
-    parts = parts_of(model.multi_class_, len(machine.labels))
-    coefficients = parts.unpacked(machine.dual_coef, machine.counts)
+    check_machine(model)
+    vectors, labels = model.support_vectors_, labels_of(model)
+    vectors = vectors.toarray() if sp.issparse(vectors) else vectors
+    check_numbers(dual_coef_=model.dual_coef_, intercept_=model.intercept_, support_vectors_=vectors)
+    parts = parts_of(model.multi_class_, len(labels))
+    coefficients = parts.unpacked(model.dual_coef_, model.n_support_)
     graph = _Graph(scope, operator, container)
-    values = _kernel_values(graph, machine.kernel, vectors.astype(float))
+    values = _kernel_values(graph, model.kernel_, vectors.astype(float))
     two = len(parts.labels) == 1
     sums = graph.node("MatMul", values, coefficients[0] if two else coefficients.T)
-    scores = graph.node("Add", sums, machine.intercept)
+    scores = graph.node("Add", sums, model.intercept_)
     if two:
-        _compare_two(graph, scores, machine.labels)
+        _compare_two(graph, scores, labels)
     elif isinstance(parts, AgainstEachOther):
-        _compare_pairs(graph, scores, machine.labels, model, parts)
+        _compare_pairs(graph, scores, labels, model, parts)
     else:
-        _compare_all(graph, scores, machine.labels)
+        _compare_all(graph, scores, labels)
 
 
 def _places(labels: np.ndarray) -> np.ndarray:

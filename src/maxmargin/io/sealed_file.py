@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import re
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -98,13 +99,21 @@ def _digest(content: bytes, seal: int) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a scalar as JSON has it.
+    """Return numbers, strings, booleans and None, alone or in lists and dicts, as JSON has them.
+
+    Fractions are text, which holds all their digits.
 
     Raises
     ------
     ModelFileError
-        If it is none of numbers, strings, booleans and None.
+        If something else is among them.
     """
+    if isinstance(value, tuple | list):
+        return [plain(one) for one in value]
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, Fraction):
+        return str(value)
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -22,7 +22,7 @@ from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassi
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Sigmoid
 from ..numerics.files import written_whole
 from .fault import Fault, faults_of
-from .models import C_INT, KernelModel, LinearModel, check_numbers, kernel_error, whole_labels
+from .models import C_INT, LinearModel, check_machine, check_numbers, kernel_error, labels_of, whole_labels
 from .sealed_file import ModelFileError
 
 ONE_PROBLEM = "MCSVM_CS"  # all classes in one problem: of two classes, too, each has a row of weights
@@ -163,37 +163,37 @@ def to_libsvm(model: Any, path: str | os.PathLike[str], *, labels: Sequence[int]
     Numbers have 17 digits and come back as they were; entries of 0 are left out. ``svm_type`` is ``c_svc`` whatever
     the loss was: it does not matter to predictions.
     """
-    machine = KernelModel.of(model)
-    kernel = machine.kernel
+    check_machine(model)
+    kernel, labels_in_order, counts = model.kernel_, labels_of(model), model.n_support_
     name = next((name for name, kind in LIBSVM_KERNELS.items() if type(kernel) is kind), None)
     if name is None:
         raise kernel_error(kernel, "its rows are nowhere", "is none of libsvm's")
     parameters = [one for one in KERNEL_PARAMETERS if hasattr(kernel, one)]
-    count = len(machine.labels)
+    count = len(labels_in_order)
     if count > 2 and model.multi_class_ == "ovr":
         raise ModelFileError(
             "libsvm compares classes in pairs, and this model each class with the rest: fit with "
             'multi_class="ovo" (on the command line, --multi-class ovo), or write it with to_onnx.'
         )
-    vectors: Any = sp.csr_matrix(machine.vectors)
-    check_numbers(dual_coef_=machine.dual_coef, intercept_=machine.intercept, support_vectors_=vectors.data)
-    numbers = whole_labels(machine.labels, model.classes_, labels)
+    vectors: Any = sp.csr_matrix(model.support_vectors_)
+    check_numbers(dual_coef_=model.dual_coef_, intercept_=model.intercept_, support_vectors_=vectors.data)
+    numbers = whole_labels(labels_in_order, model.classes_, labels)
     # of two classes, the first in the file is the positive one
     order = np.arange(count)[::-1] if count == 2 else np.arange(count)
-    ends = np.cumsum(machine.counts)
-    rows = np.concatenate([np.arange(ends[k] - machine.counts[k], ends[k]) for k in order])
+    ends = np.cumsum(counts)
+    rows = np.concatenate([np.arange(ends[k] - counts[k], ends[k]) for k in order])
     header = [
         "svm_type c_svc",
         f"kernel_type {name}",
         *(f"{parameter} {getattr(kernel, parameter):.17g}" for parameter in parameters),
         f"nr_class {count}",
         f"total_sv {vectors.shape[0]}",
-        f"rho {digits((-machine.intercept).tolist())}",
+        f"rho {digits((-model.intercept_).tolist())}",
         f"label {' '.join(map(str, numbers[order].tolist()))}",
-        f"nr_sv {' '.join(map(str, machine.counts[order].tolist()))}",
+        f"nr_sv {' '.join(map(str, counts[order].tolist()))}",
         "SV",
     ]
-    _write(path, header, _vector_lines(machine.dual_coef[:, rows], vectors[rows]))
+    _write(path, header, _vector_lines(model.dual_coef_[:, rows], vectors[rows]))
 
 
 def _vector_lines(coefficients: np.ndarray, vectors: Any) -> Iterator[str]:
