@@ -59,7 +59,6 @@ class AlgorithmComparisonDisplay(PanelDisplay):
     best: float
     hard: bool = False
     tol: float | None = None
-    name: str | None = None
 
     def __post_init__(self) -> None:
         for part in ("updates", "seconds", "values"):

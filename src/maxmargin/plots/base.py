@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, column_or_1d
@@ -18,18 +19,19 @@ LINE: dict[str, Any] = {"lw": 1.6, "ms": 5}  # lines with markers
 _WIDE = 20.0
 
 
+@dataclass(eq=False, repr=False)
 class Display:
     """Numbers that `plot` draws, in the manner of scikit-learn's displays.
 
-    A subclass is a dataclass of the numbers and of `name`, and says how they are checked, drawn and summarised in the
-    title.
+    A subclass is a dataclass of the numbers, and says how they are checked, drawn and summarised in the title. Its
+    `_draw` draws everything but the title on `panels` axes, and keeps the artists as attributes.
     """
 
-    name: str | None
-    _title_pad: float | None = None
-    _draw: Callable[
-        ..., None
-    ]  # draws everything but the title on `panels` axes, and keeps the artists as attributes
+    _: KW_ONLY
+    name: str | None = None
+
+    _title_pad: float | None = field(default=None, init=False)  # points above the axes, for a legend there
+    _draw: ClassVar[Callable[..., None]]
 
     @property
     def panels(self) -> int:
@@ -46,9 +48,13 @@ class Display:
     def _check(self) -> None:
         """Raise ValueError for numbers that cannot be drawn."""
 
+    def _summary(self) -> str | None:
+        """Return the title of a picture without a name."""
+        return None
+
     def _title(self, name: str | None) -> str | None:
-        """Return the title of a picture of this name; None is a picture without a name."""
-        return name
+        """Return the title of a picture of this name."""
+        return self._summary() if name is None else name
 
     def _plot(self, axes: Any, name: str | None, *, least: int) -> tuple[Any, ...]:
         """Draw on the first `panels` of these axes, or on those of a new figure; return the axes drawn on.

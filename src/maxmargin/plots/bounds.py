@@ -72,14 +72,12 @@ class BoundsDisplay(AxesDisplay):
     upper: Any
     _: KW_ONLY
     tol: float | None = None
-    name: str | None = None
     quantity: str = "objective"
     conclusion: str | None = None
 
-    _title_pad = 30.0  # one line of a legend
-
     def __post_init__(self) -> None:
         self._convert("seconds", "lower", "upper")
+        self._title_pad = 30.0  # one line of a legend
 
     @classmethod
     def from_estimator(

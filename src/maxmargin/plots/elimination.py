@@ -63,7 +63,6 @@ class EliminationDisplay(PanelDisplay):
     accuracy_std: Any = None
     kept: int | None = None
     hard: bool = False
-    name: str | None = None
 
     _all_panels = False  # the first of too few axes are used
 

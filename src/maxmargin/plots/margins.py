@@ -73,7 +73,6 @@ class MarginDisplay(AxesDisplay):
     _: KW_ONLY
     support: Any = None
     sides: tuple[str, str] = ("positive", "negative")
-    name: str | None = None
 
     def __post_init__(self) -> None:
         self._convert("margins")
@@ -191,9 +190,7 @@ class MarginDisplay(AxesDisplay):
             highest.append(max(abs(bar.get_height()) for bar in self.bars_[key]))
         return highest
 
-    def _title(self, name: str | None) -> str:
-        if name is not None:
-            return name
+    def _summary(self) -> str:
         wrong = "no row" if self.errors == 0 else f"{self.errors} of {self.margins.size} rows"
         verb = "is" if self.errors in (0, 1) else "are"
         inside = int(np.sum(self.margins < 1.0 - _INSIDE))

@@ -69,7 +69,6 @@ class PathDisplay(PanelDisplay):
     feature_names: Sequence[str] | None = None
     parameter: str = "C"
     bounded: str = "least objective"
-    name: str | None = None
 
     def __post_init__(self) -> None:
         self._convert("values", "coefs", "lower", "upper", "scores")
@@ -197,9 +196,7 @@ class PathDisplay(PanelDisplay):
         named = [self.weight_lines_[j] for j in largest]
         legend(ax, handles=named, fontsize=9, title=rest, title_fontsize=9, alignment="left", **LEGEND_BESIDE)
 
-    def _title(self, name: str | None) -> str:
-        if name is not None:
-            return name
+    def _summary(self) -> str:
         with np.errstate(invalid="ignore", divide="ignore"):
             lower, upper = self._comparable_bounds()
             apart = (upper - lower) / np.abs(lower)

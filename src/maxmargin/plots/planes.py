@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import aslinearoperator, eigsh
 from sklearn.decomposition import PCA
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.sparsefuncs import csc_median_axis_0
@@ -157,26 +157,20 @@ def _plane_of_weights(w: np.ndarray | None, center: str, X: Any) -> Plane:
 def _widest_across(X: Any, first: np.ndarray) -> np.ndarray:
     """Return the unit vector orthogonal to `first` along which the rows vary most.
 
-    It is the leading eigenvector of P S P, with S the scatter matrix of the rows and P the projection orthogonal to
-    `first`, from products with S alone.
+    It is the leading right singular vector of the centred rows without their components along `first`, which are the
+    rows less a matrix of rank two: products with it need no copy of the rows.
     """
     mean = _mean(X)
-
-    def project(v: np.ndarray) -> np.ndarray:
-        return v - first * (first @ v)
-
-    def scatter(v: np.ndarray) -> np.ndarray:
-        v = project(np.ravel(v))
-        u = X @ v - mean @ v
-        return project(X.T @ u - mean * u.sum())
-
-    direction = project(np.eye(first.size)[np.argmin(np.abs(first))])
-    numbers = X.data if sp.issparse(X) else X
+    along = X @ first - mean @ first
+    shared: Any = aslinearoperator(np.column_stack([np.ones(along.size), along]))
+    across: Any = aslinearoperator(X) - shared @ aslinearoperator(np.stack([mean, first]))
+    scatter: Any = across.H @ across
+    direction = np.eye(first.size)[np.argmin(np.abs(first))]
+    start, numbers = direction + 1.0, X.data if sp.issparse(X) else X
     negligible = _ROUNDING * float(np.vdot(numbers, numbers))
     # with two features there is one direction; with all rows on a line along `first`, any will do
-    if first.size > 2 and np.abs(scatter(direction + 1.0)).max() > negligible:
-        operator: Any = LinearOperator
-        matrix = operator((first.size, first.size), matvec=scatter, dtype=float)
-        direction = project(eigsh(matrix, 1, v0=project(direction + 1.0))[1][:, 0])
+    if first.size > 2 and np.abs(scatter @ start).max() > negligible:
+        direction = eigsh(scatter, 1, v0=start)[1][:, 0]
         direction *= np.sign(direction[np.argmax(np.abs(direction))])
+    direction = direction - first * (first @ direction)
     return direction / np.linalg.norm(direction)

@@ -51,7 +51,6 @@ class RobustnessDisplay(AxesDisplay):
     correct: Any
     _: KW_ONLY
     p: float = 2.0
-    name: str | None = None
 
     def __post_init__(self) -> None:
         self._convert("radii")
@@ -134,9 +133,7 @@ class RobustnessDisplay(AxesDisplay):
         if 0.0 < half < np.inf:
             ax.plot([0.0, half, half], [0.5, 0.5, 0.0], color=INK, lw=0.9, ls=":")
 
-    def _title(self, name: str | None) -> str:
-        if name is not None:
-            return name
+    def _summary(self) -> str:
         right = f"{percent(float(np.mean(self.correct)))} of the rows are correct"
         half = self.radius_of_half
         if half == 0.0:

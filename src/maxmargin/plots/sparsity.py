@@ -71,7 +71,6 @@ class SparsityDisplay(PanelDisplay):
     accuracy: Any = None
     hard: bool = False
     threshold: float = 1e-3
-    name: str | None = None
 
     def __post_init__(self) -> None:
         self._convert("ps", "lower", "upper", "accuracy")
@@ -222,9 +221,7 @@ class SparsityDisplay(PanelDisplay):
             ax.margins(x=0.08)
             light_grid(ax)
 
-    def _title(self, name: str | None) -> str:
-        if name is not None:
-            return name
+    def _summary(self) -> str:
         least = int(np.argmin(self.counts))
         p = norm_text(self.ps[least])
         return f"fewest weights at p = {p}: {self.counts[least]} of {self.n_features} matter"

@@ -86,7 +86,6 @@ class DecisionSurfaceDisplay(AxesDisplay):
     support: Any = None
     wrong: Any = None
     words: tuple[str, str] = ("", "")
-    name: str | None = None
 
     def __post_init__(self) -> None:
         self._convert("first", "second", "values", "places")
