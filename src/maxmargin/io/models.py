@@ -69,25 +69,24 @@ class LinearModel:
                 "the file has one row of weights a class, and this model compares classes in pairs: write it with "
                 'to_libsvm or to_onnx, or fit with multi_class="ovr".'
             )
-        coef, intercept = np.asarray(model.coef_, float), np.ravel(model.intercept_).astype(float)
-        labels = labels_of(model)
-        if isinstance(model, ImportedLinearClassifier):  # its weights are in the order of `classes_`
-            places = np.searchsorted(model.classes_, labels)
-            if len(places) > 2:
-                coef, intercept = coef[places], intercept[places]
-            elif places[0] == 1:
-                coef, intercept = -coef, -intercept
-        return LinearModel(labels, coef, intercept)
+        labels, coef = labels_of(model), np.asarray(model.coef_, float)
+        intercept = np.ravel(model.intercept_).astype(float)
+        return LinearModel(model.classes_, coef, intercept).reordered(np.searchsorted(model.classes_, labels))
 
     def imported(self, origin: dict[str, Any]) -> ImportedLinearClassifier:
         """Return the classifier of these scores, which a file holds; `origin` are other contents of the file."""
         model = ImportedLinearClassifier()
         model.keep(self.labels, self.coef.shape[1], origin)
-        order = np.argsort(self.labels)
-        sign = -1.0 if len(order) == 2 and order[0] == 1 else 1.0
-        rows = order if len(order) > 2 else slice(None)
-        model.coef_, model.intercept_ = sign * self.coef[rows], sign * self.intercept[rows]
+        ordered = self.reordered(np.argsort(self.labels))
+        model.coef_, model.intercept_ = ordered.coef, ordered.intercept
         return model
+
+    def reordered(self, order: np.ndarray) -> LinearModel:
+        """Return the model with its labels in another order; the row of two classes is that of the second."""
+        if len(order) > 2:
+            return LinearModel(self.labels[order], self.coef[order], self.intercept[order])
+        sign = 1.0 if order[0] == 0 else -1.0
+        return LinearModel(self.labels[order], sign * self.coef, sign * self.intercept)
 
 
 MACHINES = (KernelMaxMarginClassifier, ImportedKernelClassifier)

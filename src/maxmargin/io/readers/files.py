@@ -29,7 +29,20 @@ _MAGIC = {
     b"ARROW1": ".arrow",
     b"FEA1": ".feather",
 }
-_DAMAGED = (zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile)
+_REMEDY = "use fewer rows, sparse data (svmlight text, .npz with CSR arrays), or a machine with more memory"
+# What an error of these kinds says about a file, and the remedy; the first kind that fits counts.
+_DAMAGED = (
+    "this is not a sound {suffix} file ({error}); it is damaged, or its name does not fit: copy or fetch it again, or "
+    "rename it"
+)
+_SENTENCES: dict[type[Exception], str] = {
+    EOFError: "the compressed file is cut short; copy or fetch it again",
+    **dict.fromkeys((zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile), _DAMAGED),
+    UnicodeDecodeError: "this is not text in UTF-8; save it in that encoding",
+    csv.Error: "this is no sound table of lines and columns ({error}); save it as CSV again",
+    MemoryError: f"the memory was used up while reading; {_REMEDY}",
+    OSError: "this is not a sound {suffix} file: copy or fetch it again",  # bz2: "Invalid data stream"
+}
 _SAMPLE = 1 << 20  # bytes: enough to estimate the memory that a file takes, and read in a millisecond
 
 
@@ -49,28 +62,12 @@ def data_errors(path: Path) -> Iterator[None]:
     try:
         with faults_of(path, DataError):
             yield
-    except (EOFError, UnicodeDecodeError, csv.Error, MemoryError, OSError, *_DAMAGED) as error:
-        raise DataError(f"{path}: {_sentence(error, path.suffix)}.") from None
-
-
-def _sentence(error: Exception, suffix: str) -> str:
-    """Return what an error says about a file whose name ends with `suffix`, and the remedy."""
-    if isinstance(error, EOFError):
-        return "the compressed file is cut short; copy or fetch it again"
-    if isinstance(error, _DAMAGED):
-        return (
-            f"this is not a sound {suffix} file ({str(error).rstrip('.')}); it is damaged, or its name does not fit: "
-            "copy or fetch it again, or rename it"
-        )
-    if isinstance(error, UnicodeDecodeError):
-        return "this is not text in UTF-8; save it in that encoding"
-    if isinstance(error, csv.Error):
-        return f"this is no sound table of lines and columns ({error}); save it as CSV again"
-    if isinstance(error, MemoryError):
-        return f"the memory was used up while reading; {_REMEDY}"
-    if isinstance(error, OSError) and error.errno is not None:
-        return f"cannot be read: {error.strerror}"
-    return f"this is not a sound {suffix} file: copy or fetch it again"  # bz2: "Invalid data stream"
+    except tuple(_SENTENCES) as error:
+        words = next(words for kind, words in _SENTENCES.items() if isinstance(error, kind))
+        if isinstance(error, OSError) and error.errno is not None:
+            words = f"cannot be read: {error.strerror}"
+        reason = str(error).rstrip(".")
+        raise DataError(f"{path}: {words.format(suffix=path.suffix, error=reason)}.") from None
 
 
 def open_data(path: Path) -> IO[bytes]:
@@ -103,9 +100,6 @@ def sample(path: Path) -> tuple[bytes, float]:
             raise Fault("the file is empty.")
         return text, 1.0
     return text, max(path.stat().st_size / bytes_read, 1.0)
-
-
-_REMEDY = "use fewer rows, sparse data (svmlight text, .npz with CSR arrays), or a machine with more memory"
 
 
 def require_memory(needed: float) -> None:
