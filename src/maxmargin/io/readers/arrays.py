@@ -13,7 +13,7 @@ from numpy.lib import format as form
 from ...numerics.representable import first_rounded
 from ..fault import Fault
 from .files import require_memory
-from .table import Expected, Table, check_finite, check_labels, listed, whole
+from .table import Expected, Table, check_finite, checked, listed
 
 _SPARSE = ("data", "indices", "indptr", "shape")
 
@@ -64,8 +64,8 @@ def read_npz(path: Path, expected: Expected) -> Table:
         y = y.ravel() if y.ndim == 2 and 1 in y.shape else y
         if y.shape != X.shape[:1]:
             raise Fault(f"y must hold one label for each of the {X.shape[0]} rows; got {y.shape}.")
-        check_labels(y)
-    return Table(X, None if y is None else whole(y), rounded=None if rounded is None else str(rounded))
+        y = checked(y)
+    return Table(X, y, rounded=None if rounded is None else str(rounded))
 
 
 def _headers(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype]]:

@@ -12,7 +12,7 @@ import numpy as np
 from ...numerics.representable import first_rounded
 from ..fault import Fault
 from .files import require_memory
-from .table import Expected, Table, check_finite, check_labels, columns, labels_of, repeated, whole
+from .table import Expected, Table, check_finite, checked, columns, labels_of, repeated
 
 _OLD_FEATHER, _ARROW_FILE = b"FEA1", b"ARROW1"  # the first bytes of files
 
@@ -57,8 +57,7 @@ def _read(path: Path, expected: Expected, kind: str) -> Table:
         names = list(schema.names)
         if (twice := repeated(names)) is not None:
             raise Fault(f"two columns are named {twice!r}; give each its own name.")
-        features, label = columns(names, expected, _row_names(schema))
-        feature_names, label_name = [names[k] for k in features], None if label is None else names[label]
+        feature_names, label_name = columns(names, expected, _row_names(schema))
         wanted = feature_names if label_name is None else [*feature_names, label_name]
         # the matrix, and the table where it is not a map of the file
         require_memory((16.0 if kind == "Parquet" else 8.0) * rows * len(wanted))
@@ -115,15 +114,12 @@ def _labels(table: Any, name: str) -> np.ndarray:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     y = column.to_numpy()
-    if y.dtype != object:
-        check_labels(y)
-        return whole(y)
-    texts = [label.decode() if isinstance(label, bytes) else str(label) for label in y]
-    if not all(text.strip() for text in texts):
-        raise _empty([bool(text.strip()) for text in texts].index(False), name)
-    y = labels_of(texts)
-    check_labels(y)
-    return y
+    if y.dtype == object:
+        texts = [label.decode() if isinstance(label, bytes) else str(label) for label in y]
+        if not all(text.strip() for text in texts):
+            raise _empty([bool(text.strip()) for text in texts].index(False), name)
+        y = labels_of(texts)
+    return checked(y)
 
 
 def _complete_column(table: Any, name: str) -> Any:

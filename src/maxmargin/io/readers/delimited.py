@@ -8,7 +8,6 @@ import re
 from array import array
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain, islice
 from math import isfinite, isnan
 from pathlib import Path
@@ -27,58 +26,52 @@ _BOOLEANS = {"True": "1", "False": "0", "true": "1", "false": "0", "TRUE": "1", 
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9.]*,[0-9]+([eE][+-]?[0-9]+)?")
 
 
-@dataclass(frozen=True)
-class _Header:
-    """The columns of a file: the names of all of them, and the places of the features and of the label."""
-
-    delimiter: str
-    names: list[str]
-    features: list[int]
-    label: int | None
-
-
 def read_delimited(path: Path, expected: Expected) -> Table:
     """Read a text table row by row; an error names the line and the column of the first fault.
 
     A feature that is True or False in the first row has to be so in all, and is 1 and 0.
     """
-    header = _header(path, expected)
-    feature_names = [header.names[k] for k in header.features]
-    label_name = None if header.label is None else header.names[header.label]
+    delimiter, names = _header(path, expected)
+    features, label = columns(names, expected)
+    place = {name: k for k, name in enumerate(names)}
+    places = [place[name] for name in features]
     numbers = array("d")
     labels: list[str] = []
     shared: dict[str, str] = {}  # one text for all rows of a class
     booleans: list[bool] = []
-    for line, row in _rows(path, header):
-        label = _label(header, row, line)
-        texts = [row[k].strip() for k in header.features]
+    for line, row in _rows(path, delimiter):
+        if len(row) != len(names):
+            raise Fault(f"{len(row)} columns, but the header has {len(names)}.", line)
+        if label is not None:
+            text = _label(row[place[label]].strip(), label, line)
+            labels.append(shared.setdefault(text, text))
+        texts = [row[k].strip() for k in places]
         booleans = booleans or [text in _BOOLEANS for text in texts]
-        numbers.extend(_features(feature_names, texts, booleans, line))
-        labels.append(shared.setdefault(label, label))
-    if not labels:
+        numbers.extend(_numbers(features, texts, booleans, line))
+    if not numbers:
         raise Fault("the file holds a header, but no rows.")
-    X = np.frombuffer(numbers).reshape(len(labels), -1)
+    X = np.frombuffer(numbers).reshape(-1, len(features))
     rounded = None
     if (np.abs(X) >= WHOLE).any():
-        rounded = first_rounded_text(row[k] for _, row in _rows(path, header) for k in header.features)
-    if label_name is None:
-        return Table(X, None, feature_names, rounded=rounded)
-    _refuse_row_as_header(feature_names, label_name, list(shared), expected)
+        rounded = first_rounded_text(row[k] for _, row in _rows(path, delimiter) for k in places)
+    if label is None:
+        return Table(X, None, features, rounded=rounded)
+    _refuse_row_as_header(features, label, list(shared), expected)
     y = labels_of(labels)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         i = int(np.flatnonzero(~np.isfinite(y))[0])
-        line, _ = next(islice(_rows(path, header), i, None))
-        raise Fault(f"the label (column {label_name!r}) is {labels[i]!r}; leave the row out.", line)
-    return Table(X, y, feature_names, label_name, rounded=rounded)
+        line, _ = next(islice(_rows(path, delimiter), i, None))
+        raise Fault(f"the label (column {label!r}) is {labels[i]!r}; leave the row out.", line)
+    return Table(X, y, features, label, rounded=rounded)
 
 
-def _header(path: Path, expected: Expected) -> _Header:
-    """Read the header.
+def _header(path: Path, expected: Expected) -> tuple[str, list[str]]:
+    """Return the delimiter of a file and the names of its columns.
 
     Raises
     ------
     Fault
-        If the header is missing or does not fit what is expected, or the data do not fit the memory.
+        If the header is missing, or the data do not fit the memory.
     """
     text, ratio = sample(path)
     if b"\r" in text.strip() and b"\n" not in text:
@@ -89,7 +82,7 @@ def _header(path: Path, expected: Expected) -> _Header:
     _check_header(names, expected)
     # numbers of 8 bytes each, an array that grows, and a copy of it
     require_memory(ratio * text.count(b"\n") * (30.0 * len(names) + 16.0))
-    return _Header(delimiter, names, *columns(names, expected))
+    return delimiter, names
 
 
 def _check_header(names: list[str], expected: Expected) -> None:
@@ -134,7 +127,7 @@ def _refuse_row_as_header(features: list[str], label: str, classes: list[str], e
         )
 
 
-def _rows(path: Path, header: _Header) -> Iterator[tuple[int, list[str]]]:
+def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the fields of the rows below the header, each with the number of its last line.
 
     Raises
@@ -144,7 +137,7 @@ def _rows(path: Path, header: _Header) -> Iterator[tuple[int, list[str]]]:
     """
     with open_data(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
         # an open quote takes the line that follows with it
-        reader = csv.reader(chain(file, ["\n", _END]), delimiter=header.delimiter)
+        reader = csv.reader(chain(file, ["\n", _END]), delimiter=delimiter)
         next(reader)
         begin = reader.line_num
         for row in reader:
@@ -160,13 +153,8 @@ def _rows(path: Path, header: _Header) -> Iterator[tuple[int, list[str]]]:
             begin = reader.line_num
 
 
-def _label(header: _Header, row: list[str], line: int) -> str:
-    """Return the label of a row, an empty text in a file without; raise Fault where the row is not sound."""
-    if len(row) != len(header.names):
-        raise Fault(f"{len(row)} columns, but the header has {len(header.names)}.", line)
-    if header.label is None:
-        return ""
-    text, name = row[header.label].strip(), header.names[header.label]
+def _label(text: str, name: str, line: int) -> str:
+    """Return the text of a label; raise Fault where it is empty or goes over several lines."""
     if not text:
         raise Fault(f"the label (column {name!r}) is empty; leave the row out.", line)
     if "\n" in text:
@@ -178,8 +166,8 @@ def _label(header: _Header, row: list[str], line: int) -> str:
     return text
 
 
-def _features(names: list[str], texts: list[str], booleans: list[bool], line: int) -> list[float]:
-    """Return the numbers of a row; raise Fault at the first feature that is none, or not finite."""
+def _numbers(names: list[str], texts: list[str], booleans: list[bool], line: int) -> list[float]:
+    """Return the features of a row; raise Fault at the first that is no number, or not finite."""
     fields = list(zip(texts, booleans, strict=True))
     digits = [_BOOLEANS.get(text, "") if boolean else text for text, boolean in fields]
     with suppress(ValueError):

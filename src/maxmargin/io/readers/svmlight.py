@@ -83,24 +83,21 @@ def _parse(
 
 
 @dataclass(frozen=True)
-class Block:
+class Block(Table):
     """Some rows of a file that is read block by block.
 
     Attributes
     ----------
     X : CSR matrix of shape (n, width)
         Where no width was given, column j is the index j as it is written, and the width that of the block.
-    y : ndarray of shape (n,)
     first_index : {0, 1}
         The first index; 0 where no width was given.
     read : int
         Bytes of the file read so far, of the compressed file where it is one.
     """
 
-    X: Any
     y: np.ndarray
-    first_index: int
-    read: int
+    read: int = 0
 
 
 def stream_svmlight(path: Path, n_features: int | None = None, size: int = BLOCK) -> Iterator[Block]:
@@ -121,7 +118,7 @@ def stream_svmlight(path: Path, n_features: int | None = None, size: int = BLOCK
             if text.strip():
                 X, y, first = _parse(partial(BytesIO, text), lines, n_features, first)
                 if y.size:
-                    yield Block(X, whole(y), first, read)
+                    yield Block(X, whole(y), first_index=first, read=read)
             lines += text.count(b"\n")
 
 

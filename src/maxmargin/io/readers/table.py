@@ -89,12 +89,13 @@ def labels_of(texts: list[str]) -> np.ndarray:
 
 def columns(
     names: list[str], expected: Expected, row_names: Collection[str] = ()
-) -> tuple[list[int], int | None]:
-    """Return the places of the features and of the label (None if there is none).
+) -> tuple[list[str], str | None]:
+    """Return the names of the features and of the label (None if there is none).
 
     Parameters
     ----------
     names : list of str
+        All different.
     expected : Expected
     row_names : collection of str, default=()
         Columns that are no features unless `expected` names them.
@@ -106,87 +107,79 @@ def columns(
     """
     used = _named("--columns", expected.use, names)
     dropped = _named("--drop", expected.drop, names)
-    for k in dropped:
-        if k in used or names[k] == expected.label:
-            other = "--columns" if k in used else "--label"
-            raise Fault(f"both {other} and --drop name the column {names[k]!r}; name it in one of them.")
-    asked = {names[k] for k in used} | {expected.label}
-    unasked = {k for k, name in enumerate(names) if name in row_names and name not in asked}
-    left = [k for k in range(len(names)) if k not in dropped and k not in unasked]
-    lower = {names[k].lower(): k for k in reversed(left) if k not in used}
+    for name in dropped:
+        if name in used or name == expected.label:
+            other = "--columns" if name in used else "--label"
+            raise Fault(f"both {other} and --drop name the column {name!r}; name it in one of them.")
+    left_out = {*dropped, *({*row_names} - {*used, expected.label})}
+    left = [name for name in names if name not in left_out]
+    chosen = {*used}
+    labels = [name for name in left if name not in chosen]  # columns that may be the label
+    lower = {name.lower(): name for name in reversed(labels)}
     usual = next((lower[name] for name in LABEL_NAMES if name in lower), None)
     if expected.features is not None:
         return _columns_of_model(names, expected, used or left, usual)
-    label = _label_place(names, expected, used, left, usual)
-    features = used or [k for k in left if k != label]
+    if expected.label in used:
+        raise Fault(f"the column {expected.label!r} cannot be both the label and a feature.")
+    if expected.label in names:
+        label = expected.label
+    elif expected.label is not None and not expected.for_model:
+        raise Fault(f"there is no column {expected.label!r}; the columns are {listed(names)}.")
+    elif len(used or left) == expected.n_features:  # all columns are features of the model
+        label = usual if used else None
+    else:
+        label = usual or (labels[-1] if labels else None)
+    features = used or [name for name in left if name != label]
     if label is None and not expected.for_model:
         raise Fault("every column is a feature by --columns; name the label column with --label.")
     if expected.n_features is not None and len(features) != expected.n_features:
-        beside = "" if label is None else f" (and the label column {names[label]!r})"
+        beside = "" if label is None else f" (and the label column {label!r})"
         raise Fault(f"the model has {expected.n_features} features, the file holds {len(features)}{beside}.")
     if not features:
-        raise Fault(f"the only column is the label {names[label or 0]!r}; a classifier needs features.")
+        raise Fault(f"the only column is the label {label or names[0]!r}; a classifier needs features.")
     return features, label
 
 
-def _label_place(
-    names: list[str], expected: Expected, used: list[int], left: list[int], usual: int | None
-) -> int | None:
-    """Return the place of the label: named, else one with a usual name, else the last; None in a table without."""
-    if expected.label is not None and expected.label in names:
-        label = names.index(expected.label)
-        if label in used:
-            raise Fault(f"the column {expected.label!r} cannot be both the label and a feature.")
-        return label
-    if expected.label is not None and not expected.for_model:
-        raise Fault(f"there is no column {expected.label!r}; the columns are {listed(names)}.")
-    if expected.n_features is not None and len(used or left) == expected.n_features:
-        return usual if used else None  # all columns are features of the model
-    others = [k for k in left if k not in used]
-    return usual if usual is not None or not others else others[-1]
-
-
 def _columns_of_model(
-    names: list[str], expected: Expected, left: list[int], usual: int | None
-) -> tuple[list[int], int | None]:
-    """Return the places for a model that knows its columns by name; `left` are the columns that options leave."""
+    names: list[str], expected: Expected, left: list[str], usual: str | None
+) -> tuple[list[str], str | None]:
+    """Return the columns for a model that knows them by name; `left` are the columns that options leave."""
     features: Any = expected.features
-    places = {name: k for k, name in enumerate(names)}
-    missing = [name for name in features if name not in places]
+    known, allowed = {*names}, {*left}
+    missing = [name for name in features if name not in known]
     if missing:
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
         raise Fault(
             f"the model needs the column {missing[0]!r}{more}, which the file does not hold; its columns are "
             f"{listed(names)}."
         )
-    chosen, allowed = [places[name] for name in features], set(left)
-    for k in chosen:
-        if k not in allowed:
+    for name in features:
+        if name not in allowed:
             option = "--columns" if expected.use else "--drop"
-            raise Fault(f"the model needs the column {names[k]!r}, which {option} leaves out.")
-    label = names.index(expected.label) if expected.label in names else usual
-    return chosen, None if label in chosen else label
+            raise Fault(f"the model needs the column {name!r}, which {option} leaves out.")
+    label = expected.label if expected.label in names else usual
+    return features, None if label in features else label
 
 
-def _named(option: str, words: tuple[str, ...], names: list[str]) -> list[int]:
-    """Return the places of columns that an option names, with commas between or one at a time, in this order.
+def _named(option: str, words: tuple[str, ...], names: list[str]) -> list[str]:
+    """Return the columns that an option names, with commas between or one at a time, in this order.
 
     Raises
     ------
     Fault
         If there is no such column, or one is named twice.
     """
-    places = {name: k for k, name in enumerate(names)}
+    known = {*names}
     asked: list[str] = []
     for word in words:
         # a name may have a comma in it
-        asked += [word] if word in places else [part.strip() for part in word.split(",") if part.strip()]
+        asked += [word] if word in known else [part.strip() for part in word.split(",") if part.strip()]
     for name in asked:
-        if name not in places:
+        if name not in known:
             raise Fault(f"{option} names {name!r}, and the columns are {listed(names)}.")
     if (twice := repeated(asked)) is not None:
         raise Fault(f"{option} names the column {twice!r} twice.")
-    return [places[name] for name in asked]
+    return asked
 
 
 def repeated(names: list[str]) -> str | None:
@@ -212,8 +205,9 @@ def check_finite(X: np.ndarray, names: list[str] | None = None) -> None:
         raise Fault(f"row {i} (counted from 0), column {column} is {X[i, j]}{remedy} or leave the row out.")
 
 
-def check_labels(y: np.ndarray) -> None:
-    """Raise Fault at the first label that is NaN or infinite."""
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        i = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise Fault(f"the label of row {i} (counted from 0) is {y[i]}; leave the row out.")
+def checked(labels: np.ndarray) -> np.ndarray:
+    """Return labels as `whole` does; raise Fault at the first that is NaN or infinite."""
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        i = int(np.flatnonzero(~np.isfinite(labels))[0])
+        raise Fault(f"the label of row {i} (counted from 0) is {labels[i]}; leave the row out.")
+    return whole(labels)
