@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ..fault import Fault
 from .arrays import read_npz
@@ -26,16 +26,7 @@ _READERS = {
 }
 
 
-def read(
-    path: str | os.PathLike[str],
-    n_features: int | None = None,
-    *,
-    label: str | None = None,
-    features: list[str] | None = None,
-    first_index: int | None = None,
-    use: Sequence[str] = (),
-    drop: Sequence[str] = (),
-) -> Table:
+def read(path: str | os.PathLike[str], n_features: int | None = None, **requirements: Any) -> Table:
     """Read a data set in the format that the end of its name says.
 
     ``.csv`` and ``.tsv`` have a header, and a feature that is True or False in all rows is 1 and 0; ``.npz`` holds
@@ -50,21 +41,8 @@ def read(
     Parameters
     ----------
     path : str or path-like
-    n_features : int, default=None
-        Number of features of the model. A sparse file may then hold fewer columns, and a table need not
-        have labels; more columns are an error.
-    label : str, default=None
-        The label column of a CSV, Parquet or Arrow file. None takes a column named label, target, class or y, else
-        the last.
-    features : list of str, default=None
-        The feature columns that the model knows; a file whose columns have names may hold others, in any order.
-    first_index : {0, 1}, default=None
-        The first index of svmlight text; None takes the rule above.
-    use : sequence of str, default=()
-        Names of the feature columns, in this order, one at a time or with commas between; none takes all.
-    drop : sequence of str, default=()
-        Names of columns that are left out. Columns in which pandas keeps the names of rows are left out in any case,
-        unless `use` names them.
+    n_features, **requirements
+        `n_features`, `label`, `features`, `first_index`, `use` and `drop` of `Expected`.
 
     Returns
     -------
@@ -76,7 +54,7 @@ def read(
         If the file cannot be read; the message says which line is wrong, and what to do.
     """
     path = Path(path)
-    expected = Expected(n_features, label, features, first_index, tuple(use), tuple(drop))
+    expected = Expected(n_features, **requirements)
     with data_errors(path):
         check_file(path)
         if not path.is_file():

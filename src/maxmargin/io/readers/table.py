@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -21,14 +21,33 @@ class DataError(ValueError):
 
 @dataclass(frozen=True)
 class Expected:
-    """Requirements on a file; see the parameters of `maxmargin.io.readers.read`."""
+    """Requirements on a file.
+
+    Attributes
+    ----------
+    n_features : int, default=None
+        Number of features of the model. A sparse file may then hold fewer columns, and a table need not
+        have labels; more columns are an error.
+    label : str, default=None
+        The label column of a CSV, Parquet or Arrow file. None takes a column named label, target, class or y, else
+        the last.
+    features : list of str, default=None
+        The feature columns that the model knows; a file whose columns have names may hold others, in any order.
+    first_index : {0, 1}, default=None
+        The first index of svmlight text; None takes the rule of `read`.
+    use : sequence of str, default=()
+        Names of the feature columns, in this order, one at a time or with commas between; none takes all.
+    drop : sequence of str, default=()
+        Names of columns that are left out. Columns in which pandas keeps the names of rows are left out in any case,
+        unless `use` names them.
+    """
 
     n_features: int | None = None
     label: str | None = None
     features: list[str] | None = None
     first_index: int | None = None
-    use: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
+    use: Sequence[str] = ()
+    drop: Sequence[str] = ()
 
     @property
     def for_model(self) -> bool:
@@ -161,7 +180,7 @@ def _columns_of_model(
     return features, None if label in features else label
 
 
-def _named(option: str, words: tuple[str, ...], names: list[str]) -> list[str]:
+def _named(option: str, words: Sequence[str], names: list[str]) -> list[str]:
     """Return the columns that an option names, with commas between or one at a time, in this order.
 
     Raises
