@@ -178,21 +178,16 @@ def _bounds(model: Any) -> list[dict[str, Any]] | None:
     if isinstance(model, ImportedLinearClassifier):
         return model.origin_.get("bounds")
     if hasattr(model, "bounds_"):  # of a stream
-        lower, upper = (side.tolist() for side in model.bounds_)
         of = "margin" if math.isinf(model.C) else "objective"
-        pairs = zip(lower, upper, strict=True)
-        return [{"of": of, "lower": _readable(lo), "upper": _readable(hi)} for lo, hi in pairs]
-    return [
-        {
-            "of": "margin" if part.problem.hard else "objective",
-            "lower": _readable(part.lower),
-            "upper": _readable(part.upper),
-            "gap": _readable(part.gap),
-            "proved_by_rows": int(part.support.size),
-            **({"nothing_proved": True} if part.proves_nothing else {}),
-        }
-        for part in model.certificate_.certificates
-    ]
+        sides = zip(*(side.tolist() for side in model.bounds_), strict=True)
+        return _readable([{"of": of, "lower": lower, "upper": upper} for lower, upper in sides])
+    bounds = []
+    for part in model.certificate_.certificates:
+        of = "margin" if part.problem.hard else "objective"
+        bounds.append({"of": of, "lower": part.lower, "upper": part.upper, "gap": part.gap})
+        bounds[-1] |= {"proved_by_rows": int(part.support.size)}
+        bounds[-1] |= {"nothing_proved": True} if part.proves_nothing else {}
+    return _readable(bounds)
 
 
 # to the model

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from itertools import chain, pairwise
+from math import isfinite
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -118,18 +120,11 @@ def _liblinear_model(header: _Header, lines: list[tuple[int, bytes]]) -> Importe
     labels, bias = header.labels(classes), float(header.numbers("bias", float)[0])
     biased = bias >= 0.0
     columns = classes if classes > 2 or solver == ONE_PROBLEM else 1
-    words = b" ".join(line for _, line in lines).split()
+    weights = [_weight(word, number) for number, line in lines for word in line.split()]
     expected = (features + biased) * columns
-    _check_length(
-        len(words),
-        expected,
-        f"{features} features, {classes} classes and bias {bias:g} take {expected} weights",
-    )
-    numbers = [_number(word) for word in words]
-    if not np.isfinite(numbers).all():
-        bad = words[int(np.flatnonzero(~np.isfinite(numbers))[0])].decode("utf-8", "replace")
-        raise Fault(f"{bad[:40]!r} is no finite number, below the line 'w'.")
-    weights = np.reshape(numbers, (-1, columns))
+    needed = f"{features} features, {classes} classes and bias {bias:g} take {expected} weights"
+    _check_length(len(weights), expected, needed)
+    weights = np.reshape(weights, (-1, columns))
     intercept = bias * weights[features] if biased else np.zeros(columns)
     if classes == 2:  # the first in the file is positive, and its score decides even where each has one
         labels, weights, intercept = labels[::-1], weights[:, :1], intercept[:1]
@@ -137,6 +132,14 @@ def _liblinear_model(header: _Header, lines: list[tuple[int, bytes]]) -> Importe
     return LinearModel(labels, coef, intercept).imported(
         {"format": "liblinear", "solver_type": solver, "bias": bias}
     )
+
+
+def _weight(word: bytes, line: int) -> float:
+    """Return the weight that a word is; raise Fault where it is no finite number."""
+    with suppress(ValueError):
+        if isfinite(weight := float(word)):
+            return weight
+    raise Fault(f"{word.decode('utf-8', 'replace')[:40]!r} is no finite number.", line)
 
 
 def to_libsvm(model: Any, path: str | os.PathLike[str], *, labels: Sequence[int] | None = None) -> None:
@@ -248,10 +251,8 @@ def _libsvm_model(
     kernel = _kernel(header)
     classes, total = header.count("nr_class", 2, "a classifier"), header.count("total_sv", 0, "a model")
     labels = header.labels(classes)
-    rho, counts = (
-        header.numbers("rho", float, classes * (classes - 1) // 2),
-        header.numbers("nr_sv", int, classes),
-    )
+    rho = header.numbers("rho", float, classes * (classes - 1) // 2)
+    counts = header.numbers("nr_sv", int, classes)
     if sum(counts.tolist()) != total or (counts < 0).any():
         raise Fault(f"'nr_sv' must add up to 'total_sv', {total}; it is {counts.tolist()!r}.")
     _check_length(len(lines), total, f"it has {total} support vectors")
@@ -412,11 +413,3 @@ class _Header(dict[str, str]):
         if np.unique(labels).size < count:
             raise Fault(f"two classes have the same label: {labels.tolist()!r}.")
         return labels
-
-
-def _number(word: bytes) -> float:
-    """Return the number of a text; NaN where it is none."""
-    try:
-        return float(word)
-    except ValueError:
-        return np.nan
