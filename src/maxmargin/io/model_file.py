@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import asdict, fields, is_dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -123,8 +123,8 @@ def _model(record: Record, arrays: Arrays) -> Model:
     model = cls(**_parameters_from(cls, record["parameters"]))
     (attributes, parts), fitted = _LAYOUTS[cls], record["fitted"]
     for name in attributes:
-        value = arrays[name] if name in arrays else _FROM_JSON.get(name, _same)(fitted[name])
-        setattr(model, _ATTRIBUTES.get(name, f"{name}_"), value)
+        value = arrays[name] if name in arrays else fitted[name]
+        setattr(model, _ATTRIBUTES.get(name, f"{name}_"), _TYPES[name](value) if name in _TYPES else value)
     for _, read in parts:
         read(model, fitted, arrays)
     return model
@@ -137,7 +137,27 @@ def parameters_of(model: Any) -> Record:
     """Return the parameters of a classifier as JSON has them, without those that hold code or state."""
     parameters = model.get_params(deep=False)
     parameters.pop("callback", None)
-    return {name: _PARAMETERS.get(name, (plain, _same))[0](value) for name, value in parameters.items()}
+    return {name: _parameter_record(value) for name, value in parameters.items()}
+
+
+def _parameter_record(value: Any) -> Any:
+    """Return a parameter as JSON has it: of an algorithm or a hasher its own parameters, of a dict its pairs."""
+    if isinstance(value, FeatureHasher):
+        return {**value.get_params(deep=False), "dtype": np.dtype(value.dtype).str}
+    if isinstance(value, dict):  # keys of JSON objects could only be strings
+        return plain(list(value.items()))
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return None
+    if isinstance(value, Decomposition):
+        return value.name
+    if not isinstance(value, Algorithm):
+        return plain(value)
+    if ALGORITHMS.get(value.name) is not type(value):
+        raise ModelFileError(
+            f"a model file cannot name the algorithm {type(value).__name__}, which is not one of "
+            f'{", ".join(ALGORITHMS)}; call model.set_params(algorithm="auto") before it is saved.'
+        )
+    return {"name": value.name, "fields": plain(vars(value))}
 
 
 def _parameters_from(cls: type[Any], record: Record) -> Record:
@@ -146,53 +166,18 @@ def _parameters_from(cls: type[Any], record: Record) -> Record:
     missing = cls().get_params(deep=False).keys() - record.keys() - {"callback", "norm_power"}
     if missing:
         raise KeyError(*sorted(missing))
-    return {name: _PARAMETERS.get(name, (plain, _same))[1](value) for name, value in record.items()}
+    parameters = dict(record)
+    for name, made_of in _PARAMETERS.items():
+        if isinstance(record.get(name), dict | list):
+            parameters[name] = made_of(record[name])
+    return parameters
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
-def _algorithm_record(algorithm: Any) -> Any:
-    """Return the name of an algorithm, or the name and the fields of an object of the registry."""
-    if isinstance(algorithm, Decomposition):
-        return algorithm.name
-    if not isinstance(algorithm, Algorithm):
-        return algorithm
-    if ALGORITHMS.get(algorithm.name) is not type(algorithm):
-        raise ModelFileError(
-            f"a model file cannot name the algorithm {type(algorithm).__name__}, which is not one of "
-            f'{", ".join(ALGORITHMS)}; call model.set_params(algorithm="auto") before it is saved.'
-        )
-    return {"name": algorithm.name, "fields": plain(vars(algorithm))}
-
-
-def _algorithm_from(record: Any) -> Any:
-    return ALGORITHMS[record["name"]](**record["fields"]) if isinstance(record, dict) else record
-
-
-def _hasher_record(hasher: Any) -> Any:
-    """Return the parameters of a FeatureHasher, or the number of columns that stands for one."""
-    if not isinstance(hasher, FeatureHasher):
-        return plain(hasher)
-    return {**hasher.get_params(deep=False), "dtype": np.dtype(hasher.dtype).str}
-
-
-def _hasher_from(record: Any) -> Any:
-    if not isinstance(record, dict):
-        return record
-    return FeatureHasher(**{**record, "dtype": np.dtype(record["dtype"]).type})
-
-
-# Parameters that are no plain values: to JSON, and back. Keys of JSON objects could only be strings.
-_PARAMETERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "algorithm": (_algorithm_record, _algorithm_from),
-    "class_weight": (
-        lambda weights: plain(list(weights.items()) if isinstance(weights, dict) else weights),
-        lambda pairs: dict(pairs) if isinstance(pairs, list) else pairs,
-    ),
-    "hasher": (_hasher_record, _hasher_from),
-    "random_state": (lambda seed: plain(seed) if isinstance(seed, int | np.integer) else None, _same),
+# For parameters that `_parameter_record` writes as dicts and lists, the functions that read these.
+_PARAMETERS: dict[str, Callable[[Any], Any]] = {
+    "algorithm": lambda record: ALGORITHMS[record["name"]](**record["fields"]),
+    "class_weight": dict,
+    "hasher": lambda record: FeatureHasher(**{**record, "dtype": np.dtype(record["dtype"]).type}),
 }
 
 
@@ -284,10 +269,10 @@ def _write_expansion(model: Any, record: Record, arrays: Arrays) -> None:
             arrays[f"vectors.{name}"] = getattr(vectors, name)
     else:
         arrays["vectors"] = vectors
-    values = {field.name: getattr(kernel, field.name) for field in fields(kernel)}
-    # the parameters of a pairwise kernel are pairs
-    values = {name: dict(value) if name == "parameters" else plain(value) for name, value in values.items()}
-    record["kernel"] = {"class": type(kernel).__name__, "fields": values}
+    values = asdict(kernel)
+    if "parameters" in values:  # pairs
+        values["parameters"] = dict(values["parameters"])
+    record["kernel"] = {"class": type(kernel).__name__, "fields": plain(values)}
     record["multi_class"] = model.multi_class_
 
 
@@ -383,7 +368,7 @@ _FIT, _IMPORT = ("n_features_in", "n_iter", "status"), ("n_features_in", "origin
 
 # Attributes whose names are not those in the file with an underscore, and those that JSON has as other types.
 _ATTRIBUTES = {"shape": "shape_fit_"}
-_FROM_JSON: dict[str, Callable[[Any], Any]] = {"status": Status, "shape": tuple}
+_TYPES: dict[str, Callable[[Any], Any]] = {"status": Status, "shape": tuple}
 
 # For each class, its fitted arrays and plain values by their names in the file, and the pairs of functions that write
 # and read the other parts of a model, in the order of reading.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .base import PanelDisplay, problem_name
-from .style import CYCLE, GOAL, INK, LEGEND_BESIDE, MARKERS, label_decades, legend, light_grid
+from .style import CYCLE, GOAL, INK, LEGEND_BESIDE, MARKERS, label_decades, legend
 
 
 @dataclass(eq=False, repr=False)
@@ -124,7 +124,6 @@ class AlgorithmComparisonDisplay(PanelDisplay):
             )
         for ax in axes:
             ax.set_xscale("log")
-            light_grid(ax)
             label_decades(ax.xaxis)
             if self.hard:
                 ax.axhline(self.best, color=INK, lw=0.9, ls="--")

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ..estimators.decisions import Decision, rows_of
 from ..problem.problem import Problem
-from .style import LOWER, SHADE, UPPER, label_decades, new_axes, norm_text, set_title
+from .style import LOWER, SHADE, UPPER, draw_frame, label_decades, new_axes, norm_text, set_title
 
 LINE: dict[str, Any] = {"lw": 1.6, "ms": 5}  # lines with markers
 # Ratio of the largest to the smallest bound above which their axis is logarithmic: below, linear ticks are easier to
@@ -31,6 +31,7 @@ class Display:
     name: str | None = None
 
     _title_pad: float | None = field(default=None, init=False)  # points above the axes, for a legend there
+    _grid: ClassVar[str | None] = "both"  # the axes with a grid: "x", "y", "both" or None
     _draw: ClassVar[Callable[..., None]]
 
     @property
@@ -67,6 +68,8 @@ class Display:
             raise ValueError(f"the picture takes {self.panels} axes; got {len(axes)}.")
         self.figure_ = axes[0].figure
         self._draw(*axes)
+        for ax in axes:
+            draw_frame(ax, self._grid)
         set_title(axes[0], self._title(self.name if name is None else name), pad=self._title_pad)
         return axes
 

@@ -11,7 +11,7 @@ from ..certificates.verdicts import Inseparable
 from ..certificates.verification import verdicts_of
 from ..estimators.decisions import decisions
 from .base import AxesDisplay, problem_name
-from .style import GOAL, INK, LEGEND_ABOVE, LOWER, SHADE, UPPER, light_grid
+from .style import GOAL, INK, LEGEND_ABOVE, LOWER, SHADE, UPPER
 
 # Relative distance of the last bounds below which the title gives their middle: its eight digits would hardly differ.
 _EQUAL = 1e-7
@@ -74,6 +74,8 @@ class BoundsDisplay(AxesDisplay):
     tol: float | None = None
     quantity: str = "objective"
     conclusion: str | None = None
+
+    _grid = "y"
 
     def __post_init__(self) -> None:
         self._convert("seconds", "lower", "upper")
@@ -141,7 +143,6 @@ class BoundsDisplay(AxesDisplay):
             ax.axhspan(-half, half, color=GOAL, alpha=0.14, lw=0, label=f"gap of tol = {self.tol:g}")
         ax.axhline(0.0, color=INK, lw=0.8)
         _label_powers(ax, threshold, max(largest, (self.tol or 0.0) / 2.0))
-        light_grid(ax, "y")
         ax.set(xlabel=f"time ({unit})", ylabel=f"relative distance from the best {self.quantity}")
         ax.legend(ncols=3, **LEGEND_ABOVE)
         ax.set_xlim(0.0, None)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.selection import MarginRFE
 from .base import LINE, PanelDisplay, draw_interval
-from .style import GOAL, INK, light_grid
+from .style import GOAL, INK
 
 # Ratio of numbers of features up to which ticks stand at 1, 2, 5 and not at powers of ten only: more would overlap.
 _FEW_DECADES = 500
@@ -145,7 +145,6 @@ class EliminationDisplay(PanelDisplay):
             ax.set_xticks(ticks, labels=[str(tick) for tick in ticks])
             ax.minorticks_off()
             ax.set_xlabel("features")
-            light_grid(ax)
             if self.kept is not None:
                 ax.axvline(self.kept, color=INK, lw=0.9, ls="--")
 

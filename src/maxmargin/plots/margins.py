@@ -9,7 +9,7 @@ import numpy as np
 
 from ..estimators.decisions import decision
 from .base import AxesDisplay, checked_rows
-from .style import INK, LEGEND_ABOVE, NEGATIVE, POSITIVE, SHADE, TINTS, legend, light_grid
+from .style import INK, LEGEND_ABOVE, NEGATIVE, POSITIVE, SHADE, TINTS, legend
 
 # At most: more bins would hold few rows each in samples of some hundred, fewer would hide the shape.
 _BINS = 40
@@ -165,7 +165,6 @@ class MarginDisplay(AxesDisplay):
         look = {"transform": ax.get_xaxis_transform(), "va": "top", "color": INK, "fontsize": 9}
         ax.text(-pad, 0.99, "wrong side", ha="right", **look)
         ax.text(1.0 + pad, 0.99, "margin of one", ha="left", **look)
-        light_grid(ax)
         # counts are whole numbers, and those drawn downwards have no sign
         ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
         ax.yaxis.get_major_locator().set_params(integer=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .base import LINE, PanelDisplay, draw_interval, label_norms
-from .style import CYCLE, GREEN, LEGEND_BESIDE, MARKERS, SHADE, legend, light_grid
+from .style import CYCLE, GREEN, LEGEND_BESIDE, MARKERS, SHADE, legend
 
 _NAMED = 6  # weights with a colour and a name: more would not fit into the legend, nor into the palette
 
@@ -169,7 +169,6 @@ class PathDisplay(PanelDisplay):
                     ax.text(x[-1], 1.0, "∞", transform=ax.get_xaxis_transform(), ha="center", va="bottom")
             else:
                 label_norms(ax, x, self.values[order])
-            light_grid(ax)
 
     def _comparable_bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the bounds, without those on a hard margin beside those on objectives."""

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from ..estimators.prediction import exponent
 from .base import AxesDisplay, check_labels
-from .style import INK, LOWER, light_grid, norm_text, percent
+from .style import INK, LOWER, norm_text, percent
 
 
 @dataclass(eq=False, repr=False)
@@ -128,7 +128,6 @@ class RobustnessDisplay(AxesDisplay):
         ax.set_ylabel("share of rows that stay correct")
         ax.set_ylim(0.0, 1.02)
         ax.set_xlim(0.0, None)
-        light_grid(ax)
         half = self.radius_of_half
         if 0.0 < half < np.inf:
             ax.plot([0.0, half, half], [0.5, 0.5, 0.0], color=INK, lw=0.9, ls=":")

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .base import LINE, PanelDisplay, draw_interval, label_norms
-from .style import BLUE, GREEN, light_grid, norm_text
+from .style import BLUE, GREEN, norm_text
 
 
 @dataclass(eq=False, repr=False)
@@ -219,7 +219,6 @@ class SparsityDisplay(PanelDisplay):
         for ax in axes:
             label_norms(ax, place, self.ps)
             ax.margins(x=0.08)
-            light_grid(ax)
 
     def _summary(self) -> str:
         least = int(np.argmin(self.counts))

@@ -48,10 +48,14 @@ def new_axes(panels: int = 1) -> Any:
     return plt.subplots(1, panels, figsize=(3.6 * (panels + 1), 4.6), layout="constrained")[1]
 
 
-def light_grid(ax: Any, axis: str = "both") -> None:
-    """Draw a light grid behind the lines, without the sides of the frame that have no scale."""
-    ax.grid(axis=axis, color=GRID, lw=0.6)
-    ax.set_axisbelow(True)
+def draw_frame(ax: Any, grid: str | None) -> None:
+    """Draw a light grid behind the lines, and leave out the sides of the frame that have no scale.
+
+    `grid` is "x", "y", "both" or None, for no grid.
+    """
+    if grid is not None:
+        ax.grid(axis=grid, color=GRID, lw=0.6)
+        ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
 
 

@@ -87,6 +87,8 @@ class DecisionSurfaceDisplay(AxesDisplay):
     wrong: Any = None
     words: tuple[str, str] = ("", "")
 
+    _grid = None
+
     def __post_init__(self) -> None:
         self._convert("first", "second", "values", "places")
         self._convert("codes", dtype=None)
@@ -207,7 +209,6 @@ class DecisionSurfaceDisplay(AxesDisplay):
         style.literal(ax.set_ylabel(self.words[1]))
         ax.set_xlim(self.first[0], self.first[-1])
         ax.set_ylim(self.second[0], self.second[-1])
-        ax.spines[["top", "right"]].set_visible(False)
 
     def _draw_sides(self, ax: Any) -> None:
         """Draw the four areas between the lines f = -1, 0 and 1, and those of the lines that are in the picture."""

@@ -92,16 +92,14 @@ def _sparse(arrays: dict[str, np.ndarray]) -> Any:
     kind = kind.decode() if isinstance(kind, bytes) else str(kind)
     if kind not in ("csr", "csc"):
         raise Fault(f"the sparse matrix is stored as {kind!r}; save X.tocsr().")
-    shape = tuple(int(side) for side in arrays["shape"].ravel())
     data = _numbers("data", arrays["data"])
-    if len(shape) != 2 or not np.isfinite(data).all():
-        what = "'data' holds NaN or infinity" if len(shape) == 2 else f"the shape is {shape}"
-        raise Fault(f"{what}; save a sparse matrix of finite numbers with two dimensions.")
+    if not np.isfinite(data).all():
+        raise Fault("'data' holds NaN or infinity; save a sparse matrix of finite numbers.")
     matrix = sp.csr_matrix if kind == "csr" else sp.csc_matrix
     try:
-        X: Any = matrix((data, arrays["indices"], arrays["indptr"]), shape)
+        X: Any = matrix((data, arrays["indices"], arrays["indptr"]), arrays["shape"].ravel().tolist())
         X.check_format(full_check=True)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise Fault(f"the arrays are no sound {kind.upper()} matrix: {error}.") from None
     return X.tocsr()
 
