@@ -149,7 +149,7 @@ def dual_side(
     arithmetic : Plain or Compensated, default=Plain
         The arithmetic of the sum of the gains.
     """
-    gains, count = arithmetic.summed(problem.gains, alpha, weights), int(np.count_nonzero(alpha))
+    gains, count = arithmetic.total(problem.gains(alpha, weights)), int(np.count_nonzero(alpha))
     size = 2.0 * float(alpha.sum()) - gains  # sum alpha_i + sum alpha_i^2 / (4 C s_i)
     error = arithmetic.error(gains, size, arithmetic.terms(alpha, count, 0))
     error += (alpha.size + 4.0) * LEAST if count else 0.0
@@ -233,9 +233,9 @@ def primal_side(
         return attained_margin_bound(
             PrimalSums(float(values[used].min()), float(least[used].min()), 0.0, length)
         )
-    worst = arithmetic.summed(problem.losses, least, weights)
+    worst = arithmetic.total(problem.losses(least, weights))
     error = arithmetic.error(worst, worst, arithmetic.terms(values, weights.size, 0))
-    value = Plain.summed(problem.losses, values, weights)
+    value = Plain.total(problem.losses(values, weights))
     return objective_bound(problem, PrimalSums(value, worst, error, length))
 
 
@@ -284,12 +284,11 @@ def measured(vector: np.ndarray, exponent: float, arithmetic: Arithmetic, moved:
     return Length(value, max(value - off, 0.0), value + off)
 
 
-def imbalance(alpha: np.ndarray, y: np.ndarray, arithmetic: Arithmetic = Compensated) -> float:
-    """Return an upper bound of |sum alpha_i y_i|, rounded upwards.
+def imbalance(alpha: np.ndarray, y: np.ndarray) -> float:
+    """Return |sum alpha_i y_i|, rounded upwards.
 
-    Scaling the heavier class down moves v by up to this number times the longest row. The sum is therefore compensated
-    where the other sums are plain.
+    Scaling the heavier class down moves v by up to this number times the longest row. The sum is therefore rounded
+    only once, also where the other sums are plain.
     """
-    finer = Compensated if arithmetic is Plain else arithmetic
-    found = abs(finer.summed(np.multiply, alpha, y))
-    return found + finer.error(found, float(alpha.sum()), finer.terms(alpha, int(np.count_nonzero(alpha)), 0))
+    used = alpha > 0.0
+    return abs(Compensated.total(alpha[used] * y[used])) * (1.0 + EPS)

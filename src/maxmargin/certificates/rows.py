@@ -175,6 +175,15 @@ def bounds(
         return found._replace(lower=exact.lower, below=exact.below) if better else found
 
 
+def attained_margin(problem: Problem, sample: Sample, w: np.ndarray, b: float) -> float:
+    """Return a lower bound of min y_i (w.x_i + b) / |w|_q of a hard margin, from compensated sums, rounded downwards.
+
+    NaN or -inf where w is zero or sums overflow. Shapes are those of `certify`.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _primal_side(problem, sample, w, b, Compensated, by_terms=True).bound
+
+
 def _primal_side(
     problem: Problem, sample: Sample, w: np.ndarray, b: float, arithmetic: Arithmetic, by_terms: bool
 ) -> Side:
@@ -208,10 +217,10 @@ def _dual_side(
     count = int(np.count_nonzero(alpha))
     v = arithmetic.combine(sample.X, alpha * sample.y) if v is None else v
     if problem.rho:
-        v = np.append(v, problem.rho * arithmetic.summed(np.multiply, alpha, sample.y))
+        v = np.append(v, problem.rho * arithmetic.total(alpha * sample.y))
     # sum alpha_i |x_i|, the constant coordinate included: the total length of the terms of v
     spread = float(alpha @ sample.norms) + problem.rho * float(alpha.sum())
-    uneven = formulas.imbalance(alpha, sample.y, arithmetic) if problem.free else 0.0
+    uneven = formulas.imbalance(alpha, sample.y) if problem.free else 0.0
     underflow = 0.0
     if spread > 0.0 or problem.rho or sample.norms[alpha > 0.0].any():
         # products of tiny numbers, and of their halves, in each coordinate

@@ -11,12 +11,13 @@ import numpy as np
 
 from ..numerics.norms import norm
 from ..numerics.sparse_columns import without_empty_columns
-from ..numerics.sums import Compensated, Plain, powers_error
-from .bounds import EPS, LEAST
+from ..numerics.sums import powers_error
 from .certificate import require
 from .expansions import KernelProblem
 from .feature_map import entries, image
 from .gram import KernelSample
+from .rows import attained_margin
+from .sample import Sample
 from .verdicts import Separable
 
 
@@ -50,15 +51,15 @@ class LinearSeparator(Separable):
 
     def _attained_margin(self, X: Any, signs: np.ndarray) -> float:
         """Recompute the margin by compensated sums; in rational numbers where these do not prove `lo`."""
-        w, q = self.w, self.certificate.problem.q
+        w, problem = self.w, self.certificate.problem
         if self.exact is None:  # an exact weight may be so small that it is 0 in w
             X, columns = without_empty_columns(X, w)
             w = columns.restrict(w)
-            lower = attained_margin(X, signs, w, self.b, q)
+            lower = attained_margin(problem, Sample(X, signs, np.ones(signs.size)), w, self.b)
             if 0.0 < self.lo <= lower:
                 return lower
         exact = (*map(Fraction, w.tolist()), Fraction(self.b)) if self.exact is None else self.exact
-        return exact_attained_margin(X, signs, exact, q)
+        return exact_attained_margin(X, signs, exact, problem.q)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -123,40 +124,6 @@ class PolynomialSeparator(Separable):
             score = self.b + sum(self.weights.get(place, 0) * Fraction(*ratio) for place, ratio in terms)
             require(int(signs[i]) * score > 0, f"the separator fails: row {i} is not on its side.")
         return 0.0
-
-
-def attained_margin(X: Any, y: np.ndarray, w: np.ndarray, b: float, q: float) -> float:
-    """Return a lower bound of min y_i (w.x_i + b) / |w|_q, rounded downwards.
-
-    Sums are compensated. The error of each score is bounded relative to the absolute values of its own terms,
-    sum_j |x_ij w_j| + |b|, which is much less than |x_i| |w| where columns differ in size.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, d)
-    y : ndarray of shape (n,), entries -1.0 and 1.0
-    w : ndarray of shape (d,)
-    b : float
-    q : float
-        The exponent of the norm of w.
-
-    Returns
-    -------
-    float
-        The bound; -inf where w is zero or sums overflow.
-    """
-    length = norm(w, q)
-    if not (0.0 < length < np.inf and np.isfinite(b)):
-        return -np.inf
-    terms = w.size + 2.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        margins = y * Compensated.scores(X, w, b)
-        size = Plain.scores(abs(X), np.abs(w)) + abs(b)
-        off = Compensated.error(margins, 1.01 * size, terms) + terms * LEAST
-        least = float((margins - off).min())
-        inexact = powers_error(q, w.size) + 2.0 * terms * EPS
-        bound = least / (length * (1.0 + inexact if least > 0.0 else 1.0 - inexact))
-    return float(np.nextafter(bound, -np.inf)) if np.isfinite(bound) else -np.inf
 
 
 def exact_attained_margin(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q: float) -> float:

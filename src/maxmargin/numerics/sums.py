@@ -59,18 +59,7 @@ def parts(n: int) -> Iterator[slice]:
     return (slice(start, min(start + PART, n)) for start in range(0, n, PART))
 
 
-class _Sums:
-    """Methods that are one formula for both arithmetics."""
-
-    total: Callable[[np.ndarray], float]
-
-    @classmethod
-    def summed(cls, each: Callable[..., np.ndarray], *vectors: np.ndarray) -> float:
-        """Return the sum of the entries of each(*vectors), an elementwise function."""
-        return cls.total(each(*vectors))
-
-
-class Plain(_Sums):
+class Plain:
     """Ordinary float64 sums; long ones of dense rows in parts."""
 
     @staticmethod
@@ -143,7 +132,7 @@ def in_a_row(terms: int, size: int) -> int:
     return min(terms, TERMS + -(-size // TERMS))
 
 
-class Compensated(_Sums):
+class Compensated:
     """Sums as if carried in a multiple of the working precision."""
 
     SECONDS = 12e-8  # of a certificate for each stored entry, roughly, to judge whether a deadline leaves time for it
@@ -192,9 +181,11 @@ class Compensated(_Sums):
 
     @staticmethod
     def total(v: np.ndarray) -> float:
-        """Return the sum of the entries of v."""
-        first, second, rest = _exact_sums(np.asarray(v, float), np.sum)
-        return math.fsum((first, second, rest.sum())) if np.isfinite(first) else float(first)
+        """Return the sum of the entries of v, rounded once; infinite or NaN where plain sums are."""
+        try:
+            return math.fsum(v.tolist())
+        except (OverflowError, ValueError):  # a partial sum overflows, or infinite terms cancel
+            return float(np.sum(v))
 
     @staticmethod
     def square(v: np.ndarray, p: float = 2.0) -> float:
@@ -282,21 +273,18 @@ def _by_group(groups: np.ndarray, size: int) -> Callable[[np.ndarray], np.ndarra
 
 
 def _exact_terms(a: np.ndarray, b: np.ndarray, add: Callable[[np.ndarray], Any]) -> tuple[Any, Any, Any]:
-    """Return three terms that add up to `add(a b)`, the first two without rounding error."""
-    product, error = _two_product(a, b)
-    first, second, rest = _exact_sums(product, add)
-    rest += error
-    return first, second, add(rest)
+    """Return three terms that add up to `add(a b)`: two sums of high-order parts, which are exact in any order.
 
-
-def _exact_sums(v: np.ndarray, add: Callable[[np.ndarray], Any]) -> tuple[Any, Any, np.ndarray]:
-    """Return two sums of high-order parts, which are exact in any order, and what is left of v."""
-    sums, rest = [], v
+    The third is the ordinary sum of what is left of the products, with their rounding errors.
+    """
+    rest, error = _two_product(a, b)
+    sums = []
     for _ in range(2):
         part = _high_part(rest)
         sums.append(add(part))
         rest = rest - part if np.isfinite(part).all() else np.zeros_like(rest)
-    return sums[0], sums[1], rest
+    rest += error
+    return sums[0], sums[1], add(rest)
 
 
 def _rounded_once(*terms: Any) -> Any:

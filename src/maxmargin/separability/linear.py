@@ -17,9 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..certificates.certificate import Certificate
-from ..certificates.rows import certify
+from ..certificates.rows import attained_margin, certify
 from ..certificates.sample import Sample
-from ..certificates.separators import LinearSeparator, attained_margin, exact_attained_margin
+from ..certificates.separators import LinearSeparator, exact_attained_margin
 from ..certificates.verdicts import Inseparable, Verdict
 from ..data.rows import Patterns
 from ..data.task import Task
@@ -109,7 +109,7 @@ class LinearSearch(SeparatorSearch):
         w, b = _unscaled(w, rows), 0.0
         if self.problem.free:
             b = best_intercept(self.problem, Compensated.scores(self.X, w), self.y, np.ones(self.y.size))
-        lower = attained_margin(self.X, self.y, w, b, self.problem.q)
+        lower = attained_margin(self.problem, self._sample, w, b)
         return self._separable(Separator(w, b, lower), method) if lower > 0.0 else None
 
     def _exact_separator(self, exact: ExactDirection) -> LinearSeparator:
@@ -165,7 +165,7 @@ class LinearSearch(SeparatorSearch):
             )
         except ValueError:  # the separator is proved all the same, with the bounds that it has
             return None
-        lower = attained_margin(self.X, self.y, found.w, found.b, self.problem.q)
+        lower = attained_margin(self.problem, self._sample, found.w, found.b)
         stage = found.history[-1].stage if found.history else algorithm.name
         return Separator(found.w, found.b, lower), found.certificate, STAGE_WORDS.get(stage, stage)
 
