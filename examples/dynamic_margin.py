@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from maxmargin.algorithms.base import Facts, PerceptronLike, Plan, is_number, require
+from maxmargin.algorithms.base import Facts, PerceptronLike, Plan, is_finite, require
 from maxmargin.engine.jit import record
 
 
@@ -55,7 +55,7 @@ class DynamicMargin(PerceptronLike):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(
-            is_number(self.epsilon) and 0.0 < self.epsilon < 1.0,
+            is_finite(self.epsilon) and 0.0 < self.epsilon < 1.0,
             "epsilon must lie between 0 and 1",
             self.epsilon,
         )

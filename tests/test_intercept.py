@@ -160,6 +160,11 @@ def test_the_multiple_is_the_best_that_there_is(seed, n, kind, size):
         least = minimize(lambda x: value(x[0] / size, x[1]), [t * size, other], method="Nelder-Mead").fun
     else:
         assert other == pytest.approx(t * b)
-        least = minimize(lambda x: value(x[0] / size, x[0] / size * b), [t * size], method="Nelder-Mead").fun
+
+        def of_multiple(x):
+            positive = max(x[0] / size, 0.0)
+            return value(positive, positive * b)
+
+        least = minimize(of_multiple, [t * size], method="Nelder-Mead").fun
     if value(t, other) != value(1.0, b):  # where no positive multiple is better, all stays as it was
         assert value(t, other) <= least + 1e-9 * max(least, 1.0)

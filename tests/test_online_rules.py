@@ -21,7 +21,7 @@ from sklearn.datasets import load_svmlight_file
 from maxmargin import MaxMarginClassifier, Perceptron, Problem, Status
 from maxmargin.algorithms import ALMA, CRAMMA, PUMMA, AggressiveROMMA
 from maxmargin.engine.state import NORM2
-from maxmargin.problem.problem import best_length
+from maxmargin.problem.intercept import best_multiple_and_intercept
 
 HARD = Problem("hinge", np.inf, intercept="none")
 FREE = Problem("hinge", np.inf, intercept="free")
@@ -468,7 +468,8 @@ def test_the_best_length(seed, square, cost):
     def value(t):
         return 0.5 * t * t * 10.0**square + float(costs @ np.maximum(0.0, 1.0 - t * margins) ** 2)
 
-    best = best_length(10.0**square, margins, costs)
+    squared = Problem("squared_hinge", 1.0, intercept="none")
+    best, _ = best_multiple_and_intercept(squared, 10.0**square, margins, 0.0, np.ones(9), costs)
     others = [*(best * np.linspace(0.9, 1.1, 41)), 0.0, 0.5 * best, 2.0 * best]
     assert value(best) <= min(map(value, others)) * (1.0 + 1e-9)
 

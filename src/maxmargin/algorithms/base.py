@@ -203,14 +203,14 @@ def require(holds: bool, sentence: str, value: Any) -> None:
         raise ValueError(f"{sentence}; got {value!r}.")
 
 
-def is_number(value: Any) -> bool:
+def is_finite(value: Any) -> bool:
     """Return whether a value is a finite real number and not a boolean."""
     return isinstance(value, Real) and not isinstance(value, bool) and abs(float(value)) < float("inf")
 
 
 def is_positive(value: Any) -> bool:
     """Return whether a value is a positive, finite real number and not a boolean."""
-    return is_number(value) and value > 0.0
+    return is_finite(value) and value > 0.0
 
 
 def is_whole(value: Any, least: float = -math.inf) -> bool:

@@ -36,7 +36,7 @@ CHECKS: validation.Checks = validation.COMMON | {
     ),
     "break_ties": (lambda ties: isinstance(ties, validation.BOOLEAN), "True or False; got {!r}"),
     "cache_size": (
-        lambda size: validation.is_number(size) and size > 0,
+        lambda size: validation.is_real(size) and size > 0,
         "a positive number of megabytes; got {!r}",
     ),
     "multi_class": (lambda scheme: scheme in SCHEMES, '"ovr" or "ovo"; got {!r}'),

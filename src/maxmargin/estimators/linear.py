@@ -37,9 +37,9 @@ LARGE_P = 100.0  # stands for p="log" until the number of features is known
 MIN_THREADED_ENTRIES = 2e6
 CHECKS: validation.Checks = validation.COMMON | {
     # `Problem` checks the range of p
-    "p": (lambda p: p == "log" or validation.is_number(p), 'a number from 1 to inf, or "log"; got p={!r}'),
+    "p": (lambda p: p == "log" or validation.is_real(p), 'a number from 1 to inf, or "log"; got p={!r}'),
     "norm_power": (
-        lambda power: validation.is_number(power) and power in (1, 2),
+        lambda power: validation.is_real(power) and power in (1, 2),
         "2 (half the squared norm) or 1 (the norm itself); got {!r}",
     ),
     "max_iter": (

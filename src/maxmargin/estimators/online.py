@@ -33,11 +33,11 @@ CHECKS: validation.Checks = validation.COST | {
     "n_voters": (lambda count: validation.is_whole(count, 2), "a whole number of at least 2; got {!r}"),
     "max_iter": (lambda passes: validation.is_whole(passes, 1), "a whole number of at least 1; got {!r}"),
     "intercept_scaling": (
-        lambda scaling: validation.is_number(scaling) and 0 < scaling < np.inf,
+        lambda scaling: validation.is_real(scaling) and 0 < scaling < np.inf,
         "a positive, finite number; got {!r}",
     ),
     "radius": (
-        lambda radius: radius is None or (validation.is_number(radius) and 0 < radius < np.inf),
+        lambda radius: radius is None or (validation.is_real(radius) and 0 < radius < np.inf),
         "a positive, finite number, or None; got {!r}",
     ),
     "hasher": (

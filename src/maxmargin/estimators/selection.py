@@ -32,20 +32,20 @@ from .progress import CallbackSupportMixin, StepCallbacks
 IMA_OF_THE_PAPERS = IMA(increment=0.02, budget=6000)
 CHECKS: validation.Checks = {
     "step": (
-        lambda step: validation.is_whole(step, 1) or (validation.is_number(step) and 0 < step < 1),
+        lambda step: validation.is_whole(step, 1) or (validation.is_real(step) and 0 < step < 1),
         "a whole number of features, at least 1, or a share between 0 and 1; got {!r}",
     ),
     "n_features_to_select": (
         lambda select: (
             select in (None, "cv")
             or validation.is_whole(select, 1)
-            or (validation.is_number(select) and 0 < select <= 1)
+            or (validation.is_real(select) and 0 < select <= 1)
         ),
         'a whole number of at least 1, a share in (0, 1], "cv" or None; got {!r}',
     ),
     "aggregate": (lambda name: name in ("sum", "max"), '"sum" or "max"; got {!r}'),
     "p": (
-        lambda p: p == "log" or (validation.is_number(p) and p >= 1),
+        lambda p: p == "log" or (validation.is_real(p) and p >= 1),
         'a number from 1 to inf, or "log"; got p={!r}',
     ),
 }

@@ -57,7 +57,7 @@ def restored_after(failure: type[BaseException]) -> Callable[[Method], Method]:
 # parameters
 
 
-def is_number(value: Any) -> bool:
+def is_real(value: Any) -> bool:
     """Return whether a value is a real number; booleans are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
@@ -69,14 +69,14 @@ BOOLEAN = (bool, np.bool_)
 TOL = "positive: it is the certified gap, and a gap of 0 cannot be proved; got tol={!r}"
 THREADS = "a whole number of threads, -1 for as many as there are processors, or None; got {!r}"
 COST: Checks = {
-    "C": (lambda C: is_number(C) and C > 0, "a positive number, or inf for the hard margin; got C={!r}")
+    "C": (lambda C: is_real(C) and C > 0, "a positive number, or inf for the hard margin; got C={!r}")
 }
 COMMON: Checks = COST | {
-    "intercept_scaling": (is_number, "a number; got intercept_scaling={!r}"),
-    "tol": (lambda tol: is_number(tol) and 0 < tol < np.inf, TOL),
+    "intercept_scaling": (is_real, "a number; got intercept_scaling={!r}"),
+    "tol": (lambda tol: is_real(tol) and 0 < tol < np.inf, TOL),
     "fit_intercept": (lambda fit: isinstance(fit, BOOLEAN), "True or False; got {!r}"),
     "max_time": (
-        lambda seconds: seconds is None or (is_number(seconds) and seconds > 0),
+        lambda seconds: seconds is None or (is_real(seconds) and seconds > 0),
         "a positive number of seconds, or None; got {!r}",
     ),
     "n_jobs": (lambda n_jobs: n_jobs is None or (is_whole(n_jobs) and n_jobs != 0), THREADS),

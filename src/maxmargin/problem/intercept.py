@@ -10,7 +10,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from .problem import Problem, best_length
+from .problem import Problem
 
 # Newton's method on piecewise quadratic losses: largest number of steps (3 to 6 are usual), and the relative decrease
 # of the objective, or relative determinant, that is rounding.
@@ -80,10 +80,10 @@ def _root_of_slope(t: np.ndarray, c: np.ndarray, positive: np.ndarray, low: floa
 def best_multiple_and_intercept(
     problem: Problem, norm2: float, z: np.ndarray, b: float, y: np.ndarray, weights: np.ndarray
 ) -> tuple[float, float]:
-    """Return (t, b): the multiple t > 0 of w with the smallest objective for squared losses, and its intercept.
+    """Return (t, b): the multiple t >= 0 of w with the smallest objective for squared losses, and its intercept.
 
     A free intercept is optimised together with t, by Newton's method on the piecewise quadratic objective; any other
-    intercept is multiplied by t.
+    intercept is multiplied by t, which is 0 where no positive multiple is better. (1, b) for a free intercept then.
 
     Parameters
     ----------
@@ -100,17 +100,15 @@ def best_multiple_and_intercept(
         Sample weights.
     """
     costs = problem.C * weights
-    if not problem.free:
-        t = best_length(norm2, y * (z + b), costs)
-        return t, t * b
     rows, point = np.stack([y * z, y]), np.array([1.0, b])
+    if not problem.free:
+        rows, point = point[None] @ rows, point[:1]
     slack, value = _slack_and_objective(rows, point, costs, norm2)
     for _ in range(MAX_STEPS):
         weighted = rows * (costs * (slack > 0.0))
         curvature = weighted @ rows.T
         curvature[0, 0] += 0.5 * norm2
-        scale = curvature[0, 0] * curvature[1, 1]
-        if not scale - curvature[0, 1] ** 2 > ROUNDING * scale:
+        if not np.linalg.det(curvature) > ROUNDING * curvature.diagonal().prod():
             break
         step, share = np.linalg.solve(curvature, weighted.sum(axis=1)) - point, 1.0
         slack, lower = _slack_and_objective(rows, point + step, costs, norm2)
@@ -122,13 +120,16 @@ def best_multiple_and_intercept(
         point, value, before = point + share * step, lower, value
         if before - value <= ROUNDING * before:
             break
-    return (float(point[0]), float(point[1])) if point[0] > 0.0 and np.isfinite(point).all() else (1.0, b)
+    t = max(float(point[0]), 0.0)
+    if not problem.free:
+        return t, t * b
+    return (t, float(point[1])) if t > 0.0 and np.isfinite(point).all() else (1.0, b)
 
 
 def _slack_and_objective(
     rows: np.ndarray, point: np.ndarray, costs: np.ndarray, norm2: float
 ) -> tuple[np.ndarray, float]:
-    """Return the slack variables at (t, b), and the objective there; rows are (y_i z_i, y_i), of shape (2, n)."""
+    """Return the slack variables 1 - point.rows, and the objective; point is (t, b) or (t,), rows have shape (k, n)."""
     slack = np.maximum(1.0 - point @ rows, 0.0)
     return slack, 0.5 * float(point[0]) ** 2 * norm2 + float((costs * slack) @ slack)
 

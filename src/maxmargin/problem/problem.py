@@ -110,12 +110,16 @@ class Problem:
         """Return dual variables clipped to [0, cap]; 0 for patterns of weight 0."""
         return np.clip(alpha, 0.0, self.caps(weights))
 
+    def curvatures(self, weights: np.ndarray) -> np.ndarray:
+        """Return the second derivative of each pattern's squared hinge loss in its margin: 2 C s_i."""
+        return np.multiply(2.0 * self.C, weights, dtype=float)
+
     def delta2(self, weights: np.ndarray) -> np.ndarray:
         """Return the square of each pattern's slack coordinate: 1 / (2 C s_i) for squared hinge, else 0."""
         if self.hard or self.loss == "hinge":
             return np.zeros(len(weights))
         with np.errstate(divide="ignore", over="ignore"):
-            out = 0.5 / np.multiply(self.C, weights, dtype=float)
+            out = 1.0 / self.curvatures(weights)
         return np.where(weights > 0.0, np.minimum(out, LARGEST), 0.0)
 
     def norm2(self, square: float, intercept: float) -> float:
@@ -241,29 +245,3 @@ def best_multiple(total: float, quadratic: float, most: float) -> float:
     """Return the t <= most that maximises t total - t^2 quadratic / 2, the dual objective of t alpha."""
     best = min(total / quadratic if quadratic > 0.0 else np.inf, most)
     return best if math.isfinite(best) else 1.0
-
-
-def best_length(norm2: float, margins: np.ndarray, costs: np.ndarray) -> float:
-    """Return the t >= 0 that minimises t^2 norm2 / 2 + sum costs max(0, 1 - t margins)^2.
-
-    The derivative is piecewise linear and increasing: Newton's method from t = 0, within a bracket of its root.
-    """
-    low, high, t = 0.0, np.inf, 0.0
-    for _ in range(100):
-        active = t * margins < 1.0
-        m, c = margins[active], costs[active]
-        curvature = norm2 + 2.0 * float(c @ (m * m))
-        slope = t * norm2 - 2.0 * float(c @ (m * (1.0 - t * m)))
-        if slope >= 0.0 and t == 0.0:
-            return 0.0  # the objective increases from t = 0 on
-        if slope < 0.0:
-            low = t
-        else:
-            high = t
-        new = t - slope / curvature if curvature > 0.0 else np.inf
-        if not low < new < high:
-            new = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low
-        if not np.isfinite(new) or abs(new - t) <= 1e-12 * new:
-            break
-        t = new
-    return t if t > 0.0 else 1.0

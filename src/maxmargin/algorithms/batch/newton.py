@@ -125,8 +125,7 @@ def newton_points(
     settings : Settings
     """
     rows = centred_rows(problem, X)
-    costs = np.multiply(weights, 2.0 * problem.C * rows.unit**2, dtype=float)
-    np.clip(costs, TINY, 1.0 / TINY, out=costs)
+    costs = np.clip(problem.curvatures(weights) * rows.unit**2, TINY, 1.0 / TINY)
     state = _State(rows, y, costs, interrupted, settings)
     if start is not None:
         state.start_at(rows.coordinates(*start))

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 from ...engine.jit import record
 from ...engine.state import Motion, Scaled
 from ...problem.problem import Problem
-from ..base import Bias, Facts, PerceptronLike, Plan, is_number, is_positive, is_squared, require
+from ..base import Bias, Facts, PerceptronLike, Plan, is_finite, is_positive, is_squared, require
 
 
 @record
@@ -110,7 +110,7 @@ class FMP(NormDescent):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(
-            is_number(self.gamma) and self.gamma >= 0.0,
+            is_finite(self.gamma) and self.gamma >= 0.0,
             "gamma must be a number of at least 0 (in units of R)",
             self.gamma,
         )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base import Facts, is_number
+from ..base import Facts, is_finite
 
 
 def is_accuracy(delta: Any) -> bool:
     """Return whether delta is a valid accuracy: None, which is chosen from the tolerance, or a number in (0, 1]."""
-    return delta is None or (is_number(delta) and 0.0 < delta <= 1.0)
+    return delta is None or (is_finite(delta) and 0.0 < delta <= 1.0)
 
 
 def target(delta: float | None, facts: Facts) -> float:

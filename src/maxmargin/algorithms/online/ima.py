@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from ...engine.state import Motion
 from ...problem.problem import Problem
-from ..base import Facts, Plan, is_number, is_positive, is_whole, require
+from ..base import Facts, Plan, is_finite, is_positive, is_whole, require
 from .fmp import NormDescent
 
 # Updates of a call of FMP without alpha or budget: at least FEWEST, with which small sets reach 0.97 to 0.99 of the
@@ -93,7 +93,7 @@ class IMA(NormDescent):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(
-            self.alpha is None or (is_number(self.alpha) and 0.0 < self.alpha < 1.0),
+            self.alpha is None or (is_finite(self.alpha) and 0.0 < self.alpha < 1.0),
             "alpha must lie between 0 and 1, or be None",
             self.alpha,
         )

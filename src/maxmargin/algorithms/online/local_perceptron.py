@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from ...engine.jit import record
-from ..base import Facts, PerceptronLike, Plan, is_number, require
+from ..base import Facts, PerceptronLike, Plan, is_finite, require
 
 
 @record
@@ -58,7 +58,7 @@ class LocalPerceptron(PerceptronLike):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(
-            is_number(self.b) and self.b >= 0.0,
+            is_finite(self.b) and self.b >= 0.0,
             "b must be a number of at least 0 (in units of the pattern's squared length)",
             self.b,
         )

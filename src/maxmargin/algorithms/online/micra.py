@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from ...engine.jit import record
 from ...engine.state import Scaled
-from ..base import Facts, PerceptronLike, Plan, is_number, is_positive, require
+from ..base import Facts, PerceptronLike, Plan, is_finite, is_positive, require
 
 # Default rate as a fraction of the largest one that the theorem allows. The bound on the number of updates is infinite
 # at fraction 1; small fractions make slow progress. Chosen on the data sets of docs/regimes.md.
@@ -136,7 +136,7 @@ class MICRA(CRAMMA):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(is_number(self.zeta) and 0.0 <= self.zeta <= 1.0, "zeta must lie between 0 and 1", self.zeta)
+        require(is_finite(self.zeta) and 0.0 <= self.zeta <= 1.0, "zeta must lie between 0 and 1", self.zeta)
 
     def plan(self, facts: Facts) -> Plan:
         share = SHARE if self.zeta == 0.0 else 1.0

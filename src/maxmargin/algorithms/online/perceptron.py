@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from ...engine.jit import record
-from ..base import Facts, PerceptronLike, Plan, is_number, require
+from ..base import Facts, PerceptronLike, Plan, is_finite, require
 
 
 @record
@@ -56,7 +56,7 @@ class Perceptron(PerceptronLike):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(
-            is_number(self.b) and self.b >= 0.0, "b must be a number of at least 0 (in units of R^2)", self.b
+            is_finite(self.b) and self.b >= 0.0, "b must be a number of at least 0 (in units of R^2)", self.b
         )
 
     def plan(self, facts: Facts) -> Plan:
