@@ -14,6 +14,7 @@ Floating-point numbers are rational, and so are their monomials.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import cached_property
 from itertools import combinations_with_replacement
 from math import comb, inf, prod
 from typing import Any
@@ -22,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
-from ..numerics.rational import BeyondReachError, ExactRows, IntegerRows
+from ..numerics.rational import BeyondReachError, ExactRows, IntegerRows, row_entries
 
 # Number of monomials of a row, and of rows of a kernel matrix, up to which exact arithmetic is tried: it then takes
 # seconds, and grows fast with either.
@@ -58,7 +59,7 @@ def image(kernel: Kernel, X: Any, i: int) -> tuple[list[Hashable], list[Ratio]]:
     ratios : list of (int, int)
         Values as numerators and denominators; these are powers of two.
     """
-    at, values = entries(X, i)
+    at, values = row_entries(X, i)
     ratios = [value.as_integer_ratio() for value in values]
     if isinstance(kernel, Linear | Precomputed):
         return list(at), ratios
@@ -120,42 +121,25 @@ class MonomialRows(ExactRows):
     def __init__(self, X: Any, y: np.ndarray, degree: int, lower: bool, bias: bool) -> None:
         self._base = IntegerRows(X.toarray() if sp.issparse(X) else X, np.ones(y.size), lower)
         self._chosen = list(combinations_with_replacement(range(self._base.width), degree))
-        self._degree, self._rows = degree, {}
-        self.n, self.d, self.y = y.size, len(self._chosen), y
-        self.bias = bias and not lower
-        self.bits = degree * self._base.bits
+        super().__init__(y.size, len(self._chosen), y, bias and not lower, degree * self._base.bits)
         self.inexact = 2.0 * degree
 
-    def _scaled(self) -> np.ndarray:
-        """Return the monomials in float64, of shape (n, d), as products of the scaled entries."""
+    @cached_property
+    def scaled(self) -> np.ndarray:
+        """The monomials in float64, of shape (n, d), as products of the scaled entries."""
         base = self._base.scaled
         if self._base.bias:
             base = np.hstack([base, np.ones((self.n, 1))])
         return np.column_stack([base[:, list(some)].prod(axis=1) for some in self._chosen])
 
-    def row(self, i: int) -> tuple[list[int], list[int]]:
-        """Return places and values of the non-zero monomials of row i times y_i, computed at the first call."""
-        if i not in self._rows:
-            entry = dict(zip(*self._base.row(i), strict=True))
-            sign = int(self.y[i])
-            places = [k for k, some in enumerate(self._chosen) if all(j in entry for j in some)]
-            values = [sign * prod(entry[j] for j in self._chosen[k]) for k in places]
-            if self.bias:
-                places, values = [*places, self.d], [*values, sign << self.bits]
-            self._rows[i] = (places, values)
-        return self._rows[i]
+    def coordinates(self, i: int) -> tuple[list[int], list[int]]:
+        """Return places and values of the non-zero monomials of x_i."""
+        entry = dict(zip(*self._base.row(i), strict=True))
+        places = [k for k, some in enumerate(self._chosen) if all(j in entry for j in some)]
+        return places, [prod(entry[j] for j in self._chosen[k]) for k in places]
 
     def column(self, k: int) -> tuple[Hashable, int]:
         """Return the tuple of the columns of monomial k, and the exponent of its power of two."""
         some = self._chosen[k]
         exponents = [*self._base.exponents.tolist(), self._base.bits]
         return tuple(some), sum(exponents[j] for j in some)
-
-
-def entries(X: Any, i: int) -> tuple[list[int], list[float]]:
-    """Return the columns and the values of the non-zero (where sparse, stored) entries of row i."""
-    if sp.issparse(X):
-        part = slice(X.indptr[i], X.indptr[i + 1])
-        return X.indices[part].tolist(), X.data[part].tolist()
-    at = np.flatnonzero(X[i]).tolist()
-    return at, X[i][at].tolist()

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..numerics.norms import norm
+from ..numerics.rational import row_entries
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import powers_error
 from .certificate import require
 from .expansions import KernelProblem
-from .feature_map import entries, image
+from .feature_map import image
 from .gram import KernelSample
 from .rows import attained_margin
 from .sample import Sample
@@ -141,7 +142,7 @@ def exact_attained_margin(X: Any, y: np.ndarray, point: tuple[Fraction, ...], q:
         The exponent of the norm of w.
     """
     *w, b = point
-    rows = [zip(*entries(X, i), strict=True) for i in range(y.size)]
+    rows = [zip(*row_entries(X, i), strict=True) for i in range(y.size)]
     scores = [b + sum(Fraction(value) * w[j] for j, value in row) for row in rows]
     least = min(int(sign) * score for sign, score in zip(y, scores, strict=True))
     unit = max(abs(value) for value in w)

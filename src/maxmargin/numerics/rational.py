@@ -16,10 +16,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 # The largest primes below 2^26: a sum of 2^11 products of two residues fits 64 bits.
 PRIMES = 67108859, 67108837, 67108819, 67108777
@@ -193,8 +195,8 @@ class ExactRows(ABC):
 
     Attributes
     ----------
-    n, d : int
-        Rows, and coordinates of phi.
+    n, d, width : int
+        Rows, coordinates of phi, and coordinates of a row.
     y : ndarray of shape (n,), entries -1.0 and 1.0
     bias : bool
         Whether rows end with the constant coordinate.
@@ -204,34 +206,42 @@ class ExactRows(ABC):
         Error bound of the entries of `scaled`, in units of the last digit.
     """
 
-    n: int
-    d: int
-    y: np.ndarray
-    bias: bool
-    bits: int
     inexact: float
 
-    @cached_property
+    def __init__(self, n: int, d: int, y: np.ndarray, bias: bool, bits: int) -> None:
+        self.n, self.d, self.y, self.bias, self.bits = n, d, y, bias, bits
+        self.width = d + int(bias)
+        self._rows: dict[int, tuple[list[int], list[int]]] = {}
+
+    @property
+    @abstractmethod
     def scaled(self) -> Any:
         """phi(x_i) in float64, divided by 2^bits: entries are at most 1 in absolute value."""
-        return self._scaled()
 
     @abstractmethod
-    def _scaled(self) -> Any:
-        """Return `scaled`."""
-
-    @abstractmethod
-    def row(self, i: int) -> tuple[list[int], list[int]]:
-        """Return places and values of the entries of row i."""
+    def coordinates(self, i: int) -> tuple[list[int], list[int]]:
+        """Return places and integer values of the non-zero coordinates of phi(x_i)."""
 
     @abstractmethod
     def column(self, k: int) -> tuple[Hashable, int]:
         """Return the name of coordinate k of phi, and the exponent of two that makes its entries integers."""
 
-    @property
-    def width(self) -> int:
-        """Coordinates of a row."""
-        return self.d + int(self.bias)
+    def row(self, i: int) -> tuple[list[int], list[int]]:
+        """Return places and values of the entries of row i, computed at the first call."""
+        if i not in self._rows:
+            places, values = self.coordinates(i)
+            if self.bias:
+                places, values = [*places, self.d], [*values, 1 << self.bits]
+            self._rows[i] = places, [int(self.y[i]) * value for value in values]
+        return self._rows[i]
+
+    def separator(self, direction: list[int]) -> tuple[dict[Hashable, Fraction], Fraction]:
+        """Return the weights of the coordinates of phi, by name, and the intercept that a direction stands for."""
+        weights = {}
+        for k in range(self.d):
+            name, exponent = self.column(k)
+            weights[name] = direction[k] * Fraction(2) ** exponent
+        return weights, Fraction(direction[-1] << self.bits if self.bias else 0)
 
     def block(self, rows: list[int]) -> list[list[int]]:
         """Return the transpose of these rows, without the coordinates in which all of them are zero."""
@@ -279,51 +289,49 @@ class IntegerRows(ExactRows):
     inexact = 0.0
 
     def __init__(self, X: Any, y: np.ndarray, bias: bool) -> None:
-        self._X, self.y, self.bias = X, y, bias
-        self.n, self.d = X.shape
-        values = np.asarray(X.data if hasattr(X, "indptr") else X, dtype=float).ravel()
-        columns = X.indices if hasattr(X, "indptr") else np.tile(np.arange(self.d), self.n)
+        self._X, (n, d) = X, X.shape
+        values = np.asarray(X.data if sp.issparse(X) else X, dtype=float).ravel()
+        columns = X.indices if sp.issparse(X) else np.tile(np.arange(d), n)
         mantissa, exponent = np.frexp(values)
         whole = (mantissa * 2.0**53).astype(np.int64)
         used = whole != 0
         whole, exponent, columns = whole[used], exponent[used].astype(np.int64), columns[used]
         lowest = np.frexp((whole & -whole).astype(float))[1] - 1  # trailing zeros of the mantissa
-        top, least = np.full(self.d, -(2**62)), np.full(self.d, 2**62)
+        top, least = np.full(d, -(2**62)), np.full(d, 2**62)
         np.maximum.at(top, columns, exponent)
         np.minimum.at(least, columns, exponent - 53 + lowest)
         some = top > -(2**62)
-        self.bits = int((top - least)[some].max(initial=1))
+        super().__init__(n, d, y, bias, int((top - least)[some].max(initial=1)))
         self.exponents = np.where(some, self.bits - top, 0)
-        self._rows: dict[int, tuple[list[int], list[int]]] = {}
 
-    def _scaled(self) -> Any:
+    @cached_property
+    def scaled(self) -> Any:
+        """The columns of X in float64, each divided by a power of two: entries are at most 1 in absolute value."""
         powers = self.exponents - self.bits
-        if not hasattr(self._X, "indptr"):
+        if not sp.issparse(self._X):
             return np.ldexp(np.asarray(self._X, dtype=float), powers)
         scaled = self._X.astype(float)
         scaled.data = np.ldexp(scaled.data, powers[scaled.indices])
         return scaled
 
-    def row(self, i: int) -> tuple[list[int], list[int]]:
-        """Return places and values of the entries of row i."""
-        if i not in self._rows:
-            if hasattr(self._X, "indptr"):
-                part = slice(self._X.indptr[i], self._X.indptr[i + 1])
-                values, places = self._X.data[part], self._X.indices[part]
-            else:
-                places = np.flatnonzero(self._X[i])
-                values = self._X[i][places]
-            sign = int(self.y[i])
-            entries = []
-            for value, exponent in zip(values.tolist(), self.exponents[places].tolist(), strict=True):
-                above, below = value.as_integer_ratio()
-                shift = exponent - below.bit_length() + 1
-                entries.append(sign * (above << shift if shift >= 0 else above >> -shift))
-            at = places.tolist()
-            if self.bias:
-                at, entries = [*at, self.d], [*entries, sign << self.bits]
-            self._rows[i] = (at, entries)
-        return self._rows[i]
+    def coordinates(self, i: int) -> tuple[list[int], list[int]]:
+        """Return places and values of the integer entries of x_i."""
+        places, values = row_entries(self._X, i)
+        whole = []
+        for value, exponent in zip(values, self.exponents[places].tolist(), strict=True):
+            above, below = value.as_integer_ratio()
+            shift = exponent - below.bit_length() + 1
+            whole.append(above << shift if shift >= 0 else above >> -shift)
+        return places, whole
 
     def column(self, k: int) -> tuple[Hashable, int]:
         return k, int(self.exponents[k])
+
+
+def row_entries(X: Any, i: int) -> tuple[list[int], list[float]]:
+    """Return the columns and the values of the non-zero (where sparse, stored) entries of row i."""
+    if sp.issparse(X):
+        part = slice(X.indptr[i], X.indptr[i + 1])
+        return X.indices[part].tolist(), X.data[part].tolist()
+    at = np.flatnonzero(X[i]).tolist()
+    return at, X[i][at].tolist()

@@ -139,12 +139,7 @@ class KernelSearch(SeparatorSearch):
 
     def _exact_separator(self, exact: ExactDirection) -> PolynomialSeparator:
         """Return the verdict on a polynomial in rational numbers, whose margin has no lower bound in float64."""
-        rows, direction = exact.rows, exact.direction
-        weights = {}
-        for k in range(rows.d):
-            monomial, power = rows.column(k)
-            weights[monomial] = Fraction(direction[k]) * Fraction(2) ** power
-        b = Fraction(direction[-1] << rows.bits if rows.bias else 0)
+        weights, b = exact.rows.separator(exact.direction)
         fields = self.bounded(0.0, self._certificate(0.0), exact.method)
         return PolynomialSeparator(weights=weights, b=b, **fields)
 

@@ -115,16 +115,11 @@ class LinearSearch(SeparatorSearch):
     def _exact_separator(self, exact: ExactDirection) -> LinearSeparator:
         """Return the verdict on a separator that takes more digits than float64 has.
 
-        The integers of `rows` are entries of X times 2^exponents, and 2^bits in the constant column: so are the
-        weights divided, and by the largest of them, which leaves the hyperplane as it is.
+        (w, b) is divided by the largest weight, which leaves the hyperplane as it is.
         """
-        rows, direction = exact.rows, exact.direction
-        assert isinstance(rows, IntegerRows)
-        powers = [Fraction(2) ** int(exponent) for exponent in rows.exponents]
-        w = [value * power for value, power in zip(direction, powers, strict=False)]
-        b = Fraction(direction[-1] << rows.bits) if rows.bias else Fraction(0)
-        largest = max(abs(value) for value in w)
-        point = (*(value / largest for value in w), b / largest)
+        weights, b = exact.rows.separator(exact.direction)
+        largest = max(abs(value) for value in weights.values())
+        point = (*(value / largest for value in weights.values()), b / largest)
         *rounded, b = (float(value) for value in point)
         w, lower = np.array(rounded), exact_attained_margin(self.X, self.y, point, self.problem.q)
         fields = self.bounded(lower, self._certificate(w, b), exact.method)

@@ -15,7 +15,7 @@ P. Wolfe, "Finding the nearest point in a polytope", Mathematical Programming 11
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -132,14 +132,19 @@ def _independent(
         found = null_vector([*rows.block(places), [1] * len(places)], interrupted)
         if found is None:
             break
-        # weights - t found is the same point for every t; the first weight that becomes zero leaves
-        if not any(value > 0 for value in found):
-            found = [-value for value in found]
-        step = min(weights[i] / value for i, value in zip(places, found, strict=True) if value > 0)
-        moved = {i: weights[i] - step * value for i, value in zip(places, found, strict=True)}
-        weights = {i: value for i, value in moved.items() if value > 0}
+        # weights - t found is the same point for every t, as is weights + t found
+        sign = 1 if any(value > 0 for value in found) else -1
+        weights = _reduced(weights, [sign * value for value in found])
     total = sum(weights.values())
     return {i: value / total for i, value in weights.items()}
+
+
+def _reduced(weights: dict[int, Fraction], change: Sequence[int | Fraction]) -> dict[int, Fraction]:
+    """Return weights - t change with the largest t for which no weight is negative, without those that become 0."""
+    moves = list(zip(weights, change, strict=True))
+    t = min(weights[i] / value for i, value in moves if value > 0)
+    moved = {i: weights[i] - t * value for i, value in moves}
+    return {i: value for i, value in moved.items() if value > 0}
 
 
 def _minor_cycle(rows: ExactRows, weights: dict[int, Fraction], interrupted: Callable[[], bool]) -> Corral:
@@ -156,15 +161,9 @@ def _minor_cycle(rows: ExactRows, weights: dict[int, Fraction], interrupted: Cal
             affine = [value // common for value in affine]
             return Corral(places, affine, rows.combine(places, affine))
         total = sum(affine)
-        goal = [Fraction(value, total) for value in affine]
-        step = min(
-            weights[i] / (weights[i] - value) if weights[i] else Fraction(0)
-            for i, value in zip(places, goal, strict=True)
-            if value <= 0
-        )
-        # step: the largest for which weights + step (goal - weights) >= 0
-        moved = {i: weights[i] + step * (value - weights[i]) for i, value in zip(places, goal, strict=True)}
-        weights = {i: value for i, value in moved.items() if value > 0}
+        change = [weights[i] - Fraction(value, total) for i, value in zip(places, affine, strict=True)]
+        # the row that has entered has a weight of 0, which rises, since its score is below |x|^2
+        weights = _reduced(weights, change)
 
 
 def _affine_minimiser(rows: ExactRows, places: list[int], interrupted: Callable[[], bool]) -> list[int]:
