@@ -64,13 +64,6 @@ class Length(NamedTuple):
     high: float
 
 
-class Margins(NamedTuple):
-    """Margins as computed, and bounds of their absolute errors, of shape (n,) each."""
-
-    values: np.ndarray
-    errors: np.ndarray
-
-
 class DualSums(NamedTuple):
     """Sums over the dual variables.
 
@@ -211,7 +204,12 @@ def _lower(value: float, rounding: float) -> Side:
 
 
 def primal_side(
-    problem: Problem, weights: np.ndarray, margins: Margins, length: Length, arithmetic: Arithmetic = Plain
+    problem: Problem,
+    weights: np.ndarray,
+    margins: np.ndarray,
+    errors: np.ndarray,
+    length: Length,
+    arithmetic: Arithmetic = Plain,
 ) -> Side:
     """Return the bound that a primal point attains: its objective, or its margin in a hard margin problem.
 
@@ -220,22 +218,23 @@ def primal_side(
     problem : Problem
     weights : ndarray of shape (n,)
         Sample weights s_i; rows of weight 0 take no part.
-    margins : Margins
-        m_i = y_i (w.x_i + b).
+    margins : ndarray of shape (n,)
+        m_i = y_i (w.x_i + b), as computed.
+    errors : ndarray of shape (n,)
+        Bounds of their absolute errors.
     length : Length
         |w|, with the weight of an augmented intercept.
     arithmetic : Plain or Compensated, default=Plain
         The arithmetic of the sum of the losses.
     """
-    values, least = margins.values, margins.values - margins.errors
+    least = margins - errors
     if problem.hard:
         used = weights > 0.0
-        return attained_margin_bound(
-            PrimalSums(float(values[used].min()), float(least[used].min()), 0.0, length)
-        )
+        smallest, worst = float(margins[used].min()), float(least[used].min())
+        return attained_margin_bound(PrimalSums(smallest, worst, 0.0, length))
     worst = arithmetic.total(problem.losses(least, weights))
-    error = arithmetic.error(worst, worst, arithmetic.terms(values, weights.size, 0))
-    value = Plain.total(problem.losses(values, weights))
+    error = arithmetic.error(worst, worst, arithmetic.terms(margins, weights.size, 0))
+    value = Plain.total(problem.losses(margins, weights))
     return objective_bound(problem, PrimalSums(value, worst, error, length))
 
 

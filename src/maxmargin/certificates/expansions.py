@@ -87,7 +87,7 @@ class KernelProblem:
     def primal_side(self, w: Combination, b: float) -> Side:
         """Return the bound of the primal point (w, b)."""
         length = w.primal_length(self.problem, b)
-        return primal_side(self.problem, self.weights, w.margins(self.y, b), length)
+        return primal_side(self.problem, self.weights, *w.margins(self.y, b), length)
 
     def best_bounds(
         self, alpha: np.ndarray, dual: Combination, given: tuple[Combination, float], gap: float

@@ -19,7 +19,7 @@ from ..kernels.gram import BLOCK, gram_product
 from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import Compensated, Plain
 from ..problem.problem import Problem
-from .bounds import EPS, LEAST, Length, Margins
+from .bounds import EPS, LEAST, Length
 
 NORMAL = float(np.finfo(float).smallest_normal)  # squares of rows below it have lost digits
 # Range of the largest kernel value in which terms of sums neither overflow nor lose significant digits by underflow.
@@ -190,11 +190,11 @@ class Combination(NamedTuple):
     off: Any
     uncertain: float
 
-    def margins(self, y: np.ndarray, b: float) -> Margins:
-        """Return the margins y_j (f_j + b); the sum with a score of zero, as of w = 0, is not rounded."""
+    def margins(self, y: np.ndarray, b: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the margins y_j (f_j + b) and their error bounds; the sum with a score of zero is not rounded."""
         margins = y * (self.scores + b)
         rounded = np.where(self.scores == 0.0, 0.0, 4.0 * EPS * np.abs(margins))
-        return Margins(margins, self.off + rounded)
+        return margins, self.off + rounded
 
     def primal_length(self, problem: Problem, b: float) -> Length:
         """Return |w|, with the weight b / rho of an augmented intercept."""

@@ -19,7 +19,7 @@ zero in the huge columns, and its dual value bounds the optimum. Neither c nor a
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.linalg
@@ -27,7 +27,7 @@ import scipy.sparse as sp
 
 from ..numerics.sums import Compensated, Plain, _two_product
 from ..problem.problem import Problem
-from .bounds import EPS, ordinary_limit
+from .bounds import EPS, Side, ordinary_limit
 
 if TYPE_CHECKING:
     from .sample import Sample
@@ -54,16 +54,6 @@ MATRIX_ROUNDING = 0.01
 UNDERFLOW = 1e-290  # covers products, in units of the largest factors, that have lost their last digits
 
 
-class ExactBound(NamedTuple):
-    """A lower bound, and the amount by which it may differ when it is recomputed on another machine."""
-
-    lower: float
-    below: float
-
-
-NO_BOUND = ExactBound(-np.inf, 0.0)
-
-
 def huge_columns(problem: Problem, sample: Sample, alpha: np.ndarray) -> np.ndarray | None:
     """Return a mask, of shape (d,), of the columns in which rounding of alpha alone makes v large; None if none are.
 
@@ -85,7 +75,7 @@ def huge_columns(problem: Problem, sample: Sample, alpha: np.ndarray) -> np.ndar
     return size > NEARLY * limit if size.max() > limit else None
 
 
-def exact_bound(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.ndarray) -> ExactBound:
+def exact_bound(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.ndarray) -> Side | None:
     """Return a lower bound: the dual value of real dual variables near alpha whose huge columns cancel exactly.
 
     The bound is the dual value of alpha without its huge columns, minus a bound of the change that c makes:
@@ -104,18 +94,19 @@ def exact_bound(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.nd
 
     Returns
     -------
-    ExactBound
-        NO_BOUND where no proof is found or tried.
+    Side or None
+        Its `rounding` includes the amount by which the bound may differ when it is recomputed on another machine. None
+        where no proof is found or tried.
     """
     used = np.flatnonzero(alpha)
     if used.size * np.count_nonzero(huge) ** 2 > MAX_WORK:
-        return NO_BOUND
+        return None
     X, y, weights, alpha = sample.X[used], sample.y[used], sample.weights[used], alpha[used]
     caps = problem.caps(weights)
     slack = np.minimum(alpha, caps * (1.0 - 4.0 * EPS) - alpha)  # r, the distance to the nearest bound
     moved = _movement(_independent(_lines(problem, X, y, huge)), alpha, slack)
     if moved is None:
-        return NO_BOUND
+        return None
     # in the other columns: v, the sum of the absolute values of its terms, and a bound of the change of v by c
     rest = X[:, np.flatnonzero(~huge[: X.shape[1]])]
     v, size, shift = (
@@ -142,7 +133,7 @@ def exact_bound(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.nd
     # the caps C s_i are rounded, and alpha may exceed them by the factor 1 + over: alpha / (1 + over) is feasible
     over = max(float(np.max(alpha / caps)) - 1.0, 0.0)
     rounding = Compensated.error(value, whole, terms) + (8.0 * EPS + over) * whole
-    return ExactBound(float(value - cost * up - rounding), rounding + MATRIX_ROUNDING * cost)
+    return Side(float(value - cost * up - rounding), rounding + MATRIX_ROUNDING * cost, value)
 
 
 def _lines(problem: Problem, X: Any, y: np.ndarray, huge: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 from ..numerics.sums import Arithmetic, Compensated, CutShortError, Plain, cut_short_unless
 from ..problem.problem import Problem
 from . import bounds as formulas
-from .bounds import LEAST, Bounds, Length, Margins, Side
+from .bounds import LEAST, Bounds, Length, Side
 from .certificate import Certificate
 from .dual_variables import even_out, feasible, proportions
 from .huge_columns import exact_bound, huge_columns, inside
@@ -89,12 +89,19 @@ def _scale_dual(
     """
     if problem.hard:
         return alpha, None
-    signed = alpha * sample.y
-    v = Plain.combine(sample.X, signed)
-    full = np.append(v, problem.rho * Plain.total(signed)) if problem.rho else v
-    v2 = Plain.square(full if huge is None else full[~huge[: full.size]], problem.p)
+    v = combination(problem, sample, alpha)
+    v2 = Plain.square(v if huge is None else v[~huge], problem.p)
     multiple = problem.multiple(alpha, v2, sample.weights) if alpha.any() else 1.0
-    return problem.capped(np.multiply(alpha, multiple, out=signed), sample.weights), v * multiple
+    return problem.capped(multiple * alpha, sample.weights), multiple * v
+
+
+def combination(
+    problem: Problem, sample: Sample, alpha: np.ndarray, arithmetic: Arithmetic = Plain
+) -> np.ndarray:
+    """Return v = sum alpha_i y_i x_i, of shape (d,), or (d + 1,) with the constant coordinate of an intercept."""
+    signed = alpha * sample.y
+    v = arithmetic.combine(sample.X, signed)
+    return np.append(v, problem.rho * arithmetic.total(signed)) if problem.rho else v
 
 
 def with_more_digits(
@@ -154,8 +161,8 @@ def bounds(
     alpha : ndarray of shape (n,)
         Feasible. For a hard margin they are scaled to a sum of one here, as the square of a tiny |v| would underflow.
     arithmetic : Plain or Compensated, default=Plain
-    v : ndarray of shape (d,), default=None
-        sum alpha_i y_i x_i of a soft problem, where the caller has computed it; None to compute it here.
+    v : ndarray, default=None
+        The `combination` of a soft problem, where the caller has computed it; None to compute it here.
     """
     if problem.hard:
         alpha, v = proportions(alpha), None
@@ -171,8 +178,9 @@ def bounds(
         if huge is None:
             return found
         exact = exact_bound(problem, sample, alpha, huge)
-        better = exact.lower > found.lower or np.isnan(found.lower)
-        return found._replace(lower=exact.lower, below=exact.below) if better else found
+        if exact is not None and exact.bound > found.lower:
+            return found._replace(lower=exact.bound, below=exact.rounding)
+        return found
 
 
 def attained_margin(problem: Problem, sample: Sample, w: np.ndarray, b: float) -> float:
@@ -203,21 +211,15 @@ def _primal_side(
     errors = arithmetic.error(margins, size, arithmetic.terms(sample.X, width, 1) + 1)
     errors += (width + 2) * LEAST
     length = formulas.measured(problem.weights(w, b), problem.q, arithmetic)
-    return formulas.primal_side(problem, sample.weights, Margins(margins, errors), length, arithmetic)
+    return formulas.primal_side(problem, sample.weights, margins, errors, length, arithmetic)
 
 
 def _dual_side(
     problem: Problem, sample: Sample, alpha: np.ndarray, arithmetic: Arithmetic, v: np.ndarray | None
 ) -> Side:
-    """Return the bound that alpha proves.
-
-    `v` is sum alpha_i y_i x_i without the constant coordinate of an augmented intercept, which is appended here; None
-    to compute it.
-    """
+    """Return the bound that alpha proves; `v` is its `combination`, None to compute it."""
     count = int(np.count_nonzero(alpha))
-    v = arithmetic.combine(sample.X, alpha * sample.y) if v is None else v
-    if problem.rho:
-        v = np.append(v, problem.rho * arithmetic.total(alpha * sample.y))
+    v = combination(problem, sample, alpha, arithmetic) if v is None else v
     # sum alpha_i |x_i|, the constant coordinate included: the total length of the terms of v
     spread = float(alpha @ sample.norms) + problem.rho * float(alpha.sum())
     uneven = formulas.imbalance(alpha, sample.y) if problem.free else 0.0

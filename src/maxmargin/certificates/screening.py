@@ -43,6 +43,7 @@ from .bounds import EPS
 from .certificate import Certificate
 from .huge_columns import huge_columns
 from .intercept_interval import intercept_interval
+from .rows import combination
 from .sample import Sample
 
 _UP = 1.0 + 16.0 * EPS  # more than the rounding of up to eight operations
@@ -157,9 +158,7 @@ def _dual_point(
     alpha = certificate.alpha
     if problem.p != 2 or problem.hard or huge_columns(problem, sample, alpha) is not None:
         return None
-    c = alpha * sample.y
-    v = Plain.combine(sample.X, c)
-    v = np.append(v, problem.rho * Plain.total(c)) if problem.rho else v
+    v = combination(problem, sample, alpha)
     terms = Plain.terms(sample.X, certificate.support.size, 0) + 1
     return v, Plain.error(0.0, float(alpha @ (sample.norms + problem.rho)), terms)
 

@@ -43,11 +43,6 @@ class Columns:
     count: int
     places: np.ndarray | None = None
 
-    @property
-    def all(self) -> bool:
-        """Whether every column is kept."""
-        return self.places is None
-
     def restrict(self, w: np.ndarray) -> np.ndarray:
         """Return the entries of w, of shape (..., count), at the columns that are kept."""
         return w if self.places is None else w[..., self.places]

@@ -188,11 +188,8 @@ class Compensated:
             return float(np.sum(v))
 
     @staticmethod
-    def square(v: np.ndarray, p: float = 2.0) -> float:
-        """Return |v|_p^2; compensated at p = 2 only."""
-        if p != 2.0:
-            size = any_norm(v, p)
-            return size * size
+    def square(v: np.ndarray) -> float:
+        """Return |v|_2^2."""
         square, scale = _scaled_square(v)
         return square * scale * scale
 

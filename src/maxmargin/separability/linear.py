@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,7 +25,7 @@ from ..data.rows import Patterns
 from ..data.task import Task
 from ..fit.driver import solve
 from ..fit.policy import Choice, choose
-from ..fit.report import Job, Stopping
+from ..fit.report import Job, Solution, Stopping
 from ..kernels.functions import Linear
 from ..numerics.norms import norm, row_norms
 from ..numerics.rational import ExactRows, IntegerRows
@@ -50,7 +50,7 @@ MAX_INVERSE_ERROR = 0.01
 
 def on_all_columns(verdict: Verdict, columns: Columns) -> Verdict:
     """Return the verdict about data on some columns as one about all: weights of empty columns are zero."""
-    if columns.all or not isinstance(verdict, LinearSeparator):
+    if columns.places is None or not isinstance(verdict, LinearSeparator):
         return verdict
     exact = verdict.exact
     if exact is not None:
@@ -58,14 +58,6 @@ def on_all_columns(verdict: Verdict, columns: Columns) -> Verdict:
         weights[columns.places] = exact[:-1]
         exact = (*weights.tolist(), exact[-1])
     return replace(verdict, w=columns.restore(verdict.w), exact=exact)
-
-
-class Separator(NamedTuple):
-    """A hyperplane (w, b), and a lower bound of its margin."""
-
-    w: np.ndarray
-    b: float
-    lower: float
 
 
 @dataclass(eq=False)
@@ -110,7 +102,7 @@ class LinearSearch(SeparatorSearch):
         if self.problem.free:
             b = best_intercept(self.problem, Compensated.scores(self.X, w), self.y, np.ones(self.y.size))
         lower = attained_margin(self.problem, self._sample, w, b)
-        return self._separable(Separator(w, b, lower), method) if lower > 0.0 else None
+        return self._separable(w, b, lower, method) if lower > 0.0 else None
 
     def _exact_separator(self, exact: ExactDirection) -> LinearSeparator:
         """Return the verdict on a separator that takes more digits than float64 has.
@@ -135,34 +127,34 @@ class LinearSearch(SeparatorSearch):
         alpha[self.distinct] = self.alpha
         return certify(self.problem, self._sample, w, b, alpha)
 
-    def _separable(self, best: Separator, method: str) -> LinearSeparator:
-        """Return the verdict, its interval narrowed to `tol` by a fit of the hard margin where need be."""
-        certificate = self._certificate(best.w, best.b)
-        if not best.lower >= (1.0 - self.tol) * certificate.upper and not self.deadline.interrupted():
-            fitted = self._fitted_margin()
-            if fitted is not None:
-                other, fitted_certificate, stage = fitted
-                best = other if other.lower > best.lower else best
-                certificate = min(fitted_certificate, certificate, key=lambda one: one.upper)
-                method = f"{method}, the margin by {stage}"
-        return LinearSeparator(w=best.w, b=best.b, **self.bounded(best.lower, certificate, method))
+    def _separable(self, w: np.ndarray, b: float, lower: float, method: str) -> LinearSeparator:
+        """Return the verdict on a separator of at least this margin.
 
-    def _fitted_margin(self) -> tuple[Separator, Certificate, str] | None:
+        Where the interval around the largest margin is wider than `tol`, a hard margin is fitted first: the verdict
+        has the better of the two separators, and of their certificates.
+        """
+        certificate = self._certificate(w, b)
+        if not lower >= (1.0 - self.tol) * certificate.upper and not self.deadline.interrupted():
+            found = self._fit()
+            if found is not None and found.history:
+                fitted = attained_margin(self.problem, self._sample, found.w, found.b)
+                if fitted > lower:
+                    w, b, lower = found.w, found.b, fitted
+                certificate = min(found.certificate, certificate, key=lambda one: one.upper)
+                stage = found.history[-1].stage
+                method = f"{method}, the margin by {STAGE_WORDS.get(stage, stage)}"
+        return LinearSeparator(w=w, b=b, **self.bounded(lower, certificate, method))
+
+    def _fit(self) -> Solution | None:
         """Fit a hard margin in this norm; None if squares of the data leave float64."""
         task = Task(self.problem, Patterns(self.X), self.y, np.ones(self.y.size))
-        algorithm, reason = choose(
-            self.problem, task.patterns, self.y, StopCheck(self.deadline.interrupted, self.deadline.remaining)
-        )
+        check = StopCheck(self.deadline.interrupted, self.deadline.remaining)
+        choice = Choice(*choose(self.problem, task.patterns, self.y, check))
         stopping = Stopping(self.tol, MARGIN_ROUNDS, self.deadline)
         try:
-            found = solve(
-                Job(task, Choice(algorithm, reason), stopping, np.random.default_rng(0), self._sample)
-            )
+            return solve(Job(task, choice, stopping, np.random.default_rng(0), self._sample))
         except ValueError:  # the separator is proved all the same, with the bounds that it has
             return None
-        lower = attained_margin(self.problem, self._sample, found.w, found.b)
-        stage = found.history[-1].stage if found.history else algorithm.name
-        return Separator(found.w, found.b, lower), found.certificate, STAGE_WORDS.get(stage, stage)
 
 
 def _may_separate(rows: IntegerRows, w: np.ndarray) -> bool:
