@@ -22,7 +22,6 @@ from maxmargin.algorithms.batch.semismooth_steps import DUAL_NORM2, GRADIENT2, N
 from maxmargin.algorithms.batch.sifting import sifted_points
 from maxmargin.data.rows import Patterns
 from maxmargin.engine import small_cholesky
-from maxmargin.numerics.lazy_generator import LazyGenerator
 
 
 def definite(size: int, seed: int = 0, digits: float = 0.0) -> np.ndarray:
@@ -213,14 +212,6 @@ def test_some_patterns_keep_their_squares():
     some, anew = Patterns(X).some(places), Patterns(X[places])
     assert (some.X == anew.X).all()
     assert (some.square == anew.square).all()
-
-
-def test_draws_are_those_of_the_generator():
-    late, generator = LazyGenerator(7), np.random.default_rng(7)
-    assert [int(late.integers(1, 2**40)) for _ in range(5)] == [
-        int(generator.integers(1, 2**40)) for _ in range(5)
-    ]
-    assert (late.integers(9, size=4, dtype=np.uint32) == generator.integers(9, size=4, dtype=np.uint32)).all()
 
 
 @pytest.mark.parametrize("intercept", ["free", "augmented", "none"])

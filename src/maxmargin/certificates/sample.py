@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import scipy.sparse as sp
 
 from ..kernels.functions import Kernel, Linear
 from ..numerics.sparse_columns import Columns
-from ..numerics.sums import Plain, parts
+from ..numerics.sums import Plain
 from ..problem.problem import Problem
 from .certificate import Certificate, Fingerprint
 
@@ -90,13 +89,8 @@ class Sample:
             return self.same_rows.projections
         places = self.columns.places if self.columns is not None else None
         numbers = np.arange(1.0, self.X.shape[1] + 1.0) if places is None else places + 1.0
-        projections = Plain.scores(self.X, 1.0 + 0.5 * np.sin(numbers), 1.0)
-        for rows in parts(projections.size):
-            hashes = np.arange(rows.start, rows.stop, dtype=np.uint32) * np.uint32(2654435769) >> np.uint32(
-                12
-            )
-            projections[rows] *= 0.5 + hashes * 2.0**-21
-        return projections
+        hashes = (np.arange(self.y.size, dtype=np.uint32) * np.uint32(2654435769)) >> np.uint32(12)
+        return Plain.scores(self.X, 1.0 + 0.5 * np.sin(numbers), 1.0) * (0.5 + hashes * 2.0**-21)
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
@@ -104,21 +98,12 @@ class Sample:
 
         Where these sums overflow, the factors projection_i and 1 + s_i are divided by their largest absolute values.
         """
+        projections, factors, signs = self.projections, 1.0 + self.weights, 3.0 + self.y
         with np.errstate(over="ignore", invalid="ignore"):
-            projections, factors = self.projections, 1.0 + self.weights
-            checksum, scale = self._sums_of_projections(projections, factors)
-            if not math.isfinite(scale):
+            if not np.isfinite(np.abs(projections) @ (factors * signs)):
                 projections, factors = projections / np.abs(projections).max(), factors / factors.max()
-                checksum, scale = self._sums_of_projections(projections, factors)
+            terms = projections * (factors * signs)
         features = self.X.shape[1] if self.columns is None else self.columns.count
         positives = int(np.count_nonzero(self.y > 0))
+        checksum, scale = Plain.total(terms), Plain.total(np.abs(terms))
         return Fingerprint(self.y.size, features, positives, checksum, scale)
-
-    def _sums_of_projections(self, projections: np.ndarray, factors: np.ndarray) -> tuple[float, float]:
-        """Return the sum of projection_i factor_i (3 + y_i), and the sum of its absolute values."""
-        checksum = scale = 0.0
-        for rows in parts(self.y.size):
-            weighted = factors[rows] * (3.0 + self.y[rows])
-            checksum += float(projections[rows] @ weighted)
-            scale += float(np.abs(projections[rows]) @ weighted)
-        return checksum, scale

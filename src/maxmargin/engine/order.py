@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import gcd
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -52,15 +51,7 @@ def _spread(blocks, size, out):
             n += 1
 
 
-class Source(Protocol):
-    """A generator of random integers, as `numpy.random.Generator`."""
-
-    def integers(self, *bounds: Any, **how: Any) -> Any:
-        """Return random integers, as `numpy.random.Generator.integers` does."""
-        ...
-
-
-def shuffled(n: int, rng: Source, block: int = 1) -> np.ndarray:
+def shuffled(n: int, rng: np.random.Generator, block: int = 1) -> np.ndarray:
     """Return a random permutation of range(n); with `block` above 1, of its blocks of so many successive numbers."""
     blocks = np.zeros(-(-n // block), np.uint32)
     with np.errstate(over="ignore"):  # xorshift overflows by design; without compilation NumPy would warn
@@ -72,7 +63,7 @@ def shuffled(n: int, rng: Source, block: int = 1) -> np.ndarray:
     return out
 
 
-def strides(n: int, rng: Source) -> np.ndarray:
+def strides(n: int, rng: np.random.Generator) -> np.ndarray:
     """Return the numbers 0 .. n - 1 from a random start by a random stride that has no common divisor with n.
 
     It is faster than a permutation, and sufficient for rows that already are in random order.

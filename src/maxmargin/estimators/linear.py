@@ -21,7 +21,6 @@ from ..fit.exact import is_small
 from ..fit.policy import Choice, choose
 from ..fit.presolve import SelectedRows
 from ..fit.report import Job, Report, Solution, Stopping
-from ..numerics.lazy_generator import LazyGenerator
 from ..numerics.representable import refuse_rounded
 from ..numerics.sparse_columns import Columns, without_empty_columns
 from ..numerics.stop_check import StopCheck
@@ -318,7 +317,7 @@ class LinearTasks:
             task,
             Choice(algorithm, reason, self.algorithm is None, self.model._exact),
             Stopping(self.model.tol, self.model.max_iter, deadline, reporter.report),
-            LazyGenerator(int(self._seeds[k])),
+            np.random.default_rng(int(self._seeds[k])),
             self.sample.with_labels(signs),
             self.selected,
             targets.codes[kept] if several else None,

@@ -12,7 +12,6 @@ from ..algorithms.batch.decomposition import Decomposition
 from ..algorithms.batch.kernel_rows import add_rows
 from ..data.rows import KernelPatterns
 from ..data.task import GramTask
-from ..engine.order import Source
 from ..engine.state import STOPPED, TIME, refresh
 from ..engine.sweep import score_rows
 from .state import State
@@ -40,7 +39,7 @@ class GramRun(State):
     algorithm : Algorithm or Decomposition
         One of `KERNEL_ALGORITHMS`.
     tol : float
-    rng : Generator or LazyGenerator
+    rng : Generator
     interrupted : callable
     """
 
@@ -56,7 +55,7 @@ class GramRun(State):
         task: GramTask,
         algorithm: Algorithm | Decomposition,
         tol: float,
-        rng: Source,
+        rng: np.random.Generator,
         interrupted: Callable[[], bool],
     ) -> None:
         used = np.flatnonzero(task.weights > 0.0)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ..certificates.sample import Sample
     from ..certificates.verdicts import Verdict
     from ..data.task import Task
-    from ..engine.order import Source
     from ..problem.problem import Problem
     from ..problem.status import Status
     from .deadline import Deadline
@@ -131,7 +130,7 @@ class Job:
     choice : Choice
         The algorithm, and the reason for its choice.
     stopping : Stopping
-    rng : Generator or LazyGenerator
+    rng : Generator
         Draws the orders of presentation.
     sample : Sample
         The caller's data, on which points are certified.
@@ -147,7 +146,7 @@ class Job:
     task: Task
     choice: Choice
     stopping: Stopping
-    rng: Source
+    rng: np.random.Generator
     sample: Sample
     selected: SelectedRows | None = None
     classes: np.ndarray | None = None

@@ -10,7 +10,6 @@ import numpy as np
 from ..algorithms.base import Algorithm
 from ..data.rows import Patterns
 from ..data.task import Task
-from ..engine.order import Source
 from ..engine.state import BIAS, FACTOR, TIME, Motion, refresh
 from ..engine.sweep import weight_from_duals
 from ..numerics.norms import norm
@@ -29,7 +28,7 @@ class Run(State):
         The presolved task.
     algorithm : Algorithm
     tol : float
-    rng : Generator or LazyGenerator
+    rng : Generator
     interrupted : callable
 
     Attributes
@@ -47,7 +46,7 @@ class Run(State):
         task: Task,
         algorithm: Algorithm,
         tol: float,
-        rng: Source,
+        rng: np.random.Generator,
         interrupted: Callable[[], bool],
     ) -> None:
         super().__init__(task, task.patterns, slice(None), algorithm, tol, rng, interrupted)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..algorithms.base import Algorithm, Bias, Facts
 from ..algorithms.online.perceptron import Perceptron
-from ..engine.order import Source, shuffled
+from ..engine.order import shuffled
 from ..engine.state import BIAS, NORM2, Unscaled, Weight, refresh
 from ..engine.sweep import batches, begin, movable_rows, objective_gap, repeat, score_rows, shrinking_sweeps
 from ..problem.problem import alike
@@ -51,7 +51,7 @@ class State(ABC):
     algorithm : Algorithm or Decomposition
     tol : float
         Certified relative gap at which the fit ends.
-    rng : Generator or LazyGenerator
+    rng : Generator
         Draws the orders of presentation.
     interrupted : callable
         Returns whether to stop; called between compiled calls.
@@ -84,7 +84,7 @@ class State(ABC):
         used: Any,
         algorithm: Algorithm | Decomposition,
         tol: float,
-        rng: Source,
+        rng: np.random.Generator,
         interrupted: Callable[[], bool],
     ) -> None:
         self.task, self.problem, self.patterns = task, task.problem, patterns

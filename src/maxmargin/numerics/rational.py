@@ -213,7 +213,7 @@ class ExactRows(ABC):
         self.width = d + int(bias)
         self._rows: dict[int, tuple[list[int], list[int]]] = {}
 
-    @property
+    @cached_property
     @abstractmethod
     def scaled(self) -> Any:
         """phi(x_i) in float64, divided by 2^bits: entries are at most 1 in absolute value."""

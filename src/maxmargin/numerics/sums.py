@@ -26,7 +26,6 @@ _EPS = float(np.finfo(float).eps)
 _BLOCK = 1 << 18  # entries at a time: temporaries of 2 MiB stay in the second cache
 # of a sum before it is added to others: the error bound of a long sum grows with this, not its length
 TERMS = 1 << 10
-PART = 1 << 15  # entries of a vector at a time: temporaries of 256 kB stay in the cache
 
 
 def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
@@ -52,11 +51,6 @@ def row_squares(X: Any) -> np.ndarray:
         with np.errstate(over="ignore"):
             out[rows][filled] = np.add.reduceat(block.data * block.data, starts[filled])
     return out
-
-
-def parts(n: int) -> Iterator[slice]:
-    """Return the places of n entries, a part at a time."""
-    return (slice(start, min(start + PART, n)) for start in range(0, n, PART))
 
 
 class Plain:
