@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -100,10 +101,10 @@ class Sample:
         """
         projections, factors, signs = self.projections, 1.0 + self.weights, 3.0 + self.y
         with np.errstate(over="ignore", invalid="ignore"):
-            if not np.isfinite(np.abs(projections) @ (factors * signs)):
+            scale = float(np.abs(projections) @ (factors * signs))
+            if not math.isfinite(scale):
                 projections, factors = projections / np.abs(projections).max(), factors / factors.max()
-            terms = projections * (factors * signs)
+                scale = float(np.abs(projections) @ (factors * signs))
+            checksum = float(projections @ (factors * signs))
         features = self.X.shape[1] if self.columns is None else self.columns.count
-        positives = int(np.count_nonzero(self.y > 0))
-        checksum, scale = Plain.total(terms), Plain.total(np.abs(terms))
-        return Fingerprint(self.y.size, features, positives, checksum, scale)
+        return Fingerprint(self.y.size, features, int(np.count_nonzero(self.y > 0)), checksum, scale)
