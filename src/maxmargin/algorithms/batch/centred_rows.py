@@ -141,45 +141,31 @@ class CentredRows:
             self.mean, self.unit = middle, typical
         return lengths
 
-    def scores(self, z: np.ndarray, places: slice | None = None) -> np.ndarray:
-        """Return b_i.z of all rows, or of those of a slice."""
-        X = self.X if places is None else self.X[places]
-        return Plain.scores(X, *self.primal(z))
+    def scores(self, z: np.ndarray) -> np.ndarray:
+        """Return b_i.z of all rows."""
+        return Plain.scores(self.X, *self.primal(z))
 
     def stored(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Return (X, w, b) with dense rows X in the form in which they are stored, and X w + b = (b_i.z)."""
         return self.X, *self.primal(z)
 
-    def combine(self, c: np.ndarray, places: slice | np.ndarray | None = None) -> np.ndarray:
-        """Return sum c_i b_i over all rows, or over the rows at some places; `c` of shape (n,) or (m, n)."""
-        X = self.X if places is None else self.X[places]
-        sums = Plain.combine(X, c) if c.ndim == 1 else np.array([Plain.combine(X, each) for each in c])
-        return self.centred_sum(sums, np.asarray(c.sum(axis=-1)))
+    def combine(self, c: np.ndarray) -> np.ndarray:
+        """Return sum c_i b_i over all rows."""
+        return self.centred_sum(Plain.combine(self.X, c), float(c.sum()))
 
-    def centred_sum(self, sums: np.ndarray, total: np.ndarray) -> np.ndarray:
-        """Return sum c_i b_i from sums of stored rows, sum c_i x_i, and total = sum c_i."""
-        out = np.empty((*sums.shape[:-1], self.size))
-        out[..., : self.d] = sums - np.multiply.outer(total, self.mean)
-        out[..., self.d :] = self.constant * total[..., None]
-        return out / self.units
+    def centred_sum(self, sums: np.ndarray, total: float) -> np.ndarray:
+        """Return sum c_i b_i from the sum of stored rows, sum c_i x_i, and total = sum c_i."""
+        return np.append(sums - total * self.mean, self.constant * total)[: self.size] / self.units
 
-    def combine_some(self, c: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """Return sum c_k b_k over the rows at these places, a chunk at a time."""
-        total = np.zeros(self.size)
-        for first in range(0, c.size, self.step):
-            some = slice(first, first + self.step)
-            total += self.combine(c[some], places[some])
-        return total
-
-    def products(self, weights: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
-        """Return sum weights_k a_k a_k' over the rows of one chunk, where a_k = (x_k - mean, constant) = b_k units.
+    def products(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return sum weights_k a_k a_k' over these rows, where a_k = (x_k - mean, constant) = b_k units.
 
         For the copy of `SmallDenseRows`, a_k is b_k.
         """
         if sp.issparse(self.X):
             return self._sparse_products(weights, rows)
         some = np.empty((weights.size, self.size))
-        weigh_rows(writable(self.X), _places(rows, self.n), weights, self.mean, self.constant, some)
+        weigh_rows(writable(self.X), unsigned(rows), weights, self.mean, self.constant, some)
         return some.T @ some
 
     def all_products(
@@ -228,15 +214,14 @@ class CentredRows:
         uneven = abs(float(dual_sum[-1])) if self.problem.free else 0.0
         return (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf
 
-    def _sparse_products(self, weights: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
+    def _sparse_products(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return `products` for CSR rows, from the products of their entries and a correction for the mean.
 
         With S = sum c x x', s = sum c x and t = sum c,
         sum c (x - mean)(x - mean)' = S - (s - t mean / 2) mean' - mean (s - t mean / 2)'.
         """
-        X, some = self.X, _places(rows, self.n)
-        found = np.zeros((self.d + 1, self.d + 1))
-        add_sparse_products(unsigned(X.indptr), unsigned(X.indices), X.data, some, weights, found)
+        X, found = self.X, np.zeros((self.d + 1, self.d + 1))
+        add_sparse_products(unsigned(X.indptr), unsigned(X.indices), X.data, unsigned(rows), weights, found)
         found += np.tril(found, -1).T
         sums, total = found[-1, :-1].copy(), float(found[-1, -1])
         correction = np.outer(sums - 0.5 * total * self.mean, self.mean)
@@ -278,23 +263,21 @@ class SmallDenseRows(CentredRows):
     def stored(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         return self.rows, z, 0.0
 
-    def centred_sum(self, sums: np.ndarray, total: np.ndarray) -> np.ndarray:
+    def centred_sum(self, sums: np.ndarray, total: float) -> np.ndarray:
         return sums
 
-    def scores(self, z: np.ndarray, places: slice | None = None) -> np.ndarray:
-        return (self.rows if places is None else self.rows[places]) @ z
+    def scores(self, z: np.ndarray) -> np.ndarray:
+        return self.rows @ z
 
-    def combine(self, c: np.ndarray, places: slice | np.ndarray | None = None) -> np.ndarray:
-        if places is not None:
-            return c @ self.rows[places]
+    def combine(self, c: np.ndarray) -> np.ndarray:
         some = (c != 0.0).nonzero()[0]
         if SPARSE * some.size < c.size:  # most dual variables are zero
             return c[some] @ self.rows.take(some, axis=0)
         return c @ self.rows
 
-    def products(self, weights: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
+    def products(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
         some = np.empty((weights.size, self.size))
-        weigh_rows(self.rows, _places(rows, self.n), weights, np.zeros(self.size), 0.0, some)
+        weigh_rows(self.rows, unsigned(rows), weights, np.zeros(self.size), 0.0, some)
         return some.T @ some
 
     def regularised(self, matrix: np.ndarray) -> np.ndarray:
@@ -314,11 +297,6 @@ def centred_rows(
     if isinstance(X, CentredRows):
         return X
     return (SmallDenseRows if is_small_dense(X) else CentredRows)(problem, X, like, square)
-
-
-def _places(rows: slice | np.ndarray, n: int) -> np.ndarray:
-    """Return row numbers, given as such or as a slice of n rows, as unsigned integers."""
-    return unsigned(np.arange(n)[rows] if isinstance(rows, slice) else rows)
 
 
 def _ones(n: int) -> np.ndarray:

@@ -258,7 +258,6 @@ class _State(SemismoothNewton):
 
     def direction(self) -> np.ndarray:
         """Return the Newton direction; with many columns, compute it by conjugate gradients."""
-        self.solves = False
         if self.rows.size > self.settings.max_columns:
             return self._conjugate_gradients()
         return super().direction()

@@ -47,9 +47,7 @@ from .semismooth_steps import (
     evaluate_rows,
     measure,
     minimise,
-    mispredicted,
     move,
-    predict,
     set_status,
     slacks,
 )
@@ -64,10 +62,6 @@ FLOPS_A_CALL = 200_000_000
 LARGE_PRODUCT = 85_000
 # Rows that are transposed together for products: 50 kB at 100 columns, which stay in the cache.
 TRANSPOSED = 64
-# v is updated from step to step, with growing rounding errors, while the gap exceeds MIN_UPDATE_GAP, and while at most
-# the share MAX_UPDATED of the rows is clipped in another way than before the step: with more, the sum over all rows
-# takes less time. Chosen on the data sets of docs/regimes.md.
-MIN_UPDATE_GAP, MAX_UPDATED = 1e-6, 1.0 / 3.0
 
 
 class Rules(NamedTuple):
@@ -124,8 +118,6 @@ class SemismoothNewton:
     active : ndarray of bool of shape (n,)
     gradient, dual_sum : ndarray of shape (size,)
         g and v.
-    solves : bool
-        Whether the last direction solves H dz = -g with a non-empty active set; v can then be updated from the step.
     values : ndarray
         The scalars that `semismooth_steps` lists.
     """
@@ -146,9 +138,9 @@ class SemismoothNewton:
         self.data[Y], self.data[COSTS], self.data[NEAR], self.vectors[REGULAR] = y, costs, 0.0, rows.regular
         self.y, self.costs, self.near, self.slack, self.share = self.data[:SIGNED]
         self.z, self.regular, self.gradient, self.dual_sum = self.vectors[:DIRECTION]
-        self._marks = np.zeros((2, n), bool)  # the active set, and that of M (compiled) or of the last step
+        self._marks = np.zeros((2, n), bool)  # the active set, and that of M in compiled steps
         self.active = self._marks[0]
-        self._begins = self._frozen = self.solves = False
+        self._begins = self._frozen = False
         self._hessian, self._max_steps = ActiveHessian(rows, costs, interrupted), 1
         self._small = rows if isinstance(rows, SmallDenseRows) and size <= MAX_COMPILED else None
         if self._small is not None:
@@ -193,7 +185,7 @@ class SemismoothNewton:
             balance = evaluate_rows(
                 writable(X), w, b, self.sigma, self.upper, self.data, self.active, places, sums, self.values
             )
-            self.dual_sum[:] = self.rows.centred_sum(sums[0], np.asarray(balance))
+            self.dual_sum[:] = self.rows.centred_sum(sums[0], balance)
             measure(self.sigma, self.upper, self.free, self.vectors, self.values)
         self.values[FIRST], self.values[UNCHANGED] = self.values[STEEPNESS], 0.0
         self.values[LAST_GAP] = np.inf
@@ -246,55 +238,31 @@ class SemismoothNewton:
         if not t > 0.0:
             self.values[STATUS] = FAILED
             return 0
-        self.evaluate(t, refresh=self.upper == np.inf)
+        self.evaluate(refresh=self.upper == np.inf)
         set_status(self.rules, self.values)
         return 1
 
-    def evaluate(self, t: float = 0.0, frozen: bool = False, refresh: bool = False) -> None:
+    def evaluate(self, frozen: bool = False, refresh: bool = False) -> None:
         """Compute shares, gradient and gap from z and its slacks.
 
         Parameters
         ----------
-        t : float
-            The length of the Newton step that has led to z, for an update of v; 0 where v is computed from all rows.
         frozen : bool
             Whether to keep the active set and leave the shares of its rows unclipped.
         refresh : bool
             Whether to compute slacks from z if, for the first time, the active set is that before the step.
         """
-        updates = t > 0.0 and self.gap > MIN_UPDATE_GAP and self.solves
-        if updates:
-            predict(self.sigma, self.data, self._marks)
         self._clip(frozen)
         if refresh and self.values[UNCHANGED] == 1.0:  # near the end: rounding errors of the slacks count
             self.set_slack()
             self._clip(frozen)
             self.values[UNCHANGED] = min(self.values[UNCHANGED], 1.0)
-            updates = False
-        if not (updates and self._update_dual_sum(t)):
-            self.dual_sum[:] = self.rows.combine(self.data[SIGNED])
+        self.dual_sum[:] = self.rows.combine(self.data[SIGNED])
         measure(self.sigma, self.upper, self.free, self.vectors, self.values)
 
     def _clip(self, frozen: bool) -> None:
         """Compute shares, y alpha and the active set from the slacks."""
         clip_shares(self.sigma, self.upper, frozen, self.data, self.active, self.values)
-
-    def _update_dual_sum(self, t: float) -> bool:
-        """Update v by the Newton step and by the rows whose clipping changed; return False where these are too many.
-
-        As long as the shares of the active rows are linear along the step t dz and other shares are constant, v changes
-        by -t sigma M dz = t (g + R dz), as (R + sigma M) dz = -g. Other rows are corrected one by one.
-        """
-        places = np.empty(self.y.size, np.uint32)
-        changed = places[: mispredicted(self.data, self._marks, places)]
-        if changed.size > MAX_UPDATED * self.y.size:
-            return False
-        self.dual_sum += t * (self.gradient + self.regular * self.vectors[DIRECTION])
-        if changed.size:
-            self.dual_sum += self.rows.combine_some(
-                self.data[SIGNED, changed] - self.data[CHANGE, changed], changed
-            )
-        return True
 
     def take_step(self) -> float:
         """Move z to the minimum of f along the direction; return the step length, 0 where f does not decrease."""
@@ -308,7 +276,6 @@ class SemismoothNewton:
         if self.free and not self.active.any():
             hessian[-1, -1] += FREE_CURVATURE * self.sigma * float(self.costs.sum())
         solve = factor(hessian, self.interrupted)
-        self.solves = solve is not None and bool(self.active.any())
         return -self.gradient / np.maximum(np.diag(hessian), TINY) if solve is None else -solve(self.gradient)
 
 

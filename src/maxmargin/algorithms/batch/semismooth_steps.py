@@ -2,8 +2,7 @@
 
 Notation is that of `semismooth`. Vectors are rows of a few arrays, as every argument adds to the time of a call:
 `data` of shape (7, n) holds Y to CHANGE, `vectors` of shape (8, size) holds Z to INVERSE, and `values` of shape (13,)
-holds the scalars STEEPNESS to STATUS. `marks` of shape (2, n) holds the active set, and the rows in M or the active set
-before the step (`predict`).
+holds the scalars STEEPNESS to STATUS. `marks` of shape (2, n) holds the active set, and the rows in M.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from ...engine.jit import compiled
 from ...engine.row_products import add_combined, combine, scores, scores_in_cache
 from ...engine.small_cholesky import add_row_products, factor, solve_factored
 
-# y_i, c_i, near_i; at the current z: s_i, share_i, y_i alpha_i; and the last decrease of s_i (see `move`, `predict`)
+# y_i, c_i, near_i; at the current z: s_i, share_i, y_i alpha_i; and the last decrease of s_i (see `move`)
 Y, COSTS, NEAR, SLACK, SHARE, SIGNED, CHANGE = range(7)
 # z, the diagonal of R, g, v, the Newton direction dz; the largest values of the diagonal of M since it was last
 # computed from all rows; two vectors of the Cholesky factor (see `small_cholesky.factor`)
@@ -238,34 +237,6 @@ def slacks(scores, y, b, slack):
     """Set slack_i = 1 - y_i (score_i + b)."""
     for k in range(y.size):
         slack[k] = 1.0 - y[k] * (scores[k] + b)
-
-
-@compiled()
-def predict(sigma, data, marks):
-    """Predict y alpha after a step along which no row enters or leaves the active set.
-
-    data[CHANGE] is replaced by the prediction, and marks[1] by the active set before the step.
-    """
-    y, costs, signed, change = data[Y], data[COSTS], data[SIGNED], data[CHANGE]
-    active, before = marks[0], marks[1]
-    for k in range(y.size):
-        before[k] = active[k]
-        change[k] = signed[k] - (y[k] * costs[k] * sigma * change[k] if active[k] else 0.0)
-
-
-@compiled()
-def mispredicted(data, marks, places):
-    """Set `places` to the rows whose y alpha differs from the prediction of `predict`; return their number.
-
-    Rows that are active before and after the step differ by rounding only.
-    """
-    signed, predicted, active, before = data[SIGNED], data[CHANGE], marks[0], marks[1]
-    count = 0
-    for k in range(signed.size):
-        if signed[k] != predicted[k] and not (active[k] and before[k]):
-            places[count] = k
-            count += 1
-    return count
 
 
 @compiled()
