@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 
 from maxmargin import InteriorPoint, MaxMarginClassifier, Status, verify
 from maxmargin.algorithms.batch import linear_program as highs
-from maxmargin.algorithms.batch.cholesky import factor
+from maxmargin.algorithms.batch.factors import factor
 from maxmargin.algorithms.batch.interior_point import interior_points
 from maxmargin.algorithms.batch.sifting import sifted_points
 from maxmargin.fit.deadline import Deadline

@@ -14,9 +14,8 @@ import maxmargin.fit.small_dense
 from maxmargin import MaxMarginClassifier, Problem
 from maxmargin.algorithms.batch import centred_rows as rows_module
 from maxmargin.algorithms.batch.centred_rows import CentredRows, centred_rows
-from maxmargin.algorithms.batch.cholesky import RIDGES, factor
+from maxmargin.algorithms.batch.factors import RIDGES, PivotedQR, factor
 from maxmargin.algorithms.batch.newton import newton_points
-from maxmargin.algorithms.batch.orthogonal import DisjointEquations, PivotedQR
 from maxmargin.algorithms.batch.quadratic_program import SharedRows, SpanBasis, _rows
 from maxmargin.algorithms.batch.semismooth_steps import DUAL_NORM2, GRADIENT2, NORM2, STEEPNESS, measure
 from maxmargin.algorithms.batch.sifting import sifted_points
@@ -166,28 +165,6 @@ class TestOrthogonal:
         assert factors.rank == 0
         assert (factors.solve(factors.solve_transposed(np.ones(2))) == 0.0).all()
         assert not any(capfd.readouterr())  # LAPACK complains aloud
-
-    @pytest.mark.parametrize("rows", [0, 1, 2])
-    @pytest.mark.parametrize("empty", [False, True])
-    def test_equations_without_an_unknown_in_common(self, rows, empty):
-        rng = np.random.default_rng(4)
-        sides = rng.integers(0, max(rows, 1), size=7)
-        E = np.array([np.where(sides == row, rng.normal(size=7), 0.0) for row in range(rows)]).reshape(
-            rows, 7
-        )
-        if empty and rows:
-            E[0] = 0.0
-        met = np.array([0.0 if not row.any() else 1.5 for row in E])
-        equations = DisjointEquations(E)
-        assert E @ equations.shortest(met) == pytest.approx(met)
-        basis = equations.reduce(np.eye(7))
-        assert basis.shape == (7, 7 - np.linalg.matrix_rank(E) if rows else 7)
-        assert basis.T @ basis == pytest.approx(np.eye(basis.shape[1]), abs=1e-14)
-        assert np.abs(E @ basis).max(initial=0.0) <= 1e-14
-        t, x = rng.normal(size=basis.shape[1]), rng.normal(size=7)
-        assert equations.expand(t) == pytest.approx(basis @ t, abs=1e-14)
-        expected = np.linalg.lstsq(E.T, x, rcond=None)[0] if rows else np.zeros(0)
-        assert equations.multipliers(x) == pytest.approx(expected, abs=1e-13)
 
 
 @pytest.mark.parametrize("alike", [1.0, 1e-7])

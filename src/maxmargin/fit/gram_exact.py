@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.batch.active_set import candidates
-from ..algorithms.batch.cholesky import low_rank_factor
+from ..algorithms.batch.factors import low_rank_factor
 from ..algorithms.batch.quadratic_program import quadratic
 from ..certificates.gram import KernelSample
 from .exact import FEW_FLOPS, NEAR_ENOUGH, NEXT_TO_NONE

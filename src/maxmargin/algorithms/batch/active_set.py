@@ -19,11 +19,10 @@ import numpy as np
 import scipy.linalg
 from scipy.optimize import lsq_linear
 
-from .cholesky import factor
+from .factors import PivotedQR, factor
 from .interior_point import interior_point
 from .iterate import Reached
 from .newton import newton_points
-from .orthogonal import DisjointEquations, PivotedQR
 from .quadratic_program import Quadratic
 from .sifting import by_proximal_points, sifted_points
 
@@ -189,7 +188,7 @@ class _ActiveSetSearch:
         qp = self.qp
         tight = (sets == FREE) if (sets == FREE).any() else a > 0.0
         slack = qp.slacks(a, np.zeros(len(qp.e)))
-        return DisjointEquations(qp.E[:, tight]).multipliers(-slack[tight])
+        return np.linalg.pinv(qp.E[:, tight]).T @ -slack[tight]
 
     def sets(self, point: Point) -> np.ndarray:
         """Return the set of each row of an iterate: a bound whose distance is at most its multiplier, else FREE.
@@ -341,18 +340,18 @@ def _by_orthogonal_factors(B: np.ndarray, E: np.ndarray) -> tuple[Solve, bool]:
     minimised over x = x_0 + N t: with B N = Q R (columns in the order of their pivots) R t = z and
     z = R'^-1 N'r - Q'B x_0.
     """
-    equations = DisjointEquations(E)
-    reduced = equations.reduce(B)
-    factors = PivotedQR(reduced)
+    inverse = np.linalg.pinv(E)
+    N = _linalg.null_space(E) if len(E) else np.eye(E.shape[1])
+    factors = PivotedQR(B @ N)
 
     def solve(r: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        x = equations.shortest(e)
+        x = inverse @ e
         w = B @ x
-        z = factors.solve_transposed(equations.reduce(r)) - factors.Q.T @ w
-        x, w = x + equations.expand(factors.solve(z)), w + factors.Q @ z
-        return x, w, equations.multipliers(r - B.T @ w)
+        z = factors.solve_transposed(r @ N) - factors.Q.T @ w
+        x, w = x + N @ factors.solve(z), w + factors.Q @ z
+        return x, w, inverse.T @ (r - B.T @ w)
 
-    return solve, factors.rank == reduced.shape[1]
+    return solve, factors.rank == N.shape[1]
 
 
 def _solve_least_squares(qp: Quadratic, free: np.ndarray) -> Point:

@@ -10,6 +10,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from ...problem.problem import Problem
+from .factors import factor
 
 # MIN_KEPT + 2 n columns are not eliminated: those of the smallest diagonals relative to their squares, whose
 # elimination would cancel digits. With more of them the factor of their size costs more than the n x n one. Chosen on
@@ -73,14 +74,14 @@ def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.nda
     kept[np.argpartition(ratio, count)[:count]] = True
     root = np.sqrt(diagonal[~kept])
     rest = times_columns(H[:, ~kept], 1.0 / root)
-    # Woodbury: with G the eliminated columns of H and D their diagonal, L L' = I + G D^-1 G', here `factor`; the Schur
+    # Woodbury: with G the eliminated columns of H and D their diagonal, L L' = I + G D^-1 G', L in `lower`; the Schur
     # complement of the kept columns K is diag(kept) + J'J with J = L^-1 K
     M = _dense(rest @ rest.T)
     M[np.diag_indices(n)] += 1.0
-    factor = np.linalg.cholesky(M)
+    lower = np.linalg.cholesky(M)
 
     def inner(x: np.ndarray) -> np.ndarray:  # L^-1 x
-        return _linalg.solve_triangular(factor, x, lower=True, check_finite=False)
+        return _linalg.solve_triangular(lower, x, lower=True, check_finite=False)
 
     J = inner(_dense(H[:, kept]))
     solve_kept = _by_columns(J, diagonal[kept])
@@ -91,7 +92,7 @@ def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.nda
         x = np.empty_like(p)
         x[kept] = solve_kept(p[kept] - J.T @ image)
         image += J @ x[kept]
-        outer = _linalg.solve_triangular(factor, image, lower=True, trans=1, check_finite=False)
+        outer = _linalg.solve_triangular(lower, image, lower=True, trans=1, check_finite=False)
         x[~kept] = ((scaled - rest.T @ outer).T / root).T
         return x
 
@@ -101,14 +102,14 @@ def solver(B: Any, weight: np.ndarray, diagonal: np.ndarray) -> Callable[[np.nda
 def _by_columns(H: Any, diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Return the function from p to the solution of (diag(diagonal) + H'H) x = p, by a Cholesky factor of size d.
 
-    The matrix is scaled to unit diagonal before it is factored.
+    Raises
+    ------
+    LinAlgError
+        If there is no factor, also with a ridge (`factor`).
     """
     M = _dense(H.T @ H)
     M[np.diag_indices(diagonal.size)] += diagonal
-    size = 1.0 / np.sqrt(np.diag(M))
-    factor = _linalg.cho_factor(size[:, None] * M * size, lower=True, overwrite_a=True, check_finite=False)
-
-    def solve(p: np.ndarray) -> np.ndarray:
-        return (size * _linalg.cho_solve(factor, (size * p.T).T, check_finite=False).T).T
-
+    solve = factor(M)
+    if solve is None:
+        raise np.linalg.LinAlgError
     return solve

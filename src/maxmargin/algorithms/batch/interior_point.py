@@ -30,7 +30,7 @@ import numpy as np
 
 from ...problem.problem import Problem
 from .centred_rows import centred_rows
-from .cholesky import factor
+from .factors import factor
 from .iterate import Reached
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from ...engine.jit import writable
 from .centred_rows import CentredRows, SmallDenseRows
-from .cholesky import factor
+from .factors import factor
 from .semismooth_steps import (
     CHANGE,
     COSTS,

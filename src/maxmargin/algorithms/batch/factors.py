@@ -1,4 +1,4 @@
-"""Cholesky factors: of dense linear systems, by LAPACK with scaling and ridges; and of a Gram matrix, with pivoting.
+"""Factors of dense linear systems: Cholesky with scaling and ridges, pivoted QR; and Cholesky of a Gram matrix by rows.
 
 References
 ----------
@@ -22,6 +22,9 @@ EPS = float(np.finfo(float).eps)
 MAX_UNINTERRUPTED = 1500
 # Columns of larger matrices that are factored between two checks of the deadline: half a second at 20,000 equations.
 PANEL_COLUMNS = 128
+# A pivot up to RANK max(m, k) times the largest counts as rounding, for a matrix of m rows and k columns. The factor is
+# a few hundred times the rounding of float64: a larger one drops columns that are only nearly dependent.
+RANK = 1e-13
 
 # as Any: SciPy's annotations allow more types of results than these calls have
 _lapack: Any = lapack
@@ -96,6 +99,39 @@ def _factor_by_panels(matrix: np.ndarray, interrupted: Callable[[], bool]) -> tu
             corner, panel[last - first :].T, lower=True, check_finite=False
         ).T
     return lower, False
+
+
+class PivotedQR:
+    """The factors of B P = Q R, without the columns whose pivot is rounding; P orders columns by their pivots.
+
+    Parameters
+    ----------
+    B : ndarray of shape (m, k)
+
+    Attributes
+    ----------
+    rank : int
+        Number of columns that are kept.
+    Q : ndarray of shape (m, rank)
+        Orthonormal columns.
+    """
+
+    def __init__(self, B: np.ndarray) -> None:
+        self.Q, self._R, self._order = _linalg.qr(B, mode="economic", pivoting=True, check_finite=False)
+        pivots = np.abs(np.diag(self._R))
+        floor = RANK * max(B.shape) * max(float(pivots.max(initial=0.0)), 1e-300)
+        self.rank = int(np.count_nonzero(pivots > floor))
+        self.Q, self._R = self.Q[:, : self.rank], self._R[: self.rank, : self.rank]
+
+    def solve_transposed(self, right: np.ndarray) -> np.ndarray:
+        """Return R'^-1 P' right, of shape (rank,); `right` has shape (k,)."""
+        return _linalg.solve_triangular(self._R, right[self._order[: self.rank]], trans=1, check_finite=False)
+
+    def solve(self, z: np.ndarray) -> np.ndarray:
+        """Return P R^-1 z, of shape (k,), with 0 for the dropped columns; `z` has shape (rank,)."""
+        out = np.zeros(self._order.size)
+        out[self._order[: self.rank]] = _linalg.solve_triangular(self._R, z, check_finite=False)
+        return out
 
 
 def low_rank_factor(kernel: Kernel, X: Any, most: int) -> np.ndarray | None:
