@@ -17,7 +17,6 @@ from maxmargin.algorithms.batch.decomposition import (
     argmax,
     decomposed_points,
     largest,
-    solve_by_coordinates,
     solve_by_pairs,
 )
 from maxmargin.algorithms.batch.kernel_rows import BLOCK, KernelRows
@@ -156,16 +155,16 @@ def test_a_small_budget_leads_to_the_same_optimum(megabytes):
     assert exact[0] <= upper
 
 
-@pytest.mark.parametrize("inner", [solve_by_pairs, solve_by_coordinates])
-def test_without_curvature_and_caps_steps_are_finite(inner):
+@pytest.mark.parametrize("intercept", ["free", "none"])
+def test_without_curvature_and_caps_steps_are_finite(intercept):
     """Zero rows of both classes have no margin: their dual weights grow, and stay numbers."""
     y, alpha, gradient = np.array([1.0, -1.0]), np.zeros(2), -np.ones(2)
-    inner(np.zeros((2, 2)), y, np.full(2, np.inf), alpha, gradient, 1e-3, 100, np.empty((6, 2)))
+    solve_by_pairs(np.zeros((2, 2)), y, np.full(2, np.inf), alpha, gradient, 1e-3, 100, np.empty((6, 2)))
     assert np.isfinite(alpha).all()
     assert np.isfinite(gradient).all()
     assert alpha.sum() > 1e10
     X = np.vstack([np.zeros((2, 2)), np.eye(2)])
-    problem = Problem("hinge", np.inf, intercept="free" if inner is solve_by_pairs else "none")
+    problem = Problem("hinge", np.inf, intercept=intercept)
     points = decomposed_points(
         problem, KernelRows(Linear(), X, 1.0), np.array([1.0, -1.0, 1.0, -1.0]), np.ones(4)
     )

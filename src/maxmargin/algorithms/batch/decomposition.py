@@ -8,8 +8,10 @@ with Q_ij = y_i y_j k(x_i, x_j) and the gradient g = Qa - 1. The squared hinge a
 kernel matrix, an augmented intercept rho^2 to each of its entries.
 
 The rows that violate the optimality conditions most form the working set. Sequential minimal optimisation solves its
-subproblem on a small submatrix of the kernel matrix (32 MB at most). The gradient of all rows is then
-updated with whole kernel rows. Rows between their bounds stay in the next working set.
+subproblem on a small submatrix of the kernel matrix (32 MB at most), by steps in pairs of dual variables that keep y'a.
+Without a free intercept y'a is not fixed: an auxiliary row of zeros without bounds then belongs to every subproblem,
+and a pair with it is a step in one dual variable. The gradient of all rows is then updated with whole kernel rows. Rows
+between their bounds stay in the next working set.
 
 References
 ----------
@@ -48,7 +50,8 @@ STEPS_PER_ROW = 50  # limit on the steps of a subproblem, for each of its rows: 
 # Multiples of the dual variables of a hard margin: smaller ones than MIN_MULTIPLE gain less than the next working set
 # does; MAX_MULTIPLE bounds the growth where there is no separator, so that numbers stay finite for many sets.
 MIN_MULTIPLE, MAX_MULTIPLE = 2.0, 1e6
-LEAST_POSITIVE = float(np.finfo(float).smallest_subnormal)
+# The auxiliary dual variable of a problem without a free intercept: no step reaches its bounds, which are 0 and inf.
+UNBOUNDED = 1e300
 ROUNDING_VIOLATION = 1e-13  # a violation that is rounding, relative to the largest entry of the gradient
 # Curvature, relative to the largest on the diagonal, that counts as none: the difference K_ii + K_jj - 2 K_ij is
 # rounding below some tens of roundings of such an entry.
@@ -127,7 +130,6 @@ def decomposed_points(
     scores = rows.product(alpha * y) if alpha.any() else np.zeros(rows.n)
     if alpha.any():
         yield Point(alpha.copy(), scores.copy())
-    solve = solve_by_pairs if problem.free else solve_by_coordinates
     chosen = np.flatnonzero((alpha > 0.0) & (alpha < caps))
     while not interrupted():
         gradient = y * scores + delta2 * alpha + constant * y * float(alpha @ y) - 1.0
@@ -138,10 +140,14 @@ def decomposed_points(
             return
         small = rows.submatrix(chosen) + constant
         small.flat[:: chosen.size + 1] += delta2[chosen]
-        part, goal, max_steps = alpha[chosen], SUBPROBLEM_SHARE * violation, STEPS_PER_ROW * chosen.size
-        workspace = np.empty((6, chosen.size))
-        if solve(small, y[chosen], caps[chosen], part, gradient[chosen], goal, max_steps, workspace) == 0:
+        vectors = np.array([y[chosen], caps[chosen], alpha[chosen], gradient[chosen]])
+        if not problem.free:
+            small = np.pad(small, (0, 1))
+            vectors = np.column_stack([vectors, [1.0, np.inf, UNBOUNDED, 0.0]])
+        goal, max_steps = SUBPROBLEM_SHARE * violation, STEPS_PER_ROW * chosen.size
+        if solve_by_pairs(small, *vectors, goal, max_steps, np.empty((6, len(small)))) == 0:
             return
+        part = vectors[2, : chosen.size]
         del small  # 32 MB, not needed while the point is evaluated
         moved = part != alpha[chosen]  # whole kernel rows are needed only for these
         change = ((part - alpha[chosen]) * y[chosen])[moved]
@@ -208,8 +214,7 @@ def working_set(
     chosen : ndarray of int
         Sorted.
     violation : float
-        The largest violation over all rows: with a free intercept max over pairs of the difference of -y g, else
-        max |g_i| over rows that may move against g_i.
+        The largest violation over all pairs of rows, the auxiliary row included: the difference of -y g.
     """
     ascent, high, low = -y * gradient, alpha < caps, alpha > 0.0
     rising = np.where(np.where(y > 0.0, high, low), ascent, -np.inf)  # rows whose y alpha may increase
@@ -219,23 +224,20 @@ def working_set(
     entering = size
     if kept.size:
         entering = max(2, min(int(ENTERING_SHARE * size), max(MIN_ENTERING, free // 2)))
+    # Rising rows are selected above the intercept, which -y g equals at the optimum for all rows between their bounds,
+    # and falling rows below it. It is 0, as -y g of the auxiliary row is, or else estimated.
+    auxiliary = -np.inf if problem.free else 0.0
+    top, bottom = float(rising.max(initial=auxiliary)), -float(falling.max(initial=auxiliary))
+    middle = 0.0
     if problem.free:
-        top, bottom = float(rising.max(initial=-np.inf)), -float(falling.max(initial=-np.inf))
-        violation = top - bottom
-        # An estimate of the intercept: at the optimum -y g equals it for all rows between their bounds. Rising rows are
-        # selected above it, falling rows below it.
         middle = float(ascent[inside].mean()) if free else 0.5 * (top + bottom)
         middle = min(max(middle, bottom), top)
-        worst = [largest(rising, middle, entering // 2), largest(falling, -middle, entering // 2)]
-    else:
-        violations = np.maximum(rising, falling)
-        violation = float(violations.max(initial=0.0))
-        worst = [largest(violations, LEAST_POSITIVE, entering)]
+    worst = [largest(rising, middle, entering // 2), largest(falling, -middle, entering // 2)]
     chosen = np.zeros(y.size, dtype=bool)
     chosen[np.concatenate(worst)] = True
     stay = kept[inside[kept] & ~chosen[kept]]
     chosen[stay[: max(size - np.count_nonzero(chosen), 0)]] = True
-    return np.flatnonzero(chosen), violation
+    return np.flatnonzero(chosen), top - bottom
 
 
 def largest(values: np.ndarray, least: float, most: int) -> np.ndarray:
@@ -363,38 +365,3 @@ def solve_by_pairs(small, y, cap, alpha, gradient, goal, max_steps, workspace):
     for k in range(n):
         gradient[k] = -y[k] * ascent[k]
     return step
-
-
-@compiled()
-def solve_by_coordinates(small, y, cap, alpha, gradient, goal, max_steps, workspace):
-    """Solve the subproblem without an equality constraint, by steps in the dual variable of the largest gain.
-
-    Parameters and return value are those of `solve_by_pairs`; `workspace` is not used. A change t of alpha_k with the
-    curvature a = K_kk lowers the objective by -t (g_k + a t / 2).
-    """
-    n = y.size
-    flat = least_curvature(small)
-    for step in range(max_steps):
-        j = -1
-        gain = 0.0
-        worst = 0.0
-        move = 0.0
-        for k in range(n):
-            g = gradient[k]
-            if (g < 0.0 and alpha[k] < cap[k]) or (g > 0.0 and alpha[k] > 0.0):
-                worst = max(worst, abs(g))
-                a = max(small[k, k], flat)
-                new = min(max(alpha[k] - g / a, 0.0), cap[k])
-                t = new - alpha[k]
-                value = -t * (g + 0.5 * a * t)
-                if value > gain:
-                    gain = value
-                    move = new
-                    j = k
-        if j < 0 or worst <= goal:
-            return step
-        t = y[j] * (move - alpha[j])
-        alpha[j] = move
-        for k in range(n):
-            gradient[k] += y[k] * t * small[j, k]
-    return max_steps
