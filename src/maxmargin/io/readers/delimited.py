@@ -7,7 +7,6 @@ import io
 import re
 from array import array
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import chain, islice
 from math import isfinite, isnan
 from pathlib import Path
@@ -38,15 +37,18 @@ def read_delimited(path: Path, expected: Expected) -> Table:
     numbers = array("d")
     labels: list[str] = []
     shared: dict[str, str] = {}  # one text for all rows of a class
-    booleans: list[bool] = []
+    booleans: list[int] | None = None
     for line, row in _rows(path, delimiter):
         if len(row) != len(names):
             raise Fault(f"{len(row)} columns, but the header has {len(names)}.", line)
         if label is not None:
-            text = _label(row[place[label]].strip(), label, line)
-            labels.append(shared.setdefault(text, text))
-        texts = [row[k].strip() for k in places]
-        booleans = booleans or [text in _BOOLEANS for text in texts]
+            text = row[place[label]].strip()
+            if text not in shared:
+                shared[text] = _label(text, label, line)
+            labels.append(shared[text])
+        texts = [row[k] for k in places]
+        if booleans is None:
+            booleans = [k for k, text in enumerate(texts) if text.strip() in _BOOLEANS]
         numbers.extend(_numbers(features, texts, booleans, line))
     if not numbers:
         raise Fault("the file holds a header, but no rows.")
@@ -166,22 +168,27 @@ def _label(text: str, name: str, line: int) -> str:
     return text
 
 
-def _numbers(names: list[str], texts: list[str], booleans: list[bool], line: int) -> list[float]:
+def _numbers(names: list[str], texts: list[str], booleans: list[int], line: int) -> list[float]:
     """Return the features of a row; raise Fault at the first that is no number, or not finite."""
-    fields = list(zip(texts, booleans, strict=True))
-    digits = [_BOOLEANS.get(text, "") if boolean else text for text, boolean in fields]
-    with suppress(ValueError):
-        numbers = (
-            [] if "_" in "".join(digits) else list(map(float, digits))
-        )  # 1_000 is a number in Python only
-        if numbers and all(map(isfinite, numbers)):
+    digits = texts
+    if booleans:
+        digits = texts.copy()
+        for k in booleans:
+            digits[k] = _BOOLEANS.get(texts[k].strip(), "")
+    try:
+        numbers = list(map(float, digits))
+        # 1_000 is a number in Python only; a sum of finite numbers may overflow
+        if "_" not in "".join(digits) and (isfinite(sum(numbers)) or all(map(isfinite, numbers))):
             return numbers
-    faults = (_fault(*field, f"column {name!r}") for name, field in zip(names, fields, strict=True))
+    except ValueError:
+        pass
+    faults = (_fault(text, k in booleans, f"column {names[k]!r}") for k, text in enumerate(texts))
     raise Fault(f"{next(filter(None, faults))}.", line)
 
 
 def _fault(text: str, boolean: bool, column: str) -> str | None:
     """Return what is wrong with the text of a feature; None where nothing is."""
+    text = text.strip()
     shown, number = repr(text[:40]), _number(_BOOLEANS.get(text, "") if boolean else text)
     if not text:
         return f"{column} is empty; fill it in or leave the row out"
