@@ -85,9 +85,5 @@ def _facts(comparison: Comparison) -> dict[str, Any]:
     for entry in comparison.entries:
         facts = {field.name: getattr(entry, field.name) for field in fields(entry) if field.name != "history"}
         entries.append(facts | {"status": entry.status.value, "class": facts.pop("label")})
-    return {
-        "problem": problem_facts(comparison.problem),
-        "tol": comparison.tol,
-        "algorithms": entries,
-        "refused": comparison.refused,
-    }
+    facts = {"problem": problem_facts(comparison.problem), "tol": comparison.tol}
+    return facts | {"algorithms": entries, "refused": comparison.refused}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,15 +42,13 @@ def demo(*, picture: Path = Path("demo.png"), as_json: bool = False) -> Result:
         )
     # a fit of a few rows first, so that times and picture show the algorithm and not the compiler
     compile_seconds = _timed_fit(MaxMarginClassifier(random_state=0), X[:60], y[:60])
-    if compile_seconds > 2.0 and not as_json:
-        typer.echo(
-            f"(compiled for this machine in {compile_seconds:.1f} s; the next start takes it from the cache)\n"
-        )
+    lines = []
+    if compile_seconds > 2.0:
+        took = f"{compile_seconds:.1f} s; the next start takes it from the cache"
+        lines.append(f"(compiled for this machine in {took})\n")
     model = MaxMarginClassifier(random_state=0)
     seconds = _timed_fit(model, X, y)
     accuracy = float(model.score(X_test, y_test))
-    if not as_json:
-        _print_history(model)
     facts = fit_facts(model, verify(model, X, y))
     if drawn is not None:
         from ..plots.bounds import BoundsDisplay
@@ -58,7 +57,8 @@ def demo(*, picture: Path = Path("demo.png"), as_json: bool = False) -> Result:
         drawn.save()
     facts |= {"seconds": seconds, "compile_seconds": compile_seconds, "verified": True}
     facts |= {"test_accuracy": accuracy, "picture": None if drawn is None else str(picture)}
-    lines = [
+    lines += [
+        *_history_lines(model),
         f"\n{model.status_.value} in {seconds:.2g} s: a gap of at most {model.tol:g} was asked for.",
         f"{model.certificate_}\n",
         "verified: recomputed from the data in compensated sums, both bounds hold.",
@@ -87,11 +87,10 @@ def _timed_fit(model: Any, X: Any, y: Any) -> float:
     return time.perf_counter() - begin
 
 
-def _print_history(model: Any) -> None:
-    typer.echo("   round    seconds     lower bound     upper bound        gap")
+def _history_lines(model: Any) -> Iterator[str]:
+    """Yield a table of the rounds of a fit: a title, and a line a round."""
+    yield "   round    seconds     lower bound     upper bound        gap"
     for report in model.history_:
         stage = "  exact finish" if report.stage == "exact" else ""
-        typer.echo(
-            f"{report.round:8d} {report.seconds:10.4f} {report.lower:15.9g} {report.upper:15.9g} "
-            f"{report.gap:10.2g}{stage}"
-        )
+        bounds = f"{report.lower:15.9g} {report.upper:15.9g} {report.gap:10.2g}"
+        yield f"{report.round:8d} {report.seconds:10.4f} {bounds}{stage}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .options import ESTIMATOR_OPTIONS, FIELDS, INTERRUPTED, STOPPED, ColumnOptions, Result, command
+from .options import ESTIMATOR_OPTIONS, FIELDS, INTERRUPTED, STOPPED, ColumnOptions, Result, command, dashed
 
 if TYPE_CHECKING:
     from ..io.readers import Table
@@ -111,14 +111,12 @@ def _classifier(parameters: dict[str, Any]) -> Any:
         raise ValueError("--kernel precomputed takes a matrix, which no file of rows is: ask in Python.")
     classifier = KernelMaxMarginClassifier if "kernel" in parameters else MaxMarginClassifier
     known = classifier().get_params()
-    for name in parameters:
-        if name not in known:
-            option = "--" + name.replace("_", "-")
-            raise ValueError(
-                f"{option} belongs to --kernel: name a kernel, or leave it out"
-                if classifier is MaxMarginClassifier
-                else f"{option} does not go with --kernel: leave it out"
-            )
+    unknown = [name for name in parameters if name not in known]
+    if unknown:
+        fault = "does not go with --kernel: leave it out"
+        if classifier is MaxMarginClassifier:
+            fault = "belongs to --kernel: name a kernel, or leave it out"
+        raise ValueError(f"{dashed(unknown[0])} {fault}")
     return classifier(**parameters)
 
 

@@ -153,17 +153,15 @@ def report(
     names = table.feature_names
     if names is None and table.first_index is not None:
         names = [f"feature {j + table.first_index}" for j in range(table.X.shape[1])]
-    found = write_report(
-        fitted, table.X, table.y, output, feature_names=names, name=name or data.name, top=top
-    )
+    title = name or data.name
+    found = write_report(fitted, table.X, table.y, output, feature_names=names, name=title, top=top)
     gap = float(found.certificate.gap)
     facts = {"report": str(output), "outcome": found.outcome.value, "reason": found.words or None}
     facts |= {"status": fitted.status_.value, "gap": gap, "tol": fitted.tol}
     unproved = nothing_proved(fitted, found.certificate)
     # of several classes, nothing may be proved about some though the others hold
-    sentence = (
-        unproved or f"verified: recomputed from the {table.X.shape[0]} rows of {data}, every bound holds"
-    )
+    holds = f"verified: recomputed from the {table.X.shape[0]} rows of {data}, every bound holds"
+    sentence = unproved or holds
     if found.outcome is Outcome.OTHER_DATA:
         sentence = f"not verified: these are other data than those of the fit ({found.words})"
     if found.outcome is Outcome.FAILS:

@@ -14,6 +14,7 @@ import typer
 from ..algorithms import ALGORITHMS
 from ..estimators.decisions import text_of
 from ..estimators.online import TRAILS, OnlineMarginClassifier
+from ..estimators.stream_parameters import EXAMPLE_RATES
 from ..fit.streaming import streams
 from ..io.model_file import save
 from ..io.readers import DataError, names_columns, svmlight
@@ -21,16 +22,11 @@ from ..io.readers.files import check_file
 from ..io.readers.table import labels_of
 from ..numerics.files import check_place
 from .display import reading_bar
-from .options import STOPPED, Result
+from .options import STOPPED, Result, dashed
 
 # columns that indices are hashed into where their number is not given (the default of Vowpal Wabbit, too): 2 MB of
 # weights a class; more costs memory, less lets more features share a column (17 % of 50,000 here)
 HASHED_COLUMNS = 1 << 18
-WITHOUT_DEFAULT = {  # algorithms with a parameter that has no default in a stream
-    "cramma": "a rate",
-    "micra": "a rate",
-    "fixed-margin": "the margin to reach",
-}
 PARAMETERS = ("C", "algorithm", "fit_intercept", "intercept_scaling", "trail")  # of the estimator
 OTHER_OPTIONS = ("data", "output", "online", "classes", "hashing", "n_features", "as_json", "quiet")
 CTRL_C = "Ctrl-C"  # as the reason why a stream ended
@@ -71,9 +67,7 @@ def _check_options(data: Path, given: dict[str, Any]) -> None:
     """Raise DataError where an option, or the kind of file, does not go with a stream."""
     unused = [name for name in given if name not in PARAMETERS + OTHER_OPTIONS]
     if unused:
-        raise DataError(
-            f"{_dashed(unused[0])} is of no use in a stream; leave it out, or leave out --online."
-        )
+        raise DataError(f"{dashed(unused[0])} is of no use in a stream; leave it out, or leave out --online.")
     if not data.is_file():
         raise DataError(f"{data}: --online needs a file, not a pipe: write the rows to one first.")
     if names_columns(data) or data.suffix.lower() == ".npz":
@@ -84,20 +78,21 @@ def _check_options(data: Path, given: dict[str, Any]) -> None:
     for name, most in (("C", "or inf for the hard margin"), ("intercept_scaling", "finite")):
         value = given.get(name, 1.0)
         if not value > 0.0 or (value == float("inf") and name != "C"):
-            raise DataError(f"{_dashed(name)} must be a positive number, {most}; got {value:g}.")
+            raise DataError(f"{dashed(name)} must be a positive number, {most}; got {value:g}.")
     for name in ("n_features", "hashing"):
         if given.get(name) is not None and given[name] < 1:
-            raise DataError(f"{_dashed(name)} must be at least 1, got {given[name]}.")
+            raise DataError(f"{dashed(name)} must be at least 1, got {given[name]}.")
     if "n_features" in given and "hashing" in given:
         raise DataError("--hashing is for files whose width is not known; leave out --n-features or it.")
 
 
 def _check_algorithm(name: str, fit_intercept: bool) -> None:
     """Raise DataError where an algorithm cannot learn from a stream, in terms of the command line."""
-    able = [one for one, cls in ALGORITHMS.items() if streams(cls) and one not in WITHOUT_DEFAULT]
-    if name in WITHOUT_DEFAULT:
+    able = [one for one, cls in ALGORITHMS.items() if streams(cls) and one not in EXAMPLE_RATES]
+    if name in EXAMPLE_RATES:
+        needed = "the margin to reach" if name == "fixed-margin" else "a rate"
         raise DataError(
-            f"--algorithm {name} needs {WITHOUT_DEFAULT[name]}, for which there is no option here: name another one "
+            f"--algorithm {name} needs {needed}, for which there is no option here: name another one "
             f"({', '.join(able)}), or use OnlineMarginClassifier in Python."
         )
     if name not in ("auto", *ALGORITHMS):
@@ -111,10 +106,6 @@ def _check_algorithm(name: str, fit_intercept: bool) -> None:
         raise DataError(
             "--algorithm pumma learns an intercept: leave out --no-intercept, or name another one."
         )
-
-
-def _dashed(name: str) -> str:
-    return "--" + name.replace("_", "-")
 
 
 def _learn(model: Any, data: Path, given: dict[str, Any]) -> str | None:

@@ -238,6 +238,11 @@ def _signature(function: Callable[..., Any], options: list[inspect.Parameter]) -
     return inspect.Signature([_for_typer(one, shown.get(one.name, {})) for one in found])
 
 
+def dashed(name: str) -> str:
+    """Return the option of a parameter as it is typed."""
+    return f"--{name.replace('_', '-')}"
+
+
 def _for_typer(parameter: inspect.Parameter, shown: dict[str, Any]) -> inspect.Parameter:
     """Return a parameter of a command as an argument or an option with these keywords (`_documented`)."""
     name, kind = parameter.name, parameter.annotation
@@ -247,7 +252,7 @@ def _for_typer(parameter: inspect.Parameter, shown: dict[str, Any]) -> inspect.P
         made: Any = Argument(**shown)
     else:
         # typer would give a flag a second name, --no-name
-        flags = f"--{name.replace('_', '-')}" if parameter.default is False else ""
+        flags = dashed(name) if parameter.default is False else ""
         made = Option(*FLAGS.get(name, flags).split(), **shown, **SHOWN.get(name, {}))
     return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, made])
 

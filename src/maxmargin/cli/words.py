@@ -23,16 +23,10 @@ def fit_facts(model: Any, certificate: Any, names: list[str] | None = None) -> d
     """Return a model and its certificate as plain values; `names` are those of the features."""
     parts = list(certificate.certificates)
     labels = list(getattr(certificate, "classes", [None]))
-    bounds = [
-        {
-            "class": label,
-            "lower": part.lower,
-            "upper": part.upper,
-            "gap": part.gap,
-            "proved_by_rows": part.support.size,
-        }
-        for label, part in zip(labels, parts, strict=True)
-    ]
+    bounds = []
+    for label, part in zip(labels, parts, strict=True):
+        numbers = {name: getattr(part, name) for name in ("lower", "upper", "gap")}
+        bounds.append({"class": label} | numbers | {"proved_by_rows": part.support.size})
     verdicts = [{"class": label, **verdict_facts(verdict)} for label, verdict in verdicts_of(model).items()]
     unproved = nothing_proved(model, certificate)
     return {

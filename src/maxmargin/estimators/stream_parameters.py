@@ -23,7 +23,7 @@ NOT_FOR_STREAMS = {
     "ima": "it goes from margin to margin, each found in many passes",
     "pegasos": "it draws patterns at random from all of them, and its steps depend on how many there are",
 }
-EXAMPLE_RATES = {
+EXAMPLE_RATES = {  # of the algorithms with a parameter that has no default in a stream
     "cramma": "CRAMMA(eta=0.1)",
     "micra": "MICRA(eta=0.3)",
     "fixed-margin": "FixedDirectionalMargin(beta=0.01, eta=0.1)",
@@ -40,7 +40,7 @@ def stream_algorithm(algorithm: Any, problem: Problem) -> Algorithm:
     suitable = [name for name, cls in ALGORITHMS.items() if streams(cls)]
     if isinstance(algorithm, str) and algorithm == "auto":
         algorithm = LocalPerceptron.name
-    algorithm = named_algorithm(algorithm, ALGORITHMS, suitable, "ALMA()", Algorithm)
+    algorithm = named_algorithm(algorithm, ALGORITHMS, "ALMA()", Algorithm, suitable)
     if not streams(type(algorithm)):
         reason = NOT_FOR_STREAMS.get(algorithm.name, "it needs a pattern more than once")
         raise ValueError(
