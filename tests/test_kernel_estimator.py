@@ -291,7 +291,7 @@ class TestRows:
         model = KernelMaxMarginClassifier(tol=1e-2).fit(X[:500], y[:500])
         one = model.decision_function(X)
         np.testing.assert_array_equal(model.set_params(n_jobs=2).decision_function(X), one)
-        monkeypatch.setattr("maxmargin.estimators.kernel_machine.BLOCK", 1)
+        monkeypatch.setattr("maxmargin.estimators.prediction.BLOCK", 1)
         np.testing.assert_allclose(model.decision_function(X), one, atol=1e-9)
 
     def test_pairs_side_by_side(self):

@@ -208,7 +208,7 @@ def is_finite(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and abs(float(value)) < float("inf")
 
 
-def is_positive(value: Any) -> bool:
+def is_positive_finite(value: Any) -> bool:
     """Return whether a value is a positive, finite real number and not a boolean."""
     return is_finite(value) and value > 0.0
 

@@ -14,7 +14,7 @@ from ..certificates.certificate import Certificate, CertificateError
 from ..certificates.sample import Sample
 from ..certificates.training_data import training_data
 from ..problem.multiclass import AgainstEachOther, Parts, named_parts, parts_of
-from .validation import python_label, validate_rows
+from .validation import numbers_of, python_label, validate_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,13 +164,11 @@ def feature_names_of(model: Any, X: Any, names: Sequence[str] | None = None) -> 
         If there are not as many names as columns.
     """
     count = int(np.shape(X)[1])
-    if names is None:
-        names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        names = [f"feature {j}" for j in range(count)]
-    if len(names) != count:
-        raise ValueError(f"there must be a name for each of {count} features; got {len(names)}.")
-    return [str(name) for name in names]
+    numbers = [f"feature {j}" for j in range(count)]
+    found = getattr(model, "feature_names_in_", numbers) if names is None else names
+    if len(found) != count:
+        raise ValueError(f"there must be a name for each of {count} features; got {len(found)}.")
+    return [str(name) for name in found]
 
 
 def class_values(model: Any, X: Any) -> np.ndarray:
@@ -201,11 +199,7 @@ def scheme_of(model: Any) -> Parts:
 
 def class_codes(model: Any, y: Any) -> np.ndarray:
     """Return the number of each label's class, shape (n,); -1 for labels that the model does not know."""
-    y, classes = np.asarray(y), np.asarray(model.classes_)
-    known = np.isin(y, classes)
-    codes = np.full(y.shape, -1)
-    codes[known] = np.searchsorted(classes, y[known])
-    return codes
+    return numbers_of(np.asarray(y), np.asarray(model.classes_))
 
 
 def _sides(label: Any, classes: np.ndarray) -> tuple[str, str]:

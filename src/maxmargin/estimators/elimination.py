@@ -165,6 +165,13 @@ class Elimination:
                 parent.coef_ = classifier.coef_[:, columns]
             X, before, last, features = X[:, columns], found, f, kept
 
+    def ranking(self, path: list[Stage], kept: Stage) -> np.ndarray:
+        """Return 1 for features that are kept, 2 for those deleted last, and so on."""
+        sizes = np.unique([stage.n_features for stage in path if stage.n_features >= kept.n_features])
+        ranks = np.empty(self.order.size, dtype=int)
+        ranks[self.order] = 1 + np.searchsorted(sizes, np.arange(self.order.size), side="right")
+        return ranks
+
     def _train(self, X: Any, f: int, parent: Any, before: Bounds | None) -> Any:
         """Train on these f columns; a classifier of our own begins with what is left of its parent's weights."""
         if self.own:
@@ -273,14 +280,6 @@ def _step_name(f: int, before: Bounds | None) -> str:
     lower, upper = before.total()
     target = "margin " if before.problem.hard else ""
     return f"{f} features (before: {target}{lower:.4g}..{upper:.4g})"
-
-
-def stage_ranks(path: list[Stage], kept: Stage, order: np.ndarray) -> np.ndarray:
-    """Return 1 for features that are kept, 2 for those deleted last, and so on."""
-    sizes = np.unique([stage.n_features for stage in path if stage.n_features >= kept.n_features])
-    ranks = np.empty(order.size, dtype=int)
-    ranks[order] = 1 + np.searchsorted(sizes, np.arange(order.size), side="right")
-    return ranks
 
 
 def cross_validate(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from ..certificates.training_data import training_data
 from ..certificates.verdicts import Inseparable, Verdict
 from ..certificates.verification import verdicts_of
 from ..data.duplicates import merge
-from ..kernels.gram import gram_product
 from ..numerics.sums import Plain
 from ..problem.multiclass import Parts, named_parts
 from .decisions import class_codes, scheme_of
@@ -222,12 +221,11 @@ def _part_lines(part: PartReport) -> Iterator[str]:
         yield "  nothing is certain of the optimum: there is none"
         return
     yield str(part.certificate)
-    line = f"  {int(part.carries.sum())} of {int(part.takes_part.sum())} rows have a dual weight (support vectors)"
-    yield (
-        f"{line}, {int(part.full.sum())} of them at its cap (within {part.open:.2g} of it)"
-        if part.capped
-        else line
+    counts = f"{int(part.carries.sum())} of {int(part.takes_part.sum())}"
+    full = (
+        f", {int(part.full.sum())} of them at its cap (within {part.open:.2g} of it)" if part.capped else ""
     )
+    yield f"  {counts} rows have a dual weight (support vectors){full}"
     if part.optimum is None:
         theorem = modulus(part.certificate.problem) > 0.0
         reason = "the certified bounds are too wide" if theorem else "no theorem does, for this norm"
@@ -266,20 +264,17 @@ def explained(
         signs, takes_part = scheme.signs(k, codes)
         samples.append(whole.with_labels(signs, np.where(takes_part, weights, 0.0)))
     functions_of = _kernel_functions if hasattr(model, "dual_coef_") else _linear_functions
-    functions = functions_of(model, samples, certificates)
-    parts = tuple(_part(name, verdicts.get(name), f) for name, f in zip(names, functions, strict=True))
+    problems = zip(certificates, samples, functions_of(model, samples, certificates), strict=True)
+    parts = tuple(_part(name, verdicts.get(name), *one) for name, one in zip(names, problems, strict=True))
     right, wrong = _combined_labels(parts, scheme, codes)
     return SupportReport(parts, labels, _contradictory(X, labels, weights), right, wrong)
 
 
-@dataclass(frozen=True, eq=False)
-class _DecisionFunction:
+class _DecisionFunction(NamedTuple):
     """The decision function f of one binary problem on its data, in a form that linear and kernel models share.
 
     Attributes
     ----------
-    certificate : Certificate
-    sample : Sample
     scores : ndarray of shape (n,)
         f(x_i) - b.
     b : float
@@ -289,8 +284,6 @@ class _DecisionFunction:
         Bounds on the margins at the optimum; None where no theorem gives any.
     """
 
-    certificate: Certificate
-    sample: Sample
     scores: np.ndarray
     b: float
     products: InnerProducts | None
@@ -312,8 +305,7 @@ def _linear_functions(
         w, b = np.asarray(model.coef_[k], float), float(model.intercept_[k])
         terms = certificate.support.size + sample.width + 2
         rows = InnerProducts(products, sample.norms**2 + rho2, 0.0, terms) if problem.p == 2 else None
-        optimum = certain_margins(sample, w, b, certificate)
-        yield _DecisionFunction(certificate, sample, Plain.scores(X, w), b, rows, optimum)
+        yield _DecisionFunction(Plain.scores(X, w), b, rows, certain_margins(sample, w, b, certificate))
 
 
 def _kernel_functions(
@@ -325,7 +317,7 @@ def _kernel_functions(
     c = np.zeros((len(certificates), n))
     dual_coef, counts = np.asarray(model.dual_coef_, float), np.asarray(model.n_support_)
     c[:, np.asarray(model.support_)] = scheme_of(model).unpacked(dual_coef, counts)
-    scores = gram_product(kernel.kernel, kernel.X, c)
+    scores = kernel.scores(c)
 
     def products(c: np.ndarray) -> np.ndarray:
         return kernel.scores(c) + rho * rho * c.sum(axis=1, keepdims=True)
@@ -334,7 +326,7 @@ def _kernel_functions(
     for k, (sample, certificate) in enumerate(zip(samples, certificates, strict=True)):
         b = float(np.ravel(model.intercept_)[k])
         optimum = _kernel_margins(kernel, sample, certificate, c[k], scores[k], b)
-        yield _DecisionFunction(certificate, sample, scores[k], b, rows, optimum)
+        yield _DecisionFunction(scores[k], b, rows, optimum)
 
 
 def _kernel_margins(
@@ -366,10 +358,12 @@ def _kernel_margins(
     return margins_within(problem, z, away, sample.y, sample.weights)
 
 
-def _part(name: Any, verdict: Verdict | None, f: _DecisionFunction) -> PartReport:
+def _part(
+    name: Any, verdict: Verdict | None, certificate: Certificate, sample: Sample, function: _DecisionFunction
+) -> PartReport:
     """Report on one binary problem."""
-    certificate, scores, b, products = f.certificate, f.scores, f.b, f.products
-    problem, y, weights = certificate.problem, f.sample.y, f.sample.weights
+    scores, b, products, optimum = function
+    problem, y, weights = certificate.problem, sample.y, sample.weights
     here, dual = weights > 0.0, certificate.alpha
     margin = np.where(here, y * (scores + b), np.nan)
     alpha, upper = dual, certificate.upper
@@ -390,7 +384,7 @@ def _part(name: Any, verdict: Verdict | None, f: _DecisionFunction) -> PartRepor
         margins = np.where(here, margin + rounding, 2.0)  # above one, so that other rows have no loss
         without = left_out(problem, y, weights, alpha, margins, upper, products)
     cap = np.where(here, problem.caps(weights), 0.0)
-    return PartReport(name, certificate, here, dual, cap, margin, f.optimum, without, xi_alpha, verdict)
+    return PartReport(name, certificate, here, dual, cap, margin, optimum, without, xi_alpha, verdict)
 
 
 def _combined_labels(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -91,6 +92,7 @@ class ImportedLinearClassifier(LinearDecision, Imported):
         return self.labels_[(second > 0).astype(np.intp)]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ImportedKernelClassifier(KernelDecision, Imported):
     """A kernel model read from a file, as `from_libsvm` returns it: each class against each other.
 
@@ -121,12 +123,9 @@ class ImportedKernelClassifier(KernelDecision, Imported):
         See `Imported`.
     """
 
-    def __init__(
-        self, *, decision_function_shape: str = "ovr", break_ties: bool = False, n_jobs: int | None = None
-    ) -> None:
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.n_jobs = n_jobs
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    n_jobs: int | None = None
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the signed distance to the surface in the space of the kernel, times |w|.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,10 +36,7 @@ CHECKS: validation.Checks = validation.COMMON | {
         "got {!r}",
     ),
     "break_ties": (lambda ties: isinstance(ties, validation.BOOLEAN), "True or False; got {!r}"),
-    "cache_size": (
-        lambda size: validation.is_real(size) and size > 0,
-        "a positive number of megabytes; got {!r}",
-    ),
+    "cache_size": (validation.is_positive, "a positive number of megabytes; got {!r}"),
     "multi_class": (lambda scheme: scheme in SCHEMES, '"ovr" or "ovo"; got {!r}'),
     "decision_function_shape": (lambda scheme: scheme in SCHEMES, '"ovr" or "ovo"; got {!r}'),
     "max_iter": (
@@ -244,17 +242,11 @@ default="rbf"
             )
         X = canonical(X)
         gamma = width(self.gamma, X, targets.sample_weights)
-        tasks = KernelTasks(
-            self, problem, algorithm, kernel_named(self.kernel, X, gamma, self.degree, self.coef0), X, targets
-        )
-        check_kernel(tasks.kernel, tasks.rows.X, self.cache_size * MEGABYTE)
-        reporter = Reporter(
-            self,
-            (X, y, sample_weight),
-            tasks.names,
-            tasks.sequential,
-            lambda points: self._fitted(tasks, points),
-        )
+        kernel = kernel_named(self.kernel, X, gamma, self.degree, self.coef0)
+        tasks = KernelTasks(self, problem, algorithm, kernel, X, targets)
+        check_kernel(kernel, tasks.rows.X, self.cache_size * MEGABYTE)
+        attributes = partial(self._fitted, tasks)
+        reporter = Reporter(self, (X, y, sample_weight), tasks.names, tasks.sequential, attributes)
         with Deadline(self.max_time) as deadline:
             found = tasks.solve(reporter, deadline)
         self.class_weight_, self.gamma_, self.shape_fit_ = targets.class_weights, gamma, X.shape
@@ -268,12 +260,9 @@ default="rbf"
     def _problem(self) -> Problem:
         """Check the parameters, and return the problem that they state."""
         validation.check_parameters(self, CHECKS)
-        problem = Problem(
-            loss=self.loss,
-            C=float(self.C),
-            intercept=self.intercept if self.fit_intercept else "none",
-            intercept_scaling=float(self.intercept_scaling),
-        )
+        intercept = self.intercept if self.fit_intercept else "none"
+        scaling = float(self.intercept_scaling)
+        problem = Problem(self.loss, float(self.C), intercept=intercept, intercept_scaling=scaling)
         check_constant(problem)
         return problem
 
@@ -299,11 +288,12 @@ default="rbf"
         self.intercept_ = np.array(intercepts)
         self.make_machine(kernel)
 
-    def _fitted(self, tasks: KernelTasks, points: list[tuple[KernelPoint, np.ndarray]]) -> dict[str, Any]:
-        """Return the attributes with which a classifier predicts, from one point per task and its distinct rows."""
-        on_all_rows = [tasks.rows.on_all_rows(point.coefficients, places) for point, places in points]
+    def _fitted(self, tasks: KernelTasks, points: list[KernelPoint]) -> dict[str, Any]:
+        """Return the attributes with which a classifier predicts, from one point per task on its distinct rows."""
+        pairs = zip(points, tasks.places, strict=True)
+        on_all_rows = [tasks.rows.on_all_rows(point.coefficients, places) for point, places in pairs]
         model = copy(self)
-        intercepts = [point.intercept for point, _ in points]
+        intercepts = [point.intercept for point in points]
         model._store_machine(tasks, [support_of(coefficients) for coefficients in on_all_rows], intercepts)
         return vars(model)
 
@@ -318,17 +308,11 @@ def kernel_algorithm(algorithm: Any, problem: Problem) -> Algorithm | Decomposit
     """
     if isinstance(algorithm, str) and algorithm == "auto":
         return Decomposition()
-    algorithm = validation.named_algorithm(
-        algorithm, KERNEL_ALGORITHMS, KERNEL_ALGORITHMS, "PUMMA()", Algorithm | Decomposition
-    )
+    kinds = Algorithm | Decomposition
+    algorithm = validation.named_algorithm(algorithm, KERNEL_ALGORITHMS, "PUMMA()", kinds)
     if isinstance(algorithm, Algorithm) and algorithm.refuses_kernels() is not None:
         raise ValueError(
             f"algorithm {algorithm.name!r} does not work with kernels: use {algorithm.refuses_kernels()}."
         )
-    instead = algorithm.refuses(problem)
-    if instead is not None:
-        raise ValueError(
-            f"algorithm {algorithm.name!r} does not solve loss={problem.loss!r} with C={problem.C:g}: use {instead}, "
-            'or algorithm="auto".'
-        )
+    validation.check_solves(algorithm, problem, KERNEL_ALGORITHMS)
     return algorithm

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +17,11 @@ from ..certificates.gram import KernelSample
 from ..certificates.sample import Sample
 from ..certificates.separators import KernelSeparator, LinearSeparator
 from ..certificates.verdicts import Inseparable, Verdict
+from ..data.duplicates import merge, unmerged
 from ..fit.deadline import Deadline
 from ..fit.gram_driver import KernelSolution, solve_kernel
 from ..fit.report import KernelJob, Report, Stopping
-from ..kernels.functions import Kernel, Linear
+from ..kernels.functions import Kernel, Linear, Precomputed
 from ..numerics.sparse_columns import may_be_dense, without_empty_columns
 from ..numerics.threads import jobs
 from ..problem.multiclass import named_parts, parts_of
@@ -29,7 +30,6 @@ from ..problem.status import Status
 from ..separability.kernel import KernelSearch, kernel_trivial_certificate
 from ..separability.linear import LinearSearch, on_all_columns
 from ..separability.search import without_zeros
-from .kernel_machine import DistinctKernelRows
 from .progress import Reporter, solve_tasks
 from .validation import Targets, draw_seeds
 
@@ -86,6 +86,8 @@ class KernelTasks:
         How the classes are divided into tasks.
     names : list
         The class, or the pair of classes, of each task; None for two classes.
+    places : list of ndarray of int
+        The distinct rows that take part in each task.
     sequential : bool
         Whether one task ends before the next begins.
     """
@@ -105,38 +107,39 @@ class KernelTasks:
         in_order = not self.algorithm.shuffle
         self.rows = DistinctKernelRows(self.kernel, self.X, targets.codes, targets.weights, in_order)
         tasks = range(len(self.names))
+        self.places = [np.flatnonzero(self.scheme.signs(k, self.rows.codes)[1]) for k in tasks]
         self.groups = [list(tasks)] if self.scheme.name == "ovr" else [[k] for k in tasks]
         self.workers = jobs(model.n_jobs, len(self.groups))
         self.sequential = self.scheme.name == "ovo" and self.workers == 1
         self._seeds = draw_seeds(model.random_state, len(self.names))
-        self._separability: dict[int, KernelSeparability] = {}
+        self._separability: list[KernelSeparability] = []
 
     def solve(self, reporter: Reporter, deadline: Deadline) -> list[KernelTaskSolution]:
         """Solve all tasks, groups in threads of their own, and certify the solutions on all rows of the data."""
         sample = KernelSample(self.kernel, self.rows.X, self.rows.rounding)
-        groups = solve_tasks(
-            lambda g, part: self._solve_group(self.groups[g], sample, reporter, deadline, part),
-            len(self.groups),
-            self.workers,
-            deadline,
-        )
+        if self.problem.hard:  # verdicts on separability have the time of the whole fit
+            all_rows = KernelSample(self.kernel, self.X)
+            for k in range(len(self.names)):
+                task = KernelProblem(self.problem, all_rows, *self._labels(k))
+                sides = self.scheme.sides(k, self.targets.classes)
+                self._separability.append(KernelSeparability(task, sides, deadline))
+        solve_group = partial(self._solve_group, sample, reporter)
+        groups = solve_tasks(solve_group, len(self.groups), self.workers, deadline)
         data = Sample(self.X, np.zeros(self.targets.y.size), self.targets.weights)
         # one task after the other: the dual variables of all pairs of classes would take much memory
         found = [one for group in groups for one in group]
-        return [self._certified(k, *one, data, deadline) for k, one in enumerate(found)]
+        return [self._certified(k, one, data) for k, one in enumerate(found)]
 
-    def _certified(
-        self, k: int, solution: KernelSolution, places: np.ndarray, data: Sample, deadline: Deadline
-    ) -> KernelTaskSolution:
-        """Certify the solution of task k, which is about these distinct rows, on all rows of the data.
+    def _certified(self, k: int, solution: KernelSolution, data: Sample) -> KernelTaskSolution:
+        """Certify the solution of task k, which is about its distinct rows, on all rows of the data.
 
         A hard margin is combined with the verdict on its separability where there is no separator yet, or the verdict
         was sought during the fit.
         """
-        solution, verdict = self.rows.spread(solution, places), None
+        solution, verdict = self.rows.spread(solution, self.places[k]), None
         undecided = solution.status is Status.UNDECIDED and not solution.bounds.lower > 0.0
-        if self.problem.hard and (undecided or self._separable(k, deadline).is_known):
-            solution, verdict = self._separable(k, deadline).combine(solution, self.model.tol)
+        if self.problem.hard and (undecided or self._separability[k].is_known):
+            solution, verdict = self._separability[k].combine(solution, self.model.tol)
         signs, weights = self._labels(k)
         # the division among equal rows rounds
         alpha = np.minimum(solution.point.alpha, self.problem.caps(weights))
@@ -153,60 +156,89 @@ class KernelTasks:
         return signs, np.where(takes_part, self.targets.weights, 0.0)
 
     def _solve_group(
-        self, group: list[int], sample: KernelSample, reporter: Reporter, whole: Deadline, deadline: Deadline
-    ) -> list[tuple[KernelSolution, np.ndarray]]:
-        """Solve the tasks of a group by `deadline`; verdicts on separability have the time of the whole fit.
-
-        Returns
-        -------
-        list of (KernelSolution, ndarray of int)
-            Each solution, and the distinct rows that it is about.
-        """
-        rows, problem, model = self.rows, self.problem, self.model
-        labels = [self.scheme.signs(k, rows.codes) for k in group]
-        places = np.flatnonzero(labels[0][1])
+        self, sample: KernelSample, reporter: Reporter, g: int, deadline: Deadline
+    ) -> list[KernelSolution]:
+        """Solve the tasks of group g on their distinct rows by `deadline`."""
+        group, rows, problem, model = self.groups[g], self.rows, self.problem, self.model
+        places = self.places[group[0]]
         if not places.size:  # both classes of a pair have weight 0
-            return [(KernelSolution.nothing(), places)]
+            return [KernelSolution.nothing()]
         reason = "asked for" if model.algorithm != "auto" else "kernels: working sets of the rows that matter"
         by_task = {
             k: KernelJob(
                 problem,
-                signs[places],
+                self.scheme.signs(k, rows.codes)[0][places],
                 rows.weights[places],
                 self.algorithm,
                 reason,
                 int(self._seeds[k]),
                 self.names[k],
                 exact=model._exact,
-                inseparable=lambda k=k: isinstance(self._separable(k, whole).verdict, Inseparable),
+                inseparable=lambda k=k: isinstance(self._separability[k].verdict, Inseparable),
             )
-            for k, (signs, _) in zip(group, labels, strict=True)
-            if not (problem.hard and self._separable(k, whole).contradiction())
+            for k in group
+            if not (problem.hard and self._separability[k].contradiction())
         }
         found = {k: KernelSolution.open(places.size) for k in group if k not in by_task}
         if by_task:
-            stopping = Stopping(
-                model.tol,
-                np.iinfo(np.int64).max if model.max_iter == -1 else model.max_iter,
-                deadline,
-                lambda report, best, part: reporter.report(report, lambda: (best(), places), part),
-            )
+            most = np.iinfo(np.int64).max if model.max_iter == -1 else model.max_iter
+            stopping = Stopping(model.tol, most, deadline, reporter.report)
             solved = solve_kernel(sample.part(places), list(by_task.values()), stopping, model.cache_size)
             found.update(zip(by_task, solved, strict=True))
-        return [(found[k], places) for k in group]
+        return [found[k] for k in group]
 
-    @cached_property
-    def _all_rows(self) -> KernelSample:
-        return KernelSample(self.kernel, self.X)
 
-    def _separable(self, k: int, deadline: Deadline) -> KernelSeparability:
-        """Return the separability of task k, one object however often it is asked for."""
-        if k not in self._separability:
-            signs, weights = self._labels(k)
-            sides = self.scheme.sides(k, self.targets.classes)
-            task = KernelProblem(self.problem, self._all_rows, signs, weights)
-            self._separability[k] = KernelSeparability(task, sides, deadline)
-        return self._separability[k]
+class DistinctKernelRows:
+    """Rows of positive weight, where equal rows of a class are merged.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : ndarray or CSR matrix of shape (n, d)
+    codes : ndarray of int of shape (n,)
+        Number of the class of each row.
+    weights : ndarray of shape (n,)
+    in_order : bool
+        Whether the distinct rows keep the order in which they first appear.
+
+    Attributes
+    ----------
+    X, codes, weights
+        Distinct rows, the number of their class, and their total weight.
+    rounding : float
+        Bound on the relative error of dual variables that equal rows share.
+    """
+
+    def __init__(
+        self, kernel: Kernel, X: Any, codes: np.ndarray, weights: np.ndarray, in_order: bool
+    ) -> None:
+        self._n = codes.size
+        self._positive = np.flatnonzero(weights > 0.0)
+        labels, weights = codes[self._positive].astype(float), weights[self._positive]
+        if isinstance(kernel, Precomputed):
+            self._merged = unmerged(labels, weights)
+        else:
+            positive = X if self._positive.size == self._n else X[self._positive]
+            self._merged = merge(positive, labels, weights, in_order)
+        powers_of_two = bool((np.frexp(self._merged.shares)[0] == 0.5).all())  # shares are then exact
+        copies = float(np.bincount(self._merged.groups).max(initial=0))
+        self.rounding = 0.0 if powers_of_two else (copies + 4.0) * float(np.finfo(float).eps)
+        places = self._positive[self._merged.places]
+        self.X = X if np.array_equal(places, np.arange(self._n)) else kernel.part(X, places)
+        self.codes, self.weights = self._merged.y.astype(np.intp), self._merged.weights
+
+    def spread(self, solution: KernelSolution, places: np.ndarray) -> KernelSolution:
+        """Return a solution on these distinct rows as one on all rows."""
+        alpha, coefficients, b = solution.point
+        point = KernelPoint(self.on_all_rows(alpha, places), self.on_all_rows(coefficients, places), b)
+        return replace(solution, point=point)
+
+    def on_all_rows(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Divide values of these distinct rows among the rows that they were merged from, by their weights."""
+        distinct, out = np.zeros(self.codes.size), np.zeros(self._n)
+        distinct[places] = values
+        out[self._positive] = distinct[self._merged.groups] * self._merged.shares
+        return out
 
 
 def support_of(coefficients: np.ndarray) -> Support:
@@ -276,13 +308,9 @@ class KernelSeparability:
             undecided = found.status in (Status.UNDECIDED, Status.NOT_FINITE)
             status = Status.STALLED if undecided else found.status
             # with the dual variables, its own or those of the fit, that prove more
-            better = min(
-                (
-                    self._certified(separator._replace(alpha=alpha), found, status)
-                    for alpha in (found.point.alpha, separator.alpha)
-                ),
-                key=lambda one: one.bounds.upper,
-            )
+            points = (separator._replace(alpha=alpha) for alpha in (found.point.alpha, separator.alpha))
+            proved = [self._certified(point, found, status) for point in points]
+            better = min(proved, key=lambda one: one.bounds.upper)
             if better.bounds.lower > max(found.bounds.lower, 0.0):
                 certified = self.task.problem.gap(better.bounds.lower, better.bounds.upper) <= tol
                 return replace(better, status=Status.CERTIFIED if certified else status), None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from ..algorithms import ALGORITHMS, Algorithm
-from ..certificates.certificate import INTERCEPT
+from ..algorithms.base import is_whole
 from ..certificates.sample import Sample
 from ..certificates.verdicts import Verdict
 from ..data.rows import Patterns
@@ -41,10 +41,7 @@ CHECKS: validation.Checks = validation.COMMON | {
         lambda power: validation.is_real(power) and power in (1, 2),
         "2 (half the squared norm) or 1 (the norm itself); got {!r}",
     ),
-    "max_iter": (
-        lambda rounds: validation.is_whole(rounds, 1),
-        "a whole number of rounds, at least 1; got {!r}",
-    ),
+    "max_iter": (lambda rounds: is_whole(rounds, 1), "a whole number of rounds, at least 1; got {!r}"),
     "warm_start": (lambda warm: isinstance(warm, validation.BOOLEAN), "True or False; got {!r}"),
 }
 
@@ -213,9 +210,8 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
         tasks = LinearTasks(self, problem, rows, columns, targets)
         reporter = Reporter(self, (given, y, sample_weight), tasks.names, tasks.workers == 1, tasks.fitted)
         with Deadline(self.max_time) as deadline:
-            solutions = solve_tasks(
-                lambda k, part: tasks.solve(k, reporter, part), len(tasks.names), tasks.workers, deadline
-            )
+            solve_task = partial(tasks.solve, reporter)
+            solutions = solve_tasks(solve_task, len(tasks.names), tasks.workers, deadline)
         vars(self).update(tasks.fitted([(solution.w, solution.b) for solution in solutions]))
         self.class_weight_ = targets.class_weights
         self._store(tasks.names, solutions)
@@ -225,14 +221,10 @@ class MaxMarginClassifier(LinearDecision, Robust, CertifiedClassifier):
     def _problem(self) -> Problem:
         """Check the parameters, and return the problem that they state."""
         validation.check_parameters(self, CHECKS)
-        return Problem(
-            loss=self.loss,
-            C=float(self.C),
-            p=LARGE_P if self.p == "log" else float(self.p),
-            intercept=self.intercept if self.fit_intercept else "none",
-            intercept_scaling=float(self.intercept_scaling),
-            power=int(self.norm_power),
-        )
+        p = LARGE_P if self.p == "log" else float(self.p)
+        intercept = self.intercept if self.fit_intercept else "none"
+        scaling, power = float(self.intercept_scaling), int(self.norm_power)
+        return Problem(self.loss, float(self.C), p, intercept, intercept_scaling=scaling, power=power)
 
 
 class LinearTasks:
@@ -264,29 +256,25 @@ class LinearTasks:
         self.model, self.problem, self.columns, self.targets = model, problem, columns, targets
         self.algorithm = linear_algorithm(model.algorithm, problem)
         self.names = [None] if targets.classes.size == 2 else list(targets.classes)
-        self.patterns, self.selected, norms, self._kept = Patterns(X), None, None, slice(None)
         n, selected = targets.y.size, targets.selected
-        if selected is None:
-            norms = np.sqrt(self.patterns.square)
-        else:
+        self.patterns, self.selected, self._kept = Patterns(X), None, slice(None)
+        norms = np.sqrt(self.patterns.square)
+        self.sample = Sample(X, np.zeros(n), targets.weights, norms, columns=columns)
+        if selected is not None:
             self.patterns, self._kept = self.patterns.some(selected), selected
             self.selected = SelectedRows(selected, n)
-        self.sample = Sample(X, np.zeros(n), targets.weights, norms, columns=columns)
-        workers = jobs(model.n_jobs, len(self.names))  # refuses an n_jobs of 0, whatever the size
         entries = self.patterns.entries * len(self.names)
         quick = self.algorithm is None and problem.euclidean and entries < MIN_THREADED_ENTRIES
-        self.workers = 1 if quick and is_small(problem, self.patterns) else workers
+        quick = quick and is_small(problem, self.patterns)
+        self.workers = 1 if quick else jobs(model.n_jobs, len(self.names))
         self._start = self._last_solution() if model.warm_start else (None, None)
         self._seeds = validation.draw_seeds(model.random_state, targets.classes.size)
 
     def fitted(self, points: Sequence[tuple[np.ndarray, float]]) -> dict[str, Any]:
         """Return the attributes with which a classifier predicts, from one (w, b) per task."""
         coef = self.columns.restore(np.array([w for w, _ in points]))
-        return {
-            "classes_": self.targets.classes,
-            "coef_": coef,
-            "intercept_": np.array([b for _, b in points]),
-        }
+        intercept = np.array([b for _, b in points])
+        return {"classes_": self.targets.classes, "coef_": coef, "intercept_": intercept}
 
     def _last_solution(self) -> tuple[list[np.ndarray] | None, list[tuple[np.ndarray, float]] | None]:
         """Return the dual variables and the (w, b) of the last fit, where a warm start may use them; else None."""
@@ -300,7 +288,7 @@ class LinearTasks:
         coef = self.columns.restrict(model.coef_)
         return duals, [(w, float(b)) for w, b in zip(coef, model.intercept_, strict=True)]
 
-    def solve(self, k: int, reporter: Reporter, deadline: Deadline) -> Solution:
+    def solve(self, reporter: Reporter, k: int, deadline: Deadline) -> Solution:
         """Solve task k, beginning with the dual variables and the (w, b) of the last fit if there are any."""
         duals, points = self._start
         targets, kept, several = self.targets, self._kept, len(self.names) > 1
@@ -347,21 +335,14 @@ def linear_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorith
     """
     if isinstance(algorithm, str) and algorithm == "auto":
         return None
-    algorithm = validation.named_algorithm(algorithm, ALGORITHMS, ALGORITHMS, "MPU()", Algorithm)
+    algorithm = validation.named_algorithm(algorithm, ALGORITHMS, "MPU()", Algorithm)
     if algorithm.schedule not in algorithm.schedules:
         raise ValueError(
             f"{algorithm.name} has the schedules {', '.join(map(repr, algorithm.schedules))}; "
             f"got {algorithm.schedule!r}."
         )
-    instead = None if problem is None else algorithm.refuses(problem)
-    if problem is not None and instead is not None:
-        power = "" if problem.power == 2 else ", the norm to the first power"
-        described = f"loss={problem.loss!r} with C={problem.C:g}, p={problem.p:g}{power}"
-        solvers = [name for name, cls in ALGORITHMS.items() if cls().refuses(problem) is None]
-        raise ValueError(
-            f"algorithm {algorithm.name!r} does not solve {described} and {INTERCEPT[problem.intercept]}: use "
-            f"{instead}, or another algorithm ({', '.join(solvers) or 'none solves it'})."
-        )
+    if problem is not None:
+        validation.check_solves(algorithm, problem, ALGORITHMS)
     return algorithm
 
 

@@ -32,12 +32,9 @@ CHECKS: validation.Checks = validation.COST | {
     "trail": (lambda trail: trail in TRAILS, '"average", "vote" or "last"; got {!r}'),
     "n_voters": (lambda count: validation.is_whole(count, 2), "a whole number of at least 2; got {!r}"),
     "max_iter": (lambda passes: validation.is_whole(passes, 1), "a whole number of at least 1; got {!r}"),
-    "intercept_scaling": (
-        lambda scaling: validation.is_real(scaling) and 0 < scaling < np.inf,
-        "a positive, finite number; got {!r}",
-    ),
+    "intercept_scaling": (validation.is_positive_finite, "a positive, finite number; got {!r}"),
     "radius": (
-        lambda radius: radius is None or (validation.is_real(radius) and 0 < radius < np.inf),
+        validation.optional(validation.is_positive_finite),
         "a positive, finite number, or None; got {!r}",
     ),
     "hasher": (
@@ -78,7 +75,8 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         pattern with a slack of its own.
     trail : {"average", "vote", "last"}, default="average"
         Which weights predict: the mean of those after every presentation; a vote of those that lasted longest, each
-        with as many votes as the presentations it lasted; or the last one.
+        with as many votes as the presentations it lasted, of which `decision_function` returns the majority, from -1
+        to 1; or the last one.
     n_voters : int, default=20
         With ``trail="vote"``: the most weights that vote, the present one among them. When there are more, the one
         that lasted shortest is dropped.
@@ -368,23 +366,11 @@ class OnlineMarginClassifier(LinearDecision, Robust, CallbackSupportMixin, Class
         """Presentations so far."""
         return self._fitted_streams()[0].seen
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return w.x + b of the mean or last weight; of voters the majority, from -1 to 1.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or rows for the hasher
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
-        return super().decision_function(X)
-
     def _rows_to_predict(self, X: Any) -> Any:
         return super()._rows_to_predict(X) if self.hasher is None else hash_rows(self._feature_hasher(), X)
 
     def _scores(self, X: Any) -> np.ndarray:
+        """Return w.x + b of the mean or last weight; of voters the majority, from -1 to 1."""
         if self._streams[0].trail != "vote":
             return super()._scores(X)
         majorities = []

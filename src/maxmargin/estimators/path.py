@@ -26,7 +26,6 @@ SCREENED_SHARE = 0.75
 UNCERTIFIED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITER, Status.NOT_FINITE)
 
 
-@dataclass(frozen=True, eq=False)
 class MarginPath:
     """Classifiers along a grid of C and p, each certified; `path[k]` is the k-th.
 
@@ -37,12 +36,29 @@ class MarginPath:
         What each point took.
     rows_left_out, features_left_out : ndarray of int64 of shape (n_points,)
         Rows and features that safe screening took out of the fit, by proof.
+    Cs, ps : ndarray of shape (n_points,)
+    coefs_ : ndarray of shape (n_points, n_features) or (n_points, n_classes, n_features)
+        Weights; without the axis of classes for two classes.
+    intercepts_ : ndarray of shape (n_points,) or (n_points, n_classes)
+    lower_, upper_ : ndarray of shape (n_points,)
+        Bounds on the best objective, summed over the classes; of hard margins, the smallest margin's.
+    gaps_ : ndarray of shape (n_points,)
+        Certified relative gaps.
+    statuses_ : tuple of Status
+        How each fit ended.
     """
 
-    models: tuple[MaxMarginClassifier, ...]
-    seconds: np.ndarray
-    rows_left_out: np.ndarray
-    features_left_out: np.ndarray
+    def __init__(self, points: Sequence[tuple[MaxMarginClassifier, float, int, int]]) -> None:
+        models, *columns = zip(*points, strict=True)  # the model, the seconds, rows and features left out
+        self.models: tuple[MaxMarginClassifier, ...] = models
+        self.seconds, self.rows_left_out, self.features_left_out = map(np.array, columns)
+        self.Cs = np.array([float(model.C) for model in models])
+        self.ps = np.array([model.certificate_.certificates[0].problem.p for model in models])
+        self.coefs_ = _of_classes([model.coef_ for model in models])
+        self.intercepts_ = _of_classes([model.intercept_ for model in models])
+        self.lower_, self.upper_ = self._bounds("lower"), self._bounds("upper")
+        self.gaps_ = np.array([model.certificate_.gap for model in models])
+        self.statuses_ = tuple(model.status_ for model in models)
 
     def __len__(self) -> int:
         return len(self.models)
@@ -52,46 +68,6 @@ class MarginPath:
 
     def __iter__(self) -> Iterator[MaxMarginClassifier]:
         return iter(self.models)
-
-    @property
-    def Cs(self) -> np.ndarray:
-        """C of each point, of shape (n_points,)."""
-        return np.array([float(model.C) for model in self.models])
-
-    @property
-    def ps(self) -> np.ndarray:
-        """p of each point, of shape (n_points,)."""
-        return np.array([model.certificate_.certificates[0].problem.p for model in self.models])
-
-    @property
-    def coefs_(self) -> np.ndarray:
-        """Weights: (n_points, n_features) for two classes, else (n_points, n_classes, n_features)."""
-        return _of_classes([model.coef_ for model in self.models])
-
-    @property
-    def intercepts_(self) -> np.ndarray:
-        """Intercepts: (n_points,) for two classes, else (n_points, n_classes)."""
-        return _of_classes([model.intercept_ for model in self.models])
-
-    @property
-    def lower_(self) -> np.ndarray:
-        """Lower bounds on the best objective, summed over the classes; of hard margins, the smallest margin's."""
-        return self._bounds("lower")
-
-    @property
-    def upper_(self) -> np.ndarray:
-        """Upper bounds on the best objective, summed over the classes; of hard margins, the smallest margin's."""
-        return self._bounds("upper")
-
-    @property
-    def gaps_(self) -> np.ndarray:
-        """Certified relative gaps, of shape (n_points,)."""
-        return np.array([model.certificate_.gap for model in self.models])
-
-    @property
-    def statuses_(self) -> tuple[Status, ...]:
-        """How each fit ended."""
-        return tuple(model.status_ for model in self.models)
 
     def _bounds(self, side: str) -> np.ndarray:
         """Return the bound of each point: of several classes the least margin, or the sum of objectives."""
@@ -196,8 +172,7 @@ def margin_path(
         found[i, k] = last, perf_counter() - begun, rows, features
         if last.status_ is Status.INTERRUPTED:
             break
-    models, *columns = zip(*(found[key] for key in sorted(found)), strict=True)
-    return MarginPath(models, *map(np.array, columns))
+    return MarginPath([found[key] for key in sorted(found)])
 
 
 @dataclass(frozen=True, eq=False)

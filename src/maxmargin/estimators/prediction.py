@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,12 @@ from ..numerics.threads import jobs, one_thread
 from ..problem.multiclass import Parts, parts_of
 from ..problem.problem import dual_exponent
 from ..problem.status import Status, worst
-from .kernel_machine import KernelMachine, SupportVectors
 from .progress import CallbackSupportMixin
 from .validation import python_label, validate_rows
 
+# Rows that are scored at once: the kernel values of a block with all support vectors stay in the cache of a core, and
+# each block is the work of one thread.
+BLOCK = 256
 _EPS = float(np.finfo(float).eps)
 _LEAST = float(np.finfo(float).smallest_subnormal)
 _MOST = float(np.finfo(float).max)
@@ -184,7 +187,8 @@ class KernelDecision:
     n_support_: Any
     support_: Any
     support_vectors_: Any
-    _machine: KernelMachine
+    _kernel: Kernel
+    _groups: list[tuple[Any, np.ndarray, np.ndarray]]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the signed distance to the surface in the space of the kernel, times |w|.
@@ -246,7 +250,7 @@ class KernelDecision:
     def kernel_(self) -> Kernel:
         """The kernel, with the numbers that stand for its parameters."""
         check_is_fitted(self)
-        return self._machine.kernel
+        return self._kernel
 
     def _scheme(self) -> Parts:
         """Return the binary tasks of the fit, whatever the present parameters are."""
@@ -254,21 +258,44 @@ class KernelDecision:
 
     def _scores(self, X: Any) -> np.ndarray:
         """Return the score of every binary task, shape (n_samples, n_tasks)."""
-        check_is_fitted(self)
-        sparse = False if isinstance(self._machine.kernel, Precomputed) else "csr"
-        X = validate_rows(self, X, accept_sparse=sparse, reset=False)
+        sparse = False if isinstance(self.kernel_, Precomputed) else "csr"
+        X = canonical(validate_rows(self, X, accept_sparse=sparse, reset=False))
+        blocks = [X[first : first + BLOCK] for first in range(0, X.shape[0], BLOCK)]
+        threads = min(jobs(self.n_jobs), len(blocks))
         with one_thread:  # each thread of Python computes a block of rows by itself
-            return self._machine.scores(canonical(X), jobs(self.n_jobs))
+            if threads == 1:
+                return np.concatenate([self._block_scores(Z) for Z in blocks])
+            with ThreadPoolExecutor(threads) as pool:
+                return np.concatenate(list(pool.map(self._block_scores, blocks)))
+
+    def _block_scores(self, Z: Any) -> np.ndarray:
+        """Return the scores of some rows; of float32 and float64 rows or support vectors, the finer type counts."""
+        kernel = self._kernel
+        scores = np.tile(self.intercept_.astype(float), (Z.shape[0], 1))
+        for X, coefficients, tasks in self._groups:
+            if isinstance(kernel, Precomputed):
+                # Given values may be tied: sums of a row must not depend on the rows beside it.
+                products = [np.multiply(Z[:, X], c, order="C").sum(axis=1) for c in coefficients]
+                scores[:, tasks] += np.column_stack(products)
+            elif X.shape[0]:
+                dtype = np.result_type(X.dtype, Z.dtype)
+                for columns, values in kernel.tiles(Z.astype(dtype, copy=False), X.astype(dtype, copy=False)):
+                    scores[:, tasks] += values @ coefficients[:, columns].T
+        return scores
 
     def make_machine(self, kernel: Kernel) -> None:
-        """Make `_machine`, which predicts, from the fitted attributes; also for models read from files."""
-        scheme, coefficients, groups = self._scheme(), np.asarray(self.dual_coef_), []
+        """Prepare the prediction from the fitted attributes and the kernel; also for models read from files.
+
+        Support vectors that belong to the same binary tasks form a group: their rows (of a precomputed kernel, their
+        places among its columns), their coefficients of shape (n_tasks, n_rows), and the numbers of the tasks.
+        """
+        scheme, coefficients = self._scheme(), np.asarray(self.dual_coef_)
         X = self.support_ if isinstance(kernel, Precomputed) else kernel.prepared(self.support_vectors_)
         counts = [X.shape[0]] if scheme.name == "ovr" else self.n_support_  # which the classes share
         stops = np.cumsum(counts).tolist()
-        for code, part in enumerate(map(slice, [0, *stops], stops)):
-            groups.append(SupportVectors(X[part], coefficients[:, part], scheme.problems(code)))
-        self._machine = KernelMachine(kernel, self.intercept_, groups)
+        parts = map(slice, [0, *stops], stops)
+        self._groups = [(X[part], coefficients[:, part], scheme.problems(k)) for k, part in enumerate(parts)]
+        self._kernel = kernel
 
 
 def exponent(model: Any) -> float:

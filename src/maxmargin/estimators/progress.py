@@ -176,8 +176,9 @@ class Reporter(_Tree):
         self, model: Any, data: Data, labels: Sequence[Any], sequential: bool, attributes: AttributesOf
     ) -> None:
         self._model, self._sequential, self._attributes = model, sequential, attributes
+        self._tol: float = model.tol
         # 1e-9: rounding of the logarithm of a power of ten
-        self._decades = max(1, ceil(-log10(model.tol) - 1e-9))
+        self._decades = max(1, ceil(-log10(self._tol) - 1e-9))
         self._tasks = {label: _TaskProgress() for label in labels}
         self._lock = Lock()
         if hasattr(model, "_skl_callbacks"):
@@ -266,7 +267,8 @@ class Reporter(_Tree):
         context = self._begin_part(task, task.decade, "round", 0)
         stop = self._end(context, attributes if is_model else None)
         # the last decade ends with the task: only then is it known whether `tol` is reached
-        reached = min(self._decades_passed(report.gap), self._decades - 1)
+        passed = log10(min(1.0, max(report.gap, self._tol))) / log10(self._tol) if self._tol < 1.0 else 0.0
+        reached = min(int(self._decades * passed), self._decades - 1)
         if reached > task.passed:
             stop |= self._end(task.decade)
             for _ in range(task.passed + 1, reached):
@@ -291,13 +293,6 @@ class Reporter(_Tree):
         context = parent.subcontext(task_name=name, max_subtasks=subtasks)
         context.report = task.last
         return self._begin(context)
-
-    def _decades_passed(self, gap: float) -> int:
-        """Return the number of decades between 1 and `tol` that are above a gap."""
-        tol = self._model.tol
-        if gap <= 0.0 or not gap < 1.0:
-            return self._decades if gap <= 0.0 else 0
-        return min(int(self._decades * log10(gap) / log10(tol)), self._decades) if tol < 1.0 else 0
 
     def _progress(self, report: Report, left: float) -> str:
         """Return bounds, gap and time in one short line: progress bars cut long names."""

@@ -17,15 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_
 from ..algorithms import IMA, Algorithm
 from ..numerics.representable import refuse_rounded
 from . import validation
-from .elimination import (
-    Elimination,
-    Stage,
-    best_size,
-    cross_validate,
-    elimination_sizes,
-    scores_at,
-    stage_ranks,
-)
+from .elimination import Elimination, Stage, best_size, cross_validate, elimination_sizes, scores_at
 from .linear import MaxMarginClassifier
 from .progress import CallbackSupportMixin, StepCallbacks
 
@@ -231,7 +223,7 @@ class MarginRFE(SelectorMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEst
         self.n_features_, self.reason_ = kept.n_features, elimination.reason
         if self._is_size_chosen and kept.n_features <= target:
             self.reason_ = f"at most {target} features had the best score in cross-validation"
-        self.order_, self.ranking_ = elimination.order, stage_ranks(self.path_, kept, elimination.order)
+        self.order_, self.ranking_ = elimination.order, elimination.ranking(self.path_, kept)
         self.support_ = self.ranking_ == 1
         self.n_iter_ = int(np.max(getattr(self.estimator_, "n_iter_", 1)))
         callbacks.end()

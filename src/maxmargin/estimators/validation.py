@@ -14,7 +14,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ..algorithms.base import is_whole
+from ..algorithms.base import is_positive_finite, is_whole
+from ..certificates.certificate import INTERCEPT
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
 from .column_errors import column_message, missing_labels, refuse_queries_and_dates
@@ -62,28 +63,30 @@ def is_real(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
+def is_positive(value: Any) -> bool:
+    """Return whether a value is a number above 0, or inf."""
+    return is_real(value) and value > 0
+
+
+def optional(is_valid: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return the test that None passes, too."""
+    return lambda value: value is None or is_valid(value)
+
+
 # By name of a parameter: the test that its value has to pass, and what it must be where it does not.
 Checks = dict[str, tuple[Callable[[Any], Any], str]]
 
 BOOLEAN = (bool, np.bool_)
 TOL = "positive: it is the certified gap, and a gap of 0 cannot be proved; got tol={!r}"
 THREADS = "a whole number of threads, -1 for as many as there are processors, or None; got {!r}"
-COST: Checks = {
-    "C": (lambda C: is_real(C) and C > 0, "a positive number, or inf for the hard margin; got C={!r}")
-}
+COST: Checks = {"C": (is_positive, "a positive number, or inf for the hard margin; got C={!r}")}
 COMMON: Checks = COST | {
     "intercept_scaling": (is_real, "a number; got intercept_scaling={!r}"),
-    "tol": (lambda tol: is_real(tol) and 0 < tol < np.inf, TOL),
+    "tol": (is_positive_finite, TOL),
     "fit_intercept": (lambda fit: isinstance(fit, BOOLEAN), "True or False; got {!r}"),
-    "max_time": (
-        lambda seconds: seconds is None or (is_real(seconds) and seconds > 0),
-        "a positive number of seconds, or None; got {!r}",
-    ),
-    "n_jobs": (lambda n_jobs: n_jobs is None or (is_whole(n_jobs) and n_jobs != 0), THREADS),
-    "callback": (
-        lambda callback: callback is None or callable(callback),
-        "a function of a report, or None; got {!r}",
-    ),
+    "max_time": (optional(is_positive), "a positive number of seconds, or None; got {!r}"),
+    "n_jobs": (optional(lambda n_jobs: is_whole(n_jobs) and n_jobs != 0), THREADS),
+    "callback": (optional(callable), "a function of a report, or None; got {!r}"),
     "intercept": (lambda intercept: intercept in ("free", "augmented"), '"free" or "augmented"; got {!r}'),
     "random_state": (  # check_random_state raises for what is no seed
         lambda seed: int(seed) >= 0 if isinstance(seed, Integral) else check_random_state(seed),
@@ -101,7 +104,7 @@ def check_parameters(model: Any, checks: Checks) -> None:
 
 
 def named_algorithm(
-    algorithm: Any, registry: Mapping[str, Any], listed: Iterable[str], example: str, kinds: Any
+    algorithm: Any, registry: Mapping[str, Any], example: str, kinds: Any, listed: Iterable[str] | None = None
 ) -> Any:
     """Return the algorithm of a name in the registry, or the object itself.
 
@@ -110,23 +113,36 @@ def named_algorithm(
     algorithm : str or object
     registry : dict
         Classes by name.
-    listed : iterable of str
-        Names for the error message.
     example : str
         An object for the error message.
     kinds : type or union of types
         Of objects that are accepted.
+    listed : iterable of str, default=None
+        Names for the error message; None for all of the registry.
     """
     if isinstance(algorithm, str):
         if algorithm not in registry:
             raise ValueError(
-                f"algorithm must be 'auto', one of {', '.join(map(repr, listed))}, or an object such as {example}; "
-                f"got {algorithm!r}."
+                f"algorithm must be 'auto', one of {', '.join(map(repr, listed or registry))}, or an object such as "
+                f"{example}; got {algorithm!r}."
             )
         return registry[algorithm]()
     if not isinstance(algorithm, kinds):
         raise ValueError(f"algorithm must be a name or a rule object such as {example}; got {algorithm!r}.")
     return algorithm
+
+
+def check_solves(algorithm: Any, problem: Problem, registry: Mapping[str, Any]) -> None:
+    """Refuse an algorithm that does not solve the problem; the message names those of the registry that do."""
+    instead = algorithm.refuses(problem)
+    if instead is not None:
+        power = "" if problem.power == 2 else ", the norm to the first power"
+        described = f"loss={problem.loss!r} with C={problem.C:g}, p={problem.p:g}{power}"
+        solvers = [name for name, cls in registry.items() if cls().refuses(problem) is None]
+        raise ValueError(
+            f"algorithm {algorithm.name!r} does not solve {described} and {INTERCEPT[problem.intercept]}: use "
+            f"{instead}, or another algorithm ({', '.join(solvers) or 'none solves it'})."
+        )
 
 
 def draw_seeds(random_state: Any, size: int) -> np.ndarray:
@@ -232,7 +248,7 @@ class Targets:
     @cached_property
     def codes(self) -> np.ndarray:
         """The number of the class of every row; -1 where all rows of its label have weight 0."""
-        return np.where(np.isin(self.y, self.classes), np.searchsorted(self.classes, self.y), -1)
+        return numbers_of(self.y, self.classes)
 
 
 def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, sample_weight: Any) -> Targets:
@@ -312,6 +328,14 @@ def distinct_labels(y: np.ndarray) -> np.ndarray:
             "names of one type."
         ) from None
     return classes
+
+
+def numbers_of(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the number of each label among the sorted classes; -1 for labels that are none of them."""
+    known = np.isin(labels, classes)
+    numbers = np.full(labels.shape, -1)
+    numbers[known] = np.searchsorted(classes, labels[known])
+    return numbers
 
 
 def python_label(label: Any) -> Any:

@@ -10,17 +10,16 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state, check_X_y
+from sklearn.utils import check_random_state
 
 from ..algorithms import ALGORITHMS, Algorithm
 from ..estimators.linear import MaxMarginClassifier, WithoutExactStep, linear_algorithm
+from ..estimators.validation import python_label, validate_rows
 from ..fit.report import Report
 from ..numerics.files import written_whole
 from ..numerics.representable import refuse_rounded
 from ..problem.problem import Problem
 from ..problem.status import Status
-
-_check: Any = check_X_y  # its annotations are those of its defaults
 
 WARM_UP_ROWS = 30  # of a class, for the fit that compiles before the clock runs: few rows cost little time
 WARM_UP_ROUNDS = 4  # of that fit: it need not end at the tolerance, only enter the compiled functions
@@ -233,19 +232,20 @@ def compare(
         raise ValueError(f"none of the algorithms solves this problem ({reasons}).")
     if problem.hard:
         refuse_rounded(X)
-    X, y = _check(X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+    X, y = validate_rows(models[running[0]], X, y, order="C")
     some = np.concatenate([np.flatnonzero(y == label)[:WARM_UP_ROWS] for label in np.unique(y)])
     warm_up = {**parameters, "max_iter": WARM_UP_ROUNDS, "max_time": None}
     entries: list[Entry] = []
-    for k, name in enumerate(running):
-        model = WithoutExactStep(algorithm=named[name], **warm_up).fit(X[some], y[some])
-        left = running[k:]
+    left = list(running)
+    while left:
+        model = WithoutExactStep(algorithm=named[left[0]], **warm_up).fit(X[some], y[some])
         if model.status_ is not Status.INTERRUPTED:
-            model, left = models[name].fit(X, y, sample_weight), running[k + 1 :]
+            name = left.pop(0)
+            model = models[name].fit(X, y, sample_weight)
             entries += _entries(name, model, problem)
         if model.status_ is Status.INTERRUPTED:
-            refused |= dict.fromkeys(left, "not run: the comparison was interrupted")
             break
+    refused |= dict.fromkeys(left, "not run: the comparison was interrupted")
     return Comparison(problem, models[running[0]].tol, entries, refused)
 
 
@@ -302,12 +302,10 @@ def _refusals(models: dict[str, Any], problem: Problem) -> dict[str, str]:
 
 def _entries(name: str, model: MaxMarginClassifier, problem: Problem) -> list[Entry]:
     """Return the entry of each binary problem of a fitted model."""
-    certificate: Any = model.certificate_
-    parts = {None: certificate}
-    if hasattr(certificate, "parts"):
-        parts = dict(zip(model.classes_.tolist(), certificate.parts, strict=True))
+    parts = model.certificate_.certificates
+    labels = map(python_label, getattr(model.certificate_, "classes", [None]))
     entries = []
-    for label, part in parts.items():
+    for label, part in zip(labels, parts, strict=True):
         history = [report for report in model.history_ if report.label == label]
         last = history[-1]
         # a model of several classes has the worst status of its parts only

@@ -22,7 +22,7 @@ import scipy.linalg
 
 from ...numerics.sums import Plain
 from ...problem.problem import Problem
-from ..base import Algorithm, Bias, Facts, Plan, is_positive, is_whole, require
+from ..base import Algorithm, Bias, Facts, Plan, is_positive_finite, is_whole, require
 
 _linalg: Any = scipy.linalg  # whose annotations are unions of all cases
 
@@ -88,8 +88,14 @@ class CuttingPlane(Algorithm):
 
     def __post_init__(self) -> None:
         require(self.variant in ("ocas", "svmperf"), "variant must be 'ocas' or 'svmperf'", self.variant)
-        require(self.eps is None or is_positive(self.eps), "eps must be a positive number or None", self.eps)
-        require(is_positive(self.mu) and self.mu <= 1.0, "mu must lie above 0 and be at most 1", self.mu)
+        require(
+            self.eps is None or is_positive_finite(self.eps),
+            "eps must be a positive number or None",
+            self.eps,
+        )
+        require(
+            is_positive_finite(self.mu) and self.mu <= 1.0, "mu must lie above 0 and be at most 1", self.mu
+        )
         require(is_whole(self.idle, 1), "idle must be a whole number of turns, at least 1", self.idle)
 
     def refuses(self, problem: Problem) -> str | None:

@@ -10,7 +10,7 @@ import numpy as np
 from ...engine.jit import record
 from ...engine.state import Scaled
 from ...problem.problem import Problem
-from ..base import Facts, PerceptronLike, Plan, from_two_on, is_positive, require
+from ..base import Facts, PerceptronLike, Plan, from_two_on, is_positive_finite, require
 
 # Largest number of updates that `elapsed` counts one by one, in about a tenth of a second. From there on the bound
 # c sqrt(k) is nearly exact.
@@ -95,10 +95,10 @@ class ALMA(PerceptronLike):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        in_range = is_positive(self.alpha) and self.alpha <= 1.0
+        in_range = is_positive_finite(self.alpha) and self.alpha <= 1.0
         require(in_range, "alpha must lie above 0 and be at most 1", self.alpha)
-        require(self.B is None or is_positive(self.B), "B must be a positive number or None", self.B)
-        require(is_positive(self.C), "C must be a positive number", self.C)
+        require(self.B is None or is_positive_finite(self.B), "B must be a positive number or None", self.B)
+        require(is_positive_finite(self.C), "C must be a positive number", self.C)
 
     def other_norm(self, problem: Problem) -> str | None:
         return from_two_on(problem)

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 from ...engine.jit import record
 from ...engine.state import Motion, Scaled
 from ...problem.problem import Problem
-from ..base import Bias, Facts, PerceptronLike, Plan, is_finite, is_positive, is_squared, require
+from ..base import Bias, Facts, PerceptronLike, Plan, is_finite, is_positive_finite, is_squared, require
 
 
 @record
@@ -55,7 +55,7 @@ class NormDescent(PerceptronLike):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        positive = self.constant is None or is_positive(self.constant)
+        positive = self.constant is None or is_positive_finite(self.constant)
         require(positive, "constant must be a positive number or None", self.constant)
 
     def other_norm(self, problem: Problem) -> str | None:

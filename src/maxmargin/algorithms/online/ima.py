@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from ...engine.state import Motion
 from ...problem.problem import Problem
-from ..base import Facts, Plan, is_finite, is_positive, is_whole, require
+from ..base import Facts, Plan, is_finite, is_positive_finite, is_whole, require
 from .fmp import NormDescent
 
 # Updates of a call of FMP without alpha or budget: at least FEWEST, with which small sets reach 0.97 to 0.99 of the
@@ -97,7 +97,7 @@ class IMA(NormDescent):
             "alpha must lie between 0 and 1, or be None",
             self.alpha,
         )
-        positive = self.increment is None or is_positive(self.increment)
+        positive = self.increment is None or is_positive_finite(self.increment)
         require(positive, "increment must be a positive number or None", self.increment)
         require(
             self.budget is None or is_whole(self.budget, 1),

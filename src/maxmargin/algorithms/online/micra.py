@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from ...engine.jit import record
 from ...engine.state import Scaled
-from ..base import Facts, PerceptronLike, Plan, is_finite, is_positive, require
+from ..base import Facts, PerceptronLike, Plan, is_finite, is_positive_finite, require
 
 # Default rate as a fraction of the largest one that the theorem allows. The bound on the number of updates is infinite
 # at fraction 1; small fractions make slow progress. Chosen on the data sets of docs/regimes.md.
@@ -184,9 +184,9 @@ class FixedDirectionalMargin(PerceptronLike):
 
 def check(beta: float, eta: float | None, epsilon: float = 1.0) -> None:
     """Raise ValueError for parameters outside their ranges."""
-    require(is_positive(beta), "beta must be a positive number (in units of R)", beta)
-    require(eta is None or is_positive(eta), "eta must be a positive number or None", eta)
-    require(is_positive(epsilon), "epsilon must be a positive number", epsilon)
+    require(is_positive_finite(beta), "beta must be a positive number (in units of R)", beta)
+    require(eta is None or is_positive_finite(eta), "eta must be a positive number or None", eta)
+    require(is_positive_finite(epsilon), "epsilon must be a positive number", epsilon)
 
 
 def normalised_plan(
