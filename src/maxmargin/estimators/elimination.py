@@ -98,7 +98,8 @@ class Elimination:
     estimator : estimator
         A clone of it is trained on every set.
     own : bool
-        Whether it was made from an algorithm: it then begins where the larger set ended, and its p follows `p`.
+        Whether the estimator is a `MaxMarginClassifier` made from the name of an algorithm: each fit then begins with
+        the weights of the larger set, and its p follows `p`.
     p : float or "log"
     aggregate : {"sum", "max"}
     sizes : list of int

@@ -33,7 +33,7 @@ class MarginPath:
     ----------
     models : tuple of MaxMarginClassifier, of length n_points
     seconds : ndarray of shape (n_points,)
-        What each point took.
+        Seconds that each point took, its screened fits included.
     rows_left_out, features_left_out : ndarray of int64 of shape (n_points,)
         Rows and features that safe screening took out of the fit, by proof.
     Cs, ps : ndarray of shape (n_points,)
