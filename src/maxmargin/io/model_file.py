@@ -137,6 +137,8 @@ def parameters_of(model: Any) -> Record:
     """Return the parameters of a classifier as JSON has them, without those that hold code or state."""
     parameters = model.get_params(deep=False)
     parameters.pop("callback", None)
+    if not isinstance(parameters.get("random_state"), int | np.integer | None):
+        parameters["random_state"] = None
     return {name: _parameter_record(value) for name, value in parameters.items()}
 
 
@@ -146,8 +148,6 @@ def _parameter_record(value: Any) -> Any:
         return {**value.get_params(deep=False), "dtype": np.dtype(value.dtype).str}
     if isinstance(value, dict):  # keys of JSON objects could only be strings
         return plain(list(value.items()))
-    if isinstance(value, np.random.RandomState | np.random.Generator):
-        return None
     if isinstance(value, Decomposition):
         return value.name
     if not isinstance(value, Algorithm):
@@ -343,12 +343,14 @@ def _read_certificates(model: Any, record: Record, arrays: Arrays) -> None:
 
 
 def _write_stream(model: Any, record: Record, arrays: Arrays) -> None:
+    """Write the width of a stream, the number of its passes, and the arrays of its state."""
     record["width"], record["n_iter"] = model.coef_.shape[1], int(model.n_iter_)
     for k, state in enumerate(model.state()):
         arrays |= {f"stream.{k}.{name}": a for name, a in state.items()}
 
 
 def _read_stream(model: Any, record: Record, arrays: Arrays) -> None:
+    """Begin a stream of the same width, and fill its state with the arrays."""
     model.begin(model.classes_, record["width"])
     model.n_iter_ = record["n_iter"]
     if model.hasher is None:

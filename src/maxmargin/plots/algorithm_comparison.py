@@ -110,6 +110,7 @@ class AlgorithmComparisonDisplay(PanelDisplay):
         return display.plot(axes=axes)
 
     def _draw(self, *axes: Any) -> None:
+        """Draw a line for each algorithm against updates and against time, and the best bound or the tolerance."""
         left, right = axes
         self.lines_ = {}
         for k, key in enumerate(self.values):

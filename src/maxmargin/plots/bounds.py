@@ -127,6 +127,7 @@ class BoundsDisplay(AxesDisplay):
         return display.plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
+        """Draw the relative distances of both bounds from the best value against time, and the gap of `tol`."""
         above, below = self._distances()
         threshold = self._linear_threshold(above, below)
         time, unit = (1e3 * self.seconds, "ms") if self.seconds.max() < 1.0 else (self.seconds, "s")
@@ -187,6 +188,7 @@ class BoundsDisplay(AxesDisplay):
         return f"{name}: {self.conclusion or self._last_bounds()}" if name else None
 
     def _last_bounds(self) -> str:
+        """Return the last two bounds in words, or their middle where they are almost equal."""
         above, below = self._distances()
         last = np.flatnonzero(np.isfinite(above + below))[-1]
         if above[last] + below[last] < _EQUAL:

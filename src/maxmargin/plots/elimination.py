@@ -127,6 +127,7 @@ class EliminationDisplay(PanelDisplay):
             )
 
     def _draw(self, *axes: Any) -> None:
+        """Draw the accuracy and the bounds, as far as they are known, against the number of features."""
         self.accuracy_line_ = self.lower_line_ = self.upper_line_ = None
         x, with_bounds = self.n_features, axes
         if self._has_accuracy:

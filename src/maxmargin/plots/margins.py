@@ -149,6 +149,7 @@ class MarginDisplay(AxesDisplay):
             raise ValueError("margins must be finite numbers: the scores of some rows overflow.")
 
     def _draw(self, ax: Any) -> None:
+        """Draw the bars of both sides, the lines at margins of 0 and 1, and the legend."""
         # a power of two as the width of a bin makes 0 an edge
         low, high = min(self.margins.min(), -0.25), max(self.margins.max(), 1.25)
         width = 2.0 ** np.ceil(np.log2((high - low) / _BINS))

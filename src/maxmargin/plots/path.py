@@ -147,6 +147,7 @@ class PathDisplay(PanelDisplay):
             )
 
     def _draw(self, *axes: Any) -> None:
+        """Draw the weights, the bounds and the scores against the values of the parameter."""
         order = np.argsort(self.values, kind="stable")
         x = np.arange(self.values.size)
         if self.parameter == "C":  # C = inf stands a decade beyond the others

@@ -92,6 +92,7 @@ def choose_plane(asked: Any, center: str, X: Any, names: Sequence[str], weights:
 
 
 def _feature_index(feature: Any, names: Sequence[str]) -> int:
+    """Return the place of a feature that is given by its name or its place."""
     if isinstance(feature, str):
         if feature not in names:
             raise ValueError(f"there is no feature called {feature!r}.")

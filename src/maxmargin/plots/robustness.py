@@ -116,6 +116,7 @@ class RobustnessDisplay(AxesDisplay):
             )
 
     def _draw(self, ax: Any) -> None:
+        """Draw the share of rows that stay correct as steps, and where it is one half."""
         radii = np.sort(self.radii[self.correct])  # beyond the k-th of these, k rows fewer stay right
         finite = radii[np.isfinite(radii)]
         radius = np.concatenate([[0.0], finite])

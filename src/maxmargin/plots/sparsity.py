@@ -201,6 +201,7 @@ class SparsityDisplay(PanelDisplay):
         return self.lower is not None and self.upper is not None
 
     def _draw(self, *axes: Any) -> None:
+        """Draw the counts, the accuracy and the bounds, as far as they are known, against p."""
         place = np.arange(self.ps.size)
         (self.count_line_,) = axes[0].plot(place, self.counts, "o-", color=BLUE, **LINE)
         for x, count in zip(place, self.counts, strict=True):

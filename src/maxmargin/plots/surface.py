@@ -199,6 +199,7 @@ class DecisionSurfaceDisplay(AxesDisplay):
             raise ValueError("the scores of some points of the plane overflow, and cannot be drawn.")
 
     def _draw(self, ax: Any) -> None:
+        """Draw the areas, the rows, and the limits and titles of the axes."""
         if self.values.ndim == 2:
             self._draw_sides(ax)
             self._draw_rows(ax, [style.NEGATIVE, style.POSITIVE])

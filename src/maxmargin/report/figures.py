@@ -6,8 +6,7 @@ import io
 import re
 import warnings
 from base64 import b64encode
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -59,6 +58,7 @@ def figures(subject: Subject) -> Iterator[Markup]:
 
 
 def _history(subject: Subject) -> Iterator[Markup]:
+    """Draw the bounds of the problem with the largest gap, if its history has two reports to draw."""
     # bounds of a margin that is proved not to exist say nothing
     proofs = verdicts_of(subject.model)
     bounded = [one for one in subject.decisions if not isinstance(proofs.get(one.label), Inseparable)]
@@ -68,28 +68,29 @@ def _history(subject: Subject) -> Iterator[Markup]:
     history = [report for report in subject.model.history_ if report.label == widest.label]
     if sum(np.isfinite(report.lower) and np.isfinite(report.upper) for report in history) < 2:
         return
-    yield _figure(
-        partial(BoundsDisplay.from_estimator, subject.model, label=widest.label),
+    words = (
         "Certified bounds against time. What is best possible lies between the two lines at any time; the shade is "
-        "what was not ruled out yet. Time is that of the fit, as the model remembers it.",
+        "what was not ruled out yet. Time is that of the fit, as the model remembers it."
     )
+    yield _figure(words, BoundsDisplay, subject.model, label=widest.label)
 
 
 def _margins(subject: Subject) -> Iterator[Markup]:
+    """Draw the margins of each listed decision in which rows take part."""
     X, y, weights = subject.known_rows
     fitted = subject.recheck.outcome is not Outcome.OTHER_DATA
     support = "; those in full colour are the support vectors" if fitted else ""
     for one in subject.listed:
         if one.signs(y)[1].any():
-            options = {"sample_weight": weights, "label": one.label}
-            yield _figure(
-                partial(MarginDisplay.from_estimator, one.model, X, y, **options),
+            words = (
                 f"Margins y f(x) of the rows, {one.positive} upwards and {one.negative} downwards. Rows left of 0 are "
-                f"on the wrong side{support}.",
+                f"on the wrong side{support}."
             )
+            yield _figure(words, MarginDisplay, one.model, X, y, sample_weight=weights, label=one.label)
 
 
 def _surface(subject: Subject) -> Iterator[Markup]:
+    """Draw the decision surface: in two features, across the weights, or along the principal components."""
     first, features = subject.decisions[0], subject.X.shape[1]
     if first.certificate is None or isinstance(first.certificate.kernel, Precomputed) or features < 2:
         return
@@ -108,29 +109,32 @@ def _surface(subject: Subject) -> Iterator[Markup]:
     areas = "Dashed lines are the margin, f = ±1." if alone else "Areas show which class is predicted."
     X, y, weights = subject.known_rows
     options = {"sample_weight": weights, "plane": plane, "feature_names": subject.names}
-    draw = partial(DecisionSurfaceDisplay.from_estimator, first.model, X, y, **options)
-    yield _figure(draw, f"{words}. {areas}")
+    yield _figure(f"{words}. {areas}", DecisionSurfaceDisplay, first.model, X, y, **options)
 
 
 def _robustness(subject: Subject) -> Iterator[Markup]:
+    """Draw the certified radii of a model that has them."""
     if hasattr(subject.model, "certified_radius"):
         X, y, _ = subject.known_rows
-        yield _figure(
-            partial(RobustnessDisplay.from_estimator, subject.decisions[0].model, X, y),
+        words = (
             "The share of rows that stay correct whatever perturbation of at most some size they suffer: proved, not "
-            "sampled.",
+            "sampled."
         )
+        yield _figure(words, RobustnessDisplay, subject.decisions[0].model, X, y)
 
 
-def _figure(draw: Callable[..., Any], words: str) -> Markup:
-    """Return a picture with its words; its title is the alternative text, for readers who do not see it."""
+def _figure(words: str, display: Any, *arguments: Any, **options: Any) -> Markup:
+    """Return a picture, drawn by `display.from_estimator`, with its words.
+
+    The title of the picture is the alternative text, for readers who do not see it.
+    """
     from matplotlib import rc_context
 
     with rc_context(_STYLE), warnings.catch_warnings():
         # letters that the font lacks are drawn as boxes; the words beside the picture have them
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         ax = new_figure(FIGURE_SIZE).subplots()
-        draw(ax=ax)
+        display.from_estimator(*arguments, ax=ax, **options)
         title = " ".join(ax.get_title(loc="left").split())
         text, unsigned = io.StringIO(), dict.fromkeys(("Date", "Creator", "Format", "Type"))
         ax.figure.savefig(text, format="svg", metadata=unsigned)

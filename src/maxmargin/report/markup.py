@@ -14,7 +14,7 @@ class Markup(str):
 
 
 def element(name: str, /, *content: Any, **attributes: Any) -> Markup:
-    """Return an element; its content is escaped unless it is Markup, lists are joined, None is left out.
+    """Return an element; its content is escaped unless it is Markup, and None is left out.
 
     Attributes are given as keywords, with an underscore at the end where Python has a word of that name; inner
     underscores are hyphens. True stands for an attribute without a value, None for no attribute.
@@ -67,8 +67,6 @@ def _text(piece: Any) -> str:
         return ""
     if isinstance(piece, Markup):
         return piece
-    if isinstance(piece, list | tuple):
-        return joined(piece)
     return escape(str(piece))
 
 

@@ -185,23 +185,23 @@ def features(subject: Subject) -> Markup:
     caption = f"{matter} of {coef.shape[1]} weights are above {MATTERS:g} of the largest"
     if len(order) < coef.shape[1]:
         caption += f"; the {len(order)} largest"
-    if coef.shape[0] == 1:
-        longest = float(largest[0, 0]) or 1.0
-        one = subject.decisions[0]
+    listed, single = subject.listed, len(coef) == 1
+    if single:
         words = (
-            f"A feature of positive weight speaks for {one.positive}, one of negative weight for {one.negative}, as it "
-            "grows."
+            f"A feature of positive weight speaks for {listed[0].positive}, one of negative weight for "
+            f"{listed[0].negative}, as it grows."
         )
         head = ["feature", "weight", "share of the largest"]
-        lines = [[subject.names[j], f"{coef[0, j]:.6g}", _bar(float(coef[0, j]) / longest)] for j in order]
-        return section(title, paragraph(words), table(caption, head, lines, (1,)))
-    columns = subject.listed
-    words = "A feature of positive weight speaks for the first side of a problem, as it grows."
-    if len(subject.decisions) > len(columns):
-        words += f" The first {len(columns)} of {len(subject.decisions)} problems are listed."
-    head = ["feature", *(one.name for one in columns)]
-    lines = [[subject.names[j], *(f"{coef[one.index, j]:.6g}" for one in columns)] for j in order]
-    return section(title, paragraph(words), table(caption, head, lines, range(1, len(head))))
+    else:
+        words = "A feature of positive weight speaks for the first side of a problem, as it grows."
+        if len(coef) > len(listed):
+            words += f" The first {len(listed)} of {len(coef)} problems are listed."
+        head = ["feature", *(one.name for one in listed)]
+    lines = []
+    for j in order:
+        bar = [_bar(coef[0, j] / (largest[0, 0] or 1.0))] if single else []
+        lines.append([subject.names[j], *(f"{coef[one.index, j]:.6g}" for one in listed), *bar])
+    return section(title, paragraph(words), table(caption, head, lines, range(1, len(listed) + 1)))
 
 
 def _rows_table(subject: Subject, one: Decision, part: Certificate) -> Markup:

@@ -187,7 +187,7 @@ def _numbers(names: list[str], texts: list[str], booleans: list[int], line: int)
 
 
 def _fault(text: str, boolean: bool, column: str) -> str | None:
-    """Return what is wrong with the text of a feature; None where nothing is."""
+    """Return the fault of the text of a feature in words; None if it is a finite number."""
     text = text.strip()
     shown, number = repr(text[:40]), _number(_BOOLEANS.get(text, "") if boolean else text)
     if not text:

@@ -176,7 +176,7 @@ def _line_fault(words: list[bytes], width: int | None, first: int) -> str | None
 
 
 def _index_fault(indices: list[int], width: int | None, first: int) -> str | None:
-    """Return what is wrong with the indices of a row: their range, or their order."""
+    """Return the fault of the indices of a row in words, of their range or their order; None if there is none."""
     for index in indices:
         if index < first:
             return f"the index {index} is below {first}, from which indices count"
