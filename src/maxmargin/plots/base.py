@@ -31,7 +31,7 @@ class Display:
     name: str | None = None
 
     _title_pad: float | None = field(default=None, init=False)  # points above the axes, for a legend there
-    _grid: ClassVar[str | None] = "both"  # the axes with a grid: "x", "y", "both" or None
+    _grid_axis: ClassVar[str | None] = "both"  # the axes with a grid: "x", "y", "both" or None
     _draw: ClassVar[Callable[..., None]]
 
     @property
@@ -69,7 +69,7 @@ class Display:
         self.figure_ = axes[0].figure
         self._draw(*axes)
         for ax in axes:
-            draw_frame(ax, self._grid)
+            draw_frame(ax, self._grid_axis)
         set_title(axes[0], self._title(self.name if name is None else name), pad=self._title_pad)
         return axes
 

@@ -75,7 +75,7 @@ class BoundsDisplay(AxesDisplay):
     quantity: str = "objective"
     conclusion: str | None = None
 
-    _grid = "y"
+    _grid_axis = "y"
 
     def __post_init__(self) -> None:
         self._convert("seconds", "lower", "upper")

@@ -102,14 +102,10 @@ def _feature_index(feature: Any, names: Sequence[str]) -> int:
     return int(feature)
 
 
-def _mean(X: Any) -> np.ndarray:
-    return np.asarray(X.mean(axis=0), dtype=float).ravel()
-
-
 def _point(X: Any, center: str) -> np.ndarray:
     """Return the mean or the median of every feature, shape (d,)."""
     if center == "mean":
-        return _mean(X)
+        return np.asarray(X.mean(axis=0), dtype=float).ravel()
     return csc_median_axis_0(sp.csc_matrix(X)) if sp.issparse(X) else np.median(X, axis=0)
 
 
@@ -161,7 +157,7 @@ def _widest_across(X: Any, first: np.ndarray) -> np.ndarray:
     It is the leading right singular vector of the centred rows without their components along `first`, which are the
     rows less a matrix of rank two: products with it need no copy of the rows.
     """
-    mean = _mean(X)
+    mean = _point(X, "mean")
     along = X @ first - mean @ first
     shared: Any = aslinearoperator(np.column_stack([np.ones(along.size), along]))
     across: Any = aslinearoperator(X) - shared @ aslinearoperator(np.stack([mean, first]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -26,26 +27,26 @@ LEGEND_BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0
 # Mean width of a letter of a title, 12 points high, in points: a smaller value lets titles run out of the figure, a
 # larger one breaks them too early.
 _LETTER = 6.6
-_NEEDED = "Pictures need matplotlib: pip install 'maxmargin[plot]'."
 _SHORTEST = 24  # letters of a line of a title at least: narrow figures would have one word a line
 
 
 def new_figure(size: tuple[float, float]) -> Any:
     """Return an empty figure, of this width and height in inches, that needs no screen."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError(_NEEDED) from None
-    return Figure(figsize=size, layout="constrained")
+    return _matplotlib("figure").Figure(figsize=size, layout="constrained")
 
 
 def new_axes(panels: int = 1) -> Any:
     """Return the axes of a new figure, side by side."""
+    size = (3.6 * (panels + 1), 4.6)
+    return _matplotlib("pyplot").subplots(1, panels, figsize=size, layout="constrained")[1]
+
+
+def _matplotlib(module: str) -> Any:
+    """Return a module of matplotlib; raise ImportError with the remedy where it is not installed."""
     try:
-        import matplotlib.pyplot as plt
+        return import_module(f"matplotlib.{module}")
     except ImportError:
-        raise ImportError(_NEEDED) from None
-    return plt.subplots(1, panels, figsize=(3.6 * (panels + 1), 4.6), layout="constrained")[1]
+        raise ImportError("Pictures need matplotlib: pip install 'maxmargin[plot]'.") from None
 
 
 def draw_frame(ax: Any, grid: str | None) -> None:

@@ -87,7 +87,7 @@ class DecisionSurfaceDisplay(AxesDisplay):
     wrong: Any = None
     words: tuple[str, str] = ("", "")
 
-    _grid = None
+    _grid_axis = None
 
     def __post_init__(self) -> None:
         self._convert("first", "second", "values", "places")

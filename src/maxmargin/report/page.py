@@ -18,7 +18,7 @@ from ..estimators.linear import MaxMarginClassifier
 from ..numerics.files import check_place, written_whole
 from ..plots.style import new_figure
 from .figures import FIGURE_SIZE, pictures
-from .markup import Markup, element, joined, void
+from .markup import Markup, element, void
 from .sections import certain, certificate, decisive_rows, features, overview, verdict
 from .subject import Recheck, Subject
 
@@ -129,4 +129,4 @@ def _page(subject: Subject, name: str | None) -> str:
     )
     main = element("main", element("h1", title), *(part(subject) for part in PARTS))
     whole = element("html", head, element("body", main, element("footer", element("p", versions))), lang="en")
-    return joined([Markup("<!DOCTYPE html>\n"), whole, Markup("\n")])
+    return f"<!DOCTYPE html>\n{whole}\n"
