@@ -15,17 +15,13 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.cv import MaxMarginClassifierCV
-from ..estimators.imported import ImportedLinearClassifier
-from ..estimators.linear import MaxMarginClassifier
-from ..estimators.online import OnlineMarginClassifier
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Sigmoid
 from ..numerics.files import written_whole
 from ..problem.multiclass import AgainstEachOther, Parts, parts_of
-from .models import MACHINES, LinearModel, check_machine, check_numbers, kernel_error, labels_of
+from .models import KINDS, MACHINES, LinearModel, check_machine, check_numbers, kernel_error, labels_of
 from .sealed_file import ModelFileError
 
-LINEAR = (MaxMarginClassifier, MaxMarginClassifierCV, OnlineMarginClassifier, ImportedLinearClassifier)
-CLASSIFIERS = LINEAR + MACHINES
+CLASSIFIERS = (*KINDS, MaxMarginClassifierCV)
 # options of the converters: arithmetic in float64; a column for each of two classes, for classifiers around ours
 DOUBLE, COLUMNS = "double", "raw_scores"
 
@@ -180,7 +176,7 @@ def register() -> None:
     # zipmap is about probabilities, but skl2onnx passes it to every classifier in nested pipelines
     options = {DOUBLE: [True, False], COLUMNS: [True, False], "zipmap": [True, False, "columns"]}
     for kind in CLASSIFIERS:
-        convert, name = _convert_linear if kind in LINEAR else _convert_machine, f"Maxmargin{kind.__name__}"
+        convert, name = _convert_machine if kind in MACHINES else _convert_linear, f"Maxmargin{kind.__name__}"
         skl2onnx.update_registered_converter(
             kind, name, _shapes, convert, overwrite=True, parser=_outputs, options=options
         )

@@ -13,13 +13,13 @@ from contextlib import suppress
 from dataclasses import fields
 from itertools import chain, pairwise
 from math import isfinite
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from ..algorithms.base import is_whole
 from ..estimators.imported import ImportedKernelClassifier, ImportedLinearClassifier
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Sigmoid
 from ..numerics.files import written_whole
@@ -232,8 +232,7 @@ def from_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) 
     OSError
         If there is no such file, or it cannot be read.
     """
-    given = isinstance(n_features, Integral) and not isinstance(n_features, bool)
-    if n_features is not None and not (given and 1 <= n_features <= C_INT):
+    if n_features is not None and not (is_whole(n_features, 1) and n_features <= C_INT):
         raise ModelFileError(
             f"n_features must be a whole number of columns, {C_INT} at most, or None; got {n_features!r}."
         )

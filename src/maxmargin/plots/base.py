@@ -140,11 +140,11 @@ class PanelDisplay(Display):
 
 
 def draw_interval(
-    ax: Any, x: Any, lower: np.ndarray, upper: np.ndarray, *, log_if_wide: bool = True
+    ax: Any, x: Any, lower: np.ndarray, upper: np.ndarray, quantity: str, *, log_if_wide: bool = True
 ) -> tuple[Any, Any]:
     """Draw certified bounds as two lines and the area between; return the upper and the lower line.
 
-    The scale is logarithmic if all bounds are positive and far apart.
+    `quantity` is bounded, and labels the axis. The scale is logarithmic if all bounds are positive and far apart.
     """
     (above,) = ax.plot(x, upper, "v-", color=UPPER, label="upper bound", **LINE)
     (below,) = ax.plot(x, lower, "^-", color=LOWER, label="lower bound", **LINE)
@@ -154,6 +154,7 @@ def draw_interval(
     if log_if_wide and bounds.size and bounds.min() > 0.0 and bounds.max() > _WIDE * bounds.min():
         ax.set_yscale("log")
         label_decades(ax.yaxis)
+    ax.set_ylabel(quantity)
     ax.legend(frameon=False)
     return above, below
 

@@ -137,9 +137,9 @@ class EliminationDisplay(PanelDisplay):
             ax.fill_between(x, low, high, color=GOAL, alpha=0.14, lw=0)
             ax.set_ylabel("accuracy in cross-validation")
         for ax in with_bounds:
-            lines = draw_interval(ax, x, self.lower, self.upper, log_if_wide=False)
+            quantity = "largest margin" if self.hard else "least objective"
+            lines = draw_interval(ax, x, self.lower, self.upper, quantity, log_if_wide=False)
             self.upper_line_, self.lower_line_ = lines
-            ax.set_ylabel("largest margin" if self.hard else "least objective")
         ticks = _ticks(x)
         for ax in axes:
             ax.set_xscale("log")

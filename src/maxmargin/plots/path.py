@@ -155,8 +155,7 @@ class PathDisplay(PanelDisplay):
             x = np.where(np.isinf(self.values), 10.0 * finite.max(initial=0.1), self.values)[order]
         self._draw_weights(axes[0], x, self.coefs[order])
         lower, upper = self._comparable_bounds()
-        self.interval_ = draw_interval(axes[1], x, lower[order], upper[order])
-        axes[1].set_ylabel(self.bounded)
+        self.interval_ = draw_interval(axes[1], x, lower[order], upper[order], self.bounded)
         self.score_line_ = None
         if self.scores is not None:
             (self.score_line_,) = axes[2].plot(x, self.scores[order], "s-", color=GREEN, **LINE)

@@ -214,9 +214,8 @@ class SparsityDisplay(PanelDisplay):
             (self.accuracy_line_,) = axes[1].plot(place, self.accuracy, "s-", color=GREEN, **LINE)
             axes[1].set_ylabel("accuracy")
         if self._has_bounds:
-            self.interval_ = draw_interval(axes[-1], place, self.lower, self.upper)
-            quantity = "largest margin" if self.hard else "least objective"
-            axes[-1].set_ylabel(f"{quantity}, in the norm of p")
+            quantity = f"{'largest margin' if self.hard else 'least objective'}, in the norm of p"
+            self.interval_ = draw_interval(axes[-1], place, self.lower, self.upper, quantity)
         for ax in axes:
             label_norms(ax, place, self.ps)
             ax.margins(x=0.08)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..algorithms.base import is_whole
 from ..estimators.decisions import class_values, decision, decisions, feature_names_of, text_of
 from ..kernels.functions import Precomputed
 from . import style
@@ -159,7 +160,7 @@ class DecisionSurfaceDisplay(AxesDisplay):
         X, y = checked_rows(estimator, which, X, y, sample_weight)
         if X.shape[1] < 2:
             raise ValueError("a plane takes two features, and there is one: draw a MarginDisplay.")
-        if not (isinstance(grid_resolution, int | np.integer) and grid_resolution > 1):
+        if not is_whole(grid_resolution, 2):
             raise ValueError(f"grid_resolution must be a whole number above 1; got {grid_resolution!r}.")
         supports = [one.support(X, y, sample_weight) for one in drawn]
         coef = getattr(model, "coef_", None)

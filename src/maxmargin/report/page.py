@@ -12,6 +12,7 @@ import sklearn
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from .. import __version__
+from ..algorithms.base import is_whole
 from ..estimators.decisions import feature_names_of, rows_of
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
@@ -99,7 +100,7 @@ def write_report(
             f"{type(model).__name__}."
         )
     check_is_fitted(model)
-    if not (isinstance(top, int) and not isinstance(top, bool) and top >= 1):
+    if not is_whole(top, 1):
         raise ValueError(f"top must be a whole number of at least 1; got {top!r}.")
     X, y = rows_of(model, X), column_or_1d(y)
     check_consistent_length(X, y, sample_weight)
