@@ -15,7 +15,7 @@ from ..estimators.imported import ImportedLinearClassifier
 from ..numerics.files import written_whole
 from .fault import Fault, faults_of
 from .model_file import chosen, parameters_of
-from .models import LinearModel, check_numbers
+from .models import LinearModel
 from .sealed_file import ModelFileError
 
 FORMAT, VERSION = "maxmargin linear model", 1  # the latter is raised when older versions could not read it
@@ -46,9 +46,10 @@ def to_dict(model: Any) -> dict[str, Any]:
     """
     model = chosen(model)
     linear = LinearModel.of(model)
-    check_numbers(coef_=linear.coef, intercept_=linear.intercept)
     names = [str(name) for name in getattr(model, "feature_names_in_", ())] or None
-    labels, bounds = _labels(linear.labels), _bounds(model)
+    labels, bounds = linear.labels.tolist(), _bounds(model)
+    if not all(isinstance(label, bool | int | float | str) for label in labels):
+        raise ModelFileError("JSON holds classes that are numbers, booleans or strings.")
     decisions = []
     for k, label in enumerate(labels if len(labels) > 2 else labels[1:]):
         coef: Any = linear.coef[k].tolist()
@@ -154,12 +155,6 @@ def _refuse(word: str) -> NoReturn:
 
 
 # from the model
-
-
-def _labels(labels: np.ndarray) -> list[Any]:
-    if not all(isinstance(label, bool | int | float | str) for label in labels.tolist()):
-        raise ModelFileError("JSON holds classes that are numbers, booleans or strings.")
-    return labels.tolist()
 
 
 def _readable(value: Any) -> Any:

@@ -44,7 +44,7 @@ class LinearModel:
         Raises
         ------
         ModelFileError
-            If it has none, or its columns are hashed.
+            If it has none, if its columns are hashed, or if a weight is not finite.
         """
         _check_kind(model, "weights of features")
         if isinstance(model, OnlineMarginClassifier):
@@ -71,6 +71,7 @@ class LinearModel:
             )
         labels, coef = labels_of(model), np.asarray(model.coef_, float)
         intercept = np.ravel(model.intercept_).astype(float)
+        check_numbers(coef_=coef, intercept_=intercept)
         return LinearModel(model.classes_, coef, intercept).reordered(np.searchsorted(model.classes_, labels))
 
     def imported(self, origin: dict[str, Any]) -> ImportedLinearClassifier:

@@ -294,7 +294,6 @@ class _Graph:
 def _convert_linear(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of a linear model."""
     linear = LinearModel.of(operator.raw_operator)
-    check_numbers(coef_=linear.coef, intercept_=linear.intercept)
     graph, two = _Graph(scope, operator, container), len(linear.labels) == 2
     products = graph.node("MatMul", graph.X, linear.coef[0] if two else linear.coef.T)
     scores = graph.node("Add", products, linear.intercept)

@@ -64,7 +64,6 @@ def to_liblinear(model: Any, path: str | os.PathLike[str], *, labels: Sequence[i
     C nor the norm have a place in the file.
     """
     linear = LinearModel.of(model)
-    check_numbers(coef_=linear.coef, intercept_=linear.intercept)
     numbers = whole_labels(linear.labels, model.classes_, labels)
     biased = bool(linear.intercept.any())
     # a line of the file is a feature
