@@ -340,12 +340,12 @@ class TestExactArithmetic:
         rows = IntegerRows(X, np.ones(30), False)
         last = None
         for corral in nearest_points(rows, {0: 1.0}):
-            square = Fraction(sum(v * v for v in corral.direction), sum(corral.weights) ** 2)
+            square = Fraction(sum(v * v for v in corral.direction), corral.total**2)
             assert last is None or square < last
             last = square
         if any(corral.direction):
             least = min(rows.product(i, corral.direction) for i in range(30))
-            assert Fraction(least, sum(corral.weights)) == square
+            assert Fraction(least, corral.total) == square
 
 
 class TestPage:

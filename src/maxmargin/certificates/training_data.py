@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..numerics.sparse_columns import canonical
 from .certificate import CertificateError, require
 
 # For each kind of model that contains a classifier: the attributes that identify it, the data of the certificate as a
@@ -50,14 +51,6 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     for name, factor in zip(model.classes_, model.class_weight_, strict=True):
         factors[labels == name] = factor
     return X, labels, weights * factors
-
-
-def canonical(X: Any) -> Any:
-    """Return sparse rows in canonical format (sorted, no duplicate entries), copied if need be; dense rows as given."""
-    if sp.issparse(X) and not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
 
 
 def labels_of(X: Any, y: Any) -> np.ndarray:

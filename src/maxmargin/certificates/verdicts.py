@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from ..kernels.functions import Kernel, Linear
 from ..numerics.representable import refuse_rounded
-from ..numerics.sparse_columns import without_empty_columns
+from ..numerics.sparse_columns import canonical, without_empty_columns
 from ..numerics.sums import Compensated
 from .certificate import Certificate, CertificateError, require
 from .expansions import KernelPoint, KernelProblem
@@ -28,7 +28,7 @@ from .feature_map import dimension, image
 from .gram import KernelSample
 from .rows import bounds
 from .sample import Sample
-from .training_data import canonical, labels_of
+from .training_data import labels_of
 
 SHOWN = 6  # number of rows of a proof that are printed: as many as fit on a line
 PLAIN = Linear()  # the kernel with phi(x) = x

@@ -30,6 +30,7 @@ from ..engine.state import (
 from ..engine.storage import Biased, Dense, Gram, Sparse
 from ..engine.vectors import EuclideanVector, PNormVector, QNormVector, ScratchVector
 from ..numerics.norms import row_norms
+from ..numerics.sparse_columns import canonical
 from ..numerics.sums import row_squares
 from ..problem.problem import Problem
 
@@ -139,7 +140,7 @@ class Patterns(_RowSet):
     """
 
     def __init__(self, X: Any, square: np.ndarray | None = None) -> None:
-        self.X = X = canonical(X)
+        self.X = X = engine_rows(X)
         self.n, self.d = X.shape
         self.sparse = sp.issparse(X)
         self.entries = int(X.nnz) if self.sparse else self.n * self.d
@@ -252,15 +253,9 @@ class KernelPatterns(_RowSet):
         return slots
 
 
-def canonical(X: Any) -> Any:
+def engine_rows(X: Any) -> Any:
     """Return X as a C-ordered matrix, or as CSR with sorted entries, each once; float32 or float64."""
-    if sp.issparse(X):
-        X = X.tocsr()
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-    else:
-        X = np.ascontiguousarray(X)
+    X = canonical(X.tocsr()) if sp.issparse(X) else np.ascontiguousarray(X)
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 

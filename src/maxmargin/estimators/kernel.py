@@ -14,7 +14,7 @@ from ..algorithms import KERNEL_ALGORITHMS, Algorithm, Decomposition
 from ..algorithms.batch.kernel_rows import MEGABYTE
 from ..certificates.definiteness import check_kernel
 from ..certificates.expansions import KernelPoint
-from ..data.rows import canonical
+from ..data.rows import engine_rows
 from ..data.units import check_constant
 from ..fit.deadline import Deadline
 from ..fit.report import Report
@@ -240,7 +240,7 @@ default="rbf"
                 'decision_function_shape="ovo" is one value a pair of classes, which multi_class="ovr" has none of: '
                 'set multi_class="ovo".'
             )
-        X = canonical(X)
+        X = engine_rows(X)
         gamma = width(self.gamma, X, targets.sample_weights)
         kernel = kernel_named(self.kernel, X, gamma, self.degree, self.coef0)
         tasks = KernelTasks(self, problem, algorithm, kernel, X, targets)

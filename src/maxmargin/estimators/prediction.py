@@ -12,7 +12,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from ..certificates.certificate import Certificate, Certificates
-from ..data.rows import canonical
+from ..data.rows import engine_rows
 from ..fit.report import Report
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..numerics.norms import norm
@@ -259,7 +259,7 @@ class KernelDecision:
     def _scores(self, X: Any) -> np.ndarray:
         """Return the score of every binary task, shape (n_samples, n_tasks)."""
         sparse = False if isinstance(self.kernel_, Precomputed) else "csr"
-        X = canonical(validate_rows(self, X, accept_sparse=sparse, reset=False))
+        X = engine_rows(validate_rows(self, X, accept_sparse=sparse, reset=False))
         blocks = [X[first : first + BLOCK] for first in range(0, X.shape[0], BLOCK)]
         threads = min(jobs(self.n_jobs), len(blocks))
         with one_thread:  # each thread of Python computes a block of rows by itself

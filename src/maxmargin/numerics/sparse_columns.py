@@ -101,6 +101,14 @@ def without_empty_columns(X: Any, coef: np.ndarray | None = None) -> tuple[Any, 
     return type(X)(some, shape=(X.shape[0], places.size), copy=False), Columns(d, places)
 
 
+def canonical(X: Any) -> Any:
+    """Return CSR rows with sorted entries, each once, copied if need be; dense rows as given."""
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
 def may_be_dense(X: Any) -> bool:
     """Return whether a dense copy of X takes memory of the order of its entries, or little in any case."""
     return not sp.issparse(X) or X.shape[0] * X.shape[1] <= max(SMALL, PER_ENTRY * X.nnz)

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,36 +25,26 @@ from ..certificates.bounds import EPS
 from ..numerics.rational import ExactRows, null_vector
 from ..numerics.sums import Compensated
 
-# Rows of the least float64 scores whose scores are computed in integers first: if one of them is not positive, the
-# rest need no exact scores. Fewer rows may miss the least score and take more corrals; each row takes a product of
-# long integers.
-FIRST_ROWS = 40
 # Bound of the underflow in a score of rows whose entries are at most one: d terms lose 2^-1074 each.
 UNDERFLOW = 1e-280
 
 
-@dataclass(frozen=True)
-class Corral:
-    """A corral with its nearest point, x = sum weights_k a_k / sum weights_k.
+class Corral(NamedTuple):
+    """A corral with its nearest point, x = sum weights_k a_k = direction / total.
 
     Attributes
     ----------
-    rows : list of int
-    weights : list of int
-        All positive.
+    weights : dict of row to Fraction
+        All positive, of sum one.
     direction : list of int
-        sum weights_k a_k; zeros only if the hull holds the origin.
+        Zeros only if the hull holds the origin.
+    total : int
+        Positive.
     """
 
-    rows: list[int]
-    weights: list[int]
+    weights: dict[int, Fraction]
     direction: list[int]
-
-    @property
-    def convex_weights(self) -> dict[int, Fraction]:
-        """The weights of the rows, of sum one."""
-        total = sum(self.weights)
-        return {i: Fraction(weight, total) for i, weight in zip(self.rows, self.weights, strict=True)}
+    total: int
 
 
 def nearest_points(
@@ -83,33 +73,28 @@ def nearest_points(
         yield corral
         if not any(corral.direction):
             return
-        total, square = sum(corral.weights), sum(value * value for value in corral.direction)
+        square = sum(value * value for value in corral.direction)
         row, least = least_row(rows, corral.direction)
-        if least * total >= square:  # a_i.x >= |x|^2 for all i, with x = direction / total
+        if least * corral.total >= square:  # a_i.x >= |x|^2 for all i
             return
-        corral = _minor_cycle(rows, corral.convex_weights | {row: Fraction(0)}, interrupted)
+        corral = _minor_cycle(rows, corral.weights | {row: Fraction(0)}, interrupted)
 
 
 def least_row(rows: ExactRows, direction: list[int]) -> tuple[int, int]:
     """Return the row of the least score a_i.direction, and that score, exactly.
 
-    Scores are computed in integers for all rows whose float64 scores may be the least within their errors; only for
-    the first `FIRST_ROWS` if one of them is not positive, since then the direction does not separate. The error of a
-    score in compensated sums is at most (8 + inexact) eps (|x|.|w| + |b|): the entries of the direction are rounded to
-    half a unit in the last place, entries of the rows to `inexact` units, and compensated sums add a few units.
+    Scores are computed in integers for all rows whose float64 scores may be the least within their errors. The error of
+    a score in compensated sums is at most (8 + inexact) eps (|x|.|w| + |b|): the entries of the direction are rounded
+    to half a unit in the last place, entries of the rows to `inexact` units, and compensated sums add a few units.
     """
     w, b = as_floats(direction), 0.0
     if rows.bias:
         w, b = w[:-1], float(w[-1])
     scores = rows.y * Compensated.scores(rows.scaled, w, b)
     off = (8.0 + rows.inexact) * EPS * (abs(rows.scaled) @ np.abs(w) + abs(b)) + UNDERFLOW
-    order = np.argsort(scores, kind="stable")
-    best = min((rows.product(i, direction), i) for i in order[:FIRST_ROWS].tolist())
-    if best[0] > 0:
-        rest = order[FIRST_ROWS:]
-        open_rows = rest[(scores - off)[rest] <= (scores + off)[order[0]]]
-        best = min([best, *((rows.product(i, direction), i) for i in open_rows.tolist())])
-    return best[1], best[0]
+    possible = np.flatnonzero(scores - off <= (scores + off).min())
+    least, row = min((rows.product(i, direction), i) for i in possible.tolist())
+    return row, least
 
 
 def as_floats(direction: list[int]) -> np.ndarray:
@@ -156,12 +141,13 @@ def _minor_cycle(rows: ExactRows, weights: dict[int, Fraction], interrupted: Cal
     while True:
         places = list(weights)
         affine = _affine_minimiser(rows, places, interrupted)
-        if all(value > 0 for value in affine):
-            common = math.gcd(*affine)
-            affine = [value // common for value in affine]
-            return Corral(places, affine, rows.combine(places, affine))
+        common = math.gcd(*affine)
+        affine = [value // common for value in affine]
         total = sum(affine)
-        change = [weights[i] - Fraction(value, total) for i, value in zip(places, affine, strict=True)]
+        nearest = {i: Fraction(value, total) for i, value in zip(places, affine, strict=True)}
+        if all(value > 0 for value in affine):
+            return Corral(nearest, rows.combine(places, affine), total)
+        change = [weights[i] - nearest[i] for i in places]
         # the row that has entered has a weight of 0, which rises, since its score is below |x|^2
         weights = _reduced(weights, change)
 

@@ -178,8 +178,8 @@ class SeparatorSearch(ABC):
             for corral in nearest_points(rows, start or {0: 1.0}, self.deadline.interrupted):
                 direction = corral.direction
                 if not any(direction):
-                    weights = corral.convex_weights
-                    return self.inseparable({int(self.distinct[i]): weights[i] for i in weights}, method)
+                    weights = {int(self.distinct[i]): weight for i, weight in corral.weights.items()}
+                    return self.inseparable(weights, method)
                 w = as_floats(direction)
                 margins = rows.y * (rows.scaled @ w[: rows.d] + (w[-1] if rows.bias else 0.0))
                 if float(margins.min()) > 0.0:  # others are left to the next corrals
