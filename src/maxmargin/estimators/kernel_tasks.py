@@ -21,15 +21,15 @@ from ..data.duplicates import merge, unmerged
 from ..fit.deadline import Deadline
 from ..fit.gram_driver import KernelSolution, solve_kernel
 from ..fit.report import KernelJob, Report, Stopping
-from ..kernels.functions import Kernel, Linear, Precomputed
+from ..kernels.functions import Kernel, Precomputed
 from ..numerics.sparse_columns import may_be_dense, without_empty_columns
 from ..numerics.threads import jobs
 from ..problem.multiclass import named_parts, parts_of
 from ..problem.problem import Problem
 from ..problem.status import Status
-from ..separability.kernel import KernelSearch, kernel_trivial_certificate
-from ..separability.linear import LinearSearch, on_all_columns
-from ..separability.search import without_zeros
+from ..separability.kernel import kernel_trivial_certificate
+from ..separability.search import about_all_rows
+from ..separability.separate import decide
 from .progress import Reporter, solve_tasks
 from .validation import Targets, draw_seeds
 
@@ -275,12 +275,8 @@ class KernelSeparability:
     def verdict(self) -> Verdict:
         """The verdict of `separate` on the rows of the task."""
         problem, n = self.task.problem, self.task.y.size
-        if not isinstance(self.kernel, Linear):
-            search = KernelSearch.for_fit(problem, self.X, self.y, self.sides, self.deadline, self.kernel)
-            return search.verdict_of_fit(self.rows, n)
-        X, columns = without_empty_columns(without_zeros(self.X))
-        search = LinearSearch.for_fit(problem, X, self.y, self.sides, self.deadline, columns)
-        return on_all_columns(search.verdict_of_fit(self.rows, n), columns)
+        verdict = decide(problem, self.X, self.y, self.sides, self.deadline, self.kernel)
+        return about_all_rows(verdict, self.rows, n)
 
     def contradiction(self) -> dict[int, Fraction] | None:
         """Return weights of a few rows that prove by themselves that there is no separator; None without such rows."""

@@ -21,12 +21,15 @@ from ..fit.exact import is_small
 from ..fit.policy import Choice, choose
 from ..fit.presolve import SelectedRows
 from ..fit.report import Job, Report, Solution, Stopping
+from ..kernels.functions import Linear
 from ..numerics.representable import refuse_rounded
 from ..numerics.sparse_columns import Columns, without_empty_columns
 from ..numerics.stop_check import StopCheck
 from ..numerics.threads import jobs
 from ..problem.problem import Problem
-from ..separability.linear import LinearSearch, on_all_columns
+from ..separability.linear import on_all_columns
+from ..separability.search import about_all_rows
+from ..separability.separate import decide
 from . import validation
 from .prediction import CertifiedClassifier, LinearDecision, Robust
 from .progress import Reporter, solve_tasks
@@ -321,8 +324,8 @@ class LinearTasks:
         """Return the verdict on whether the classes of a task are separable."""
         n, classes = self.targets.y.size, self.targets.classes
         sides = tuple(classes.tolist()) if classes.size == 2 else (False, True)
-        search = LinearSearch.for_fit(self.problem, self.patterns.X, y, sides, deadline, self.columns)
-        return search.verdict_of_fit(np.arange(n)[self._kept], n)
+        verdict = decide(self.problem, self.patterns.X, y, sides, deadline, Linear(), columns=self.columns)
+        return about_all_rows(verdict, np.arange(n)[self._kept], n)
 
 
 def linear_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorithm | None:

@@ -119,17 +119,6 @@ class SeparatorSearch(ABC):
     kernel: Kernel = field(init=False)
     prefix = ""  # of the method of a candidate
 
-    @classmethod
-    def for_fit(
-        cls, problem: Problem, X: Any, y: np.ndarray, classes: tuple[Any, Any], deadline: Deadline, *data: Any
-    ) -> Any:
-        """Return the search for the verdict alone on a hard-margin fit.
-
-        An augmented intercept can separate the same classes as a free one, which is simpler to decide.
-        """
-        free = replace(problem, intercept="none" if problem.intercept == "none" else "free")
-        return cls(free, without_zeros(X), y, classes, np.inf, deadline, *data)
-
     @abstractmethod
     def verdict(self) -> Verdict:
         """Search in the order of the module's docstring, and return the verdict."""
@@ -141,19 +130,6 @@ class SeparatorSearch(ABC):
     @abstractmethod
     def proved_separator(self, rows: ExactRows, w: np.ndarray, method: str) -> Separable | None:
         """Return the verdict on weights of the scaled columns of `rows` if float64 arithmetic proves its margin."""
-
-    def verdict_of_fit(self, rows: np.ndarray, n: int) -> Verdict:
-        """Return the verdict for a fit in which these rows, of n, take part: a proof about them is one about all."""
-        with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-            verdict = self.verdict()
-        if isinstance(verdict, Inseparable):
-            return replace(verdict, support=rows[verdict.support], rows=n)
-        if isinstance(verdict, Undecided):
-            certificate = verdict.certificate
-            fingerprint = replace(certificate.fingerprint, rows=n)
-            certificate = replace(certificate, support=rows[certificate.support], fingerprint=fingerprint)
-            return replace(verdict, certificate=certificate)
-        return verdict
 
     def decide_exactly(self) -> Inseparable | Separable | ExactDirection | str:
         """Run Wolfe's algorithm in exact arithmetic from the rows of floating-point candidates.
@@ -220,6 +196,18 @@ class SeparatorSearch(ABC):
             "p": self.problem.p, "bias": self.problem.free, "classes": self.classes, "features": self.features,
             "method": method, "seconds": seconds, "kernel": self.kernel,
         }  # fmt: skip
+
+
+def about_all_rows(verdict: Verdict, rows: np.ndarray, n: int) -> Verdict:
+    """Return the verdict on these rows as one on n rows, of which the others take no part."""
+    if isinstance(verdict, Inseparable):
+        return replace(verdict, support=rows[verdict.support], rows=n)
+    if isinstance(verdict, Undecided):
+        certificate = verdict.certificate
+        fingerprint = replace(certificate.fingerprint, rows=n)
+        certificate = replace(certificate, support=rows[certificate.support], fingerprint=fingerprint)
+        return replace(verdict, certificate=certificate)
+    return verdict
 
 
 def candidates(rows: ExactRows, deadline: Deadline) -> Iterator[Candidate]:

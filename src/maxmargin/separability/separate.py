@@ -12,6 +12,7 @@ Research Letters 35, 2007 (candidates in floating point, decisions in exact arit
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -25,7 +26,7 @@ from ..fit.deadline import Deadline
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..kernels.names import kernel_named
 from ..numerics.representable import refuse_rounded
-from ..numerics.sparse_columns import without_empty_columns
+from ..numerics.sparse_columns import Columns, without_empty_columns
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
 from .kernel import KernelSearch
@@ -115,22 +116,55 @@ def separate(
         )
     table, signs, classes = _table(X, y)
     function = kernel_named(kernel, table, gamma, degree, coef0)
-    with (
-        Deadline(max_time) as deadline,
-        np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"),
-    ):
-        if isinstance(function, Linear):
-            table, columns = without_empty_columns(table)
-            search = LinearSearch(problem, table, signs, classes, float(tol), deadline, columns)
-            verdict = search.verdict()
-            return verdict if columns.places is None else on_all_columns(verdict, columns)
-        _check_kernel(function, table, problem)
+    with Deadline(max_time) as deadline:
+        if not isinstance(function, Linear):
+            _check_kernel(function, table, problem)
         more_sets = 0 if max_time is None else np.inf
-        return KernelSearch(
-            problem, table, signs, classes, float(tol), deadline, function, more_sets
-        ).verdict()
+        return decide(problem, table, signs, classes, deadline, function, float(tol), more_sets)
 
 
+def decide(
+    problem: Problem,
+    X: Any,
+    y: np.ndarray,
+    classes: tuple[Any, Any],
+    deadline: Deadline,
+    kernel: Kernel,
+    tol: float = np.inf,
+    more_sets: float = 0,
+    columns: Columns | None = None,
+) -> Verdict:
+    """Return the verdict on data that have been validated, such as those of a hard-margin fit.
+
+    Parameters
+    ----------
+    problem : Problem
+        The hard margin. An augmented intercept can separate the same classes as a free one, which is simpler to decide.
+    X : ndarray or CSR matrix of shape (n, d)
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    classes : tuple
+        The labels of the negative and of the positive side.
+    deadline : Deadline
+    kernel : Kernel
+    tol : float, default=inf
+        As of `separate`.
+    more_sets : float, default=0
+        As of `KernelSearch`.
+    columns : Columns, default=None
+        The columns of the data set that X has; the weights of a separator are then of these. None where X has all.
+    """
+    problem = replace(problem, intercept="none" if problem.intercept == "none" else "free")
+    X = without_zeros(X)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+        if not isinstance(kernel, Linear):
+            return KernelSearch(problem, X, y, classes, tol, deadline, kernel, more_sets).verdict()
+        if columns is not None:
+            return LinearSearch(problem, X, y, classes, tol, deadline, columns).verdict()
+        X, columns = without_empty_columns(X)
+        return on_all_columns(LinearSearch(problem, X, y, classes, tol, deadline, columns).verdict(), columns)
+
+
+@np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 def _check_kernel(kernel: Kernel, X: Any, problem: Problem) -> None:
     """Refuse kernels that are no inner product on the rows, or whose values are not finite."""
     if problem.p != 2:
@@ -159,7 +193,7 @@ def _problem(p: Any, bias: Any, tol: Any, max_time: Any) -> Problem:
 
 
 def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
-    """Return finite rows (dense, or CSR without stored zeros), signs -1.0 and 1.0, and the labels that these stand for.
+    """Return finite rows (dense or CSR), signs -1.0 and 1.0, and the labels that these stand for.
 
     X is not changed.
     """
@@ -183,7 +217,7 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
         raise ValueError(
             f"y must hold one label for each of the {X.shape[0]} rows of X; got shape {labels.shape}."
         )
-    X = without_zeros(Patterns(X).X) if sp.issparse(X) else X
+    X = Patterns(X).X if sp.issparse(X) else X
     if not np.isfinite(X.data if sp.issparse(X) else X).all():
         raise ValueError(
             "X holds NaN or infinity: fill or drop the rows that do, with SimpleImputer for instance."
