@@ -1,6 +1,6 @@
-"""Rows of data made ready for the engine, and the memory into which it packs some of them.
+"""Rows of data in the storage of the engine, and contiguous memory for some of them.
 
-Solvers ask nobody else whether rows are sparse.
+Whether rows are dense, sparse or given by a kernel is known here only: solvers use the same methods for all.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 LARGE_DATA = 32e6  # bytes from which data are larger than the last cache of a processor
-# Largest share of the rows of large data that is packed: two such copies take no more memory than the data.
+# Largest share of the rows of large data that is packed: two such copies take no more memory than the data. A larger
+# share would take more memory, a smaller one leaves more rows where they are far apart.
 LARGE_SET = 0.5
 # Neighbouring rows of large data that stay together in a random order: memory is read in sequence. More rows make the
 # order less random.
@@ -195,7 +196,7 @@ class KernelPatterns(_RowSet):
     Parameters
     ----------
     rows : KernelRows
-        Rows of the kernel in memory, as of the last `fetch`, as long as nobody else has rows computed.
+        Rows of the kernel in memory: those of the last `fetch`, until rows are computed for another problem.
     used : ndarray of int
         The rows of non-zero weight, in the order in which the engine numbers them.
 
@@ -239,7 +240,7 @@ class KernelPatterns(_RowSet):
         return self._load(wanted)
 
     def forget(self) -> None:
-        """Count no row as loaded where somebody else may have put other rows in its place."""
+        """Count no row as loaded if rows have been computed for another problem, which may have replaced them."""
         if self.rows.computed != self._computed:
             self._places[:] = self._owners[:] = -1
             self._computed = self.rows.computed

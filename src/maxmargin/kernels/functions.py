@@ -15,7 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 EPS = float(np.finfo(float).eps)
-# bytes of a tile: its products are still in the processor's cache when they become kernel values
+# Bytes of a tile: its products are still in the processor's cache when they become kernel values. A larger tile leaves
+# the cache, a smaller one takes more calls of BLAS.
 TILE = 2**20
 # Share of non-zeros up to which rows are stored as sparse ones, and up to which both factors of a product are sparse.
 # Measured on 3,000 rows of 300 to 4,000 columns: below the first, CSR times dense beats BLAS, below the second CSR
@@ -23,9 +24,10 @@ TILE = 2**20
 SPARSE, BOTH_SPARSE = 0.1, 0.03
 WIDE = 4096  # columns up to which sparse rows are made dense: 512 rows of a block take 16 MiB then
 BYTES = 2**28  # largest dense copy of sparse rows: an eighth of a small machine's memory
-# rows of a square block of which only the diagonal is used: little is wasted, and few calls are made
+# Rows of a square block of which only the diagonal is used: more rows compute more values that are not used, fewer rows
+# take more calls of the kernel.
 SOME = 64
-WHOLE = 2.0**53  # whole numbers below have no rounding in float64
+WHOLE = 2.0**53  # sums of whole numbers that stay below this are not rounded in float64
 TWO_ROWS = (
     "The kernel gets two matrices of rows and returns the matrix of their kernel values, and this function takes two "
     "rows: kernel=lambda Z, X: pairwise_kernels(Z, X, metric=function), with sklearn.metrics.pairwise, makes one of it."

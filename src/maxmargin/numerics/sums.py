@@ -21,10 +21,15 @@ from .norms import SUBNORMAL
 from .norms import norm as any_norm
 from .norms import row_norms as any_row_norms
 
-LARGE = 1e290  # above, the factor 2^27 of the splitting may overflow
 _EPS = float(np.finfo(float).eps)
-_BLOCK = 1 << 18  # entries at a time: temporaries of 2 MiB stay in the second cache
-# of a sum before it is added to others: the error bound of a long sum grows with this, not its length
+# Absolute value above which numbers are split in smaller units, since the factor 2^27 of the splitting may overflow: a
+# smaller limit would cost a multiplication for numbers that do not need it.
+LARGE = 1e290
+# Entries that are converted, or taken into compensated sums, at a time: temporaries of 2 MiB stay in the second cache.
+# A larger block is read from memory several times, a smaller one takes more calls of NumPy.
+_BLOCK = 1 << 18
+# Terms of a plain sum before it is added to other sums: the error bound of a long sum grows with this number and with
+# the number of parts, not with the length. A smaller one would take more calls of BLAS, a larger one loses digits.
 TERMS = 1 << 10
 
 
@@ -129,7 +134,9 @@ def in_a_row(terms: int, size: int) -> int:
 class Compensated:
     """Sums as if carried in a multiple of the working precision."""
 
-    SECONDS = 12e-8  # of a certificate for each stored entry, roughly, to judge whether a deadline leaves time for it
+    # Seconds of a certificate for each stored entry, as measured, to judge whether a deadline leaves time for it: a
+    # larger figure would omit sums that would have ended in time, a smaller one starts sums that are cut short.
+    SECONDS = 12e-8
 
     @staticmethod
     def error(result: Any, size: Any, terms: float) -> Any:

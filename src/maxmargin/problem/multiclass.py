@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -83,25 +83,25 @@ class AgainstEachOther(Parts):
 
     def packed(self, coefficients: np.ndarray, codes: np.ndarray) -> np.ndarray:
         packed = np.zeros((self.count - 1, codes.size))
-        of = self._columns(np.bincount(codes, minlength=self.count))
-        for k, (i, j) in enumerate(self.pairs):
-            packed[j - 1, of[i]] = coefficients[k, of[i]]
-            packed[i, of[j]] = coefficients[k, of[j]]
+        for k, row, columns in self._places(np.bincount(codes, minlength=self.count)):
+            packed[row, columns] = coefficients[k, columns]
         return packed
 
     def unpacked(self, dual_coef: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        of = self._columns(counts)
         found = np.zeros((len(self.pairs), int(counts.sum())))
-        for k, (i, j) in enumerate(self.pairs):
-            found[k, of[i]] = dual_coef[j - 1, of[i]]
-            found[k, of[j]] = dual_coef[i, of[j]]
+        for k, row, columns in self._places(counts):
+            found[k, columns] = dual_coef[row, columns]
         return found
 
-    @staticmethod
-    def _columns(counts: np.ndarray) -> list[slice]:
-        """Return the columns of the support vectors of each class, which number `counts`."""
-        ends = np.cumsum(counts).tolist()
-        return [slice(first, last) for first, last in zip([0, *ends], ends, strict=False)]
+    def _places(self, counts: np.ndarray) -> Iterator[tuple[int, int, slice]]:
+        """Yield (k, row, columns): the place in `dual_coef_` of one class's coefficients of problem k.
+
+        `counts` are the numbers of support vectors of each class, which are sorted by class.
+        """
+        ends = [0, *np.cumsum(counts).tolist()]
+        for k, (i, j) in enumerate(self.pairs):
+            yield k, j - 1, slice(ends[i], ends[i + 1])
+            yield k, i, slice(ends[j], ends[j + 1])
 
     def problems(self, code: int) -> np.ndarray:
         return np.array([k for k, pair in enumerate(self.pairs) if code in pair])
