@@ -101,25 +101,17 @@ def exact_bound(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.nd
     used = np.flatnonzero(alpha)
     if used.size * np.count_nonzero(huge) ** 2 > MAX_WORK:
         return None
-    X, y, weights, alpha = sample.X[used], sample.y[used], sample.weights[used], alpha[used]
+    X, y = _with_constant(problem, sample.X[used]), sample.y[used]
+    weights, alpha = sample.weights[used], alpha[used]
     caps = problem.caps(weights)
     slack = np.minimum(alpha, caps * (1.0 - 4.0 * EPS) - alpha)  # r, the distance to the nearest bound
     moved = _movement(_independent(_lines(problem, X, y, huge)), alpha, slack)
     if moved is None:
         return None
     # in the other columns: v, the sum of the absolute values of its terms, and a bound of the change of v by c
-    rest = X[:, np.flatnonzero(~huge[: X.shape[1]])]
-    v, size, shift = (
-        Compensated.combine(rest, alpha * y),
-        Plain.combine(abs(rest), alpha),
-        Plain.combine(abs(rest), moved),
-    )
-    if problem.rho and not huge[-1]:
-        v = np.append(v, problem.rho * Compensated.total(alpha * y))
-        size, shift = (
-            np.append(size, problem.rho * alpha.sum()),
-            np.append(shift, problem.rho * moved.sum()),
-        )
+    rest = X[:, np.flatnonzero(~huge)]
+    v = Compensated.combine(rest, alpha * y)
+    size, shift = Plain.combine(abs(rest), alpha), Plain.combine(abs(rest), moved)
     terms = alpha.size + v.size + 8
     up = 1.0 + 8.0 * terms * EPS  # more than all roundings of a sum of non-negative terms
     off = Compensated.error(v, float(size.sum()), terms)
@@ -136,17 +128,23 @@ def exact_bound(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.nd
     return Side(float(value - cost * up - rounding), rounding + MATRIX_ROUNDING * cost, value)
 
 
+def _with_constant(problem: Problem, X: Any) -> Any:
+    """Return the rows with the constant coordinate of an augmented intercept as their last column."""
+    if not problem.rho:
+        return X
+    constant = np.full((X.shape[0], 1), problem.rho)
+    return sp.hstack([X, constant], format="csr") if sp.issparse(X) else np.hstack([X, constant])
+
+
 def _lines(problem: Problem, X: Any, y: np.ndarray, huge: np.ndarray) -> np.ndarray:
     """Return the matrix of the lines without duplicates, of shape (lines, rows), each scaled to entries of about one.
 
     A line is divided by a power of two, which is exact, and by its sign. A line that has a single non-zero value is
     replaced by the indicator of its non-zero entries, which vanishes with it. Equal lines are kept once.
     """
-    d = X.shape[1]
-    block = X[:, np.flatnonzero(huge[:d])]
+    block = X[:, np.flatnonzero(huge)]
     block = np.asarray(block.toarray() if sp.issparse(block) else block, dtype=float)
-    constant = problem.free or bool(problem.rho and huge[-1])
-    lines = {np.ones(y.size).tobytes(): np.ones(y.size)} if constant else {}
+    lines = {np.ones(y.size).tobytes(): np.ones(y.size)} if problem.free else {}
     for column in block.T:
         first = column[np.flatnonzero(column)[0]]
         if np.isin(column, (0.0, first)).all():
@@ -232,7 +230,7 @@ def inside(problem: Problem, sample: Sample, alpha: np.ndarray, huge: np.ndarray
     caps, near = problem.caps(sample.weights)[used], alpha[used]
     least = INSIDE * np.minimum(caps, float(near.max()))
     near = np.clip(near, least, caps - least)
-    lines = _independent(_lines(problem, sample.X[used], sample.y[used], huge))
+    lines = _independent(_lines(problem, _with_constant(problem, sample.X[used]), sample.y[used], huge))
     for _ in range(3):
         try:
             M = _right_inverse(lines, np.minimum(near, caps - near))

@@ -86,10 +86,11 @@ def _bounds_in_one_pass(
         # fmin ignores 0 / 0, where s_i = 0
         multiple = min(multiple, float(np.fmin.reduce(cap * weights / dual)))
     # no column is huge if sum alpha_i |x_i| = spread is below the limit, before and after scaling
-    ordinary = total > SMALL and max(spread, rho * total) <= formulas.ordinary_limit(total)
-    spread, total, costs = multiple * spread, multiple * total, multiple * (multiple * costs)
-    ordinary = ordinary and total > SMALL and max(spread, rho * total) <= formulas.ordinary_limit(total)
-    if not (ordinary and multiple <= GROWN and math.isfinite(worst + total + costs + spread)):
+    for factor in (1.0, multiple):
+        spread, total, costs = factor * spread, factor * total, factor * (factor * costs)
+        if not (total > SMALL and max(spread, rho * total) <= formulas.ordinary_limit(total)):
+            return None
+    if not (multiple <= GROWN and math.isfinite(worst + total + costs + spread)):
         return None
     difference, rest = scale_classes(dual, y, weights, cap, multiple, multiple)
     if free and abs(difference + rest) > UNEVEN * total:  # rounding of one class is of the size of the other
