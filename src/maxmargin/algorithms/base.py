@@ -75,7 +75,8 @@ class Plan:
     Attributes
     ----------
     rule : record or callable
-        Threshold and step of an online algorithm (a record, whose methods compiled code calls), or a batch solver.
+        Threshold and step of an online algorithm (a record, whose methods compiled code calls), or a batch solver: for
+        the schedule "points" a function that yields the iterates of a run, (w, b, alpha) or `Reached`.
     unit : float or None
         The score that stands for a margin of one. None where the rule does not fix it: bounds then use the best
         multiple of w.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -41,34 +41,13 @@ def barrier_points(
         yield from linear_points(replace(problem, p=np.inf), X, y, weights, interrupted)
 
 
-class Points(NamedTuple):
-    """The rule of a batch solver.
-
-    Attributes
-    ----------
-    iterates : callable
-        Yields the iterates of a run: (w, b, alpha), or `Reached` by solvers that end at a given gap.
-    """
-
-    iterates: Callable[[Run], Iterator[Any]]
-
-    @staticmethod
-    def evaluate(run: Run, point: Any) -> None:
-        """Compute the bounds of a point in two passes over the rows; keep a point within the gap for certification."""
-        w, b, alpha = point[:3]
-        if isinstance(point, Reached) and point.near:
-            run.candidate = w, b, alpha
-        else:
-            run.evaluate(w, b, alpha)
-
-
 def _plan(solver: Callable[..., Iterator[Any]], **options: Any) -> Plan:
-    """Return the plan of a batch solver that reads the rows in the form in which they are stored."""
+    """Return the plan of a batch solver that reads the rows as they are stored."""
 
     def iterates(run: Run) -> Iterator[Any]:
         return solver(run.problem, run.patterns.X, run.y, run.weights, run.interrupted, **options)
 
-    return Plan(rule=Points(iterates), unit=1.0)
+    return Plan(rule=iterates, unit=1.0)
 
 
 @dataclass(frozen=True)
@@ -233,7 +212,7 @@ class Newton(SoftProgram):
             )
             return newton_points(problem, rows, run.y, run.weights, run.interrupted, facts.tol, facts.point)
 
-        return Plan(rule=Points(iterates), unit=1.0)
+        return Plan(rule=iterates, unit=1.0)
 
 
 @dataclass(frozen=True)
@@ -257,4 +236,4 @@ class NoSeparator(Program):
 
     def plan(self, facts: Facts) -> Plan:
         point = (np.zeros(facts.d), 0.0, self.alpha)
-        return Plan(rule=Points(lambda run: iter((point,))), unit=1.0)
+        return Plan(rule=lambda run: iter((point,)), unit=1.0)

@@ -5,13 +5,13 @@ A task on rows of data has one attempt for each set of units in which it is solv
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..algorithms.batch.iterate import Point
 from ..algorithms.batch.kernel_rows import KernelRows
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.programs import Program
@@ -28,7 +28,7 @@ from .certifier import Certifier, Incumbent
 from .exact import NEARLY, ends_at_tol, finish, is_small
 from .gram_run import GramRun
 from .presolve import PresolveStep, ScaledUnits, distinct_rows_of
-from .report import Job, KernelJob, Point, Report, Solution, Stopping
+from .report import Job, KernelJob, Report, Solution, Stopping
 from .run import Run
 from .schedules import SCHEDULES
 from .tracker import ROUNDING, Primal
@@ -167,14 +167,12 @@ class Attempt(ABC):
         point : object
             The best point, which the callback may read.
         """
+        lower, upper, gap = bounds
         presentations, steps = self._before
-        name, reason = stage
-        report = Report(
-            len(self.history) + 1, time.perf_counter() - self.stopping.deadline.began, *bounds,
-            presentations + self.run.presentations, steps + self.run.steps, name, self.label, margin, reason,
+        self.stopping.report(
+            self.history, point, lower=lower, upper=upper, gap=gap, margin=margin, stage=stage[0], reason=stage[1],
+            presentations=presentations + self.run.presentations, steps=steps + self.run.steps, label=self.label,
         )  # fmt: skip
-        self.history.append(report)
-        self.stopping.on_report(report, lambda: point, self.stopping.deadline)
 
 
 class RowAttempt(Attempt):

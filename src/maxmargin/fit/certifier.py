@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..algorithms.batch.iterate import Point
 from ..certificates.certificate import Certificate
 from ..certificates.one_pass import certify
 from ..certificates.rows import NEGLIGIBLE, SMALL_DATA
@@ -23,7 +24,6 @@ from .tracker import ROUNDING
 if TYPE_CHECKING:
     from .deadline import Deadline
     from .presolve import PresolveStep
-    from .report import Point
 
 # Where the optimality conditions hold, a gap up to SHARE * `tol` is rounding, and up to SHARE * d / COLUMNS * `tol` for
 # d > COLUMNS columns: rounding errors of scores grow with the number of their terms. A smaller gap needs compensated
@@ -144,7 +144,7 @@ class Certifier:
         task = self.task
         return Sample(task.patterns.X, task.y, task.weights, np.sqrt(task.patterns.square))
 
-    def certify(self, point: Point, gap: float) -> CertifiedPoint:
+    def certify(self, point: Point, gap: float, plain: bool = False) -> CertifiedPoint:
         """Certify a point of the presolved task on the caller's data.
 
         Parameters
@@ -152,10 +152,13 @@ class Certifier:
         point : Point
         gap : float
             Relative gap at which the certificate ends: it decides whether compensated sums are needed.
+        plain : bool, default=False
+            Whether to do without compensated sums in any case.
         """
         for step in reversed(self.steps):
             point = step.restore(point)
-        return CertifiedPoint(*point, certify(self.problem, self.sample, *point, gap, self._has_time))
+        affords = _never if plain else self._has_time
+        return CertifiedPoint(*point, certify(self.problem, self.sample, *point, gap, affords))
 
     def certify_and_keep(self, point: Point, gap: float) -> Certificate:
         """Certify a point on the caller's data and keep it; return its certificate for the presolved task.
@@ -189,9 +192,17 @@ class Certifier:
         return best
 
     def rounding(self, tol: float) -> float:
-        """Return the relative gap that is rounding in certificates of the presolved task."""
+        """Return the relative gap that is rounding, in the presolved task, where the optimality conditions hold.
+
+        Rounding is larger without compensated sums, for more than `SMALL_DATA` entries.
+        """
         entries = self.sample.entries if self.same_problem else self.task.patterns.entries
-        return rounding_gap(entries, self.task.patterns.d, tol)
+        share = SHARE * max(1.0, self.task.patterns.d / COLUMNS)
+        return max(ROUNDING if entries <= SMALL_DATA else NEGLIGIBLE, share * tol)
+
+    def reachable(self, gap: float, tol: float) -> float:
+        """Return a gap, or `tol` where there is no time for the compensated sums that a smaller gap needs."""
+        return gap if self.deadline.can_afford(Compensated.SECONDS * self.sample.entries) else tol
 
     def _has_time(self, seconds: float) -> bool:
         """Return whether there is time for compensated sums of this duration, and record if there is not."""
@@ -200,20 +211,6 @@ class Certifier:
         return enough
 
 
-def rounding_gap(entries: int, columns: int, tol: float) -> float:
-    """Return the relative gap that is rounding for a point that meets the optimality conditions.
-
-    Parameters
-    ----------
-    entries : int
-        Entries of the data: without compensated sums (more than `SMALL_DATA` entries) rounding is larger.
-    columns : int
-    tol : float
-    """
-    share = SHARE * max(1.0, columns / COLUMNS)
-    return max(ROUNDING if entries <= SMALL_DATA else NEGLIGIBLE, share * tol)
-
-
-def lacks_time_for_digits(affords: Callable[[float], bool], entries: int) -> bool:
-    """Return whether the deadline leaves no time for compensated sums over this many entries."""
-    return not affords(Compensated.SECONDS * entries)
+def _never(seconds: float) -> bool:
+    """Return False: no computation is affordable, whatever its duration."""
+    return False

@@ -7,12 +7,12 @@ and when the fit ends. The solution is certified on the caller's data.
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
+from ..algorithms.batch.iterate import Point
 from ..certificates.dual_variables import feasible
 from ..certificates.one_pass import certify
 from ..certificates.rows import bounds
@@ -22,10 +22,10 @@ from ..data.units import attempts
 from ..numerics.sums import Compensated
 from ..problem.status import Status
 from .attempt import EXACT, PROVES, STOPPED, Attempt, RowAttempt
-from .certifier import CertifiedPoint, Incumbent, rank
+from .certifier import CertifiedPoint, Certifier, Incumbent, rank
 from .exact import is_small
 from .policy import CONDITIONS, Stage, fallback, stages
-from .report import Job, Point, Report, Solution
+from .report import Job, Report, Solution
 from .small_dense import small_dense_rows, solve_small_dense
 from .tracker import ROUNDING
 
@@ -146,7 +146,9 @@ def _solve_small_dense(job: Job, incumbent: Incumbent, history: list[Report]) ->
     rows = task.patterns.shared("small dense", centre)
     if rows is None:
         return None, False
-    best, done, optimal = solve_small_dense(task, rows, stopping, job.sample, job.selected)
+    steps = [] if job.selected is None else [job.selected]
+    certifier = Certifier(task.problem, job.sample, steps, task, stopping.deadline, incumbent)
+    best, done, optimal = solve_small_dense(task, rows, stopping.tol, certifier)
     if best is None:
         return None, False
     certificate = best.certificate
@@ -154,12 +156,10 @@ def _solve_small_dense(job: Job, incumbent: Incumbent, history: list[Report]) ->
     stage, reason = EXACT, CONDITIONS if optimal else PROVES
     if not is_small(task.problem, task.patterns):
         stage, reason = choice.algorithm.name, choice.reason
-    report = Report(
-        1, time.perf_counter() - stopping.deadline.began, incumbent.lower, incumbent.upper, incumbent.gap, 0, 0, stage,
-        task.label, incumbent.margin(best.w), reason,
+    stopping.report(
+        history, (best.w, best.b), lower=incumbent.lower, upper=incumbent.upper, gap=incumbent.gap, presentations=0,
+        steps=0, stage=stage, label=task.label, margin=incumbent.margin(best.w), reason=reason,
     )  # fmt: skip
-    history.append(report)
-    stopping.on_report(report, lambda: (best.w, best.b), stopping.deadline)
     status = Status.CONVERGED if certificate.gap <= ROUNDING else Status.STALLED
     status = Status.CERTIFIED if certificate.gap <= stopping.tol else status
     return Solution(*best[:3], status, 1, history, certificate), done

@@ -9,10 +9,10 @@ import numpy as np
 
 from ..algorithms.batch.active_set import Point as Candidate
 from ..algorithms.batch.active_set import candidates
+from ..algorithms.batch.iterate import Point
 from ..algorithms.batch.quadratic_program import OutOfTime, Quadratic, quadratics
-from ..numerics.sums import Compensated, Plain
+from ..numerics.sums import Plain
 from ..problem.intercept import best_intercept
-from .report import Point
 from .tracker import Primal
 
 if TYPE_CHECKING:
@@ -119,9 +119,7 @@ def _adopt(qp: Quadratic, candidate: Candidate, run: Run, certifier: Certifier, 
         return False
     rounding = exact if candidate.settled else None
     for v, bias in [(w, b)] if candidate.near else _primal_points(run, w, b, rounding):
-        asked = NEARLY * run.tol if candidate.near else exact
-        if not certifier.deadline.can_afford(Compensated.SECONDS * run.patterns.entries):
-            asked = run.tol  # a smaller gap needs compensated sums
+        asked = certifier.reachable(NEARLY * run.tol if candidate.near else exact, run.tol)
         certificate = certifier.certify_and_keep(Point(v, bias, alpha), max(asked, 10.0 * exact))
         rounding_gap = exact if candidate.settled else 0.0
         run.best.adopt(Primal(v, bias), alpha, certificate.lower, certificate.upper, rounding_gap)

@@ -12,7 +12,7 @@ from ..algorithms.batch.decomposition import Decomposition
 from ..algorithms.batch.kernel_rows import add_rows
 from ..data.rows import KernelPatterns
 from ..data.task import GramTask
-from ..engine.state import STOPPED, TIME, refresh
+from ..engine.state import STOPPED
 from ..engine.sweep import score_rows
 from .state import State
 from .tracker import GramTracker
@@ -63,39 +63,17 @@ class GramRun(State):
         super().__init__(task, KernelPatterns(task.rows, used), used, algorithm, tol, rng, interrupted)
         self.best = GramTracker(task.problem, task.y, task.weights, task.rows.diagonal)
         # decomposition reads the starting point of the task itself
-        if task.start is None or isinstance(algorithm, Decomposition):
-            return
-        if algorithm.convergent:
-            self._begin_at(np.clip(task.start[used] * self.unit, 0.0, self.h.cap))
-        elif self._plan.clock is not None and task.start[used].any():
-            self._begin_at(task.start[used] / float(task.start[used].max()))
-            refresh(self.h)
-            if self.h.norm2() > 0.0:
-                self.h.shrink(self.h.norm2() ** -0.5)
-                refresh(self.h)
-            self.h.number[TIME] = self._plan.clock(self.h.alpha, np.sqrt(self.h.square))
-
-    @property
-    def finite(self) -> bool:
-        """Whether the best dual variables are finite."""
-        return bool(np.isfinite(self.best.alpha).all())
-
-    def look_for_zero_rows(self) -> None:
-        """Set the upper bound of a hard margin without intercept to 0 if a pattern phi(x_i) has length 0."""
-        empty = self.patterns.square == 0.0
-        if self.problem.intercept == "none" and empty.any():
-            self.best.evaluate_dual(self._every(np.where(empty, 1.0, 0.0)), np.zeros(self.patterns.rows.n))
+        if task.start is not None and not isinstance(algorithm, Decomposition):
+            self._begin_at_duals(task.start)
 
     def batches(self, count: int, size: int) -> None:
         """Present `count` mini-batches of `size` rows each, drawn with replacement."""
         self.patterns.forget()
         super().batches(count, size)
 
-    def _begin_at(self, alpha: np.ndarray) -> None:
-        """Set the engine to these dual variables, of the rows used, and to their scores."""
-        h = self.h
-        h.alpha[:] = alpha
-        w = h.space.vector.w
+    def _set_duals(self, alpha: np.ndarray) -> None:
+        self.h.alpha[:] = alpha
+        w = self.h.space.vector.w
         w[:-1] = self._product(alpha * self.y)
         w[-1] = self.rho * float(alpha @ self.y)
 
@@ -155,12 +133,6 @@ class GramRun(State):
         """Return |w|^2 = sum alpha_i y_i f_i plus the square of the constant coordinate."""
         w = self.h.space.vector.w
         return max(float((self.h.alpha * self.y) @ w[self.patterns.used]), 0.0) + float(w[-1]) ** 2
-
-    def _every(self, alpha: np.ndarray) -> np.ndarray:
-        """Return the dual variables of all rows of the task, 0 for rows of weight 0."""
-        out = np.zeros(self.patterns.rows.n)
-        out[self.patterns.used] = alpha
-        return out
 
     # rows of the kernel
 

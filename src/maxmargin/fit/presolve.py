@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
+from ..algorithms.batch.iterate import Point
 from ..algorithms.batch.quadratic_program import SharedRows, is_wide
 from ..data.duplicates import Merged, merge, unmerged
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..data.units import Units
 from ..problem.problem import Problem
-from .report import Point as Point
 
 if TYPE_CHECKING:
     from .report import Job

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,14 +21,6 @@ if TYPE_CHECKING:
     from .deadline import Deadline
     from .policy import Choice
     from .presolve import SelectedRows
-
-
-class Point(NamedTuple):
-    """A primal-dual point of a task: w of shape (d,), the intercept b, and the dual variables alpha of shape (n,)."""
-
-    w: np.ndarray
-    b: float
-    alpha: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -117,6 +110,21 @@ class Stopping:
     max_iter: int
     deadline: Deadline
     on_report: Callable[[Report, Callable[[], Any], Deadline], None] = lambda report, point, deadline: None
+
+    def report(self, history: list[Report], point: Any, **fields: Any) -> None:
+        """Append the report of a round to the history, and pass it to the callback.
+
+        Parameters
+        ----------
+        history : list of Report
+        point : object
+            The best point so far, which the callback may read.
+        **fields
+            Fields of the report other than `round` and `seconds`.
+        """
+        seconds = time.perf_counter() - self.deadline.began
+        history.append(Report(round=len(history) + 1, seconds=seconds, **fields))
+        self.on_report(history[-1], lambda: point, self.deadline)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,7 @@ import numpy as np
 from ..algorithms.base import Algorithm
 from ..data.rows import Patterns
 from ..data.task import Task
-from ..engine.state import BIAS, FACTOR, TIME, Motion, refresh
-from ..engine.sweep import weight_from_duals
+from ..engine.state import BIAS, FACTOR, Motion, refresh
 from ..numerics.norms import norm
 from ..numerics.sums import Plain
 from .extrapolation import DEPTH, Extrapolation
@@ -54,26 +53,12 @@ class Run(State):
         plan = self._plan
         self._extrapolation = Extrapolation() if plan.real else None
         self.candidate: tuple[np.ndarray, float, np.ndarray] | None = None
-        if task.start is not None and algorithm.convergent:
-            self._begin_at_dual(task.start)
-        elif task.start is not None and plan.clock is not None:
-            self._begin_in_direction(task.start, 1.0)
-            self.h.number[TIME] = plan.clock(self.h.scale.to_dual(self.h.alpha), np.sqrt(self.h.square))
-            if task.point is not None:
-                self.evaluate(*task.point, task.start)
-        elif task.point is not None and algorithm.motion is Motion.SUBGRADIENT:
+        if task.start is not None:
+            self._begin_at_duals(task.start)
+        if task.point is not None and algorithm.motion is Motion.SUBGRADIENT:
             self.begun = self._begin_at_primal(*task.point, task.start)
 
     # the starting point
-
-    def look_for_zero_rows(self) -> None:
-        """Set the upper bound of a hard margin without intercept to 0 if a row is zero.
-
-        The score of a zero row is 0 for every w: dual variables on these rows alone prove that no separator exists.
-        """
-        empty = self.patterns.square == 0.0
-        if self.problem.intercept == "none" and empty.any():
-            self.best.update_dual(np.where(empty, 1.0, 0.0), 0.0)
 
     def count_start(self) -> None:
         """Evaluate the starting point of the task: it is the result of a fit that stops before its first round.
@@ -90,36 +75,16 @@ class Run(State):
             return
         self.evaluate(w, b, np.ones(self.n) if task.start is None else task.start)
 
-    def _begin_at_dual(self, alpha: np.ndarray) -> None:
-        """Set the engine to the best multiple of these dual variables, clipped at their caps, and to their w.
-
-        The multiple allows for dual variables that were computed for another C.
-
-        Parameters
-        ----------
-        alpha : ndarray of shape (n,)
-            In the units of the task.
-        """
-        h, problem = self.h, self.problem
-        h.alpha[:] = np.clip(alpha * self.unit, 0.0, h.cap)
-        c = h.alpha * self.y
-        w = h.space.vector.w
-        w[: self.patterns.d] = Plain.combine(self.patterns.X, c)
+    def _set_duals(self, alpha: np.ndarray) -> None:
+        vector, c = self.h.space.vector, alpha * self.y
+        self.h.alpha[:] = alpha
+        total = vector.w if self.problem.p == 2 else vector.theta
+        total[: self.patterns.d] = Plain.combine(self.patterns.X, c)
         if self.rho:
-            w[-1] = self.rho * c.sum()
-        if not problem.hard and h.alpha.any():
-            times = problem.multiple(h.alpha / self.unit, float(w @ w) / self.unit**2, self.weights)
-            h.alpha[:] = np.minimum(h.alpha * times, h.cap)
-            w *= times
-
-    def _begin_in_direction(self, alpha: np.ndarray, length: float) -> None:
-        """Set the engine to dual variables proportional to `alpha`, at the multiple whose w has this length."""
-        largest = float(alpha.max())
-        if largest > 0.0:
-            weight_from_duals(self.h, alpha / largest, length)
+            total[-1] = self.rho * c.sum()
 
     def _begin_at_primal(self, w: np.ndarray, b: float, alpha: np.ndarray | None) -> bool:
-        """Set the engine to the direction of (w, b), with the length R^2 / margin, and evaluate (w, b).
+        """Set the engine to the direction of (w, b), with the length R^2 / margin.
 
         This length is the bound on the final length of the Perceptron's w. The slack coordinates are set such that
         that of row i adds max(1 - y_i (w.x_i + b), 0) to its score: the smallest score is then one. If the engine keeps
@@ -130,7 +95,7 @@ class Run(State):
         w : ndarray of shape (d,)
         b : float
         alpha : ndarray of shape (n,) or None
-            Dual variables that belong to w; None: equal for all rows, in the evaluation only.
+            Dual variables that belong to w.
 
         Returns
         -------
@@ -164,7 +129,6 @@ class Run(State):
             refresh(h)
         if not self.rho:
             h.number[BIAS] = b * scale
-        self.evaluate(w, b, np.ones(self.n) if alpha is None else alpha)
         return True
 
     # for schedules

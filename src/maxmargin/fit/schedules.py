@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..algorithms.batch.cutting_plane import CLOSE, Hinge, Model
+from ..algorithms.batch.iterate import Reached
 from ..data.rows import PackedRows
 from ..engine.order import shuffled, strides
 from ..engine.state import BIAS, FACTOR, reset_step_counts
 from ..problem.intercept import best_intercept
+from .tracker import DECREASE
 
 if TYPE_CHECKING:
     from .gram_run import GramRun
@@ -62,10 +64,9 @@ LEAP, HOPELESS, TRIPLE = 0.25, 0.5, 3.0
 # A batch solver that ends by itself has converged if its gap is at most this. A larger gap means that rounding in its
 # linear algebra stopped it, and another algorithm may reach a smaller one.
 CONVERGED_GAP = 1e-6
-# Decomposition ends after MAX_IDLE working sets in a row with upper - lower > DECREASE * (its smallest value so far): a
-# smaller decrease is rounding in float64. MAX_IDLE is large because bounds of kernel problems may stay constant for
-# many working sets.
-MAX_IDLE, DECREASE = 200, 0.999
+# Decomposition ends after MAX_IDLE working sets in a row that have not improved upper - lower (`DECREASE`). MAX_IDLE is
+# large because bounds of kernel problems may stay constant for many working sets.
+MAX_IDLE = 200
 
 
 def plain(run: State) -> Iterator[None]:
@@ -402,10 +403,14 @@ def points(run: Run) -> Iterator[None]:
     replaceable = run.problem.euclidean
     if replaceable and run.interrupted():
         return
-    for point in run.rule.iterates(run):
+    for point in run.rule(run):
         if replaceable and not run.problem.hard and not point[0].any() and run.interrupted():
             return
-        run.rule.evaluate(run, point)
+        w, b, alpha = point[:3]
+        if isinstance(point, Reached) and point.near:
+            run.candidate = w, b, alpha  # to be certified, without running bounds
+        else:
+            run.evaluate(w, b, alpha)
         run.presentations += run.n
         yield
     run.converged = run.best.gap <= CONVERGED_GAP and not run.interrupted()

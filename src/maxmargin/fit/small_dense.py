@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 
@@ -10,19 +10,15 @@ import numpy as np
 
 from ..algorithms.batch import newton, proximal_point
 from ..algorithms.batch.centred_rows import SmallDenseRows
-from ..algorithms.batch.iterate import Reached
+from ..algorithms.batch.iterate import Point, Reached
 from ..algorithms.batch.newton import newton_points
 from ..algorithms.batch.proximal_point import proximal_points
-from ..certificates.one_pass import certify
-from ..certificates.sample import Sample
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..data.units import in_users_units
 from ..problem.problem import Problem
-from .certifier import CertifiedPoint, lacks_time_for_digits, rounding_gap
+from .certifier import CertifiedPoint, Certifier
 from .exact import NEARLY, ends_at_tol, is_small, tight_points
-from .presolve import Point, PresolveStep
-from .report import Stopping
 
 # Columns of a small dense problem, constant included: as many as compiled iterations have (`semismooth.MAX_COMPILED`).
 MAX_COLUMNS = 100
@@ -61,7 +57,7 @@ def small_dense_rows(problem: Problem, patterns: Patterns, weights: np.ndarray) 
 
 
 def solve_small_dense(
-    task: Task, rows: SmallDenseRows, stopping: Stopping, sample: Sample, selected: PresolveStep | None
+    task: Task, rows: SmallDenseRows, tol: float, certifier: Certifier
 ) -> tuple[CertifiedPoint | None, bool, bool]:
     """Solve a small dense problem to `tol` where it has many rows, otherwise to the optimum.
 
@@ -73,11 +69,8 @@ def solve_small_dense(
         In the caller's units.
     rows : SmallDenseRows
         The rows that `small_dense_rows` returns.
-    stopping : Stopping
-    sample : Sample
-        The caller's data.
-    selected : PresolveStep or None
-        Restores dual variables of the task to all rows of the sample; None where the task has all rows.
+    tol : float
+    certifier : Certifier
 
     Returns
     -------
@@ -88,29 +81,29 @@ def solve_small_dense(
     optimal : bool
         Whether the iteration went on to the optimum.
     """
-    problem, interrupted = task.problem, stopping.deadline.interrupted
+    problem, interrupted = task.problem, certifier.deadline.interrupted
     if problem.loss == "hinge":
         solver: Callable[..., Iterator[Reached]] = partial(proximal_points, settings=PROXIMAL)
     else:
         solver = partial(newton_points, settings=NEWTON)
-    goal = FIRST_GOAL * stopping.tol if ends_at_tol(task.patterns) else 0.0
+    goal = FIRST_GOAL * tol if ends_at_tol(task.patterns) else 0.0
     best, found = None, None
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for found in solver(problem, rows, task.y, task.weights, interrupted, goal):
             if found.near and best is None:
-                best, done = _certify(task, Point(*found[:3]), stopping, sample, selected, True)
+                best, done = _certify(task, Point(*found[:3]), tol, certifier, True)
                 if done:
                     return best, True, False
         if found is None or not np.isfinite(found.w.sum() + found.b + found.alpha.sum()):
             return best, False, False
-        last, done = _certify(task, Point(*found[:3]), stopping, sample, selected, False)
+        last, done = _certify(task, Point(*found[:3]), tol, certifier, False)
     if best is None or last.certificate.gap <= best.certificate.gap:
         best = last
     return best, done, True
 
 
 def _certify(
-    task: Task, found: Point, stopping: Stopping, sample: Sample, selected: PresolveStep | None, near: bool
+    task: Task, found: Point, tol: float, certifier: Certifier, near: bool
 ) -> tuple[CertifiedPoint, bool]:
     """Certify an iterate, and return the certified point with the smallest gap.
 
@@ -121,10 +114,8 @@ def _certify(
     task : Task
     found : Point
         An iterate of the task.
-    stopping : Stopping
-    sample : Sample
-    selected : PresolveStep or None
-        Restores dual variables of the task to all rows of the sample.
+    tol : float
+    certifier : Certifier
     near : bool
         Whether a gap of `tol` is required; otherwise a gap that is rounding.
 
@@ -134,28 +125,21 @@ def _certify(
     done : bool
         Whether its gap is as small as required.
     """
-    problem, (w, b, alpha) = task.problem, found
-    exact = rounding_gap(sample.entries, task.patterns.d, stopping.tol)  # a gap that is rounding
-    affords: Callable[[float], bool] = stopping.deadline.can_afford
-    asked = stopping.tol if near or lacks_time_for_digits(affords, sample.entries) else exact
-    points: Iterable[tuple[np.ndarray, float]] = [(w, b)]
-    if problem.loss == "hinge" and not near:
-        points = chain(points, tight_points(problem, task.patterns, task.y, task.weights, (w, b), exact))
-        affords = _never  # no compensated sums for the first point: plain sums may prove a multiple
-    alpha = alpha if selected is None else selected.restore(found).alpha
+    exact = certifier.rounding(tol)
+    asked = tol if near else certifier.reachable(exact, tol)
+    points, plain = iter([found[:2]]), task.problem.loss == "hinge" and not near
+    if plain:
+        points = chain(
+            points, tight_points(task.problem, task.patterns, task.y, task.weights, found[:2], exact)
+        )
     best, done = None, False
     for w, b in points:
-        certificate = certify(problem, sample, w, b, alpha, max(asked, 10.0 * exact), affords)
-        affords = stopping.deadline.can_afford
-        if best is None or certificate.gap <= best.certificate.gap:
-            best = CertifiedPoint(w, b, alpha, certificate)
-        done = certificate.gap <= min(asked, NEARLY * stopping.tol)
+        # plain sums for the first point: they may prove a multiple of it
+        point = certifier.certify(Point(w, b, found.alpha), max(asked, 10.0 * exact), plain and best is None)
+        if best is None or point.certificate.gap <= best.certificate.gap:
+            best = point
+        done = point.certificate.gap <= min(asked, NEARLY * tol)
         if done:
             break
     assert best is not None
     return best, done
-
-
-def _never(seconds: float) -> bool:
-    """Return False: no computation is affordable, whatever its duration."""
-    return False

@@ -16,9 +16,10 @@ import numpy as np
 from ..algorithms.base import Algorithm, Bias, Facts
 from ..algorithms.online.perceptron import Perceptron
 from ..engine.order import shuffled
-from ..engine.state import BIAS, NORM2, Unscaled, Weight, refresh
+from ..engine.state import BIAS, NORM2, TIME, Unscaled, Weight, refresh
 from ..engine.sweep import batches, begin, movable_rows, objective_gap, repeat, score_rows, shrinking_sweeps
 from ..problem.problem import alike
+from .tracker import DECREASE
 
 if TYPE_CHECKING:
     from ..algorithms.batch.decomposition import Decomposition
@@ -32,8 +33,6 @@ FLOOR_PASSES, FLOOR_ENTRIES = 20, 30_000_000
 # Number of evaluations in a row without a smaller gap after which an intercept that still moves is taken to oscillate
 # within the accuracy of the rule. More evaluations delay the end of the fit, fewer may end it too early.
 MAX_IDLE_SHIFTS = 50
-# An evaluation has improved the gap if the new gap is below DECREASE * (old gap): a smaller change is rounding.
-DECREASE = 0.999
 # Entries visited between two checks of the deadline: fewer cost more calls, more delay an interrupt.
 ENTRIES_PER_CALL = 1e7
 
@@ -87,7 +86,7 @@ class State(ABC):
         rng: np.random.Generator,
         interrupted: Callable[[], bool],
     ) -> None:
-        self.task, self.problem, self.patterns = task, task.problem, patterns
+        self.task, self.problem, self.patterns, self._used = task, task.problem, patterns, used
         self.y, self.weights, self.n = task.y[used], task.weights[used], patterns.n
         self.algorithm: Any = algorithm
         self.tol, self.rng, self.interrupted = tol, rng, interrupted
@@ -139,6 +138,55 @@ class State(ABC):
         other.best = self.best
         other.presentations, other.steps = self.presentations, self.steps
         return other
+
+    # the starting point
+
+    def look_for_zero_rows(self) -> None:
+        """Set the upper bound of a hard margin without intercept to 0 if a pattern has length 0.
+
+        The score of such a pattern is 0 for every w: dual variables on these alone prove that no separator exists.
+        """
+        empty = self.patterns.square == 0.0
+        if self.problem.intercept == "none" and empty.any():
+            self.best.update_dual(self._every(np.where(empty, 1.0, 0.0)), 0.0)
+
+    def _begin_at_duals(self, start: np.ndarray) -> None:
+        """Set the engine to dual variables of the task, if the algorithm can begin there.
+
+        A convergent algorithm begins at their best multiple, which allows for dual variables that were computed for
+        another C; an algorithm with a clock in their direction, with |w| = 1, and at the time that belongs to them.
+        """
+        h, start, unit = self.h, start[self._used], self.unit
+        if self.algorithm.convergent:
+            self._set_duals(np.clip(start * unit, 0.0, h.cap))
+            if not self.problem.hard and h.alpha.any():
+                times = self.problem.multiple(h.alpha / unit, self._length2() / unit**2, self.weights)
+                h.alpha[:] = np.minimum(h.alpha * times, h.cap)
+                h.space.vector.w[:] *= times
+        elif self._plan.clock is not None:
+            self._begin_in_direction(start, 1.0)
+            h.number[TIME] = self._plan.clock(h.scale.to_dual(h.alpha), np.sqrt(h.square))
+
+    def _begin_in_direction(self, alpha: np.ndarray, length: float) -> None:
+        """Set the engine to dual variables proportional to `alpha`, at the multiple whose w has this length."""
+        h, largest = self.h, float(alpha.max())
+        if not largest > 0.0:
+            return
+        self._set_duals(alpha / largest)
+        refresh(h)
+        if h.norm2() > 0.0:
+            h.shrink(length * h.norm2() ** -0.5)
+            refresh(h)
+
+    def _every(self, alpha: np.ndarray) -> np.ndarray:
+        """Return the dual variables of all rows of the task, 0 for rows that are not used."""
+        out = np.zeros(self.task.y.size)
+        out[self._used] = alpha
+        return out
+
+    @abstractmethod
+    def _set_duals(self, alpha: np.ndarray) -> None:
+        """Set dual variables, in the engine's units, and the sum of patterns of which w is made."""
 
     @abstractmethod
     def _bounds(self) -> None:

@@ -26,6 +26,8 @@ KEPT_TOGETHER = 0.9
 # Relative gap that is rounding of compensated sums. Of two points with gaps below it, the later one has more correct
 # digits of w. A smaller value is never reached on some data, a larger one ends with fewer digits.
 ROUNDING = 1e-12
+# A gap has improved if it is below DECREASE times the old one: a smaller change is rounding in float64.
+DECREASE = 0.999
 
 
 class Primal(NamedTuple):
