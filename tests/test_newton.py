@@ -63,7 +63,7 @@ def never() -> bool:
 def newton_state(problem: Problem, X, y, weights, **settings) -> _State:
     """The state of Newton's method at z = 0."""
     rows = centred_rows.centred_rows(problem, X)
-    state = _State(rows, y, rows.unit**2 / problem.delta2(weights), never, Settings(**settings))
+    state = _State(rows, y, rows.unit**2 / problem.delta2(weights), np.inf, never, Settings(**settings))
     state.start_at(np.zeros(rows.size))
     return state
 
@@ -255,7 +255,7 @@ def test_one_pass_over_the_rows_has_the_sums_of_several(copied, intercept, stora
     X, y, weights = toy(3000, 5, seed=4)
     problem = Problem("squared_hinge", 1.0, intercept=intercept)
     rows = centred_rows.centred_rows(problem, STORES[storage](X))
-    state = _State(rows, y, 2.0 * weights * rows.unit**2, never)
+    state = _State(rows, y, 2.0 * weights * rows.unit**2, np.inf, never, Settings())
     z = np.linspace(-1.0, 1.0, rows.size)
     state.go_to(z)
     slack = 1.0 - y * rows.scores(z)

@@ -62,8 +62,8 @@ def steps(monkeypatch):
 
 def started(problem: Problem, X, y, weights, start: Start | None = None, solved: float = 1e-12) -> _State:
     """The state at a start, in the first proximal problem, which is to be solved at this share of its gradient."""
-    rows, settings = centred_rows(problem, X), replace(SETTINGS, solved=solved)
-    state = _State(rows, y, problem.caps(weights) * rows.unit**2, lambda: False, settings)
+    rows, settings = centred_rows(problem, X), replace(SETTINGS, rules=SETTINGS.rules._replace(solved=solved))
+    state = _State(rows, y, problem.caps(weights) * rows.unit**2, 1.0, lambda: False, settings)
     state.start_at(start)
     return state
 

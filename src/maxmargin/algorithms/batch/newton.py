@@ -30,10 +30,14 @@ import scipy.sparse as sp
 
 from ...numerics.sums import Plain
 from ...problem.problem import Problem
-from .centred_rows import CentredRows, centred_rows
+from .centred_rows import centred_rows
 from .iterate import Reached
 from .semismooth import Rules, SemismoothNewton
 from .semismooth_steps import DUAL_NORM2, GOES_ON, NORM2, SQUARE, TINY, TOTAL, UNCHANGED
+
+# A step of a line search costs O(n), less than a Newton step, which corrects the remaining error. Chosen on the data
+# sets of docs/regimes.md.
+RULES = Rules(line_search=1e-6, rounding=1e-20, nearly_rounding=1e-15, same_active_set=2)
 
 
 @dataclass(frozen=True)
@@ -49,15 +53,7 @@ class Settings:
     # at `tol`.
     report_share: float = 0.2
     report_steps: int = 8
-    # The iteration ends at a gap of at most `rounding` with the same active set in two steps; at a gap of at most
-    # `nearly_rounding` that the last step did not halve; or after more than `same_active_set` evaluations with the same
-    # active set, when a step does not halve the gap.
-    rounding: float = 1e-20
-    nearly_rounding: float = 1e-15
-    same_active_set: int = 2
-    # A line search ends where the slope is this share of that at its start. Each of its steps costs O(n), less than a
-    # Newton step, which corrects the remaining error.
-    line_search: float = 1e-6
+    rules: Rules = RULES
     # Columns beyond which conjugate gradients replace the factorisation of the Hessian, which costs n d^2 + d^3 a step.
     max_columns: int = 1000
     # From so many rows on, the problem of every `sample_every`-th row is solved first: 1.9 times as fast at
@@ -126,7 +122,7 @@ def newton_points(
     """
     rows = centred_rows(problem, X)
     costs = np.clip(problem.curvatures(weights) * rows.unit**2, TINY, 1.0 / TINY)
-    state = _State(rows, y, costs, interrupted, settings)
+    state = _State(rows, y, costs, np.inf, interrupted, settings)
     if start is not None:
         state.start_at(rows.coordinates(*start))
     if start is None or not state.gap <= settings.stage_gap:
@@ -147,7 +143,7 @@ def _find_start(state: _State, goal: float) -> None:
     if state.y.size >= settings.sample_from:
         every = slice(None, None, settings.sample_every)
         labels, costs = np.ascontiguousarray(state.y[every]), settings.sample_every * state.costs[every]
-        sample = _State(rows.subset(every), labels, costs, state.interrupted, settings)
+        sample = _State(rows.subset(every), labels, costs, np.inf, state.interrupted, settings)
         _find_start(sample, settings.start_gap)
         _run(sample, settings.start_gap, settings.stage_steps)
         state.start_at(sample.z)
@@ -214,23 +210,6 @@ def _run(state: _State, gap: float, max_steps: int) -> int:
 
 class _State(SemismoothNewton):
     """The current iterate of Newton's method; costs are sigma c_i, with sigma < 1 in the stages of growing costs."""
-
-    def __init__(
-        self,
-        rows: CentredRows,
-        y: np.ndarray,
-        costs: np.ndarray,
-        interrupted: Callable[[], bool],
-        settings: Settings = SETTINGS,
-    ) -> None:
-        rules = Rules(
-            settings.line_search,
-            rounding=settings.rounding,
-            nearly_rounding=settings.nearly_rounding,
-            same_active_set=settings.same_active_set,
-        )
-        super().__init__(rows, y, costs, np.inf, interrupted, rules)
-        self.settings = settings
 
     def start_at(self, z: np.ndarray, sigma: float = 1.0) -> None:
         """Begin an iteration at z with the costs sigma c_i."""

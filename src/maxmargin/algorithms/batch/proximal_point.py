@@ -28,10 +28,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...problem.problem import Problem
-from .centred_rows import CentredRows, centred_rows
+from .centred_rows import centred_rows
 from .iterate import Reached
 from .semismooth import Rules, SemismoothNewton
 from .semismooth_steps import COUNT, ENDED, FAILED, STEEPNESS, TOTAL, UNCHANGED, accept_shares
+
+# A more exact solution of a problem takes steps that do not save any in the next one; the next Newton step corrects the
+# error of a line search. Chosen on the data sets of docs/regimes.md.
+RULES = Rules(line_search=0.05, solved=0.1, slope_rounding=1e-14)
 
 
 @dataclass(frozen=True)
@@ -64,12 +68,7 @@ class Settings:
     jump: float = 30.0
     jump_growth: float = 10.0
     beyond: float = 1e4
-    # A problem ends where max |g_j| is at most `solved` times that of its start, or `rounding` times sum alpha_i. A
-    # more exact solution takes steps that do not save any in the next problem.
-    solved: float = 0.1
-    rounding: float = 1e-14
-    # A line search ends where the slope is this share of that at its start; the next Newton step corrects the error.
-    line_search: float = 0.05
+    rules: Rules = RULES
     # An iterate is yielded, to be certified, when its gap is at most `first_gap`, then when it is at most
     # `report_share` times that of the last one yielded. Smaller values save certificates, and end later at `tol`.
     first_gap: float = 1e-2
@@ -126,7 +125,7 @@ def proximal_points(
     caps = problem.caps(weights) * rows.unit**2
     if not caps.min() > 0.0:  # underflow, in units as large as these
         return
-    state = _State(rows, y, caps, interrupted, settings)
+    state = _State(rows, y, caps, 1.0, interrupted, settings)
     state.start_at(start)
     yielded, active, near, steps = settings.first_gap / settings.report_share, None, False, 0
     while steps < settings.max_steps and state.status != FAILED:
@@ -154,22 +153,6 @@ def proximal_points(
 class _State(SemismoothNewton):
     """The iterate of the current proximal problem."""
 
-    def __init__(
-        self,
-        rows: CentredRows,
-        y: np.ndarray,
-        caps: np.ndarray,
-        interrupted: Callable[[], bool],
-        settings: Settings = SETTINGS,
-    ) -> None:
-        rules = Rules(settings.line_search, settings.solved, settings.rounding)
-        super().__init__(rows, y, caps, 1.0, interrupted, rules)
-        self.settings = settings
-        self._max_sigma = settings.max_sigma * max(1.0, 1.0 / float(caps.sum()))
-        self._jump = settings.jump  # growth of sigma if the active set is known
-        self._moved = np.inf  # change of the slacks by the last problem
-        self._least, self._idle = np.inf, 0  # the smallest gap, and the problems since
-
     def start_at(self, start: Start | None) -> None:
         """Begin at a warm start, or at w = 0 with balanced dual variables."""
         if start is None:
@@ -179,6 +162,10 @@ class _State(SemismoothNewton):
             self.near[:], self.sigma = start.shares, start.sigma
             self.z[:] = self.rows.coordinates(start.w, start.b)
             self.set_slack()
+        self._max_sigma = self.settings.max_sigma * max(1.0, 1.0 / float(self.costs.sum()))
+        self._jump = self.settings.jump  # growth of sigma if the active set is known
+        self._moved = np.inf  # change of the slacks by the last problem
+        self._least, self._idle = np.inf, 0  # the smallest gap, and the problems since
         self._taken = 0  # steps of the current problem
         self.begin()
         self.advance(0)
@@ -205,7 +192,7 @@ class _State(SemismoothNewton):
         still = self._moved <= settings.still * length or (
             self._moved <= settings.nearly_still * length and self._moved > 0.5 * last
         )
-        optimal = still and self.values[STEEPNESS] <= settings.rounding * self.values[TOTAL]
+        optimal = still and self.values[STEEPNESS] <= self.rules.slope_rounding * self.values[TOTAL]
         return optimal or self._idle >= settings.idle
 
     def next_problem(self) -> None:

@@ -14,7 +14,7 @@ A Newton step solves H dz = -g and moves z to the minimum of f along dz.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -103,7 +103,8 @@ class SemismoothNewton:
         The largest share.
     interrupted : callable
         Whether to stop; called during products and factorisations of large matrices.
-    rules : Rules
+    settings : object
+        Settings of the solver, whose `rules` end the iteration.
 
     Attributes
     ----------
@@ -129,10 +130,11 @@ class SemismoothNewton:
         costs: np.ndarray,
         upper: float,
         interrupted: Callable[[], bool],
-        rules: Rules,
+        settings: Any,
     ) -> None:
         n, size = y.size, rows.size
-        self.rows, self.upper, self.interrupted, self.rules = rows, upper, interrupted, rules
+        self.rows, self.upper, self.interrupted, self.settings = rows, upper, interrupted, settings
+        self.rules: Rules = settings.rules
         self.free, self.sigma = rows.problem.free, 1.0
         self.data, self.vectors, self.values = np.empty((7, n)), np.zeros((8, size)), np.zeros(13)
         self.data[Y], self.data[COSTS], self.data[NEAR], self.vectors[REGULAR] = y, costs, 0.0, rows.regular
