@@ -21,15 +21,13 @@ from ..fit.exact import is_small
 from ..fit.policy import Choice, choose
 from ..fit.presolve import SelectedRows
 from ..fit.report import Job, Report, Solution, Stopping
-from ..kernels.functions import Linear
 from ..numerics.representable import refuse_rounded
 from ..numerics.sparse_columns import Columns, without_empty_columns
 from ..numerics.stop_check import StopCheck
 from ..numerics.threads import jobs
 from ..problem.problem import Problem
-from ..separability.linear import on_all_columns
+from ..separability.linear import LinearSearch, on_all_columns
 from ..separability.search import about_all_rows
-from ..separability.separate import decide
 from . import validation
 from .prediction import CertifiedClassifier, LinearDecision, Robust
 from .progress import Reporter, solve_tasks
@@ -324,8 +322,8 @@ class LinearTasks:
         """Return the verdict on whether the classes of a task are separable."""
         n, classes = self.targets.y.size, self.targets.classes
         sides = tuple(classes.tolist()) if classes.size == 2 else (False, True)
-        verdict = decide(self.problem, self.patterns.X, y, sides, deadline, Linear(), columns=self.columns)
-        return about_all_rows(verdict, np.arange(n)[self._kept], n)
+        search = LinearSearch(self.problem, self.patterns.X, y, sides, np.inf, deadline, self.columns)
+        return about_all_rows(search.verdict(), np.arange(n)[self._kept], n)
 
 
 def linear_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorithm | None:

@@ -132,7 +132,10 @@ def _solve(
         return [], 1
     inverse, limbs = _inverse((B % prime).astype(np.int64), prime), _limbs(B)
     count = limbs.shape[0] // k
-    most = _digits(B, c, prime)
+    # Hadamard's bound of numerators and denominators, in bits, and the digits that determine numbers within it
+    rows = [sum(int(v) ** 2 for v in row) + int(t) ** 2 for row, t in zip(B, c, strict=True)]
+    bits = sum(max(size.bit_length(), 1) for size in rows) / 2.0
+    most = math.ceil((2.0 * bits + 2.0) / math.log2(prime)) + 1
     residual, solution, power = c.copy(), np.zeros(k, dtype=object), 1
     digits, attempt = 0, FIRST
     while True:
@@ -155,13 +158,6 @@ def _solve(
         if digits >= most + 2:
             raise ArithmeticError("no solution below Hadamard's bound")
         attempt = math.ceil(digits * GROWTH)
-
-
-def _digits(B: np.ndarray, c: np.ndarray, prime: int) -> int:
-    """Return the number of digits that determines numerators and denominators within Hadamard's bound."""
-    rows = [sum(int(v) ** 2 for v in row) + int(t) ** 2 for row, t in zip(B, c, strict=True)]
-    bits = sum(max(size.bit_length(), 1) for size in rows) / 2.0
-    return math.ceil((2.0 * bits + 2.0) / math.log2(prime)) + 1
 
 
 def _fractions(residues: list[int], modulus: int) -> tuple[list[int], int] | None:

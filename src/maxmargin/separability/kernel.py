@@ -96,6 +96,7 @@ class KernelSearch(SeparatorSearch):
     prefix = f"{DECOMPOSITION}, "
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.features, self.method = self.X.shape[1], DECOMPOSITION
         self.X = self.X.astype(np.float64, copy=False)
         self.distinct, self._ones = np.arange(self.y.size), np.ones(self.y.size)

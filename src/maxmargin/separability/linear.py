@@ -74,6 +74,7 @@ class LinearSearch(SeparatorSearch):
     columns: Columns
     kernel = Linear()
 
+    @np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
     def verdict(self) -> Verdict:
         """Look for a trivial certificate, then decide in exact arithmetic from candidates of floating point."""
         self.features = self.columns.count

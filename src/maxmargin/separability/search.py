@@ -84,8 +84,9 @@ class SeparatorSearch(ABC):
     Parameters
     ----------
     problem : Problem
-        The hard margin, with a free intercept or none.
-    X : ndarray or CSR matrix of shape (n, d), no zeros stored
+        The hard margin. An augmented intercept can separate the same classes as a free one, which is simpler to decide
+        and takes its place.
+    X : ndarray or CSR matrix of shape (n, d)
     y : ndarray of shape (n,), entries -1.0 and 1.0
     classes : tuple
         The labels of the negative and of the positive side.
@@ -118,6 +119,10 @@ class SeparatorSearch(ABC):
     method: str = field(init=False, default="nothing")
     kernel: Kernel = field(init=False)
     prefix = ""  # of the method of a candidate
+
+    def __post_init__(self) -> None:
+        self.problem = replace(self.problem, intercept="free" if self.problem.intercept != "none" else "none")
+        self.X = without_zeros(self.X)
 
     @abstractmethod
     def verdict(self) -> Verdict:

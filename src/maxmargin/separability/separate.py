@@ -12,7 +12,6 @@ Research Letters 35, 2007 (candidates in floating point, decisions in exact arit
 
 from __future__ import annotations
 
-from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -26,7 +25,7 @@ from ..fit.deadline import Deadline
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..kernels.names import kernel_named
 from ..numerics.representable import refuse_rounded
-from ..numerics.sparse_columns import Columns, without_empty_columns
+from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.threads import one_thread
 from ..problem.problem import Problem
 from .kernel import KernelSearch
@@ -132,14 +131,13 @@ def decide(
     kernel: Kernel,
     tol: float = np.inf,
     more_sets: float = 0,
-    columns: Columns | None = None,
 ) -> Verdict:
     """Return the verdict on data that have been validated, such as those of a hard-margin fit.
 
     Parameters
     ----------
     problem : Problem
-        The hard margin. An augmented intercept can separate the same classes as a free one, which is simpler to decide.
+        The hard margin.
     X : ndarray or CSR matrix of shape (n, d)
     y : ndarray of shape (n,), entries -1.0 and 1.0
     classes : tuple
@@ -150,18 +148,13 @@ def decide(
         As of `separate`.
     more_sets : float, default=0
         As of `KernelSearch`.
-    columns : Columns, default=None
-        The columns of the data set that X has; the weights of a separator are then of these. None where X has all.
     """
-    problem = replace(problem, intercept="none" if problem.intercept == "none" else "free")
-    X = without_zeros(X)
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         if not isinstance(kernel, Linear):
             return KernelSearch(problem, X, y, classes, tol, deadline, kernel, more_sets).verdict()
-        if columns is not None:
-            return LinearSearch(problem, X, y, classes, tol, deadline, columns).verdict()
-        X, columns = without_empty_columns(X)
-        return on_all_columns(LinearSearch(problem, X, y, classes, tol, deadline, columns).verdict(), columns)
+        X, columns = without_empty_columns(without_zeros(X))
+        verdict = LinearSearch(problem, X, y, classes, tol, deadline, columns).verdict()
+        return verdict if columns.places is None else on_all_columns(verdict, columns)
 
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
