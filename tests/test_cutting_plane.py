@@ -17,7 +17,6 @@ from maxmargin.data.rows import Patterns
 from maxmargin.data.task import Task
 from maxmargin.fit.run import Run
 from maxmargin.fit.schedules import SCHEDULES
-from maxmargin.problem.intercept import best_intercept
 
 INTERCEPTS = ("none", "augmented", "free")
 
@@ -30,7 +29,7 @@ def cloud(seed, n=40, d=4):
 
 
 def hinge(problem, X, y, s):
-    return Hinge(problem, X, y, s, lambda z: best_intercept(problem, z, y, s))
+    return Hinge(problem, X, y, s)
 
 
 def at(loss, w):

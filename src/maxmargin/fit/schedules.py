@@ -18,7 +18,6 @@ from ..algorithms.batch.iterate import Reached
 from ..data.rows import PackedRows
 from ..engine.order import shuffled, strides
 from ..engine.state import BIAS, FACTOR, reset_step_counts
-from ..problem.intercept import best_intercept
 from .tracker import DECREASE
 
 if TYPE_CHECKING:
@@ -358,25 +357,25 @@ def planes(run: Run) -> Iterator[None]:
     """Cutting planes: evaluate the minimiser of the model, then add a plane that raises the model there.
 
     The model is the penalty plus the maximum of the planes, each a lower bound of the loss that is tight at one point.
-    The plane touches the loss at a point chosen by the rule between the best point and the minimiser, or, if that
+    The plane touches the loss at a point between the best point and the minimiser (`Turns.mu`), or, if that
     plane does not raise the model, at the minimiser itself. The algorithm ends when neither raises the model and the
     gap is at most `CLOSE`, or when the bounds differ by at most `near`.
     """
-
-    def intercept(z: np.ndarray) -> float:
-        """Return the best intercept for the products z = X w."""
-        return best_intercept(run.problem, z, run.y, run.weights)
-
-    near, idle = run.pace  # the distance of the bounds at the end; rounds that a plane of weight 0 is kept
-    loss = Hinge(run.problem, run.patterns.X, run.y, run.weights, intercept)
+    mu, near, idle = run.pace
+    loss = Hinge(run.problem, run.patterns.X, run.y, run.weights)
     model = Model(loss, run.h.space.vector.w.size, idle)
     best = None
     while True:
         run.score_rows()
         new = loss.at(run.h.space.vector.w.copy(), run.y * run.scores)
-        best = run.rule.better(loss, new if best is None else best, new)
+        touch = new
+        if mu is None or best is None:
+            best = new
+        else:
+            best = loss.between(best, new, loss.least(best, new))
+            touch = loss.between(best, new, mu)
         run.offer(best.w, best.b, loss.value(best))
-        for place in (run.rule.touch(loss, best, new), new):
+        for place in (touch, new):
             plane = loss.plane(place)
             run.presentations += run.n
             if model.rises(plane, new.w):

@@ -195,25 +195,6 @@ class CentredRows:
         """Return R + M, where M is the sum of products divided by units; the argument may be overwritten."""
         return matrix / self.units / self.units[:, None] + np.diag(self.regular)
 
-    def gap(self, z: np.ndarray, dual_sum: np.ndarray, loss: float, linear: float) -> float:
-        """Return the relative duality gap of z and of dual variables; inf where the dual objective is not positive.
-
-        Parameters
-        ----------
-        z : ndarray of shape (size,)
-        dual_sum : ndarray of shape (size,)
-            v = sum alpha_i y_i b_i.
-        loss : float
-            The sum of the losses at z.
-        linear : float
-            The terms of the dual objective other than -v'Rv / 2.
-        """
-        primal = 0.5 * float((self.regular * z) @ z) + loss
-        dual = linear - 0.5 * float((self.regular * dual_sum) @ dual_sum)
-        # with a free intercept, v[-1] = sum y_i alpha_i must be 0: scaling one class down costs about |v[-1]|
-        uneven = abs(float(dual_sum[-1])) if self.problem.free else 0.0
-        return (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf
-
     def _sparse_products(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return `products` for CSR rows, from the products of their entries and a correction for the mean.
 

@@ -13,7 +13,6 @@ so that w = sum a_p g_p, and alpha_i = c_i sum a_p theta_pi are dual variables w
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,6 +20,7 @@ import numpy as np
 import scipy.linalg
 
 from ...numerics.sums import Plain
+from ...problem.intercept import best_intercept
 from ...problem.problem import Problem
 from ..base import Algorithm, Bias, Facts, Plan, is_positive_finite, is_whole, require
 
@@ -104,30 +104,9 @@ class CuttingPlane(Algorithm):
         return super().refuses(problem)
 
     def plan(self, facts: Facts) -> Plan:
-        rule = NextPlane(self.mu if self.variant == "ocas" else None)
+        mu = self.mu if self.variant == "ocas" else None
         near = 0.0 if self.eps is None else self.eps * facts.losses
-        return Plan(rule=rule, unit=1.0, pace=Turns(near, self.idle))
-
-
-class NextPlane(NamedTuple):
-    """The point at which the next plane touches the loss.
-
-    Attributes
-    ----------
-    mu : float or None
-        OCAS: the best point moves along the line through the model's minimiser, and the plane touches at the fraction
-        `mu` of the way from it to the minimiser. None, SVMperf: both points are the minimiser.
-    """
-
-    mu: float | None
-
-    def better(self, loss: Hinge, best: Point, new: Point) -> Point:
-        """Return the next best point, given the minimiser `new` of the model."""
-        return new if self.mu is None else loss.between(best, new, loss.least(best, new))
-
-    def touch(self, loss: Hinge, best: Point, new: Point) -> Point:
-        """Return the point at which the next plane touches the loss."""
-        return new if self.mu is None else loss.between(best, new, self.mu)
+        return Plan(rule=None, unit=1.0, pace=Turns(mu, near, self.idle))
 
 
 class Turns(NamedTuple):
@@ -135,12 +114,16 @@ class Turns(NamedTuple):
 
     Attributes
     ----------
+    mu : float or None
+        OCAS: the best point moves along the line through the model's minimiser, and the plane touches at the fraction
+        `mu` of the way from it to the minimiser. None, SVMperf: both points are the minimiser.
     near : float
         Difference of the upper and the lower bound of the objective at which the run ends.
     idle : int
         Turns after which a plane of dual variable 0 is dropped.
     """
 
+    mu: float | None
     near: float
     idle: int
 
@@ -204,24 +187,16 @@ class Hinge:
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,), positive
         Sample weights.
-    intercept : callable
-        Returns the free intercept of least loss for scores w.x_i.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        X: Any,
-        y: np.ndarray,
-        weights: np.ndarray,
-        intercept: Callable[[np.ndarray], float],
-    ) -> None:
-        self.problem, self.X, self.y, self._intercept = problem, X, y, intercept
+    def __init__(self, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> None:
+        self.problem, self.X, self.y, self._weights = problem, X, y, weights
         self.caps = problem.caps(weights)
 
     def at(self, w: np.ndarray, z: np.ndarray) -> Point:
         """Return the point of w and its scores z, with the intercept of least loss."""
-        return Point(w, z, self._intercept(z) if self.problem.free else 0.0)
+        free = self.problem.free
+        return Point(w, z, best_intercept(self.problem, z, self.y, self._weights) if free else 0.0)
 
     def between(self, one: Point, two: Point, k: float) -> Point:
         """Return the point one + k (two - one) with its own intercept; k may be above 1."""

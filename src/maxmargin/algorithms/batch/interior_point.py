@@ -386,9 +386,13 @@ class RowSystem(System):
         a, D = current.point.a, self.D
         slack = np.maximum(1.0 - current.scores, 0.0)
         loss = 0.5 * float(slack @ (slack / D)) if D.any() else float(self.c @ slack)
-        dual = float(a.sum()) - 0.5 * float(a @ (D * a))
-        gap = self.blocks.gap(current.point.z, current.combined, loss, dual)
-        return Reached(*self.blocks.primal(current.point.z), a / self.unit2, gap, tol > 0.0 and gap <= tol)
+        z, v = current.point.z, current.combined
+        primal = 0.5 * float((self.regular * z) @ z) + loss
+        dual = float(a.sum()) - 0.5 * float(a @ (D * a)) - 0.5 * float((self.regular * v) @ v)
+        # with a free intercept, v[-1] = sum y_i alpha_i must be 0: scaling one class down costs about |v[-1]|
+        uneven = abs(float(v[-1])) if self.blocks.problem.free else 0.0
+        gap = (abs(primal - dual) + uneven) / dual if dual > 0.0 else np.inf
+        return Reached(*self.blocks.primal(z), a / self.unit2, gap, tol > 0.0 and gap <= tol)
 
 
 def interior_points(

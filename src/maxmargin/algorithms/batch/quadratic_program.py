@@ -192,8 +192,9 @@ class SharedRows:
         self.problem, self.X, self.n, self.d = problem, X, X.shape[0], X.shape[1] + bool(problem.rho)
         self.shift, self.wide = np.zeros(X.shape[1]), is_wide(X.shape[0], self.d)
         self._given, self._square = X, square
-        self._scaled: tuple[float, np.ndarray] | None = None
-        self._centred: tuple[float, CentredRows] | None = None
+        # by scale; two threads may compute the same entry
+        self._scaled: dict[float, np.ndarray] = {}
+        self._centred: dict[float, CentredRows] = {}
         self._products: np.ndarray | None = None
         if problem.free and not self.wide:
             self._centre()
@@ -231,21 +232,19 @@ class SharedRows:
 
     def scaled(self, scale: float) -> np.ndarray:
         """Return the rows (x_i, rho) / scale, of shape (n, d), without rho where it is 0."""
-        found = self._scaled  # another thread may have other units
-        if found is None or found[0] != scale:
-            self._scaled = found = scale, _rows(self.X, np.full(self.n, 1.0 / scale), self.problem.rho)
-        return found[1]
+        if scale not in self._scaled:
+            self._scaled[scale] = _rows(self.X, np.full(self.n, 1.0 / scale), self.problem.rho)
+        return self._scaled[scale]
 
     def centred(self, scale: float) -> np.ndarray | CentredRows:
         """Return the same rows as CentredRows if they are small, since two threads never write to small ones."""
         rows = self.scaled(scale)
         if not is_small_dense(rows):
             return rows
-        found = self._centred
-        if found is None or found[0] != scale:
+        if scale not in self._centred:
             problem = replace(self.problem, intercept="free" if self.problem.free else "none")
-            self._centred = found = scale, centred_rows(problem, rows)
-        return found[1]
+            self._centred[scale] = centred_rows(problem, rows)
+        return self._centred[scale]
 
     def products(self, interrupted: Callable[[], bool]) -> np.ndarray:
         """Return X X' of wide rows, of shape (n, n); columns are centred where the mean row dominates the products.
