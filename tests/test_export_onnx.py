@@ -288,16 +288,20 @@ class TestPipelines:
         ids=["linear", "path", "kernel", "pairs"],
     )
     def test_calibrated_probabilities(self, model, ensemble, tmp_path):
-        for y in (SPECIES, LABELS["two"], LABELS["two words"]):
-            whole = CalibratedClassifierCV(model, cv=2, ensemble=ensemble)
-            searched = GridSearchCV(whole, {"cv": [2]}, cv=2)
-            for calibrated in (whole, make_pipeline(StandardScaler(), whole), searched):
-                calibrated.fit(X, y)
-                to_onnx(calibrated, tmp_path / "a.onnx")
-                session = runtime.InferenceSession(tmp_path / "a.onnx", providers=["CPUExecutionProvider"])
-                found, shares = session.run(None, {"X": X})
-                assert np.allclose(shares, calibrated.predict_proba(X), atol=1e-6)
-                assert np.array_equal(found, calibrated.predict(X))
+        whole = CalibratedClassifierCV(model, cv=2, ensemble=ensemble)
+        searched = GridSearchCV(whole, {"cv": [2]}, cv=2)
+        cases = [
+            (whole, LABELS["two"]),
+            (make_pipeline(StandardScaler(), whole), LABELS["two words"]),
+            (searched, SPECIES),
+        ]
+        for calibrated, y in cases:
+            calibrated.fit(X, y)
+            to_onnx(calibrated, tmp_path / "a.onnx")
+            session = runtime.InferenceSession(tmp_path / "a.onnx", providers=["CPUExecutionProvider"])
+            found, shares = session.run(None, {"X": X})
+            assert np.allclose(shares, calibrated.predict_proba(X), atol=1e-6)
+            assert np.array_equal(found, calibrated.predict(X))
 
     def test_a_pipeline_inside_of_calibration_is_refused(self, tmp_path):
         """skl2onnx takes the score of the second row for all rows, and labels for numbers."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from effort import examples, thorough
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import optimum
@@ -41,7 +42,8 @@ def data(seed, n=24, d=3):
     return rng.normal(size=(n, d)) + 0.7 * y[:, None], y
 
 
-@settings(max_examples=40)
+@thorough
+@settings(max_examples=examples(12, 40))
 @given(st.integers(0, 2**20), st.sampled_from((0.05, 0.5, 1.0, 4.0)), st.sampled_from((0.0, 1.0, 3.0)))
 def test_theorem_2(seed, Delta, rho):
     """(21): Gamma_opt^-2 <= J(u, gamma) <= Gamma^-2, d'_k >= d_k, and both meet at the optimum."""
