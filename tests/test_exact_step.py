@@ -13,6 +13,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import PolynomialFeatures
 
 import maxmargin.fit.attempt
+import maxmargin.fit.certifier
 import maxmargin.fit.exact
 import maxmargin.fit.presolve
 import maxmargin.fit.small_dense
@@ -321,7 +322,7 @@ class TestOnTheWay:
         """The one that the step was judged by is the user's."""
         made = []
         monkeypatch.setattr(
-            maxmargin.fit.small_dense, "certify", lambda *task: made.append(certify(*task)) or made[-1]
+            maxmargin.fit.certifier, "certify", lambda *task: made.append(certify(*task)) or made[-1]
         )
         X, y = noisy(200, 5)
         model = MaxMarginClassifier(1.0).fit(X, y)
@@ -565,7 +566,7 @@ class TestStopped:
 
         X, y = noisy(200, 5)
         best = MaxMarginClassifier(1.0, loss="hinge").fit(X, y)
-        monkeypatch.setattr(maxmargin.fit.small_dense, "certify", noted)
+        monkeypatch.setattr(maxmargin.fit.certifier, "certify", noted)
         monkeypatch.setattr(Compensated, "SECONDS", 1.0)
         model = MaxMarginClassifier(1.0, loss="hinge", max_time=60.0).fit(X, y)
         assert asked == [1e-3]
