@@ -37,20 +37,6 @@ def _stride(start, step, out):
             k -= out.size
 
 
-@compiled()
-def _spread(blocks, size, out):
-    """Write the rows of the blocks to out, in the order of `blocks`.
-
-    Block b has the rows b size .. (b + 1) size - 1; the block of the largest number may be shorter.
-    """
-    n = 0
-    for k in range(blocks.size):
-        first = np.int64(blocks[k]) * size
-        for i in range(first, min(first + size, out.size)):
-            out[n] = np.uint32(i)
-            n += 1
-
-
 def shuffled(n: int, rng: np.random.Generator, block: int = 1) -> np.ndarray:
     """Return a random permutation of range(n); with `block` above 1, of its blocks of so many successive numbers."""
     blocks = np.zeros(-(-n // block), np.uint32)
@@ -58,9 +44,8 @@ def shuffled(n: int, rng: np.random.Generator, block: int = 1) -> np.ndarray:
         _shuffle(np.uint64(rng.integers(1, 2**63)), blocks)
     if block == 1:
         return blocks
-    out = np.empty(n, np.uint32)
-    _spread(blocks, block, out)
-    return out
+    rows = (blocks[:, None] * np.uint32(block) + np.arange(block, dtype=np.uint32)).ravel()
+    return rows[rows < n]  # the block of the largest number may be shorter
 
 
 def strides(n: int, rng: np.random.Generator) -> np.ndarray:

@@ -23,17 +23,6 @@ def scores_in_cache(rows, z, out):
 
 
 @compiled(fastmath={"reassoc", "contract"})
-def one_at_a_time(rows, z, out):
-    """Set `out` to the scores rows @ z, row by row."""
-    for i in range(rows.shape[0]):
-        row = rows[i]
-        total = 0.0
-        for j in range(z.size):
-            total += row[j] * z[j]
-        out[i] = total
-
-
-@compiled(fastmath={"reassoc", "contract"})
 def four_at_a_time(rows, z, out, count):
     """Set `out` to the scores rows @ z: of the first `count` rows four at a time, of all other rows one by one.
 
@@ -49,7 +38,12 @@ def four_at_a_time(rows, z, out, count):
             r += c[j] * z[j]
             s += d[j] * z[j]
         out[i], out[i + 1], out[i + 2], out[i + 3] = p, q, r, s
-    one_at_a_time(rows[whole:], z, out[whole:])
+    for i in range(whole, rows.shape[0]):
+        row = rows[i]
+        total = 0.0
+        for j in range(z.size):
+            total += row[j] * z[j]
+        out[i] = total
 
 
 @compiled(fastmath={"reassoc", "contract"})

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .jit import record
-from .vectors import ONE, dot, dot_row, dot_sparse, product_sparse
+from .vectors import ONE, dot, dot_sparse, product_sparse
 
 
 def _norm2_of(self, h):
@@ -35,7 +35,7 @@ class Dense(NamedTuple):
 
     def dot(self, i):
         """Return w.x_i at scale one, without the factor of the link."""
-        return dot_row(self.X, i, self.vector.w)
+        return dot(self.X[i], self.vector.w, self.X.shape[1])
 
     def put(self, i, c, vector):
         """Add c x_i to the vector."""

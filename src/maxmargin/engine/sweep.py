@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import compiled
-from .state import STEPS, STOPPED, refresh
+from .state import STEPS, STOPPED
 
 
 # inlined by Numba into each caller: with forceinline, by which LLVM inlines, a separate function is compiled for each
@@ -143,18 +143,6 @@ def batches(rule, h, order, scores):
 def begin(rule, h, order):
     """Set the first weight of a rule whose start uses the rows in `order`."""
     rule.start(h, order)
-
-
-@compiled()
-def weight_from_duals(h, alpha, length):
-    """Add sum alpha_i y_i x_i to w and scale the result to the norm `length`; w and the dual variables are 0 before."""
-    for i in range(alpha.size):
-        if alpha[i] > 0.0:
-            h.add(i, alpha[i])
-    refresh(h)
-    if h.norm2() > 0.0:
-        h.shrink(length * h.norm2() ** -0.5)
-        refresh(h)
 
 
 @compiled()

@@ -125,8 +125,7 @@ class PNormVector(NamedTuple):
     def norm2_after_step(self, h, expected):
         return h.scale.to_dual(h.scale.to_dual(self.norm2() + h.slack.norm2()))
 
-    def is_combination(self):
-        return True
+    is_combination = EuclideanVector.is_combination
 
     def needs_rescaling(self):
         m = self.power_sum
@@ -203,11 +202,8 @@ class QNormVector(NamedTuple):
     size: Any  # |w|_q and max |w|; computed with the norm
     q: float
 
-    def move(self, j, step):
-        self.w[j] += step
-
-    def score_factor(self):
-        return 1.0
+    move, score_factor = EuclideanVector.move, EuclideanVector.score_factor
+    needs_rescaling, rescale = EuclideanVector.needs_rescaling, EuclideanVector.rescale
 
     def norm2(self):
         top = largest(self.w)
@@ -231,14 +227,6 @@ class QNormVector(NamedTuple):
 
     def is_combination(self):
         return False
-
-    def needs_rescaling(self):
-        return False
-
-    def rescale(self, k):
-        for j in range(self.w.size):
-            self.w[j] *= k
-        return 1.0
 
     def descend_norm(self, h, rate):
         """Move (w, slack) by -rate times a subgradient g of its norm; return 1, as scores have no common factor.
@@ -386,12 +374,6 @@ def dot(a, b, size):
     for j in range(size):
         total += a[j] * b[j]
     return total
-
-
-@compiled(forceinline=True)
-def dot_row(X, i, w):
-    """Return X[i].w; w may be longer than the row."""
-    return dot(X[i], w, X.shape[1])
 
 
 @compiled(forceinline=True)
