@@ -34,7 +34,6 @@ from maxmargin import (
 )
 from maxmargin.algorithms import KERNEL_ALGORITHMS
 from maxmargin.certificates.sample import Sample
-from maxmargin.fit import gram_exact
 from maxmargin.kernels.functions import Gaussian
 
 
@@ -307,7 +306,7 @@ class TestPrecision:
 
     @pytest.fixture(autouse=True)
     def without_exact_stage(self, monkeypatch):
-        monkeypatch.setattr(gram_exact, "FEW_ROWS", 10)
+        monkeypatch.setattr("maxmargin.fit.exact.GRAM_ROWS", 10)
 
     @pytest.mark.parametrize("tol", [1e-3, 1e-8])
     def test_any_tol(self, tol):

@@ -23,9 +23,8 @@ from ..data.units import Units
 from ..numerics.stop_check import StopCheck
 from ..problem.problem import Problem
 from ..problem.status import Status
-from . import gram_exact
 from .certifier import Certifier, Incumbent
-from .exact import NEARLY, ends_at_tol, finish, is_small
+from .exact import NEARLY, ends_at_tol, finish, finish_gram, is_small
 from .gram_run import GramRun
 from .presolve import PresolveStep, ScaledUnits, distinct_rows_of
 from .report import Job, KernelJob, Report, Solution, Stopping
@@ -360,7 +359,7 @@ class GramAttempt(Attempt):
         return self.job.inseparable()
 
     def _exact(self) -> Iterator[None]:
-        gram_exact.finish(self.run.best, self.sample)
+        finish_gram(self.run.best, self.sample)
         yield
 
     def _status_of_exact(self) -> Status | None:

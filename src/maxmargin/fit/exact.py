@@ -1,4 +1,7 @@
-"""The exact stage: the active-set method on small problems at p = 2, whose last point is the optimum to rounding."""
+"""The exact stage: the active-set method on small problems at p = 2, whose last point is the optimum to rounding.
+
+Of kernel problems it is run on the rows of a factor of the Gram matrix.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,15 @@ import numpy as np
 
 from ..algorithms.batch.active_set import Point as Candidate
 from ..algorithms.batch.active_set import candidates
+from ..algorithms.batch.factors import low_rank_factor
 from ..algorithms.batch.iterate import Point
-from ..algorithms.batch.quadratic_program import OutOfTime, Quadratic, quadratics
+from ..algorithms.batch.quadratic_program import OutOfTime, Quadratic, quadratic, quadratics
 from ..numerics.sums import Plain
 from ..problem.intercept import best_intercept
-from .tracker import Primal
+from .tracker import ROUNDING, GramTracker, Primal
 
 if TYPE_CHECKING:
+    from ..certificates.gram import KernelSample
     from ..data.rows import Patterns
     from ..problem.problem import Problem
     from .certifier import Certifier
@@ -39,6 +44,10 @@ NEARLY = 0.996
 # rounding only. A smaller value misses some of them, a larger one includes rows with other margins. Chosen on the data
 # sets of docs/regimes.md.
 TIGHT = 1e-9
+# Rows up to which the exact stage factorises the whole Gram matrix by its eigenvalues, which cost O(n^3). With more
+# rows it requires a kernel with few features, or a factor of low rank. A larger value spends more time on eigenvalues,
+# a smaller one leaves more problems to the algorithm. Chosen on the data sets of docs/regimes.md.
+GRAM_ROWS = 500
 
 
 def is_small(problem: Problem, patterns: Patterns) -> bool:
@@ -48,6 +57,11 @@ def is_small(problem: Problem, patterns: Patterns) -> bool:
     return (patterns.n <= FEW_ROWS and flops <= FEW_FLOPS) or (
         patterns.n <= MANY_ROWS and flops <= NEXT_TO_NONE
     )
+
+
+def factors_whole_gram(n: int) -> bool:
+    """Return whether the exact stage of a kernel problem on n rows factorises the whole Gram matrix."""
+    return n <= GRAM_ROWS
 
 
 def ends_at_tol(patterns: Patterns) -> bool:
@@ -194,3 +208,52 @@ def tight_points(
     terms = float((Plain.scores(abs(X[tight]), np.abs(w)) + abs(b)).max())
     grow = short + 4.0 * np.finfo(float).eps * terms
     yield w * (1.0 + grow), b * (1.0 + grow)
+
+
+def finish_gram(tracker: GramTracker, sample: KernelSample) -> None:
+    """Run the active-set method on a factor Z of the Gram matrix, K = Z Z', and keep better points in the tracker.
+
+    Nothing is done if there is no factor of the required size, or only one class.
+    """
+    problem, y, weights = tracker.problem, tracker.y, tracker.weights
+    Z = _gram_factor(sample)
+    if Z is None or np.unique(y).size < 2:
+        return
+    qp = quadratic(problem, Z, y, weights)
+    start = qp.near(tracker.alpha) if tracker.gap < NEAR_ENOUGH else None
+    try:
+        for candidate in candidates(qp, start):
+            alpha = qp.dual(candidate.a)
+            if not np.isfinite(alpha).all():
+                continue
+            found, scores = GramTracker(problem, y, weights, sample.diagonal), sample.scores(alpha * y)
+            found.evaluate(alpha, scores)
+            tracker.evaluate(alpha, scores)  # either bound may be better than the best, without the other
+            rounding = ROUNDING if candidate.settled else 0.0
+            tracker.adopt(found.primal, found.alpha, found.lower, found.upper, rounding, kept_together=1.0)
+            if candidate.settled and found.gap <= ROUNDING:
+                return
+    except np.linalg.LinAlgError:  # the points found before the failure are kept
+        return
+
+
+def _gram_factor(sample: KernelSample) -> Any:
+    """Return Z, of shape (n, r), with K = Z Z'; None if r would exceed a limit.
+
+    The limit is n up to `GRAM_ROWS` rows; for more rows, n r^2 operations of one factorisation are within the limits of
+    the exact stage (`is_small`). Z is the matrix of the kernel's features if its columns are within the limit: K,
+    which holds their products, has lost half of the digits. Otherwise Z comes from the eigenvalues of K (up to
+    `GRAM_ROWS` rows), or from a pivoted Cholesky factorisation of low rank.
+    """
+    n = sample.X.shape[0]
+    whole = factors_whole_gram(n)
+    max_columns = n if whole else int(((FEW_FLOPS if n <= FEW_ROWS else NEXT_TO_NONE) / n) ** 0.5)
+    if sample.features is not None and sample.features.shape[1] <= max_columns:
+        return sample.features
+    if not whole:
+        return low_rank_factor(sample.kernel, sample.X, max_columns)
+    K = sample.kernel.block(sample.X, sample.X)
+    values, vectors = np.linalg.eigh(0.5 * (K + K.T))
+    # eigenvalues up to n eps times the largest are rounding
+    kept = values > n * np.finfo(float).eps * max(float(values[-1]), 0.0)
+    return vectors[:, kept] * np.sqrt(values[kept]) if kept.any() else None

@@ -16,9 +16,9 @@ from ..certificates.bounds import Bounds
 from ..certificates.expansions import KernelPoint, KernelProblem, all_bounds
 from ..certificates.gram import KernelSample
 from ..problem.status import Status
-from . import gram_exact
 from .attempt import GramAttempt, proved_status
 from .driver import run_stages
+from .exact import factors_whole_gram
 from .policy import gram_stages
 from .report import KernelJob, Report, Stopping
 
@@ -72,7 +72,7 @@ def solve_kernel(
     """
     rows = KernelRows(sample.kernel, sample.X, megabytes)
     # few rows: the exact stage gives the optimum, and its certificate is computed as accurately as possible (gap 0)
-    small = rows.n <= gram_exact.FEW_ROWS
+    small = factors_whole_gram(rows.n)
     statuses, attempts, enough = [], [], []
     with np.errstate(over="ignore", invalid="ignore"):
         for k, job in enumerate(jobs):

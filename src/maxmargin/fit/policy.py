@@ -30,8 +30,7 @@ from ..algorithms.programs import (
 from ..data.rows import Patterns
 from ..data.task import Task
 from ..problem.problem import Problem
-from . import gram_exact
-from .exact import MANY_ROWS, NEAR_ENOUGH, is_small
+from .exact import MANY_ROWS, NEAR_ENOUGH, factors_whole_gram, is_small
 from .report import KernelJob
 
 # Rows x columns x smaller side up to which the barrier path was the fastest for p other than 2 (docs/choice.md).
@@ -187,7 +186,7 @@ def gram_stages(job: KernelJob, n: int) -> list[Stage]:
     if not (job.exact and job.algorithm.convergent and n <= MANY_ROWS):
         return [main]
     before = replace(main, max_row_visits=0.0, min_rounds=ROUNDS_BEFORE_EXACT)
-    if n <= gram_exact.FEW_ROWS:
+    if factors_whole_gram(n):
         before = replace(before, min_rounds=MIN_ROUNDS, near_enough=NEAR_ENOUGH)
     return [before, Stage(None, SUPPORT, skippable=True), main]
 

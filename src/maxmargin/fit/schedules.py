@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .run import Run
     from .state import State
 
-
 # The argument is a `State`: a `Run` or a `GramRun`. Schedules of batch solvers take one of these kinds only.
 Schedule = Callable[[Any], Iterator[None]]
 

@@ -29,7 +29,7 @@ from ..certificates.gram import KernelSample
 from ..certificates.sample import Sample
 from ..certificates.separators import KernelSeparator, PolynomialSeparator
 from ..certificates.verdicts import Inseparable, Verdict
-from ..fit import gram_exact
+from ..fit.exact import factors_whole_gram, finish_gram
 from ..fit.schedules import DECREASE, MAX_IDLE
 from ..fit.tracker import GramTracker
 from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
@@ -178,9 +178,9 @@ class KernelSearch(SeparatorSearch):
 
     def _finish(self) -> bool:
         """Take the exact step of the hard margin on few rows; return whether the margin of its function is proved."""
-        if self.y.size > gram_exact.FEW_ROWS or self.deadline.interrupted():
+        if not factors_whole_gram(self.y.size) or self.deadline.interrupted():
             return False
-        gram_exact.finish(self._best, self._kernel_problem.sample)
+        finish_gram(self._best, self._kernel_problem.sample)
         return self._proved_margin() > 0.0
 
     def _proved_margin(self) -> float:
