@@ -73,7 +73,7 @@ class CommonOptions:
     algorithm : str
         auto, or a name: dcd, mpu, pumma, perceptron and others.
     fit_intercept : bool
-        Is there an intercept?
+        Whether there is an intercept.
     intercept : str
         free, or augmented (regularised).
     intercept_scaling : float
