@@ -306,7 +306,7 @@ class LinearTasks:
             task,
             Choice(algorithm, reason, self.algorithm is None, self.model._exact),
             Stopping(self.model.tol, self.model.max_iter, deadline, reporter.report),
-            np.random.default_rng(int(self._seeds[k])),
+            int(self._seeds[k]),
             self.sample.with_labels(signs),
             self.selected,
             targets.codes[kept] if several else None,

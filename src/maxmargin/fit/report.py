@@ -138,8 +138,8 @@ class Job:
     choice : Choice
         The algorithm, and the reason for its choice.
     stopping : Stopping
-    rng : Generator
-        Draws the orders of presentation.
+    seed : int
+        Of the orders of presentation.
     sample : Sample
         The caller's data, on which points are certified.
     selected : SelectedRows, default=None
@@ -154,7 +154,7 @@ class Job:
     task: Task
     choice: Choice
     stopping: Stopping
-    rng: np.random.Generator
+    seed: int
     sample: Sample
     selected: SelectedRows | None = None
     classes: np.ndarray | None = None
