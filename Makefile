@@ -17,9 +17,13 @@ DIST_TESTS ?= tests/test_package.py tests/test_docs.py tests/test_persistence.py
 demo: $(VENV)/.ready
 	$(BIN)/maxmargin demo
 
+# Linear algebra of two processes with two threads each takes two to ten times as long on two cores. What concerns
+# threads is tested by itself.
 test: $(VENV)/.ready-dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "interpreted and not slow" $(INTERPRETED)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not interpreted"
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal \
+		-m "not slow and not interpreted" --ignore tests/test_threads.py
+	$(BIN)/python -m pytest -m "not slow" tests/test_threads.py
 
 test-slow: $(VENV)/.ready-dev
 	MAXMARGIN_THOROUGH=1 $(BIN)/python -m pytest -m "slow or thorough or interpreted"

@@ -190,7 +190,7 @@ def test_bounds_meet(p):
 def test_most_of_many_columns_are_eliminated(monkeypatch, p):
     monkeypatch.setattr(diagonal_plus_gram, "MIN_KEPT", 5)
     for kind in KINDS[:3]:
-        X, y, s = sample(12, 200, kind, 0)
+        X, y, s = sample(12, 60, kind, 0)
         for problem in (Problem("hinge", np.inf, p=p), Problem("squared_hinge", 1.0, p=p)):
             found = best_of(path_points, problem, sp.csr_matrix(X), y, s)
             assert found.upper - found.lower <= 1e-6 * found.lower

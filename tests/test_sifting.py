@@ -187,7 +187,7 @@ def test_few_rows_are_solved_for():
 
 
 def test_memory_is_a_part_of_the_data():
-    X, y, weights = toy(60_000, 100)
+    X, y, weights = toy(30_000, 100)
     problem = Problem("hinge", 1.0)
     next(sifted_points(problem, X[:100], y[:100], weights[:100]))  # compiled
     tracemalloc.start()
