@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 # The argument is a `State`: a `Run` or a `GramRun`. Schedules of batch solvers take one of these kinds only.
 Schedule = Callable[[Any], Iterator[None]]
-
 # The constants without another source were chosen on the data sets of docs/regimes.md.
 
 # Gap-driven schedule. A row whose dual variable is at a bound is left out of the active set of a round if its score

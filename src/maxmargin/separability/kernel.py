@@ -30,8 +30,8 @@ from ..certificates.sample import Sample
 from ..certificates.separators import KernelSeparator, PolynomialSeparator
 from ..certificates.verdicts import Inseparable, Verdict
 from ..fit.exact import factors_whole_gram, finish_gram
-from ..fit.schedules import DECREASE, MAX_IDLE
-from ..fit.tracker import GramTracker
+from ..fit.schedules import MAX_IDLE
+from ..fit.tracker import DECREASE, GramTracker
 from ..kernels.functions import Kernel, Linear, Polynomial, Precomputed
 from ..numerics.rational import ExactRows
 from ..problem.problem import Problem
