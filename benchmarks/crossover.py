@@ -161,36 +161,41 @@ one thread used. Python {python}; {packages}.
 
 ## The rule
 
-Reason and choice stand in every report of `history_` (`stage`, `reason`), in `verbose` output and on the command line.
+A fit runs one or more solvers in sequence. Each of them is a stage. Every report in `history_`, the `verbose` output
+and the command line state the solver of the stage (`stage`) and why it was chosen (`reason`). The *exact stage* is an
+active-set method whose last iterate is the optimum to rounding. The smaller side is the smaller number of rows and
+columns.
 
-1. **p = 2, small** (up to 2,000 rows and rows x smaller side^2 up to 2e8, or up to 50,000 rows and 2e7 of these): the
-   exact step. Soft margins of up to 99 columns are solved in compiled iterations. Else its sets come from
-   Newton's method (squared hinge), proximal points (hinge; with fewer rows than a quarter of the columns' square,
-   interior points) or interior points (hard margin); where these do not lead to the optimum, the next solver has its
-   turn. Of a soft margin with more than 2,000 rows the first point that proves `tol` is the end.
-2. **p = 2, squared hinge, up to 1,000 columns**: Newton's method, compiled for dense rows of up to 99
-   columns and 30,000 rows; the interior point where that loses its digits.
-3. **p = 2, squared hinge, more columns**: dual coordinate descent; after 50 passes, where there are as many rows as
-   columns, Newton's method with conjugate gradients.
-4. **p = 2, hinge, dense, at least as many rows as columns squared**: proximal points; interior points where they end
-   too early.
-5. **p = 2, other hinge problems, up to 3,000 columns and no more than rows**: dual coordinate descent; once half of
-   what proximal points are expected to take was spent, these.
-6. **p = 2, else** (hinge of many columns, hard margins that are not small): dual coordinate descent.
-7. **p = 1, inf, linear programs**: HiGHS on the rows and columns that matter. **p = inf, soft**: the barrier path on
-   columns that join. **Other p**: the barrier path up to rows x columns x smaller side = 4e9, beyond it `pumma`
-   (2 < p < inf) or `ima`.
+1. **p = 2, small problems** (up to 2,000 rows and rows x smaller side^2 up to 2e8, or up to 50,000 rows and rows x
+   smaller side^2 up to 2e7): the exact stage. Soft margins of up to 99 columns are solved by compiled iterations.
+   Otherwise the active set is taken from the iterates of another solver: Newton's method (squared hinge), proximal
+   points (hinge), interior points (hinge with fewer rows than a quarter of the squared number of columns, and hard
+   margins). If that active set does not lead to the optimum, the next solver follows. A soft margin of more than 2,000
+   rows ends at the first iterate that certifies `tol`.
+2. **p = 2, squared hinge, up to 1,000 columns**: Newton's method. It is compiled for dense rows of up to 99 columns and
+   30,000 rows. Interior points follow if rounding ends Newton's method.
+3. **p = 2, squared hinge, more columns**: dual coordinate descent. After 50 passes Newton's method with conjugate
+   gradients follows, if there are at least as many rows as columns.
+4. **p = 2, hinge, dense, at least as many rows as columns squared**: proximal points. Interior points follow if they
+   end too early.
+5. **p = 2, other hinge problems, up to 3,000 columns and no more columns than rows**: dual coordinate descent. Proximal
+   points follow when dual coordinate descent has spent half of their estimated work.
+6. **p = 2, other problems** (hinge with more columns, hard margins that are not small): dual coordinate descent.
+7. **p = 1 and inf, linear programs**: HiGHS on a subset of the rows and columns, which grows until it is sufficient.
+   **p = inf, soft margins**: the barrier path on a growing subset of the columns. **Other p**: the barrier path up to
+   rows x columns x smaller side = 4e9, and beyond it `pumma` (2 < p < inf) or `ima`.
 
-Who takes over begins with the bounds and the dual weights that were found before; bounds never get worse.
+Each stage starts from the bounds and the dual variables of the stages before it. The bounds never get worse.
 
 ## The measurements
 
-Milliseconds of the processor for the whole fit with a free intercept, the faster of two; compiling is not counted. A
-solver that is asked for by name ends small problems with the exact step as well. `>`: ended without the certificate,
-after {longer:g} times the time of auto and {least:g} s.
+The times are milliseconds of processor time for the whole fit with a free intercept, the faster of two runs. They do
+not include compilation. A solver that is chosen by name also ends small problems with the exact stage. `>`: the solver
+was stopped without a certificate of `tol`, at a limit of {longer:g} times the time of auto plus {least:g} s. The last
+column is the time of auto divided by the time of the fastest solver.
 
-auto takes at most 1.5 times as long as the best of the solvers, who do not know that they are, in {within} of {count}
-rows; at most {worst:.1f} times.
+auto does not know in advance which solver is the fastest. It takes at most 1.5 times as long as the fastest in {within}
+of {count} rows, and at most {worst:.1f} times as long in all rows.
 
 {table}
 """
