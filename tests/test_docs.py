@@ -50,7 +50,7 @@ def test_the_page_of_kernel_machines_runs_and_names_their_algorithms(capsys):
     assert "its least eigenvalue is -1: no inner product" in printed[1]
     assert printed[2] == "INSEPARABLE ['1/4', '1/4', '1/4', '1/4']"
     assert printed[3:] == ["CERTIFIED True", "True pumma"]
-    listed = page[page.index("ask for them: ") : page.index("with the losses that they take")]
+    listed = page[page.index("These are available:") : page.index("the same losses as with linear data")]
     assert {"decomposition", *re.findall(r"`([\w-]+)`", listed)} == KERNEL_ALGORITHMS.keys()
 
 
