@@ -213,7 +213,7 @@ def document(repeats: int, limit: float) -> str:
             ratio, share = float(np.median(best)), turns[0][0].margin / upper
             met = ratio >= data.goal and share >= 1.0 - TOL
             verdicts.append(
-                f"* {data.name}: {ratio:.1f} times as fast as the faster HiGHS (asked for: {data.goal:g}), "
+                f"* {data.name}: {ratio:.1f} times as fast as the faster HiGHS method (goal: {data.goal:g}), "
                 f"{'met' if met else 'not met'}."
             )
     head = [
@@ -241,19 +241,21 @@ _PAGE = """\
 Written by `python -m benchmarks.norms --write`; no number on this page is typed by hand. Machine: 2 shared cores, one
 thread used. Python {python}; {packages}.
 
-`MaxMarginClassifier(C=inf, p=inf, tol=0.01)` with default settings against HiGHS on the linear program
-min |w|_1 with all margins at least 1, all rows and columns of it. HiGHS knows no relative gap for linear programs and
-goes to its optimum; making its matrix is not counted, nor are more than {limit:g} s. Both take turns,
-{repeats} times; medians, and medians of the ratios turn by turn. The share is the margin, with the best intercept, as
-the judge computes it, of the least upper bound that dual weights prove; a negative one separates nothing. Classifiers
-with an L1 penalty solve another problem: what counts there is which columns they use.
+The page compares `MaxMarginClassifier(C=inf, p=inf, tol=0.01)` with default settings and HiGHS on the linear program
+min |w|_1 with all margins at least 1, on all rows and columns. HiGHS has no relative gap for linear programs, so it
+runs to its optimum. The time to build its matrix is not counted. HiGHS is stopped after {limit:g} s. Both are timed in
+{repeats} turns. The table shows medians of the seconds, and medians of the ratios within a turn.
+
+The share of the bound is the margin of a learner divided by the smallest upper bound that dual variables prove. The
+benchmark computes every margin in the same way, with the best intercept. A negative margin separates nothing.
+Classifiers with an L1 penalty solve another problem; they are listed for the columns that they use.
 
 {verdicts}
 
 {table}
 
-arcene is 100 x 10,000, prostate 102 x 12,600, both dense; the generated set is 20,000 x 5,000 with 50 entries a row,
-whose labels 20 of the columns make.
+arcene is 100 x 10,000 and prostate 102 x 12,600, both dense. The generated set is 20,000 x 5,000 with 50 entries in
+each row, and 20 of its columns determine the labels.
 """
 
 
