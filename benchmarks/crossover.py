@@ -144,7 +144,7 @@ def document(names: list[str]) -> str:
                 for solver in (*SOLVERS[loss], "auto"):
                     outcome((X, np.arange(3000) % 2), loss, 1.0, 1e-3, solver, 5.0)
         lines = [line for name in names for line in measured(name)]
-    head = ["data", "loss", "C", "tol", *COLUMNS, "auto", "at work", "auto / best"]
+    head = ["data", "loss", "C", "tol", *COLUMNS, "auto", "stages of auto", "auto / best"]
     ratios = np.array([float(line[-1]) for line in lines if line[-1]])
     return _PAGE.format(
         python=platform.python_version(), packages=versions("maxmargin", "numpy", "scipy", "numba"),

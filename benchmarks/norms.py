@@ -220,7 +220,7 @@ def document(repeats: int, limit: float) -> str:
         "data",
         "learner",
         "seconds",
-        "times ours",
+        "time / maxmargin",
         "share of the bound",
         "columns used",
         "relevant found",
